@@ -126,6 +126,7 @@ fn once(arguments: &Arguments) -> Result<Exit, Failure> {
                 return Ok(Exit::of_problem(&problem));
             }
         };
+        values::notes_on_program(&program.warnings()).for_each(|note| tell_line!("ptcl: {note}"));
         let (grant, text) = (arguments.grant.clone(), source.clone());
         let each = Each {
             runner: arguments.isolation.open(engine, 1)?,
@@ -185,6 +186,7 @@ fn once(arguments: &Arguments) -> Result<Exit, Failure> {
         }
     }
     out.flush()?;
+    values::notes_on_program(outcome.warnings()).for_each(|note| tell_line!("ptcl: {note}"));
     tell!("{}", complaint(&outcome, &texts));
     if outcome.is_success() {
         tell!("{}", missing_data(&source, &arguments.grant));

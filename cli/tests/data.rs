@@ -83,6 +83,25 @@ fn the_last_of_equal_keys_counts() {
     drop(std::fs::remove_file(&file));
 }
 
+#[test]
+fn a_warning_on_the_program_goes_to_standard_error() {
+    let fence = "ptcl: warning at line 1, column 1: the program is in a Markdown code fence, whose lines are skipped; \
+        send the program without the lines of the fence\n";
+    let program = "```clojure\n(count (re-seq #\"\\\\d\" \"a1\"))\n```";
+    let (code, out, err) = ptcl(&["-e", program], b"");
+    assert_eq!((code, out.as_str()), (Some(0), "0\n"));
+    let doubled = "ptcl: warning at line 2, column 18: \\\\d in a pattern literal is a backslash and the letter d; \
+        if you mean a digit, write \\d: a pattern literal is raw\n";
+    assert_eq!(err, format!("{fence}{doubled}"));
+    // Once, however many lines there are; and before the error of a program that fails.
+    let (_, out, err) = ptcl(&["--lines", "-e", "```\n(inc data/in)\n```"], b"1\n2\n3\n");
+    assert_eq!((out.as_str(), err.as_str()), ("2\n3\n4\n", fence));
+    let (code, _, err) = ptcl(&["-e", "```\n(/ 1 0)\n```"], b"");
+    assert!(code == Some(4) && err.starts_with(fence), "{err}");
+    let (_, json, err) = ptcl(&["--json", "-e", "```\n1\n```"], b"");
+    assert!(err.is_empty() && json.contains(r#""kind":"code_fence""#), "{json} {err}");
+}
+
 /// NaN and infinities have no JSON: they are null in it, and each is named.
 #[test]
 fn a_number_that_json_has_not_is_null_and_named() {

@@ -55,7 +55,7 @@ fn answer() -> Value {
             "value": { "type": ANY, "description": "The value as JSON; numbers of more than 64 bits are exact in text only." },
             "text": { "type": "string", "description": "The value in Clojure syntax." },
             "error": { "type": "object", "description": "reason, message, line, column, hint." },
-            "warnings": { "type": "array", "description": "kind, message, repair.", "items": { "type": "object" } },
+            "warnings": { "type": "array", "description": "kind, message, repair; line and column of the program.", "items": { "type": "object" } },
             "prints": { "type": "array", "items": { "type": "string" } },
             "truncated": { "type": "object", "description": "What was cut." },
             "usage": { "type": "object" },

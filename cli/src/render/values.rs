@@ -2,7 +2,7 @@
 
 use super::table;
 use clap::{Args, ValueEnum};
-use lisp_runtime::{Outcome, WarningKind};
+use lisp_runtime::{Outcome, Warning, WarningKind};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -111,6 +111,16 @@ pub(crate) fn json(outcome: &Outcome) -> Result<&str, Unfit> {
 pub(crate) fn notes(outcome: &Outcome) -> impl Iterator<Item = &str> {
     let of_value = outcome.warnings().iter().filter(|warning| warning.kind == WarningKind::NullInValue);
     of_value.map(|warning| warning.message.as_str())
+}
+
+/// Notes on the text of a program, a line each.
+pub(crate) fn notes_on_program(warnings: &[Warning]) -> impl Iterator<Item = String> {
+    let of_program = warnings.iter().filter(|warning| warning.kind.is_of_program());
+    of_program.map(|Warning { message, position, repair, .. }| {
+        let place = position.map(|at| format!(" at line {}, column {}", at.line, at.column)).unwrap_or_default();
+        let repair = repair.as_ref().map(|repair| format!("; {repair}")).unwrap_or_default();
+        format!("warning{place}: {message}{repair}")
+    })
 }
 
 /// The value as a table or as CSV.

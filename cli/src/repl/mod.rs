@@ -267,6 +267,9 @@ impl Talk<'_> {
             }
             None => write!(out, "{}", output::shown(&self.shown.value(outcome)))?,
         }
+        for note in values::notes_on_program(outcome.warnings()) {
+            writeln!(out, "; {note}")?;
+        }
         if let Some(total) = outcome.text_cut() {
             writeln!(out, "... ({total} bytes in all)")?;
         }

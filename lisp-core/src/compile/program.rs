@@ -19,6 +19,7 @@ pub struct Program {
     free: Vec<Free>,
     tools: Vec<Box<str>>,
     patterns: Vec<Box<str>>,
+    doubled: Vec<Span>,
     may_have_workers: bool,
 }
 
@@ -49,6 +50,7 @@ impl Program {
             free: analysis.free,
             tools: analysis.tools,
             patterns: analysis.patterns,
+            doubled: analysis.doubled,
             may_have_workers: analysis.may_have_workers,
         })
     }
@@ -76,6 +78,12 @@ impl Program {
     /// The data that the program names as `data/name`, without the prefix.
     pub fn data_names(&self) -> impl Iterator<Item = &str> {
         self.code.globals.iter().filter_map(|g| g.strip_prefix("data/"))
+    }
+
+    /// Where pattern literals have `\\` before `d`, `w`, `s` or `b` (or `D` ...), and `\d` is likely to be meant: the three characters. Of many
+    /// the first.
+    pub fn doubled_backslashes(&self) -> &[Span] {
+        &self.doubled
     }
 
     /// Does its code name a function whose calls are made by workers, `pmap` or `pcalls`? A program that does not has workers only

@@ -9,6 +9,7 @@
 mod backtrack;
 mod class;
 mod class_parse;
+mod doubled;
 mod effort;
 mod linear;
 mod parse;
@@ -18,6 +19,7 @@ mod stepped;
 mod tree;
 
 pub(crate) use backtrack::Backtracker;
+pub(crate) use doubled::doubled_backslash;
 pub(crate) use program::Program;
 pub(crate) use stepped::{Automata, Found, Stepped};
 

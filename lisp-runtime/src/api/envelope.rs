@@ -513,11 +513,12 @@ impl From<&Problem> for ErrorReport {
     }
 }
 
-/// The part of an answer that a warning is about.
-fn part_of(kind: WarningKind) -> AnswerPart {
+/// The part of an answer that a warning is about, if it is about one.
+fn part_of(kind: WarningKind) -> Option<AnswerPart> {
     match kind {
-        WarningKind::NullInValue => AnswerPart::Value,
-        WarningKind::NullInMemory => AnswerPart::Memory,
+        WarningKind::NullInValue => Some(AnswerPart::Value),
+        WarningKind::NullInMemory => Some(AnswerPart::Memory),
+        WarningKind::CodeFence | WarningKind::DoubledBackslash => None,
     }
 }
 
@@ -639,7 +640,7 @@ pub struct Answer {
     /// Why there is no value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorReport>,
-    /// Notes on a run that succeeded.
+    /// Notes on the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<WarningReport>,
     /// What the program printed.
@@ -689,7 +690,12 @@ impl Answer {
             text: outcome.text().filter(|_| has(AnswerPart::Text)).map(str::to_owned),
             truncated,
             error: outcome.problem().map(ErrorReport::from),
-            warnings: outcome.warnings().iter().filter(|warning| has(part_of(warning.kind))).map(Into::into).collect(),
+            warnings: outcome
+                .warnings()
+                .iter()
+                .filter(|warning| part_of(warning.kind).is_none_or(has))
+                .map(Into::into)
+                .collect(),
             prints: outcome.prints.clone(),
             memory: outcome.memory().filter(|_| has(AnswerPart::Memory)).map(|json| raw(json.to_owned())),
             usage: outcome.usage,

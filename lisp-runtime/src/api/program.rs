@@ -4,6 +4,7 @@ use crate::terms::cancel::Cancel;
 use crate::terms::deadline::{deadline, expired, run_timeout, stop_of_compiling};
 use crate::terms::limits::{Limits, bytes};
 use crate::terms::outcome::{Phase, Problem, own_bug};
+use crate::terms::warning::Warning;
 use lisp_core::error::{Error, Reason};
 use lisp_core::syntax::{Completeness, ReadLimits};
 use std::fmt;
@@ -55,6 +56,11 @@ impl Program {
     /// The source text.
     pub fn source(&self) -> &str {
         self.0.source()
+    }
+
+    /// Returns what is to be said of its text, such as that it is in a Markdown code fence. The outcomes of its runs have it too.
+    pub fn warnings(&self) -> Vec<Warning> {
+        Warning::of_program(&self.0)
     }
 
     /// About how many bytes the compiled program takes, its source included, and without what the allocator adds to each block.

@@ -78,6 +78,8 @@ pub(crate) struct Run {
     /// What turns have changed, until somebody takes note of it.
     pub(crate) change: TurnChange,
     figures: MachineUsage,
+    /// Notes on the JSON texts of the result.
+    warnings: Vec<Warning>,
     /// What it has taken from its budget.
     pub(crate) taken: Option<Taken>,
     /// The results become `*1 *2 *3` of the turns to come.
@@ -165,6 +167,7 @@ impl Run {
             // Nobody has seen any of it.
             change: TurnChange { definitions: true, history: true },
             figures: MachineUsage::default(),
+            warnings: Vec::new(),
             taken: None,
             keeps_history: false,
         }
@@ -356,13 +359,14 @@ impl Run {
     /// failed: its definitions are undone. Definitions that cannot be brought out are no reason to fail.
     fn bring_out(&mut self, kind: OutcomeKind) -> Result<Answer, Box<Problem>> {
         match self.check_definitions(kind).and_then(|()| self.in_time(|run| run.result(kind))) {
-            Ok(mut answer) => {
+            Ok((mut answer, warnings)) => {
+                self.warnings = warnings;
                 if self.keeps_history && kind != OutcomeKind::Fail {
                     self.keep_turn();
                 }
                 if self.shared.setting.makes.memory {
                     let made = self.in_time(Run::definitions).map(|(memory, warnings)| {
-                        answer.warnings.extend(warnings);
+                        self.warnings.extend(warnings);
                         memory
                     });
                     answer.memory = Some(made);
@@ -392,7 +396,7 @@ impl Run {
         })
     }
 
-    fn result(&mut self, kind: OutcomeKind) -> Result<Answer, Error> {
+    fn result(&mut self, kind: OutcomeKind) -> Result<(Answer, Vec<Warning>), Error> {
         let limit = bytes(self.shared.setting.limits.result_bytes);
         let signature = self.shared.setting.signature.as_ref().filter(|_| kind != OutcomeKind::Fail);
         self.driver.machine.with_result(|h, value| {
@@ -419,7 +423,7 @@ impl Run {
                     Err(fault) => return Err(fault),
                 };
                 let (text, text_bytes) = convert::text(h, value, limit)?;
-                Ok(Answer { kind, json, text, text_bytes, memory: None, warnings })
+                Ok((Answer { kind, json, text, text_bytes, memory: None }, warnings))
             })
         })
     }
@@ -566,11 +570,14 @@ impl Run {
         if let Some(taken) = self.taken.take() {
             taken.settle(&usage, true);
         }
+        let mut warnings = self.programs.last().map_or_else(Vec::new, Program::warnings);
+        warnings.extend(std::mem::take(&mut self.warnings).into_iter().filter(|_| answer.is_ok()));
         debug_assert!(answer.as_ref().err().is_none_or(|problem| Verdict::of(problem.error.reason) != Verdict::Ok));
         let view = &self.shared.setting.view;
         view.ended(Outcome {
             run_id: view.run_id().clone(),
             answer,
+            warnings,
             prints,
             prints_dropped,
             prints_cut,

@@ -151,6 +151,8 @@ pub struct ReportFootprint<'a> {
     kept: Option<SomeKept<'a>>,
     #[serde(borrow)]
     profile: Option<SomeProfile<'a>>,
+    #[serde(borrow)]
+    warnings: Walked<SomeWarning<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -232,8 +234,6 @@ struct SomeValue<'a> {
     _text_bytes: usize,
     #[serde(borrow)]
     memory: Option<Result<&'a str, SomeFault<'a>>>,
-    #[serde(borrow)]
-    warnings: Walked<SomeWarning<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -353,9 +353,7 @@ impl ReportFootprint<'_> {
         let end = match &self.end {
             Ok(value) => {
                 let memory = value.memory.as_ref().map_or(0, made);
-                [made(&value.json), value.text.len(), memory, value.warnings.bytes]
-                    .into_iter()
-                    .fold(0, usize::saturating_add)
+                [made(&value.json), value.text.len(), memory].into_iter().fold(0, usize::saturating_add)
             }
             Err(trouble) => {
                 let beside = [trouble.calls.bytes, trouble.locals.bytes, trouble.more.bytes]
@@ -374,6 +372,7 @@ impl ReportFootprint<'_> {
             self.refused.bytes,
             kept,
             profile,
+            self.warnings.bytes,
         ];
         sequences.into_iter().fold(end, usize::saturating_add)
     }

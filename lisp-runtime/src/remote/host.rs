@@ -15,6 +15,7 @@ use crate::terms::outcome::{Answer, Figures, Outcome, Phase, Preview, Problem, U
 use crate::terms::place::Place;
 use crate::terms::print_hook::{PrintHook, PrintedBy};
 use crate::terms::run_view::RunView;
+use crate::terms::warning::Warning;
 use crate::tools::bounded::JobTicket;
 use crate::tools::cache::CachedResult;
 use crate::tools::gate::{AllowedCall, Decision, GateSetting, PendingCall, ToolGate};
@@ -620,6 +621,8 @@ impl HostHalf {
             }
         }
         self.ledger.count(most.count(report.more_refused));
+        let mut warnings = std::mem::take(&mut report.warnings);
+        warnings.truncate(Warning::MAX);
         let (mut answer, [prints_dropped, prints_cut], usage) = report.into_answer();
         let (prints_dropped, prints_cut) = (most.count(prints_dropped), most.count(prints_cut));
         let usage = most.usage(usage);
@@ -641,7 +644,10 @@ impl HostHalf {
         if let Some(taken) = self.taken.take() {
             taken.settle(&usage, true);
         }
-        Outcome { clock, prints_cut, profile, ..self.outcome(answer, prints_dropped, usage) }
+        if answer.is_err() {
+            warnings.retain(|warning| warning.kind.is_of_program());
+        }
+        Outcome { clock, prints_cut, profile, warnings, ..self.outcome(answer, prints_dropped, usage) }
     }
 
     /// The definitions that a report brings.
@@ -715,6 +721,7 @@ impl HostHalf {
         self.view.ended(Outcome {
             run_id: self.view.run_id().clone(),
             answer,
+            warnings: Vec::new(),
             prints,
             prints_dropped,
             prints_cut: 0,

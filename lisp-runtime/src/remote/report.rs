@@ -189,6 +189,8 @@ pub struct Report {
     pub(super) kept: Option<KeptChanges>,
     /// Where the work was done, when that is asked for.
     pub(super) profile: Option<Profile>,
+    /// Notes on the run.
+    pub(super) warnings: Vec<Warning>,
 }
 
 /// The definitions of a session and the results of its last turns, as text, where they have changed.
@@ -252,8 +254,6 @@ struct ReportedValue {
     text: String,
     text_bytes: usize,
     memory: Option<Result<String, ErrorData>>,
-    #[serde(default)]
-    warnings: Vec<Warning>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -285,7 +285,6 @@ impl Report {
                 text: answer.text,
                 text_bytes: answer.text_bytes,
                 memory: answer.memory.map(|made| made.map_err(|error| (&error).into())),
-                warnings: answer.warnings,
             }),
             Err(problem) => Err(ReportedProblem {
                 fault: (&problem.error).into(),
@@ -316,6 +315,7 @@ impl Report {
             more_refused,
             kept: None,
             profile: outcome.profile,
+            warnings: outcome.warnings,
         }
     }
 
@@ -332,7 +332,6 @@ impl Report {
                 text: value.text,
                 text_bytes: value.text_bytes,
                 memory: value.memory.map(|made| made.map_err(Error::from)),
-                warnings: value.warnings.into_iter().take(Warning::MAX).collect(),
             }),
             Err(trouble) => {
                 let ReportedProblem { fault, phase, position, setup, turn, calls, locals, more } = trouble;

@@ -372,8 +372,6 @@ pub(crate) struct Answer {
     pub(crate) text_bytes: usize,
     /// `None` when it was not asked for.
     pub(crate) memory: Option<Result<String, Error>>,
-    /// Notes on the JSON texts.
-    pub(crate) warnings: Vec<Warning>,
 }
 
 /// The outcome of a run. It is always there: a failed run has its prints, its figures and its ledger too.
@@ -383,6 +381,7 @@ pub struct Outcome {
     /// The name of the run, which no other run has: [`Input::run_id`](crate::Input::run_id), or one that was made.
     pub run_id: Arc<str>,
     pub(crate) answer: Result<Answer, Box<Problem>>,
+    pub(crate) warnings: Vec<Warning>,
     /// What the program printed, also when it failed.
     pub prints: Vec<String>,
     /// Lines it printed beyond the limit, which were not kept.
@@ -417,6 +416,7 @@ impl Outcome {
         Outcome {
             run_id: run_id(),
             answer: Err(problem),
+            warnings: Vec::new(),
             prints: Vec::new(),
             prints_dropped: 0,
             prints_cut: 0,
@@ -449,7 +449,6 @@ impl Outcome {
             text: "nil".to_owned(),
             text_bytes: 3,
             memory: Some(Ok(memory)),
-            warnings: Vec::new(),
         };
         Outcome { answer: Ok(answer), ..Outcome::of_problem(problem, limits) }
     }
@@ -486,10 +485,10 @@ impl Outcome {
         self.answer.as_ref().ok()?.json.as_ref().err()
     }
 
-    /// Notes on a run that succeeded: the numbers of its value and of its definitions that are null in JSON. Of very many the
-    /// first, and how many more there are.
+    /// Returns notes on the text of the program, and, when it succeeded, on the numbers of its value and its definitions that are null in
+    /// JSON. Of very many numbers the first, and how many more there are. A run whose process was killed has none.
     pub fn warnings(&self) -> &[Warning] {
-        self.answer.as_ref().map_or(&[], |answer| &answer.warnings)
+        &self.warnings
     }
 
     /// The value in Clojure syntax, cut when it is longer than `result_bytes`.

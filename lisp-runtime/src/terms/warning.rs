@@ -1,7 +1,9 @@
-//! Notes on a run that succeeded.
+//! Notes on a run.
 
 use crate::terms::position::Position;
+use lisp_core::compile::Program;
 use lisp_core::json::{Null, Nulls};
+use lisp_core::syntax::{LineIndex, fence_of};
 use serde::{Deserialize, Serialize};
 
 /// What a warning is about.
@@ -13,6 +15,10 @@ pub enum WarningKind {
     NullInValue,
     /// A number of a definition is null in JSON
     NullInMemory,
+    /// The program is in a Markdown code fence
+    CodeFence,
+    /// A pattern literal has two backslashes where one is likely to be meant
+    DoubledBackslash,
 }
 
 impl WarningKind {
@@ -21,11 +27,18 @@ impl WarningKind {
         match self {
             WarningKind::NullInValue => "null_in_value",
             WarningKind::NullInMemory => "null_in_memory",
+            WarningKind::CodeFence => "code_fence",
+            WarningKind::DoubledBackslash => "doubled_backslash",
         }
+    }
+
+    /// Is it about the text of the program, and not about its result?
+    pub const fn is_of_program(self) -> bool {
+        matches!(self, WarningKind::CodeFence | WarningKind::DoubledBackslash)
     }
 }
 
-/// A note on a run that succeeded.
+/// A note on a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Warning {
@@ -41,24 +54,52 @@ pub struct Warning {
 
 impl Warning {
     /// The maximum number in an outcome.
-    pub(crate) const MAX: usize = 4 * (Nulls::TOLD + 1);
+    pub(crate) const MAX: usize = 8 * (Nulls::TOLD + 1);
+
+    /// Returns what is to be said of the text of a program.
+    pub(crate) fn of_program(program: &Program) -> Vec<Warning> {
+        let (source, doubled) = (program.source(), program.doubled_backslashes());
+        let fence = fence_of(source);
+        if fence.is_none() && doubled.is_empty() {
+            return Vec::new();
+        }
+        let lines = LineIndex::new(source);
+        let at = |kind, span, message: String, repair: String| Warning {
+            kind,
+            message,
+            position: Some(Position::of(&lines, span)),
+            repair: Some(repair),
+        };
+        let fence = fence.map(|span| {
+            let message = "the program is in a Markdown code fence, whose lines are skipped".to_owned();
+            at(WarningKind::CodeFence, span, message, "send the program without the lines of the fence".to_owned())
+        });
+        let doubled = doubled.iter().filter_map(|span| {
+            let letter = source.get(span.start as usize..span.end as usize)?.chars().last()?;
+            let meant = escape(letter)?;
+            let message = format!(r"\{letter} in a pattern literal is a backslash and the letter {letter}");
+            let repair = format!(r"if you mean {meant}, write \{letter}: a pattern literal is raw");
+            Some(at(WarningKind::DoubledBackslash, *span, message, repair))
+        });
+        fence.into_iter().chain(doubled).collect()
+    }
 
     /// Adds what is to be said of numbers that are null in the JSON text of the value, or of a definition.
     pub(crate) fn of_nulls(nulls: &Nulls, definition: Option<&str>, to: &mut Vec<Warning>) {
         /// The maximum number of characters of a name in a message.
         const NAME: usize = 100;
-        let (kind, of) = match definition {
+        let (kind, of, repair) = match definition {
             Some(name) => {
                 let name: String = name.chars().take(NAME).collect();
-                (WarningKind::NullInMemory, format!(" of the definition {name}"))
+                let repair = "define nil instead, as in (if (NaN? x) nil x)";
+                (WarningKind::NullInMemory, format!(" of the definition {name}"), repair)
             }
-            None => (WarningKind::NullInValue, " of the value".to_owned()),
+            None => {
+                let repair = "`text` has the value exactly; (if (NaN? x) nil x) says that nil is meant";
+                (WarningKind::NullInValue, " of the value".to_owned(), repair)
+            }
         };
         let mut add = |message: String| {
-            let repair = match kind {
-                WarningKind::NullInValue => "`text` has the value exactly; (if (NaN? x) nil x) says that nil is meant",
-                WarningKind::NullInMemory => "define nil instead, as in (if (NaN? x) nil x)",
-            };
             to.push(Warning { kind, message, position: None, repair: Some(repair.to_owned()) });
         };
         for Null { path, number } in &nulls.first {
@@ -69,6 +110,21 @@ impl Warning {
             more => add(format!("{more} more numbers{of} are null in JSON, which does not have them")),
         }
     }
+}
+
+/// What a backslash and this letter mean in a pattern.
+fn escape(letter: char) -> Option<&'static str> {
+    Some(match letter {
+        'd' => "a digit",
+        'D' => "anything but a digit",
+        'w' => "a character of a word",
+        'W' => "anything but a character of a word",
+        's' => "whitespace",
+        'S' => "anything but whitespace",
+        'b' => "the edge of a word",
+        'B' => "any place but the edge of a word",
+        _ => return None,
+    })
 }
 
 /// A note as an answer has it.

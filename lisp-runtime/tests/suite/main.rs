@@ -26,3 +26,4 @@ mod seeing;
 mod sessions;
 mod signatures;
 mod tools;
+mod warnings;

@@ -128,6 +128,8 @@ fn the_answer_is_the_same() {
         r#"{"program": "(return {:a 1 \"a\" 2})"}"#,
         r#"{"program": "(doseq [i (range 50)] (println \"a line of some length\" i))"}"#,
         r#"{"program": "(inc nil"}"#,
+        r#"{"program": "```clojure\n[##NaN (re-find #\"\\\\d\" \"1\")]\n```"}"#,
+        r#"{"program": "```\n(def a ##NaN) (/ 1 0)\n```"}"#,
         r#"{"program": "(/ 1 0)", "setup": ["(def a 1)", "(println a)"]}"#,
         r#"{"program": "(+ a 1)", "setup": ["(def a 1)", "(println a)"]}"#,
         r#"{"program": "1", "setup": ["(def a 1)", "(println"]}"#,

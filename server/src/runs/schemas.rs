@@ -238,7 +238,7 @@ schema!(
             ("text", of(Type::String, "the result in Clojure syntax")),
             ("truncated", map_of(cut(), "what was cut, by the name of the part")),
             ("error", Ref::from_schema_name(ErrorReport::name()).into()),
-            ("warnings", list(map("kind, message, line, column, end_line, end_column, repair"), "notes on a run that succeeded")),
+            ("warnings", list(map("kind, message, line, column, end_line, end_column, repair"), "notes on the run")),
             ("prints", strings("what the program printed")),
             ("memory", map("the definitions after the run")),
             ("usage", Ref::from_schema_name(Usage::name()).into()),

@@ -21,7 +21,7 @@ use crate::Table;
 use crate::builtins::{Lowering, Rows};
 use crate::code::BuiltinId;
 use crate::error::{Error, Reason, Span};
-use crate::regex::Regexes;
+use crate::regex::{Regexes, doubled_backslash};
 use crate::syntax::{Form, FormKind, Interrupt, NameId, Names};
 pub use forms::{SPECIAL_FORMS, SpecialForm};
 use function::FnScope;
@@ -49,6 +49,8 @@ pub(crate) struct Analysis {
     pub(crate) tools: Vec<Box<str>>,
     /// The regular expressions that are written in the program.
     pub(crate) patterns: Vec<Box<str>>,
+    /// Where patterns have two backslashes and one is likely to be meant.
+    pub(crate) doubled: Vec<Span>,
     /// The program names a function whose calls are made by workers.
     pub(crate) may_have_workers: bool,
     /// For each variable, where its name stands first among its uses.
@@ -112,6 +114,8 @@ pub(crate) struct Analyzer<'a> {
     prelude: bool,
     /// The regular expressions of the program.
     patterns: Vec<Box<str>>,
+    /// Where they have two backslashes and one is likely to be meant: the first places.
+    doubled: Vec<Span>,
     /// The effort of those that were compiled to check them.
     regex_effort: u64,
     /// A function is named whose calls are made by workers.
@@ -154,6 +158,7 @@ pub(crate) fn analyze(
         in_short_fn: false,
         in_loop_pattern: false,
         patterns: Vec::new(),
+        doubled: Vec::new(),
         regex_effort: 0,
         may_have_workers: false,
         prelude,
@@ -170,6 +175,7 @@ pub(crate) fn analyze(
         free: a.free,
         tools: a.tools,
         patterns: a.patterns,
+        doubled: a.doubled,
         may_have_workers: a.may_have_workers,
         has_lazy: a.has_lazy,
         vars,
@@ -512,8 +518,23 @@ impl<'a> Analyzer<'a> {
                 }
             }
         }
+        self.note_doubled(pattern, span);
         self.patterns.push(pattern.into());
         Ok(Constant::Regex(pattern.into()))
+    }
+
+    /// Notes where a pattern literal has two backslashes and one is likely to be meant.
+    fn note_doubled(&mut self, pattern: &str, span: Span) {
+        /// The maximum number of notes on a program.
+        const NOTES: usize = 8;
+        let Some(at) = doubled_backslash(pattern).filter(|_| self.doubled.len() < NOTES) else { return };
+        // The literal begins with #".
+        let start = span.start.saturating_add(2).saturating_add(u32::try_from(at).unwrap_or(u32::MAX));
+        let place = Span::new(start, start.saturating_add(3));
+        // A form may be analyzed more than once.
+        if !self.doubled.contains(&place) {
+            self.doubled.push(place);
+        }
     }
 
     fn tool_call(&mut self, tool: &str, args: &[Form], span: Span) -> Res<Node> {

@@ -1,0 +1,64 @@
+//! Backslashes that were doubled, as other languages want them in strings.
+
+/// Where a pattern has two backslashes that are likely to be meant as one: before the letter of a class or a boundary that no word begins with.
+///
+/// `\\d+` matches a backslash and some letters d, which hardly anybody looks for; `\\(.)` and `C:\\data` look for a backslash.
+pub(crate) fn doubled_backslash(pattern: &str) -> Option<usize> {
+    // Between \Q and \E a backslash is a backslash.
+    if pattern.contains(r"\Q") {
+        return None;
+    }
+    let bytes = pattern.as_bytes();
+    let mut at = 0;
+    while let Some(next) = memchr::memchr(b'\\', &bytes[at..]) {
+        let start = at + next;
+        let run = bytes[start..].iter().take_while(|byte| **byte == b'\\').count();
+        at = start + run;
+        let is_class = matches!(bytes.get(at), Some(b'd' | b'D' | b'w' | b'W' | b's' | b'S' | b'b' | b'B'));
+        let in_word = pattern.get(at + 1..).and_then(|rest| rest.chars().next());
+        if run == 2 && is_class && !in_word.is_some_and(|c| c.is_alphanumeric() || c == '_') {
+            return Some(start);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_backslashes_before_a_class_are_likely_one() {
+        for (pattern, at) in [
+            (r"\\d", 0),
+            (r"a\\d+", 1),
+            (r"^[\\w.-]+@", 2),
+            (r"[\\s\\S]*", 1),
+            (r"\\bword\\b", 7),
+            (r"\d\\\\x\\s", 6),
+            (r"é\\W", 2),
+        ] {
+            assert_eq!(doubled_backslash(pattern), Some(at), "{pattern}");
+        }
+        let meant = [
+            "",
+            r"\d",
+            r"\\",
+            r"\\(.)",
+            r"[\\/]",
+            r"\\.",
+            r"\\\d",
+            r"\\\\d",
+            r"C:\\data",
+            r"\\begin\{",
+            r"\\d_1",
+            r"\\dé",
+            r"\\n",
+            r"\Q\\d\E",
+            r#"((?:[^\"\\]|\\.)*)"#,
+        ];
+        for pattern in meant {
+            assert_eq!(doubled_backslash(pattern), None, "{pattern}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Notes on the text of a program: they are in every answer, and change no outcome.
+
+use lisp_runtime::{Engine, Input, Program, Request, answer_line};
+use serde_json::{Value, json};
+
+/// The warnings of an answer to a program: kind, line, column, end of the column.
+fn warnings(program: &str) -> (Value, Vec<(String, u64, u64, u64)>) {
+    let line = answer_line(&Engine::default(), &json!({ "program": program }).to_string()).to_json();
+    let answer: Value = serde_json::from_str(&line).expect("an answer is JSON");
+    let of = |warning: &Value| {
+        let at = |field: &str| warning[field].as_u64().unwrap_or_default();
+        assert!(warning["message"].is_string() && warning["repair"].is_string(), "{warning}");
+        (warning["kind"].as_str().expect("a kind").to_owned(), at("line"), at("column"), at("end_column"))
+    };
+    let all = answer["warnings"].as_array().into_iter().flatten().map(of).collect();
+    (answer, all)
+}
+
+fn at(kind: &str, line: u64, column: u64, end: u64) -> (String, u64, u64, u64) {
+    (kind.to_owned(), line, column, end)
+}
+
+#[test]
+fn a_program_in_a_code_fence_runs_with_a_warning() {
+    for (program, value, told) in [
+        ("```clojure\n(+ 1 2)\n```", json!(3), vec![at("code_fence", 1, 1, 11)]),
+        ("\n  ~~~\n(+ 1 2)\n~~~\n", json!(3), vec![at("code_fence", 2, 3, 6)]),
+        ("```\n(+ 1 2)", json!(3), vec![at("code_fence", 1, 1, 4)]),
+        ("(+ 1 2)", json!(3), vec![]),
+        ("\"```\n```\"", json!("```\n```"), vec![]),
+        (
+            "```clj\n(re-find #\"\\\\d\" \"1\")\n```",
+            Value::Null,
+            vec![at("code_fence", 1, 1, 7), at("doubled_backslash", 2, 12, 15)],
+        ),
+    ] {
+        let (answer, warnings) = warnings(program);
+        assert_eq!((answer["verdict"].as_str(), &answer["value"]), (Some("ok"), &value), "{program}: {answer}");
+        assert_eq!(warnings, told, "{program}");
+    }
+}
+
+#[test]
+fn a_pattern_with_doubled_backslashes_has_a_warning() {
+    for (program, columns) in [
+        (r#"(re-seq #"\\d+" "a1")"#, vec![11]),
+        (r#"[(re-find #"é[\\w.]" "a") (-> "a b" (str/split #"\\s+"))]"#, vec![15, 50]),
+        (r#"(mapv (fn [s] (re-find #"\\b" s)) ["a"])"#, vec![26]),
+        (r#"(re-find #"\d" "1")"#, vec![]),
+        (r#"(re-find #"\\(.)" "\\a")"#, vec![]),
+        (r#"(re-find #"C:\\data" "C:\\data")"#, vec![]),
+        (r#"(re-find (re-pattern "\\d") "1")"#, vec![]),
+        (r#"#_(re-find #"\\d" "1") 1"#, vec![]),
+    ] {
+        let (answer, warnings) = warnings(program);
+        assert_eq!(answer["verdict"], "ok", "{program}: {answer}");
+        let told: Vec<_> = columns.iter().map(|column| at("doubled_backslash", 1, *column, column + 3)).collect();
+        assert_eq!(warnings, told, "{program}");
+    }
+    // Of many the first.
+    assert_eq!(warnings(&r#"(re-find #"\\d" "1") "#.repeat(50)).1.len(), 8);
+}
+
+#[test]
+fn a_warning_changes_no_outcome() {
+    let engine = Engine::default();
+    for body in ["(+ 1 2)", "(/ 1 0)", "(fail 1)", "(println 1) (def x 2) x"] {
+        let (plain, fenced) = (body.to_owned(), format!("```\n{body}\n```"));
+        let of = |program: &str| {
+            let request = json!({ "program": program, "omit": ["ledger", "limits"] }).to_string();
+            let outcome = Request::parse(&request).expect("a request").outcome(&engine);
+            let kinds: Vec<_> = outcome.warnings().iter().map(|warning| warning.kind.name()).collect();
+            let reason = outcome.problem().map(lisp_runtime::Problem::reason);
+            let memory = outcome.memory().map(str::to_owned);
+            ((outcome.verdict(), outcome.kind(), reason, outcome.prints.clone(), memory, outcome.usage.fuel), kinds)
+        };
+        let ((expected, none), (came, told)) = (of(&plain), of(&fenced));
+        assert_eq!((came, none, told), (expected, vec![], vec!["code_fence"]), "{body}");
+    }
+}
+
+#[test]
+fn a_program_and_the_turns_of_a_session_have_their_warnings() {
+    let engine = Engine::default();
+    let program: Program = engine.compile("```\n1\n```").expect("a program");
+    assert_eq!(program.warnings().len(), 1);
+    let mut session = engine.session(Input::new());
+    let mut told = |source: &str| session.eval(source).warnings().len();
+    assert_eq!([told("```\n(def x 1)\n```"), told("x"), told("#\"\\\\s\""), told("(/ x 0)")], [1, 0, 1, 0]);
+}
