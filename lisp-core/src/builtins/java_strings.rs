@@ -290,7 +290,8 @@ fn equals<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     if args[0].is_nil() {
         return Err(null(".equals"));
     }
-    Ok(Value::Bool(h.same_key(args[0], args[1])?))
+    let is_float = |v: Value<'_>| matches!(v, Value::Float(_));
+    Ok(Value::Bool(is_float(args[0]) == is_float(args[1]) && h.same_key(args[0], args[1])?))
 }
 
 fn compare_to<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {

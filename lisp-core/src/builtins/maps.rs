@@ -19,10 +19,10 @@ pub(crate) fn get<'h>(h: &'h Heap, coll: Value<'h>, key: Value<'h>) -> Res<Optio
             None => get_path(h, coll, path.items()),
         },
         (Value::Map(m), key) => m.get_flexible(h, key),
-        (Value::Vector(v), Value::Int(i)) => Ok(usize::try_from(i).ok().and_then(|i| v.get(i))),
-        (Value::Str(s), Value::Int(i)) => match usize::try_from(i) {
-            Ok(i) => char_at(h, s.text(), i),
-            Err(_) => Ok(None),
+        (Value::Vector(v), index) => Ok(index.as_index().and_then(|i| v.get(i))),
+        (Value::Str(s), index) => match index.as_index() {
+            Some(i) => char_at(h, s.text(), i),
+            None => Ok(None),
         },
         _ => Ok(None),
     }
@@ -119,17 +119,13 @@ fn dead_end(name: &str, key: Value<'_>, found: Value<'_>) -> Fault {
 /// The place in a vector that a key names.
 fn index_of(name: &str, v: &Vector<'_>, key: Value<'_>, grow: bool) -> Res<usize> {
     let limit = v.len() + usize::from(grow);
-    let place = match key {
-        Value::Int(i) => usize::try_from(i).ok().filter(|&i| i < limit),
-        _ => None,
-    };
-    match (place, key) {
+    match (key.as_index().filter(|&i| i < limit), key) {
         (Some(place), _) => Ok(place),
         (None, other) => Err(Error::new(
             Reason::RuntimeError,
             format!("{name}: {} is no place in a vector of {} elements", describe(other), v.len()),
         )
-        .class(if matches!(other, Value::Int(_)) { ErrorClass::IndexOutOfBounds } else { ErrorClass::IllegalArgument })
+        .class(if other.as_integer().is_some() { ErrorClass::IndexOutOfBounds } else { ErrorClass::IllegalArgument })
         .hint(if grow { "use an index from 0 up to the length, or conj" } else { "use an index below the length" })
         .into()),
     }
@@ -173,7 +169,7 @@ fn get_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
         Value::Nil => Ok(default),
         coll @ (Value::Map(_) | Value::Vector(_)) => Ok(get(h, coll, args[1])?.unwrap_or(default)),
         Value::Set(members) => Ok(if members.contains(h, args[1])? { args[1] } else { default }),
-        coll @ Value::Str(_) if matches!(args[1], Value::Int(_)) => Ok(get(h, coll, args[1])?.unwrap_or(default)),
+        coll @ Value::Str(_) if args[1].is_number() => Ok(get(h, coll, args[1])?.unwrap_or(default)),
         other => Err(not_associative("get", other, args[1])),
     }
 }
@@ -596,7 +592,7 @@ pub(crate) fn key_of<'h>(h: &'h Heap, coll: Value<'h>, key: Value<'h>) -> Res<Op
 fn key_of_other<'h>(h: &'h Heap, coll: Value<'h>, key: Value<'h>) -> Res<Option<Value<'h>>> {
     match (coll, key) {
         (Value::Set(m), _) => Ok(if m.contains(h, key)? { Some(key) } else { None }),
-        (Value::Vector(_) | Value::Str(_), Value::Int(_)) => get(h, coll, key),
+        (Value::Vector(_) | Value::Str(_), key) if key.is_number() => get(h, coll, key),
         _ => Ok(None),
     }
 }

@@ -272,7 +272,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(map-entry? [:a 1])", "false"), ("(map-entry?)", "!arity_error")],
     ),
     Builtin::direct("distinct?", 0, MANY, "(distinct? x ...)", all_distinct).doc(
-        "Are all values different? 1 and 1.0 are.",
+        "Are all values different? 1 and 1.0 are the same.",
         &[("(distinct? 1 2 3)", "true"), ("(distinct? 1 2 1)", "false"), ("(distinct?)", "true")],
     ),
     Builtin::direct("type", 1, 1, "(type x)", type_of).aliases(&["class"]).doc(

@@ -279,7 +279,7 @@ fn elements<'h>(h: &'h Heap, smap: Value<'h>, coll: Value<'h>) -> Res<Value<'h>>
             // As with `get`, a vector is no key.
             (_, Value::Vector(_)) => None,
             (Value::Map(map), key) => map.get_flexible(h, key)?,
-            (Value::Vector(by_index), Value::Int(i)) => usize::try_from(i).ok().and_then(|i| by_index.get(i)),
+            (Value::Vector(by_index), key) => key.as_index().and_then(|i| by_index.get(i)),
             _ => None,
         };
         out.push(h, found.unwrap_or(item))?;

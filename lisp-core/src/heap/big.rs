@@ -50,11 +50,31 @@ impl Big<'_> {
     }
 }
 
-/// Compares with a float by value, exactly, and without a copy; `None` with NaN.
-pub(super) fn compare_big_float(a: &Big<'_>, b: f64) -> Option<Ordering> {
-    /// Bits of the significand of a float, and what its exponent is stored with besides.
+/// A finite float of at least 2^53, so a whole one: the number of its lowest limbs that are zero, and the rest of them.
+fn parts(magnitude: f64) -> (usize, u128) {
+    /// Bits of the significand of a float, and what is added to its exponent where that is stored.
     const DIGITS: u32 = f64::MANTISSA_DIGITS;
     const BIAS: u32 = 1_075;
+    let bits = magnitude.to_bits();
+    let significand = bits & ((1 << (DIGITS - 1)) - 1) | 1 << (DIGITS - 1);
+    let shift = ((bits >> (DIGITS - 1)) as u32).saturating_sub(BIAS);
+    (shift as usize / 32, u128::from(significand) << (shift % 32))
+}
+
+/// The limbs that the integer has which a finite float beyond 64 bits is.
+#[expect(clippy::cast_possible_truncation, reason = "a limb is the lowest 32 bits")]
+pub(super) fn limbs(f: f64) -> impl Iterator<Item = u32> {
+    let (zeros, mut rest) = parts(f.abs());
+    let above = std::iter::from_fn(move || {
+        let limb = (rest != 0).then_some(rest as u32);
+        rest >>= 32;
+        limb
+    });
+    std::iter::repeat_n(0, zeros).chain(above)
+}
+
+/// Compares with a float by value, exactly, and without a copy; `None` with NaN.
+pub(super) fn compare_big_float(a: &Big<'_>, b: f64) -> Option<Ordering> {
     if b.is_nan() {
         return None;
     }
@@ -67,13 +87,8 @@ pub(super) fn compare_big_float(a: &Big<'_>, b: f64) -> Option<Ordering> {
     if magnitude.is_infinite() || a.limbs.len() > 32 {
         return away(if magnitude.is_infinite() { Ordering::Less } else { Ordering::Greater });
     }
-    // A normal float: its significand, times 2 to the `shift`.
-    let bits = magnitude.to_bits();
-    let (significand, shift) =
-        (bits & ((1 << (DIGITS - 1)) - 1) | 1 << (DIGITS - 1), (bits >> (DIGITS - 1)) as u32 - BIAS);
+    let (whole, wide) = parts(magnitude);
     let limb = |i: usize| a.limbs.get(i).copied().unwrap_or(0);
-    let (whole, part) = (shift as usize / 32, shift % 32);
-    let wide = u128::from(significand) << part;
     let above = a.limbs.iter().skip(whole + 3).any(|&limb| limb != 0);
     if above {
         return away(Ordering::Greater);

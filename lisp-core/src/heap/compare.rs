@@ -8,7 +8,7 @@
 
 use super::map::{Entries, Map, Rep, holds_others};
 use super::node::Node;
-use super::scalars::{Numbers, equal_leaf, hash_cost, hash_leaf, order_leaf};
+use super::scalars::{Nan, equal_leaf, hash_cost, hash_leaf, order_leaf};
 use super::string::{SHORT_TEXT, folded, hash_text, mix};
 use super::{Heap, Res, Value, Work};
 use crate::cost;
@@ -18,9 +18,9 @@ use std::cmp::Ordering;
 /// A part of a comparison.
 enum Task<'h> {
     /// Are two values equal?
-    Values(Value<'h>, Value<'h>, Numbers),
+    Values(Value<'h>, Value<'h>, Nan),
     /// Have two nodes of trees the same entries?
-    Nodes(&'h Node<'h>, &'h Node<'h>, Numbers),
+    Nodes(&'h Node<'h>, &'h Node<'h>, Nan),
     /// The tasks above this one compare two keys: what to do when they are one, and what when they are not.
     Key(KeyTask<'h>),
     /// Nothing: a difference in the tasks above this one says nothing of the place in the order.
@@ -52,7 +52,7 @@ impl<'h> Placed<'h> {
 struct KeyTask<'h> {
     ours: Placed<'h>,
     theirs: Placed<'h>,
-    numbers: Numbers,
+    nan: Nan,
     /// Where the key stands,
     place: u32,
     /// and the other one.
@@ -84,23 +84,23 @@ struct Comparison<'h> {
 impl<'h> Comparison<'h> {
     /// Compares two values, or puts that off.
     #[inline]
-    fn pair(&mut self, a: Value<'h>, b: Value<'h>, numbers: Numbers) -> Res<Found> {
-        match equal_leaf(a, b, numbers) {
+    fn pair(&mut self, a: Value<'h>, b: Value<'h>, nan: Nan) -> Res<Found> {
+        match equal_leaf(a, b, nan) {
             Some(true) => {}
             Some(false) => return Ok(difference(a, b)),
-            None => self.tasks.push(Task::Values(a, b, numbers))?,
+            None => self.tasks.push(Task::Values(a, b, nan))?,
         }
         Ok(Found::Same)
     }
 
     /// The same for values that the order leaves out where their keys are tied.
-    fn unordered_pair(&mut self, a: Value<'h>, b: Value<'h>, numbers: Numbers) -> Res<Found> {
-        match equal_leaf(a, b, numbers) {
+    fn unordered_pair(&mut self, a: Value<'h>, b: Value<'h>, nan: Nan) -> Res<Found> {
+        match equal_leaf(a, b, nan) {
             Some(true) => Ok(Found::Same),
             Some(false) => Ok(Found::Tied),
             None => {
                 self.tasks.push(Task::Unordered)?;
-                self.pair(a, b, numbers)
+                self.pair(a, b, nan)
             }
         }
     }
@@ -109,14 +109,14 @@ impl<'h> Comparison<'h> {
         self.heap.charge(1)?;
         match task {
             Task::Unordered => Ok(Found::Same),
-            Task::Values(a, b, numbers) => self.values(a, b, numbers),
-            Task::Nodes(a, b, numbers) => self.nodes(a, b, numbers),
+            Task::Values(a, b, nan) => self.values(a, b, nan),
+            Task::Nodes(a, b, nan) => self.nodes(a, b, nan),
             Task::Key(key) => self.go_on_behind(&key),
         }
     }
 
-    fn values(&mut self, a: Value<'h>, b: Value<'h>, numbers: Numbers) -> Res<Found> {
-        if let Some(same) = equal_leaf(a, b, numbers) {
+    fn values(&mut self, a: Value<'h>, b: Value<'h>, nan: Nan) -> Res<Found> {
+        if let Some(same) = equal_leaf(a, b, nan) {
             return Ok(if same { Found::Same } else { difference(a, b) });
         }
         match (a, b) {
@@ -124,7 +124,7 @@ impl<'h> Comparison<'h> {
                 self.heap.charge(a.len() as u64)?;
                 for (&x, &y) in a.items().iter().zip(b.items()).rev() {
                     self.heap.poll_every(1)?;
-                    match self.pair(x, y, numbers)? {
+                    match self.pair(x, y, nan)? {
                         Found::Same => {}
                         different => return Ok(different),
                     }
@@ -132,10 +132,10 @@ impl<'h> Comparison<'h> {
                 Ok(Found::Same)
             }
             (Value::Map(a), Value::Map(b)) | (Value::Set(a), Value::Set(b)) => match (a.rep(), b.rep()) {
-                (Rep::Small(..), Rep::Small(..)) => self.entries(Placed::Map(a), Placed::Map(b), numbers),
+                (Rep::Small(..), Rep::Small(..)) => self.entries(Placed::Map(a), Placed::Map(b), nan),
                 (Rep::Tree(_, a), Rep::Tree(_, b)) => {
                     self.tasks.push(Task::Unordered)?;
-                    self.nodes(a, b, numbers)
+                    self.nodes(a, b, nan)
                 }
                 (Rep::Small(..), Rep::Tree(..)) | (Rep::Tree(..), Rep::Small(..)) => Ok(Found::Apart),
             },
@@ -145,31 +145,31 @@ impl<'h> Comparison<'h> {
     }
 
     /// Compares two nodes at one place of two trees: each key has one place in a tree, whatever its place in the order.
-    fn nodes(&mut self, a: &'h Node<'h>, b: &'h Node<'h>, numbers: Numbers) -> Res<Found> {
+    fn nodes(&mut self, a: &'h Node<'h>, b: &'h Node<'h>, nan: Nan) -> Res<Found> {
         let parts = |node: &Node<'h>| (node.entry_bits, node.child_bits, node.entries().len());
         if parts(a) != parts(b) {
             return Ok(Found::Tied);
         }
         if a.is_of_collisions() {
-            return self.entries(Placed::Node(a), Placed::Node(b), numbers);
+            return self.entries(Placed::Node(a), Placed::Node(b), nan);
         }
         self.heap.charge(cost::compared(a.entries().len()) + a.children().len() as u64)?;
         self.heap.poll_every(a.entries().len() + a.children().len())?;
         for (&(ours, x), &(theirs, y)) in a.entries().iter().zip(b.entries()) {
-            for found in [self.pair(ours, theirs, Numbers::ByKind)?, self.pair(x, y, numbers)?] {
+            for found in [self.pair(ours, theirs, Nan::IsOneKey)?, self.pair(x, y, nan)?] {
                 if found != Found::Same {
                     return Ok(found);
                 }
             }
         }
         for (&x, &y) in a.children().iter().zip(b.children()) {
-            self.tasks.push(Task::Nodes(x, y, numbers))?;
+            self.tasks.push(Task::Nodes(x, y, nan))?;
         }
         Ok(Found::Same)
     }
 
     /// Compares entries by their places. Keys that hold others are put off, and are compared one after the other.
-    fn entries(&mut self, ours: Placed<'h>, theirs: Placed<'h>, numbers: Numbers) -> Res<Found> {
+    fn entries(&mut self, ours: Placed<'h>, theirs: Placed<'h>, nan: Nan) -> Res<Found> {
         let (a, b) = (ours.entries(), theirs.entries());
         if a.len() != b.len() {
             return Ok(Found::Apart);
@@ -180,7 +180,7 @@ impl<'h> Comparison<'h> {
             self.heap.poll_every(1)?;
             let ((key, value), (other, mut y)) = (a.entry(place), b.entry(place));
             let is_function = matches!(key, Value::Closure(_) | Value::Composed(_));
-            match equal_leaf(key, other, Numbers::ByKind) {
+            match equal_leaf(key, other, Nan::IsOneKey) {
                 Some(true) => {}
                 None => {
                     first.get_or_insert(place);
@@ -188,7 +188,7 @@ impl<'h> Comparison<'h> {
                 }
                 Some(false) if difference(key, other) == Found::Tied => {
                     self.heap.charge(b.len() as u64)?;
-                    let same = |entry: &(Value<'h>, _)| equal_leaf(key, entry.0, Numbers::ByKind) == Some(true);
+                    let same = |entry: &(Value<'h>, _)| equal_leaf(key, entry.0, Nan::IsOneKey) == Some(true);
                     match b.iter().find(same) {
                         Some(entry) => y = entry.1,
                         None => return Ok(Found::Tied),
@@ -196,16 +196,13 @@ impl<'h> Comparison<'h> {
                 }
                 Some(false) => return Ok(Found::Apart),
             }
-            let found =
-                if is_function { self.unordered_pair(value, y, numbers)? } else { self.pair(value, y, numbers)? };
+            let found = if is_function { self.unordered_pair(value, y, nan)? } else { self.pair(value, y, nan)? };
             if found != Found::Same {
                 return Ok(found);
             }
         }
         match first {
-            Some(place) => {
-                self.compare_keys(KeyTask { ours, theirs, numbers, place: count(place), other: count(place) })
-            }
+            Some(place) => self.compare_keys(KeyTask { ours, theirs, nan, place: count(place), other: count(place) }),
             None => Ok(Found::Same),
         }
     }
@@ -214,23 +211,23 @@ impl<'h> Comparison<'h> {
         let (a, _) = key.ours.entries().entry(key.place as usize);
         let (b, _) = key.theirs.entries().entry(key.other as usize);
         self.tasks.push(Task::Key(key))?;
-        self.tasks.push(Task::Values(a, b, Numbers::ByKind))?;
+        self.tasks.push(Task::Values(a, b, Nan::IsOneKey))?;
         Ok(Found::Same)
     }
 
     /// Two keys are one: their values follow, and the next key that holds others.
     fn go_on_behind(&mut self, key: &KeyTask<'h>) -> Res<Found> {
-        let KeyTask { ours, theirs, numbers, place, other } = *key;
+        let KeyTask { ours, theirs, nan, place, other } = *key;
         let (a, b) = (ours.entries(), theirs.entries());
-        let found = self.unordered_pair(a.entry(place as usize).1, b.entry(other as usize).1, numbers)?;
+        let found = self.unordered_pair(a.entry(place as usize).1, b.entry(other as usize).1, nan)?;
         if found != Found::Same {
             return Ok(found);
         }
         for next in place as usize + 1..a.len() {
             self.heap.poll_every(1)?;
-            if equal_leaf(a.entry(next).0, b.entry(next).0, Numbers::ByKind).is_none() {
+            if equal_leaf(a.entry(next).0, b.entry(next).0, Nan::IsOneKey).is_none() {
                 let (place, other) = (count(next), count(next));
-                return self.compare_keys(KeyTask { ours, theirs, numbers, place, other });
+                return self.compare_keys(KeyTask { ours, theirs, nan, place, other });
             }
         }
         Ok(Found::Same)
@@ -274,24 +271,24 @@ impl Heap {
     /// `(= a b)`
     #[inline]
     pub(crate) fn equal<'h>(&'h self, a: Value<'h>, b: Value<'h>) -> Res<bool> {
-        match equal_leaf(a, b, Numbers::ByValue) {
+        match equal_leaf(a, b, Nan::EqualsNothing) {
             Some(same) => Ok(same),
-            None => self.equal_deep(a, b, Numbers::ByValue),
+            None => self.equal_deep(a, b, Nan::EqualsNothing),
         }
     }
 
     /// Are two values one map key?
     #[inline]
     pub(crate) fn same_key<'h>(&'h self, a: Value<'h>, b: Value<'h>) -> Res<bool> {
-        match equal_leaf(a, b, Numbers::ByKind) {
+        match equal_leaf(a, b, Nan::IsOneKey) {
             Some(same) => Ok(same),
-            None => self.equal_deep(a, b, Numbers::ByKind),
+            None => self.equal_deep(a, b, Nan::IsOneKey),
         }
     }
 
-    fn equal_deep<'h>(&'h self, a: Value<'h>, b: Value<'h>, numbers: Numbers) -> Res<bool> {
+    fn equal_deep<'h>(&'h self, a: Value<'h>, b: Value<'h>, nan: Nan) -> Res<bool> {
         let mut comparison = Comparison { heap: self, tasks: Work::new(self) };
-        comparison.tasks.push(Task::Values(a, b, numbers))?;
+        comparison.tasks.push(Task::Values(a, b, nan))?;
         while let Some(task) = comparison.tasks.pop() {
             let found = comparison.task(task)?;
             if found != Found::Same && !comparison.go_back(found)? {

@@ -3,6 +3,8 @@
 
 use super::*;
 use crate::heap::Compose;
+use num_bigint::BigInt;
+use num_traits::FromPrimitive;
 use std::collections::BTreeMap;
 
 struct Random(u64);
@@ -105,6 +107,7 @@ impl Made {
 
     /// The value, put together in a random order.
     fn value<'h>(&self, h: &'h Heap, functions: &[Value<'h>], random: &mut Random) -> Value<'h> {
+        let whole_float = random.below(3) == 0;
         let mut keyed = |keys: &mut dyn Iterator<Item = (&Made, Option<&Made>)>| {
             let distinct: BTreeMap<String, (&Made, Option<&Made>)> = keys.map(|(k, v)| (k.text(), (k, v))).collect();
             let mut entries: Vec<_> = distinct.into_values().collect();
@@ -124,6 +127,7 @@ impl Made {
             map
         };
         match self {
+            Made::Int(i) if whole_float => Value::Float(*i as f64),
             Made::Int(i) => Value::Int(*i),
             Made::Half(i) => Value::Float(*i as f64 + 0.5),
             Made::Text(text) => h.str(text).expect("a string"),
@@ -168,6 +172,31 @@ fn equal_values_are_those_of_one_text() {
         tied += usize::from(!wanted && order == Ordering::Equal);
     }
     assert!(same > rounds / 10 && (tied > rounds / 1_000 || cfg!(miri)), "{same} the same, {tied} tied");
+}
+
+/// Numbers of all kinds have one equality, hash and order: a whole float is its integer, however large.
+#[test]
+fn whole_floats_are_their_integers() {
+    let h = Heap::new(1, usize::MAX);
+    let mut random = Random(3);
+    let mut floats = vec![0.0, -0.0, 1.0, 2f64.powi(53), 2f64.powi(63), -2f64.powi(63), 2f64.powi(64), 1e20, f64::MAX];
+    floats.extend((0..1_000).map(|_| {
+        let significand = (random.below(1 << 30) as f64).mul_add(2f64.powi(23), random.below(1 << 23) as f64);
+        let sign = if random.below(2) == 0 { 1.0 } else { -1.0 };
+        (sign * significand * 2f64.powi(random.below(970) as i32 - 60)).trunc()
+    }));
+    for float in floats {
+        let whole = BigInt::from_f64(float).expect("a finite float");
+        let (a, b) = (Value::Float(float), h.integer(&whole).expect("an integer"));
+        assert!(h.equal(a, b).expect("an answer") && h.same_key(b, a).expect("an answer"), "{float}");
+        assert_eq!(h.hash(a).expect("a hash"), h.hash(b).expect("a hash"), "{float}");
+        assert_eq!(h.order(a, b).expect("an order"), Ordering::Equal, "{float}");
+        for other in [&whole + 1, &whole - 1] {
+            let other = h.integer(&other).expect("an integer");
+            assert!(!h.same_key(a, other).expect("an answer") && !h.equal(other, a).expect("an answer"), "{float}");
+            assert_eq!(h.order(a, other).expect("an order"), h.order(b, other).expect("an order"), "{float}");
+        }
+    }
 }
 
 /// The order is total: of any three values it does not go round in a circle.

@@ -2,21 +2,21 @@
 //! one hash by [`hash_leaf`] and one place by [`order_leaf`]; what has one place is one key, but for functions of the program.
 //! `compare.rs` takes collections apart by these rules.
 
-use super::big::{Big, compare_big_float};
+use super::big::{self, Big, compare_big_float};
 use super::map::Map;
 use super::string::{SHORT_TEXT, Str, folded, hash_bytes, hash_text, mix, text_cost};
-use super::value::TimeValue;
+use super::value::{TimeValue, whole};
 use super::{Heap, Res, Value};
 use crate::cost;
 use std::cmp::Ordering;
 
-/// Which numbers are the same.
+/// The one difference between `=` and keys. All other numbers are the same where their values are: 1 and 1.0 are equal, and one key.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Numbers {
-    /// `(= 1 1.0)`
-    ByValue,
-    /// as map keys and set members 1 and 1.0 differ
-    ByKind,
+pub(super) enum Nan {
+    /// `(= ##NaN ##NaN)` is false.
+    EqualsNothing,
+    /// As a map key and set member NaN is found again.
+    IsOneKey,
 }
 
 /// Integers of up to this number of 32-bit limbs are hashed and compared within the cost of the instruction.
@@ -65,17 +65,14 @@ pub(super) fn hash_cost(v: Value<'_>) -> u64 {
 
 /// Compares two values that hold no others; `None` for two collections of the same kind, and for long texts.
 #[inline]
-pub(super) fn equal_leaf<'h>(a: Value<'h>, b: Value<'h>, numbers: Numbers) -> Option<bool> {
+pub(super) fn equal_leaf<'h>(a: Value<'h>, b: Value<'h>, nan: Nan) -> Option<bool> {
     Some(match (a, b) {
         (Value::Keyword(ha, _), Value::Keyword(hb, _)) if ha != hb => false,
         (Value::Keyword(_, a), Value::Keyword(_, b)) | (Value::Str(a), Value::Str(b)) => return equal_texts(a, b),
         (Value::Int(a), Value::Int(b)) => a == b,
         (Value::Nil, Value::Nil) => true,
         (Value::Bool(a), Value::Bool(b)) => a == b,
-        (Value::Float(a), Value::Float(b)) => match numbers {
-            Numbers::ByValue => a == b,
-            Numbers::ByKind => a == b || (a.is_nan() && b.is_nan()),
-        },
+        (Value::Float(a), Value::Float(b)) => a == b || nan == Nan::IsOneKey && a.is_nan() && b.is_nan(),
         (Value::Vector(a), Value::Vector(b)) if std::ptr::eq(a, b) => true,
         (Value::Map(a), Value::Map(b)) | (Value::Set(a), Value::Set(b)) if std::ptr::eq(a, b) => true,
         (Value::Vector(a), Value::Vector(b)) if a.len() != b.len() => false,
@@ -97,7 +94,7 @@ pub(super) fn equal_leaf<'h>(a: Value<'h>, b: Value<'h>, numbers: Numbers) -> Op
         | (Value::Var(a), Value::Var(b)) => return equal_texts(a, b),
         (Value::Time(a), Value::Time(b)) => a.value == b.value,
         (Value::Int(_) | Value::Big(_), Value::Float(_)) | (Value::Float(_), Value::Int(_) | Value::Big(_)) => {
-            numbers == Numbers::ByValue && compare_numbers(a, b) == Some(Ordering::Equal)
+            compare_numbers(a, b) == Some(Ordering::Equal)
         }
         _ => false,
     })
@@ -162,7 +159,11 @@ impl Heap {
     }
 }
 
-/// The hash of a value that holds no others; `None` for collections.
+fn hash_limbs(negative: bool, limbs: impl Iterator<Item = u32>) -> u64 {
+    limbs.fold(u64::from(negative), |hash, limb| mix(hash ^ u64::from(limb)))
+}
+
+/// The hash of a value that holds no others; `None` for collections. A whole float has that of its integer.
 pub(super) fn hash_leaf(v: Value<'_>) -> Option<u32> {
     let word = |tag: u64, w: u64| folded(mix(w ^ tag << 56));
     Some(match v {
@@ -171,10 +172,13 @@ pub(super) fn hash_leaf(v: Value<'_>) -> Option<u32> {
         Value::Int(i) => word(1, i.cast_unsigned()),
         Value::Nil => word(2, 0),
         Value::Bool(b) => word(3, u64::from(b)),
-        // One key are the zeros of both signs, and all that is no number.
-        Value::Float(0.0) => word(4, 0),
-        Value::Float(f) => word(4, if f.is_nan() { f64::NAN } else { f }.to_bits()),
-        Value::Big(b) => word(5, b.limbs.iter().fold(u64::from(b.negative), |h, &limb| mix(h ^ u64::from(limb)))),
+        Value::Float(f) => match whole(f) {
+            Some(i) => word(1, i.cast_unsigned()),
+            None if f.is_nan() => word(4, f64::NAN.to_bits()),
+            None if f.is_infinite() || f.trunc() != f => word(4, f.to_bits()),
+            None => word(5, hash_limbs(f < 0.0, big::limbs(f))),
+        },
+        Value::Big(b) => word(5, hash_limbs(b.negative, b.limbs.iter().copied())),
         Value::Symbol(s) | Value::Var(s) | Value::Regex(s) | Value::Tool(s) => hash_bytes(s.text().as_bytes()) ^ 0x77,
         Value::Builtin(id) => word(6, u64::from(id.0)),
         Value::Time(t) => match t.value {
@@ -214,7 +218,7 @@ fn rank(v: Value<'_>) -> u8 {
     }
 }
 
-/// The order of two values that hold no others; `None` for two collections of the same kind and length, and for long texts.
+/// The order of two values that hold no others, NaN after all numbers; `None` for two collections of the same kind and length, and for long texts.
 pub(super) fn order_leaf<'h>(a: Value<'h>, b: Value<'h>) -> Option<Ordering> {
     let ranks = rank(a).cmp(&rank(b));
     if ranks != Ordering::Equal {
@@ -259,14 +263,10 @@ pub(super) fn order_leaf<'h>(a: Value<'h>, b: Value<'h>) -> Option<Ordering> {
         (Value::Big(a), Value::Big(b)) if a.is_as_long_as(b) && !std::ptr::eq(a, b) && a.limbs.len() > SHORT_BIG => {
             None
         }
-        _ if rank(a) == 0 => Some(order_numbers(a, b)),
+        _ if rank(a) == 0 => {
+            let nan = |v: Value<'_>| matches!(v, Value::Float(f) if f.is_nan());
+            Some(compare_numbers(a, b).unwrap_or_else(|| nan(a).cmp(&nan(b))))
+        }
         _ => Some(Ordering::Equal),
     }
-}
-
-/// Numbers by value, NaN last; of equal ones the integer first, so that distinct keys never tie.
-fn order_numbers(a: Value<'_>, b: Value<'_>) -> Ordering {
-    let nan = |v: Value<'_>| matches!(v, Value::Float(f) if f.is_nan());
-    let float = |v: Value<'_>| matches!(v, Value::Float(_));
-    compare_numbers(a, b).unwrap_or_else(|| nan(a).cmp(&nan(b))).then_with(|| float(a).cmp(&float(b)))
 }

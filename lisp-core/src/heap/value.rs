@@ -309,6 +309,12 @@ impl<'h> Value<'h> {
         }
     }
 
+    /// The place in a vector or string that the number names: a float that is whole names one too.
+    #[inline]
+    pub(crate) fn as_index(self) -> Option<usize> {
+        self.as_integer().and_then(|i| usize::try_from(i).ok())
+    }
+
     /// A number of any kind?
     pub fn is_number(self) -> bool {
         matches!(self, Value::Int(_) | Value::Float(_) | Value::Big(_))

@@ -87,7 +87,7 @@ fn step<'h>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
 fn read<'h>(h: &'h Ctx, name: &str, coll: Value<'h>, key: Value<'h>) -> Res<Value<'h>> {
     match (coll, key) {
         (Value::Map(m), _) => Ok(m.get(h, m.meant(h, key)?)?.unwrap_or(Value::Nil)),
-        (Value::Vector(v), Value::Int(i)) => Ok(usize::try_from(i).ok().and_then(|i| v.get(i)).unwrap_or(Value::Nil)),
+        (Value::Vector(v), key) if key.is_number() => Ok(key.as_index().and_then(|i| v.get(i)).unwrap_or(Value::Nil)),
         (Value::Nil, _) => Ok(Value::Nil),
         (Value::Vector(_), _) => Err(args::type_error(name, "an index into the vector", key)),
         (other, _) => Err(args::type_error(name, "a map or vector", other)),

@@ -65,10 +65,12 @@ pub fn read(text: &str, limits: &ReadLimits) -> Result<Source, Error> {
 
 /// Reads a text as [`read`] does, unless it is interrupted.
 pub(crate) fn read_at(text: &str, limits: &ReadLimits, interrupt: &Interrupt<'_>) -> Result<Source, Error> {
-    Reader::new(text, limits, interrupt).run().map_err(|stop| match has_fence_line(&text[program_of(text)]) {
-        true => diagnostics::beside_fence(stop.error),
-        false => stop.error,
-    })
+    Reader::new(text, limits, interrupt).run().map_err(|stop| explained(text, stop.error))
+}
+
+/// The error of a text, which may come of the prose around a Markdown fence.
+fn explained(text: &str, error: Error) -> Error {
+    if has_fence_line(&text[program_of(text)]) { diagnostics::beside_fence(error) } else { error }
 }
 
 /// Whether a text, read with the default limits, is a program, could become one by more text, or cannot.
@@ -76,7 +78,7 @@ pub fn completeness(text: &str) -> Completeness {
     match Reader::new(text, &ReadLimits::default(), &Interrupt::never()).run() {
         Ok(_) => Completeness::Complete,
         Err(Stop { unfinished: true, .. }) => Completeness::Incomplete,
-        Err(Stop { error, .. }) => Completeness::Invalid(error),
+        Err(Stop { error, .. }) => Completeness::Invalid(explained(text, error)),
     }
 }
 

@@ -52,7 +52,7 @@ fn forms() {
         ("(+ 1 (f))", "(+ 1 (f))"),
         ("()", "()"),
         ("{:a 1 \"b\" [2]}", "{:a 1 \"b\" [2]}"),
-        ("#{} #{1 1.0}", "#{} #{1 1.0}"),
+        ("#{} #{1 1.5}", "#{} #{1 1.5}"),
         ("#(+ % %2) #()", "#(+ % %2) #()"),
         ("#(f #(g))", "#(f #(g))"),
         ("'x 'nil '-1 #'x #'nil", "'x 'nil '-1 #'x #'nil"),
@@ -217,6 +217,9 @@ fn repeated_keys() {
             ("#{0.0 -0.0}", (6, 10), "duplicate element `-0.0`", "keep one"),
             ("#{##NaN ##NaN}", (8, 13), "duplicate element", "keep one"),
             ("#{0 -0}", (4, 6), "duplicate element", "keep one"),
+            ("#{1 1.0}", (4, 7), "duplicate element `1.0`", "keep one"),
+            ("#{100000000000000000000 1e20}", (24, 28), "duplicate element `1e20`", "keep one"),
+            ("{[-0.0] 1 [0] 2}", (10, 13), "duplicate key `[0]`", "keep one"),
             ("{nil 1 nil 2}", (7, 10), "duplicate key `nil`", "keep one"),
             ("{[1 2] 0 (1 2) 0}", (9, 14), "duplicate key `(1 2)`", "keep one"),
             ("{(keyword \"a\") 1 (keyword \"a\") 2}", (17, 30), "duplicate key", "keep one"),
@@ -231,7 +234,7 @@ fn repeated_keys() {
     );
     let distinct = [
         "{:a 1 \"a\" 2 a 3 'a 4 #'a 5}",
-        "#{1 1.0}",
+        "#{1 1.5 ##Inf ##-Inf ##NaN}",
         "{:a :a :b :a}",
         "{[1 2] 0 [2 1] 0}",
         "{{:a 1} 0 {1 :a} 0}",
@@ -464,6 +467,7 @@ const PIECES: &[&str] = &[
     "$",
     "\\newline",
     "99999999999999999999",
+    "\n```\n",
 ];
 
 proptest! {

@@ -7,6 +7,7 @@ use super::form::{FormKind, NameId};
 use super::lexer::Delimiter;
 use crate::Table;
 use num_bigint::BigInt;
+use num_traits::FromPrimitive;
 
 /// The number of a form among those that were compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,7 +20,7 @@ pub(super) struct Shapes {
     next: u32,
 }
 
-/// What a shape stands for. Numbers of different types differ, though `=` would have `1` equal `1.0`.
+/// What a shape stands for. A whole float is the integer that it equals.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum Content {
     Nil,
@@ -55,8 +56,11 @@ impl Shapes {
             FormKind::Bool(value) => Content::Bool(*value),
             FormKind::Int(value) => Content::Int(*value),
             FormKind::Big(value) => Content::Big(value.clone()),
-            // Adding zero makes one zero of both. A NaN is the same key as another, for it is written the same.
-            FormKind::Float(value) => Content::Float((value + 0.0).to_bits()),
+            FormKind::Float(value) => match BigInt::from_f64(*value) {
+                Some(whole) if value.fract() == 0.0 => i64::try_from(&whole).map_or(Content::Big(whole), Content::Int),
+                // Fractions, infinities, and NaN, which is written the same each time.
+                _ => Content::Float(value.to_bits()),
+            },
             FormKind::Str(text) => Content::Text(text.clone()),
             FormKind::Keyword(name) => Content::Keyword(*name),
             FormKind::Symbol(name) => Content::Symbol(*name),

@@ -137,11 +137,11 @@ fn look_up<'h>(h: &'h Ctx, data: Value<'h>, args: &[Value<'h>]) -> Res<Value<'h>
         (Value::Keyword(..), &[coll, default]) => Ok(maps::key_of(h, coll, data)?.unwrap_or(default)),
         (Value::Map(_), &[key]) => Ok(maps::get(h, data, key)?.unwrap_or(Value::Nil)),
         (Value::Map(_), &[key, default]) => Ok(maps::get(h, data, key)?.unwrap_or(default)),
-        (Value::Vector(v), &[Value::Int(i)]) => match usize::try_from(i).ok().and_then(|i| v.get(i)) {
+        (Value::Vector(v), &[key]) if key.is_number() => match key.as_index().and_then(|i| v.get(i)) {
             Some(item) => Ok(item),
             None => Err(Error::new(
                 Reason::NotCallable,
-                format!("a vector of {} elements, called as a function, has no element {i}", v.len()),
+                format!("a vector of {} elements, called as a function, has none at {}", v.len(), describe(key)),
             )
             .class(ErrorClass::IndexOutOfBounds)
             .hint("write (get v i) for nil where there is none")

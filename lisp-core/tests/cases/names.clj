@@ -90,7 +90,7 @@ alpha/search
 ;=> "2024-01-01"
 
 [(count #{0.0 (- 0.0)}) (get {0.0 :zero} -0.0) (count (distinct [0.0 -0.0 0 [-0.0] [0.0]])) (= {[-0.0] 1} {[0.0] 1})]
-;=> [1 :zero 3 true]
+;=> [1 :zero 2 true]
 
 #{0.0 -0.0}
 ;! duplicate_key

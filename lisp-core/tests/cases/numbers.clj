@@ -20,9 +20,44 @@
 [(bit-shift-left 1 70) (bit-and 12 10) (bit-or 12 10) (bit-xor 12 10) (bit-not 0)]
 ;=> [1180591620717411303424 8 14 6 -1]
 
-;; Whole and broken numbers are equal by value, but not as keys.
-[(= 1 1.0) (== 1 1.0) (count #{1 1.0}) (get {1 :int} 1.0)]
-;=> [true true 2 nil]
+;; Numbers are the same by their value: for `=`, as keys and members, for `case`, and where values are grouped or ordered.
+[(= 1 1.0) (== 1 1.0) (get {1 :int} 1.0) ({2.0 :float} 2) (contains? #{1} 1.0) (contains? [1] 1.0) (case 1.0 1 :one)]
+;=> [true true :int :float true true :one]
+
+[(distinct [1 1.0 2.0 2]) (dedupe [1 1.0 2]) (frequencies [1 1.0 1]) (group-by identity [1 1.0]) (set [40.0 40 41])]
+;=> [[1 2.0] [1 2] {1 3} {1 [1 1.0]} #{40.0 41}]
+
+[(partition-by identity [1 1.0 2]) (compare 1 1.0) (distinct? 1 1.0) (sort [2 1.0 1 1.0]) (zipmap [1 1.0] [:a :b])]
+;=> [[[1 1.0] [2]] 0 false [1.0 1 1.0 2] {1 :b}]
+
+[(assoc {1 :a} 1.0 :b) (dissoc {1 :a} 1.0) (union #{1} #{1.0}) (disj #{1 2} 2.0) (difference #{1 2} #{1.0}) (merge {1 :a} {1.0 :b})]
+;=> [{1 :b} {} #{1} #{1} #{2} {1 :b}]
+
+;; Beyond 64 bits too, and deep inside keys. NaN equals nothing, but is found again.
+[(get {100000000000000000000 :big} 1e20) (get {1e300 :big} (bigint 1e300)) (get {[1 {2 #{3}}] :deep} [1.0 {2.0 #{3.0}}])]
+;=> [:big :big :deep]
+
+[(= ##NaN ##NaN) (get {##NaN :a} ##NaN) (get {9007199254740993 :int} 9007199254740992.0) (get {0 :zero} -0.0)]
+;=> [false :a nil :zero]
+
+(count (set (mapcat (fn [x] [x (double x)]) (range -1000 1000))))
+;=> 2000
+
+;; A whole float is an index, whatever made it.
+[(get [1 2 3] (/ 4 2)) ([1 2 3] (/ 4 2)) (nth [1 2 3] 1.0) (get-in [[1 2] [3 4]] [1.0 0.0]) (assoc [1 2] 1.0 :b) (assoc [1 2] 2.0 :c)]
+;=> [3 3 2 3 [1 :b] [1 2 :c]]
+
+[(get "abc" 1.0) (update [1 2] 1.0 inc) (update-in [[1]] [0.0 0.0] inc) (assoc-in [[1]] [0.0 0.0] 5) (replace [:zero :one] [0.0 1])]
+;=> ["b" [1 3] [[2]] [[5]] [:zero :one]]
+
+[(get [1 2] 0.5) (get [1 2] -1.0) (get [1 2] 1e300) (get [1 2] ##NaN) (get "abc" 0.5) (find [7 8] 1.0)]
+;=> [nil nil nil nil nil [1.0 8]]
+
+([1 2] 0.5)
+;! not_callable
+
+(assoc [1 2] 0.5 :x)
+;! runtime_error
 
 [(round 2.5) (round -2.5) (floor -1.5) (ceil 1.2) (trunc -1.7) (Math/round -2.5)]
 ;=> [3 -3 -2 2 -1 -2]
