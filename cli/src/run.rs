@@ -59,6 +59,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "lines")]
     profile: bool,
     /// Write a flame graph of the fuel to a file, an SVG
+    #[cfg(feature = "flamegraph")]
     #[arg(long, value_name = "FILE", conflicts_with = "lines")]
     flame: Option<PathBuf>,
     /// Run it again whenever the file of the program, or one that it reads, changes
@@ -67,6 +68,16 @@ pub(crate) struct Arguments {
     /// Print the whole answer as JSON; --out json prints the value
     #[arg(long, conflicts_with_all = ["out", "raw", "csv", "table"])]
     json: bool,
+}
+
+impl Arguments {
+    fn wants_profile(&self) -> bool {
+        #[cfg(feature = "flamegraph")]
+        if self.flame.is_some() {
+            return true;
+        }
+        self.profile
+    }
 }
 
 /// Runs the command.
@@ -146,7 +157,7 @@ fn once(arguments: &Arguments) -> Result<Exit, Failure> {
         true => (input.measure_live(), None),
         false => streaming(input, &cancel, arguments.record.is_some()),
     };
-    let input = if arguments.profile || arguments.flame.is_some() { input.profile() } else { input };
+    let input = if arguments.wants_profile() { input.profile() } else { input };
     let recording = arguments.record.as_deref().map(recording_to).transpose()?;
     let input = match &recording {
         Some(recording) => input.record(recording),
@@ -233,13 +244,14 @@ fn show_profile(arguments: &Arguments, outcome: &Outcome, texts: &Texts<'_>) -> 
     if arguments.profile {
         tell!("{}", drawn.table());
     }
-    match &arguments.flame {
-        Some(path) => drawn
+    #[cfg(feature = "flamegraph")]
+    if let Some(path) = &arguments.flame {
+        drawn
             .flame()
             .and_then(|svg| std::fs::write(path, svg))
-            .map_err(|error| Failure::File { path: path.clone(), error }),
-        None => Ok(()),
+            .map_err(|error| Failure::File { path: path.clone(), error })?;
     }
+    Ok(())
 }
 
 /// The value as it is to be written.

@@ -154,6 +154,7 @@ impl<'a> Drawn<'a> {
     }
 
     /// One line for each way of calls, with its fuel: what drawers of flame graphs read.
+    #[cfg(feature = "flamegraph")]
     fn folded(&self) -> Vec<String> {
         let mut ways: Vec<String> = Vec::with_capacity(self.profile.nodes.len());
         let mut folded = Vec::new();
@@ -177,6 +178,7 @@ impl<'a> Drawn<'a> {
     }
 
     /// A flame graph of the fuel, an SVG.
+    #[cfg(feature = "flamegraph")]
     pub(crate) fn flame(&self) -> std::io::Result<Vec<u8>> {
         let folded = self.folded();
         let mut options = inferno::flamegraph::Options::default();
