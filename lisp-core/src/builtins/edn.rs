@@ -55,6 +55,8 @@ fn value<'h>(h: &'h Heap, names: &Names, form: &Form) -> Res<Value<'h>> {
         FormKind::Str(s) => h.str(s)?,
         FormKind::Keyword(name) => h.keyword(names.text(*name))?,
         FormKind::Symbol(name) => Value::Symbol(h.text(names.text(*name))?),
+        // A symbol is printed with its quote, and read back as what it was.
+        FormKind::Quote(quoted) if matches!(quoted.kind, FormKind::Symbol(_)) => value(h, names, quoted)?,
         FormKind::Quote(quoted) => h.vector(&[Value::Symbol(h.text("quote")?), value(h, names, quoted)?])?,
         FormKind::Vector(items) | FormKind::List(items) => h.vector(&values(items)?)?,
         FormKind::Map(items) => h.map(values(items)?.chunks_exact(2).map(|pair| (pair[0], pair[1])))?,

@@ -54,7 +54,11 @@ pub(crate) fn get_path<'h>(h: &'h Heap, coll: Value<'h>, path: &'h [Value<'h>]) 
             }
             continue;
         }
-        match get(h, at, key)? {
+        let next = match at {
+            Value::Set(members) => members.contains(h, key)?.then_some(key),
+            _ => get(h, at, key)?,
+        };
+        match next {
             Some(next) => (at, path) = (next, rest),
             None => return Ok(None),
         }
@@ -178,7 +182,7 @@ fn get_in<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let default = args.get(2).copied().unwrap_or(Value::Nil);
     let coll = match args[0] {
         coll @ Value::Map(_) => coll,
-        coll @ (Value::Vector(_) | Value::Nil) if !matches!(args[1], Value::Map(_)) => coll,
+        coll @ (Value::Vector(_) | Value::Set(_) | Value::Nil) if !matches!(args[1], Value::Map(_)) => coll,
         coll @ Value::Str(_) if matches!(args[1], Value::Vector(_)) => coll,
         other => return Err(not_associative("get-in", other, args[1])),
     };

@@ -128,3 +128,7 @@
 
 (get 5 :a)
 ;! type_error
+
+;; A path goes through a set to its member.
+[(get-in {:a #{:x}} [:a :x]) (get-in {:a #{:x}} [:a :y] :none) (get-in #{1} [1]) (get-in [#{[1]}] [0 [1] 0])]
+;=> [:x :none 1 1]

@@ -111,7 +111,13 @@ once
 [(reduce (fn [a & xs] [a xs]) 0 [1 2 3]) (sort (fn [& xs] (apply < xs)) [3 1 2 5 4 9 0]) (sort-by (fn [& xs] (first xs)) (fn [a & more] (> a (first more))) [3 1 2 5 4 9 0])]
 ;=> [[[[0 [1]] [2]] [3]] [0 1 2 3 4 5 9] [9 5 4 3 2 1 0]]
 
-;; A short function around a single value answers it.
+;; A short function around a single value answers it; around its argument it calls it, if that is a function.
+(map #(%) [(fn [] 1) vector (constantly 3) :a 5 nil])
+;=> [1 [] 3 :a 5 nil]
+
+(#(%1) (fn [x] x))
+;! arity_mismatch
+
 [(#(%) 7) (#(identity :k)) (#([%2 %1]) 1 2)]
 ;=> [7 :k [2 1]]
 

@@ -82,7 +82,7 @@
 ;! type_error
 
 [(read-string "42") (read-string "{:a #{\\b \"c\"}} rest") (clojure.edn/read-string "nil") (read-string "'x") (read-string "(quote 1)")]
-;=> [42 {:a #{"b" "c"}} nil ['quote 'x] ['quote 1]]
+;=> [42 {:a #{"b" "c"}} nil 'x ['quote 1]]
 
 (read-string "#(inc %)")
 ;! type_error

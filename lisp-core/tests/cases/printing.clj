@@ -39,3 +39,7 @@
 (let [line (pr-str {:k "v"})] (println line) (count line))
 ;> {:k "v"}
 ;=> 8
+
+;; A symbol is read back from its text, alone and inside others.
+[(= 'a (read-string (pr-str 'a))) (read-string (pr-str ['a {'b 1}])) (pr-str (read-string "'a")) (read-string "'(1 2)")]
+;=> [true ['a {'b 1}] "'a" ['quote [1 2]]]

@@ -1,6 +1,6 @@
 //! Functions and definitions.
 
-use super::{Analyzer, Res, arity, invalid, prim};
+use super::{Analyzer, Res, arity, if_node, invalid, prim};
 use crate::Table;
 use crate::compile::core::{Bind, FnGroup, FnNode, Kind, Node, Prim, Var};
 use crate::error::{Error, Reason, Span};
@@ -377,10 +377,9 @@ impl Analyzer<'_> {
         }
         let body = match items {
             [] => Ok(Node::nil(span)),
-            // `#(42)` and `#(%)` answer the value; with more parts it is a call.
-            [single] if !matches!(single.kind, FormKind::Symbol(_)) || self.is_placeholder(single) => {
-                self.node(single, true)
-            }
+            [single] if self.is_placeholder(single) => self.called_if_function(single),
+            // `#(42)` answers the value; with more parts it is a call.
+            [single] if !matches!(single.kind, FormKind::Symbol(_)) => self.node(single, true),
             _ => self.list(items, span, true),
         };
         self.scope.truncate(visible);
@@ -405,6 +404,18 @@ impl Analyzer<'_> {
             others: Vec::new(),
         };
         Ok(Node::new(Kind::Fn(Box::new(node)), span))
+    }
+
+    /// `#(%)` calls a function that it is given, as in Clojure. Anything else it answers, as it could not be called with nothing.
+    fn called_if_function(&mut self, placeholder: &Form) -> Res<Node> {
+        let span = placeholder.span;
+        let [tested, called, given] = [(); 3].map(|()| self.node(placeholder, true));
+        let test = match self.rows.by_name("fn?") {
+            Some(id) => Node::new(Kind::CallBuiltin(id, vec![tested?]), span),
+            None => return given,
+        };
+        let call = Node::new(Kind::Call(Box::new(called?), Vec::new()), span);
+        Ok(if_node(test, call, given?, span))
     }
 
     fn is_placeholder(&self, form: &Form) -> bool {
