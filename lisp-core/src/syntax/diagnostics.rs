@@ -42,9 +42,7 @@ pub(super) fn too_many_names(limit: usize, reached: usize, span: Span) -> Error 
 pub(super) fn too_deep(limit: usize, ceiling: usize, span: Span) -> Error {
     let reached = limit + 1;
     let hint = match limit < ceiling {
-        true => {
-            "name inner parts with let, def or defn to make the program flatter, or raise the limit nesting of the reader"
-        }
+        true => "name inner parts with let, def or defn to make the program flatter",
         false => "name inner parts with let, def or defn to make the program flatter: this limit cannot be raised",
     };
     parse_error(format!("nested too deep: {reached} delimiters are open here, the nesting limit is {limit}"), span)

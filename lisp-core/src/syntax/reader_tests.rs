@@ -257,8 +257,8 @@ fn limits() {
     let cases = [
         ("12345", limits(4, 0, 9), Reason::ProgramTooLarge, figures(4, 5), "the limit program_bytes", None),
         ("a :a :b c d", limits(0, 2, 9), Reason::SymbolLimitExceeded, figures(2, 3), "the limit symbols", Some((8, 9))),
-        ("([{}])", limits(0, 0, 2), Reason::ParseError, figures(2, 3), "the limit nesting", Some((2, 3))),
-        ("[[1]]", limits(0, 0, 1), Reason::ParseError, figures(1, 2), "the limit nesting", Some((1, 2))),
+        ("([{}])", limits(0, 0, 2), Reason::ParseError, figures(2, 3), "flatter", Some((2, 3))),
+        ("[[1]]", limits(0, 0, 1), Reason::ParseError, figures(1, 2), "flatter", Some((1, 2))),
     ];
     for (text, limits, reason, details, hint, span) in cases {
         let error = read(text, &limits).expect_err(text);

@@ -48,6 +48,11 @@ pub(crate) fn leading_digits(text: &str, count: usize) -> Option<(i64, &str)> {
 
 /// A date in ISO-8601: four digits of the year, or a sign and up to ten.
 pub(crate) fn parse_date(text: &str, most: i64) -> Option<i64> {
+    /// A sign, ten digits of the year, and the rest. Whatever is longer is no date, and is not looked at.
+    const LONGEST: usize = 1 + 10 + "-01-02".len();
+    if text.len() > LONGEST {
+        return None;
+    }
     let digits = text.trim_start_matches(['+', '-']);
     let length = digits.bytes().take_while(|b| b.is_ascii_digit()).count();
     let (lengths, sign) = match (text.len() - digits.len(), text.as_bytes().first()?) {

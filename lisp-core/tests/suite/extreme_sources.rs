@@ -1,7 +1,7 @@
 //! Sources with numbers at the edges of every width, and with very many of anything: each is compiled and run, or refused with
 //! an error and a next step. None makes the compiler panic, or make code that its own check refuses.
 
-use lisp_core::compile::Program;
+use lisp_core::compile::{Program, SPECIAL_FORMS};
 use lisp_core::error::{Error, Reason};
 use lisp_core::syntax::ReadLimits;
 use lisp_core::vm::{Grant, Machine, Settings};
@@ -189,6 +189,8 @@ const MANY: &[(&str, &str, &str)] = &[
     ("(-> 1 ", "(+ N) ", ")"),
     ("(->> 1 ", "(+ N) ", ")"),
     ("(as-> 1 x ", "(+ x N) ", ")"),
+    ("(.. \"a\"", " length", ")"),
+    ("(.. \"a\"", " (concat \"N\")", ")"),
     ("(cond-> 1 ", "true (+ N) ", ")"),
     ("(some-> 1 ", "(+ N) ", ")"),
     ("(for [", "aN [N] ", "] 1)"),
@@ -261,6 +263,8 @@ const NESTED: &[&str] = &[
     "(-> N inc)",
     "(->> [1] (map (fn [x] N)) (filter (fn [x] N)))",
     "(some-> N inc)",
+    "(.. N length length length)",
+    "(.. \"a\" (concat N) length length length)",
     "(cond-> 1 true (+ N))",
     "(letfn [(f [] N)] (f))",
     "(let [[a {:keys [b] :or {b N}}] [1 {}]] b)",
@@ -329,6 +333,28 @@ fn there_may_be_very_many_of_anything() {
     };
     let sources = MANY.iter().flat_map(|shape| COUNTS.iter().map(move |count| many(shape, *count)));
     let broken = broken(sources.filter(|source| source.len() <= ReadLimits::default().source_bytes));
+    assert!(broken.is_empty(), "{} sources:\n{}", broken.len(), broken.join("\n"));
+}
+
+/// What any special form may be given, very often.
+const PARTS: &[&str] =
+    &[" x", " 1", " (inc 1)", " (.length)", " length", " true (inc 1)", " [x 1]", " ([x] 1)", " :k", " _ :when"];
+
+/// What comes before it.
+const FIRST_PARTS: &[&str] = &["", " 1", " \"a\"", " x", " [x 1]", " = 1", " [x [1]]"];
+
+#[test]
+fn every_special_form_may_have_very_many_parts() {
+    let sources = SPECIAL_FORMS.iter().flat_map(|form| {
+        let starts = FIRST_PARTS.iter().flat_map(|first| PARTS.iter().map(move |part| (first, part)));
+        let forms = starts.flat_map(move |(first, part)| {
+            [300, 6_000].map(|count| format!("({}{first}{})", form.name, part.repeat(count)))
+        });
+        forms.chain(
+            [[300, 6_000].map(|count| format!("({} [{}] 1)", form.name, "x 1 ".repeat(count)))].into_iter().flatten(),
+        )
+    });
+    let broken = broken(sources);
     assert!(broken.is_empty(), "{} sources:\n{}", broken.len(), broken.join("\n"));
 }
 

@@ -70,8 +70,12 @@ impl Analyzer<'_> {
         let [target, first, more @ ..] = args else {
             return Err(arity(span, "..", "(.. x (method argument ...) method ...)"));
         };
+        // Each step stands inside the call of the next one.
+        self.depth += more.len();
+        self.deeper(span)?;
         let mut value = self.dot(target, &items(first), span)?;
         for step in more {
+            self.depth -= 1;
             value = self.method(value, &items(step), span)?;
         }
         Ok(value)
