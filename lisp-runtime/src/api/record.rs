@@ -54,10 +54,12 @@ impl RecordingBuilder {
         self
     }
 
-    /// The most bytes that all lines behind the first may take, 8 MiB without this; 0 is no limit.
+    /// The most bytes that all calls may take, 8 MiB without this; 0 is no limit. It is counted in the program's order: the arguments
+    /// and the result of each call that is in the answer, and 100 bytes. A record is longer than that when workers have called tools for
+    /// nothing, or looked at the clock.
     #[must_use]
     pub fn most_bytes(mut self, bytes: usize) -> Self {
-        self.ceilings.lines = bytes;
+        self.ceilings.calls = bytes;
         self
     }
 

@@ -245,7 +245,7 @@ impl Run {
                 DriverEvent::Beat => return RunEvent::Beat,
                 DriverEvent::Workers => return RunEvent::Workers,
                 // While the program itself calls a tool, no worker does.
-                DriverEvent::SameCall(_) => {
+                DriverEvent::SameCall(_) | DriverEvent::Later => {
                     self.driver.lose("a call that is under way");
                     continue;
                 }
@@ -618,6 +618,6 @@ impl Drop for Run {
         if let Some(inline) = &self.by_hand {
             inline.abandon();
         }
-        self.shared.gate.clear();
+        self.shared.clear();
     }
 }

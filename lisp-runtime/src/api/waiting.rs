@@ -124,7 +124,7 @@ impl Waiting {
         let Some((_, call)) = asked else { return self.into_progress() };
         let shared = &self.run.shared;
         let settled = match shared.setting.tool(call.symbol()) {
-            Some(tool) => shared.gate.settle(tool, &call.place, decided),
+            Some(tool) => shared.gate.settle_question(tool, &call.place, decided),
             None => Err(Error::new(Reason::HostFault, "a call of a tool that is not there")),
         };
         match settled {

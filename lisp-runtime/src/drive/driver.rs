@@ -59,6 +59,8 @@ pub(crate) enum DriverEvent {
     Call(Arc<Tool>, Box<ToolCall>),
     /// The machine waits for an equal call of another worker to end.
     SameCall(CallKey),
+    /// The machine of a worker waits for its turn: for all that comes before it in the program's order to end.
+    Later,
     /// These lines were printed; the machine can be resumed.
     Printed(Vec<String>),
     /// Some time has passed, and the figures are due; the machine can be resumed.
@@ -118,7 +120,7 @@ pub(crate) struct MachineDriver {
     /// When [`DriverEvent::Beat`] was returned last.
     told_at: Option<Instant>,
     /// Looks at where the program stands, when there is to be a profile.
-    sampler: Option<Box<Sampler>>,
+    pub(crate) sampler: Option<Box<Sampler>>,
 }
 
 /// After so many effects that a driver serves itself, one after the other, the watchdog watches the program.
@@ -160,7 +162,8 @@ impl MachineDriver {
         match catch_unwind(AssertUnwindSafe(|| self.advance_inner(slices, reply))) {
             Ok(need) => {
                 match (&need, &mut self.sampler) {
-                    (DriverEvent::Done(_), Some(_)) => self.end_profile(),
+                    // What was seen of a worker counts when that is joined.
+                    (DriverEvent::Done(_), Some(_)) if self.path.is_none() => self.end_profile(),
                     (DriverEvent::Workers, Some(sampler)) => sampler.leaves(),
                     _ => {}
                 }
@@ -194,6 +197,7 @@ impl MachineDriver {
             self.reply(reply);
         }
         if let Some((tool, asked, place)) = self.retry.take()
+            && !self.stop_if_over()
             && let Some(need) = self.admit(tool, asked, place)
         {
             return need;
@@ -495,7 +499,8 @@ impl MachineDriver {
     }
 
     fn admit(&mut self, tool: Arc<Tool>, asked: AllowedCall, place: Place) -> Option<DriverEvent> {
-        let (mut pending, replayed) = match self.shared.gate.admit(&mut self.ledger, &tool, &asked, &place) {
+        let turn = (&place, self.has_turn());
+        let (mut pending, replayed) = match self.shared.gate.admit(&mut self.ledger, &tool, &asked, turn) {
             Decision::Cached(result) => {
                 match result {
                     CachedResult::Json(json) => self.reply_json(&tool, &json),
@@ -506,6 +511,10 @@ impl MachineDriver {
             Decision::InProgress(key) => {
                 self.retry = Some((tool, asked, place));
                 return Some(DriverEvent::SameCall(key));
+            }
+            Decision::Later => {
+                self.retry = Some((tool, asked, place));
+                return Some(DriverEvent::Later);
             }
             Decision::Refused(error, waiters) => {
                 waiters.into_iter().for_each(Waiter::wake);
@@ -535,6 +544,20 @@ impl MachineDriver {
             return None;
         }
         Some(DriverEvent::Call(tool, call))
+    }
+
+    /// Has everything ended that comes before it in the program's order?
+    pub(crate) fn has_turn(&self) -> bool {
+        self.path.as_ref().is_none_or(|path| path.has_turn())
+    }
+
+    /// What a worker asks at its end: whether calls that workers before this place made ahead of their turns are too many.
+    pub(crate) fn end_question(&self, place: Place) -> (Arc<Tool>, Box<ToolCall>) {
+        let (tool, number) = (Arc::new(Tool::end_question()), self.shared.gate.next_number());
+        let asked = AllowedCall { arguments: String::new(), given: None, question: None };
+        let time = (self.deadline(), self.cancel.clone());
+        let call = self.shared.gate.call(&mut PendingCall::numbered(number), (number, place), &tool, asked, time);
+        (tool, call)
     }
 
     /// Ends a worker that in an earlier life of the run ended, or was not begun, as one beside it had failed. That one fails

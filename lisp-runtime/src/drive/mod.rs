@@ -11,7 +11,7 @@ pub(crate) mod alarm;
 mod alarms;
 pub(crate) mod budget;
 pub(crate) mod driver;
-mod sampler;
+pub(crate) mod sampler;
 pub(crate) mod setting;
 pub(crate) mod shared;
 mod tagged;

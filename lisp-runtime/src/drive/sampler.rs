@@ -164,6 +164,11 @@ impl Sampler {
         self.skips = true;
     }
 
+    /// Adds what was seen of a worker.
+    pub(crate) fn absorb(&mut self, worker: Sampler) {
+        self.tree.merge(worker.tree);
+    }
+
     /// Adds what was seen to the run's.
     pub(crate) fn end(self, profiled: &Profiled) {
         profiled.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().merge(self.tree);

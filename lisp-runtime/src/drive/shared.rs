@@ -7,11 +7,12 @@ use crate::terms::clock::RunClock;
 use crate::terms::deadline::RunTime;
 use crate::terms::limits::Limits;
 use crate::terms::place::Place;
+use crate::terms::scope::WorkerPath;
 use crate::tools::gate::ToolGate;
 use lisp_core::vm::Settings;
 use lisp_core::{Error, Reason};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// A worker that waits for a tool call of another worker; called when that call has ended.
@@ -39,11 +40,12 @@ pub(crate) struct RunShared {
     pub(crate) worker: Settings,
     /// Nanoseconds that workers computed.
     pub(crate) worker_nanos: AtomicU64,
-    /// The fuel and the tool calls of workers whose work was for nothing, as a call before theirs failed.
+    /// The fuel of workers whose work was for nothing, as a call before theirs failed.
     given_up: AtomicU64,
-    calls_given_up: AtomicU64,
-    /// The numbers of calls that were given up, for the half of the run that counts them.
-    pub(crate) numbers_given_up: Mutex<Vec<u64>>,
+    /// The workers from which on calls were given up, for the half of the run that counts calls.
+    pub(crate) workers_given_up: Mutex<Vec<Place>>,
+    /// Workers that wait for their turns.
+    turns: Mutex<Vec<(Arc<WorkerPath>, Waiter)>>,
     /// What the profile of the run is made of.
     pub(crate) profiled: Profiled,
     /// A bug of the interpreter was caught: no machine of the run is used again.
@@ -64,27 +66,52 @@ pub(crate) enum Stage {
 }
 
 impl RunShared {
-    /// Notes what workers did for nothing, as a call before theirs failed: it is no part of what the run has used, for how much it is
-    /// depends on the machine.
-    pub(crate) fn give_up(&self, fuel: u64, calls: u64) {
+    /// Notes the fuel that workers spent for nothing, as a call before theirs failed: it is no part of what the run has used, for how
+    /// much it is depends on the machine.
+    pub(crate) fn give_up(&self, fuel: u64) {
         self.given_up.fetch_add(fuel, Ordering::Relaxed);
-        self.calls_given_up.fetch_add(calls, Ordering::Relaxed);
     }
 
-    /// Do workers begin one after the other from now on? They do when so much has been done for nothing that a run could go on with that
-    /// without end: then none begins that a failure before it makes superfluous. And they do when few tool calls are left: which call
-    /// meets the limit would depend on who came first. It takes longer, and comes to the same.
+    /// Do workers begin one after the other from now on? They do when so much fuel was spent for nothing that a run could go on with that
+    /// without end: then none begins that a failure before it makes superfluous. It takes longer, and comes to the same.
     pub(crate) fn goes_one_by_one(&self) -> bool {
-        /// The part of its tool calls that a run may make for nothing.
-        const PART: u64 = 10;
-        /// So many calls are few.
-        const FEW: u64 = 32;
         let fuel = self.setting.fuel.unwrap_or(self.setting.limits.fuel);
-        let calls = self.setting.limits.tool_calls;
-        let few = FEW.max(calls / PART);
-        (fuel > 0 && self.given_up.load(Ordering::Relaxed) > fuel)
-            || (calls > 0 && self.calls_given_up.load(Ordering::Relaxed) > calls / PART)
-            || (calls > 0 && self.gate.calls().saturating_add(few) > calls)
+        fuel > 0 && self.given_up.load(Ordering::Relaxed) > fuel
+    }
+
+    fn turns(&self) -> MutexGuard<'_, Vec<(Arc<WorkerPath>, Waiter)>> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps a worker until it has its turn, or a failure before it ends it; returns it when that is so.
+    pub(crate) fn wait_for_turn<T: Into<Waiter>>(&self, path: Option<&Arc<WorkerPath>>, worker: T) -> Option<T> {
+        let Some(path) = path else { return Some(worker) };
+        let mut turns = self.turns();
+        if path.has_turn() || path.is_over() {
+            return Some(worker);
+        }
+        turns.push((path.clone(), worker.into()));
+        None
+    }
+
+    /// The workers that need not wait for their turns any more, as another has ended.
+    pub(crate) fn with_turns(&self) -> Vec<Waiter> {
+        let mut turns = self.turns();
+        if turns.is_empty() {
+            return Vec::new();
+        }
+        let (ready, rest) =
+            std::mem::take(&mut *turns).into_iter().partition(|(path, _)| path.has_turn() || path.is_over());
+        *turns = rest;
+        let ready: Vec<(Arc<WorkerPath>, Waiter)> = ready;
+        ready.into_iter().map(|(_, waiter)| waiter).collect()
+    }
+
+    /// Drops all workers that wait, when the run is dropped.
+    pub(crate) fn clear(&self) {
+        let turns = std::mem::take(&mut *self.turns());
+        drop(turns);
+        self.gate.clear();
     }
 
     /// More workers than this are not of use, and calls in calls nest no deeper.
@@ -100,8 +127,8 @@ impl RunShared {
             clock: RunClock::new(setting.clock.clone(), &setting.clock_replay),
             worker_nanos: AtomicU64::new(0),
             given_up: AtomicU64::new(0),
-            calls_given_up: AtomicU64::new(0),
-            numbers_given_up: Mutex::default(),
+            workers_given_up: Mutex::default(),
+            turns: Mutex::default(),
             profiled: Profiled::default(),
             broken: AtomicBool::new(false),
             #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::terms::print_hook::PrintedBy;
 use crate::tools::bounded::JobTicket;
 use crate::tools::threads::ToolThreads;
 use crate::tools::tool::{Reply, Tool, ToolCall};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -173,9 +173,18 @@ struct State {
     ready: VecDeque<Task>,
     /// Workers that wait for the host's reply, by the number of their call.
     parked: BTreeMap<u64, (Arc<Tool>, ToolCall, Task)>,
+    /// Those of them that the host wants to be asked again about when they have their turns.
+    held: BTreeSet<u64>,
     printed: Vec<(PrintedBy, Vec<String>)>,
     /// Workers that helpers run now.
     helping: usize,
+}
+
+impl State {
+    fn has_turn(&mut self, number: u64) -> bool {
+        let waiting = self.parked.get_mut(&number);
+        waiting.and_then(|(_, _, task)| task.driver()).is_none_or(|driver| driver.has_turn())
+    }
 }
 
 impl LocalExecutor {
@@ -316,6 +325,27 @@ impl LocalExecutor {
             task.go_on();
         }
         any
+    }
+
+    /// Keeps a call until it has its turn.
+    pub(crate) fn hold(&self, number: u64) {
+        self.lock().held.insert(number);
+    }
+
+    /// Has the worker of a call that waits for the host its turn?
+    pub(crate) fn has_turn(&self, number: u64) -> bool {
+        self.lock().has_turn(number)
+    }
+
+    /// The calls that were kept until they have their turns, and have them.
+    pub(crate) fn with_turns(&self) -> Vec<ToolCall> {
+        let mut state = self.lock();
+        let held = std::mem::take(&mut state.held);
+        // A call whose worker was ended does not wait any more.
+        let waits = held.into_iter().filter(|number| state.parked.contains_key(number)).collect::<Vec<_>>();
+        let (ready, rest): (Vec<u64>, _) = waits.into_iter().partition(|&number| state.has_turn(number));
+        state.held = rest.into_iter().collect();
+        ready.iter().filter_map(|number| state.parked.get(number)).map(|(_, call, _)| call.clone()).collect()
     }
 
     /// When the time of the first worker is over that waits for the host.

@@ -4,14 +4,16 @@ use super::executor::Executor;
 use super::task::Task;
 use crate::drive::budget::{ParallelBudget, Slot};
 use crate::drive::driver::{Cause, MachineDriver};
-use crate::drive::shared::RunShared;
+use crate::drive::sampler::Sampler;
+use crate::drive::shared::{RunShared, Waiter};
 use crate::terms::limits::Limits;
+use crate::terms::place::Place;
 use crate::terms::print_hook::PrintedBy;
 use crate::terms::scope::{CancelScope, WorkerPath};
 use crate::terms::spans::GroupSpan;
 use crate::tools::ledger::Ledger;
 use lisp_core::vm::{Branch, Settings, WorkerEnd};
-use lisp_core::{Error, Reason};
+use lisp_core::{Detail, Error, Reason};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -54,6 +56,8 @@ pub(crate) struct WorkerResult {
     pub(super) end: WorkerEnd,
     pub(super) ledger: Ledger,
     pub(super) cause: Option<Cause>,
+    /// What the profile of the run is to have of it.
+    pub(super) seen: Option<Box<Sampler>>,
 }
 
 impl WorkerResult {
@@ -65,9 +69,10 @@ impl WorkerResult {
 
 /// Why a parallel call failed.
 struct Failure {
-    index: usize,
     error: Error,
     cause: Option<Cause>,
+    /// What calls behind this one did is given up.
+    kept: usize,
 }
 
 /// A parallel call under way.
@@ -189,7 +194,7 @@ impl Group {
         let group = Arc::new(Group {
             shared,
             executor,
-            scope: Arc::new(CancelScope::new(effect, begun)),
+            scope: Arc::new(CancelScope::new(effect, begun, call.joined)),
             up,
             count: call.count,
             room,
@@ -215,7 +220,36 @@ impl Group {
             *end = Some(ended);
         }
         self.check(&mut state);
-        self.clone().go_on(state, seat)
+        let with_turns = self.shared.with_turns();
+        let next = self.clone().go_on(state, seat);
+        with_turns.into_iter().for_each(Waiter::wake);
+        next
+    }
+
+    /// The worker behind one that is about to end, and behind those after it that have ended: after the first failure nothing counts.
+    pub(super) fn next_place(&self, index: usize, mut has_failed: bool) -> Place {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next = index + 1;
+        while !has_failed && let Some(Some(ended)) = state.ends.get(next - state.joined) {
+            has_failed = ended.end.error().is_some();
+            next += 1;
+        }
+        self.scope.place_of(self.up.as_deref(), next)
+    }
+
+    /// Has a worker behind this one, that has ended, fail with an error that names it. Returns whether there is one.
+    pub(super) fn fail_ended(&self, index: usize, error: &Error) -> bool {
+        let over = error.details.iter().find_map(|(name, over)| match over {
+            Detail::Int(over) if *name == "index" => usize::try_from(*over).ok(),
+            _ => None,
+        });
+        let Some(over) = over.filter(|&over| over > index) else { return false };
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = over - state.joined;
+        let Some(Some(ended)) = state.ends.get_mut(place) else { return false };
+        ended.end = WorkerEnd::failed(error.clone());
+        self.scope.fail(over);
+        true
     }
 
     /// Have the calls up to the first that has not ended used up the fuel? Then those behind end: which call it is does not depend
@@ -225,7 +259,9 @@ impl Group {
             && let Some(Some(ended)) = state.ends.get(state.checked - state.joined)
         {
             state.spent = state.spent.saturating_add(ended.end.usage().fuel);
-            state.shown += self.show(state.checked, ended.end.lines());
+            if ended.end.error().is_none_or(|error| one_too_many(error).is_none()) {
+                state.shown += self.show(state.checked, ended.end.lines());
+            }
             state.checked += 1;
             if self.is_too_much(state.spent) {
                 self.scope.fail(state.checked - 1);
@@ -234,6 +270,7 @@ impl Group {
                 state.is_checked = true;
                 return;
             }
+            self.scope.pass_on(state.checked);
         }
     }
 
@@ -340,13 +377,18 @@ impl Group {
         let failure = self.failure(first, &ends);
         // When the time is over, or somebody cancels the run, what has happened is kept: it is not the same each time anyway.
         let keeps_all = failure.as_ref().is_some_and(|failure| failure.cause.is_some_and(Cause::is_of_time));
-        let mut kept = failure.as_ref().map_or(ends.len(), |failure| (failure.index + 1 - first).min(ends.len()));
+        let mut kept = failure.as_ref().map_or(ends.len(), |failure| (failure.kept - first).min(ends.len()));
         kept = kept.min(self.within_fuel(state, &ends));
+        if let Some(sampler) = &mut driver.sampler {
+            let seen = ends.iter_mut().take(if keeps_all { usize::MAX } else { kept });
+            seen.filter_map(|end| end.seen.take()).for_each(|seen| sampler.absorb(*seen));
+        }
         let rest = ends.split_off(kept);
         let (joined, mut ledgers): (Vec<WorkerEnd>, Vec<Ledger>) =
             ends.into_iter().map(|WorkerResult { end, ledger, .. }| (end, ledger)).unzip();
         let outcome = driver.machine.join(joined);
         let too_many = ledgers.split_off(outcome.err().unwrap_or(ledgers.len()).min(ledgers.len()));
+        let given_up = first + ledgers.len();
         ledgers.into_iter().for_each(|ledger| driver.ledger.absorb(ledger));
         let over = match failure {
             _ if outcome.is_err() => true,
@@ -371,7 +413,7 @@ impl Group {
             driver.machine.keep_prints(prints);
             ledgers.into_iter().for_each(|ledger| driver.ledger.absorb(ledger));
         } else {
-            self.give_up(driver, fuel, ledgers);
+            self.give_up(driver, given_up, fuel, ledgers);
         }
         over
     }
@@ -386,14 +428,17 @@ impl Group {
         ends.iter().position(is_beyond).map_or(ends.len(), |at| at + 1)
     }
 
-    /// What workers did for nothing counts nowhere, but the host is told of the calls that they made.
-    fn give_up(&self, driver: &mut MachineDriver, fuel: u64, ledgers: Vec<Ledger>) {
-        let calls: Vec<(String, u64)> = ledgers.into_iter().flat_map(|ledger| driver.ledger.give_up(ledger)).collect();
-        self.shared.give_up(fuel, calls.len() as u64);
-        self.shared.gate.give_up(calls.iter().map(|(tool, _)| &**tool));
-        if self.shared.setting.alarm.is_some() {
-            let mut numbers = self.shared.numbers_given_up.lock().unwrap_or_else(PoisonError::into_inner);
-            numbers.extend(calls.iter().map(|(_, number)| number));
+    /// What workers from this one on did for nothing counts nowhere, but the host is told of the calls that they made.
+    fn give_up(&self, driver: &mut MachineDriver, first: usize, fuel: u64, ledgers: Vec<Ledger>) {
+        self.shared.give_up(fuel);
+        let has_calls = ledgers.iter().any(|ledger| !ledger.is_empty());
+        ledgers.into_iter().for_each(|ledger| driver.ledger.give_up(ledger));
+        if has_calls {
+            let from = self.scope.place_of(self.up.as_deref(), first);
+            self.shared.gate.give_up(&from);
+            if self.shared.setting.alarm.is_some() {
+                self.shared.workers_given_up.lock().unwrap_or_else(PoisonError::into_inner).push(from);
+            }
         }
     }
 
@@ -403,8 +448,12 @@ impl Group {
         let at = position(&|end| end.cause == Some(Cause::Cancelled))
             .or_else(|| position(&WorkerResult::failed))
             .or_else(|| position(&|end| end.end.error().is_some()))?;
-        let (cause, error) = (ends[at].cause, ends[at].end.error()?.clone());
-        Some(Failure { index: first + at, error: with_index(error, first + at), cause })
+        let (cause, error) = (ends[at].cause, ends[at].end.error()?);
+        let index = first + at;
+        // How far a worker came with what is one too many depends on how far others were.
+        let too_many = one_too_many(error);
+        let kept = index + usize::from(too_many.is_none());
+        Some(Failure { error: with_index(too_many.unwrap_or_else(|| error.clone()), index), cause, kept })
     }
 }
 
@@ -476,6 +525,21 @@ fn no_slot(up: Option<&WorkerPath>, capacity: usize) -> Error {
     )
     .hint("use map instead of pmap inside pmap, or raise the limit parallel_workers")
     .detail("limit", capacity)
+}
+
+/// The error without its place, when it is that of a tool call that is one too many: such a worker is given up as a whole.
+fn one_too_many(error: &Error) -> Option<Error> {
+    const REASONS: [Reason; 3] = [Reason::ToolCallLimitExceeded, Reason::BudgetExceeded, Reason::RecordLimitExceeded];
+    let cause = error.details.iter().find_map(|(name, cause)| match cause {
+        Detail::Text(cause) if *name == "cause" => Reason::from_name(cause),
+        _ => None,
+    });
+    let reason = REASONS.into_iter().find(|&reason| reason == error.reason || Some(reason) == cause)?;
+    let mut bare = Error::new(reason, error.message.clone());
+    bare.hint.clone_from(&error.hint);
+    bare.details.clone_from(&error.details);
+    bare.details.retain(|(name, _)| !matches!(&**name, "index" | "cause"));
+    Some(bare)
 }
 
 /// The error with the index of the call that failed; of calls inside calls, the outermost.

@@ -23,6 +23,10 @@ pub(crate) struct Task {
     work: Work,
     /// The reply of the tool that the worker waits for.
     reply: Option<Reply>,
+    /// How the worker ends once it has its turn.
+    ending: Option<Ending>,
+    /// Its calls were counted, or are about to be.
+    is_settled: bool,
     guard: WorkerGuard,
 }
 
@@ -45,7 +49,12 @@ impl Drop for WorkerGuard {
         let Some(group) = self.group.take().filter(|group| !group.executor().is_abandoned()) else { return };
         group.shared().set_broken();
         let error = Error::new(Reason::HostFault, "a worker was lost by a bug of the interpreter");
-        let ended = WorkerResult { end: WorkerEnd::failed(error), ledger: Ledger::default(), cause: Some(Cause::Bug) };
+        let ended = WorkerResult {
+            end: WorkerEnd::failed(error),
+            ledger: Ledger::default(),
+            cause: Some(Cause::Bug),
+            seen: None,
+        };
         if let Some(next) = group.ended(self.index, ended, self.seat.take()) {
             next.go_on();
         }
@@ -62,7 +71,7 @@ impl Task {
     /// A worker that is to begin.
     pub(super) fn new(group: &Arc<Group>, index: usize, branch: Branch, seat: Seat) -> Self {
         let guard = WorkerGuard { group: Some(group.clone()), seat: Some(seat), index };
-        Task { work: Work::Begin(branch), reply: None, guard }
+        Task { work: Work::Begin(branch), reply: None, ending: None, is_settled: false, guard }
     }
 
     /// Lets the worker go on when its turn comes.
@@ -110,10 +119,53 @@ impl Task {
     /// Gives the worker a turn; returns why the turn ended.
     fn turn(&mut self) -> DriverEvent {
         let reply = self.reply.take();
+        if let Some(ending) = self.ending.take() {
+            return self.settle(ending, reply);
+        }
         match self.begin() {
             Ok(driver) => driver.advance(TURN, reply),
             Err(error) => DriverEvent::Done(Ending::Error(Box::new(error))),
         }
+    }
+
+    /// Counts the calls of a worker that has come to its end, and of those behind it that have, or takes the reply of the half of the run
+    /// that does.
+    fn settle(&mut self, ending: Ending, reply: Option<Reply>) -> DriverEvent {
+        let (Work::GoOn(driver), Some(group)) = (&self.work, &self.guard.group) else {
+            return DriverEvent::Done(ending);
+        };
+        let index = self.guard.index;
+        let next = |ending: &Ending| group.next_place(index, matches!(ending, Ending::Error(_)));
+        let counted = match reply {
+            Some(Reply::Refused(error)) => Err(error),
+            Some(_) => Ok(()),
+            None if driver.is_over() => Ok(()),
+            None if driver.shared.setting.alarm.is_some() => {
+                let (tool, call) = driver.end_question(next(&ending));
+                self.ending = Some(ending);
+                return DriverEvent::Call(tool, call);
+            }
+            None => driver.shared.gate.settle(&next(&ending)),
+        };
+        match counted {
+            Err(error) if !group.fail_ended(index, &error) => DriverEvent::Done(Ending::Error(Box::new(error))),
+            _ => DriverEvent::Done(ending),
+        }
+    }
+
+    /// Ends the worker, at once or, when calls that workers made ahead may be too many, once it has its turn and they are counted. Returns
+    /// the task that goes on in its place.
+    fn end_in_turn(mut self, ending: Ending) -> Option<Task> {
+        let Work::GoOn(driver) = &self.work else { return self.end(ending) };
+        let (shared, path) = (driver.shared.clone(), driver.path.clone());
+        let is_ended = driver.cause.is_some_and(|cause| cause != Cause::ToolPanic);
+        // The calls of workers of workers are counted with those of the worker that they work for.
+        let is_inside = path.as_ref().is_some_and(|path| path.up.is_some());
+        if self.is_settled || is_ended || is_inside || !shared.gate.is_exact() {
+            return self.end(ending);
+        }
+        (self.ending, self.is_settled) = (Some(ending), true);
+        shared.wait_for_turn(path.as_ref(), self)
     }
 
     /// Ends the worker. Returns the task that goes on in its place.
@@ -126,13 +178,13 @@ impl Task {
                 if let (Some(group), Some(lines)) = (&self.guard.group, driver.take_new_lines()) {
                     group.executor().printed(PrintedBy::Ahead(driver.outermost().unwrap_or_default()), lines);
                 }
-                let MachineDriver { machine, ledger, cause, .. } = *driver;
+                let MachineDriver { machine, ledger, cause, sampler, .. } = *driver;
                 let end = match (cause, ending) {
                     // The machine may be in any state.
                     (Some(Cause::Bug), Ending::Error(error)) => WorkerEnd::failed(*error),
                     (_, ending) => machine.end_worker(ending),
                 };
-                WorkerResult { end, ledger, cause }
+                WorkerResult { end, ledger, cause, seen: sampler }
             }
             (Work::Begin(branch), ending) => {
                 drop(branch);
@@ -140,7 +192,7 @@ impl Task {
                     Ending::Error(error) => *error,
                     _ => Error::new(Reason::HostFault, "a worker ended before it began"),
                 };
-                WorkerResult { end: WorkerEnd::failed(error), ledger: Ledger::default(), cause: None }
+                WorkerResult { end: WorkerEnd::failed(error), ledger: Ledger::default(), cause: None, seen: None }
             }
         };
         let (group, seat) = (self.guard.group.take(), self.guard.seat.take());
@@ -167,13 +219,17 @@ fn run_turns(task: Task) {
             DriverEvent::Turn | DriverEvent::Beat => return task.go_on(),
             DriverEvent::Call(tool, call) => group.executor().call(tool, call, task),
             DriverEvent::SameCall(key) => group.shared().gate.wait(&key, task),
+            DriverEvent::Later => {
+                let path = task.driver().and_then(|driver| driver.path.clone());
+                group.shared().wait_for_turn(path.as_ref(), task)
+            }
             DriverEvent::Printed(lines) => {
                 let outermost = task.driver().and_then(|driver| driver.outermost()).unwrap_or_default();
                 group.executor().printed(PrintedBy::Ahead(outermost), lines);
                 return task.go_on();
             }
             DriverEvent::Workers => Group::begin(group.executor().clone(), Owner::Worker(Box::new(task))),
-            DriverEvent::Done(ending) => task.end(ending),
+            DriverEvent::Done(ending) => task.end_in_turn(ending),
         };
         drop(group);
         match next {

@@ -62,13 +62,13 @@ impl<F: Fn(&str) -> Result<(), Box<dyn StdError + Send + Sync>> + Send + Sync> R
 pub(crate) struct Ceilings {
     /// Of the arguments or the result of one call.
     pub(crate) value: usize,
-    /// Of all lines behind the first.
-    pub(crate) lines: usize,
+    /// Of all calls.
+    pub(crate) calls: usize,
 }
 
 impl Default for Ceilings {
     fn default() -> Self {
-        Ceilings { value: 1 << 20, lines: 8 << 20 }
+        Ceilings { value: 1 << 20, calls: 8 << 20 }
     }
 }
 
@@ -118,8 +118,6 @@ pub(crate) struct Journal {
 struct State {
     /// The record as far as it is written; empty before the run begins.
     text: String,
-    /// Bytes of the first line.
-    header: usize,
     run_id: Arc<str>,
     calls: BTreeMap<Place, Recorded>,
     /// What the gate decided, where that is not told by the call itself.
@@ -196,8 +194,7 @@ impl Journal {
         run_id: &str,
         lines: impl Iterator<Item = (&'a str, Result<Told<'a>, BadLine>)>,
     ) -> Result<Journal, (usize, BadLine)> {
-        let mut state =
-            State { text: header.to_owned(), header: header.len(), run_id: run_id.into(), ..State::default() };
+        let mut state = State { text: header.to_owned(), run_id: run_id.into(), ..State::default() };
         for (number, (line, told)) in (2..).zip(lines) {
             let told = told.map_err(|why| (number, why))?;
             if !matches!(told, Told::Answer(_)) {
@@ -207,6 +204,11 @@ impl Journal {
         }
         let replay = (!state.unmet.is_empty()).then(Arc::default);
         Ok(Journal { state: Mutex::new(state), replay, ..self })
+    }
+
+    /// The most bytes that all calls may take; 0 is no limit.
+    pub(crate) fn most_bytes(&self) -> usize {
+        self.ceilings.calls
     }
 
     /// Where this life has done again what an earlier one did; `None` when there is nothing of that.
@@ -251,7 +253,6 @@ impl Journal {
         state.run_id = run_id.clone();
         let line = header(&state.run_id);
         self.keep(&mut state, &line)?;
-        state.header = line.len();
         state.text = line;
         Ok(())
     }
@@ -493,15 +494,6 @@ impl Journal {
 
     fn append(&self, state: &mut State, line: &Line<'_>) -> Result<(), Error> {
         let line = line.text();
-        let bytes = (state.text.len() - state.header).saturating_add(line.len());
-        if self.ceilings.lines > 0 && bytes > self.ceilings.lines {
-            return Err(Error::new(
-                Reason::RecordLimitExceeded,
-                format!("the record of the run takes {bytes} bytes; it may take {}", self.ceilings.lines),
-            )
-            .hint("call tools for less data, or raise the limit with Recording::most_bytes")
-            .detail("limit_bytes", self.ceilings.lines));
-        }
         self.keep(state, &line)?;
         state.text.push_str(&line);
         Ok(())
@@ -731,11 +723,20 @@ fn is_end_of_program(answer: &str) -> bool {
     struct Fault<'a> {
         #[serde(borrow)]
         reason: Cow<'a, str>,
+        #[serde(borrow, default)]
+        details: Details<'a>,
+    }
+    #[derive(Deserialize, Default)]
+    struct Details<'a> {
+        /// What ended a worker of the parallel call that failed.
+        #[serde(borrow, default)]
+        cause: Option<Cow<'a, str>>,
     }
     match serde_json::from_str(answer) {
         Ok(Answer { verdict, error: None }) => verdict == "ok",
-        Ok(Answer { error: Some(Fault { reason }), .. }) => {
-            Reason::from_name(&reason).is_some_and(Reason::is_catchable)
+        Ok(Answer { error: Some(Fault { reason, details }), .. }) => {
+            let is_catchable = |reason: &str| Reason::from_name(reason).is_some_and(Reason::is_catchable);
+            is_catchable(&reason) && details.cause.is_none_or(|cause| is_catchable(&cause))
         }
         Err(_) => false,
     }

@@ -5,6 +5,7 @@
 use super::report::{DetailData, EveryFigure, RefusedCall};
 use crate::terms::clock::Reading;
 use crate::terms::outcome::{Call, Figures, FurtherError, Local, OutcomeKind, Phase, Position, Usage};
+use crate::terms::place::Place;
 use crate::terms::profile::{Cost, ProfileNode};
 use crate::terms::warning::{Warning, WarningKind};
 use serde::de::{SeqAccess, Visitor};
@@ -38,6 +39,12 @@ impl Decoded for u64 {
 impl Decoded for (u32, u32) {
     fn bytes(&self) -> usize {
         size_of::<(u32, u32)>()
+    }
+}
+
+impl Decoded for PlaceFootprint {
+    fn bytes(&self) -> usize {
+        size_of::<Place>() + self.workers.bytes
     }
 }
 
@@ -112,7 +119,9 @@ pub struct CallFootprint<'a> {
     arguments: &'a str,
     #[serde(rename = "figures")]
     _figures: Option<Figures>,
-    given_up: Walked<u64>,
+    given_up: Walked<PlaceFootprint>,
+    #[serde(rename = "has_turn")]
+    _has_turn: bool,
 }
 
 /// The size of a [`Place`](crate::Place).

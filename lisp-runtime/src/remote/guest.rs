@@ -251,13 +251,21 @@ const ALONE: Duration = Duration::from_millis(2);
 /// How long the thread that drives the run waits while others help it, before it looks what they have for the host.
 const HELPED: Duration = Duration::from_millis(1);
 
-/// The numbers of calls that count no more, for the other half.
-fn given_up(run: &Run) -> Vec<u64> {
-    /// The most that go with one call.
-    const MOST: usize = 64;
-    let mut numbers = run.shared.numbers_given_up.lock().unwrap_or_else(PoisonError::into_inner);
-    let rest = numbers.len().saturating_sub(MOST);
-    numbers.split_off(rest)
+/// The workers from which on calls count no more, for the other half.
+fn given_up(run: &Run) -> Vec<Place> {
+    std::mem::take(&mut *run.shared.workers_given_up.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Gives a reply to the call that it is of.
+fn reply(run: &mut Run, inline: &LocalExecutor, number: u64, reply: CallReply) {
+    let (reply, is_exact) = reply.opened();
+    if is_exact {
+        run.shared.gate.set_exact();
+    }
+    match reply {
+        CallReply::Later => inline.hold(number),
+        reply => drop(run.reply_to(number, reply.into())),
+    }
 }
 
 fn drive(run: &mut Run, host: &mut dyn RunHost, helpers: usize) -> Outcome {
@@ -287,14 +295,17 @@ fn drive(run: &mut Run, host: &mut dyn RunHost, helpers: usize) -> Outcome {
             if run.is_back(if calls.is_empty() { Run::LONG } else { Duration::ZERO }) {
                 continue;
             }
+            for call in inline.with_turns().iter().filter(|call| call.number <= sent) {
+                host.call(GuestCall::of(call, None, given_up(run), true));
+            }
             for call in calls.iter().filter(|call| call.number > sent) {
-                host.call(GuestCall::of(call, None, given_up(run)));
+                host.call(GuestCall::of(call, None, given_up(run), inline.has_turn(call.number)));
             }
             sent = calls.last().map_or(sent, |call| sent.max(call.number));
             // Workers whose time is over do not wait for the host.
             let until = is_at_work.then(|| Instant::now() + HELPED).into_iter().chain(inline.wake_at()).min();
-            if let Some((number, reply)) = host.next_reply(until) {
-                run.reply_to(number, reply.into());
+            if let Some((number, told)) = host.next_reply(until) {
+                reply(run, &inline, number, told);
             }
             continue;
         }
@@ -308,11 +319,11 @@ fn drive(run: &mut Run, host: &mut dyn RunHost, helpers: usize) -> Outcome {
             RunEvent::Turn => {}
             RunEvent::Beat => host.figures(run.figures()),
             RunEvent::Call(_, call) => {
-                host.call(GuestCall::of(&call, Some(run.figures()), given_up(run)));
+                host.call(GuestCall::of(&call, Some(run.figures()), given_up(run), true));
                 sent = call.number;
                 while run.driver.waits_for(call.number) {
-                    if let Some((number, reply)) = host.next_reply(None) {
-                        run.reply_to(number, reply.into());
+                    if let Some((number, told)) = host.next_reply(None) {
+                        reply(run, &inline, number, told);
                     }
                 }
             }

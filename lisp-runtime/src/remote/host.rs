@@ -25,7 +25,7 @@ use crate::tools::tool::{Reply, Tool, ToolCall, Tools};
 use lisp_core::compile::TOOL_PAGE;
 use lisp_core::context::Prints;
 use lisp_core::{Error, Reason};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -39,7 +39,7 @@ pub struct HostHalf {
     pub(super) tools: BTreeMap<String, Arc<Tool>>,
     cancel: Cancel,
     cancellable: bool,
-    gate: ToolGate<DuplicateCall>,
+    gate: ToolGate<HeldCall>,
     gate_setting: GateSetting,
     /// What it has taken from its budget.
     pub(super) taken: Option<Taken>,
@@ -68,8 +68,8 @@ pub struct HostHalf {
     hooked: usize,
     /// Turns of the session before the first one that the other half has seen.
     turns_before: u64,
-    /// How many calls were made for nothing, as the other half says.
-    calls_given_up: u64,
+    /// Calls that wait for their turns, by number: the policy has decided on them.
+    held: HashMap<u64, HeldCall>,
     /// The program may have workers, by its code.
     pub(super) may_have_workers: bool,
 }
@@ -80,12 +80,13 @@ impl std::fmt::Debug for HostHalf {
     }
 }
 
-/// A call that waits for an equal call to end.
-struct DuplicateCall {
+/// A call that waits for an equal call to end, or for its turn.
+struct HeldCall {
     tool: Arc<Tool>,
     number: u64,
     place: Place,
     asked: AllowedCall,
+    has_turn: bool,
 }
 
 /// The beginning of a tool call.
@@ -273,7 +274,7 @@ impl HostHalf {
             traceparent: input.traceparent.clone(),
             hooked: 0,
             turns_before: 0,
-            calls_given_up: 0,
+            held: HashMap::new(),
             may_have_workers: false,
         }
     }
@@ -312,7 +313,7 @@ impl HostHalf {
         self.ahead.clear();
         self.print_bytes = 0;
         self.prints_dropped = 0;
-        self.calls_given_up = 0;
+        self.held.clear();
         self.hooked = 0;
     }
 
@@ -466,12 +467,30 @@ impl HostHalf {
 
     /// Begins a call: the gate serves it from the cache, refuses it, or enters it into the ledger.
     pub fn begin(&mut self, call: GuestCall<'_>) -> CallStarted {
-        let Some(tool) = self.tool(&call.name) else {
-            let error = Error::new(Reason::UnknownTool, format!("there is no tool/{}", call.name));
+        let begun = self.begin_call(call);
+        self.with_exactness(begun)
+    }
+
+    fn begin_call(&mut self, call: GuestCall<'_>) -> CallStarted {
+        let GuestCall { number, place, name, arguments, given_up, has_turn, figures: _ } = call;
+        let has_turn = has_turn || place.is_of_program();
+        given_up.iter().for_each(|from| self.gate.give_up(from));
+        if let Some(held) = self.held.remove(&number)
+            && held.place == *place
+            && held.tool.name == name
+        {
+            return self.admit(HeldCall { has_turn, ..held });
+        }
+        if name == Tool::END_QUESTION {
+            return CallStarted::Ready(match self.gate.settle(&place) {
+                Ok(()) => CallReply::Echo,
+                Err(error) => CallReply::Refused((&error).into()),
+            });
+        }
+        let Some(tool) = self.tool(&name) else {
+            let error = Error::new(Reason::UnknownTool, format!("there is no tool/{name}"));
             return CallStarted::Ready(CallReply::Refused((&error).into()));
         };
-        let GuestCall { number, place, name, arguments, given_up, figures: _ } = call;
-        self.give_up(&given_up);
         drop(name);
         let decided = match tool.refused(&arguments) {
             Some(error) => {
@@ -481,7 +500,7 @@ impl HostHalf {
             None => self.gate.decide(&mut self.ledger, &tool, arguments.into_owned(), &place),
         };
         match decided {
-            Ok(asked) => self.admit(DuplicateCall { tool, number, place: place.into_owned(), asked }),
+            Ok(asked) => self.admit(HeldCall { tool, number, place: place.into_owned(), asked, has_turn }),
             Err(error) => {
                 self.ledger.number_last(number);
                 CallStarted::Ready(CallReply::Refused((&error).into()))
@@ -489,18 +508,11 @@ impl HostHalf {
         }
     }
 
-    /// Does not count calls any more that were made for nothing, as a call before theirs failed. The other half says so, and is believed up
-    /// to as many as there may be.
-    fn give_up(&mut self, numbers: &[u64]) {
-        for number in numbers {
-            let most = self.limits.tool_calls;
-            if most > 0 && self.calls_given_up >= most {
-                return;
-            }
-            if let Some(tool) = self.ledger.tool_of(*number) {
-                self.gate.give_up(std::iter::once(tool));
-                self.calls_given_up += 1;
-            }
+    /// Tells the other half, once calls that were made ahead may be too many, that workers end in turn.
+    fn with_exactness(&self, begun: CallStarted) -> CallStarted {
+        match begun {
+            CallStarted::Ready(reply) if self.gate.is_exact() => CallStarted::Ready(CallReply::Exact(Box::new(reply))),
+            begun => begun,
         }
     }
 
@@ -512,10 +524,10 @@ impl HostHalf {
         }
     }
 
-    fn admit(&mut self, asked: DuplicateCall) -> CallStarted {
-        let DuplicateCall { tool, number, place, asked: allowed } = &asked;
+    fn admit(&mut self, asked: HeldCall) -> CallStarted {
+        let HeldCall { tool, number, place, asked: allowed, has_turn } = &asked;
         let number = *number;
-        match self.gate.admit(&mut self.ledger, tool, allowed, place) {
+        match self.gate.admit(&mut self.ledger, tool, allowed, (place, *has_turn)) {
             Decision::Cached(result) => {
                 self.ledger.number_last(number);
                 CallStarted::Ready(match result {
@@ -530,6 +542,12 @@ impl HostHalf {
                 None => CallStarted::Later,
                 Some(asked) => self.admit(asked),
             },
+            Decision::Later => {
+                if self.held.len() < self.most_calls() {
+                    self.held.insert(number, asked);
+                }
+                CallStarted::Ready(CallReply::Later)
+            }
             Decision::LeftOut(error) => CallStarted::Ready(CallReply::LeftOut((&error).into())),
             // Nobody else asks this gate meanwhile: there are no waiters.
             Decision::Refused(error, _) => {
@@ -538,17 +556,17 @@ impl HostHalf {
             }
             Decision::Replayed(pending, reply) => {
                 self.ledger.number_last(number);
-                let waited = self.gate.complete(&mut self.ledger, pending, &reply, Duration::ZERO).0;
+                let (waited, kept) = self.gate.complete(&mut self.ledger, pending, &reply, Duration::ZERO);
                 // Nobody else asks this gate meanwhile.
                 debug_assert!(waited.is_empty(), "an equal call waits");
-                CallStarted::Ready(match unfit(tool, &reply) {
+                CallStarted::Ready(match kept.err().or_else(|| unfit(tool, &reply)) {
                     Some(error) => CallReply::Refused((&error).into()),
                     None => reply.into(),
                 })
             }
             Decision::Admitted(mut pending) => {
                 self.ledger.number_last(number);
-                let DuplicateCall { tool, place, asked, .. } = asked;
+                let HeldCall { tool, place, asked, .. } = asked;
                 let time = (self.time.deadline(), self.cancel.clone());
                 let call = self.gate.call(&mut pending, (number, place), &tool, asked, time);
                 let threads = self.threads.clone();
@@ -571,12 +589,12 @@ impl HostHalf {
             }
             (Ok(()), None) => ended.reply.into(),
         };
-        let mut begun = vec![(ended.number, CallStarted::Ready(reply))];
+        let mut begun = vec![(ended.number, self.with_exactness(CallStarted::Ready(reply)))];
         for asked in waited {
             let number = asked.number;
             match self.admit(asked) {
                 CallStarted::Later => {}
-                ready => begun.push((number, ready)),
+                ready => begun.push((number, self.with_exactness(ready))),
             }
         }
         begun

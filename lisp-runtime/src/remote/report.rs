@@ -29,13 +29,17 @@ pub struct GuestCall<'a> {
     /// Where the program stands that makes it: a message of its own would wake the other half twice for each call. A call of a
     /// worker has none.
     pub figures: Option<Figures>,
-    /// The numbers of calls that count no more since the call before: workers made them for nothing, as a call before theirs failed.
+    /// The workers, of their parallel calls, from which on calls count no more since the call before: they were made for nothing, as
+    /// one before them failed.
     #[serde(default)]
-    pub given_up: Vec<u64>,
+    pub given_up: Vec<Place>,
+    /// All that comes before it in the program's order has ended. Of a call of the program's own it is always so.
+    #[serde(default)]
+    pub has_turn: bool,
 }
 
 impl<'a> GuestCall<'a> {
-    pub(super) fn of(call: &'a ToolCall, figures: Option<Figures>, given_up: Vec<u64>) -> Self {
+    pub(super) fn of(call: &'a ToolCall, figures: Option<Figures>, given_up: Vec<Place>, has_turn: bool) -> Self {
         GuestCall {
             number: call.number,
             place: Cow::Borrowed(&call.place),
@@ -43,6 +47,7 @@ impl<'a> GuestCall<'a> {
             arguments: Cow::Borrowed(&call.arguments),
             figures,
             given_up,
+            has_turn,
         }
     }
 }
@@ -68,6 +73,20 @@ pub enum CallReply {
     NotMade(Option<usize>),
     /// It was not made in an earlier life of the run, as a worker beside the caller had failed
     LeftOut(ErrorData),
+    /// It is to be asked again when it has its turn
+    Later,
+    /// This one; and calls that workers made ahead of their turns may be too many: none ends before its turn from now on
+    Exact(Box<CallReply>),
+}
+
+impl CallReply {
+    /// The reply, and whether workers end in turn from now on.
+    pub(super) fn opened(self) -> (CallReply, bool) {
+        match self {
+            CallReply::Exact(reply) => (*reply, true),
+            reply => (reply, false),
+        }
+    }
 }
 
 impl From<CallReply> for Reply {
@@ -80,7 +99,8 @@ impl From<CallReply> for Reply {
             CallReply::Panic(message) => Reply::Error(ToolError { message, kind: ToolErrorKind::Panic, code: None }),
             CallReply::Refused(fault) => Reply::Refused(fault.into()),
             CallReply::LeftOut(fault) => Reply::LeftOut(fault.into()),
-            CallReply::Late => Reply::Late,
+            // The half that has asked takes these apart.
+            CallReply::Late | CallReply::Later | CallReply::Exact(_) => Reply::Late,
             CallReply::NotMade(tool_threads) => Reply::NotMade { tool_threads },
         }
     }

@@ -3,7 +3,7 @@
 use super::outcome::Usage;
 use lisp_core::{Error, Reason};
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Amounts of what runs use. `None` is not counted, and without end in a [`Budget`].
@@ -56,7 +56,9 @@ impl Amounts {
 /// it when it wants to. [`crate::Input::budget`] has a run pay from it.
 ///
 /// A run takes itself and its limit of fuel before it begins, or what fuel is left when that is less, and gives back what it has
-/// not used when it ends. Each call of a tool is taken before it is made. Bytes are taken when the run ends: a budget of bytes
+/// not used when it ends. Each call of a tool is taken before it is made. Calls of parallel workers are counted in the program's order: which
+/// of them finds none left does not depend on which comes first, as long as no other run uses the budget. Calls that workers made for nothing, as a
+/// call before theirs failed, are paid for; the run makes later ones for that. Bytes are taken when the run ends: a budget of bytes
 /// may be overdrawn by the runs that are under way. A run that finds a part of the budget empty ends with `budget_exceeded`. A run
 /// whose end is not seen, because its [`Waiting`](crate::Waiting) was dropped or its process was killed, has used all it took.
 ///
@@ -127,41 +129,120 @@ impl Budget {
         Ok(Taken { budget: self.clone(), fuel, is_less })
     }
 
-    /// Takes one call.
-    pub(crate) fn take_call(&self) -> Result<Arc<PaidCall>, Error> {
-        let counted = match &mut self.amounts().calls {
+    /// Takes one call; `None` when calls are not counted.
+    pub(crate) fn take_call(&self, run: &Arc<Payments>) -> Result<Option<Arc<PaidCall>>, Error> {
+        match &mut self.amounts().calls {
             Some(0) => return Err(empty("calls")),
-            Some(calls) => {
-                *calls -= 1;
-                true
-            }
-            None => false,
-        };
-        Ok(Arc::new(PaidCall { budget: self.clone(), owed: AtomicBool::new(counted) }))
+            Some(calls) => *calls -= 1,
+            None => return Ok(None),
+        }
+        run.paid.fetch_add(1, Ordering::Relaxed);
+        Ok(Some(Arc::new(PaidCall { budget: self.clone(), run: run.clone(), payment: Arc::default() })))
     }
+}
+
+/// What a run has its budget pay for. Calls that were given up stay paid: calls that have their turn are made for them.
+#[derive(Debug, Default)]
+pub(crate) struct Payments {
+    paid: AtomicU64,
+    /// For calls whose turn has come.
+    counted: AtomicU64,
+}
+
+impl Payments {
+    /// How many calls were paid for.
+    pub(crate) fn paid(&self) -> u64 {
+        self.paid.load(Ordering::Relaxed)
+    }
+
+    /// How many of them have not had their turn.
+    pub(crate) fn ahead(&self) -> u64 {
+        self.paid().saturating_sub(self.counted.load(Ordering::Relaxed))
+    }
+
+    /// Counts a call whose turn has come.
+    pub(crate) fn count(&self, payment: &Payment) {
+        payment.is_counted.store(true, Ordering::Relaxed);
+        self.counted.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a call that was paid for ahead, and whose turn has come. When others were made for its payment, the budget pays once more.
+    ///
+    /// # Errors
+    /// The budget has nothing left.
+    pub(crate) fn count_late(self: &Arc<Self>, payment: &Payment, budget: &Budget) -> Result<(), Error> {
+        if !payment.is_back.load(Ordering::Relaxed) {
+            self.charge(budget)?;
+            payment.is_counted.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Counts a call for which one of these was paid, or else the budget pays now.
+    ///
+    /// # Errors
+    /// The budget has nothing left.
+    pub(crate) fn charge(self: &Arc<Self>, budget: &Budget) -> Result<(), Error> {
+        if self.ahead() == 0
+            && let Some(more) = budget.take_call(self)?
+        {
+            more.begin();
+        }
+        self.counted.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Counts a call for which one of these was paid. False when there is none.
+    pub(crate) fn take_ahead(&self) -> bool {
+        let is_there = self.ahead() > 0;
+        self.counted.fetch_add(u64::from(is_there), Ordering::Relaxed);
+        is_there
+    }
+}
+
+/// The payment for a call.
+#[derive(Debug, Default)]
+pub(crate) struct Payment {
+    /// Somebody has begun to make the call.
+    is_begun: AtomicBool,
+    /// Its turn has come.
+    is_counted: AtomicBool,
+    /// It was not made: the budget has it back.
+    is_back: AtomicBool,
 }
 
 /// A call that a budget has paid for. One that is dropped before anybody has begun to make it goes back to the budget.
 #[derive(Debug)]
 pub(crate) struct PaidCall {
     budget: Budget,
-    /// The budget gets it back.
-    owed: AtomicBool,
+    run: Arc<Payments>,
+    payment: Arc<Payment>,
 }
 
 impl PaidCall {
     /// Somebody begins to make it.
     pub(crate) fn begin(&self) {
-        self.owed.store(false, Ordering::Relaxed);
+        self.payment.is_begun.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn payment(&self) -> &Arc<Payment> {
+        &self.payment
     }
 }
 
 impl Drop for PaidCall {
     fn drop(&mut self) {
-        if *self.owed.get_mut()
-            && let Some(calls) = &mut self.budget.amounts().calls
-        {
+        let Payment { is_begun, is_counted, is_back } = &*self.payment;
+        if is_begun.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Some(calls) = &mut self.budget.amounts().calls {
             *calls = calls.saturating_add(1);
+        }
+        is_back.store(true, Ordering::Relaxed);
+        self.run.paid.fetch_sub(1, Ordering::Relaxed);
+        if is_counted.load(Ordering::Relaxed) {
+            self.run.counted.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }

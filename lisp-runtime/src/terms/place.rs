@@ -47,6 +47,27 @@ impl Place {
         with(0)..with(self.effect)
     }
 
+    /// The parallel call of the program that its worker works for.
+    pub(crate) fn outermost(&self) -> Option<u32> {
+        self.workers.first().map(|&(effect, _)| effect)
+    }
+
+    /// Orders places as the program comes to them when it calls its workers one after the other.
+    pub(crate) fn in_order(&self) -> Vec<u32> {
+        self.workers.iter().flat_map(|&(effect, index)| [effect, index]).chain([self.effect]).collect()
+    }
+
+    /// The first place, in this order, of its worker, and the first behind all workers of the same parallel call.
+    pub(crate) fn siblings_from(&self) -> (Vec<u32>, Vec<u32>) {
+        let first: Vec<u32> = self.workers.iter().flat_map(|&(effect, index)| [effect, index]).collect();
+        let mut end = first.clone();
+        end.pop();
+        if let Some(effect) = end.last_mut() {
+            *effect = effect.saturating_add(1);
+        }
+        (first, end)
+    }
+
     /// The way to its worker.
     pub(crate) fn way(&self) -> &[(u32, u32)] {
         &self.workers

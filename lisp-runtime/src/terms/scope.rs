@@ -1,5 +1,6 @@
 //! The path of a worker, from the program down, and the scope in which a failure cancels its siblings.
 
+use super::place::Place;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -14,11 +15,26 @@ pub(crate) struct CancelScope {
     pub(crate) begun: Instant,
     /// The lowest index of a worker that failed.
     failed: AtomicUsize,
+    /// The lowest index of a worker that has not ended.
+    first: AtomicUsize,
 }
 
 impl CancelScope {
-    pub(crate) fn new(effect: u32, begun: Instant) -> Self {
-        CancelScope { effect, begun, failed: AtomicUsize::new(usize::MAX) }
+    /// The scope of a parallel call whose workers up to `first` have ended.
+    pub(crate) fn new(effect: u32, begun: Instant, first: usize) -> Self {
+        CancelScope { effect, begun, failed: AtomicUsize::new(usize::MAX), first: AtomicUsize::new(first) }
+    }
+
+    /// The workers up to this one have ended.
+    pub(crate) fn pass_on(&self, first: usize) {
+        self.first.store(first, Ordering::Release);
+    }
+
+    /// The place of a worker of this call, before anything that it does.
+    pub(crate) fn place_of(&self, up: Option<&WorkerPath>, index: usize) -> Place {
+        let mut way = up.map(WorkerPath::way).unwrap_or_default();
+        way.push((self.effect, u32::try_from(index).unwrap_or(u32::MAX)));
+        Place::new(way, 0)
     }
 
     /// A worker failed: those behind it are to end.
@@ -64,6 +80,18 @@ impl WorkerPath {
         false
     }
 
+    /// Has everything ended that comes before it in the program's order?
+    pub(crate) fn has_turn(&self) -> bool {
+        let mut place = Some(self);
+        while let Some(WorkerPath { scope, index, up, .. }) = place {
+            if scope.first.load(Ordering::Acquire) < *index {
+                return false;
+            }
+            place = up.as_deref();
+        }
+        true
+    }
+
     /// For each parallel call on the way from the main program to this worker, its number among the effects of its caller, and
     /// the worker's index.
     pub(crate) fn way(&self) -> Vec<(u32, u32)> {
@@ -89,9 +117,9 @@ mod tests {
 
     #[test]
     fn a_failure_ends_those_behind_it_and_no_others() {
-        let scope = Arc::new(CancelScope::new(1, Instant::now()));
+        let scope = Arc::new(CancelScope::new(1, Instant::now(), 0));
         let at = |index, up| Arc::new(WorkerPath { scope: scope.clone(), index, up, depth: 1, slots: 1, spare: 0 });
-        let other = Arc::new(CancelScope::new(2, Instant::now()));
+        let other = Arc::new(CancelScope::new(2, Instant::now(), 0));
         let inner = WorkerPath { scope: other, index: 0, up: Some(at(5, None)), depth: 2, slots: 0, spare: 0 };
         assert!(!scope.has_failed() && !inner.is_over());
         scope.fail(3);
@@ -99,6 +127,12 @@ mod tests {
         scope.fail(9);
         assert!(at(4, None).is_over(), "the lowest index counts");
         assert!(!at(3, None).is_over() && !at(1, None).is_over());
+        let (turn, waits) = (at(3, None), at(4, None));
+        assert!(!turn.has_turn() && !inner.has_turn());
+        scope.pass_on(3);
+        assert!(turn.has_turn() && !waits.has_turn() && !inner.has_turn());
+        scope.pass_on(5);
+        assert!(inner.has_turn());
         assert_eq!((inner.indexes(), inner.way()), (vec![5, 0], vec![(1, 5), (2, 0)]));
     }
 }

@@ -41,6 +41,16 @@ pub(crate) enum CachedResult {
     Arguments,
 }
 
+impl CachedResult {
+    /// The bytes of the result.
+    pub(crate) fn bytes(&self) -> u64 {
+        match self {
+            CachedResult::Json(json) => json.trim().len() as u64,
+            CachedResult::Arguments => 0,
+        }
+    }
+}
+
 /// The state of a call's key in the cache.
 pub(crate) enum Lookup {
     /// An equal call has ended with this result.

@@ -1,6 +1,7 @@
 //! The gate that every tool call of a run passes: the host's policy, the limits on calls, the cache, the ledger and the journal.
 
 use super::cache::{CachedResult, CallKey, Lookup, ResultCache};
+use super::in_order::{AskedTurn, CallOrder, NotNow, ResultNote};
 use super::ledger::Ledger;
 use super::policy::{AskedCall, Policy, PolicyDecision};
 use super::signature::sentence_of_arguments;
@@ -14,9 +15,8 @@ use crate::terms::outcome::{CallStatus, Preview};
 use crate::terms::place::Place;
 use crate::terms::run_view::{CallView, RunView};
 use lisp_core::{Error, Reason};
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// What a gate goes by.
@@ -42,6 +42,11 @@ impl GateSetting {
     /// Does the run see the tool at all?
     pub(crate) fn shows(&self, tool: &Tool) -> bool {
         self.policy.shows(tool, self.tenant.as_deref())
+    }
+
+    /// The most bytes that the calls may take in the record of the run; 0 is no limit.
+    fn most_bytes(&self) -> u64 {
+        self.journal.as_ref().map_or(0, |journal| journal.most_bytes() as u64)
     }
 
     /// Is there somebody who can be asked about a call of the tool while the run goes on?
@@ -79,6 +84,8 @@ pub(crate) enum Decision<W> {
     Cached(CachedResult),
     /// An equal call is in progress: [`ToolGate::wait`] for it, then ask again.
     InProgress(CallKey),
+    /// The worker has to wait for its turn, then ask again.
+    Later,
     /// The run may not make the call. Waiters that came meanwhile have to ask again, and are refused in their turn.
     Refused(Error, Vec<W>),
     /// It was not made in an earlier life, as a worker beside the caller had failed: the caller ends.
@@ -106,19 +113,38 @@ pub(crate) struct PendingCall {
     given: Option<GivenArguments>,
     /// What the budget has paid, until the call is made out.
     paid: Option<Arc<PaidCall>>,
+    /// Where it is noted that the result serves equal calls.
+    result_note: Option<ResultNote>,
+}
+
+impl PendingCall {
+    /// A call that is in no ledger.
+    pub(crate) fn numbered(number: u64) -> Self {
+        PendingCall {
+            number,
+            entry: None,
+            key: None,
+            place: None,
+            seen: None,
+            given: None,
+            paid: None,
+            result_note: None,
+        }
+    }
 }
 
 /// Where the arguments are left that a call was approved with.
 pub(crate) type GivenArguments = Arc<OnceLock<String>>;
 
+/// Bytes that a call takes in a record besides its tool's name, its arguments and its result.
+const CALL_BYTES: usize = 100;
+
 /// Counts the tool calls of a run and keeps the results of cached tools. A call of a cached tool that is in progress is not
 /// made a second time: an equal call becomes a waiter (`W`).
 pub(crate) struct ToolGate<W> {
-    calls: AtomicU64,
+    order: CallOrder,
     /// The number of the last call: calls that are given up are not counted, but no other gets their numbers.
     last_number: AtomicU64,
-    /// The calls of each tool, where somebody asks for them.
-    by_tool: Mutex<HashMap<String, u64>>,
     cache: ResultCache<W>,
     setting: GateSetting,
     view: RunView,
@@ -127,9 +153,8 @@ pub(crate) struct ToolGate<W> {
 impl<W> ToolGate<W> {
     pub(crate) fn new(setting: GateSetting, view: RunView) -> Self {
         ToolGate {
-            calls: AtomicU64::new(0),
+            order: CallOrder::new(setting.limit, setting.most_bytes(), setting.budget.clone()),
             last_number: AtomicU64::new(0),
-            by_tool: Mutex::default(),
             cache: ResultCache::default(),
             setting,
             view,
@@ -221,14 +246,11 @@ impl<W> ToolGate<W> {
     }
 
     fn ask_policy(&self, tool: &Tool, arguments: &str, place: &Place) -> Gated {
-        let asked = AskedCall {
-            tool,
-            arguments,
-            place,
-            tenant: self.setting.tenant.as_deref(),
-            calls: self.calls(),
-            calls_of_tool: self.calls_of(&tool.name),
-        };
+        if !self.setting.policy.is_some() {
+            return Gated::Allow { given: None };
+        }
+        let (calls, calls_of_tool) = self.order.before(place, &tool.name);
+        let asked = AskedCall { tool, arguments, place, tenant: self.setting.tenant.as_deref(), calls, calls_of_tool };
         match self.setting.policy.decide(&asked) {
             PolicyDecision::Allow => Gated::Allow { given: None },
             PolicyDecision::AllowWith(given) => match unfit(tool, &given) {
@@ -240,8 +262,15 @@ impl<W> ToolGate<W> {
         }
     }
 
-    /// Decides on a call that the policy lets pass, and records the decision in the ledger and in the journal.
-    pub(crate) fn admit(&self, ledger: &mut Ledger, tool: &Tool, asked: &AllowedCall, place: &Place) -> Decision<W> {
+    /// Decides on a call that the policy lets pass, and records the decision in the ledger and in the journal. `has_turn` when
+    /// everything before it in the program's order has ended.
+    pub(crate) fn admit(
+        &self,
+        ledger: &mut Ledger,
+        tool: &Tool,
+        asked: &AllowedCall,
+        (place, has_turn): (&Place, bool),
+    ) -> Decision<W> {
         let (worker, arguments) = (place.worker(), asked.for_tool());
         let (program_shown, shown) = (tool.arguments_shown(&asked.arguments), tool.arguments_shown(arguments));
         let repeatable = tool.effect == Effect::Read;
@@ -250,19 +279,24 @@ impl<W> ToolGate<W> {
         let asking = Asking { place, tool: name, arguments: &program_shown, given: &shown, cached, repeatable, asks };
         let mut key = cached.then(|| CallKey::new(name, arguments));
         let digest = key.as_ref().map(CallKey::digest);
+        let gated = asked.given.as_ref().map_or(0, |given| asked.arguments.len() + given.len());
+        let bytes = (CALL_BYTES + name.len() + program_shown.len() + gated) as u64;
+        let turn = AskedTurn { tool, place, has_turn, result: digest, bytes };
+        let mut order = self.order.open();
+        match order.may(&turn) {
+            Ok(()) => {}
+            Err(NotNow::Later) => return Decision::Later,
+            Err(NotNow::Never(error)) => {
+                drop(order);
+                self.refuse(ledger, tool, arguments, &error, worker);
+                return Decision::Refused(error, Vec::new());
+            }
+        }
         // What the call gave in an earlier life it gives again, whatever equal calls give.
         let recalled = self.setting.journal.as_ref().map_or(Recalled::Nothing, |journal| journal.recall(&asking));
         let mut earlier = None;
         match &recalled {
-            Recalled::LeftOut(error) => {
-                // A call that the limits refuse has no line in the record.
-                let Err(limit) = self.count(tool) else {
-                    self.give_up(std::iter::once(name));
-                    return Decision::LeftOut(error.clone());
-                };
-                self.refuse(ledger, tool, arguments, &limit, worker);
-                return Decision::Refused(limit, Vec::new());
-            }
+            Recalled::LeftOut(error) => return Decision::LeftOut(error.clone()),
             Recalled::Equal(Ended::Json(json)) => earlier = Some(CachedResult::Json(json.as_str().into())),
             Recalled::Equal(Ended::Echo | Ended::Failed(_)) => earlier = Some(CachedResult::Arguments),
             Recalled::Nothing => {}
@@ -277,7 +311,10 @@ impl<W> ToolGate<W> {
                 Lookup::Begun => {}
             }
         }
+        let is_due = earlier.is_some() && matches!(recalled, Recalled::Nothing);
+        let counted = order.count(&turn, earlier.as_ref().map(CachedResult::bytes), is_due);
         if let (Some(result), Some(digest)) = (earlier, digest) {
+            drop(order);
             let result = match result {
                 CachedResult::Arguments if asked.given.is_some() => CachedResult::Json(arguments.into()),
                 result => result,
@@ -290,26 +327,28 @@ impl<W> ToolGate<W> {
             if let Some(seen) = self.view.begin_call(name, place, 0, false) {
                 seen.end(CallStatus::Cached);
             }
-            return Decision::Cached(result);
+            return match counted {
+                Ok(_) => Decision::Cached(result),
+                Err(error) => Decision::Refused(error, Vec::new()),
+            };
         }
-        let number = match self.count(tool) {
-            Ok(number) => number,
-            Err(error) => {
-                let waiters = key.as_ref().map(|key| self.cache.end(key, None)).unwrap_or_default();
-                self.refuse(ledger, tool, arguments, &error, worker);
-                return Decision::Refused(error, waiters);
-            }
-        };
+        let result_note = counted.ok().flatten();
+        let paid = if matches!(recalled, Recalled::Nothing) { order.pay(&turn) } else { Ok(None) };
+        drop(order);
+        let number = self.next_number();
         let entry = ledger.begin(name, &shown, worker, digest, number);
         let given = asked.question.is_some().then(GivenArguments::default);
-        let mut pending = PendingCall { number, entry, key, place: None, seen: None, given, paid: None };
+        let mut pending = PendingCall { entry, key, given, result_note, ..PendingCall::numbered(number) };
         let begun = match recalled {
             Recalled::Ended(ended) => {
                 pending.seen = self.view.begin_call(name, place, number, true);
                 return Decision::Replayed(pending, ended.into());
             }
             Recalled::Refused(error) => Err(error),
-            _ => self.begin(&asking),
+            _ => paid.and_then(|paid| {
+                self.setting.journal.as_ref().map_or(Ok(()), |journal| journal.announce(&asking))?;
+                Ok(paid)
+            }),
         };
         match begun {
             Ok(paid) => {
@@ -326,11 +365,9 @@ impl<W> ToolGate<W> {
         }
     }
 
-    /// Begins a call that is to be made: it is paid for and announced.
-    fn begin(&self, asking: &Asking<'_>) -> Result<Option<Arc<PaidCall>>, Error> {
-        let paid = self.setting.budget.as_ref().map(Budget::take_call).transpose()?;
-        self.setting.journal.as_ref().map_or(Ok(()), |journal| journal.announce(asking))?;
-        Ok(paid)
+    /// One more number for a call.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.last_number.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// The call that an admitted one is for its tool, by the number that its run has for it.
@@ -365,50 +402,39 @@ impl<W> ToolGate<W> {
         })
     }
 
-    /// Counts one more call of a tool; returns its number in the run.
-    fn count(&self, tool: &Tool) -> Result<u64, Error> {
-        let over = |what: &str, limit: u64, raise: &str| {
-            Error::new(Reason::ToolCallLimitExceeded, format!("a run may call {what} {limit} times"))
-                .hint(format!("call tools less often, for example once for all rows, or raise {raise}"))
-                .detail("limit", limit)
-        };
-        if tool.most_calls > 0 || self.setting.policy.is_some() {
-            let mut by_tool = self.by_tool.lock().unwrap_or_else(PoisonError::into_inner);
-            let calls = by_tool.entry(tool.name.clone()).or_default();
-            if tool.most_calls > 0 && *calls >= tool.most_calls {
-                return Err(over(&format!("tool/{}", tool.name), tool.most_calls, "Tool::most_calls"));
-            }
-            *calls += 1;
-        }
-        let limit = self.setting.limit;
-        let more = |calls: u64| (limit == 0 || calls < limit).then_some(calls + 1);
-        let before = self.calls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
-        before.map_err(|_| over("tools", limit, "the limit tool_calls"))?;
-        Ok(self.last_number.fetch_add(1, Ordering::Relaxed) + 1)
+    /// Does not count what workers of a parallel call did, from this one on: it was for nothing, as a call before theirs failed.
+    pub(crate) fn give_up(&self, from: &Place) {
+        self.order.give_up(from);
     }
 
-    /// Does not count calls any more that workers made for nothing, as a call before theirs failed: what the program may do later does
-    /// not depend on how far they came.
-    pub(crate) fn give_up<'a>(&self, tools: impl Iterator<Item = &'a str>) {
-        let mut by_tool = self.by_tool.lock().unwrap_or_else(PoisonError::into_inner);
-        for tool in tools {
-            if let Some(calls) = by_tool.get_mut(tool) {
-                *calls = calls.saturating_sub(1);
-            }
-            let _ = self.calls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |calls| calls.checked_sub(1));
-        }
+    /// May calls that workers made ahead of their turns be too many? Then none ends before its turn.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.order.is_exact()
     }
 
-    /// How many calls of a tool the run has made.
-    fn calls_of(&self, tool: &str) -> u64 {
-        self.by_tool.lock().unwrap_or_else(PoisonError::into_inner).get(tool).copied().unwrap_or(0)
+    /// The other half of the run says so.
+    pub(crate) fn set_exact(&self) {
+        self.order.set_exact();
+    }
+
+    /// The workers of a parallel call before this one have ended.
+    ///
+    /// # Errors
+    /// One of them has made a call that is too many; with its index.
+    pub(crate) fn settle(&self, next: &Place) -> Result<(), Error> {
+        self.order.settle(next)
     }
 
     /// Somebody has decided on a call that waits for that: it is approved, perhaps with other arguments, or not, and why.
     ///
     /// # Errors
     /// The decision cannot be kept in the record of the run; or why the call is not made after all.
-    pub(crate) fn settle(&self, tool: &Tool, place: &Place, decided: Result<Option<&str>, &str>) -> Result<(), Error> {
+    pub(crate) fn settle_question(
+        &self,
+        tool: &Tool,
+        place: &Place,
+        decided: Result<Option<&str>, &str>,
+    ) -> Result<(), Error> {
         let why = match decided {
             Ok(given) => given.and_then(|given| unfit(tool, given)),
             Err(why) => Some(why.to_owned()),
@@ -452,7 +478,6 @@ impl<W> ToolGate<W> {
             let waiters = call.key.map(|key| self.cache.end(&key, None)).unwrap_or_default();
             return (waiters, Err(error));
         }
-        let Some(key) = call.key else { return (Vec::new(), Ok(())) };
         let result = match reply {
             // It is the result of other arguments.
             _ if call.given.as_ref().is_some_and(|given| given.get().is_some()) => None,
@@ -460,7 +485,9 @@ impl<W> ToolGate<W> {
             Reply::Echo => Some((CachedResult::Arguments, 0)),
             _ => None,
         };
-        (self.cache.end(&key, result), Ok(()))
+        let noted = call.result_note.map_or(Ok(()), |note| self.order.ended(&note, reply.bytes(), result.is_some()));
+        let Some(key) = call.key else { return (Vec::new(), noted) };
+        (self.cache.end(&key, result), noted)
     }
 
     /// Ends a call whose reply does not matter any more, and returns the waiters.
@@ -476,11 +503,6 @@ impl<W> ToolGate<W> {
     /// Drops all waiters, when the run is dropped.
     pub(crate) fn clear(&self) {
         self.cache.clear();
-    }
-
-    /// The number of calls made so far, without those served from the cache.
-    pub(crate) fn calls(&self) -> u64 {
-        self.calls.load(Ordering::Relaxed)
     }
 }
 
@@ -528,6 +550,7 @@ fn approval_required(tool: &Tool, place: &Place, question: &str, in_session: boo
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::terms::budget::Amounts;
     use crate::terms::observer::Observed;
     use std::sync::Barrier;
     use std::thread::scope;
@@ -538,20 +561,19 @@ mod tests {
     fn who_waits_for_a_refused_call_comes_back() {
         const CALLS: usize = 50_000;
         let tool = Tool::new("t", |_| Ok(())).cached();
+        let budget = Some(Budget::new(Amounts::new().with_calls(0)));
         let gate: ToolGate<()> =
-            ToolGate::new(GateSetting { limit: 1, ..GateSetting::default() }, RunView::quiet(&Observed::default()));
+            ToolGate::new(GateSetting { budget, ..GateSetting::default() }, RunView::quiet(&Observed::default()));
         let asked = |arguments: &str| AllowedCall { arguments: arguments.to_owned(), given: None, question: None };
-        let first = gate.admit(&mut Ledger::default(), &tool, &asked("[]"), &Place::default());
-        assert!(matches!(first, Decision::Admitted(_)));
         let (start, arguments) = (Barrier::new(2), asked(&"x".repeat(1_000)));
         let call = || {
             let (mut ledger, mut waits, mut woken) = (Ledger::default(), 0, 0);
             start.wait();
             for _ in 0..CALLS {
-                match gate.admit(&mut ledger, &tool, &arguments, &Place::default()) {
+                match gate.admit(&mut ledger, &tool, &arguments, (&Place::default(), true)) {
                     Decision::Refused(_, waiters) => woken += waiters.len(),
                     Decision::InProgress(key) => waits += usize::from(gate.wait(&key, ()).is_none()),
-                    _ => panic!("the run may make no more calls"),
+                    _ => panic!("the budget has no calls"),
                 }
             }
             (waits, woken)

@@ -179,14 +179,15 @@ impl Ledger {
         self.keep_given_up(other.given_up);
     }
 
-    /// Adds what the record of a worker holds that ended for nothing. Returns the calls that it made, by the names of their tools and
-    /// their numbers.
-    pub(crate) fn give_up(&mut self, other: Ledger) -> Vec<(String, u64)> {
-        let made = other.entries.iter().filter(|entry| entry.is_made());
-        let made = made.map(|entry| (entry.line.name.clone(), entry.number)).collect();
+    /// Adds what the record of a worker holds that ended for nothing.
+    pub(crate) fn give_up(&mut self, other: Ledger) {
         self.keep_given_up(other.entries);
         self.keep_given_up(other.given_up);
-        made
+    }
+
+    /// Is no call in it, and was none left out?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.dropped == 0
     }
 
     fn keep_given_up(&mut self, entries: Vec<Entry>) {
@@ -202,11 +203,6 @@ impl Ledger {
         self.entries = kept;
         self.bytes = self.entries.iter().map(Entry::bytes).sum();
         self.keep_given_up(parted);
-    }
-
-    /// The name of the tool of a call.
-    pub(crate) fn tool_of(&self, number: u64) -> Option<&str> {
-        self.entries.iter().rev().find(|entry| entry.number == number).map(|entry| &*entry.line.name)
     }
 
     /// The numbers of the calls that were given up.

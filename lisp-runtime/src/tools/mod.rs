@@ -12,6 +12,7 @@ mod document;
 pub(crate) mod gate;
 #[cfg(feature = "json-schema")]
 pub(crate) mod import;
+mod in_order;
 #[cfg(feature = "json-schema")]
 pub(crate) mod json_contract;
 #[cfg(not(feature = "json-schema"))]

@@ -135,7 +135,8 @@ impl AskedCall<'_> {
         self.tenant
     }
 
-    /// How many calls the run has made before, without those served from an earlier result.
+    /// How many calls the run has made before, without those served from an earlier result. For the call of a worker: before the parallel
+    /// call of the program that it is of, so that it does not depend on how far other workers are.
     pub fn calls(&self) -> u64 {
         self.calls
     }

@@ -104,6 +104,14 @@ impl Tool {
         self.name == TOOL_PAGE
     }
 
+    /// What a worker asks at its end, where its calls are counted by another half.
+    pub(crate) fn end_question() -> Tool {
+        Tool::external(Tool::END_QUESTION)
+    }
+
+    /// The name of that: programs have none like it.
+    pub(crate) const END_QUESTION: &str = " end of a worker";
+
     /// Does a call of it need nobody: is it what `(doc tool/name)` asks, and here?
     pub(crate) fn has_pages(&self) -> bool {
         self.is_pages() && matches!(self.body, Body::Function(_))

@@ -628,6 +628,15 @@ impl Reply {
         }
     }
 
+    /// The bytes of the result, or of why there is none.
+    pub(crate) fn bytes(&self) -> u64 {
+        match self {
+            Reply::Json(json) => json.trim().len() as u64,
+            Reply::Error(error) => error.message.len() as u64,
+            _ => 0,
+        }
+    }
+
     /// Is there no reply, as the run was over?
     pub(crate) fn is_missing(&self) -> bool {
         matches!(self, Reply::Late | Reply::NotMade { .. })

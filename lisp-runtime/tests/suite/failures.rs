@@ -3,149 +3,10 @@
 //!
 //! `PTC_FAILING_PROGRAMS` says how many programs there are: 120 unless it is set.
 
+use crate::failing::{Bounds, Maker, came_to, with_tools};
 use crate::remote::eval_in_two;
-use lisp_runtime::{
-    Effect, Engine, EngineBuilder, Input, Limits, LimitsRequest, Outcome, Pool, Progress, Record, Recording, Tool,
-    ToolError,
-};
-use std::fmt::Write;
+use lisp_runtime::{Engine, Input, Limits, LimitsRequest, Outcome, Pool, Progress, Record, Recording};
 use std::sync::{Arc, Mutex};
-
-/// Random numbers that are the same each time.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % sides
-    }
-}
-
-/// Makes a program; `i` is the number of the worker that is around.
-struct Maker {
-    dice: Dice,
-    /// How many parallel calls there are so far.
-    calls: u64,
-}
-
-impl Maker {
-    fn program(seed: u64) -> String {
-        let mut maker = Maker { dice: Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1), calls: 0 };
-        let mut program = String::from("(def i 0) ");
-        for n in 0..=maker.dice.roll(3) {
-            let form = maker.parallel(0);
-            let form = if maker.dice.roll(4) == 0 { form } else { maker.caught(&form) };
-            let _ = write!(program, "(def r{n} {form}) ");
-        }
-        let _ = write!(program, "(tool/pure {{:n {}}}) [r0 i]", maker.dice.roll(6));
-        program
-    }
-
-    fn caught(&mut self, form: &str) -> String {
-        let end = if self.dice.roll(2) == 0 { "(finally (println :finally i))" } else { "" };
-        format!("(try {form} (catch Exception e (println :caught (:reason e)) (:message e)) {end})")
-    }
-
-    fn parallel(&mut self, depth: u64) -> String {
-        self.calls += 1;
-        let count = 1 + self.dice.roll(6);
-        if self.dice.roll(4) == 0 {
-            let bodies: Vec<String> =
-                (0..count).map(|at| format!("(fn [] (let [i {at}] {}))", self.body(depth))).collect();
-            return format!("(pcalls {})", bodies.join(" "));
-        }
-        format!("(pmap (fn [i] {}) (range {count}))", self.body(depth))
-    }
-
-    fn body(&mut self, depth: u64) -> String {
-        let steps: Vec<String> = (0..=self.dice.roll(3)).map(|_| self.step(depth)).collect();
-        format!("(do {})", steps.join(" "))
-    }
-
-    fn step(&mut self, depth: u64) -> String {
-        let (n, m) = (self.dice.roll(7), 2 + self.dice.roll(4));
-        match self.dice.roll(14) {
-            0 | 1 => format!("(println :line i {n})"),
-            2 => format!("(tool/pure {{:n (+ i {n})}})"),
-            3 => format!("(tool/kept {{:n (mod i {m})}})"),
-            4 => format!("(tool/fails {{:n (+ i {n})}})"),
-            5 => format!("(tool/kept-fails {{:n (mod i {m})}})"),
-            6 | 7 => format!("(when (= (mod i {m}) {}) (/ {n} 0))", n % m),
-            8 => format!("(when (= i {n}) (throw (ex-info \"thrown\" {{:i i}})))"),
-            9 => format!("(reduce + (range (* 150 (- 6 i) {n})))"),
-            10 => format!("(loop [k 0] (if (< k (* 40 (inc (mod i {m})))) (recur (inc k)) k))"),
-            11 => format!("(do (def i (+ i {n})) (when (= i 8) (fail i)) i)"),
-            12 if depth < 2 && self.calls < 6 => self.parallel(depth + 1),
-            13 if depth < 2 && self.calls < 6 => {
-                let inner = self.parallel(depth + 1);
-                self.caught(&inner)
-            }
-            _ => {
-                let inner = format!("(tool/fails {{:n (* i {n})}})");
-                self.caught(&inner)
-            }
-        }
-    }
-}
-
-fn with_tools(builder: EngineBuilder) -> Engine {
-    let some = |n: i64| match n % 3 {
-        2 => Err(ToolError::new(format!("no {n}"))),
-        _ => Ok(n * 10),
-    };
-    builder
-        .limits(Limits::default().with_timeout_ms(60_000).with_parallel_timeout_ms(60_000))
-        .grant(Tool::new("pure", |call| Ok(call.get::<i64>("n")? + 1)).effect(Effect::Read))
-        .grant(Tool::new("kept", |call| Ok(call.get::<i64>("n")? + 2)).cached().effect(Effect::Read))
-        .grant(Tool::new("fails", move |call| some(call.get("n")?)).effect(Effect::Read))
-        .grant(Tool::new("kept-fails", move |call| some(call.get("n")?)).cached().effect(Effect::Read))
-        .build()
-        .unwrap()
-}
-
-/// The limits of a run: every fourth program may make few calls of tools, which some of them make.
-fn limits(window: u64, source: &str) -> LimitsRequest {
-    let mut asked = LimitsRequest::default();
-    asked.set("parallel_window", window).unwrap();
-    if source.len().is_multiple_of(4) {
-        asked.set("tool_calls", 2 + source.len() as u64 % 7).unwrap();
-    }
-    asked
-}
-
-/// All that an answer says but for times, and for what says how busy the machine was.
-fn came_to(outcome: &Outcome) -> String {
-    let problem = outcome.problem().map(|problem| {
-        let error = &problem.error;
-        (error.reason, error.message.clone(), error.hint.clone(), error.details.clone(), problem.position)
-    });
-    let calls: Vec<_> = outcome
-        .ledger
-        .iter()
-        .map(|call| {
-            let (status, error) = (call.status, call.error.clone());
-            (
-                call.name.clone(),
-                call.arguments.text.clone(),
-                status,
-                call.refused,
-                call.result.clone(),
-                error,
-                call.worker.clone(),
-            )
-        })
-        .collect();
-    format!(
-        "{:?}\n{problem:?}\n{:?}\nfuel {}, {} calls\n{:?}\n{calls:#?}",
-        outcome.text(),
-        outcome.prints,
-        outcome.usage.fuel,
-        outcome.usage.tool_calls,
-        outcome.memory(),
-    )
-}
 
 /// Drives a run by hand; the calls are answered from the first on, from the last, or in turn.
 fn by_hand(engine: &Engine, source: &str, input: Input<'_>, order: usize) -> Outcome {
@@ -183,41 +44,39 @@ impl Engines {
     }
 
     /// The record of a run, cut behind so many lines, goes on.
-    fn go_on(&self, source: &str, text: &str, lines: usize, window: u64) -> Outcome {
+    fn go_on(&self, bounds: Bounds, text: &str, lines: usize, window: u64) -> Outcome {
         let cut: String = text.split_inclusive('\n').take(lines).collect();
         let record = Record::parse(cut).unwrap();
         let engine = &self.pools[lines % self.pools.len()];
         let (program, input, _) = engine.open_record(&record, &[]).unwrap();
-        engine.run(&program, input.limits_over(&limits(window, source)))
+        engine.run(&program, input.limits_over(&bounds.limits(window)))
     }
 
     /// Every way in which a program can be run. `each` gets the name of the way, and the outcome.
-    fn all(&self, source: &str, mut each: impl FnMut(String, Outcome)) {
+    fn all(&self, source: &str, bounds: Bounds, mut each: impl FnMut(String, Outcome)) {
         for window in [1, 2, 8] {
-            each(
-                format!("alone, window {window}"),
-                self.alone.eval(source, Input::new().limits(limits(window, source))),
-            );
+            each(format!("alone, window {window}"), self.alone.eval(source, bounds.input(window)));
             for (threads, engine) in [1, 2, 8].iter().zip(&self.pools) {
                 let shown = Arc::new(Mutex::new(Vec::new()));
                 let hook = shown.clone();
-                let input = Input::new().on_print(move |line| hook.lock().unwrap().push(line.to_owned()));
-                let outcome = engine.eval(source, input.limits(limits(window, source)));
+                let input = bounds.input(window).on_print(move |line| hook.lock().unwrap().push(line.to_owned()));
+                let outcome = engine.eval(source, input);
                 // What is shown as it is printed is what is kept, in the same order.
                 assert_eq!(*shown.lock().unwrap(), outcome.prints, "{threads} threads, window {window}: {source}");
                 each(format!("{threads} threads, window {window}"), outcome);
             }
-            each(
-                format!("two halves, window {window}"),
-                eval_in_two(&self.alone, source, &Input::new().limits(limits(window, source))),
-            );
+            each(format!("two halves, window {window}"), eval_in_two(&self.alone, source, &bounds.input(window)));
             for order in 0..3 {
-                let outcome = by_hand(&self.alone, source, Input::new().limits(limits(window, source)), order);
+                let outcome = by_hand(&self.alone, source, bounds.input(window), order);
                 each(format!("by hand in order {order}, window {window}"), outcome);
             }
         }
+        // What is left of a budget is another matter for a run that goes on.
+        if bounds.budget.is_some() {
+            return;
+        }
         let recording = Recording::new();
-        let whole = self.pools[1].eval(source, Input::new().limits(limits(8, source)).record(&recording));
+        let whole = self.pools[1].eval(source, bounds.input(8).record(&recording));
         let answer = lisp_runtime::Answer::new(None, &whole).to_json();
         each("recorded".to_owned(), whole);
         let text = recording.text();
@@ -225,12 +84,12 @@ impl Engines {
             for window in [1, 8] {
                 each(
                     format!("cut behind line {lines}, window {window}\n{text}"),
-                    self.go_on(source, &text, lines, window),
+                    self.go_on(bounds, &text, lines, window),
                 );
             }
         }
         recording.answer(&answer).unwrap();
-        each("replayed".to_owned(), self.go_on(source, &recording.text(), usize::MAX, 8));
+        each("replayed".to_owned(), self.go_on(bounds, &recording.text(), usize::MAX, 8));
     }
 }
 
@@ -239,22 +98,142 @@ impl Engines {
 fn programs_with_failing_workers_come_to_one_answer() {
     let programs = std::env::var("PTC_FAILING_PROGRAMS").ok().and_then(|text| text.parse().ok()).unwrap_or(120);
     let engines = Engines::new();
-    let (mut failed, mut caught, mut runs) = (0, 0, 0_u64);
+    let (mut failed, mut caught, mut bounded, mut runs) = (0, 0, 0, 0_u64);
     for seed in 1..=programs {
         let source = Maker::program(seed);
-        let plain = engines.alone.eval(&source, Input::new().limits(limits(1, &source)));
+        let bounds = Bounds::of(seed);
+        let plain = engines.alone.eval(&source, bounds.input(1));
         failed += u64::from(!plain.is_success());
+        bounded += u64::from(plain.problem().is_some_and(|problem| {
+            problem.error.message.contains("a run may call") || problem.error.message.contains("the budget")
+        }));
         caught += u64::from(plain.prints.iter().any(|line| line.starts_with(":caught")));
         let expected = came_to(&plain);
-        engines.all(&source, |way, outcome| {
+        engines.all(&source, bounds, |way, outcome| {
             runs += 1;
             let came = came_to(&outcome);
-            assert_eq!(came, expected, "program {seed}, {way}:\n{source}");
+            assert_eq!(came, expected, "program {seed}, {bounds:?}, {way}:\n{source}");
         });
     }
     // All kinds of programs are among them.
-    assert!(failed > programs / 20 && caught > programs / 10 && failed < programs, "{failed} fail, {caught} catch");
-    println!("{programs} programs, {runs} runs: {failed} programs fail, {caught} catch a failure");
+    let kinds = format!("{failed} of {programs} fail, {bounded} of them by calls, {caught} catch a failure");
+    assert!(
+        failed > programs / 20 && bounded > programs / 20 && caught > programs / 10 && failed < programs,
+        "{kinds}"
+    );
+    println!("{runs} runs: {kinds}");
+}
+
+/// What the calls of a run take in its record is counted in the program's order, whoever comes first.
+#[test]
+fn the_ceiling_of_a_record_does_not_depend_on_the_time() {
+    let engines = Engines::new();
+    let mut over = 0;
+    for seed in 1..=40 {
+        let (source, bounds) = (Maker::program(seed), Bounds::of(seed));
+        let most = 400 + 311 * (seed as usize % 9);
+        let input = |window| bounds.input(window).record(&Recording::builder().most_bytes(most).build());
+        let plain = engines.alone.eval(&source, input(1));
+        let expected = came_to(&plain);
+        over += u64::from(plain.problem().is_some_and(|problem| problem.error.message.contains("in its record")));
+        for window in [1, 2, 8] {
+            let outcomes = [
+                engines.pools[1].eval(&source, input(window)),
+                engines.pools[2].eval(&source, input(window)),
+                eval_in_two(&engines.alone, &source, &input(window)),
+                by_hand(&engines.alone, &source, input(window), 0),
+                by_hand(&engines.alone, &source, input(window), 1),
+                by_hand(&engines.alone, &source, input(window), 2),
+            ];
+            for (way, outcome) in outcomes.iter().enumerate() {
+                assert_eq!(
+                    came_to(outcome),
+                    expected,
+                    "program {seed}, {bounds:?}, {most} bytes, window {window}, way {way}:\n{source}"
+                );
+            }
+        }
+    }
+    assert!((5..40).contains(&over), "{over}");
+}
+
+/// What is given up is not in the profile either, which is the same each time but for the time.
+#[test]
+fn a_profile_has_nothing_that_was_given_up() {
+    let engines = Engines::new();
+    let source = "(defn work [n] (reduce (fn [a b] (+ a b)) 0 (range n)))
+        (try (pmap (fn [i] (work (* 100 i)) (if (= i 2) (tool/fails {:n 2}) (work (* 10 i)))) (range 6)) (catch Exception e (work 7)))";
+    let seen = |engine: &Engine, window| {
+        let outcome = engine.eval(source, Bounds::none().input(window).profile());
+        let nodes: Vec<_> = outcome.profile.as_ref().unwrap().nodes.iter().collect();
+        let fuel: u64 = nodes.iter().map(|node| node.cost.fuel).sum();
+        assert!(fuel <= outcome.usage.fuel, "{fuel} of {}", outcome.usage.fuel);
+        format!(
+            "{:?}",
+            nodes.iter().map(|node| (&node.function, node.span, node.parent, node.cost.fuel)).collect::<Vec<_>>()
+        )
+    };
+    let alone = seen(&engines.alone, 1);
+    for engine in &engines.pools {
+        for window in [1, 2, 6, 6, 6] {
+            assert_eq!(seen(engine, window), alone);
+        }
+    }
+}
+
+/// As many calls as the limit allows are made, however they are spread over workers, and the one behind them is refused.
+#[test]
+fn the_call_behind_the_limit_is_the_one_that_is_refused() {
+    let engines = Engines::new();
+    let even = |count: u64| format!("(count (pmap (fn [i] (tool/pure {{:n i}})) (range {count})))");
+    // The first makes most of the calls, and the others do not wait for it.
+    let uneven = |first: u64| {
+        format!("(count (pmap (fn [i] (doseq [n (range (if (= i 0) {first} 1))] (tool/pure {{:n n}}))) (range 11)))")
+    };
+    for (source, text, index) in [
+        (even(100), Some("100"), None),
+        (even(101), None, Some(100)),
+        (even(250), None, Some(100)),
+        (uneven(90), Some("11"), None),
+        (uneven(91), None, Some(10)),
+        (uneven(95), None, Some(6)),
+        (uneven(101), None, Some(0)),
+    ] {
+        let limits = Limits::default().with_tool_calls(100);
+        for window in [1, 2, 4, 8] {
+            let mut asked = LimitsRequest::all(&limits);
+            asked.set("parallel_window", window).unwrap();
+            let outcome = engines.pools[2].eval(&source, Input::new().limits(asked));
+            let problem = outcome.problem().map(|problem| problem.error.clone());
+            assert_eq!(outcome.text(), text, "{source}: {problem:?}");
+            let detail = |name: &str| {
+                problem
+                    .as_ref()
+                    .and_then(|error| error.details.iter().find(|(known, _)| *known == name))
+                    .map(|(_, it)| it.clone())
+            };
+            assert_eq!(detail("index"), index.map(lisp_runtime::Detail::Int), "{source}, {window}: {problem:?}");
+            let made = outcome.ledger.len() + outcome.given_up.iter().filter(|call| !call.refused).count();
+            assert!(made <= 110, "{made} calls: {source}");
+        }
+    }
+}
+
+/// However often a program catches a failure, calls behind it are made for nothing no more often than a tenth of the limit.
+#[test]
+fn calls_that_are_made_for_nothing_have_a_bound() {
+    let engines = Engines::new();
+    let source = "(loop [k 0] (if (< k 200)
+          (do (try (pmap (fn [i] (if (= i 0) (do (reduce + (range 3000)) (/ 1 0)) (tool/pure {:n i}))) (range 4))
+                   (catch Exception e k))
+              (recur (inc k)))
+          (tool/pure {:n 1})))";
+    let limits = Limits::default().with_tool_calls(50);
+    for engine in &engines.pools {
+        let outcome = engine.eval(source, Input::new().limits(LimitsRequest::all(&limits)));
+        assert_eq!((outcome.text(), outcome.usage.tool_calls), (Some("2"), 1), "{:?}", outcome.problem());
+        assert!(outcome.given_up.iter().filter(|call| !call.refused).count() <= 5, "{:?}", outcome.given_up);
+    }
 }
 
 /// What a parallel call did for nothing counts nowhere, but the host can see the calls that were made.

@@ -8,6 +8,8 @@ mod depth;
 mod described;
 mod envelope;
 mod examples;
+#[path = "../failing/mod.rs"]
+mod failing;
 mod failures;
 mod gate;
 mod in_place;

@@ -245,9 +245,9 @@ fn a_failure_that_is_caught_leaves_the_same_each_time() {
     }
 }
 
-/// Work that is given up is no part of the fuel. It is bounded all the same, and however much it was, the program comes to the same.
+/// Work that is given up is no part of the fuel: behind more of it than the limit allows, as before, the program comes to the same.
 #[test]
-fn work_that_is_given_up_has_a_bound_and_changes_nothing() {
+fn work_that_is_given_up_changes_nothing() {
     let source = format!(
         "{FIB} (loop [i 0] (if (< i 300) (do (try (pcalls #(do (fib 12) (/ 1 0)) #(fib 25) #(fib 25)) (catch Exception e 1)) (recur (inc i))) :done))"
     );

@@ -407,7 +407,7 @@ fn a_record_has_ceilings_with_errors_of_their_own() {
     // The call was made: that stands in the record.
     assert_eq!(recording.record().unwrap().open_calls()[0].state, CallState::Begun);
     let (problem, _) = run("(doseq [i (range 9)] (tool/big {:bytes 900}))");
-    assert!(problem.unwrap().1.contains("it may take 5000"));
+    assert!(problem.unwrap().1.contains("they may take 5000"));
     let (problem, recording) = run("(inc 1)");
     assert_eq!(problem, None);
     let again = engine.eval("(inc 2)", Input::new().record(&recording));

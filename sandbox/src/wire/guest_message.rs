@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(of(Kind::Printed, many(&[], 400_000, &[0])), Ok(()));
         assert_eq!(of(Kind::Printed, many(&[], 500_000, &[0])), Err(Violation::TooLong));
         // The way to a worker, in front of a name and arguments.
-        let call = |count| [many(&[1], count, &[0, 0]), vec![1, 1, b'a', 2, b'{', b'}', 0, 0]].concat();
+        let call = |count| [many(&[1], count, &[0, 0]), vec![1, 1, b'a', 2, b'{', b'}', 0, 0, 0]].concat();
         assert_eq!(of(Kind::Call, call(1_000)), Ok(()));
         assert_eq!(of(Kind::Call, call(1_500_000)), Err(Violation::TooLong));
         // The details of an error; behind them all is zero or absent.

@@ -5,6 +5,11 @@
 #[cfg(target_os = "linux")]
 mod domains;
 #[cfg(target_os = "linux")]
+#[path = "../../../lisp-runtime/tests/failing/mod.rs"]
+mod failing;
+#[cfg(target_os = "linux")]
+mod failures;
+#[cfg(target_os = "linux")]
 mod functions;
 #[cfg(target_os = "linux")]
 mod killed;

@@ -1,6 +1,6 @@
 //! Programs behind the process door: the same answers, from any number of threads, through sessions, pipes and slates.
 
-use crate::{domains, functions, killed, pipes, records, seeing, sessions};
+use crate::{domains, failures, functions, killed, pipes, records, seeing, sessions};
 use lisp_runtime::{
     Answer, CallStatus, Cancel, Engine, Input, Keys, Limits, Outcome, Request, Tool, ToolError, Verdict,
 };
@@ -39,8 +39,10 @@ fn plain(answer: &Answer) -> Value {
     for name in ["compute_us", "duration_us", "cpu_us", "rss_peak_bytes", "workers_peak"] {
         value["usage"].as_object_mut().unwrap().remove(name);
     }
-    for entry in value["ledger"].as_array_mut().unwrap() {
-        entry.as_object_mut().unwrap().remove("duration_us");
+    for part in ["ledger", "given_up"] {
+        for entry in value[part].as_array_mut().into_iter().flatten() {
+            entry.as_object_mut().unwrap().remove("duration_us");
+        }
     }
     value
 }
@@ -604,6 +606,7 @@ const TESTS: &[(&str, Test)] = &[
     ("records_take_no_time_again", records::take_no_time_again),
     ("records_keep_the_stricter_effect", records::keep_the_stricter_effect),
     ("records_of_failed_parallel_calls", records::of_failed_parallel_calls),
+    ("failures_come_to_one_answer", failures::come_to_one_answer),
     ("records_of_killed_runs", killed::everywhere),
     ("observers_see_runs_of_processes", seeing::observers_see_runs_of_processes),
     ("observers_are_told_of_refused_calls", seeing::observers_are_told_of_refused_calls),
