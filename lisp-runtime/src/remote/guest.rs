@@ -264,7 +264,7 @@ fn reply(run: &mut Run, inline: &LocalExecutor, number: u64, reply: CallReply) {
     }
     match reply {
         CallReply::Later => inline.hold(number),
-        reply => drop(run.reply_to(number, reply.into())),
+        reply => run.reply_to(number, reply.into()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The gate that every tool call of a run passes: the host's policy, the limits on calls, the cache, the ledger and the journal.
 
-use super::cache::{CachedResult, CallKey, Lookup, ResultCache};
+use super::cache::{CachedResult, CallDigest, CallKey, Lookup, ResultCache};
 use super::in_order::{AskedTurn, CallOrder, NotNow, ResultNote};
 use super::ledger::Ledger;
 use super::policy::{AskedCall, Policy, PolicyDecision};
@@ -323,10 +323,7 @@ impl<W> ToolGate<W> {
                 CachedResult::Json(json) => json,
                 CachedResult::Arguments => arguments,
             };
-            ledger.cached(name, &shown, result_shown, worker, digest);
-            if let Some(seen) = self.view.begin_call(name, place, 0, false) {
-                seen.end(CallStatus::Cached);
-            }
+            self.serve(ledger, (name, place), (&shown, result_shown), digest);
             return match counted {
                 Ok(_) => Decision::Cached(result),
                 Err(error) => Decision::Refused(error, Vec::new()),
@@ -362,6 +359,20 @@ impl<W> ToolGate<W> {
                 ledger.end(pending.entry, &Reply::Refused(error.clone()), Duration::ZERO);
                 Decision::Refused(error, self.abandon(pending))
             }
+        }
+    }
+
+    /// Notes a call that an earlier result serves, and tells those who look.
+    fn serve(
+        &self,
+        ledger: &mut Ledger,
+        (name, place): (&str, &Place),
+        (shown, result_shown): (&str, &str),
+        digest: CallDigest,
+    ) {
+        ledger.cached(name, shown, result_shown, place.worker(), digest);
+        if let Some(seen) = self.view.begin_call(name, place, 0, false) {
+            seen.end(CallStatus::Cached);
         }
     }
 
