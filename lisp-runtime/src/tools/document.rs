@@ -3,6 +3,7 @@
 
 use super::naming::percent_decoded;
 use super::schema_error::SchemaError;
+use super::yaml;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
 
@@ -26,6 +27,15 @@ pub(crate) fn read(text: &str, most: usize, what: &str) -> Result<Value, SchemaE
         return Err(SchemaError::new(format!("{what} has {} bytes, and may have {most}", text.len())));
     }
     serde_json::from_str(text).map_err(|error| SchemaError::new(format!("{what} cannot be read: {error}")))
+}
+
+/// Reads the text of a description of at most `most` bytes: JSON when it begins with `{`, and YAML otherwise, nested at most 127 deep.
+pub(crate) fn read_description(text: &str, most: usize, what: &str) -> Result<Value, SchemaError> {
+    let begun = text.trim_start_matches(|c: char| c == '\u{feff}' || c.is_ascii_whitespace());
+    if text.len() > most || begun.is_empty() || begun.starts_with(['{', '[']) {
+        return read(text, most, what);
+    }
+    yaml::read(text).map_err(|error| SchemaError::new(format!("{what} cannot be read as YAML: {error}")))
 }
 
 /// How a schema belongs to the one around it.

@@ -40,3 +40,5 @@ mod turns;
 #[cfg(feature = "schemars")]
 mod typed;
 pub(crate) mod words;
+#[cfg(feature = "json-schema")]
+mod yaml;

@@ -1,6 +1,6 @@
 //! The operations of an HTTP API as tools, by its OpenAPI description.
 
-use super::document::{LIST_BYTES, each_part_mut, read};
+use super::document::{LIST_BYTES, each_part_mut, read_description};
 use super::import::{Imported, TOOLS, VALUES};
 use super::naming::percent_decoded;
 use super::operation::{BodyField, Operation, OperationBody, OperationParameter, ParameterStyle};
@@ -18,7 +18,7 @@ const IGNORED_HEADERS: [&str; 3] = ["accept", "authorization", "content-type"];
 const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 
 impl Tools {
-    /// The operations of an HTTP API, by its OpenAPI description (3.0 or 3.1, as JSON). A tool has the name of the operation's
+    /// The operations of an HTTP API, by its OpenAPI description (3.0 or 3.1, as JSON or YAML). A tool has the name of the operation's
     /// `operationId`, or without one its method and path with `_` for all but ASCII letters and digits, as in `get_pets__id_`; its
     /// arguments are the operation's parameters, and `body`. [`Tool::operation`] says which request it is; the
     /// host makes it.
@@ -39,12 +39,12 @@ impl Tools {
     /// # Errors
     /// The text is no such description. Of single operations [`Imported::refused`] says what is wrong.
     pub fn from_openapi(description: &str) -> Result<Imported, SchemaError> {
-        let api = read(description, LIST_BYTES, "the description of the API")?;
-        let version = api.get("openapi").and_then(Value::as_str).unwrap_or_default();
+        let api = read_description(description, LIST_BYTES, "the description of the API")?;
+        let version = version_of(&api, "openapi").unwrap_or_default();
         if !version.starts_with("3.") {
-            let what = match api.get("swagger").and_then(Value::as_str) {
+            let what = match version_of(&api, "swagger") {
                 Some(version) => format!("it is Swagger {version}: convert it to OpenAPI 3"),
-                None => "it is no OpenAPI description of version 3, as JSON".to_owned(),
+                None => "it is not an OpenAPI description of version 3: `openapi: 3.1.0` says so at its top".to_owned(),
             };
             return Err(SchemaError::new(what));
         }
@@ -78,6 +78,15 @@ impl Tools {
             }
         }
         Ok(imported)
+    }
+}
+
+/// The version that a field of a description says. In YAML `3.1` is a number.
+fn version_of(api: &Value, field: &str) -> Option<String> {
+    match api.get(field)? {
+        Value::String(version) => Some(version.chars().take(20).collect()),
+        Value::Number(version) => Some(version.to_string()),
+        _ => None,
     }
 }
 

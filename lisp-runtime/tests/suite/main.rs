@@ -29,3 +29,4 @@ mod sessions;
 mod signatures;
 mod tools;
 mod warnings;
+mod yaml;

@@ -181,7 +181,7 @@ impl Making {
         let imported = Tools::from_openapi(&api.description).map_err(|error| ToolsError {
             field: format!("{field}.file"),
             message: error.to_string(),
-            next: "write the description as JSON of OpenAPI 3.0 or 3.1".to_owned(),
+            next: "write the description as JSON or YAML of OpenAPI 3.0 or 3.1".to_owned(),
         })?;
         let mut policies = Policies::new(api.policy, &api.policies);
         self.refuse(&field, imported.refused, &mut policies);

@@ -1,0 +1,172 @@
+//! YAML text as a JSON value: descriptions of APIs are mostly written so.
+//!
+//! Plain scalars mean what the core schema of YAML 1.2 says: `yes`, `on` and dates are strings, `010` is ten. Keys are strings, as in JSON. Aliases
+//! and merge keys (`<<`) are replaced by what they stand for, within limits.
+
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+use serde_saphyr::budget::BudgetBreach;
+use serde_saphyr::options::{DuplicateKeyPolicy, MergeKeyPolicy, NonFiniteFloatPolicy};
+use serde_saphyr::{Error, Location, MessageFormatter, Options, Spanned, UserMessageFormatter};
+use std::fmt;
+
+/// The maximum depth of lists and maps, as of JSON.
+const DEPTH: usize = 127;
+/// The maximum number of values, those that aliases stand for included.
+const VALUES: usize = 2_000_000;
+/// The maximum number of values that aliases stand for.
+const ALIASED: usize = 100_000;
+/// The maximum number of aliases, of anchors and of merge keys.
+const NAMED: usize = 50_000;
+/// The maximum number of bytes of keys and scalars, those that aliases stand for included.
+const SCALAR_BYTES: usize = 64 << 20;
+
+/// Reads YAML text.
+///
+/// # Errors
+/// What is wrong, with line and column.
+pub(super) fn read(text: &str) -> Result<Value, String> {
+    let read = serde_saphyr::from_str_with_options::<Node>(text, options());
+    read.map(|Node(value)| value).map_err(|error| {
+        let message = message(&error);
+        match error.location() {
+            Some(at) if !message.contains(PLACE) => placed(&message, at),
+            _ => message,
+        }
+    })
+}
+
+/// How the place of an error begins.
+const PLACE: &str = " at line ";
+
+fn placed(message: &str, at: Location) -> String {
+    format!("{message}{PLACE}{} column {}", at.line(), at.column())
+}
+
+/// A value whose keys are all different once they are strings: `200` and `"200"` are one key of JSON.
+struct Node(Value);
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NodeVisitor)
+    }
+}
+
+struct NodeVisitor;
+
+impl<'de> Visitor<'de> for NodeVisitor {
+    type Value = Node;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value that JSON has")
+    }
+
+    fn visit_unit<E>(self) -> Result<Node, E> {
+        Ok(Node(Value::Null))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Node, E> {
+        Ok(Node(value.into()))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Node, E> {
+        Ok(Node(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Node, E> {
+        Ok(Node(value.into()))
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Node, E> {
+        let number = Number::from_f64(value).ok_or_else(|| E::custom("JSON does not have this number"))?;
+        Ok(Node(number.into()))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Node, E> {
+        Ok(Node(value.into()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Node, A::Error> {
+        let mut all = Vec::new();
+        while let Some(Node(item)) = items.next_element()? {
+            all.push(item);
+        }
+        Ok(Node(all.into()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Node, A::Error> {
+        let mut all = Map::new();
+        while let Some(Spanned { value: key, referenced: at, .. }) = entries.next_key::<Spanned<String>>()? {
+            if all.contains_key(&key) {
+                return Err(A::Error::custom(placed(&twice(&key), at)));
+            }
+            let Node(value) = entries.next_value()?;
+            all.insert(key, value);
+        }
+        Ok(Node(all.into()))
+    }
+}
+
+fn twice(key: &str) -> String {
+    format!("the key {} is there twice in one map", shown(key))
+}
+
+fn options() -> Options {
+    serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_depth: DEPTH,
+            // A key is looked for over 1,024 characters before depth is counted.
+            flow_nesting_limit: 2_000,
+            max_nodes: VALUES,
+            max_events: 2 * VALUES,
+            max_aliases: NAMED,
+            max_anchors: NAMED,
+            max_merge_keys: NAMED,
+            max_total_scalar_bytes: SCALAR_BYTES,
+            max_recorded_anchor_events: ALIASED,
+            max_recorded_anchor_bytes: SCALAR_BYTES,
+            enforce_alias_anchor_ratio: false,
+        },
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: ALIASED },
+        duplicate_keys: DuplicateKeyPolicy::Error,
+        merge_keys: MergeKeyPolicy::Merge,
+        non_finite_float_policy: NonFiniteFloatPolicy::Reject,
+        strict_booleans: true,
+        null_as_string: true,
+        underscored_numbers_as_strings: true,
+        reject_unsupported_tags: true,
+        with_snippet: false,
+    }
+}
+
+/// What is wrong, without the place. An error of a limit names it.
+fn message(error: &Error) -> String {
+    let limit = |what: &str, most: usize| format!("it has more than {most} {what}, which is the limit");
+    match error.without_snippet() {
+        Error::AliasError { error, .. } => message(error),
+        Error::Budget { breach, .. } => match breach {
+            BudgetBreach::Depth { .. } => format!("it is nested more than {DEPTH} levels deep, which is the limit"),
+            BudgetBreach::Nodes { .. } | BudgetBreach::Events { .. } => limit("values", VALUES),
+            BudgetBreach::Aliases { .. } => limit("aliases", NAMED),
+            BudgetBreach::Anchors { .. } => limit("anchors", NAMED),
+            BudgetBreach::MergeKeys { .. } => limit("merge keys", NAMED),
+            BudgetBreach::ScalarBytes { .. } => limit("bytes of keys and scalars", SCALAR_BYTES),
+            BudgetBreach::RecordedAnchorEvents { .. } => limit("values under anchors", ALIASED),
+            BudgetBreach::RecordedAnchorBytes { .. } => limit("bytes under anchors", SCALAR_BYTES),
+            other => format!("it is beyond a limit: {other:?}"),
+        },
+        Error::AliasReplayLimitExceeded { .. } | Error::AliasReplayCounterOverflow { .. } => {
+            limit("values that aliases stand for", ALIASED)
+        }
+        Error::AliasReplayStackDepthExceeded { max_depth, .. } => limit("aliases within each other", *max_depth),
+        Error::DuplicateMappingKey { key: Some(key), .. } => twice(key),
+        Error::UnknownAnchor { .. } => "an alias names no anchor before it".to_owned(),
+        Error::MultipleDocuments { .. } => "it has more than one document".to_owned(),
+        other => shown(&UserMessageFormatter.format_message(other)),
+    }
+}
+
+/// The beginning of a text of others, on one line.
+fn shown(text: &str) -> String {
+    text.chars().take(200).map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
