@@ -66,7 +66,7 @@ impl Done {
     }
 }
 
-/// Runs the program for each line. The exit code is that of the last line whose run failed.
+/// Runs the program for each line. The exit code is the highest of those of lines whose runs failed.
 pub(crate) fn run(each: Each, jobs: u16) -> Result<Exit, Failure> {
     let workers = each.runner.side_by_side(ordered::workers(jobs));
     let keep_going = each.keep_going;
@@ -215,7 +215,9 @@ impl Writer {
             // Whoever reads standard input waits for the next line, which is of no use any more.
             std::process::exit(exit as i32);
         }
-        self.exit = exit;
+        if exit as i32 > self.exit as i32 {
+            self.exit = exit;
+        }
         Ok(())
     }
 }

@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     /// Read all JSON values of standard input into one vector, as data/in
     #[arg(long)]
     slurp: bool,
-    /// With --lines: go on after a line whose run failed
+    /// With --lines: go on after a line whose run failed; the exit code is the highest of all lines
     #[arg(long, requires = "lines")]
     keep_going: bool,
     /// With --lines: write nothing for a line whose value is nil, as for those that a `when` leaves out

@@ -193,6 +193,12 @@ fn a_line_that_fails_is_named_and_stops_the_rest_unless_told_otherwise() {
     assert_eq!((code, out.as_str()), (Some(4), "2\n3\n5\n7\n"));
     let said: Vec<&str> = err.lines().filter(|line| line.starts_with("ptcl: line ")).map(|line| &line[..12]).collect();
     assert_eq!(said, ["ptcl: line 3", "ptcl: line 5"], "{err}");
+    // The highest of the codes, whatever the order of the lines.
+    for (input, wanted) in [("[1]\n9\n\"x\"\n", 4), ("\"x\"\n9\n[1]\n", 4), ("9\n[1]\n", 1), ("9\n", 0)] {
+        let program = "(cond (vector? data/in) (fail 1) (string? data/in) (inc data/in) :else data/in)";
+        let (code, out, _) = ptcl(&["--lines", "--keep-going", "-e", program], input.as_bytes());
+        assert_eq!((code, out.as_str()), (Some(wanted), "9\n"), "{input}");
+    }
     let (code, out, err) = ptcl(&["--lines", "-e", "(fail data/in)"], b"7\n8\n");
     assert_eq!((code, out.as_str(), err.as_str()), (Some(1), "", "ptcl: line 1: failed: 7\n"));
     let (code, _, err) = ptcl(&["--lines", "-e", "(nope"], b"7\n");

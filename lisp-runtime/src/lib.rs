@@ -46,12 +46,13 @@ mod terms;
 mod text;
 mod tools;
 
+pub use api::answer::{Answer, AnswerPart, Cut, ErrorReport, LedgerLine, SCHEMA};
 #[cfg(feature = "async")]
 pub use api::asynchronous::RunFuture;
 pub use api::engine::{Engine, EngineBuilder};
 pub use api::envelope::{
-    Answer, AnswerPart, Cut, ErrorReport, Isolation, LedgerLine, Request, SCHEMA, ScriptedTool, answer_bytes,
-    answer_bytes_by, answer_line, answer_line_by, answer_refused,
+    Isolation, Request, ScriptedTool, answer_bytes, answer_bytes_by, answer_line, answer_line_by, answer_refused,
+    request_id,
 };
 pub use api::input::{DataSet, Input};
 pub use api::program::{Program, builtin_names, is_incomplete};
@@ -63,6 +64,7 @@ pub use api::session::Session;
 pub use api::waiting::{CallId, Progress, Waiting};
 pub use drive::budget::{ParallelBudget, Slot};
 pub use lisp_core::cost::COST_SCHEDULE_VERSION;
+pub use lisp_core::text::near_names;
 pub use lisp_core::{Detail, Error, Reason, Span};
 pub use parallel::pool::{Pool, PoolError};
 pub use record::journal::Recorder;
@@ -72,6 +74,7 @@ pub use terms::cancel::Cancel;
 pub use terms::clock::Reading;
 pub use terms::keys::Keys;
 pub use terms::limits::{Limits, LimitsRequest, UnknownLimit};
+pub use terms::misfit::near_field;
 pub use terms::observer::{CallBegun, CallEnded, CallRefused, HostFault, Observer, PrintedLine, RunEnded, RunStarted};
 pub use terms::outcome::{
     Call, CallStatus, Element, FurtherError, LedgerEntry, Local, Outcome, OutcomeKind, Phase, Position, Preview,

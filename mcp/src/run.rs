@@ -2,7 +2,7 @@
 
 use crate::drive::{Drive, Responded};
 use crate::show;
-use lisp_runtime::Request;
+use lisp_runtime::{Request, near_field, near_names};
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
@@ -28,7 +28,9 @@ fn check_tools(drive: &Drive<'_>, arguments: &JsonObject) -> Result<(), String> 
 pub(crate) async fn call(drive: &Drive<'_>, mut arguments: JsonObject) -> Responded {
     if let Some(unknown) = arguments.keys().find(|name| !ARGUMENTS.contains(&name.as_str())) {
         let known = ARGUMENTS.join(", ");
-        return Ok(show::failed(format!("there is no argument {unknown:?}; run takes {known}")).into());
+        let near = near_names(unknown, ARGUMENTS.into_iter(), 1).first().map(|near| format!("did you mean {near}? "));
+        let near = near.unwrap_or_default();
+        return Ok(show::failed(format!("there is no argument {unknown:?}; {near}run takes {known}")).into());
     }
     if let Err(why) = check_tools(drive, &arguments) {
         return Ok(show::failed(why).into());
@@ -46,8 +48,9 @@ pub(crate) async fn call(drive: &Drive<'_>, mut arguments: JsonObject) -> Respon
             // The place is one in a text that nobody has seen.
             let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
             let field = if field == "." { String::new() } else { format!("{field}: ") };
+            let near = near_field(message).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             let next = r#"an example: {"program": "(sum data/xs)", "data": {"xs": [1, 2]}}"#;
-            Ok(show::failed(format!("{field}{message}; {next}")).into())
+            Ok(show::failed(format!("{field}{message}{near}; {next}")).into())
         }
     }
 }

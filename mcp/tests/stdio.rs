@@ -88,8 +88,12 @@ async fn bad_arguments_are_results_that_a_model_can_read() {
     for (tool, arguments, wanted) in [
         ("run", json!({}), "missing field `program`"),
         ("run", json!({ "program": 1 }), "program: invalid type: integer `1`, expected a string; an example"),
-        ("run", json!({ "program": "1", "dta": {} }), "there is no argument \"dta\"; run takes program, data"),
-        ("run", json!({ "program": "1", "limits": { "fule": 1 } }), "fule"),
+        (
+            "run",
+            json!({ "program": "1", "dta": {} }),
+            "there is no argument \"dta\"; did you mean data? run takes program, data",
+        ),
+        ("run", json!({ "program": "1", "limits": { "fule": 1 } }), "did you mean `fuel`?"),
         ("run", json!({ "program": "1", "json_keys": "both" }), "json_keys"),
         ("search", json!({}), "words: a text that is not empty"),
         ("search", json!({ "words": " " }), "words: a text that is not empty"),

@@ -329,7 +329,8 @@ impl<'h> Writer<'h> {
         let hint = match value {
             Value::Keyword(..) => "JSON has no keywords: write (name k) or (str k)",
             Value::Set(_) => "JSON has no sets: write (vec s)",
-            Value::Float(_) => "JSON has no infinite numbers and no NaN",
+            Value::Float(_) => "JSON has no infinite numbers and no NaN: write nil, as in (if (NaN? x) nil x)",
+            Value::Endless(_) => "take some of it, as in (take 10 s)",
             _ => "JSON holds nil, booleans, numbers, strings, vectors and maps: write (str x)",
         };
         let what = describe(value);

@@ -8,7 +8,8 @@ pub(crate) const MOST: usize = 400;
 pub fn near_names<'a>(name: &str, names: impl Iterator<Item = &'a str>, count: usize) -> Vec<&'a str> {
     let parts = |text: &str| text.split(['-', '_']).filter(|part| part.len() > 2).map(str::to_lowercase).collect();
     let wanted: Vec<String> = if name.len() > LONGEST { Vec::new() } else { parts(name) };
-    let mut near: Vec<(usize, &str)> = names
+    // Among names that are equally near by their parts the one of about this length.
+    let mut near: Vec<(usize, usize, &str)> = names
         .take(MOST)
         .filter_map(|other| {
             let most = (name.len().min(other.len()) / 3).clamp(1, 4);
@@ -18,14 +19,16 @@ pub fn near_names<'a>(name: &str, names: impl Iterator<Item = &'a str>, count: u
                 wanted.iter().filter(|part| others.contains(part)).count()
             };
             match far <= most && far < name.len().min(other.len()) {
-                true => Some((far, other)),
+                true => Some((far, 0, other)),
                 // Behind all that are spelt almost the same; the more parts are shared the nearer.
-                false => Some(shared()).filter(|&shared| shared > 0).map(|shared| (100 - shared.min(50), other)),
+                false => Some(shared())
+                    .filter(|&shared| shared > 0)
+                    .map(|shared| (100 - shared.min(50), other.len().abs_diff(name.len()), other)),
             }
         })
         .collect();
     near.sort_unstable();
-    near.into_iter().take(count).map(|(_, other)| other).collect()
+    near.into_iter().take(count).map(|(_, _, other)| other).collect()
 }
 
 /// Longer names are like no other.
@@ -69,6 +72,7 @@ mod tests {
         let tools = ["search_orders", "list_orders", "get_weather", "search_customers", "search_order"];
         assert_eq!(near_names("serch_orders", tools.into_iter(), 2), ["search_orders", "search_order"]);
         assert_eq!(near_names("orders_of", tools.into_iter(), 9), ["list_orders", "search_orders"]);
+        assert_eq!(near_names("timeout", ["parallel_timeout_ms", "timeout_ms"].into_iter(), 1), ["timeout_ms"]);
         assert!(near_names("refund", tools.into_iter(), 9).is_empty());
     }
 }

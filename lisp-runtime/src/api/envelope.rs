@@ -1,5 +1,6 @@
-//! One request, one answer: the JSON that every door speaks, by one type each way.
+//! Requests: the JSON that every door reads, by one type, and what answers a line of a batch. The answers are in [`super::answer`].
 
+use crate::api::answer::{Answer, AnswerPart};
 use crate::api::engine::Engine;
 use crate::api::input::Input;
 use crate::api::program::Program;
@@ -7,24 +8,18 @@ use crate::api::request_fields::{self, json_text};
 use crate::terms::deadline::{deadline, expired};
 use crate::terms::keys::Keys;
 use crate::terms::limits::{Limits, LimitsRequest};
-use crate::terms::outcome::{
-    Call, CallStatus, FurtherError, LedgerEntry, Local, Outcome, OutcomeKind, Phase, Position, Preview, Problem, Usage,
-    Verdict, own_bug,
-};
+use crate::terms::misfit::{near_field, plain};
+use crate::terms::outcome::{Outcome, Phase, Problem, own_bug};
 use crate::terms::tool_code::ToolCode;
-use crate::terms::warning::{WarningKind, WarningReport};
 use crate::tools::tool::{Tool, ToolError, Tools};
-use lisp_core::cost::COST_SCHEDULE_VERSION;
-use lisp_core::{Detail, Error, Reason};
-use serde::{Deserialize, Serialize};
+use lisp_core::{Error, Reason};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
-
-/// The name of the format.
-pub const SCHEMA: &str = "ptc-lisp/1";
 
 /// Which door a program runs behind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,23 +31,6 @@ pub enum Isolation {
     InProcess,
     /// In a process of its own.
     Process,
-}
-
-/// A part of an answer that a request may do without: it is not made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum AnswerPart {
-    /// [`Answer::value`]
-    Value,
-    /// [`Answer::text`]
-    Text,
-    /// [`Answer::memory`]
-    Memory,
-    /// [`Answer::ledger`]
-    Ledger,
-    /// [`Answer::limits`]
-    Limits,
 }
 
 /// A tool with scripted replies, for batches and tests.
@@ -120,7 +98,7 @@ impl ScriptedTool {
 #[non_exhaustive]
 pub struct Request<'a> {
     /// Echoed in the answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "request_id", skip_serializing_if = "Option::is_none")]
     pub id: Option<Box<RawValue>>,
     /// The source text.
     #[serde(borrow)]
@@ -341,6 +319,24 @@ pub fn answer_line_by(engine: &Engine, line: &str, door: impl FnOnce(&Request<'_
     })
 }
 
+/// Reads the id of a request, as the text that it is. One that could not be read in the answer is refused: a number beyond the largest float, half a
+/// surrogate pair, or lists and maps nested too deep.
+///
+/// # Errors
+/// It is no JSON, or one of these.
+pub fn request_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
+    let id = Option::<Box<RawValue>>::deserialize(deserializer)?;
+    match id.as_ref().and_then(|id| unreadable(id)) {
+        Some(why) => Err(D::Error::custom(format!("the id cannot be echoed: {why}; send a string or an integer"))),
+        None => Ok(id),
+    }
+}
+
+/// Why an id cannot be read in an answer, where it is one level deeper.
+fn unreadable(id: &RawValue) -> Option<String> {
+    serde_json::from_str::<[serde_json::Value; 1]>(&format!("[{id}]")).err().map(|error| plain(&error))
+}
+
 /// The id of a line that may be no request.
 fn id_of(line: &str) -> Option<Box<RawValue>> {
     #[derive(Deserialize)]
@@ -349,7 +345,7 @@ fn id_of(line: &str) -> Option<Box<RawValue>> {
     }
     // An array is no request, though its elements could be taken for the fields.
     let fields = line.trim_start().starts_with('{').then(|| serde_json::from_str::<Id>(line).ok()).flatten();
-    fields.and_then(|request| request.id)
+    fields.and_then(|request| request.id).filter(|id| unreadable(id).is_none())
 }
 
 /// [`answer_line`] for bytes that may be no text.
@@ -371,372 +367,16 @@ pub fn answer_refused(engine: &Engine, error: Error) -> Answer {
 }
 
 fn no_request(engine: &Engine, id: Option<Box<RawValue>>, why: &str) -> Answer {
+    let near = near_field(why).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
     let error = Error::new(Reason::ParseError, format!("not a request: {why}"))
-        .hint("a request is one JSON object with at least `program`");
+        .hint(format!("{near}a request is one JSON object with at least `program`"));
     Answer::new(id, &Outcome::of_problem(Box::new(Problem::new(error, Phase::Setup)), *engine.limits()))
-}
-
-/// How much of something is shown.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Cut {
-    /// All of a text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bytes_total: Option<u64>,
-    /// What is shown of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bytes_shown: Option<u64>,
-    /// All lines.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lines_total: Option<u64>,
-    /// Those that are shown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lines_shown: Option<u64>,
-    /// Those of them that are cut.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lines_cut: Option<u64>,
-    /// All tool calls.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub entries_total: Option<u64>,
-    /// Those that are shown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub entries_shown: Option<u64>,
-    /// Those of them whose arguments or result are cut.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub entries_cut: Option<u64>,
-    /// Why nothing is shown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub message: Option<String>,
-}
-
-/// What an outcome does not show in full.
-fn truncated(outcome: &Outcome) -> BTreeMap<String, Cut> {
-    let mut truncated = BTreeMap::new();
-    if let (Some(total), Some(text)) = (outcome.text_cut(), outcome.text()) {
-        let cut = Cut { bytes_total: Some(total as u64), bytes_shown: Some(text.len() as u64), ..Cut::default() };
-        truncated.insert("text".to_owned(), cut);
-    }
-    if let Some(error) = outcome.json_error() {
-        truncated.insert("value".to_owned(), Cut { message: Some(error.message.clone()), ..Cut::default() });
-    }
-    if let Some(error) = outcome.memory_error() {
-        truncated.insert("memory".to_owned(), Cut { message: Some(error.message.clone()), ..Cut::default() });
-    }
-    let is_cut = |entry: &&LedgerEntry| {
-        !entry.arguments.is_whole() || entry.result.as_ref().is_some_and(|result| !result.is_whole())
-    };
-    let entries_cut = outcome.ledger.iter().filter(is_cut).count() as u64;
-    if outcome.ledger_dropped > 0 || entries_cut > 0 {
-        let shown = outcome.ledger.len() as u64;
-        let total = shown.saturating_add(outcome.ledger_dropped);
-        let entries_cut = (entries_cut > 0).then_some(entries_cut);
-        let cut = Cut { entries_total: Some(total), entries_shown: Some(shown), entries_cut, ..Cut::default() };
-        truncated.insert("ledger".to_owned(), cut);
-    }
-    if outcome.prints_dropped > 0 || outcome.prints_cut > 0 {
-        // When there were more lines, the last one says so.
-        let shown = outcome.prints.len().saturating_sub(usize::from(outcome.prints_dropped > 0)) as u64;
-        let total = shown.saturating_add(outcome.prints_dropped);
-        let lines_cut = (outcome.prints_cut > 0).then_some(outcome.prints_cut);
-        let cut = Cut { lines_total: Some(total), lines_shown: Some(shown), lines_cut, ..Cut::default() };
-        truncated.insert("prints".to_owned(), cut);
-    }
-    truncated
-}
-
-/// An error as an answer has it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct ErrorReport {
-    /// The stable name of the fault.
-    pub reason: String,
-    /// The expected and the actual value.
-    pub message: String,
-    /// The line it begins on, from 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub line: Option<u32>,
-    /// The column it begins at, in characters, from 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub column: Option<u32>,
-    /// The line it ends on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub end_line: Option<u32>,
-    /// One past the column it ends at.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub end_column: Option<u32>,
-    /// One next step.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hint: Option<String>,
-    /// Figures such as `limit_bytes`, and the phase.
-    pub details: BTreeMap<String, serde_json::Value>,
-}
-
-impl From<&Problem> for ErrorReport {
-    fn from(problem: &Problem) -> Self {
-        let mut details = BTreeMap::from([("phase".to_owned(), serde_json::Value::from(problem.phase.name()))]);
-        if let Some(setup) = problem.setup {
-            details.insert("setup".to_owned(), serde_json::Value::from(setup));
-        }
-        if let Some(turn) = problem.turn {
-            details.insert("turn".to_owned(), serde_json::Value::from(turn));
-        }
-        if !problem.calls.is_empty() {
-            details.insert("calls".to_owned(), problem.calls.iter().map(call).collect());
-        }
-        if !problem.locals.is_empty() {
-            let shown = |local: &Local| (local.name.clone(), serde_json::Value::from(local.value.as_str()));
-            let locals: serde_json::Map<_, _> = problem.locals.iter().map(shown).collect();
-            details.insert("locals".to_owned(), locals.into());
-        }
-        if !problem.more.is_empty() {
-            details.insert("more".to_owned(), problem.more.iter().map(further).collect());
-        }
-        for (name, detail) in &problem.error.details {
-            let value = match detail {
-                Detail::Int(n) => serde_json::Value::from(*n),
-                Detail::Text(text) => serde_json::Value::from(text.as_str()),
-                _ => continue,
-            };
-            details.insert(name.to_string(), value);
-        }
-        let at = |part: fn(Position) -> u32| problem.position.map(part);
-        ErrorReport {
-            reason: problem.error.reason.name().to_owned(),
-            message: problem.error.message.clone(),
-            line: at(|p| p.line),
-            column: at(|p| p.column),
-            end_line: at(|p| p.end_line),
-            end_column: at(|p| p.end_column),
-            hint: problem.error.hint.clone(),
-            details,
-        }
-    }
-}
-
-/// The part of an answer that a warning is about, if it is about one.
-fn part_of(kind: WarningKind) -> Option<AnswerPart> {
-    match kind {
-        WarningKind::NullInValue => Some(AnswerPart::Value),
-        WarningKind::NullInMemory => Some(AnswerPart::Memory),
-        WarningKind::CodeFence | WarningKind::DoubledBackslash => None,
-    }
-}
-
-/// One more error of a text, as an answer has it.
-fn further(more: &FurtherError) -> serde_json::Value {
-    let mut shown = serde_json::json!({ "reason": more.error.reason.name(), "message": more.error.message });
-    if let Some(at) = more.position {
-        (shown["line"], shown["column"]) = (at.line.into(), at.column.into());
-    }
-    if let Some(hint) = &more.error.hint {
-        shown["hint"] = hint.as_str().into();
-    }
-    shown
-}
-
-/// A call on the way to a fault, as an answer has it.
-fn call(call: &Call) -> serde_json::Value {
-    let mut shown = serde_json::json!({ "line": call.position.line, "column": call.position.column });
-    let parts = [
-        ("function", call.function.as_deref().map(serde_json::Value::from)),
-        ("setup", call.setup.map(serde_json::Value::from)),
-        ("turn", call.turn.map(serde_json::Value::from)),
-        ("in", call.element.as_ref().map(|element| serde_json::Value::from(element.of.as_str()))),
-        ("element", call.element.as_ref().map(|element| serde_json::Value::from(element.index))),
-    ];
-    for (name, value) in parts {
-        if let Some(value) = value {
-            shown[name] = value;
-        }
-    }
-    shown
-}
-
-/// One tool call as an answer has it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct LedgerLine {
-    /// The tool.
-    pub name: String,
-    /// Its arguments; the beginning of their text when they are long.
-    pub arguments: Box<RawValue>,
-    /// How the call ended.
-    pub status: CallStatus,
-    /// The bytes of the whole text of the arguments, when they are the beginning of it, as a string.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub arguments_bytes: Option<u64>,
-    /// Its result; the beginning of its text when it is long.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result: Option<Box<RawValue>>,
-    /// The bytes of the whole text of the result, when it is the beginning of it, as a string.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result_bytes: Option<u64>,
-    /// Why it failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    /// How long it took.
-    pub duration_us: u64,
-    /// Which worker called it; empty for the main program.
-    pub worker: Vec<u32>,
-}
-
-impl From<&LedgerEntry> for LedgerLine {
-    fn from(entry: &LedgerEntry) -> Self {
-        LedgerLine {
-            name: entry.name.clone(),
-            arguments: preview(&entry.arguments),
-            status: entry.status,
-            arguments_bytes: cut_of(&entry.arguments),
-            result: entry.result.as_ref().map(preview),
-            result_bytes: entry.result.as_ref().and_then(cut_of),
-            error: entry.error.clone(),
-            duration_us: entry.duration_us,
-            worker: entry.worker.clone(),
-        }
-    }
-}
-
-/// The bytes of the whole text when this is the beginning of it.
-fn cut_of(of: &Preview) -> Option<u64> {
-    (!of.is_whole()).then_some(of.bytes_total as u64)
-}
-
-fn preview(of: &Preview) -> Box<RawValue> {
-    match of.is_whole() {
-        true => raw(of.text.clone()),
-        false => raw(serde_json::Value::from(format!("{}... ({} bytes)", of.text, of.bytes_total)).to_string()),
-    }
-}
-
-/// JSON text of our own as a value.
-fn raw(json: String) -> Box<RawValue> {
-    RawValue::from_string(json).unwrap_or_default()
-}
-
-/// The answer to a request: the outcome of its run.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Answer {
-    /// [`SCHEMA`]
-    pub schema: String,
-    /// That of the request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<Box<RawValue>>,
-    /// Unique; made by the host.
-    pub run_id: String,
-    /// How the run ended, in one word.
-    pub verdict: Verdict,
-    /// The way in which the program ended by itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub outcome: Option<OutcomeKind>,
-    /// The value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub value: Option<Box<RawValue>>,
-    /// The value in Clojure syntax.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
-    /// What is cut.
-    pub truncated: BTreeMap<String, Cut>,
-    /// Why there is no value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<ErrorReport>,
-    /// Notes on the run.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub warnings: Vec<WarningReport>,
-    /// What the program printed.
-    pub prints: Vec<String>,
-    /// The definitions after the run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub memory: Option<Box<RawValue>>,
-    /// The figures of the run.
-    pub usage: Usage,
-    /// Every tool call, in program order.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ledger: Option<Vec<LedgerLine>>,
-    /// Calls that workers made for nothing, as a call before theirs failed: [`Outcome::given_up`]. They go with the ledger.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub given_up: Vec<LedgerLine>,
-    /// The limits that were in force.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limits: Option<Limits>,
-    /// The version of the cost schedule that `usage.fuel` was counted by: [`COST_SCHEDULE_VERSION`].
-    #[serde(default)]
-    pub cost_schedule: u32,
-}
-
-impl Answer {
-    /// The answer for an outcome.
-    pub fn new(id: Option<Box<RawValue>>, outcome: &Outcome) -> Self {
-        Answer::without(&[], id, outcome)
-    }
-
-    fn without(omitted: &[AnswerPart], id: Option<Box<RawValue>>, outcome: &Outcome) -> Self {
-        let has = |part| !omitted.contains(&part);
-        let mut truncated = truncated(outcome);
-        let cut = [
-            (AnswerPart::Value, "value"),
-            (AnswerPart::Text, "text"),
-            (AnswerPart::Memory, "memory"),
-            (AnswerPart::Ledger, "ledger"),
-        ];
-        cut.iter().filter(|(part, _)| !has(*part)).for_each(|(_, name)| drop(truncated.remove(*name)));
-        Answer {
-            schema: SCHEMA.to_owned(),
-            id,
-            run_id: outcome.run_id.as_ref().to_owned(),
-            verdict: outcome.verdict(),
-            outcome: outcome.kind(),
-            value: outcome.json().filter(|_| has(AnswerPart::Value)).map(|json| raw(json.to_owned())),
-            text: outcome.text().filter(|_| has(AnswerPart::Text)).map(str::to_owned),
-            truncated,
-            error: outcome.problem().map(ErrorReport::from),
-            warnings: outcome
-                .warnings()
-                .iter()
-                .filter(|warning| part_of(warning.kind).is_none_or(has))
-                .map(Into::into)
-                .collect(),
-            prints: outcome.prints.clone(),
-            memory: outcome.memory().filter(|_| has(AnswerPart::Memory)).map(|json| raw(json.to_owned())),
-            usage: outcome.usage,
-            ledger: has(AnswerPart::Ledger).then(|| outcome.ledger.iter().map(LedgerLine::from).collect()),
-            given_up: match has(AnswerPart::Ledger) {
-                true => outcome.given_up.iter().map(LedgerLine::from).collect(),
-                false => Vec::new(),
-            },
-            limits: has(AnswerPart::Limits).then_some(outcome.limits),
-            cost_schedule: COST_SCHEDULE_VERSION,
-        }
-    }
-
-    /// The answer as one line of JSON.
-    pub fn to_json(&self) -> String {
-        // Maps with string keys and texts of our own: there is nothing in it that JSON cannot say.
-        let json = serde_json::to_string(self).unwrap_or_else(|_| "{}".to_owned());
-        one_line(json)
-    }
-}
-
-/// JSON text without the characters beyond ASCII that some readers take for the end of a line. Outside of strings
-/// JSON has none of them.
-fn one_line(json: String) -> String {
-    let mut json = json;
-    // Text that is taken over as it is, from a request or from a run's process, may be laid out over several lines. In a
-    // string they would be escaped.
-    if json.contains(['\n', '\r']) {
-        json = json.replace(['\n', '\r'], " ");
-    }
-    for (separator, escape) in [("\u{85}", "\\u0085"), ("\u{2028}", "\\u2028"), ("\u{2029}", "\\u2029")] {
-        if json.contains(separator) {
-            json = json.replace(separator, escape);
-        }
-    }
-    json
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::terms::outcome::Verdict;
 
     #[test]
     fn unknown_fields_are_named() {
@@ -750,59 +390,28 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_one_line_for_everyone() {
-        let request = r#"{"program": "data/x", "data": {"x": "a\u2028b\u2029c\u0085d\u000be"}}"#;
-        let json = answer_line(&Engine::default(), request).to_json();
-        assert!(!json.contains(['\u{2028}', '\u{2029}', '\u{85}', '\u{b}']), "{json}");
-        let value: serde_json::Value = serde_json::from_str(&json).unwrap();
-        assert_eq!(value["value"], "a\u{2028}b\u{2029}c\u{85}d\u{b}e");
-    }
-
-    #[test]
-    fn a_value_that_json_cannot_say_is_a_value_all_the_same() {
-        let json = answer_line(&Engine::default(), r#"{"program": "{:a 1 \"a\" 2}"}"#).to_json();
-        let answer: serde_json::Value = serde_json::from_str(&json).unwrap();
-        assert_eq!(answer["verdict"], "ok");
-        assert_eq!(answer["text"], "{:a 1 \"a\" 2}");
-        assert!(answer["value"].is_null());
-        assert!(answer["truncated"]["value"]["message"].as_str().is_some_and(|m| m.contains("JSON key")), "{json}");
-    }
-
-    #[test]
-    fn a_memory_that_json_cannot_say_is_left_out_and_named() {
-        for program in ["(def m2 {:a 1 \"a\" 2}) :done", "(def big (vec (range 300))) :done"] {
-            let request = serde_json::json!({ "program": program, "limits": { "result_bytes": 1000 } }).to_string();
-            let json = answer_line(&Engine::default(), &request).to_json();
-            let answer: serde_json::Value = serde_json::from_str(&json).unwrap();
-            assert_eq!((&answer["verdict"], &answer["value"]), (&"ok".into(), &"done".into()), "{json}");
-            assert!(answer.get("memory").is_none());
-            assert!(answer["truncated"]["memory"]["message"].is_string(), "{json}");
-        }
-    }
-
-    #[test]
-    fn what_is_cut_is_named() {
-        let program = "(tool/e {:long (apply str (map (constantly \"x\") (range 3000)))}) (tool/e {}) \
-            (println (vec (range 2000))) (println 1)";
-        let request = serde_json::json!({ "program": program, "tools": { "e": { "echo": true } } }).to_string();
-        let json = answer_line(&Engine::default(), &request).to_json();
-        let answer: serde_json::Value = serde_json::from_str(&json).unwrap();
-        let truncated = serde_json::json!({
-            "ledger": { "entries_total": 2, "entries_shown": 2, "entries_cut": 1 },
-            "prints": { "lines_total": 2, "lines_shown": 2, "lines_cut": 1 },
-        });
-        assert_eq!(answer["truncated"], truncated, "{json}");
-        let (cut, whole) = (&answer["ledger"][0], &answer["ledger"][1]);
-        assert_eq!((&cut["arguments_bytes"], &cut["result_bytes"]), (&3011.into(), &3011.into()));
-        assert!(cut["arguments"].is_string() && cut["result"].is_string());
-        assert!(whole.get("arguments_bytes").is_none() && whole["arguments"].is_object());
-    }
-
-    #[test]
     fn a_bad_line_is_answered_with_its_id() {
         let answer = answer_line(&Engine::default(), r#"{"id": 7, "porgram": "1"}"#);
         assert_eq!(answer.verdict, Verdict::Error);
         assert_eq!(answer.id.unwrap().get(), "7");
+        for (id, why) in [("1E400", "number out of range"), (r#""\ud800""#, "hex escape"), (&"[".repeat(130), "")] {
+            let (id, close) = (id, "]".repeat(id.matches('[').count()));
+            for field in [r#""program": "1""#, r#""porgram": "1""#] {
+                let json = answer_line(&Engine::default(), &format!(r#"{{"id": {id}{close}, {field}}}"#)).to_json();
+                let answer: serde_json::Value = serde_json::from_str(&json).expect(&json);
+                assert!(answer.get("id").is_none() && answer["verdict"] == "error", "{json}");
+                let message = answer["error"]["message"].as_str().unwrap_or_default();
+                assert!(message.contains("the id cannot be echoed") && message.contains(why), "{json}");
+            }
+        }
+        for (request, near) in [
+            (r#"{"program": "1", "dta": {}}"#, "did you mean `data`?"),
+            (r#"{"program": "1", "limits": {"timout_ms": 1}}"#, "did you mean `timeout_ms`?"),
+            (r#"{"program": "1", "tools": {"f": {"retrns": 1}}}"#, "did you mean `returns`?"),
+        ] {
+            let hint = answer_line(&Engine::default(), request).error.expect("an error").hint.unwrap_or_default();
+            assert!(hint.starts_with(near), "{request}: {hint}");
+        }
         let answer = answer_line(&Engine::default(), "nonsense");
         assert_eq!(answer.error.unwrap().reason, "parse_error");
     }

@@ -1,5 +1,6 @@
 //! What a host calls: it makes an engine, compiles programs, gives a run its input, and gets an outcome.
 
+pub(crate) mod answer;
 #[cfg(feature = "async")]
 pub(crate) mod asynchronous;
 pub(crate) mod engine;

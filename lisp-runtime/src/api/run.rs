@@ -22,6 +22,7 @@ use crate::terms::warning::Warning;
 use crate::text::convert;
 use crate::tools::signature::sentence;
 use crate::tools::tool::{Reply, Tool, ToolCall};
+use lisp_core::cost::COST_SCHEDULE_VERSION;
 use lisp_core::heap::Fault;
 use lisp_core::syntax::LineIndex;
 use lisp_core::vm::{Ending, Grant, Machine, Settings, TurnChange, Usage as MachineUsage};
@@ -590,6 +591,7 @@ impl Run {
             calls,
             profile: self.profile(),
             limits: self.shared.setting.limits,
+            cost_schedule: COST_SCHEDULE_VERSION,
         })
     }
 }

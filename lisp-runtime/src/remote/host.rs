@@ -24,6 +24,7 @@ use crate::tools::threads::ToolThreads;
 use crate::tools::tool::{Reply, Tool, ToolCall, Tools};
 use lisp_core::compile::TOOL_PAGE;
 use lisp_core::context::Prints;
+use lisp_core::cost::COST_SCHEDULE_VERSION;
 use lisp_core::{Error, Reason};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -752,6 +753,7 @@ impl HostHalf {
             calls,
             profile: None,
             limits: self.limits,
+            cost_schedule: COST_SCHEDULE_VERSION,
         })
     }
 }

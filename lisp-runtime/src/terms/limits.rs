@@ -1,5 +1,6 @@
 //! What a run may use. Every limit is on by default; a client may ask for tighter ones, never for looser ones.
 
+use lisp_core::text::near_names;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -120,6 +121,15 @@ macro_rules! limits {
                 Ok(())
             }
 
+            $(
+                #[doc = concat!("Asks for a limit: [`Limits::", stringify!($name), "`].")]
+                #[must_use]
+                pub fn $with(mut self, value: u64) -> Self {
+                    self.$name = Some(value);
+                    self
+                }
+            )*
+
             /// Asks for all of these.
             pub fn all(limits: &Limits) -> Self {
                 LimitsRequest { $($name: Some(limits.$name),)* }
@@ -212,12 +222,9 @@ impl Limits {
     /// ```
     /// use lisp_runtime::{Limits, LimitsRequest};
     /// let operator = Limits::default();
-    /// let mut asked = LimitsRequest::default();
-    /// asked.set("timeout_ms", 5_000)?;
-    /// asked.set("fuel", 10_000)?;
+    /// let asked = LimitsRequest::default().with_timeout_ms(5_000).with_fuel(10_000);
     /// let granted = operator.tighten(&asked);
     /// assert_eq!((granted.timeout_ms, granted.fuel), (1_000, 10_000));
-    /// # Ok::<(), lisp_runtime::UnknownLimit>(())
     /// ```
     #[must_use]
     pub fn tighten(self, asked: &LimitsRequest) -> Self {
@@ -225,10 +232,17 @@ impl Limits {
     }
 }
 
-/// A limit of a name that there is not.
+/// The name does not match any limit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no limit {0}; there are {names}", names = Limits::NAMES.join(", "))]
+#[error("there is no limit {0}; {near}", near = limit_meant(.0))]
 pub struct UnknownLimit(pub String);
+
+fn limit_meant(name: &str) -> String {
+    match near_names(name, Limits::NAMES.iter().copied(), 1).first() {
+        Some(near) => format!("did you mean {near}?"),
+        None => format!("there are {}", Limits::NAMES.join(", ")),
+    }
+}
 
 /// A byte limit as the core counts: 0 is no limit.
 pub(crate) fn bytes(limit: u64) -> usize {
@@ -282,6 +296,8 @@ mod tests {
     fn an_unknown_limit_is_named() {
         let error = serde_json::from_str::<LimitsRequest>(r#"{"heap": 1}"#).unwrap_err();
         assert!(error.to_string().contains("`heap`"), "{error}");
-        assert!(LimitsRequest::default().set("heap", 1).unwrap_err().to_string().contains("heap_bytes"));
+        let said = |name: &str| LimitsRequest::default().set(name, 1).unwrap_err().to_string();
+        assert_eq!(said("feul"), "there is no limit feul; did you mean fuel?");
+        assert!(said("zzz").contains("there are fuel, timeout_ms, heap_bytes"), "{}", said("zzz"));
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod clock;
 pub(crate) mod deadline;
 pub(crate) mod keys;
 pub(crate) mod limits;
+pub(crate) mod misfit;
 pub(crate) mod observer;
 pub(crate) mod outcome;
 pub(crate) mod place;

@@ -2,10 +2,12 @@
 
 use crate::terms::clock::Reading;
 use crate::terms::limits::Limits;
+use crate::terms::misfit::Misfit;
 pub use crate::terms::position::Position;
 use crate::terms::profile::Profile;
 use crate::terms::run_id::run_id;
 use crate::terms::warning::Warning;
+use lisp_core::cost::COST_SCHEDULE_VERSION;
 use lisp_core::syntax::LineIndex;
 use lisp_core::{Error, Reason};
 use serde::de::DeserializeOwned;
@@ -408,6 +410,8 @@ pub struct Outcome {
     pub profile: Option<Profile>,
     /// The limits that were in force.
     pub limits: Limits,
+    /// The version of the cost schedule that the fuel was counted by: [`COST_SCHEDULE_VERSION`](crate::COST_SCHEDULE_VERSION).
+    pub cost_schedule: u32,
 }
 
 impl Outcome {
@@ -429,6 +433,7 @@ impl Outcome {
             calls: Vec::new(),
             profile: None,
             limits,
+            cost_schedule: COST_SCHEDULE_VERSION,
         }
     }
 
@@ -512,7 +517,10 @@ impl Outcome {
             return Err(ValueError::Fail(answer.text.clone()));
         }
         let json = answer.json.as_ref().map_err(|error| ValueError::Json(error.clone()))?;
-        serde_json::from_str(json).map_err(|error| ValueError::Type(misfit::<T>(json, &error)))
+        serde_json::from_str(json).map_err(|error| {
+            let Misfit { path, message } = Misfit::of::<T>(json, &error);
+            ValueError::Type(if path.is_empty() { message } else { format!("{path}: {message}") })
+        })
     }
 
     /// The definitions after the run as a JSON object, to be given to the next one by [`crate::Input::memory`].
@@ -532,14 +540,6 @@ impl Outcome {
     /// Why there is no value.
     pub fn problem(&self) -> Option<&Problem> {
         self.answer.as_ref().err().map(|problem| &**problem)
-    }
-}
-
-/// Where a JSON text does not fit a type, and how. The text is read once more: only a misfit pays for the path.
-fn misfit<T: DeserializeOwned>(json: &str, error: &serde_json::Error) -> String {
-    match serde_path_to_error::deserialize::<_, T>(&mut serde_json::Deserializer::from_str(json)) {
-        Err(error) if error.path().iter().next().is_some() => format!("{}: {}", error.path(), plain(error.inner())),
-        _ => plain(error),
     }
 }
 
@@ -575,13 +575,4 @@ pub struct Figures {
     pub allocated_bytes: u64,
     /// So far
     pub compactions: u64,
-}
-
-/// The text of a JSON error without the place in a text that the program has never seen.
-pub(crate) fn plain(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    match text.rfind(" at line ") {
-        Some(end) => text[..end].to_owned(),
-        None => text,
-    }
 }

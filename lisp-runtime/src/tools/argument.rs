@@ -1,7 +1,7 @@
 //! Arguments of a call as types of the host's.
 
 use super::tool_error::ToolError;
-use crate::terms::outcome::plain;
+use crate::terms::misfit::Misfit;
 use lisp_core::json::{Fields, Unexpected};
 use lisp_core::text::near_names;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub(super) fn arguments<T: DeserializeOwned>(json: &str, redacted: &[String]) -> Result<T, ToolError> {
     serde_json::from_str(json).map_err(|error| {
         ToolError::invalid_arguments(match redacted {
-            [] => plain(&error),
+            [] => told(&Misfit::of::<T>(json, &error), json),
             _ => "the arguments do not fit; some are not shown".to_owned(),
         })
     })
@@ -39,10 +39,23 @@ pub(super) fn argument<T: DeserializeOwned>(json: &str, key: &str, redacted: &[S
             Some(_) if redacted.iter().any(|name| name == key) => {
                 format!("argument {key} does not fit; its value is not shown")
             }
-            Some(_) => format!("argument {key}: {}", plain(&error)),
+            Some(value) => {
+                let misfit = Misfit::of::<T>(value, &error);
+                let dot = if misfit.path.is_empty() || misfit.path.starts_with('[') { "" } else { "." };
+                format!("argument {key}{dot}{}: {}", misfit.path, misfit.in_words())
+            }
             None => missing(json, key),
         })
     })
+}
+
+/// The error of arguments of which one does not fit.
+fn told(misfit: &Misfit, json: &str) -> String {
+    match (misfit.path.as_str(), misfit.missing()) {
+        ("", Some(name)) => missing(json, name),
+        ("", None) => misfit.in_words().replacen("there is no field ", "there is no argument ", 1),
+        (path, _) => format!("argument {path}: {}", misfit.in_words()),
+    }
 }
 
 /// The error of an argument that is not there.
@@ -72,7 +85,11 @@ mod tests {
         assert_eq!(fault(r#"{"skuu": "A"}"#), "argument sku is missing; there is skuu: did you mean sku?");
         assert_eq!(fault(r#"{"sk\u0075u": "A"}"#), "argument sku is missing; there is skuu: did you mean sku?");
         assert_eq!(fault(r#"{"quantity": 1}"#), "argument sku is missing");
-        assert!(fault(r#"{"sku": null}"#).starts_with("argument sku: invalid type: null"));
+        assert_eq!(fault(r#"{"sku": null}"#), "argument sku: expected a string, got nil");
+        assert_eq!(
+            fault(r#"{"sku": 5}"#),
+            "argument sku: expected a string, got the integer 5; write \"5\", in quotes"
+        );
         assert_eq!(argument::<Option<String>>(r#"{"sku": null}"#, "sku", &[]), Ok(None));
         assert_eq!(argument::<Option<String>>("{}", "sku", &[]), Ok(None));
     }
@@ -84,5 +101,31 @@ mod tests {
         assert_eq!(error(r#"{"n": "secret"}"#), "argument n does not fit; its value is not shown");
         assert_eq!(error("[1]"), "the arguments do not fit; some are not shown");
         assert!(argument::<i64>("[1]", "n", &[]).expect_err("no object").to_string().contains("a map"));
+    }
+
+    #[test]
+    fn arguments_that_do_not_fit_are_told_by_their_names() {
+        #[derive(serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        #[allow(dead_code, reason = "only the reading of them is looked at")]
+        struct Order {
+            sku: String,
+            amounts: Vec<i64>,
+        }
+        let fault = |json: &str| arguments::<Order>(json, &[]).map(drop).expect_err(json).to_string();
+        for (json, message) in [
+            (r#"{"skuu": "A", "amounts": []}"#, "there is no argument \"skuu\": did you mean sku?"),
+            (r#"{"amounts": []}"#, "argument sku is missing"),
+            (r#"{"sku": 1}"#, "argument sku: expected a string, got the integer 1; write \"1\", in quotes"),
+            (
+                r#"{"sku": "a", "amounts": [1, "2"]}"#,
+                "argument amounts[1]: expected an integer, got the string \"2\"; write 2, without quotes",
+            ),
+        ] {
+            assert_eq!(fault(json), message, "{json}");
+        }
+        let nested =
+            argument::<Vec<Order>>(r#"{"all": [{"sku": true}]}"#, "all", &[]).map(drop).expect_err("no string");
+        assert_eq!(nested.to_string(), "argument all[0].sku: expected a string, got true");
     }
 }

@@ -7,6 +7,7 @@ use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use lisp_runtime::near_field;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::error::Error;
@@ -86,7 +87,9 @@ pub(crate) fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ProblemDe
         let field = error.path().to_string();
         let error = error.into_inner();
         let what = if error.is_data() { "the request does not fit" } else { "the body is no JSON" };
-        ProblemDetails::of_field(field, format!("{what}: {error}"))
+        let error = error.to_string();
+        let near = near_field(&error).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        ProblemDetails::of_field(field, format!("{what}: {error}{near}"))
     })?;
     reader.end().map_err(|error| ProblemDetails::of_field("", format!("the body is no JSON: {error}")))?;
     Ok(value)

@@ -551,14 +551,6 @@ impl Service {
         Ok(())
     }
 
-    /// Uses a token up. False when it was used before.
-    ///
-    /// # Errors
-    /// The store fails.
-    pub fn use_token(&self, token: &str, expires_ms: i64) -> Result<bool, StoreError> {
-        self.0.store.use_token(token, expires_ms)
-    }
-
     /// The secret of a name that the store keeps, or this one, from now on.
     ///
     /// # Errors

@@ -53,7 +53,7 @@ impl<'a> Opening<'a> {
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
 pub struct Turn {
     /// Echoed in the answer.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lisp_runtime::request_id")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub id: Option<Box<RawValue>>,
     /// The program.

@@ -330,19 +330,13 @@ pub trait Store: Send + Sync + 'static {
     /// The store fails.
     fn delete_session(&self, session_id: &str) -> Result<bool, StoreError>;
 
-    /// Uses a token up. False when it was used before.
-    ///
-    /// # Errors
-    /// The store fails.
-    fn use_token(&self, token: &str, expires_ms: i64) -> Result<bool, StoreError>;
-
     /// The secret of a name: that which is kept, else this one, from now on.
     ///
     /// # Errors
     /// The store fails.
     fn secret(&self, name: &str, fresh: &[u8]) -> Result<Vec<u8>, StoreError>;
 
-    /// Forgets runs that were done, keys, tokens and sessions that were last used before a moment. Returns how many runs and
+    /// Forgets runs that were done, keys and sessions that were last used before a moment. Returns how many runs and
     /// sessions went.
     ///
     /// # Errors

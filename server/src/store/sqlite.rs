@@ -16,7 +16,7 @@ const FORMAT: i64 = 1;
 /// Whose file it is: SQLite's `application_id`, the letters PTCL.
 const APPLICATION: i64 = 0x5054_434C;
 /// The tables of a store.
-const TABLES: [&str; 9] = ["owner", "runs", "journal", "replies", "sessions", "states", "keys", "tokens", "secrets"];
+const TABLES: [&str; 8] = ["owner", "runs", "journal", "replies", "sessions", "states", "keys", "secrets"];
 /// How long a write waits for another process that reads or writes the file.
 const BUSY: Duration = Duration::from_secs(5);
 
@@ -465,14 +465,6 @@ impl Store for SqliteStore {
         })
     }
 
-    fn use_token(&self, token: &str, expires_ms: i64) -> Result<bool, StoreError> {
-        self.write(|db| {
-            db.prepare_cached("INSERT OR IGNORE INTO tokens VALUES (?1, ?2)")?
-                .execute(params![token, expires_ms])
-                .map(|kept| kept == 1)
-        })
-    }
-
     fn secret(&self, name: &str, fresh: &[u8]) -> Result<Vec<u8>, StoreError> {
         self.write(|db| {
             db.prepare_cached("INSERT OR IGNORE INTO secrets VALUES (?1, ?2)")?.execute(params![name, fresh])?;
@@ -487,7 +479,6 @@ impl Store for SqliteStore {
                 .execute([before_ms])?;
             let sessions = db.prepare_cached("DELETE FROM sessions WHERE updated_ms < ?1")?.execute([before_ms])?;
             db.prepare_cached("DELETE FROM keys WHERE used_ms < ?1")?.execute([before_ms])?;
-            db.prepare_cached("DELETE FROM tokens WHERE expires_ms < ?1")?.execute([before_ms])?;
             Ok(u64::try_from(runs + sessions).unwrap_or(0))
         })
     }
