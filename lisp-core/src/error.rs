@@ -275,8 +275,14 @@ pub enum ErrorClass {
     NullPointer,
     /// `NumberFormatException`
     NumberFormat,
+    /// `PatternSyntaxException`
+    PatternSyntax,
+    /// `RuntimeException`
+    Runtime,
     /// `StringIndexOutOfBoundsException`
     StringIndexOutOfBounds,
+    /// `UnsupportedOperationException`
+    UnsupportedOperation,
 }
 
 impl ErrorClass {
@@ -291,7 +297,10 @@ impl ErrorClass {
             ErrorClass::IndexOutOfBounds => "IndexOutOfBoundsException",
             ErrorClass::NullPointer => "NullPointerException",
             ErrorClass::NumberFormat => "NumberFormatException",
+            ErrorClass::PatternSyntax => "PatternSyntaxException",
+            ErrorClass::Runtime => "RuntimeException",
             ErrorClass::StringIndexOutOfBounds => "StringIndexOutOfBoundsException",
+            ErrorClass::UnsupportedOperation => "UnsupportedOperationException",
         }
     }
 }

@@ -23,13 +23,28 @@ fn wrong(name: &str, expects: &str, got: Value<'_>) -> Error {
     Error::new(Reason::TypeError, format!("{name} expects {expects}, got {}", describe(got))).class(of_wrong(got))
 }
 
+/// [`type_error`], of another class of Java's.
+#[cold]
+pub(crate) fn type_error_as(class: ErrorClass, name: &str, expects: &str, got: Value<'_>) -> Fault {
+    match got {
+        Value::Endless(_) => Fault::NeedsFrame,
+        got => wrong(name, expects, got).class(class).into(),
+    }
+}
+
+/// [`type_error`] for an argument that is walked: what cannot be walked at all has a class of its own.
+#[cold]
+pub(crate) fn not_walked(name: &str, expects: &str, got: Value<'_>) -> Fault {
+    match got {
+        Value::Nil | Value::Vector(_) | Value::Map(_) | Value::Set(_) | Value::Str(_) => type_error(name, expects, got),
+        got => type_error_as(ErrorClass::IllegalArgument, name, expects, got),
+    }
+}
+
 /// The error for an argument that cannot be walked.
 #[cold]
 pub(crate) fn not_a_collection(name: &str, got: Value<'_>) -> Fault {
-    match got {
-        Value::Endless(_) => Fault::NeedsFrame,
-        got => wrong(name, "a collection", got).class(ErrorClass::IllegalArgument).into(),
-    }
+    type_error_as(ErrorClass::IllegalArgument, name, "a collection", got)
 }
 
 /// An error of a built-in.

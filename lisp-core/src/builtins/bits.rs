@@ -1,16 +1,22 @@
 //! Operations on the bits of integers, seen as two's complement without bounds.
 
+use super::args::type_error_as;
 use super::numbers::{MAX_LIMBS, limbs, prepare, to_bigint};
 use super::{Builtin, MANY};
 use crate::context::Ctx;
-use crate::error::{Error, Reason};
+use crate::error::{Error, ErrorClass, Reason};
 use crate::heap::{Fault, Heap, Res, Value};
 use crate::text::describe;
 use num_bigint::BigInt;
 
 #[cold]
 fn not_an_integer(name: &str, got: Value<'_>) -> Fault {
-    Error::new(Reason::TypeError, format!("{name} expects an integer, got {}", describe(got))).into()
+    type_error_as(of_bits(got), name, "an integer", got)
+}
+
+/// The class of the error for what has no bits.
+fn of_bits(got: Value<'_>) -> ErrorClass {
+    if got.is_nil() { ErrorClass::NullPointer } else { ErrorClass::IllegalArgument }
 }
 
 /// An integer argument as it is.
@@ -30,6 +36,7 @@ fn places(name: &str, v: Value<'_>) -> Res<usize> {
             Reason::TypeError,
             format!("{name} expects a number of bits of at least 0, got {}", describe(other)),
         )
+        .class(of_bits(other))
         .into()),
     }
 }

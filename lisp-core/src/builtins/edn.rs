@@ -1,11 +1,11 @@
 //! `read-string`: the value that a text says as a program would write it.
 
 use super::Builtin;
-use super::args::{string, type_error};
+use super::args::string;
 use crate::context::Ctx;
 use crate::cost;
-use crate::error::{Error, Reason};
-use crate::heap::{Heap, Res, Value};
+use crate::error::{Error, ErrorClass, Reason};
+use crate::heap::{Fault, Heap, Res, Value};
 use crate::syntax::{self, Form, FormKind, Names, ReadLimits};
 
 /// The rows of this area.
@@ -32,12 +32,21 @@ fn read_string<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.check_available(text.len().saturating_mul(FORM_BYTES))?;
     let source = syntax::read(text, &ReadLimits::default()).map_err(|error| {
         Error::new(Reason::RuntimeError, format!("read-string cannot read the text: {}", error.message))
+            .class(ErrorClass::Runtime)
             .hint("JSON is read by (json/parse-string s), a number by (parse-number s)")
     })?;
     match source.forms.first() {
         Some(form) => value(h, &source.names, form),
         None => Ok(Value::Nil),
     }
+}
+
+/// The error for a form in the text that says no data.
+#[cold]
+fn no_data(what: &str) -> Fault {
+    Error::new(Reason::TypeError, format!("read-string reads data, and the text has {what}"))
+        .hint("a text of a pattern becomes one by (re-pattern s)")
+        .into()
 }
 
 /// The value of a form. The reader bounds how deep forms are inside each other.
@@ -61,8 +70,8 @@ fn value<'h>(h: &'h Heap, names: &Names, form: &Form) -> Res<Value<'h>> {
         FormKind::Vector(items) | FormKind::List(items) => h.vector(&values(items)?)?,
         FormKind::Map(items) => h.map(values(items)?.chunks_exact(2).map(|pair| (pair[0], pair[1])))?,
         FormKind::Set(items) => h.set(values(items)?.into_iter())?,
-        FormKind::Regex(_) | FormKind::Var(_) | FormKind::ShortFn(_) => {
-            return Err(type_error("read-string", "data, no functions and patterns", Value::Nil));
-        }
+        FormKind::Regex(_) => return Err(no_data("a regular expression")),
+        FormKind::Var(_) => return Err(no_data("a var")),
+        FormKind::ShortFn(_) => return Err(no_data("a function")),
     })
 }

@@ -1,27 +1,60 @@
 //! Exceptions: what programs throw and catch. One is a map with the keys `:reason` (a keyword) and `:message` (a string) and, where
 //! there is any, `:data`, `:cause`, `:tool`, `:code` and `:class`.
 
-use super::exception_classes::{is_a, of_reason};
+use super::exception_classes::{self, is_a, of_reason};
 use super::preview::preview;
-use super::{Builtin, DirectImp, args, java};
+use super::{Builtin, args, java};
 use crate::context::Ctx;
 use crate::cost;
-use crate::error::{Detail, Error, Reason};
+use crate::error::{Detail, Error, ErrorClass, Reason};
 use crate::heap::{Map, Res, Value};
+
+/// The rows of the classes that programs can make.
+macro_rules! rows {
+    (
+        named { $($named:tt)* }
+        $(made($min:literal, $max:literal, $args:literal, $given:literal, $message:literal) {
+            $(($name:literal, $package:literal, $above:literal),)*
+        })*
+    ) => {
+        &[$($(
+            Builtin::direct(concat!($name, "."), $min, $max, concat!("(", $name, ". ", $args, ")"), |h, args| {
+                made(h, $name, args)
+            })
+            .namespace("java")
+            .aliases(&[concat!($package, ".", $name, ".")])
+            .doc(
+                "An exception for throw.",
+                &[
+                    (
+                        concat!("(try (throw (", $name, ". ", $given, ")) (catch ", $name, " e (ex-message e)))"),
+                        concat!("\"", $message, "\""),
+                    ),
+                    (concat!("(throw (", $package, ".", $name, ". ", $given, "))"), "!uncaught_exception"),
+                ],
+            ),
+        )*)*]
+    };
+}
+
+/// Exceptions of Java's classes.
+pub(super) const CLASSES: &[Builtin] = exception_classes::exception_classes!(rows);
 
 const THROWN: &str = "exception";
 const FAILED: &str = "fail";
 
 pub(super) const TABLE: &[Builtin] = &[
-    Builtin::direct("ex-info", 2, 3, "(ex-info message data) (ex-info message data cause)", ex_info).doc(
-        "An exception for throw, with a message and a map of data.",
-        &[
-            ("(try (throw (ex-info \"no stock\" {:id 7})) (catch Exception e (ex-data e)))", "{:id 7}"),
-            ("(:message (ex-info \"no stock\" {}))", "\"no stock\""),
-            ("(throw (ex-info \"no stock\" {}))", "!uncaught_exception"),
-            ("(ex-info 1 {})", "!type_error"),
-        ],
-    ),
+    Builtin::direct("ex-info", 2, 3, "(ex-info message data) (ex-info message data cause)", ex_info)
+        .aliases(&["ExceptionInfo.", "clojure.lang.ExceptionInfo."])
+        .doc(
+            "An exception for throw, with a message and a map of data.",
+            &[
+                ("(try (throw (ex-info \"no stock\" {:id 7})) (catch Exception e (ex-data e)))", "{:id 7}"),
+                ("(:message (ex-info \"no stock\" {}))", "\"no stock\""),
+                ("(throw (ex-info \"no stock\" {}))", "!uncaught_exception"),
+                ("(ex-info 1 {})", "!type_error"),
+            ],
+        ),
     Builtin::direct("ex-message", 1, 1, "(ex-message e)", ex_message).doc(
         "The message of an exception; nil for any other value.",
         &[("(try (/ 1 0) (catch Exception e (string? (ex-message e))))", "true"), ("(ex-message 1)", "nil")],
@@ -41,53 +74,41 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(.getMessage 1)", "!java_type_error"),
         ],
     ),
-    class("Exception.", "(Exception. message)", made::<0>),
-    class("RuntimeException.", "(RuntimeException. message)", made::<1>),
-    class("IllegalArgumentException.", "(IllegalArgumentException. message)", made::<2>),
-    class("IllegalStateException.", "(IllegalStateException. message)", made::<3>),
-    class("UnsupportedOperationException.", "(UnsupportedOperationException. message)", made::<4>),
-    class("ArithmeticException.", "(ArithmeticException. message)", made::<5>),
-    class("Error.", "(Error. message)", made::<6>),
-    class("Throwable.", "(Throwable. message)", made::<7>),
-    class("AssertionError.", "(AssertionError. message)", made::<8>),
-];
-
-const fn class(name: &'static str, usage: &'static str, imp: DirectImp) -> Builtin {
-    Builtin::direct(name, 0, 2, usage, imp).namespace("java").doc(
-        "An exception for throw. A cause may stand behind the message.",
+    Builtin::direct(".getCause", 1, 1, "(.getCause e)", get_cause).namespace("java").doc(
+        "The exception that caused an exception; nil without one.",
         &[
-            ("(try (throw (IllegalStateException. \"closed\")) (catch Exception e (ex-message e)))", "\"closed\""),
-            ("(throw (Exception. \"closed\"))", "!uncaught_exception"),
-            ("(Exception. 1)", "!type_error"),
+            ("(.getMessage (.getCause (ex-info \"b\" {} (Exception. \"a\"))))", "\"a\""),
+            ("(.getCause 1)", "!java_type_error"),
         ],
-    )
-}
-
-/// The classes that can be made, in the order of their rows.
-const MADE: [&str; 9] = [
-    "Exception",
-    "RuntimeException",
-    "IllegalArgumentException",
-    "IllegalStateException",
-    "UnsupportedOperationException",
-    "ArithmeticException",
-    "Error",
-    "Throwable",
-    "AssertionError",
+    ),
+    Builtin::direct(".getData", 1, 1, "(.getData e)", get_data).namespace("java").doc(
+        "What ex-info, throw or fail carried.",
+        &[("(.getData (ex-info \"no\" {:id 7}))", "{:id 7}"), ("(.getData 1)", "!java_type_error")],
+    ),
 ];
 
 /// Is the value an exception of the class?
 pub(crate) fn is_caught<'h>(h: &'h Ctx, class: u16, exception: Value<'h>) -> Res<bool> {
-    let Value::Map(map) = exception else { return Ok(true) };
+    Ok(is_a(class_of(h, exception)?, class))
+}
+
+/// Is any value an exception, and of the class?
+pub(super) fn is_one_of<'h>(h: &'h Ctx, class: u16, value: Value<'h>) -> Res<bool> {
+    Ok(Exception::of(h, value)?.is_some() && is_caught(h, class, value)?)
+}
+
+/// The name of the class of an exception.
+fn class_of<'h>(h: &'h Ctx, exception: Value<'h>) -> Res<&'h str> {
+    let Value::Map(map) = exception else { return Ok(exception_classes::THROWN) };
     if let Some(Value::Str(name)) = map.get_text(h, "class", true)? {
-        return Ok(is_a(name.text(), class));
+        return Ok(name.text());
     }
     let reason = match map.get_text(h, "reason", true)? {
         Some(Value::Keyword(_, reason)) if reason.text() == THROWN => Some(Reason::UncaughtException),
         Some(Value::Keyword(_, reason)) => Reason::from_name(reason.text()),
         _ => None,
     };
-    Ok(is_a(reason.map_or("RuntimeException", of_reason), class))
+    Ok(reason.map_or("RuntimeException", of_reason))
 }
 
 /// The parts that every exception has.
@@ -110,9 +131,8 @@ impl<'h> Exception<'h> {
 pub(crate) fn of_error<'h>(h: &'h Ctx, error: &Error, tool: Option<&'h str>) -> Res<Value<'h>> {
     let mut entries =
         vec![(h.keyword("reason")?, h.keyword(error.reason.name())?), (h.keyword("message")?, h.str(&error.message)?)];
-    if let Some(class) = error.class {
-        entries.push((h.keyword("class")?, h.str(class.name())?));
-    }
+    let class = error.class.map_or_else(|| of_reason(error.reason), ErrorClass::name);
+    entries.push((h.keyword("class")?, h.str(class)?));
     if let Some(tool) = tool {
         entries.push((h.keyword("tool")?, h.str(tool)?));
     }
@@ -225,16 +245,34 @@ fn ex_info<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.map(entries.into_iter())
 }
 
-/// An exception of a Java class.
-fn made<'h, const CLASS: usize>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    let name = MADE[CLASS];
-    let message = message_arg(h, name, args.first().copied().unwrap_or(Value::Nil))?;
+/// An exception of a Java class. The first argument is its message, or another exception that caused it; of two the second is the cause.
+fn made<'h>(h: &'h Ctx, class: &'static str, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let first = args.first().copied().unwrap_or(Value::Nil);
+    let cause = match args {
+        [_] if Exception::of(h, first)?.is_some() => Some(first),
+        [_, cause] if class != "ArityException" => Some(*cause),
+        _ => None,
+    };
+    let message = match (cause, args) {
+        (Some(cause), [_]) => {
+            h.charge(cost::EXCEPTION)?;
+            let message = part(h, cause, "message")?;
+            let message = message.as_str().unwrap_or_default();
+            h.charge(cost::copied(message.len()))?;
+            h.str(&format!("{}: {message}", class_of(h, cause)?))?
+        }
+        (_, [Value::Int(count), Value::Str(function)]) if class == "ArityException" => {
+            h.charge(cost::EXCEPTION + cost::copied(function.text().len()))?;
+            h.str(&format!("Wrong number of args ({count}) passed to: {}", function.text()))?
+        }
+        _ => message_arg(h, class, first)?,
+    };
     let mut entries = vec![
         (h.keyword("reason")?, h.keyword(THROWN)?),
         (h.keyword("message")?, message),
-        (h.keyword("class")?, h.str(name)?),
+        (h.keyword("class")?, h.str(class)?),
     ];
-    if let Some(&cause) = args.get(1) {
+    if let Some(cause) = cause {
         entries.push((h.keyword("cause")?, cause));
     }
     h.map(entries.into_iter())
@@ -260,9 +298,23 @@ fn ex_cause<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     part(h, args[0], "cause")
 }
 
-fn get_message<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    match Exception::of(h, args[0])? {
-        Some(parts) => Ok(parts.message),
-        None => Err(java::wrong_type(".getMessage", "an exception", args[0])),
+/// The part of an exception that a method reads.
+fn read<'h>(h: &'h Ctx, method: &str, name: &str, value: Value<'h>) -> Res<Value<'h>> {
+    match value {
+        Value::Nil => Err(java::null(method)),
+        value if Exception::of(h, value)?.is_some() => part(h, value, name),
+        other => Err(java::wrong_type(method, "an exception", other)),
     }
+}
+
+fn get_message<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    read(h, ".getMessage", "message", args[0])
+}
+
+fn get_cause<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    read(h, ".getCause", "cause", args[0])
+}
+
+fn get_data<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    read(h, ".getData", "data", args[0])
 }

@@ -1,7 +1,7 @@
 //! Names of other libraries' namespaces and of Java's classes that the language does not have, with what to write instead.
 
 use super::java::{self, CLASSES};
-use super::{Absent, Rows};
+use super::{Absent, Rows, exception_classes};
 use crate::error::{Error, Reason};
 use crate::text::near_names;
 
@@ -183,11 +183,12 @@ pub(crate) fn is_class_name(name: &str) -> bool {
     without_package(name).starts_with(|c: char| c.is_ascii_uppercase())
 }
 
-/// The classes that there are, as they are written.
-fn classes() -> String {
-    let names: Vec<&str> =
-        CLASSES.iter().map(|(short, full, is_short)| if *is_short { *short } else { *full }).collect();
-    names.join(", ")
+/// The classes of which something is there, as they are written.
+fn classes() -> impl Iterator<Item = &'static str> {
+    CLASSES.iter().filter(|class| java::has_members(class)).map(|(short, full, is_short)| match is_short {
+        true => *short,
+        false => *full,
+    })
 }
 
 /// The error for a class that is not there.
@@ -197,10 +198,29 @@ pub(crate) fn no_class(class: &str) -> Error {
     if let Some(absent) = listed(ABSENT_CLASSES, last) {
         return error.hint(absent.hint());
     }
-    let near = near_names(last, CLASSES.iter().filter(|class| class.2).map(|class| class.0), 1);
+    let is_exception = last.ends_with("Exception") || last.ends_with("Error");
+    let near = match is_exception {
+        true => near_names(last, exception_classes::class_names(), 1),
+        false => near_names(last, classes().filter(|class| !class.contains('.')), 1),
+    };
     error.hint(match near.first() {
-        Some(near) if *near != last => format!("did you mean {near}?"),
-        _ => format!("there are {}", classes()),
+        // A name of one's own ends in that of a class: `MyException`.
+        Some(near) if !last.ends_with(near) => format!("did you mean {near}?"),
+        _ if is_exception => "throw (ex-info message data), or one of Java's that catch knows, such as \
+                              (IllegalArgumentException. message)"
+            .to_owned(),
+        _ => format!("there are {}", classes().collect::<Vec<_>>().join(", ")),
+    })
+}
+
+/// The error for a class that `instance?` does not know.
+pub(crate) fn no_instances(class: &str) -> Error {
+    let error = Error::new(Reason::UnsupportedJavaClass, format!("instance? does not know the class {class}"));
+    error.hint(match listed(ABSENT_CLASSES, without_package(class)) {
+        Some(absent) => absent.hint(),
+        None => "it knows String, Number, Long, Double, Boolean, LocalDate, LocalDateTime, Instant, Duration, java.util.Date and the \
+                 exceptions that catch knows; ask for others with string?, map?, vector? and their like"
+            .to_owned(),
     })
 }
 

@@ -50,6 +50,14 @@ struct Field {
     which: Option<Which>,
 }
 
+impl Field {
+    /// Has it nothing but a width and a side?
+    fn is_plain(&self) -> bool {
+        let signs = self.plus || self.space || self.commas || self.parentheses || self.marked || self.zeros;
+        !signs && self.precision.is_none() && self.which.is_none()
+    }
+}
+
 /// A value by its number, or the one that was shown last.
 #[derive(Clone, Copy)]
 enum Which {
@@ -90,6 +98,11 @@ pub(super) fn format<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
             continue;
         }
         let (field, letter, after) = read_field(place)?;
+        if letter == '%' {
+            pad(h, field, "%", None, &mut out)?;
+            rest = after;
+            continue;
+        }
         let index = match field.which {
             None => {
                 next += 1;
@@ -160,6 +173,8 @@ fn read_field(place: &str) -> Res<(Field, char, &str)> {
     match letters.next() {
         // Only in decimal digits are groups of three.
         Some(letter) if field.commas && !matches!(letter, 'd' | 'f' | 'g' | 'G') => Err(unsupported(place)),
+        // A percent sign has a width and a side only.
+        Some('%') if field.width > 0 && field.is_plain() => Ok((field, '%', letters.as_str())),
         Some(letter @ ('s' | 'S' | 'd' | 'f' | 'e' | 'E' | 'g' | 'G' | 'x' | 'X' | 'o' | 'b' | 'B' | 'c' | 'C')) => {
             Ok((field, letter, letters.as_str()))
         }

@@ -292,6 +292,8 @@ pub const METHODS: &[(&str, &[&str])] = &[
             ".isBefore",
             ".isAfter",
             ".isEqual",
+            ".plus",
+            ".minus",
             ".atStartOfDay",
             ".atTime",
             ".toEpochDay",
@@ -449,6 +451,17 @@ const IN_JAVA: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// Is there anything of a class: a function, a constructor, a constant?
+pub(super) fn has_members((short, full, _): &(&str, &str, bool)) -> bool {
+    let is_of = |name: &str| {
+        let rest = name.strip_prefix(full).or_else(|| name.strip_prefix(short));
+        rest.is_some_and(|rest| rest.starts_with(['/', '.']))
+    };
+    let rows = super::FIRST_ORDER.iter().filter(|row| row.namespace == "java");
+    CONSTANTS.iter().any(|constant| is_of(constant.name))
+        || rows.flat_map(|row| std::iter::once(&row.name).chain(row.aliases)).any(|name| is_of(name))
+}
+
 /// Is this the full name of a class that is there?
 pub(crate) fn is_class(full: &str) -> bool {
     CLASSES.iter().any(|class| class.1 == full)
@@ -478,7 +491,13 @@ pub(super) fn wrong_type(name: &str, expects: &str, got: Value<'_>) -> Fault {
 /// The error for a value outside what the method takes.
 #[cold]
 pub(super) fn out_of_domain(name: &str, message: &str) -> Fault {
-    Error::new(Reason::JavaDomainError, format!("{name}: {message}")).class(domain_class(name)).into()
+    out_of_domain_as(domain_class(name), name, message)
+}
+
+/// [`out_of_domain`], of another class than the method's own.
+#[cold]
+pub(super) fn out_of_domain_as(class: ErrorClass, name: &str, message: &str) -> Fault {
+    Error::new(Reason::JavaDomainError, format!("{name}: {message}")).class(class).into()
 }
 
 /// What Java throws where a value is outside what a method takes.
@@ -495,7 +514,8 @@ fn domain_class(name: &str) -> ErrorClass {
         None if matches!(name, ".charAt" | ".substring" | ".codePointAt" | ".subSequence") => {
             ErrorClass::StringIndexOutOfBounds
         }
-        None if name.starts_with(".to") || name.starts_with(".get") => ErrorClass::Arithmetic,
+        None if matches!(name, ".between" | ".until" | ".format" | ".truncatedTo") => ErrorClass::DateTime,
+        None if name.starts_with(".to") || name.starts_with(".get") || name == ".pow" => ErrorClass::Arithmetic,
         None if [".plus", ".minus", ".with", ".at"].iter().any(|prefix| name.starts_with(prefix)) => {
             ErrorClass::DateTime
         }

@@ -1,10 +1,11 @@
 //! The calendar of `java.time.LocalDate`: its fields, and what is so many months or years away. Days of the week and months
 //! are strings of their names, as they print in Java.
 
-use super::java::{int, long, null, out_of_domain, wrong_type};
+use super::java::{int, long, null, out_of_domain, out_of_domain_as, wrong_type};
 use super::java_moments::{moment, moved, on_day};
 use super::{Builtin, DirectImp};
 use crate::context::Ctx;
+use crate::error::ErrorClass;
 use crate::heap::{Heap, Res, TimeValue, Value};
 use crate::text::dates::{DAY, DAYS, calendar, days_of, days_of_month, is_date};
 
@@ -321,16 +322,21 @@ fn minus_weeks<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 }
 
 fn months_away<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], months: i128) -> Res<Value<'h>> {
-    let (date, number) = (moment(name, args[0])?, long(name, args[1])?);
-    let (year, month, day) = calendar(date.ok_or_else(|| null(name))?.day);
-    let sum = i128::from(year) * 12 + i128::from(month - 1) + months * i128::from(number);
+    let (_, number) = (moment(name, args[0])?, long(name, args[1])?);
+    months_later(h, name, args[0], months * i128::from(number))
+}
+
+/// A time so many months later; beyond the end of that month its last day.
+pub(super) fn months_later<'h>(h: &'h Heap, name: &str, v: Value<'h>, months: i128) -> Res<Value<'h>> {
+    let (year, month, day) = calendar(days(name, v)?);
+    let sum = i128::from(year) * 12 + i128::from(month - 1) + months;
     let (Ok(year), Ok(month)) = (i64::try_from(sum.div_euclid(12)), i64::try_from(sum.rem_euclid(12))) else {
         return Err(out_of_domain(name, "the year would be beyond 999,999,999"));
     };
     if year.abs() > 1_000_000_000 {
         return Err(out_of_domain(name, "the year would be beyond 999,999,999"));
     }
-    within_month(h, name, args[0], (year, month + 1, day))
+    within_month(h, name, v, (year, month + 1, day))
 }
 
 fn plus_months<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -420,7 +426,9 @@ fn between<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
                 };
                 match i64::try_from(nanos / unit_nanos) {
                     Ok(count) => Ok(Value::Int(count)),
-                    Err(_) => Err(out_of_domain(name, "so many units do not fit in 64 bits")),
+                    Err(_) => {
+                        Err(out_of_domain_as(ErrorClass::Arithmetic, name, "so many units do not fit in 64 bits"))
+                    }
                 }
             }
             _ => Err(wrong_type(name, "two dates or two instants", args[2])),

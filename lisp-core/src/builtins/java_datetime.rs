@@ -1,6 +1,6 @@
 //! `java.time.LocalDateTime`, and what dates, dates with a time and instants have in common. All zones are UTC.
 
-use super::java::{int, null, out_of_domain, text, wrong_type};
+use super::java::{int, null, out_of_domain, out_of_domain_as, text, wrong_type};
 use super::java_calendar::month;
 use super::java_moments::{
     MOMENT, date_time, duration, instant, like, local_date, made_duration, moment, parse_by, pattern, unreadable,
@@ -8,6 +8,7 @@ use super::java_moments::{
 use super::{Builtin, DirectImp};
 use crate::context::Ctx;
 use crate::cost;
+use crate::error::ErrorClass;
 use crate::heap::{Heap, Res, TimeValue, Value};
 use crate::text::date_pattern::{LETTERS, Moment};
 use crate::text::dates::{DAY, NANOS, SECONDS, days_of, is_date, parse_date_time};
@@ -215,7 +216,10 @@ fn check_zone(name: &str, zone: Option<&Value<'_>>) -> Res<()> {
     let Some(&zone) = zone else { return Ok(()) };
     match text(name, zone)?.ok_or_else(|| null(name))? {
         "Z" | "UTC" | "GMT" | "Etc/UTC" | "UT" | "+00:00" | "+00" | "Zulu" => Ok(()),
-        _ => Err(out_of_domain(name, "there is no zone but UTC; move a time by .plusHours")),
+        _ => {
+            let message = "there is no zone but UTC; move a time by .plusHours";
+            Err(out_of_domain_as(ErrorClass::DateTime, name, message))
+        }
     }
 }
 
@@ -437,7 +441,7 @@ fn with_nano<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 }
 
 /// Nanoseconds of the units that divide a day.
-fn nanos_of_unit(unit: &str) -> Option<i128> {
+pub(super) fn nanos_of_unit(unit: &str) -> Option<i128> {
     let second = i128::from(NANOS);
     Some(match unit {
         "MILLIS" => second / 1_000,

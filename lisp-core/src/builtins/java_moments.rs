@@ -1,6 +1,6 @@
 //! What the classes of times have in common: reading an argument, making a value, moving one. All zones are UTC.
 
-use super::java::{null, out_of_domain, text, wrong_type};
+use super::java::{null, out_of_domain, out_of_domain_as, text, wrong_type};
 use crate::cost;
 use crate::error::{Error, ErrorClass, Reason};
 use crate::heap::{Heap, Res, TimeValue, Value};
@@ -11,7 +11,10 @@ use crate::text::dates::{DAY, DAYS, NANOS, SECONDS, parse_date_time};
 pub(super) fn unreadable(name: &str, text: &str, expects: &str) -> crate::heap::Fault {
     let shown: String = text.chars().take(60).collect();
     let error = Error::new(Reason::JavaDomainError, format!("{name} cannot read {shown:?}: it is not {expects}"));
-    let error = error.class(ErrorClass::DateTimeParse);
+    let error = error.class(match name {
+        "java.util.Date." => ErrorClass::IllegalArgument,
+        _ => ErrorClass::DateTimeParse,
+    });
     match name {
         "LocalDate/parse" if shown.contains('T') => error.hint("write (subs text 0 10) for the date of a longer text"),
         _ => error,
@@ -92,7 +95,7 @@ pub(super) fn joined(seconds: i64, nanos: u32) -> i128 {
 pub(super) fn made_duration<'h>(h: &'h Heap, name: &str, nanos: i128) -> Res<Value<'h>> {
     match split(nanos) {
         Some((seconds, nanos)) => h.time(TimeValue::Duration(seconds, nanos)),
-        None => Err(out_of_domain(name, "a duration has at most 2^63 seconds")),
+        None => Err(out_of_domain_as(ErrorClass::Arithmetic, name, "a duration has at most 2^63 seconds")),
     }
 }
 
@@ -151,7 +154,8 @@ pub(super) fn pattern<'h>(h: &'h Heap, name: &str, formatter: Value<'h>) -> Res<
     h.check_available(pattern.len().saturating_mul(48))?;
     Pattern::read(pattern).map_err(|why| {
         let shown: String = pattern.chars().take(60).collect();
-        out_of_domain(name, &format!("the pattern {shown:?} cannot be read: {why}"))
+        let message = format!("the pattern {shown:?} cannot be read: {why}");
+        out_of_domain_as(ErrorClass::IllegalArgument, name, &message)
     })
 }
 

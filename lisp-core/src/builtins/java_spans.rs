@@ -1,10 +1,13 @@
 //! `java.time.Duration` and `Instant`: how long, and what is so long away.
 
-use super::java::{long, null};
-use super::java_moments::{away, duration, instant, joined, made_duration, made_instant};
+use super::java::{long, null, out_of_domain, text, wrong_type};
+use super::java_calendar::months_later;
+use super::java_datetime::nanos_of_unit;
+use super::java_moments::{away, duration, instant, joined, made_duration, made_instant, moved};
 use super::{Builtin, DirectImp};
 use crate::context::Ctx;
-use crate::heap::{Heap, Res, Value};
+use crate::error::{Error, ErrorClass, Reason};
+use crate::heap::{Heap, Res, TimeValue, Value};
 use crate::text::dates::DAY;
 
 const fn method(
@@ -167,16 +170,18 @@ pub(super) const TABLE: &[Builtin] = &[
         "Is it no time at all?",
         &[("(.isZero (Duration/ofMinutes 0))", "true"), ("(.isZero 5)", "!java_type_error")],
     ),
-    method(".plus", 2, "(.plus x duration)", plus, &[]).doc(
-        "The instant or date with a time a duration later, or the duration longer by another.",
+    Builtin::direct(".plus", 2, 3, "(.plus x duration) (.plus x n unit)", plus).namespace("java").doc(
+        "The time so much later, or the duration so much longer: by a duration, or by n of a unit such as ChronoUnit/DAYS.",
         &[
             ("(str (.plus (Duration/ofHours 1) (Duration/ofMinutes 5)))", "\"PT1H5M\""),
+            ("(str (.plus (LocalDate/of 2024 1 31) 1 ChronoUnit/MONTHS))", "\"2024-02-29\""),
             ("(.plus (LocalDate/of 2024 1 1) 1)", "!java_type_error"),
         ],
     ),
-    method(".minus", 2, "(.minus x duration)", minus, &[]).doc(
-        "The instant or date with a time a duration earlier, or the duration shorter by another.",
+    Builtin::direct(".minus", 2, 3, "(.minus x duration) (.minus x n unit)", minus).namespace("java").doc(
+        "The time so much earlier, or the duration so much shorter: by a duration, or by n of a unit such as ChronoUnit/DAYS.",
         &[
+            ("(str (.minus (LocalDate/of 2024 1 1) 1 ChronoUnit/DAYS))", "\"2023-12-31\""),
             ("(str (.minus (Instant/ofEpochSecond 60) (Duration/ofMinutes 1)))", "\"1970-01-01T00:00:00Z\""),
             ("(.minus nil (Duration/ofDays 1))", "!java_domain_error"),
         ],
@@ -305,11 +310,61 @@ fn is_zero<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 }
 
 fn plus<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    let (seconds, nanos) = duration(".plus", args[1])?;
-    away(h, ".plus", args[0], joined(seconds, nanos))
+    by_amount(h, ".plus", args, 1)
 }
 
 fn minus<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    let (seconds, nanos) = duration(".minus", args[1])?;
-    away(h, ".minus", args[0], -joined(seconds, nanos))
+    by_amount(h, ".minus", args, -1)
+}
+
+/// By a duration, or by a number of a unit.
+fn by_amount<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], sign: i128) -> Res<Value<'h>> {
+    let (v, amount) = (args[0], args[1]);
+    if let Some(&unit) = args.get(2) {
+        return by_units(h, name, v, sign * i128::from(long(name, amount)?), unit);
+    }
+    match (v, amount) {
+        (Value::Time(t), Value::Time(_)) if matches!(t.value, TimeValue::LocalDate(_)) => Err(Error::new(
+            Reason::JavaTypeError,
+            format!("{name} expects an Instant, a LocalDateTime or a Duration to move by a duration, got a LocalDate"),
+        )
+        .class(ErrorClass::DateTime)
+        .hint(format!("move a date by a unit: ({name} date 3 ChronoUnit/DAYS)"))
+        .into()),
+        _ => {
+            let (seconds, nanos) = duration(name, amount)?;
+            away(h, name, v, sign * joined(seconds, nanos))
+        }
+    }
+}
+
+/// A time so many units later, or a duration so many longer.
+fn by_units<'h>(h: &'h Heap, name: &str, v: Value<'h>, n: i128, unit: Value<'h>) -> Res<Value<'h>> {
+    let unit = text(name, unit)?.ok_or_else(|| null(name))?;
+    let Value::Time(time) = v else {
+        return Err(if v.is_nil() { null(name) } else { wrong_type(name, "a time or a duration", v) });
+    };
+    let (has_days, has_hours) = match time.value {
+        TimeValue::LocalDate(_) => (true, false),
+        TimeValue::LocalDateTime(..) => (true, true),
+        TimeValue::Instant(..) | TimeValue::Duration(..) => (false, true),
+        TimeValue::Date(_) => return Err(wrong_type(name, "a time or a duration", v)),
+    };
+    match (unit, nanos_of_unit(unit)) {
+        ("DAYS", _) if has_days => moved(h, name, v, n),
+        ("WEEKS", _) if has_days => moved(h, name, v, 7 * n),
+        ("MONTHS", _) if has_days => months_later(h, name, v, n),
+        ("YEARS", _) if has_days => months_later(h, name, v, 12 * n),
+        (_, Some(nanos)) if has_hours => away(h, name, v, n * nanos),
+        _ => {
+            let shown: String = unit.chars().take(20).collect();
+            let units = match (has_days, has_hours) {
+                (true, false) => "DAYS, WEEKS, MONTHS and YEARS",
+                (true, true) => "MILLIS, SECONDS, MINUTES, HOURS, DAYS, WEEKS, MONTHS and YEARS",
+                _ => "MILLIS, SECONDS, MINUTES, HOURS and DAYS",
+            };
+            let message = format!("{} is moved by {units}, not by {shown}", v.type_name());
+            Err(out_of_domain(name, &message))
+        }
+    }
 }

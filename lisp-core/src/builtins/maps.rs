@@ -154,7 +154,8 @@ fn not_associative(name: &str, coll: Value<'_>, key: Value<'_>) -> Fault {
     let error = Error::new(
         Reason::TypeError,
         format!("{name} expects a map or vector and a key, got {} and {}", describe(coll), describe(key)),
-    );
+    )
+    .class(ErrorClass::IllegalArgument);
     match (coll, key) {
         (_, Value::Map(_)) => error.hint(format!("the collection comes first: ({name} coll key)")).into(),
         (Value::Set(_), _) => error.hint("use contains? for members of a set").into(),
@@ -167,9 +168,7 @@ fn get_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let default = args.get(2).copied().unwrap_or(Value::Nil);
     match args[0] {
         // A map as an index is a map in the wrong place.
-        other @ (Value::Nil | Value::Vector(_)) if matches!(args[1], Value::Map(_)) => {
-            Err(not_associative("get", other, args[1]))
-        }
+        other @ Value::Vector(_) if matches!(args[1], Value::Map(_)) => Err(not_associative("get", other, args[1])),
         Value::Nil => Ok(default),
         coll @ (Value::Map(_) | Value::Vector(_)) => Ok(get(h, coll, args[1])?.unwrap_or(default)),
         Value::Set(members) => Ok(if members.contains(h, args[1])? { args[1] } else { default }),
@@ -191,7 +190,7 @@ fn get_in<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
         Value::Vector(path) => Ok(get_path(h, coll, path.items())?.unwrap_or(default)),
         // Other collections are taken for paths that lead nowhere.
         Value::Str(_) | Value::Set(_) | Value::Map(_) => Ok(default),
-        other => Err(type_error("get-in", "a vector of keys", other)),
+        other => Err(args::not_walked("get-in", "a vector of keys", other)),
     }
 }
 
@@ -226,7 +225,8 @@ fn contains<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
             let error = Error::new(
                 Reason::TypeError,
                 format!("contains? expects a map, set or vector, got {}", describe(other)),
-            );
+            )
+            .class(ErrorClass::IllegalArgument);
             return Err(match other {
                 Value::Str(_) => error.hint("use includes? for parts of a string").into(),
                 _ => error.into(),
@@ -237,12 +237,13 @@ fn contains<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 }
 
 fn assoc<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    let [coll, pairs @ ..] = args else { return Err(pairs_expected("assoc", args.len())) };
+    let [coll, pairs @ ..] = args else { return Err(pairs_expected("assoc", args.len()).into()) };
     if !matches!(coll, Value::Nil | Value::Map(_) | Value::Vector(_)) {
         return Err(type_error("assoc", "a map or vector", *coll));
     }
     if pairs.is_empty() || !pairs.len().is_multiple_of(2) {
-        return Err(pairs_expected("assoc", args.len()));
+        let error = pairs_expected("assoc", args.len());
+        return Err(if args.len() < 3 { error } else { error.class(ErrorClass::IllegalArgument) }.into());
     }
     h.charge(args.len() as u64)?;
     let pairs = pairs.chunks_exact(2);
@@ -260,10 +261,9 @@ fn assoc<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 }
 
 #[cold]
-fn pairs_expected(name: &str, count: usize) -> Fault {
+fn pairs_expected(name: &str, count: usize) -> Error {
     Error::new(Reason::ArityError, format!("{name} expects keys and values in pairs, got {count} argument(s)"))
         .hint("write a value after each key")
-        .into()
 }
 
 /// The map with `count` more entries, each at the key that its key means in `base`: one by one where they are few, all at
@@ -331,7 +331,7 @@ fn assoc_in<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let path = match args[1] {
         Value::Nil => &[],
         Value::Vector(path) => path.items(),
-        other => return Err(type_error("assoc-in", "a vector of keys", other)),
+        other => return Err(args::not_walked("assoc-in", "a vector of keys", other)),
     };
     assoc_path(h, "assoc-in", args[0], path, args[2], true)
 }
@@ -364,8 +364,9 @@ fn merge<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
         _ => {}
     }
     h.charge(args.len() as u64)?;
-    if let Some(&wrong) = args.iter().find(|a| !matches!(a, Value::Map(_) | Value::Nil)) {
-        return Err(type_error("merge", "maps", wrong));
+    if let Some(place) = args.iter().position(|a| !matches!(a, Value::Map(_) | Value::Nil)) {
+        let error = if place == 0 { type_error } else { args::not_walked };
+        return Err(error("merge", "maps", args[place]));
     }
     let mut result: Option<&'h Map<'h>> = None;
     for &arg in args {
@@ -384,7 +385,7 @@ fn merge<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 fn select_keys<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let coll = match args[0] {
         coll @ (Value::Map(_) | Value::Nil) => coll,
-        other => return Err(type_error("select-keys", "a map", other)),
+        other => return Err(args::not_walked("select-keys", "a map", other)),
     };
     let keys = match args[1] {
         // The entries of a map are no keys.
@@ -415,7 +416,7 @@ fn parts<'h>(
             h.charge(entries.len() as u64)?;
             h.vector_from(entries.len(), entries.iter().map(part))
         }
-        other => Err(type_error(name, "a map", other)),
+        other => Err(args::not_walked(name, "a map", other)),
     }
 }
 
@@ -454,7 +455,7 @@ fn val<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 fn hash_map<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     if !args.len().is_multiple_of(2) {
-        return Err(pairs_expected("hash-map", args.len()));
+        return Err(pairs_expected("hash-map", args.len()).class(ErrorClass::IllegalArgument).into());
     }
     h.charge(args.len() as u64)?;
     h.map(args.chunks_exact(2).map(|pair| (pair[0], pair[1])))

@@ -20,6 +20,7 @@ pub(crate) mod exception_classes;
 pub(crate) mod exceptions;
 pub mod foreign;
 mod format;
+pub(crate) mod instances;
 pub mod java;
 mod java_calendar;
 mod java_datetime;
@@ -41,6 +42,7 @@ pub(crate) mod predicates;
 mod preview;
 mod print;
 pub(crate) mod regex;
+mod renaming;
 pub(crate) mod replacement;
 mod rows;
 pub(crate) mod seqs;
@@ -297,9 +299,11 @@ impl Builtin {
 pub(crate) const AREAS: &[(&str, &[Builtin])] = &[
     ("Functions made of functions", composed::TABLE),
     ("Exceptions", exceptions::TABLE),
+    ("Exceptions of Java's classes", exceptions::CLASSES),
     ("Comparison", comparison::TABLE),
     ("Numbers", numbers::TABLE),
     ("Maps", maps::TABLE),
+    ("Maps with other keys", renaming::TABLE),
     ("Sets and vectors", sets::TABLE),
     ("Text of values", print::TABLE),
     ("Mathematics", math::TABLE),

@@ -1,7 +1,7 @@
 //! Arithmetic. The machine's instructions call `add`, `less` and their kin directly: small integers and floats are
 //! done inline, everything else out of line. Integers grow without bound up to [`MAX_LIMBS`].
 
-use super::args::{fault, type_error};
+use super::args::{fault, type_error, type_error_as};
 use super::exception_classes::of_wrong;
 use super::{Builtin, Lowering, MANY, java, long_division};
 use crate::context::Ctx;
@@ -561,14 +561,18 @@ pub(super) fn integer_of<'h>(h: &'h Heap, name: &str, text: &str) -> Res<Option<
     BigInt::parse_bytes(text.as_bytes(), 10).map(|big| h.integer(&big)).transpose()
 }
 
+/// What `bigint` takes.
+const NUMERIC: &str = "a number or a string of digits";
+
 fn bigint<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args[0] {
         Value::Int(_) | Value::Big(_) => Ok(args[0]),
         Value::Float(x) if x.is_finite() => whole(h, "bigint", x.trunc()),
         Value::Float(x) => Err(fault(Reason::ArithmeticError, format!("bigint: {x} is no integer"))),
         Value::Str(s) => integer_of(h, "bigint", s.text())?
-            .ok_or_else(|| type_error("bigint", "a number or a string of digits", args[0])),
-        other => Err(type_error("bigint", "a number or a string of digits", other)),
+            .ok_or_else(|| type_error_as(ErrorClass::NumberFormat, "bigint", NUMERIC, args[0])),
+        Value::Nil => Err(type_error("bigint", NUMERIC, args[0])),
+        other => Err(type_error_as(ErrorClass::IllegalArgument, "bigint", NUMERIC, other)),
     }
 }
 

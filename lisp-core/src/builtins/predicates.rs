@@ -1,8 +1,9 @@
 //! Questions about values, and `boolean`, `not`, `type`, `identity`.
 
-use super::args::type_error;
+use super::args::type_error_as;
 use super::{Builtin, Lowering, MANY};
 use crate::context::Ctx;
+use crate::error::ErrorClass;
 use crate::heap::{Res, Value};
 use crate::text::characters;
 
@@ -51,7 +52,10 @@ fn is_char<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 fn symbol<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args[0] {
         Value::Str(s) | Value::Keyword(_, s) | Value::Symbol(s) => Ok(Value::Symbol(s)),
-        other => Err(type_error("symbol", "a string, a keyword or a symbol", other)),
+        other => {
+            let what = "a string, a keyword or a symbol";
+            Err(type_error_as(ErrorClass::IllegalArgument, "symbol", what, other))
+        }
     }
 }
 

@@ -1,10 +1,10 @@
 //! Replacing: parts of strings, and elements of collections.
 
-use super::args::{self, string, type_error};
+use super::args::{self, string, type_error, type_error_as};
 use super::regex::Search;
 use crate::context::Ctx;
 use crate::cost;
-use crate::error::{Error, Reason};
+use crate::error::{Error, ErrorClass, Reason};
 use crate::heap::{Fault, Heap, Res, TextBuf, Value};
 use crate::text::characters::Characters;
 use crate::text::scan;
@@ -64,7 +64,10 @@ fn in_text<'h>(h: &'h Ctx, which: Which, whole: Value<'h>, pattern: Value<'h>, b
     let pattern = match pattern {
         Value::Regex(pattern) => return matches(h, which, pattern.text(), text, by),
         Value::Str(s) => s.text(),
-        other => return Err(type_error(name, "a string or a regular expression to look for", other)),
+        other => {
+            let what = "a string or a regular expression to look for";
+            return Err(type_error_as(ErrorClass::IllegalArgument, name, what, other));
+        }
     };
     // A search begins with work on the pattern, which may be the longer one.
     if pattern.len() > text.len() {
@@ -173,7 +176,7 @@ fn read_template<'t>(h: &Ctx, name: &str, by: &'t str, search: &Search<'_>) -> R
         pieces.push(Piece::Text(before));
         let after = sign.get(1..).unwrap_or_default();
         if sign.starts_with('\\') {
-            let Some(c) = after.chars().next() else { return Err(bad_template(name, "ends in a backslash")) };
+            let Some(c) = after.chars().next() else { return Err(bad_template(name, "ends in a backslash").into()) };
             let (own, behind) = after.split_at(c.len_utf8());
             pieces.push(Piece::Text(own));
             rest = behind;
@@ -192,19 +195,19 @@ fn read_template<'t>(h: &Ctx, name: &str, by: &'t str, search: &Search<'_>) -> R
 fn group_of<'t>(name: &str, after: &'t str, search: &Search<'_>) -> Res<(usize, &'t str)> {
     if let Some(inside) = after.strip_prefix('{') {
         let Some((group, behind)) = inside.split_once('}') else {
-            return Err(bad_template(name, "has a ${ without its }"));
+            return Err(bad_template(name, "has a ${ without its }").into());
         };
         return match search.named(group) {
             Some(number) => Ok((number, behind)),
             None => {
                 let shown: String = group.chars().take(40).collect();
-                Err(bad_template(name, &format!("names the group {shown:?}, which the pattern has not")))
+                Err(bad_template(name, &format!("names the group {shown:?}, which the pattern has not")).into())
             }
         };
     }
     let digit = |text: &str| text.bytes().next().filter(u8::is_ascii_digit).map(|b| usize::from(b - b'0'));
     let Some(mut number) = digit(after) else {
-        return Err(bad_template(name, "has a $ that is not followed by the number of a group"));
+        return Err(bad_template(name, "has a $ that is not followed by the number of a group").into());
     };
     let mut behind = after.get(1..).unwrap_or_default();
     while let Some(next) = digit(behind).map(|d| number * 10 + d).filter(|&next| next <= search.group_count()) {
@@ -213,16 +216,16 @@ fn group_of<'t>(name: &str, after: &'t str, search: &Search<'_>) -> Res<(usize, 
     }
     if number > search.group_count() {
         let count = search.group_count();
-        return Err(bad_template(name, &format!("asks for group {number}, and the pattern has {count}")));
+        let error = bad_template(name, &format!("asks for group {number}, and the pattern has {count}"));
+        return Err(error.class(ErrorClass::IndexOutOfBounds).into());
     }
     Ok((number, behind))
 }
 
 #[cold]
-fn bad_template(name: &str, what: &str) -> Fault {
+fn bad_template(name: &str, what: &str) -> Error {
     Error::new(Reason::RuntimeError, format!("{name}: the replacement {what}"))
         .hint("$1 is the first group; a $ or \\ that stands for itself is written by (re-quote-replacement s)")
-        .into()
 }
 
 /// What a function is to make the replacements of, one for each match, and the parts of the text around these.

@@ -6,7 +6,7 @@ use super::slices::as_vector;
 use super::{Builtin, MANY, maps};
 use crate::context::Ctx;
 use crate::cost;
-use crate::error::{Error, Reason};
+use crate::error::{Error, ErrorClass, Reason};
 use crate::heap::{Entry, Fault, Heap, MAX_LEN, Map, Res, Source, Step, Value, Vector, Work, compare_numbers};
 use crate::text::describe;
 use std::cmp::Ordering;
@@ -109,7 +109,8 @@ fn pair<'h>(name: &str, reason: Reason, v: Value<'h>) -> Res<Entry<'h>> {
     let error = Error::new(reason, format!("{name} to a map expects entries [key value], got {}", describe(v)));
     Err(match v {
         Value::Map(_) => error.hint("join maps with merge").into(),
-        _ => error.into(),
+        Value::Set(_) | Value::Str(_) => error.class(ErrorClass::ClassCast).into(),
+        _ => error.class(ErrorClass::IllegalArgument).into(),
     })
 }
 
@@ -148,10 +149,10 @@ fn conj<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
         Value::Set(m) => maps::with_members(h, m, more.len(), entries).map(Value::Set),
         Value::Map(m) => Ok(Value::Map(with_items(h, "conj", Reason::RuntimeError, m, more)?)),
         Value::Endless(_) => Err(Fault::NeedsFrame),
-        other => Err(fault(
-            Reason::RuntimeError,
-            format!("conj expects a vector, map, set or nil, got {}", describe(*other)),
-        )),
+        other => {
+            let message = format!("conj expects a vector, map, set or nil, got {}", describe(*other));
+            Err(Error::new(Reason::RuntimeError, message).class(ErrorClass::ClassCast).into())
+        }
     }
 }
 

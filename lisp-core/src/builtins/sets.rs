@@ -1,10 +1,11 @@
 //! Sets.
 
 use super::args::{self, fault};
+use super::exception_classes::of_wrong;
 use super::{Builtin, MANY, maps};
 use crate::context::Ctx;
 use crate::cost;
-use crate::error::{Error, Reason};
+use crate::error::{Error, ErrorClass, Reason};
 use crate::heap::{Fault, Heap, Map, Res, Value};
 use crate::text::describe;
 
@@ -12,6 +13,10 @@ use crate::text::describe;
 #[cold]
 fn not_a_set(name: &str, got: Value<'_>) -> Fault {
     let error = Error::new(Reason::RuntimeError, format!("{name} expects sets, got {}", describe(got)));
+    let error = error.class(match (name, got) {
+        ("disj", _) | (_, Value::Nil | Value::Vector(_) | Value::Map(_) | Value::Str(_)) => of_wrong(got),
+        _ => ErrorClass::UnsupportedOperation,
+    });
     match got {
         Value::Vector(_) => error.hint("make a set of a vector with (set v)").into(),
         Value::Nil => error.hint("give a default for what may be missing, as in (or s #{})").into(),

@@ -4,7 +4,7 @@ use super::Builtin;
 use super::args::{self, type_error};
 use crate::context::Ctx;
 use crate::cost;
-use crate::error::Error;
+use crate::error::{Error, ErrorClass};
 use crate::heap::{Heap, Res, Step, Value, Vector};
 use crate::text::characters::{self, Characters};
 
@@ -146,9 +146,16 @@ fn nth<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let default = args.get(2).copied().unwrap_or(Value::Nil);
     let index = args::amount("nth", args[1])?;
     let found = match usize::try_from(index) {
-        Ok(index) => element(h, "nth", args[0], index)?,
+        Ok(index) => match args[0] {
+            coll @ (Value::Vector(_) | Value::Str(_) | Value::Nil | Value::Map(_) | Value::Set(_)) => {
+                element(h, "nth", coll, index)?
+            }
+            other => return Err(args::type_error_as(ErrorClass::UnsupportedOperation, "nth", "a collection", other)),
+        },
         Err(_) if matches!(args[0], Value::Vector(_) | Value::Str(_) | Value::Nil) => None,
-        Err(_) => return Err(type_error("nth", "a vector or string", args[0])),
+        Err(_) => {
+            return Err(args::type_error_as(ErrorClass::UnsupportedOperation, "nth", "a vector or string", args[0]));
+        }
     };
     Ok(found.unwrap_or(default))
 }
@@ -265,14 +272,14 @@ fn is_empty(name: &str, v: Value<'_>) -> Res<bool> {
         Value::Vector(v) => Ok(v.is_empty()),
         Value::Map(m) | Value::Set(m) => Ok(m.is_empty()),
         Value::Str(s) => Ok(s.text().is_empty()),
-        other => Err(type_error(name, "a collection", other)),
+        other => Err(args::not_a_collection(name, other)),
     }
 }
 
 fn count<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match length(h, args[0])? {
         Some(n) => Ok(Value::count(n)),
-        None => Err(type_error("count", "a collection", args[0])),
+        None => Err(args::type_error_as(ErrorClass::UnsupportedOperation, "count", "a collection", args[0])),
     }
 }
 

@@ -3,13 +3,14 @@
 use super::{Builtin, MANY};
 use crate::context::Ctx;
 use crate::cost;
-use crate::error::{Error, Reason};
+use crate::error::{Error, ErrorClass, Reason};
 use crate::heap::{Res, Value};
 
 fn sorted_map<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     if !args.len().is_multiple_of(2) {
         let error = format!("sorted-map expects keys and values in pairs, got {} arguments", args.len());
         return Err(Error::new(Reason::ArityError, error)
+            .class(ErrorClass::IllegalArgument)
             .hint("write (sorted-map :a 1 :b 2), or (into (sorted-map) m)")
             .into());
     }

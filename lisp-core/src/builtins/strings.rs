@@ -1,6 +1,7 @@
 //! Strings. Indices count characters as a person does (grapheme clusters); parts of a string share its bytes.
 
 use super::args::{self, fault, string};
+use super::exception_classes::of_wrong;
 use super::{Builtin, regex};
 use crate::context::Ctx;
 use crate::cost;
@@ -112,9 +113,9 @@ pub(super) const TABLE: &[Builtin] = &[
         "The name of a keyword, without its colon, or of a symbol; a string is its own.",
         &[("(name :foo)", "\"foo\""), ("(name \"bar\")", "\"bar\""), ("(name nil)", "!runtime_error")],
     ),
-    Builtin::direct("keyword", 1, 1, "(keyword x)", keyword).doc(
+    Builtin::direct("keyword", 1, 2, "(keyword x)", keyword).doc(
         "The keyword with this name; nil for nil.",
-        &[("(keyword \"foo\")", ":foo"), ("(keyword :bar)", ":bar"), ("(keyword 5)", "!runtime_error")],
+        &[("(keyword \"foo\")", ":foo"), ("(keyword :bar)", ":bar"), ("(keyword 5)", "!runtime_error"), ("(keyword \"a\" \"b\")", "!arity_error")],
     ),
 ];
 
@@ -492,13 +493,18 @@ fn name<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match arg(args, 0) {
         Value::Keyword(_, s) | Value::Str(s) | Value::Symbol(s) => Ok(Value::Str(s)),
         other => {
-            let got = describe(other);
-            Err(fault(Reason::RuntimeError, format!("name expects a keyword, a symbol or a string, got {got}")))
+            let message = format!("name expects a keyword, a symbol or a string, got {}", describe(other));
+            Err(Error::new(Reason::RuntimeError, message).class(of_wrong(other)).into())
         }
     }
 }
 
 fn keyword<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
+    if args.len() > 1 {
+        return Err(Error::new(Reason::ArityError, format!("keyword takes 1 argument(s), got {}", args.len()))
+            .hint("a keyword with a namespace has a slash in its name: (keyword (str namespace \"/\" name))")
+            .into());
+    }
     match arg(args, 0) {
         Value::Str(s) | Value::Symbol(s) => {
             h.charge(cost::copied(s.text().len()))?;

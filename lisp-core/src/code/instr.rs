@@ -60,6 +60,8 @@ pub(crate) enum Rare {
     Rethrow,
     /// R[dst] = does R[src] stand for an error of class n?
     IsCaught,
+    /// R[dst] = is R[src] of the class with the number n?
+    IsInstance,
     /// R[dst] = function number n, with the captures of the running function
     Sibling,
 }

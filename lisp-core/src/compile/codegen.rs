@@ -669,6 +669,7 @@ impl<'u, 'p> Function<'u, 'p> {
         let src = self.first(args)?;
         let instr = match op {
             Prim::IsCaught(n) => Instr::Rare { op: Rare::IsCaught, dst, src, n },
+            Prim::IsInstance(n) => Instr::Rare { op: Rare::IsInstance, dst, src, n },
             Prim::SeqArg(rest) => Instr::SeqArg { dst, src, rest },
             Prim::MapArg => Instr::MapArg { dst, src },
             Prim::Nth(index) => Instr::Nth { dst, src, index },

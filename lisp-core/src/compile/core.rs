@@ -61,6 +61,8 @@ pub(crate) enum Prim {
     Seq,
     /// Does the value stand for an error of the class with this number?
     IsCaught(u16),
+    /// Is the value of the class with this number?
+    IsInstance(u16),
     /// The function of a group, both by number, from inside another one of it
     Sibling(usize, usize),
 }

@@ -1,10 +1,13 @@
 //! What to say of a name that nothing defines.
 
-use super::all;
+use super::{BuiltinId, all};
 use crate::builtins::Absent;
 use crate::compile::{SPECIAL_FORMS, SpecialForm};
 use crate::error::{Error, Reason};
 use crate::text::near::{MOST, distance};
+
+/// Namespaces with functions that have no plain name.
+const NAMESPACES: [&str; 3] = ["clojure.set", "clojure.string", "clojure.math"];
 
 /// What to write instead of a name that the language does not have: what stands for it, or the nearest name.
 pub fn repair(name: &str) -> Option<String> {
@@ -23,6 +26,9 @@ pub(crate) fn unknown_name<'a>(name: &'a str, defined: impl Iterator<Item = &'a 
     if let Some(form) = SpecialForm::by_name(name) {
         let error = Error::new(Reason::UnboundVar, format!("{name} is a special form and no value"));
         return error.hint(format!("write {}; as a function, wrap it in fn", form.usage));
+    }
+    if let Some(namespace) = NAMESPACES.iter().find(|namespace| BuiltinId::in_namespace(namespace, name).is_some()) {
+        return error.hint(format!("write {namespace}/{name}"));
     }
     match nearest(name, defined) {
         Some(other) => error.hint(format!("did you mean {other}?")),

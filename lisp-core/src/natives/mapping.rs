@@ -352,7 +352,7 @@ fn start_entries<'h, F: PerElement>(h: &'h Ctx, s: &mut State<'h>, call: Call) -
     match map {
         Value::Nil => F::ACCEPTS.check(F::ROW.name, f).map(|()| Control::Value(Value::Nil)),
         Value::Map(_) => walk::<F>(h, s, call, f, map),
-        other => Err(args::type_error(F::ROW.name, "a map", other)),
+        other => Err(args::not_walked(F::ROW.name, "a map", other)),
     }
 }
 

@@ -27,7 +27,7 @@ mod walk;
 
 pub(crate) use compose::call as call_composed;
 pub(crate) use parallel::{push_worker, waiting};
-pub(crate) use streams::start_with_frame;
+pub(crate) use streams::{start_with_frame, walks_without_end};
 
 use crate::builtins::{Builtin, FIRST_ORDER, concat, count, same};
 use crate::code::BuiltinId;

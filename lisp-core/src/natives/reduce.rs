@@ -8,7 +8,7 @@ use crate::builtins::streams::reduced;
 use crate::builtins::{Builtin, Lowering, MANY, Round, args};
 use crate::context::Ctx;
 use crate::cost;
-use crate::heap::{Compose, Res, Value, Work};
+use crate::heap::{Compose, Fault, Res, Value, Work};
 use crate::stack::{Call, Control, NativeFn, NativeFrame, State};
 
 pub(super) const TABLE: &[Builtin] = &[Reduce::ROW, ReduceKv::ROW, MergeWith::ROW];
@@ -228,7 +228,12 @@ impl ReduceKv {
         let f = function(Self::ROW.name, s.stack[at])?;
         let (init, map) = (s.stack[at + 1], s.stack[at + 2]);
         if !matches!(map, Value::Map(_) | Value::Nil) {
-            return Err(args::type_error(Self::ROW.name, "a map", map));
+            return Err(match (args::not_walked(Self::ROW.name, "a map", map), map) {
+                (Fault::Error(error), Value::Vector(_)) => {
+                    error.hint("a vector becomes a map of its places: (reduce-kv f init (zipmap (range) v))").into()
+                }
+                (fault, _) => fault,
+            });
         }
         let entries = items(h, Self::ROW.name, map)?;
         start::<Self>(h, s, call, [f, entries, init], 0)
@@ -270,9 +275,10 @@ impl MergeWith {
         }
         h.charge(given.len() as u64)?;
         if given.len() > 1
-            && let Some(&wrong) = given.iter().find(|a| !matches!(a, Value::Map(_) | Value::Nil))
+            && let Some(place) = given.iter().position(|a| !matches!(a, Value::Map(_) | Value::Nil))
         {
-            return Err(args::type_error(name, "maps", wrong));
+            let error = if place == 0 { args::type_error } else { args::not_walked };
+            return Err(error(name, "maps", given[place]));
         }
         let mut maps = given.iter().filter(|m| matches!(m, Value::Map(_))).peekable();
         let Some(&first) = maps.next() else {

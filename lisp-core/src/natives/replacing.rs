@@ -11,7 +11,27 @@ use crate::heap::{Fault, Res, Value};
 use crate::stack::{Call, Control, State};
 use replacement::Which;
 
-pub(super) const TABLE: &[Builtin] = &[Replace::ROW, ReplaceFirst::ROW];
+pub(super) const TABLE: &[Builtin] = &[
+    Replace::ROW,
+    // The core has a `replace` of collections, with two arguments.
+    Builtin::either(
+        "clojure.string/replace",
+        (3, 3),
+        "(clojure.string/replace s pattern replacement)",
+        replacement::by_function,
+        Replace::start,
+        replacement::replace,
+    )
+    .namespace(NAMESPACE)
+    .doc(
+        "All matches of a string or pattern replaced, as replace does it.",
+        &[
+            ("(clojure.string/replace \"a-b\" \"-\" \"+\")", "\"a+b\""),
+            ("(clojure.string/replace \"a-b\" \"-\")", "!arity_error"),
+        ],
+    ),
+    ReplaceFirst::ROW,
+];
 
 const NAMESPACE: &str = "clojure.string";
 

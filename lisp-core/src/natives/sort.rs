@@ -55,9 +55,10 @@ fn start_sort_by<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'
     let args = &s.stack[call.args()];
     let (f, coll) = (args[0], args[args.len() - 1]);
     let comparator = if args.len() == 2 { Value::Unset } else { args[1] };
-    if !matches!(f, Value::Vector(_)) {
-        function(SORT_BY.name, f)?;
+    if let Value::Str(_) = f {
+        return Err(not_function(SORT_BY.name, f, "a path of one key reads it: write (sort-by [\"key\"] coll)"));
     }
+    function(SORT_BY.name, f)?;
     let comparator = check_comparator(SORT_BY.name, comparator)?;
     let list = items(h, SORT_BY.name, coll)?;
     let keys = Value::VecBuilder(h.vec_builder(vector(list).len())?);

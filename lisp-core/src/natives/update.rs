@@ -47,7 +47,7 @@ fn start_update_in<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control
         Value::Nil => h.vector(&[Value::Nil])?,
         Value::Vector(path) if path.items().is_empty() => h.vector(&[Value::Nil])?,
         path @ Value::Vector(_) => path,
-        other => return Err(args::type_error(UPDATE_IN.name, "a vector of keys", other)),
+        other => return Err(args::not_walked(UPDATE_IN.name, "a vector of keys", other)),
     };
     start(&UPDATE_IN, h, s, call, path)
 }

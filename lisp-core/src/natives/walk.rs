@@ -70,14 +70,6 @@ pub(super) const TABLE: &[Builtin] = &[
         "Are all members of the second set in the first?",
         &[("(superset? #{1 2} #{1})", "true"), ("(superset? #{1} 1)", "!type_error")],
     ),
-    Builtin::prelude("map-invert", 1, 1, "(map-invert m)").namespace("clojure.set").doc(
-        "The map with keys and values changed places.",
-        &[("(map-invert {:a 1 :b 2})", "{1 :a 2 :b}"), ("(map-invert 5)", "!type_error")],
-    ),
-    Builtin::prelude("rename-keys", 2, 2, "(rename-keys m names)").namespace("clojure.set").doc(
-        "The map with the keys that a map of names holds renamed.",
-        &[("(rename-keys {:a 1 :b 2} {:a :x})", "{:b 2 :x 1}"), ("(rename-keys {:a 1} 5)", "!type_error")],
-    ),
     Builtin::prelude("clojure.set/select", 2, 2, "(clojure.set/select pred set)").namespace("clojure.set").doc(
         "The set of the members for which pred is true.",
         &[("(clojure.set/select odd? #{1 2 3})", "#{1 3}"), ("(clojure.set/select odd? 5)", "!type_error")],

@@ -58,14 +58,6 @@
 (defn superset? [set1 set2]
   (subset? set2 set1))
 
-(defn map-invert [m]
-  (into {} (map (fn [[k v]] [v k]) m)))
-
-(defn rename-keys [m names]
-  (reduce (fn [out [old new]] (if (contains? m old) (assoc out new (get m old)) out))
-          (reduce dissoc m (keys names))
-          names))
-
 (defn clojure.set.select [pred xset]
   (set (filter (fn [x] (pred x)) xset)))
 

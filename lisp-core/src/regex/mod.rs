@@ -24,7 +24,7 @@ pub(crate) use program::Program;
 pub(crate) use stepped::{Automata, Found, Stepped};
 
 use crate::cost;
-use crate::error::{Error, Reason};
+use crate::error::{Error, ErrorClass, Reason};
 use crate::heap::{Heap, Res};
 use linear::Needs;
 use parse::{Wrong, parse};
@@ -254,6 +254,7 @@ fn compile(pattern: &str, extent: Extent) -> Result<(Compiled, PatternCost), Err
         let begin = crate::text::scan::floor(pattern, SHOWN_BYTES);
         let (begin, dots) = if begin < pattern.len() { (&pattern[..begin], "...") } else { (pattern, "") };
         Error::new(Reason::RuntimeError, format!("invalid regular expression #\"{begin}{dots}\": {what}"))
+            .class(ErrorClass::PatternSyntax)
     };
     let tree = read(pattern, extent).map_err(|why| wrong(&why.what).hint(why.hint))?;
     let weight = tree.tree.weight().max(1);

@@ -166,7 +166,7 @@ fn not_callable(data: Value<'_>, argc: usize) -> Fault {
         Value::Map(_) => arity("a map called as a function takes a key and a default".to_owned()),
         Value::Set(_) => arity("a set called as a function takes one value".to_owned()),
         other => Error::new(Reason::NotCallable, format!("{} is not a function", describe(other)))
-            .class(of_wrong(other))
+            .class(if let Value::Vector(_) = other { ErrorClass::IllegalArgument } else { of_wrong(other) })
             .hint("call a function, a keyword, a map or a set, or a vector with an index")
             .into(),
     }

@@ -2,7 +2,8 @@
 
 use crate::builtins::args;
 use crate::context::Ctx;
-use crate::error::{Error, Reason};
+use crate::cost;
+use crate::error::{Error, ErrorClass, Reason};
 use crate::heap::{Fault, Res, Value};
 use crate::text::describe;
 
@@ -13,26 +14,63 @@ pub(super) fn taken_apart<'h>(h: &'h Ctx, value: Value<'h>, rest: bool) -> Res<V
     match value {
         Value::Str(_) => h.vector(args::seq(h, "a pattern", value)?),
         Value::Map(_) | Value::Set(_) if rest => h.vector(args::seq(h, "a pattern", value)?),
-        other => Err(destructure("a vector, a string or nil", other)),
+        other => Err(not_taken_apart(other, rest)),
     }
 }
 
-/// The map of keyword arguments.
+/// The error for what a vector pattern does not take apart.
+fn not_taken_apart(got: Value<'_>, rest: bool) -> Fault {
+    let error = destructured("a vector, a string or nil", got);
+    match got {
+        Value::Endless(_) => error.hint("take some of it, as in (let [[a b] (take 2 s)] ...)"),
+        Value::Map(_) => error.hint("a map is taken apart by its keys: {:keys [a b]}"),
+        Value::Set(_) => error.hint("the members in order are (vec s)"),
+        _ if rest => error.class(ErrorClass::IllegalArgument).hint(NOT_A_VECTOR),
+        _ => error.hint(NOT_A_VECTOR),
+    }
+    .into()
+}
+
+const NOT_A_VECTOR: &str = "make a vector of it, as in [x], or test it with vector? first";
+
+/// The map of keyword arguments: names and values in turn, and a map of more of them at the end.
 pub(super) fn keyword_args<'h>(h: &'h Ctx, rest: Value<'h>) -> Res<Value<'h>> {
     let Value::Vector(v) = rest else { return Ok(rest) };
-    if v.len() % 2 != 0 {
-        return Err(Error::new(
-            Reason::DestructureError,
-            format!("keyword arguments come in pairs, got {} values", v.len()),
-        )
-        .into());
-    }
+    let pairs = v.items().chunks_exact(2);
+    let named = match pairs.remainder() {
+        [] => None,
+        [Value::Map(named)] => Some(named),
+        _ => {
+            let message = format!("keyword arguments come in pairs, got {} values", v.len());
+            return Err(Error::new(Reason::DestructureError, message)
+                .hint("write a value after each name, or one map of them: (f {:a 1})")
+                .into());
+        }
+    };
     h.charge(v.len() as u64)?;
-    h.map(v.items().chunks_exact(2).map(|p| (p[0], p[1])))
+    let pairs = pairs.map(|pair| (pair[0], pair[1]));
+    match named {
+        Some(named) if v.len() == 1 => Ok(Value::Map(named)),
+        Some(named) => {
+            let entries = named.entries(h)?;
+            h.charge(cost::placed(entries.len()))?;
+            h.map(pairs.chain(entries.iter()).collect::<Vec<_>>().into_iter())
+        }
+        None => h.map(pairs),
+    }
 }
 
 /// The error for a pattern that does not fit.
 #[cold]
 pub(super) fn destructure(expects: &str, got: Value<'_>) -> Fault {
-    Error::new(Reason::DestructureError, format!("the pattern expects {expects}, got {}", describe(got))).into()
+    let error = destructured(expects, got);
+    match got {
+        Value::Vector(_) => error.hint("a vector is taken apart by its places: [a b & more]"),
+        _ => error.hint("make a map of it, or test it with map? first"),
+    }
+    .into()
+}
+
+fn destructured(expects: &str, got: Value<'_>) -> Error {
+    Error::new(Reason::DestructureError, format!("the pattern expects {expects}, got {}", describe(got)))
 }

@@ -6,6 +6,7 @@ use crate::builtins::LAZY;
 use crate::code::Called;
 use crate::error::{CallSite, Error, Reason, Trace};
 use crate::heap::Fault;
+use crate::natives::walks_without_end;
 use crate::stack::{Code, Frame, State, Unit};
 use crate::text::beginning;
 
@@ -115,15 +116,17 @@ impl<'h> State<'h> {
         self.trace(start, &mut error);
         if self.is_endless_recursion(error.reason) {
             error.hint = Some(LAZY.hint());
+        } else if is_at_limit(error.reason) && walks_without_end(self) {
+            let hint = "an endless sequence was walked up to the limit: take some of it first, as in (take-while f (take 1000 s))";
+            error.hint = Some(hint.to_owned());
         }
         error
     }
 
     /// Did a sequence that Clojure would make bit by bit, and that has no end, come to a limit?
     fn is_endless_recursion(&self, reason: Reason) -> bool {
-        let at_limit = matches!(reason, Reason::MemoryExceeded | Reason::FuelExhausted | Reason::Timeout);
         let is_lazy = |frame: &Frame<'_>| matches!(frame.code, Code::Lisp { unit, .. } if unit.code.has_lazy);
-        at_limit && self.frames.len() > MANY_CALLS && self.frames.iter().rev().take(SOME_CALLS).any(is_lazy)
+        is_at_limit(reason) && self.frames.len() > MANY_CALLS && self.frames.iter().rev().take(SOME_CALLS).any(is_lazy)
     }
 
     /// Is there a native function among the calls from `start` on that faults inside it are named after? Says whether a
@@ -192,6 +195,11 @@ pub(super) fn not_in_a_worker(name: &str) -> Fault {
     Error::new(Reason::RuntimeError, format!("{name} cannot stand inside pmap or pcalls"))
         .hint("answer a value, and return after the parallel call")
         .into()
+}
+
+/// Does the reason say that the run came to the limit of its memory, its fuel or its time?
+fn is_at_limit(reason: Reason) -> bool {
+    matches!(reason, Reason::MemoryExceeded | Reason::FuelExhausted | Reason::Timeout)
 }
 
 /// Does the reason say that the host ended the run, at a time of its own?

@@ -6,7 +6,7 @@ use super::machine::Ending;
 use super::quick::{compare, fast_arithmetic, fast_compare};
 use super::walks::{builder_of, elements_left, is_range, next_element, walk};
 use crate::builtins::streams::reduced;
-use crate::builtins::{Imp, exceptions, maps, numbers};
+use crate::builtins::{Imp, exceptions, instances, maps, numbers};
 use crate::code::{ArithName, BuiltinId, Bytecode, Cmp, Instr, Rare};
 use crate::context::Ctx;
 use crate::cost::INSTRUCTION;
@@ -719,6 +719,7 @@ impl<'h> State<'h> {
             Rare::Rethrow if self.stack[src].is_nil() => {}
             Rare::Rethrow => return self.throw(h, self.stack[src], true),
             Rare::IsCaught => self.stack[dst] = Value::Bool(exceptions::is_caught(h, n, self.stack[src])?),
+            Rare::IsInstance => self.stack[dst] = Value::Bool(instances::is_instance(h, n, self.stack[src])?),
             Rare::Sibling => {
                 let captures = closure.map_or(&[][..], |c| c.captures());
                 h.charge(captures.len() as u64)?;

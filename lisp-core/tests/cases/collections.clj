@@ -125,3 +125,20 @@
 
 (combinations (range 40) 20)
 ;! memory_exceeded
+
+[(map-invert {:a 1 :b 2}) (map-invert nil) (rename-keys {:a 1 :b 2} {:a :b :b :a}) (rename-keys {"a" 1} {:a :x}) (rename-keys nil {:a :b}) (rename-keys {:a 1} nil) (get nil {:a 1}) (get nil {:a 1} :none)]
+;=> [{1 :a 2 :b} {} {:a 2 :b 1} {:x 1} nil {:a 1} nil :none]
+
+(try (map-invert [3 1]) (catch Exception e (ex-message e)))
+;=> "map-invert expects a map, got a vector of 2 elements"
+
+;; As the reference has it, nil is no set and a vector no map of places.
+
+(clojure.set/union nil #{1})
+;! runtime_error
+
+(reduce-kv (fn [a i v] (conj a [i v])) [] [:x :y])
+;! type_error
+
+(sort-by "n" [{"n" 2} {"n" 1}])
+;! type_error

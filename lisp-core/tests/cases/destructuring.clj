@@ -127,3 +127,26 @@
 
 (loop [{v (keyword "a")} {:a 1}] v)
 ;! invalid_form
+
+;; Keyword arguments: a map of more of them may stand at the end.
+
+(defn f [& {:keys [a b] :or {b :none} :as all}] [a b all])
+[(f {:a 1}) (f :b 2 {:a 1}) (f :a 2 {:a 1}) (f {:b 2} {:a 1}) (f :a 1 :b 2) (apply f [:b 3 {:c 4}])]
+;=> [[1 :none {:a 1}] [1 2 {:a 1 :b 2}] [1 :none {:a 1}] [nil :none {{:b 2} {:a 1}}] [1 2 {:a 1 :b 2}] [nil 3 {:b 3 :c 4}]]
+
+(let [[x & {:keys [a]}] [1 {:a 2}]] [x a])
+;=> [1 2]
+
+((fn [& {:keys [a]}] a) :a 1 :b)
+;! destructure_error
+
+;; Keys of a namespace.
+
+[(let [{:a/keys [b c] :or {c 3}} {:a/b 1}] [b c]) (let [{:a/syms [b]} {'a/b 1}] b) ((fn [{:user/keys [id name] :keys [total]}] [id name total]) {:user/id 1 "user/name" "Ann" :total 5}) (let [{:keys [:a/b x/y]} {:a/b 1 :x/y 2}] [b y])]
+;=> [[1 3] 1 [1 "Ann" 5] [1 2]]
+
+(let [[a b] (range)] a)
+;! destructure_error
+
+(let [[a b] (take 2 (range))] [a b])
+;=> [0 1]

@@ -123,3 +123,13 @@ once
 
 #(+ 1 #(+ % 1))
 ;! invalid_form
+
+;; Conditions are read and left out, whatever stands in them.
+
+(defn f [x] {:pre [(pos? x)] :post [(> % 0) (nope %)]} x)
+(defn g "Doc." ([x] {:post [(= % x)]} x) ([x y] {:pre [(some-name y)]} [x y]))
+[(f -1) (g 1) (g 1 2) ((fn [x] {:post [%]} x) 3) (let [h (fn me [x] {:post [(me %)]} x)] (h 4))]
+;=> [-1 1 [1 2] 3 4]
+
+[((fn [x] {:pre x}) 1) ((fn [x] {:a x} x) 2) ((fn [] {:post 1}))]
+;=> [{:pre 1} 2 {:post 1}]

@@ -106,3 +106,16 @@ alpha/search
 
 (nth [1] 1.5)
 ;! type_error
+
+;; A list of namespaces with what they begin with.
+
+(ns my.app (:require (clojure [string :as s] [set :as sets :refer [union]] walk)) (:use (clojure [string :only [trim]])))
+[(s/upper-case "a") (sets/union #{1} #{2}) (union #{1}) (trim " b ")]
+;=> ["A" #{1 2} #{1} "b"]
+
+(require '(clojure [string :as s] [set :as t]))
+[(s/trim " a ") (t/difference #{1 2} #{2})]
+;=> ["a" #{1}]
+
+(require '(clojure [nope :as n]))
+;! invalid_form

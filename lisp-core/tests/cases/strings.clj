@@ -129,3 +129,31 @@
 
 [(str (Duration/ofSeconds 2.0)) (.charAt "abc" (/ 4 2))]
 ;=> ["PT2S" "c"]
+
+;; A percent sign has a width, too.
+
+[(format "%5%|") (format "%-5%|") (format "%d%5% %s" 50 "a") (format "%%") (format "100%1%")]
+;=> ["    %|" "%    |" "50    % a" "%" "100%"]
+
+(format "%05%")
+;! runtime_error
+
+(format "%.2%")
+;! runtime_error
+
+(format "%-%")
+;! runtime_error
+
+;; Only the core has a replace of two arguments.
+
+[(str/replace "a-b" "-" "+") (clojure.string/replace "a1" #"\d" inc) (replace {1 :one} [1 2])]
+;! type_error
+
+(str/replace "a-b" "a")
+;! arity_error
+
+[(str/replace "a-b" "-" "+") (clojure.string/replace "a1" #"\d" #(str "<" % ">")) (replace {1 :one} [1 2]) (map #(str/replace % "a" "b") ["a"])]
+;=> ["a+b" "a<1>" [:one 2] ["b"]]
+
+(try (read-string "#\"a\"") (catch Exception e (ex-message e)))
+;=> "read-string reads data, and the text has a regular expression"

@@ -73,3 +73,21 @@
 
 (json/generate-string {:at (str (LocalDateTime/of 2024 2 9 1 2))})
 ;=> "{\"at\":\"2024-02-09T01:02\"}"
+
+;; A time moved by so many of a unit.
+
+(let [d (LocalDate/of 2024 1 31) t (LocalDateTime/of 2024 1 31 23 0) i (Instant/parse "2024-01-31T23:00:00Z")]
+  [(map str [(.plus d 3 ChronoUnit/DAYS) (.plus d 1 ChronoUnit/WEEKS) (.plus d 1 ChronoUnit/MONTHS) (.minus d 3 ChronoUnit/YEARS)])
+   (map str [(.plus t 3 ChronoUnit/HOURS) (.plus t 1 ChronoUnit/MONTHS) (.minus t 1 ChronoUnit/DAYS) (.plus t 5 ChronoUnit/MILLIS)])
+   (map str [(.plus i 3 ChronoUnit/DAYS) (.minus i 90 ChronoUnit/MINUTES) (.plus i 1 java.time.temporal.ChronoUnit/SECONDS)])
+   (map str [(.plus (Duration/ofDays 1) 1 ChronoUnit/DAYS) (.minus (Duration/ofHours 1) 1 ChronoUnit/SECONDS)])])
+;=> [["2024-02-03" "2024-02-07" "2024-02-29" "2021-01-31"] ["2024-02-01T02:00" "2024-02-29T23:00" "2024-01-30T23:00" "2024-01-31T23:00:00.005"] ["2024-02-03T23:00:00Z" "2024-01-31T21:30:00Z" "2024-01-31T23:00:01Z"] ["PT48H" "PT59M59S"]]
+
+(.plus (Instant/ofEpochSecond 0) 1 ChronoUnit/WEEKS)
+;! java_domain_error
+
+(.plus (LocalDate/of 2024 1 1) "3" ChronoUnit/DAYS)
+;! java_type_error
+
+(.plus (LocalDate/of 2024 1 1) 3 :days)
+;! java_type_error

@@ -113,6 +113,70 @@ const FOLLOWED: &[(&str, &str, &str, &str)] = &[
     ("(str \"a", "add `\"`", "(str \"a\")", "\"a\""),
     ("(inc 1", "add `)`", "(inc 1)", "2"),
     ("(inc 1))", "delete it", "(inc 1)", "2"),
+    (
+        "(sort-by \"n\" [{\"n\" 2} {\"n\" 1}])",
+        "(sort-by [\"key\"] coll)",
+        "(map :n (sort-by [\"n\"] [{\"n\" 2} {\"n\" 1}]))",
+        "[1 2]",
+    ),
+    (
+        "(reduce-kv (fn [a i v] (conj a [i v])) [] [:x])",
+        "(zipmap (range) v)",
+        "(reduce-kv (fn [a i v] (conj a [i v])) [] (zipmap (range) [:x]))",
+        "[[0 :x]]",
+    ),
+    ("(keyword \"a\" \"b\")", "(keyword (str namespace \"/\" name))", "(keyword (str \"a\" \"/\" \"b\"))", ":a/b"),
+    ("(let [{:keys [a]} 5] a)", "test it with map? first", "(let [x 5] (if (map? x) (:a x) :none))", ":none"),
+    ("(let [{:keys [a]} [1]] a)", "by its places: [a b & more]", "(let [[a] [1]] a)", "1"),
+    ("(let [[a] {:k 1}] a)", "{:keys [a b]}", "(let [{:keys [k]} {:k 1}] k)", "1"),
+    ("(let [[a] #{1}] a)", "(vec s)", "(let [[a] (vec #{1})] a)", "1"),
+    ("(let [[a b] (iterate inc 1)] b)", "(take 2 s)", "(let [[a b] (take 2 (iterate inc 1))] b)", "2"),
+    ("((fn [& {:keys [a]}] a) :a)", "(f {:a 1})", "((fn [& {:keys [a]}] a) {:a 1})", "1"),
+    (
+        "(first (take-while pos? (iterate inc 1)))",
+        "(take-while f (take 1000 s))",
+        "(first (take-while pos? (take 1000 (iterate inc 1))))",
+        "1",
+    ),
+    (
+        "(project #{{:a 1 :b 2}} [:a])",
+        "write clojure.set/project",
+        "(clojure.set/project #{{:a 1 :b 2}} [:a])",
+        "#{{:a 1}}",
+    ),
+    ("(escape \"a\" {})", "write clojure.string/escape", "(clojure.string/escape \"a\" {})", "\"a\""),
+    ("(floor-div 7 2)", "write clojure.math/floor-div", "(clojure.math/floor-div 7 2)", "3"),
+    (
+        "(str/replace \"a\" \"a\")",
+        "(clojure.string/replace s pattern replacement)",
+        "(clojure.string/replace \"a\" \"a\" \"b\")",
+        "\"b\"",
+    ),
+    (
+        "(str (.plus (LocalDate/of 2024 1 1) (Duration/ofDays 3)))",
+        "(.plus date 3 ChronoUnit/DAYS)",
+        "(str (.plus (LocalDate/of 2024 1 1) 3 ChronoUnit/DAYS))",
+        "\"2024-01-04\"",
+    ),
+    (
+        "(throw (MyException. \"a\"))",
+        "(IllegalArgumentException. message)",
+        "(try (throw (IllegalArgumentException. \"a\")) (catch Exception e :caught))",
+        ":caught",
+    ),
+    (
+        "(throw (IlegalStateException. \"a\"))",
+        "did you mean IllegalStateException?",
+        "(try (throw (IllegalStateException. \"a\")) (catch Exception e :caught))",
+        ":caught",
+    ),
+    ("(instance? java.util.Map$Entry [1 2])", "vector?", "(vector? [1 2])", "true"),
+    (
+        "(update {} :k clojure.set/union #{1})",
+        "(or s #{})",
+        "(update {} :k #(clojure.set/union (or % #{}) #{1}))",
+        "{:k #{1}}",
+    ),
 ];
 
 #[test]
@@ -133,4 +197,11 @@ fn a_hint_followed_mends_the_program() {
         wrong.extend(common::difference(&came, value).map(|difference| format!("{mended}\n{difference}")));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What a hint names as being there is there.
+#[test]
+fn a_list_of_classes_names_those_that_have_something() {
+    let hint = common::refusal("(Nope/of 1)").and_then(|error| error.hint).unwrap_or_default();
+    assert!(hint.contains("LocalDate, LocalDateTime") && !hint.contains("Period"), "{hint}");
 }

@@ -144,12 +144,18 @@ impl Analyzer<'_> {
                 FormKind::Keyword(name) => self.text(name),
                 _ => "",
             };
-            match special {
+            // `:a/keys` reads keys of the namespace a.
+            let (space, kind) = match special.rsplit_once('/') {
+                Some((space, kind @ ("keys" | "syms"))) if !space.is_empty() => (space, kind),
+                _ => ("", special),
+            };
+            match kind {
                 "keys" => {
-                    named.push((self.key_names(&pair[1], ":keys")?, Constant::Keyword as fn(Box<str>) -> Constant))
+                    let constant = Constant::Keyword as fn(Box<str>) -> Constant;
+                    named.push((space, self.key_names(&pair[1], ":keys")?, constant));
                 }
-                "strs" => named.push((self.key_names(&pair[1], ":strs")?, Constant::Str)),
-                "syms" => named.push((self.key_names(&pair[1], ":syms")?, Constant::Symbol)),
+                "strs" => named.push((space, self.key_names(&pair[1], ":strs")?, Constant::Str)),
+                "syms" => named.push((space, self.key_names(&pair[1], ":syms")?, Constant::Symbol)),
                 "or" => defaults = self.defaults(&pair[1])?,
                 "as" => whole_name = Some(&pair[1]),
                 _ => renames.push((&pair[0], &pair[1])),
@@ -161,16 +167,17 @@ impl Analyzer<'_> {
         let is_sequence = named.is_empty() && !renames.is_empty() && renames.iter().all(by_place);
         let init = if is_sequence { init } else { prim(Prim::MapArg, vec![init], span) };
         out.push(Bind { var: Some(whole), init });
-        for (names, constant) in named {
+        for (space, names, constant) in named {
             for name in names {
                 self.interrupt.tick()?;
                 let text = self.text(name);
+                let key = if space.is_empty() { text.into() } else { format!("{space}/{text}").into() };
                 // The name that `ns/name` gives a value is `name`, if any form below has it.
                 let local = match text.rsplit_once('/').filter(|(space, rest)| !space.is_empty() && !rest.is_empty()) {
                     Some((_, rest)) => self.names.get(rest),
                     None => Some(name),
                 };
-                let init = self.at_key(whole, constant(text.into()), local, &mut defaults, span)?;
+                let init = self.at_key(whole, constant(key), local, &mut defaults, span)?;
                 let var = self.fresh();
                 out.push(Bind { var: Some(var), init });
                 if let Some(local) = local {

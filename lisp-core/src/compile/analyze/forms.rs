@@ -499,10 +499,11 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     form(
         "instance?",
         "(instance? Class x)",
-        "true of a value of the class: String, Number, Long, Double, Boolean, clojure.lang.Keyword and their like.",
+        "true of a value of the class: String, Number, Long, clojure.lang.Keyword and their like, LocalDate and other times, exceptions.",
         &[
             ("(instance? String \"a\")", "true"),
             ("(instance? clojure.lang.IPersistentMap [])", "false"),
+            ("(instance? RuntimeException (ex-info \"a\" {}))", "true"),
             ("(instance? java.io.File 1)", "!unsupported_java_class"),
             ("(instance? String)", "!invalid_arity"),
         ],

@@ -175,7 +175,7 @@ impl Analyzer<'_> {
         let usage =
             || format!("write ({what}{name} [parameters] body ...), or ({what}{name} ([a] body ...) ([a b] body ...))");
         let one = |form: &'f Form, span: Span, body: &'f [Form]| match &form.kind {
-            FormKind::Vector(params) => Ok(Arity { params, at: form.span, body, span }),
+            FormKind::Vector(params) => Ok(Arity { params, at: form.span, body: self.without_conditions(body), span }),
             _ => Err(invalid(form.span, format!("the parameters of {what} must be a vector")).hint(usage())),
         };
         let Some((first, body)) = args.split_first() else {
@@ -192,6 +192,20 @@ impl Analyzer<'_> {
             _ => Err(invalid(form.span, format!("{what} has several arities, and this is none")).hint(usage())),
         });
         parts.collect()
+    }
+
+    /// A body without the map of `:pre` and `:post` conditions in front of it.
+    fn without_conditions<'f>(&self, body: &'f [Form]) -> &'f [Form] {
+        let is_condition =
+            |form: &Form| matches!(form.kind, FormKind::Keyword(name) if matches!(self.text(name), "pre" | "post"));
+        match body {
+            [Form { kind: FormKind::Map(items), .. }, rest @ ..]
+                if !rest.is_empty() && items.chunks_exact(2).any(|pair| is_condition(&pair[0])) =>
+            {
+                rest
+            }
+            body => body,
+        }
     }
 
     /// One arity of the innermost function.

@@ -1,9 +1,9 @@
 //! Clojure's ways to reach Java besides `(.method x)` and `(Class/member x)`: `new`, `.`, `..` and `instance?`.
 
 use super::names::constant_node;
-use super::{Analyzer, Res, arity, invalid};
-use crate::builtins::{foreign, java};
-use crate::compile::core::{Kind, Node};
+use super::{Analyzer, Res, arity, invalid, prim};
+use crate::builtins::{foreign, instances, java};
+use crate::compile::core::{Kind, Node, Prim};
 use crate::error::Span;
 use crate::syntax::{Form, FormKind};
 
@@ -136,9 +136,10 @@ impl Analyzer<'_> {
         let predicate =
             CLASSES.iter().find(|(_, classes)| classes.contains(&last)).and_then(|row| self.rows.by_name(row.0));
         let value = self.node(value, false)?;
-        match predicate {
-            Some(id) => Ok(Node::new(Kind::CallBuiltin(id, vec![value]), span)),
-            None => Err(foreign::no_class(class).at(*at)),
+        match (predicate, instances::number_of(class)) {
+            (Some(id), _) => Ok(Node::new(Kind::CallBuiltin(id, vec![value]), span)),
+            (None, Some(number)) => Ok(prim(Prim::IsInstance(number), vec![value], span)),
+            (None, None) => Err(foreign::no_instances(class).at(*at)),
         }
     }
 }

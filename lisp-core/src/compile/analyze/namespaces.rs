@@ -82,19 +82,36 @@ impl<'a> Analyzer<'a> {
     /// One namespace that is required, with the names that it gets. All its functions get theirs without it where `refers_all` says so.
     fn requirement(&mut self, spec: &Form, refers_all: bool) -> Res<()> {
         let wrong = || invalid(spec.span, "require takes namespaces").hint(format!("write {REQUIRE}"));
-        let (name, options) = match &spec.kind {
+        match &spec.kind {
             // `(quote [...])` is `'[...]`.
             FormKind::List(items) if matches!(&items[..], [mark, _] if matches!(mark.kind, FormKind::Symbol(n) if self.text(n) == "quote")) =>
             {
                 return self.requirement(&items[1], refers_all);
             }
             FormKind::Quote(spec) => return self.requirement(spec, refers_all),
-            FormKind::Vector(items) | FormKind::List(items) => items.split_first().ok_or_else(wrong)?,
+            // `(clojure [string :as s] set)`
+            FormKind::List(items) if items.len() > 1 && !matches!(items[1].kind, FormKind::Keyword(_)) => {
+                let prefix = self.plain_name(&items[0]).ok_or_else(wrong)?.1;
+                return items[1..].iter().try_for_each(|spec| self.library(prefix, spec, refers_all));
+            }
             // `:reload` and its like
             FormKind::Keyword(_) => return Ok(()),
+            _ => return self.library("", spec, refers_all),
+        }
+    }
+
+    /// A namespace by its name, or by its name in a list with its options. The names of a list of namespaces have the prefix in front.
+    fn library(&mut self, prefix: &str, spec: &Form, refers_all: bool) -> Res<()> {
+        let wrong = || invalid(spec.span, "require takes namespaces").hint(format!("write {REQUIRE}"));
+        let (name, options) = match &spec.kind {
+            FormKind::Vector(items) | FormKind::List(items) => items.split_first().ok_or_else(wrong)?,
             _ => (spec, [].as_slice()),
         };
-        let namespace: Box<str> = self.plain_name(name).ok_or_else(wrong)?.1.into();
+        let namespace = self.plain_name(name).ok_or_else(wrong)?.1;
+        let namespace: Box<str> = match prefix {
+            "" => namespace.into(),
+            prefix => format!("{prefix}.{namespace}").into(),
+        };
         if builtins::namespace_of(&namespace).is_none() {
             return Err(foreign::no_namespace(&namespace).at(name.span));
         }

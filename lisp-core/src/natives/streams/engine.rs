@@ -15,7 +15,7 @@ use crate::heap::{Compose, Composed, Res, Source, Step, Value};
 use crate::natives::MAP;
 use crate::natives::direct::DirectFn;
 use crate::natives::registers::{RESULT, builder, vector};
-use crate::stack::{Call, Control, NativeFn, NativeFrame, State};
+use crate::stack::{Call, Code, Control, NativeFn, NativeFrame, State};
 
 /// What becomes of the elements.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -115,6 +115,15 @@ fn first_place<'h>(e: &Composed<'h>) -> Value<'h> {
         (Compose::Source(Source::Zip), _) => Value::Int(0),
         _ => Value::Unset,
     }
+}
+
+/// Is a sequence without an end being walked by the innermost of these frames' walks?
+pub(crate) fn walks_without_end(s: &State<'_>) -> bool {
+    let walk = s.frames.iter().rev().find_map(|frame| match frame.code {
+        Code::Native { native, .. } if std::ptr::eq(native, &WALK) => Some(frame.base as usize),
+        _ => None,
+    });
+    walk.is_some_and(|base| matches!(s.stack.get(base + SOURCE), Some(Value::Endless(_))))
 }
 
 /// Goes on with the walk on top.

@@ -9,6 +9,7 @@ mod transduce;
 mod walk;
 
 pub(crate) use endless::start_with_frame;
+pub(crate) use engine::walks_without_end;
 pub(super) use engine::{Plan, Sink, start};
 
 use crate::builtins::Builtin;
