@@ -258,11 +258,14 @@ fn made<'h>(h: &'h Ctx, class: &'static str, args: &[Value<'h>]) -> Res<Value<'h
             h.charge(cost::EXCEPTION)?;
             let message = part(h, cause, "message")?;
             let message = message.as_str().unwrap_or_default();
-            h.charge(cost::copied(message.len()))?;
-            h.str(&format!("{}: {message}", class_of(h, cause)?))?
+            let class = class_of(h, cause)?;
+            h.charge(cost::copied(class.len() + message.len()))?;
+            h.check_available(class.len() + message.len())?;
+            h.str(&format!("{class}: {message}"))?
         }
         (_, [Value::Int(count), Value::Str(function)]) if class == "ArityException" => {
             h.charge(cost::EXCEPTION + cost::copied(function.text().len()))?;
+            h.check_available(function.text().len())?;
             h.str(&format!("Wrong number of args ({count}) passed to: {}", function.text()))?
         }
         _ => message_arg(h, class, first)?,

@@ -21,9 +21,9 @@
  (map class-of [#(re-pattern "(") #(re-find (re-pattern "[") "a") #(re-seq (re-pattern "a**") "a") #(.split "a" "(")])
  (map class-of [#(bigint "x") #(Integer/parseInt "x") #(Long/parseLong "9" 1) #(Double/parseDouble "")])
  (map class-of [#(replace "a" #"a" "$5") #(.replaceAll "a" "a" "$5") #([1 2] 5) #(assoc [1] 5 1)])
- (map class-of [#(read-string "(") #(read-string "1 2 :::")])
+ (map class-of [#(read-string "(") #(edn/read-string "[1")])
  (map class-of [#(Duration/ofDays 9223372036854775807) #(Duration/ofHours -9223372036854775807) #(quot 1 0) #(/ 1 0)])]
-;=> [["UnsupportedOperationException" "UnsupportedOperationException" "UnsupportedOperationException" "UnsupportedOperationException" "UnsupportedOperationException" "UnsupportedOperationException" "UnsupportedOperationException" "UnsupportedOperationException" "UnsupportedOperationException"] ["PatternSyntaxException" "PatternSyntaxException" "PatternSyntaxException" "PatternSyntaxException"] ["NumberFormatException" "NumberFormatException" "NumberFormatException" "NumberFormatException"] ["IndexOutOfBoundsException" "IndexOutOfBoundsException" "IndexOutOfBoundsException" "IndexOutOfBoundsException"] ["RuntimeException" 1] ["ArithmeticException" "ArithmeticException" "ArithmeticException" "ArithmeticException"]]
+;=> [["UnsupportedOperationException" "UnsupportedOperationException" "UnsupportedOperationException" "UnsupportedOperationException" "UnsupportedOperationException" "UnsupportedOperationException" "UnsupportedOperationException" "UnsupportedOperationException" "UnsupportedOperationException"] ["PatternSyntaxException" "PatternSyntaxException" "PatternSyntaxException" "PatternSyntaxException"] ["NumberFormatException" "NumberFormatException" "NumberFormatException" "NumberFormatException"] ["IndexOutOfBoundsException" "IndexOutOfBoundsException" "IndexOutOfBoundsException" "IndexOutOfBoundsException"] ["RuntimeException" "RuntimeException"] ["ArithmeticException" "ArithmeticException" "ArithmeticException" "ArithmeticException"]]
 
 (defn class-of [f] (try (f) (catch Throwable e (:class e))))
 (let [d (LocalDate/of 2024 1 1) i (Instant/ofEpochSecond 0)]

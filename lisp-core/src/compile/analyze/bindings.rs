@@ -9,6 +9,12 @@ use crate::syntax::{Form, FormKind, NameId};
 /// A name and where it stands.
 type Named = (NameId, Span);
 
+/// What `:keys` and its like read: the namespace of the keys, the names, and what makes a key of a name.
+type NamedKeys<'t> = (&'t str, Vec<NameId>, fn(Box<str>) -> Constant);
+
+/// The most bytes of a namespace that `:space/keys` puts in front of each name.
+const MOST_OF_A_NAMESPACE: usize = 100;
+
 impl Analyzer<'_> {
     pub(super) fn let_form(&mut self, args: &[Form], span: Span, tail: bool) -> Res<Node> {
         let Some((bindings, body)) = args.split_first() else {
@@ -149,9 +155,13 @@ impl Analyzer<'_> {
                 Some((space, kind @ ("keys" | "syms"))) if !space.is_empty() => (space, kind),
                 _ => ("", special),
             };
+            if space.len() > MOST_OF_A_NAMESPACE {
+                let message = format!("the namespace of keys has at most {MOST_OF_A_NAMESPACE} bytes");
+                return Err(invalid(pair[0].span, message).hint("write the keys themselves: {name :space/name}"));
+            }
             match kind {
                 "keys" => {
-                    let constant = Constant::Keyword as fn(Box<str>) -> Constant;
+                    let constant: fn(Box<str>) -> Constant = Constant::Keyword;
                     named.push((space, self.key_names(&pair[1], ":keys")?, constant));
                 }
                 "strs" => named.push((space, self.key_names(&pair[1], ":strs")?, Constant::Str)),
@@ -167,43 +177,15 @@ impl Analyzer<'_> {
         let is_sequence = named.is_empty() && !renames.is_empty() && renames.iter().all(by_place);
         let init = if is_sequence { init } else { prim(Prim::MapArg, vec![init], span) };
         out.push(Bind { var: Some(whole), init });
-        for (space, names, constant) in named {
-            for name in names {
-                self.interrupt.tick()?;
-                let text = self.text(name);
-                let key = if space.is_empty() { text.into() } else { format!("{space}/{text}").into() };
-                // The name that `ns/name` gives a value is `name`, if any form below has it.
-                let local = match text.rsplit_once('/').filter(|(space, rest)| !space.is_empty() && !rest.is_empty()) {
-                    Some((_, rest)) => self.names.get(rest),
-                    None => Some(name),
-                };
-                let init = self.at_key(whole, constant(key), local, &mut defaults, span)?;
-                let var = self.fresh();
-                out.push(Bind { var: Some(var), init });
-                if let Some(local) = local {
-                    self.scope.push(local, var);
-                }
-            }
+        for keys in named {
+            self.keys_pattern(keys, whole, &mut defaults, span, out)?;
         }
         for (pattern, source) in renames {
             let name = match pattern.kind {
                 FormKind::Symbol(name) => Some(name),
                 _ => None,
             };
-            if self.in_loop_pattern
-                && matches!(
-                    source.kind,
-                    FormKind::List(_)
-                        | FormKind::Vector(_)
-                        | FormKind::Map(_)
-                        | FormKind::Set(_)
-                        | FormKind::ShortFn(_)
-                )
-            {
-                // The pattern of a loop is compiled twice: so would be each loop inside.
-                return Err(invalid(source.span, "the key of a loop's pattern is a name or a plain value")
-                    .hint("name it before the loop: (let [k (f x)] (loop [{v k} m] ...))"));
-            }
+            self.check_key(source)?;
             let key = self.node(source, false)?;
             let init = match key.kind {
                 Kind::Const(key) if key.is_scalar() => self.at_key(whole, key, name, &mut defaults, pattern.span)?,
@@ -217,6 +199,47 @@ impl Analyzer<'_> {
             };
             self.check_name(name, form.span)?;
             self.scope.push(name, whole);
+        }
+        Ok(())
+    }
+
+    /// Refuses a key that the pattern of a loop cannot have: it is compiled twice, and so would be each loop inside.
+    fn check_key(&self, source: &Form) -> Res<()> {
+        let is_plain = !matches!(
+            source.kind,
+            FormKind::List(_) | FormKind::Vector(_) | FormKind::Map(_) | FormKind::Set(_) | FormKind::ShortFn(_)
+        );
+        if is_plain || !self.in_loop_pattern {
+            return Ok(());
+        }
+        Err(invalid(source.span, "the key of a loop's pattern is a name or a plain value")
+            .hint("name it before the loop: (let [k (f x)] (loop [{v k} m] ...))"))
+    }
+
+    /// `:keys [a b]` and its like: each name gets the value at the key of that name.
+    fn keys_pattern(
+        &mut self,
+        (space, names, constant): NamedKeys<'_>,
+        whole: Var,
+        defaults: &mut Table<NameId, Option<&Form>>,
+        span: Span,
+        out: &mut Vec<Bind>,
+    ) -> Res<()> {
+        for name in names {
+            self.interrupt.tick()?;
+            let text = self.text(name);
+            let key = if space.is_empty() { text.into() } else { format!("{space}/{text}").into() };
+            // The name that `ns/name` gives a value is `name`, if any form below has it.
+            let local = match text.rsplit_once('/').filter(|(space, rest)| !space.is_empty() && !rest.is_empty()) {
+                Some((_, rest)) => self.names.get(rest),
+                None => Some(name),
+            };
+            let init = self.at_key(whole, constant(key), local, defaults, span)?;
+            let var = self.fresh();
+            out.push(Bind { var: Some(var), init });
+            if let Some(local) = local {
+                self.scope.push(local, var);
+            }
         }
         Ok(())
     }
