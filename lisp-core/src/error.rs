@@ -421,8 +421,8 @@ pub enum Fault {
     /// This much more fuel than the slice still holds is needed. The driver looks at its clock and the instruction
     /// runs again.
     Pause(u64),
-    /// The call cannot be made without a frame, because an argument is a sequence without an end. The machine makes it
-    /// again with one, or says what the program should do.
+    /// The call cannot be made without a frame, because an argument is a sequence without an end, or because it would leave much
+    /// behind on the way. The machine makes it again with one, or says what the program should do.
     NeedsFrame,
     /// The time is asked for. The driver tells it and the instruction runs again.
     Clock,

@@ -47,6 +47,14 @@ pub(crate) fn not_a_collection(name: &str, got: Value<'_>) -> Fault {
     type_error_as(ErrorClass::IllegalArgument, name, "a collection", got)
 }
 
+/// Fails where more than two values are combined, and they have so many parts in all that what arises on the way takes much room:
+/// the call is made again with a frame, in which that can be compacted away.
+#[inline]
+pub(super) fn at_once(values: usize, parts: usize) -> Res<()> {
+    const FEW: usize = 64;
+    if values > 2 && parts > FEW { Err(Fault::NeedsFrame) } else { Ok(()) }
+}
+
 /// An error of a built-in.
 #[cold]
 pub(crate) fn fault(reason: Reason, message: impl Into<String>) -> Fault {
@@ -154,24 +162,26 @@ pub(crate) fn seq<'h>(h: &'h Heap, name: &str, v: Value<'h>) -> Res<&'h [Value<'
 }
 
 fn seq_slow<'h>(h: &'h Heap, name: &str, v: Value<'h>) -> Res<&'h [Value<'h>]> {
-    match v {
+    match made_vector(h, name, v)? {
+        Value::Vector(v) => Ok(v.items()),
+        _ => Ok(&[]),
+    }
+}
+
+/// What can be walked, and is neither a vector nor nil, as a vector.
+pub(crate) fn made_vector<'h>(h: &'h Heap, name: &str, v: Value<'h>) -> Res<Value<'h>> {
+    let out = match v {
         Value::Map(m) => {
-            let entries = m.entries(h)?;
-            h.charge(entries.len() as u64)?;
-            let out = h.vec_builder(entries.len())?;
-            for (key, value) in entries.iter() {
-                out.push(h, h.vector(&[key, value])?)?;
-            }
-            Ok(out.items())
+            h.charge(m.len() as u64)?;
+            let out = h.vec_builder(m.len())?;
+            m.in_order(h, |(key, value)| out.push(h, h.vector(&[key, value])?))?;
+            out
         }
         Value::Set(m) => {
-            let entries = m.entries(h)?;
-            h.charge(entries.len() as u64)?;
-            let out = h.vec_builder(entries.len())?;
-            for (key, _) in entries.iter() {
-                out.push(h, key)?;
-            }
-            Ok(out.items())
+            h.charge(m.len() as u64)?;
+            let out = h.vec_builder(m.len())?;
+            m.in_order(h, |(member, _)| out.push(h, member))?;
+            out
         }
         Value::Str(s) => {
             h.charge(s.text().len() as u64)?;
@@ -180,10 +190,11 @@ fn seq_slow<'h>(h: &'h Heap, name: &str, v: Value<'h>) -> Res<&'h [Value<'h>]> {
                 h.charge(cost::CHARACTER)?;
                 out.push(h, h.str_view(character?)?)?;
             }
-            Ok(out.items())
+            out
         }
-        other => Err(not_a_collection(name, other)),
-    }
+        other => return Err(not_a_collection(name, other)),
+    };
+    out.finish(h)
 }
 
 /// An argument that must be a function, or what looks up: a keyword, a map, a set, a vector.

@@ -1,7 +1,7 @@
 //! Operations on the bits of integers, seen as two's complement without bounds.
 
-use super::args::type_error_as;
-use super::numbers::{MAX_LIMBS, limbs, prepare, to_bigint};
+use super::args::{at_once, type_error_as};
+use super::numbers::{MAX_LIMBS, big_limbs, limbs, prepare, to_bigint};
 use super::{Builtin, MANY};
 use crate::context::Ctx;
 use crate::error::{Error, ErrorClass, Reason};
@@ -43,19 +43,19 @@ fn places(name: &str, v: Value<'_>) -> Res<usize> {
 
 /// An operation on small integers, and the same on large ones.
 #[derive(Clone, Copy)]
-struct Op {
+pub(crate) struct Op {
     name: &'static str,
     small: fn(i64, i64) -> i64,
     large: fn(BigInt, BigInt) -> BigInt,
 }
 
-const AND: Op = Op { name: "bit-and", small: |a, b| a & b, large: |a, b| a & b };
-const OR: Op = Op { name: "bit-or", small: |a, b| a | b, large: |a, b| a | b };
-const XOR: Op = Op { name: "bit-xor", small: |a, b| a ^ b, large: |a, b| a ^ b };
-const AND_NOT: Op = Op { name: "bit-and-not", small: |a, b| a & !b, large: |a, b| a & !b };
+pub(crate) const AND: Op = Op { name: "bit-and", small: |a, b| a & b, large: |a, b| a & b };
+pub(crate) const OR: Op = Op { name: "bit-or", small: |a, b| a | b, large: |a, b| a | b };
+pub(crate) const XOR: Op = Op { name: "bit-xor", small: |a, b| a ^ b, large: |a, b| a ^ b };
+pub(crate) const AND_NOT: Op = Op { name: "bit-and-not", small: |a, b| a & !b, large: |a, b| a & !b };
 
 impl Op {
-    fn apply<'h>(self, h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Value<'h>> {
+    pub(crate) fn apply<'h>(self, h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Value<'h>> {
         match (integer(self.name, a)?, integer(self.name, b)?) {
             (Value::Int(a), Value::Int(b)) => Ok(Value::Int((self.small)(a, b))),
             (a, b) => {
@@ -69,9 +69,11 @@ impl Op {
     fn fold<'h>(self, h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
         h.charge(args.len() as u64)?;
         let [first, rest @ ..] = args else { return Ok(Value::Int(0)) };
-        let mut result = *first;
+        let (mut result, mut size) = (*first, 0);
         for &arg in rest {
+            at_once(args.len(), size)?;
             result = self.apply(h, result, arg)?;
+            size += big_limbs(result);
         }
         Ok(result)
     }

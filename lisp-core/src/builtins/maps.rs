@@ -6,8 +6,9 @@ use super::{Builtin, MANY};
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, ErrorClass, Reason};
-use crate::heap::{Entry, Fault, Heap, Map, MapBuilder, Res, Value, Vector, Work};
+use crate::heap::{Entry, Fault, Gathered, Heap, List, Map, MapBuilder, Res, SMALL, Value, Vector, Work};
 use crate::text::describe;
+use std::slice::ChunksExact;
 
 /// What `coll` holds at `key`: a map's value, found flexibly, a vector's element, or a string's character; `None` for everything else. A
 /// vector that is no key of a map is a path into it. Calls of keywords and maps, and destructuring, read by this.
@@ -96,7 +97,7 @@ pub(crate) fn assoc_path<'h>(
                 };
             }
             Value::Vector(v) => {
-                let index = index_of(name, v, key, grow)?;
+                let index = index_of(name, v.len(), key, grow)?;
                 at = v.get(index).unwrap_or(Value::Nil);
             }
             other => return Err(type_error(name, "a map or vector at each step of the path", other)),
@@ -120,14 +121,14 @@ fn dead_end(name: &str, key: Value<'_>, found: Value<'_>) -> Fault {
     .into()
 }
 
-/// The place in a vector that a key names.
-fn index_of(name: &str, v: &Vector<'_>, key: Value<'_>, grow: bool) -> Res<usize> {
-    let limit = v.len() + usize::from(grow);
+/// The place in a vector of so many elements that a key names.
+fn index_of(name: &str, len: usize, key: Value<'_>, grow: bool) -> Res<usize> {
+    let limit = len + usize::from(grow);
     match (key.as_index().filter(|&i| i < limit), key) {
         (Some(place), _) => Ok(place),
         (None, other) => Err(Error::new(
             Reason::RuntimeError,
-            format!("{name}: {} is no place in a vector of {} elements", describe(other), v.len()),
+            format!("{name}: {} is no place in a vector of {len} elements", describe(other)),
         )
         .class(if other.as_integer().is_some() { ErrorClass::IndexOutOfBounds } else { ErrorClass::IllegalArgument })
         .hint(if grow { "use an index from 0 up to the length, or conj" } else { "use an index below the length" })
@@ -140,7 +141,7 @@ pub(crate) fn put<'h>(h: &'h Heap, name: &str, coll: Value<'h>, key: Value<'h>, 
     match coll {
         Value::Map(m) => Ok(Value::Map(h.assoc_meant(m, m, key, value)?)),
         Value::Vector(v) => {
-            let index = index_of(name, v, key, true)?;
+            let index = index_of(name, v.len(), key, true)?;
             if index == v.len() { h.conj(v, value) } else { h.vector_assoc(v, index, value) }
         }
         Value::Nil => Ok(Value::Map(h.assoc(h.empty_map()?, key, value)?)),
@@ -248,16 +249,26 @@ fn assoc<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.charge(args.len() as u64)?;
     let pairs = pairs.chunks_exact(2);
     match coll {
-        Value::Vector(_) => {
-            let mut result = *coll;
-            for pair in pairs {
-                result = put(h, "assoc", result, pair[0], pair[1])?;
-            }
-            Ok(result)
-        }
+        Value::Vector(_) if pairs.len() == 1 => put(h, "assoc", *coll, args[1], args[2]),
+        Value::Vector(v) => with_places(h, v, pairs),
         Value::Map(m) => Ok(Value::Map(with_entries(h, m, pairs.len(), pairs.map(|pair| Ok((pair[0], pair[1]))))?)),
         _ => h.map(pairs.map(|pair| (pair[0], pair[1]))),
     }
+}
+
+/// The vector with other elements at places, in one copy; it grows at its end.
+fn with_places<'h>(h: &'h Heap, v: &'h Vector<'h>, pairs: ChunksExact<'_, Value<'h>>) -> Res<Value<'h>> {
+    h.charge(cost::moved(v.len()))?;
+    let mut out = List::with_room(h, v.len() + pairs.len())?;
+    v.items().iter().try_for_each(|&item| out.push(item))?;
+    for pair in pairs {
+        let place = index_of("assoc", out.items().len(), pair[0], true)?;
+        match out.items_mut().get_mut(place) {
+            Some(item) => *item = pair[1],
+            None => out.push(pair[1])?,
+        }
+    }
+    h.vector(out.items())
 }
 
 #[cold]
@@ -267,7 +278,7 @@ fn pairs_expected(name: &str, count: usize) -> Error {
 }
 
 /// The map with `count` more entries, each at the key that its key means in `base`: one by one where they are few, all at
-/// once where they are many.
+/// once where they are more.
 pub(super) fn with_entries<'h>(
     h: &'h Heap,
     base: &'h Map<'h>,
@@ -275,7 +286,7 @@ pub(super) fn with_entries<'h>(
     entries: impl Iterator<Item = Res<Entry<'h>>>,
 ) -> Res<&'h Map<'h>> {
     h.charge(count as u64)?;
-    if count <= 2 || count.saturating_mul(8) < base.len() {
+    if count <= 2 {
         let mut result = base;
         for entry in entries {
             let (key, value) = entry?;
@@ -283,12 +294,18 @@ pub(super) fn with_entries<'h>(
         }
         return Ok(result);
     }
-    let builder = builder_of(h, base, count)?;
-    for entry in entries {
-        let (key, value) = entry?;
-        builder.insert(h, base.meant(h, key)?, value)?;
+    if count + base.len() <= SMALL {
+        let builder = builder_of(h, base, count)?;
+        for entry in entries {
+            let (key, value) = entry?;
+            builder.insert(h, base.meant(h, key)?, value)?;
+        }
+        return builder.finish(h);
     }
-    builder.finish(h)
+    let mut entries = entries;
+    h.with_all(base, |all| {
+        entries.try_for_each(|entry| entry.and_then(|(key, value)| all.insert(base.meant(h, key)?, value)))
+    })
 }
 
 /// The set with `count` more members, added like the entries of [`with_entries`].
@@ -299,25 +316,29 @@ pub(super) fn with_members<'h>(
     members: impl Iterator<Item = Value<'h>>,
 ) -> Res<&'h Map<'h>> {
     h.charge(count as u64)?;
-    if count <= 2 || count.saturating_mul(8) < base.len() {
+    if count <= 2 {
         let mut result = base;
         for member in members {
             result = h.assoc(result, member, Value::Bool(true))?;
         }
         return Ok(result);
     }
-    let builder = builder_of(h, base, count)?;
-    for member in members {
-        builder.insert(h, member, Value::Bool(true))?;
+    if count + base.len() <= SMALL {
+        let builder = builder_of(h, base, count)?;
+        for member in members {
+            builder.insert(h, member, Value::Bool(true))?;
+        }
+        return builder.finish(h);
     }
-    builder.finish(h)
+    let mut members = members;
+    h.with_all(base, |all| members.try_for_each(|member| all.add(member).map(drop)))
 }
 
 /// A map under construction that begins with the entries of another.
 fn builder_of<'h>(h: &'h Heap, base: &'h Map<'h>, count: usize) -> Res<&'h MapBuilder<'h>> {
     let old = base.entries(h)?;
     h.charge(old.len() as u64)?;
-    let builder = h.map_builder(old.len().max(count))?;
+    let builder = h.map_builder(old.len() + count)?;
     for (key, value) in old.iter() {
         builder.insert(h, key, value)?;
     }
@@ -343,17 +364,46 @@ fn dissoc<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.charge(keys.len() as u64)?;
     match coll {
         Value::Map(m) => {
-            let mut rest: &'h Map<'h> = m;
-            for &key in keys {
-                rest = h.dissoc(rest, m.meant(h, key)?)?;
-            }
-            Ok(Value::Map(rest))
+            args::at_once(keys.len(), changed(keys.len(), m))?;
+            keys.iter().try_fold(*coll, |rest, &key| dissoc_one(h, *coll, rest, key))
         }
         Value::Nil if keys.is_empty() => Ok(Value::Nil),
         Value::Nil => Err(Error::new(Reason::RuntimeError, "dissoc expects a map, got nil")
             .hint("give a default for what may be missing, as in (dissoc (or m {}) :k)")
             .into()),
         other => Err(type_error("dissoc", "a map", *other)),
+    }
+}
+
+/// What is left of a map without the key that a key means in the whole map.
+pub(crate) fn dissoc_one<'h>(h: &'h Heap, whole: Value<'h>, rest: Value<'h>, key: Value<'h>) -> Res<Value<'h>> {
+    match (whole, rest) {
+        (Value::Map(whole), Value::Map(rest)) => h.dissoc(rest, whole.meant(h, key)?).map(Value::Map),
+        _ => Ok(rest),
+    }
+}
+
+/// How many parts arise when a map is changed so often: each change leaves a part of a large one behind.
+pub(super) fn changed(changes: usize, map: &Map<'_>) -> usize {
+    changes.saturating_mul(map.len().min(8))
+}
+
+/// How many entries a map has, or members a set.
+pub(super) fn entries_of(coll: &Value<'_>) -> usize {
+    match coll {
+        Value::Map(m) | Value::Set(m) => m.len(),
+        _ => 0,
+    }
+}
+
+/// Two maps in one, of which each may be nil.
+pub(crate) fn merge_two<'h>(h: &'h Heap, first: Value<'h>, second: Value<'h>) -> Res<Value<'h>> {
+    match (first, second) {
+        (Value::Map(base), Value::Map(m)) => {
+            with_entries(h, base, m.len(), m.entries(h)?.iter().map(Ok)).map(Value::Map)
+        }
+        (first, Value::Nil) => Ok(first),
+        (_, second) => Ok(second),
     }
 }
 
@@ -368,18 +418,9 @@ fn merge<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
         let error = if place == 0 { type_error } else { args::not_walked };
         return Err(error("merge", "maps", args[place]));
     }
-    let mut result: Option<&'h Map<'h>> = None;
-    for &arg in args {
-        let Value::Map(m) = arg else { continue };
-        result = Some(match result {
-            None => m,
-            Some(base) => with_entries(h, base, m.len(), m.entries(h)?.iter().map(Ok))?,
-        });
-    }
-    match result {
-        Some(m) => Ok(Value::Map(m)),
-        None => Ok(Value::Map(h.empty_map()?)),
-    }
+    args::at_once(args.len(), args.iter().map(entries_of).sum())?;
+    let merged = args.iter().try_fold(Value::Nil, |merged, &arg| merge_two(h, merged, arg))?;
+    if merged.is_nil() { h.empty_map().map(Value::Map) } else { Ok(merged) }
 }
 
 fn select_keys<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -393,6 +434,15 @@ fn select_keys<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
         other => args::seq(h, "select-keys", other)?,
     };
     h.charge(cost::placed(keys.len()))?;
+    if keys.len() > SMALL {
+        let mut found = Gathered::new(h);
+        for &key in keys {
+            if let Some(value) = get(h, coll, key)? {
+                found.insert(key, value)?;
+            }
+        }
+        return found.map().map(Value::Map);
+    }
     let builder = h.map_builder(keys.len())?;
     for &key in keys {
         if let Some(value) = get(h, coll, key)? {
@@ -412,9 +462,10 @@ fn parts<'h>(
     match coll {
         Value::Nil => Ok(Value::Nil),
         Value::Map(m) => {
-            let entries = m.entries(h)?;
-            h.charge(entries.len() as u64)?;
-            h.vector_from(entries.len(), entries.iter().map(part))
+            h.charge(m.len() as u64)?;
+            let out = h.vec_builder(m.len())?;
+            m.in_order(h, |entry| out.push(h, part(entry)))?;
+            out.finish(h)
         }
         other => Err(args::not_walked(name, "a map", other)),
     }
@@ -430,8 +481,7 @@ fn vals<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 fn entries<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let map = args::map("entries", args[0])?;
-    let entries = args::seq(h, "entries", Value::Map(map))?;
-    h.vector(entries)
+    args::made_vector(h, "entries", Value::Map(map))
 }
 
 /// The two parts of a map entry.

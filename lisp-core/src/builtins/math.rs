@@ -1,7 +1,7 @@
 //! Rounding, roots and powers, and the sum and mean of vectors.
 
-use super::args::{fault, int, type_error};
-use super::numbers::{add, div, limbs, not_a_number, prepare, to_bigint, to_float, whole};
+use super::args::{at_once, fault, int, type_error};
+use super::numbers::{add, big_limbs, div, limbs, not_a_number, prepare, to_bigint, to_float, whole};
 use super::{Builtin, format, long_division};
 use crate::context::Ctx;
 use crate::cost;
@@ -102,26 +102,47 @@ fn pow<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-/// The sum of the numbers of a vector and how many they are; nil is passed over.
-fn total<'h>(h: &'h Heap, name: &str, v: Value<'h>) -> Res<(Value<'h>, i64)> {
+/// A sum with one more number; nil is passed over.
+#[inline]
+pub(crate) fn add_up<'h>(h: &'h Heap, name: &str, sum: Value<'h>, item: Value<'h>) -> Res<Value<'h>> {
+    match item {
+        Value::Nil => Ok(sum),
+        _ if item.is_number() => add(h, sum, item),
+        other => Err(not_a_number(name, other)),
+    }
+}
+
+/// The sum of the numbers of a vector and how many they are; nil is passed over. Where integers that arise on the way take much room,
+/// a frame is needed.
+fn total<'h>(h: &'h Heap, name: &str, v: Value<'h>) -> Res<(Value<'h>, usize)> {
     let items = match v {
         Value::Nil => &[],
         Value::Vector(v) => v.items(),
         other => return Err(type_error(name, "a vector of numbers", other)),
     };
     h.charge(items.len() as u64)?;
-    let (mut sum, mut count) = (Value::Int(0), 0);
+    let (mut sum, mut size, mut count) = (Value::Int(0), 0, 0);
     for &item in items {
-        match item {
-            Value::Nil => {}
-            _ if item.is_number() => {
-                sum = add(h, sum, item)?;
-                count += 1;
-            }
-            other => return Err(not_a_number(name, other)),
-        }
+        at_once(items.len(), size)?;
+        sum = add_up(h, name, sum, item)?;
+        size += big_limbs(sum);
+        count += usize::from(!item.is_nil());
     }
     Ok((sum, count))
+}
+
+/// The mean of so many numbers, by their sum.
+fn mean_of<'h>(h: &'h Heap, sum: Value<'h>, count: usize) -> Res<Value<'h>> {
+    match count {
+        0 => Ok(Value::Nil),
+        count => div(h, sum, Value::count(count)),
+    }
+}
+
+/// The mean of numbers, of which some may be nil, by their sum.
+pub(crate) fn mean<'h>(h: &'h Heap, sum: Value<'h>, items: &[Value<'h>]) -> Res<Value<'h>> {
+    h.charge(items.len() as u64)?;
+    mean_of(h, sum, items.iter().filter(|item| !item.is_nil()).count())
 }
 
 fn sum<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -129,10 +150,8 @@ fn sum<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 }
 
 fn avg<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    match total(h, "avg", args[0])? {
-        (_, 0) => Ok(Value::Nil),
-        (sum, count) => div(h, sum, Value::Int(count)),
-    }
+    let (sum, count) = total(h, "avg", args[0])?;
+    mean_of(h, sum, count)
 }
 
 /// Rounding, roots and powers.

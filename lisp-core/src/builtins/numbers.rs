@@ -1,7 +1,7 @@
 //! Arithmetic. The machine's instructions call `add`, `less` and their kin directly: small integers and floats are
 //! done inline, everything else out of line. Integers grow without bound up to [`MAX_LIMBS`].
 
-use super::args::{fault, type_error, type_error_as};
+use super::args::{at_once, fault, type_error, type_error_as};
 use super::exception_classes::of_wrong;
 use super::{Builtin, Lowering, MANY, java, long_division};
 use crate::context::Ctx;
@@ -211,6 +211,15 @@ pub(super) fn limbs(v: Value<'_>) -> usize {
     }
 }
 
+/// Size of an integer that lies in the arena, in limbs; 0 for what does not.
+#[inline]
+pub(super) fn big_limbs(v: Value<'_>) -> usize {
+    match v {
+        Value::Big(b) => b.limbs.len(),
+        _ => 0,
+    }
+}
+
 fn is_integer(v: Value<'_>) -> bool {
     matches!(v, Value::Int(_) | Value::Big(_))
 }
@@ -393,7 +402,7 @@ fn divide_integers<'h>(h: &'h Heap, name: &str, part: Part, a: Value<'h>, b: Val
     })
 }
 
-/// Folds `op` over two or more arguments, from the left.
+/// Folds `op` over two or more arguments, from the left. Where integers that arise on the way take much room, a frame is needed.
 fn fold<'h>(
     h: &'h Heap,
     first: Value<'h>,
@@ -401,9 +410,11 @@ fn fold<'h>(
     op: fn(&'h Heap, Value<'h>, Value<'h>) -> Res<Value<'h>>,
 ) -> Res<Value<'h>> {
     h.charge(rest.len() as u64)?;
-    let mut result = first;
+    let (mut result, mut size) = (first, 0);
     for &arg in rest {
+        at_once(rest.len() + 1, size)?;
         result = op(h, result, arg)?;
+        size += big_limbs(result);
     }
     Ok(result)
 }

@@ -7,7 +7,9 @@ use super::{Builtin, MANY, maps};
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, ErrorClass, Reason};
-use crate::heap::{Entry, Fault, Heap, MAX_LEN, Map, Res, Source, Step, Value, Vector, Work, compare_numbers};
+use crate::heap::{
+    Entry, Fault, Gathered, Heap, List, MAX_LEN, Map, Res, Source, Step, Value, Vector, Work, compare_numbers,
+};
 use crate::text::describe;
 use std::cmp::Ordering;
 
@@ -38,16 +40,11 @@ fn distinct<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
     let items = args::seq(h, "distinct", args[0])?;
     h.charge(cost::placed(items.len()))?;
-    let seen = h.map_builder(0)?;
-    let out = h.vec_builder(0)?;
+    let mut seen = Gathered::new(h);
     for &item in items {
-        let before = seen.len();
-        seen.insert(h, item, Value::Nil)?;
-        if seen.len() > before {
-            out.push(h, item)?;
-        }
+        seen.add(item)?;
     }
-    out.finish(h)
+    seen.vector()
 }
 
 fn dedupe<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -56,17 +53,17 @@ fn dedupe<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
     let items = args::seq(h, "dedupe", args[0])?;
     h.charge(items.len() as u64)?;
-    let out = h.vec_builder(0)?;
+    let mut out = List::new(h);
     for &item in items {
         let again = match out.items().last() {
             Some(&last) => h.same_key(last, item)?,
             None => false,
         };
         if !again {
-            out.push(h, item)?;
+            out.push(item)?;
         }
     }
-    out.finish(h)
+    h.vector(out.items())
 }
 
 fn concat<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -79,13 +76,14 @@ fn concat<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     if let [Value::Vector(v), second] = args {
         return append(h, v, args::seq(h, "concat", *second)?);
     }
-    let out = h.vec_builder(0)?;
+    let (mut parts, mut len) = (List::with_room(h, args.len())?, 0usize);
     for &arg in args {
         let items = args::seq(h, "concat", arg)?;
         h.charge(items.len() as u64)?;
-        out.extend(h, items)?;
+        parts.push(items)?;
+        len = len.saturating_add(items.len());
     }
-    out.finish(h)
+    h.vector_from(len, parts.items().iter().copied().flatten().copied())
 }
 
 fn cons<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -119,19 +117,24 @@ fn with_items<'h>(h: &'h Heap, name: &str, reason: Reason, map: &'h Map<'h>, ite
     if !items.iter().any(|item| matches!(item, Value::Map(_) | Value::Nil)) {
         return maps::with_entries(h, map, items.len(), items.iter().map(|&v| pair(name, reason, v)));
     }
-    h.charge(items.len() as u64)?;
-    let all = h.vec_builder(items.len())?;
-    for &item in items {
-        match item {
-            Value::Map(_) | Value::Nil => {
-                let entries = args::seq(h, name, item)?;
-                h.charge(entries.len() as u64)?;
-                all.extend(h, entries)?;
-            }
-            pair => all.push(h, pair)?,
-        }
+    if let &[Value::Map(more)] = items {
+        return maps::with_entries(h, map, more.len(), more.entries(h)?.iter().map(Ok));
     }
-    maps::with_entries(h, map, all.len(), all.items().iter().map(|&v| pair(name, reason, v)))
+    h.charge(items.len() as u64)?;
+    h.with_all(map, |all| {
+        let mut put = |(key, value)| all.insert(map.meant(h, key)?, value);
+        for &item in items {
+            match item {
+                Value::Nil => {}
+                Value::Map(more) => {
+                    h.charge(more.len() as u64)?;
+                    more.entries(h)?.iter().try_for_each(&mut put)?;
+                }
+                other => put(pair(name, reason, other)?)?,
+            }
+        }
+        Ok(())
+    })
 }
 
 fn conj<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -206,20 +209,21 @@ fn flatten<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
         Value::Nil | Value::Map(_) | Value::Set(_) | Value::Str(_) => return h.vector(&[]),
         v => args::vector("flatten", v)?,
     };
-    let out = h.vec_builder(0)?;
+    let mut out = List::new(h);
     let mut work: Work<'h, &'h [Value<'h>]> = Work::new(h);
     work.push(top.items())?;
     while let Some(items) = work.pop() {
         let leaves = items.iter().position(|v| matches!(v, Value::Vector(_))).unwrap_or(items.len());
         h.charge(leaves as u64 + 1)?;
         let (plain, rest) = items.split_at(leaves);
-        out.extend(h, plain)?;
+        plain.iter().try_for_each(|&leaf| out.push(leaf))?;
         if let Some((Value::Vector(inner), rest)) = rest.split_first() {
             work.push(rest)?;
             work.push(inner.items())?;
         }
     }
-    out.finish(h)
+    out.trim();
+    h.vector(out.items())
 }
 
 fn list_star<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -319,19 +323,14 @@ fn zip<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 fn frequencies<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let items = args::seq(h, "frequencies", args[0])?;
     h.charge(cost::placed(items.len()))?;
-    let counts = h.map_builder(0)?;
+    let mut counts = Gathered::new(h);
     for &item in items {
-        match counts.place(h, item)? {
-            Some(i) => match counts.entry(i).1 {
-                Value::Int(n) => counts.set_value(i, Value::Int(n + 1)),
-                _ => counts.set_value(i, Value::Int(1)),
-            },
-            None => {
-                counts.insert(h, item, Value::Int(1))?;
-            }
-        }
+        counts.update(item, |count| match count {
+            Some(Value::Int(n)) => Value::Int(n + 1),
+            _ => Value::Int(1),
+        })?;
     }
-    Ok(Value::Map(counts.finish(h)?))
+    counts.map().map(Value::Map)
 }
 
 fn combinations<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -341,12 +340,13 @@ fn combinations<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     };
     let Some(n) = n else { return h.vector(&[]) };
     let items = args::seq(h, "combinations", args[0])?;
-    let out = h.vec_builder(0)?;
     if n > items.len() {
-        return out.finish(h);
+        return h.vector(&[]);
     }
+    let ways = binomial(items.len(), n);
     // More elements than there is memory for are not begun.
-    h.check_available(binomial(items.len(), n).saturating_mul(n.saturating_mul(16)))?;
+    h.check_available(ways.saturating_mul(n.saturating_mul(16)))?;
+    let out = h.vec_builder(ways)?;
     // The places of the elements of one combination, in ascending order.
     h.check_available(n.saturating_mul(8))?;
     let mut places: Vec<usize> = (0..n).collect();
@@ -401,17 +401,18 @@ pub(crate) fn range<'h>(h: &'h Heap, start: Value<'h>, end: Value<'h>, step: Val
     if let (Some(start), Some(end), Some(step)) = (exact(start), exact(end), exact(step)) {
         h.check_available(at_least((end - start) / step / 4.0).saturating_mul(16))?;
     }
-    let out = h.vec_builder(0)?;
+    let mut out = List::new(h);
     let mut at = start;
     while if up { less(h, at, end)? } else { greater(h, at, end)? } {
         h.charge(1)?;
-        if out.len() >= MAX_LEN {
-            return Err(too_long("range", &out.len()));
+        if out.items().len() >= MAX_LEN {
+            return Err(too_long("range", &out.items().len()));
         }
-        out.push(h, at)?;
+        out.push(at)?;
         at = add(h, at, step)?;
     }
-    out.finish(h)
+    out.trim();
+    h.vector(out.items())
 }
 
 /// The numbers from `start` on, without end.

@@ -6,7 +6,7 @@ use super::{Builtin, MANY, maps};
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, ErrorClass, Reason};
-use crate::heap::{Fault, Heap, Map, Res, Value};
+use crate::heap::{Fault, Gathered, Heap, Map, Res, SMALL, Value};
 use crate::text::describe;
 
 /// The error of the set operations for what is no set.
@@ -25,7 +25,7 @@ fn not_a_set(name: &str, got: Value<'_>) -> Fault {
 }
 
 /// What a set operation does with its arguments so far and the next.
-type Join<'h> = fn(&'h Heap, &'h Map<'h>, &'h Map<'h>) -> Res<&'h Map<'h>>;
+type Join<'h> = fn(&'h Heap, Value<'h>, Value<'h>) -> Res<Value<'h>>;
 
 /// Folds an operation over sets. One argument is answered as it is, whatever it is.
 fn join_all<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], join: Join<'h>) -> Res<Value<'h>> {
@@ -36,48 +36,77 @@ fn join_all<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], join: Join<'h>) -> 
         return Ok(*first);
     }
     h.charge(args.len() as u64)?;
-    let Value::Set(mut result) = *first else { return Err(not_a_set(name, *first)) };
-    for &arg in rest {
-        let Value::Set(next) = arg else { return Err(not_a_set(name, arg)) };
-        result = join(h, result, next)?;
+    args::at_once(args.len(), args.iter().map(maps::entries_of).sum())?;
+    rest.iter().try_fold(*first, |result, &arg| join(h, result, arg))
+}
+
+/// Two arguments of a set operation.
+fn two_sets<'h>(name: &str, a: Value<'h>, b: Value<'h>) -> Res<(&'h Map<'h>, &'h Map<'h>)> {
+    match (a, b) {
+        (Value::Set(a), Value::Set(b)) => Ok((a, b)),
+        (Value::Set(_), wrong) | (wrong, _) => Err(not_a_set(name, wrong)),
     }
-    Ok(Value::Set(result))
 }
 
 /// The members of `a` for which `keep` holds of their being in `b`.
 fn members_by<'h>(h: &'h Heap, a: &'h Map<'h>, b: &'h Map<'h>, keep: bool) -> Res<&'h Map<'h>> {
-    let members = a.entries(h)?;
-    h.charge(cost::placed(members.len()))?;
-    let builder = h.map_builder(0)?;
-    for (member, _) in members.iter() {
-        if b.contains(h, member)? == keep {
-            builder.insert(h, member, Value::Bool(true))?;
-        }
-    }
-    if builder.len() == a.len() { Ok(a) } else { builder.finish(h) }
+    h.charge(cost::placed(a.len()))?;
+    let mut kept = Gathered::new(h);
+    a.each(h, |(member, _)| if b.contains(h, member)? == keep { kept.add_new(member) } else { Ok(()) })?;
+    if kept.keys().len() == a.len() { Ok(a) } else { kept.map() }
 }
 
-fn unite<'h>(h: &'h Heap, a: &'h Map<'h>, b: &'h Map<'h>) -> Res<&'h Map<'h>> {
+pub(crate) fn union_of_two<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Value<'h>> {
+    let (a, b) = two_sets("union", a, b)?;
     let (large, small) = if a.len() >= b.len() { (a, b) } else { (b, a) };
-    maps::with_members(h, large, small.len(), small.entries(h)?.iter().map(|entry| entry.0))
+    if small.len() > SMALL {
+        h.charge(small.len() as u64)?;
+        return h.with_all(large, |all| small.each(h, |(member, _)| all.add(member).map(drop))).map(Value::Set);
+    }
+    maps::with_members(h, large, small.len(), small.entries(h)?.iter().map(|entry| entry.0)).map(Value::Set)
+}
+
+pub(crate) fn intersection_of_two<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Value<'h>> {
+    let (a, b) = two_sets("intersection", a, b)?;
+    let (small, large) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+    members_by(h, small, large, true).map(Value::Set)
+}
+
+pub(crate) fn difference_of_two<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Value<'h>> {
+    let (a, b) = two_sets("difference", a, b)?;
+    if b.len().saturating_mul(24) < a.len() {
+        h.charge(b.len() as u64)?;
+        let mut rest = a;
+        b.each(h, |(member, _)| {
+            rest = h.dissoc(rest, member)?;
+            Ok(())
+        })?;
+        return Ok(Value::Set(rest));
+    }
+    members_by(h, a, b, false).map(Value::Set)
+}
+
+/// The set without a member.
+pub(crate) fn disj_one<'h>(h: &'h Heap, set: Value<'h>, member: Value<'h>) -> Res<Value<'h>> {
+    match set {
+        Value::Set(set) => h.dissoc(set, member).map(Value::Set),
+        other => Ok(other),
+    }
 }
 
 fn union<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     if args.is_empty() {
         return Ok(Value::Set(h.empty_map()?));
     }
-    join_all(h, "union", args, unite)
+    join_all(h, "union", args, union_of_two)
 }
 
 fn intersection<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    join_all(h, "intersection", args, |h, a, b| {
-        let (small, large) = if a.len() <= b.len() { (a, b) } else { (b, a) };
-        members_by(h, small, large, true)
-    })
+    join_all(h, "intersection", args, intersection_of_two)
 }
 
 fn difference<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    join_all(h, "difference", args, |h, a, b| members_by(h, a, b, false))
+    join_all(h, "difference", args, difference_of_two)
 }
 
 fn disj<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -91,11 +120,8 @@ fn disj<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match coll {
         Value::Nil => Ok(Value::Nil),
         Value::Set(m) => {
-            let mut m: &'h Map<'h> = m;
-            for &member in members {
-                m = h.dissoc(m, member)?;
-            }
-            Ok(Value::Set(m))
+            args::at_once(members.len(), maps::changed(members.len(), m))?;
+            members.iter().try_fold(*coll, |rest, &member| disj_one(h, rest, member))
         }
         other => Err(not_a_set("disj", *other)),
     }
@@ -124,7 +150,7 @@ fn set<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 fn vec<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args[0] {
         Value::Nil | Value::Vector(_) => Ok(args[0]),
-        other => h.vector(args::seq(h, "vec", other)?),
+        other => args::made_vector(h, "vec", other),
     }
 }
 

@@ -1,7 +1,9 @@
 //! Maps and sets. Up to [`SMALL`] entries a sorted array whose key array is shared between maps of the same shape;
 //! beyond that a compressed hash-array-mapped prefix tree (CHAMP). Walks are in key order.
 
+use super::gather::Gathered;
 use super::header::Header;
+use super::held::List;
 use super::node::{BITS, Node, Step, WAY, find_tree};
 use super::string::{SHORT_TEXT, Str, text_cost};
 use super::{Heap, Res, Value};
@@ -175,18 +177,28 @@ impl<'h> Map<'h> {
         match self.rep() {
             Rep::Small(keys, values) => Ok(Entries::Small(keys.keys(), values)),
             Rep::Tree(size, root) => {
-                let len = size.len();
-                h.charge(cost::sorted(len) + 2 * cost::placed(len))?;
-                h.check_available(len * 64)?;
-                let mut all = Vec::with_capacity(len);
-                root.each(h, |entries| {
-                    all.extend_from_slice(entries);
-                    Ok(())
-                })?;
-                super::merge_sort(h, &mut all, |a, b| h.order(a.0, b.0))?;
-                Ok(Entries::Sorted(h.alloc_slice(len, all.into_iter())?))
+                let sorted = sorted(h, size.len(), root)?;
+                Ok(Entries::Sorted(h.alloc_slice(size.len(), sorted.items().iter().map(|&&entry| entry))?))
             }
         }
+    }
+
+    /// Goes through the entries in key order. Nothing is put into the arena for it.
+    pub(crate) fn in_order(&self, h: &'h Heap, mut f: impl FnMut(Entry<'h>) -> Res<()>) -> Res<()> {
+        match self.rep() {
+            Rep::Small(keys, values) => keys.keys().iter().zip(values).try_for_each(|(&key, &value)| f((key, value))),
+            Rep::Tree(size, root) => sorted(h, size.len(), root)?.items().iter().try_for_each(|&&entry| f(entry)),
+        }
+    }
+
+    /// The keys in their order, and their values at the same places, as vectors.
+    pub(crate) fn columns(&self, h: &'h Heap) -> Res<[Value<'h>; 2]> {
+        let (keys, values) = (h.vec_builder(self.len())?, h.vec_builder(self.len())?);
+        self.in_order(h, |(key, value)| {
+            keys.push(h, key)?;
+            values.push(h, value)
+        })?;
+        Ok([keys.finish(h)?, values.finish(h)?])
     }
 
     /// Keys and values in an order that depends on nothing but them, which is found without comparing keys that hold others: those
@@ -212,7 +224,7 @@ impl<'h> Map<'h> {
     }
 
     /// Goes through the entries in an order of no meaning.
-    pub(super) fn each(&self, h: &Heap, mut f: impl FnMut(Entry<'h>) -> Res<()>) -> Res<()> {
+    pub(crate) fn each(&self, h: &Heap, mut f: impl FnMut(Entry<'h>) -> Res<()>) -> Res<()> {
         match self.rep() {
             Rep::Small(keys, values) => keys.keys().iter().zip(values).try_for_each(|(&key, &value)| {
                 h.poll_every(1)?;
@@ -234,6 +246,15 @@ impl<'h> Map<'h> {
             Rep::Tree(..) => None,
         }
     }
+}
+
+/// The entries of a tree in the order of their keys.
+fn sorted<'h>(h: &'h Heap, len: usize, root: &'h Node<'h>) -> Res<List<'h, &'h Entry<'h>>> {
+    h.charge(cost::sorted(len) + 2 * cost::placed(len))?;
+    let mut all = List::with_room(h, len)?;
+    root.each(h, |entries| entries.iter().try_for_each(|entry| all.push(entry)))?;
+    super::merge_sort(h, all.items_mut(), |a: &Entry<'h>, b| h.order(a.0, b.0))?;
+    Ok(all)
 }
 
 /// May a value hold others?
@@ -467,7 +488,7 @@ impl Heap {
 
     /// Copies the nodes on the way to the entry. `due` is what those above cost: they are copied on the way back, so all
     /// are charged for at the end of the way. Recursion is bounded by the eight levels of a 32-bit hash.
-    fn tree_assoc<'h>(
+    pub(super) fn tree_assoc<'h>(
         &'h self,
         node: &'h Node<'h>,
         key: Value<'h>,
@@ -702,6 +723,13 @@ impl Heap {
 
     /// A map of entries in any order; of equal keys the last wins.
     pub fn map<'h>(&'h self, entries: impl ExactSizeIterator<Item = Entry<'h>>) -> Res<Value<'h>> {
+        if entries.len() > SMALL {
+            let mut all = Gathered::new(self);
+            for (key, value) in entries {
+                all.insert(key, value)?;
+            }
+            return all.map().map(Value::Map);
+        }
         let builder = self.map_builder(entries.len())?;
         for (key, value) in entries {
             builder.insert(self, key, value)?;
@@ -709,8 +737,26 @@ impl Heap {
         Ok(Value::Map(builder.finish(self)?))
     }
 
+    /// A map of keys that differ and come in their order, and their values.
+    pub(crate) fn map_of_columns<'h>(&'h self, keys: &[Value<'h>], values: &[Value<'h>]) -> Res<Value<'h>> {
+        let n = keys.len();
+        self.charge(n as u64)?;
+        match n <= SMALL {
+            true => self.small_map(n, keys.iter().copied(), values.iter().copied()),
+            false => self.tree_with(None, n, &|place| (keys[place], values[place])),
+        }
+        .map(Value::Map)
+    }
+
     /// A set of members in any order.
     pub fn set<'h>(&'h self, members: impl ExactSizeIterator<Item = Value<'h>>) -> Res<Value<'h>> {
+        if members.len() > SMALL {
+            let mut all = Gathered::new(self);
+            for member in members {
+                all.add(member)?;
+            }
+            return all.map().map(Value::Set);
+        }
         let builder = self.map_builder(members.len())?;
         for member in members {
             builder.insert(self, member, Value::Bool(true))?;

@@ -1,13 +1,11 @@
-//! Maps under construction, and the tree that comes of them in one pass.
+//! Maps under construction.
 
 use super::header::Header;
-use super::map::{Entry, Map, Rep, SMALL, TreeSize};
-use super::node::{BITS, Node, WAY};
+use super::map::{Entry, Map, SMALL};
+use super::tree::ordinal;
 use super::{Fault, Heap, Res, Value};
 use crate::cost;
-use crate::error::{Error, Reason};
 use std::cell::Cell;
-use std::cmp::Ordering;
 
 /// Up to this number of entries they are compared one by one; beyond it there is an index.
 const COMPARED: usize = 16;
@@ -55,14 +53,6 @@ pub struct MapBuilder<'h> {
 
 /// The slots of the index: the hash, and 1 + the place of the entry.
 type Index<'h> = &'h [Cell<(u32, u32)>];
-
-/// 1 + the place of an entry, as the index has it.
-fn ordinal(place: usize) -> Res<u32> {
-    u32::try_from(place + 1).map_err(|_| {
-        let message = format!("a map has at most {} entries", u32::MAX - 1);
-        Error::new(Reason::MemoryExceeded, message).hint("keep less data at once").into()
-    })
-}
 
 impl<'h> MapBuilder<'h> {
     /// How many entries so far.
@@ -159,7 +149,7 @@ impl<'h> MapBuilder<'h> {
     }
 
     fn grown_index(&self, h: &'h Heap) -> Res<Index<'h>> {
-        let size = ((self.len() + 1) * 4).next_power_of_two();
+        let size = ((self.len() + 1) * 2).next_power_of_two();
         h.charge(self.len() as u64)?;
         let index: Index<'h> = h.alloc_slots(size)?;
         for i in 0..self.len() {
@@ -175,122 +165,20 @@ impl<'h> MapBuilder<'h> {
         Ok(index)
     }
 
+    /// Lets go of what is needed for more entries only, should a compaction come in between.
+    pub(crate) fn seal(&self) {
+        self.index.set(&[]);
+        self.cells.set(&self.cells.get()[..2 * self.len()]);
+    }
+
     /// The finished map. The builder must not be used again.
     pub(crate) fn finish(&self, h: &'h Heap) -> Res<&'h Map<'h>> {
         let n = self.len();
         h.charge(n as u64)?;
+        self.seal();
         if n > SMALL {
-            return self.finish_tree(h);
+            return h.tree_with(None, n, &|i| self.entry(i));
         }
-        let mut sorted = [(Value::Nil, Value::Nil); SMALL];
-        for i in 0..n {
-            let entry = self.entry(i);
-            let mut at = i;
-            // Many come in order.
-            if i > 0 && h.order(sorted[i - 1].0, entry.0)? == Ordering::Greater {
-                at = h.place_among(i - 1, |i| sorted[i].0, entry.0)?;
-                sorted.copy_within(at..i, at + 1);
-            }
-            sorted[at] = entry;
-        }
-        let sorted = &sorted[..n];
-        h.small_map(n, sorted.iter().map(|entry| entry.0), sorted.iter().map(|entry| entry.1))
+        h.sorted_map(n, |i| self.entry(i))
     }
-
-    fn finish_tree(&self, h: &'h Heap) -> Res<&'h Map<'h>> {
-        let n = self.len();
-        h.charge(n as u64 * cost::ENTRY_BUILT)?;
-        h.check_available(n * 16)?;
-        let mut order: Vec<(u32, u32)> = Vec::with_capacity(n);
-        let mut size = TreeSize::NONE;
-        for i in 0..n {
-            h.poll_every(1)?;
-            let key = self.entry(i).0;
-            order.push((h.hash(key)?, ordinal(i)?));
-            size = size.with(key);
-        }
-        let root = self.subtree(h, &in_tree_order(h, order)?, 0)?;
-        h.alloc(Map { head: h.header(), rep: Cell::new(Rep::Tree(size, root)) })
-    }
-
-    /// The node over entries whose hashes agree below `shift`. Recursion is bounded by the levels of the hash.
-    fn subtree(&self, h: &'h Heap, order: &[(u32, u32)], shift: u32) -> Res<&'h Node<'h>> {
-        h.poll_every(order.len().min(1 << BITS))?;
-        let entry = |e: &(u32, u32)| self.entry(e.1 as usize - 1);
-        if shift >= u32::BITS {
-            h.check_available(std::mem::size_of_val(order))?;
-            let mut order = order.to_vec();
-            h.charge(cost::sorted(order.len()))?;
-            super::merge_sort(h, &mut order, |a, b| h.order(entry(&a).0, entry(&b).0))?;
-            let entries = h.alloc_slice(order.len(), order.iter().map(entry))?;
-            return h.node(0, 0, entries, &[]);
-        }
-        let group = |e: &(u32, u32)| e.0 >> shift & WAY;
-        let (mut entry_bits, mut child_bits) = (0u32, 0u32);
-        let mut entries = [(Value::Nil, Value::Nil); 1 << BITS];
-        let mut children: [Option<&'h Node<'h>>; 1 << BITS] = [None; 1 << BITS];
-        let (mut entry_count, mut child_count) = (0, 0);
-        for run in order.chunk_by(|a, b| group(a) == group(b)) {
-            if let [single] = run {
-                entry_bits |= 1 << group(single);
-                entries[entry_count] = entry(single);
-                entry_count += 1;
-            } else {
-                child_bits |= 1 << group(&run[0]);
-                children[child_count] = Some(self.subtree(h, run, shift + BITS)?);
-                child_count += 1;
-            }
-        }
-        let entries = h.alloc_slice(entry_count, entries[..entry_count].iter().copied())?;
-        let children = h.alloc_slice(child_count, children[..child_count].iter().filter_map(|c| *c))?;
-        h.node(entry_bits, child_bits, entries, children)
-    }
-}
-
-/// Sorts hashes and places in the order of the tree's walk, in which entries of one node stand together: by the lowest
-/// group of bits, then by the next one. Equal hashes stay as they came.
-fn in_tree_order(h: &Heap, mut order: Vec<(u32, u32)>) -> Res<Vec<(u32, u32)>> {
-    /// Two groups are sorted by at once, the deepest levels first.
-    const PAIR: u32 = 2 * BITS;
-    /// Below this number of entries, comparing is faster than counting. Tests count sooner.
-    const FEW: usize = if cfg!(test) { 8 } else { 256 };
-    if order.len() < FEW {
-        order.sort_by_key(|&(hash, _)| reverse_groups(hash));
-        return Ok(order);
-    }
-    let digit = |hash: u32, shift: u32| {
-        let pair = hash >> shift;
-        ((pair & WAY) << BITS | pair >> BITS & WAY) as usize
-    };
-    let mut sorted = vec![(0, 0); order.len()];
-    for pass in (0..u32::BITS.div_ceil(PAIR)).rev() {
-        let mut begins = [0u32; 1 << PAIR];
-        for &(hash, _) in &order {
-            h.poll_every(1)?;
-            begins[digit(hash, pass * PAIR)] += 1;
-        }
-        let mut begin = 0;
-        for count in &mut begins {
-            begin += std::mem::replace(count, begin);
-        }
-        for &entry in &order {
-            h.poll_every(1)?;
-            let next = &mut begins[digit(entry.0, pass * PAIR)];
-            sorted[*next as usize] = entry;
-            *next += 1;
-        }
-        std::mem::swap(&mut order, &mut sorted);
-    }
-    Ok(order)
-}
-
-/// The hash with its groups of bits in reverse order.
-fn reverse_groups(hash: u32) -> u64 {
-    let mut out = 0u64;
-    let mut shift = 0;
-    while shift < u32::BITS {
-        out = out << BITS | u64::from(hash >> shift & WAY);
-        shift += BITS;
-    }
-    out
 }

@@ -2,7 +2,7 @@
 
 use super::accepts::Accepts;
 use super::per_element::{After, PerElement, row, step_of_walk, walk, walk_vectors};
-use super::registers::{ACC, RESULT, builder, items, vector};
+use super::registers::{ACC, ITEMS, RESULT, builder, items, vector};
 use crate::builtins::{Builtin, MANY, args, comparison, numbers};
 use crate::context::Ctx;
 use crate::cost;
@@ -143,6 +143,8 @@ impl PerElement for DistinctBy {
     fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
         let Value::MapBuilder(first) = own[ACC] else { return Ok(Value::Nil) };
         h.charge(first.len() as u64)?;
+        own[ITEMS] = Value::Nil;
+        first.seal();
         h.vector_from(first.len(), (0..first.len()).map(|place| first.entry(place).1))
     }
 }

@@ -3,8 +3,8 @@
 use super::accepts::Accepts;
 use super::direct::DirectFn;
 use super::fast_return::next_element;
-use super::per_element::{After, PerElement, row, start, step_of_walk, walk, walk_vectors};
-use super::registers::{ACC, FUNCTION, RESULT, builder, collections, vector};
+use super::per_element::{After, PerElement, row, start, step_of_walk, walk_vectors};
+use super::registers::{ACC, FUNCTION, ITEMS, RESULT, builder, collections, vector};
 use super::streams::{self, Plan, Sink};
 use crate::builtins::{Builtin, Lowering, MANY, Round, args};
 use crate::context::Ctx;
@@ -345,13 +345,20 @@ impl PerElement for KeepIndexed {
     }
 }
 
-/// Starts to walk the entries of the map that comes first; the function is behind it.
-fn start_entries<'h, F: PerElement>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+/// The register for the keys, or for the values, that the function is not called with.
+const OTHERS: usize = 4;
+
+/// Starts to walk the values, or the keys, of the map that comes first; the function is behind it.
+fn start_entries<'h, F: PerElement>(h: &'h Ctx, s: &mut State<'h>, call: Call, of_keys: bool) -> Res<Control<'h>> {
     let at = call.args().start;
     let (map, f) = (s.stack[at], s.stack[at + 1]);
     match map {
         Value::Nil => F::ACCEPTS.check(F::ROW.name, f).map(|()| Control::Value(Value::Nil)),
-        Value::Map(_) => walk::<F>(h, s, call, f, map),
+        Value::Map(map) => {
+            let [keys, values] = map.columns(h)?;
+            let (list, others) = if of_keys { (keys, values) } else { (values, keys) };
+            walk_vectors::<F>(h, s, call, f, [list, others, Value::Unset], map.len())
+        }
         other => Err(args::not_walked(F::ROW.name, "a map", other)),
     }
 }
@@ -359,62 +366,49 @@ fn start_entries<'h, F: PerElement>(h: &'h Ctx, s: &mut State<'h>, call: Call) -
 /// What functions of the values or keys of a map take.
 const OF_ENTRIES: Accepts = Accepts::FUNCTIONS;
 
-/// The key and the value of an entry.
-#[inline]
-fn entry(item: Value<'_>) -> (Value<'_>, Value<'_>) {
-    match vector(item) {
-        [key, value] => (*key, *value),
-        _ => (Value::Nil, Value::Nil),
-    }
-}
-
-/// Adds an entry to the map under construction.
-fn insert<'h>(h: &'h Ctx, own: &[Value<'h>], key: Value<'h>, value: Value<'h>) -> Res<After<'h>> {
-    if let Value::MapBuilder(map) = own[ACC] {
-        map.insert(h, key, value)?;
-    }
-    Ok(After::Next)
-}
-
-/// The map under construction, which is done.
-fn finish_map<'h>(h: &'h Ctx, own: &[Value<'h>]) -> Res<Value<'h>> {
-    match own[ACC] {
-        Value::MapBuilder(map) => map.finish(h).map(Value::Map),
-        _ => Ok(Value::Nil),
-    }
-}
-
 struct UpdateVals;
 
+impl UpdateVals {
+    fn start<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+        start_entries::<Self>(h, s, call, false)
+    }
+}
+
 impl PerElement for UpdateVals {
-    const ROW: Builtin = Builtin::calling("update-vals", 2, 2, "(update-vals m f)", start_entries::<UpdateVals>).doc(
+    const ROW: Builtin = Builtin::calling("update-vals", 2, 2, "(update-vals m f)", UpdateVals::start).doc(
         "The map with f applied to every value.",
         &[("(update-vals {:a 1} inc)", "{:a 2}"), ("(update-vals {:a 1} 1)", "!type_error")],
     );
     const ACCEPTS: Accepts = OF_ENTRIES;
 
-    fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {
-        h.map_builder(0).map(Value::MapBuilder)
+    fn accumulator<'h>(h: &'h Ctx, count: usize) -> Res<Value<'h>> {
+        h.vec_builder(count).map(Value::VecBuilder)
     }
 
-    #[inline]
-    fn arguments<'h>(_: &[Value<'h>], list: &'h [Value<'h>], index: usize) -> Option<([Value<'h>; 3], usize)> {
-        list.get(index).map(|&item| ([entry(item).1, Value::Nil, Value::Nil], 1))
-    }
-
-    fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>, _: usize) -> Res<After<'h>> {
-        insert(h, own, entry(item).0, own[RESULT])
+    fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
+        push(h, own, own[RESULT])
     }
 
     fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
-        finish_map(h, own)
+        // The old values are not needed any more, should a compaction come in between.
+        own[ITEMS] = Value::Nil;
+        match builder(own[ACC]) {
+            Some(values) => h.map_of_columns(vector(own[OTHERS]), values.items()),
+            None => Ok(Value::Nil),
+        }
     }
 }
 
 struct UpdateKeys;
 
+impl UpdateKeys {
+    fn start<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
+        start_entries::<Self>(h, s, call, true)
+    }
+}
+
 impl PerElement for UpdateKeys {
-    const ROW: Builtin = Builtin::calling("update-keys", 2, 2, "(update-keys m f)", start_entries::<UpdateKeys>).doc(
+    const ROW: Builtin = Builtin::calling("update-keys", 2, 2, "(update-keys m f)", UpdateKeys::start).doc(
         "The map with f applied to every key.",
         &[("(update-keys {:a 1} name)", "{\"a\" 1}"), ("(update-keys {:a 1} 1)", "!type_error")],
     );
@@ -424,16 +418,18 @@ impl PerElement for UpdateKeys {
         h.map_builder(0).map(Value::MapBuilder)
     }
 
-    #[inline]
-    fn arguments<'h>(_: &[Value<'h>], list: &'h [Value<'h>], index: usize) -> Option<([Value<'h>; 3], usize)> {
-        list.get(index).map(|&item| ([entry(item).0, Value::Nil, Value::Nil], 1))
-    }
-
-    fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>, _: usize) -> Res<After<'h>> {
-        insert(h, own, own[RESULT], entry(item).1)
+    fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, index: usize) -> Res<After<'h>> {
+        if let (Value::MapBuilder(map), Some(&value)) = (own[ACC], vector(own[OTHERS]).get(index)) {
+            map.insert(h, own[RESULT], value)?;
+        }
+        Ok(After::Next)
     }
 
     fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
-        finish_map(h, own)
+        (own[ITEMS], own[OTHERS]) = (Value::Nil, Value::Nil);
+        match own[ACC] {
+            Value::MapBuilder(map) => map.finish(h).map(Value::Map),
+            _ => Ok(Value::Nil),
+        }
     }
 }

@@ -14,6 +14,7 @@ mod fast_return;
 mod grouping;
 mod known_order;
 mod mapping;
+mod one_by_one;
 mod parallel;
 mod per_element;
 mod predicates;

@@ -26,8 +26,19 @@ trait Fold: Sized {
     const NATIVE: &'static NativeFn =
         &NativeFn::new(Self::ROW.name, step::<Self>).next_call(Self::next_call).counts(FUNCTION);
 
-    /// What is to be done with an element.
-    fn take<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>) -> Res<Take<'h>>;
+    /// What is to be done with the element at a place.
+    fn take<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>, place: usize) -> Res<Take<'h>>;
+
+    /// The elements behind those in [`ITEMS`], if there are more. Nothing is changed when it fails.
+    fn more<'h>(_h: &'h Ctx, _own: &mut [Value<'h>]) -> Res<Option<Value<'h>>> {
+        Ok(None)
+    }
+
+    /// The number of the first of the elements in [`ITEMS`].
+    #[inline(always)]
+    fn first(_own: &[Value<'_>]) -> usize {
+        0
+    }
 
     /// What is combined, with the result for an element.
     #[inline(always)]
@@ -65,7 +76,7 @@ enum Take<'h> {
 /// Goes on with the frame on top.
 fn step<'h, F: Fold>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
     let Some(NativeFrame { base, mut called, mut index, .. }) = s.native_frame() else { return Ok(Control::Frame) };
-    let list = vector(s.stack[base + ITEMS]);
+    let mut list = vector(s.stack[base + ITEMS]);
     let f = s.stack[base + FUNCTION];
     let direct = DirectFn::of(h, f, F::ARGC);
     if let (false, Some(direct)) = (called, direct) {
@@ -89,9 +100,19 @@ fn step<'h, F: Fold>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
             s.note(false, index);
             h.meter.set_restart();
         }
-        let Some(&item) = list.get(index) else { return Ok(Control::Value(s.stack[base + ACC])) };
+        let place = index - F::first(&s.stack[base..]);
+        let Some(&item) = list.get(place) else {
+            let end = base + s.registers_from(0);
+            let Some(more) = F::more(h, &mut s.stack[base..end])? else {
+                return Ok(Control::Value(s.stack[base + ACC]));
+            };
+            s.stack[base + ITEMS] = more;
+            list = vector(more);
+            called = false;
+            continue;
+        };
         h.charge(1)?;
-        let result = match (F::take(h, &mut s.stack[base..], item)?, direct) {
+        let result = match (F::take(h, &mut s.stack[base..], item, place)?, direct) {
             (Take::Call(args), Some(direct)) => direct.call(h, &args[..F::ARGC])?,
             (Take::Call(args), None) => return s.call_from_native(h, f, &args[..F::ARGC]),
             (Take::Value(value), _) => value,
@@ -100,6 +121,11 @@ fn step<'h, F: Fold>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
         s.note(true, index);
         called = true;
     }
+}
+
+/// The number in a register.
+fn count(v: Value<'_>) -> usize {
+    v.as_integer().and_then(|n| usize::try_from(n).ok()).unwrap_or_default()
 }
 
 /// Starts to combine elements from number `index` on with `acc`.
@@ -182,7 +208,7 @@ impl Fold for Reduce {
     const ARGC: usize = 2;
 
     #[inline(always)]
-    fn take<'h>(_: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>) -> Res<Take<'h>> {
+    fn take<'h>(_: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>, _: usize) -> Res<Take<'h>> {
         Ok(Take::Call([own[ACC], item, Value::Nil]))
     }
 
@@ -220,6 +246,9 @@ impl Fold for Reduce {
     }
 }
 
+/// The register for the values of a map whose keys are the elements.
+const VALUES: usize = 4;
+
 struct ReduceKv;
 
 impl ReduceKv {
@@ -227,16 +256,21 @@ impl ReduceKv {
         let at = call.args().start;
         let f = function(Self::ROW.name, s.stack[at])?;
         let (init, map) = (s.stack[at + 1], s.stack[at + 2]);
-        if !matches!(map, Value::Map(_) | Value::Nil) {
-            return Err(match (args::not_walked(Self::ROW.name, "a map", map), map) {
-                (Fault::Error(error), Value::Vector(_)) => {
-                    error.hint("a vector becomes a map of its places: (reduce-kv f init (zipmap (range) v))").into()
-                }
-                (fault, _) => fault,
-            });
-        }
-        let entries = items(h, Self::ROW.name, map)?;
-        start::<Self>(h, s, call, [f, entries, init], 0)
+        let [keys, values] = match map {
+            Value::Map(map) => map.columns(h)?,
+            Value::Nil => [Value::Nil; 2],
+            other => {
+                return Err(match (args::not_walked(Self::ROW.name, "a map", other), other) {
+                    (Fault::Error(error), Value::Vector(_)) => {
+                        error.hint("a vector becomes a map of its places: (reduce-kv f init (zipmap (range) v))").into()
+                    }
+                    (fault, _) => fault,
+                });
+            }
+        };
+        let control = start::<Self>(h, s, call, [f, keys, init], 0)?;
+        s.stack[call.at() + VALUES] = values;
+        Ok(control)
     }
 }
 
@@ -247,10 +281,10 @@ impl Fold for ReduceKv {
     );
     const ARGC: usize = 3;
 
-    fn take<'h>(_: &'h Ctx, own: &mut [Value<'h>], entry: Value<'h>) -> Res<Take<'h>> {
-        Ok(match vector(entry) {
-            [key, value] => Take::Call([own[ACC], *key, *value]),
-            _ => Take::Value(own[ACC]),
+    fn take<'h>(_: &'h Ctx, own: &mut [Value<'h>], key: Value<'h>, place: usize) -> Res<Take<'h>> {
+        Ok(match vector(own[VALUES]).get(place) {
+            Some(&value) => Take::Call([own[ACC], key, value]),
+            None => Take::Value(own[ACC]),
         })
     }
 }
@@ -260,7 +294,12 @@ struct MergeWith;
 
 impl MergeWith {
     /// The register for the key of the entry under way.
-    const KEY: usize = 4;
+    const KEY: usize = 5;
+    /// The register for the number of the first entry of the map under way.
+    const BEGIN: usize = 6;
+    /// The register for the number of the next map; the maps follow.
+    const NEXT: usize = 7;
+    const MAPS: usize = 8;
 
     /// A single argument is the value whatever it is, unless it is nil or false.
     fn start<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
@@ -280,21 +319,16 @@ impl MergeWith {
             let error = if place == 0 { args::type_error } else { args::not_walked };
             return Err(error(name, "maps", given[place]));
         }
-        let mut maps = given.iter().filter(|m| matches!(m, Value::Map(_))).peekable();
-        let Some(&first) = maps.next() else {
-            return h.empty_map().map(|map| Control::Value(Value::Map(map)));
-        };
-        if maps.peek().is_none() {
-            return Ok(Control::Value(first));
+        let mut maps = (0..).zip(given).filter(|(_, m)| matches!(m, Value::Map(_)));
+        match (maps.next(), maps.next()) {
+            (None, _) => h.empty_map().map(|map| Control::Value(Value::Map(map))),
+            (Some((_, &only)), None) => Ok(Control::Value(only)),
+            (Some((_, &first)), Some((next, _))) => {
+                let nil = Value::Nil;
+                let own = [nil, f, nil, first, nil, nil, Value::Int(0), Value::Int(next)];
+                s.push_native_over(h, Self::NATIVE, call, &own, 1)
+            }
         }
-        let all = h.vec_builder(0)?;
-        for &map in maps {
-            let more = args::seq(h, name, map)?;
-            h.charge(cost::placed(1 + more.len()))?;
-            all.extend(h, more)?;
-        }
-        let entries = all.finish(h)?;
-        start::<Self>(h, s, call, [f, entries, first], 0)
     }
 }
 
@@ -310,16 +344,39 @@ impl Fold for MergeWith {
     const ARGC: usize = 2;
     const ENDS_EARLY: bool = false;
 
-    fn take<'h>(h: &'h Ctx, own: &mut [Value<'h>], entry: Value<'h>) -> Res<Take<'h>> {
-        let (Value::Map(map), [key, value]) = (own[ACC], vector(entry)) else { return Ok(Take::Value(own[ACC])) };
-        map.charge_meant(h, *key)?;
-        let key = map.meant(h, *key)?;
+    fn take<'h>(h: &'h Ctx, own: &mut [Value<'h>], key: Value<'h>, place: usize) -> Res<Take<'h>> {
+        let (Value::Map(map), Some(&value)) = (own[ACC], vector(own[VALUES]).get(place)) else {
+            return Ok(Take::Value(own[ACC]));
+        };
+        map.charge_meant(h, key)?;
+        let key = map.meant(h, key)?;
         let old = map.get(h, key)?;
         own[Self::KEY] = key;
         Ok(match old {
-            Some(old) => Take::Call([old, *value, Value::Nil]),
-            None => Take::Value(*value),
+            Some(old) => Take::Call([old, value, Value::Nil]),
+            None => Take::Value(value),
         })
+    }
+
+    fn more<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Option<Value<'h>>> {
+        let mut next = count(own[Self::NEXT]);
+        let map = loop {
+            match own.get(Self::MAPS + next) {
+                Some(Value::Map(map)) => break map,
+                Some(_) => next += 1,
+                None => return Ok(None),
+            }
+        };
+        h.charge(cost::placed(1 + map.len()))?;
+        let [keys, values] = map.columns(h)?;
+        own[VALUES] = values;
+        own[Self::BEGIN] = Value::count(Self::first(own) + vector(own[ITEMS]).len());
+        own[Self::NEXT] = Value::count(next + 1);
+        Ok(Some(keys))
+    }
+
+    fn first(own: &[Value<'_>]) -> usize {
+        count(own[Self::BEGIN])
     }
 
     fn combine<'h>(h: &'h Ctx, own: &[Value<'h>]) -> Res<Value<'h>> {

@@ -21,7 +21,8 @@ pub(super) fn items<'h>(h: &'h Ctx, name: &str, v: Value<'h>) -> Res<Value<'h>> 
         Value::Vector(_) => Ok(v),
         // What looks up is walked where it can be; a function or a keyword has changed places with the collection.
         Value::Keyword(..) | Value::Closure(_) | Value::Builtin(_) => Err(function_last(name, v)),
-        other => h.vector(args::seq(h, name, other)?),
+        Value::Nil => h.vector(&[]),
+        other => args::made_vector(h, name, other),
     }
 }
 

@@ -42,6 +42,27 @@ impl<'h> State<'h> {
         Ok(Control::Frame)
     }
 
+    /// Pushes a native frame in place of a call, with these registers and behind them the arguments from number `from` on.
+    pub(crate) fn push_native_over(
+        &mut self,
+        h: &'h Ctx,
+        native: &'static NativeFn,
+        call: Call,
+        registers: &[Value<'h>],
+        from: usize,
+    ) -> Res<Control<'h>> {
+        let (at, args) = (call.at(), call.args().start + from..call.args().end);
+        let count = registers.len() + args.len();
+        self.ensure(h, at + count)?;
+        self.reserve_frame(h)?;
+        let (base, size) = (slot(at)?, slot(count)?);
+        self.stack.copy_within(args, at + registers.len());
+        self.stack[at..at + registers.len()].copy_from_slice(registers);
+        let code = Code::Native { native, called: false, index: 0, size };
+        self.frames.push(Frame { code, base, dst: call.dst });
+        Ok(Control::Frame)
+    }
+
     /// The native frame on top.
     #[inline]
     pub(crate) fn native_frame(&self) -> Option<NativeFrame> {

@@ -18,6 +18,7 @@ mod examples;
 mod extreme_sources;
 mod extremes;
 mod floats;
+mod folds;
 mod hints;
 mod integers;
 mod limits;

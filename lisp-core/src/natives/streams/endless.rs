@@ -13,6 +13,7 @@ use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Compose, Composed, Fault, Res, Source, Step, Value};
+use crate::natives::one_by_one;
 use crate::natives::registers::{RESULT, vector};
 use crate::stack::{Call, Control, NativeFn, NativeFrame, Start, State};
 use crate::text::describe;
@@ -88,7 +89,7 @@ pub(crate) fn start_with_frame<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call, na
             _ => Err(Fault::NeedsFrame),
         },
         Some((_, Over::Start(start))) => start(h, s, call),
-        None => Err(Fault::NeedsFrame),
+        None => one_by_one::start(h, s, call, name),
     };
     control.map_err(|fault| match fault {
         Fault::NeedsFrame => Error::endless(name).into(),

@@ -1,0 +1,85 @@
+//! Built-ins that combine many values from the left, in a frame: one value after the other, so that what arises on the way can be
+//! compacted away. Of few or small values they need no frame, and where they do they say so with [`Fault::NeedsFrame`].
+
+use super::registers::vector;
+use crate::builtins::{bits, maps, math, numbers, sets};
+use crate::context::Ctx;
+use crate::heap::{Fault, Heap, Res, Value};
+use crate::stack::{Call, Control, NativeFn, NativeFrame, State};
+
+/// The register for what is combined so far; the arguments follow.
+const ACC: usize = 0;
+/// The register for the first argument.
+const FIRST: usize = 1;
+
+/// What is combined so far, by the registers, with the next value.
+type Join = for<'h> fn(&'h Heap, &[Value<'h>], Value<'h>) -> Res<Value<'h>>;
+
+/// One of these built-ins.
+struct OneByOne {
+    native: NativeFn,
+    join: Join,
+    /// Combines it the elements of its first argument? Else its first argument with the others.
+    elements: bool,
+    /// What comes of it after the last value.
+    finish: for<'h> fn(&'h Heap, &[Value<'h>]) -> Res<Value<'h>>,
+}
+
+impl OneByOne {
+    const fn new(name: &'static str, join: Join) -> Self {
+        let native = NativeFn::new(name, step).keeps_reasons();
+        OneByOne { native, join, elements: false, finish: |_, own| Ok(own[ACC]) }
+    }
+}
+
+static ALL: &[OneByOne] = &[
+    OneByOne::new("+", |h, own, next| numbers::add(h, own[ACC], next)),
+    OneByOne::new("-", |h, own, next| numbers::sub(h, own[ACC], next)),
+    OneByOne::new("*", |h, own, next| numbers::mul(h, own[ACC], next)),
+    OneByOne::new("bit-and", |h, own, next| bits::AND.apply(h, own[ACC], next)),
+    OneByOne::new("bit-or", |h, own, next| bits::OR.apply(h, own[ACC], next)),
+    OneByOne::new("bit-xor", |h, own, next| bits::XOR.apply(h, own[ACC], next)),
+    OneByOne::new("bit-and-not", |h, own, next| bits::AND_NOT.apply(h, own[ACC], next)),
+    OneByOne::new("merge", |h, own, next| maps::merge_two(h, own[ACC], next)),
+    OneByOne::new("dissoc", |h, own, next| maps::dissoc_one(h, own[FIRST], own[ACC], next)),
+    OneByOne::new("union", |h, own, next| sets::union_of_two(h, own[ACC], next)),
+    OneByOne::new("intersection", |h, own, next| sets::intersection_of_two(h, own[ACC], next)),
+    OneByOne::new("difference", |h, own, next| sets::difference_of_two(h, own[ACC], next)),
+    OneByOne::new("disj", |h, own, next| sets::disj_one(h, own[ACC], next)),
+    OneByOne { elements: true, ..OneByOne::new("sum", |h, own, next| math::add_up(h, "sum", own[ACC], next)) },
+    OneByOne {
+        elements: true,
+        finish: |h, own| math::mean(h, own[ACC], vector(own[FIRST])),
+        ..OneByOne::new("avg", |h, own, next| math::add_up(h, "avg", own[ACC], next))
+    },
+];
+
+/// Starts the call of one of them.
+pub(super) fn start<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call, name: &str) -> Res<Control<'h>> {
+    let args = &s.stack[call.args()];
+    let is_endless = |arg: &Value<'h>| matches!(arg, Value::Endless(_));
+    let (Some(one), Some(&first)) = (ALL.iter().find(|one| one.native.name == name), args.first()) else {
+        return Err(Fault::NeedsFrame);
+    };
+    if args.iter().any(is_endless) {
+        return Err(Fault::NeedsFrame);
+    }
+    let acc = if one.elements { Value::Int(0) } else { first };
+    s.push_native_over(h, &one.native, call, &[acc], 0)
+}
+
+fn step<'h>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
+    let Some(NativeFrame { native, base, mut index, .. }) = s.native_frame() else { return Ok(Control::Frame) };
+    let Some(one) = ALL.iter().find(|one| std::ptr::eq(&one.native, native)) else { return Err(Fault::NeedsFrame) };
+    let end = base + s.registers_from(0);
+    loop {
+        h.meter.set_restart();
+        let own = &s.stack[base..end];
+        let values = if one.elements { vector(own[FIRST]) } else { &own[FIRST + 1..] };
+        let Some(&next) = values.get(index) else { return (one.finish)(h, own).map(Control::Value) };
+        h.charge(1)?;
+        s.stack[base + ACC] = (one.join)(h, own, next)?;
+        index += 1;
+        s.note(false, index);
+    }
+}
