@@ -118,7 +118,10 @@ impl<'h> State<'h> {
             error.hint = Some(LAZY.hint());
         } else if is_at_limit(error.reason) && walks_without_end(self) {
             let hint = "an endless sequence was walked up to the limit: take some of it first, as in (take-while f (take 1000 s))";
-            error.hint = Some(hint.to_owned());
+            error.hint = Some(match error.hint.take() {
+                Some(limit) => format!("{hint}; {limit}"),
+                None => hint.to_owned(),
+            });
         }
         error
     }

@@ -199,6 +199,16 @@ fn a_hint_followed_mends_the_program() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// A walk that takes a number of elements is not told to take some.
+#[test]
+fn a_walk_that_is_bounded_has_the_hint_of_its_limit() {
+    for (program, says) in [("(take-while pos? (iterate inc 1))", true), ("(take 1000000000 (iterate inc 1))", false)] {
+        let hint = common::refusal(program).and_then(|error| error.hint).unwrap_or_default();
+        assert_eq!(hint.contains("an endless sequence"), says, "{program}: {hint}");
+        assert!(hint.contains("raise the limit"), "{program}: {hint}");
+    }
+}
+
 /// What a hint names as being there is there.
 #[test]
 fn a_list_of_classes_names_those_that_have_something() {

@@ -1,7 +1,7 @@
 //! What functions do with a sequence that has no end: some put off a step, some take a few elements. All others say that
 //! they cannot.
 
-use super::engine::{Plan, Sink, start};
+use super::engine::{Plan, Sink, start, unbounded};
 use super::sources::{self, pend, steps, with_last_step, with_steps};
 use super::transduce::start_into;
 use super::walk::step_of;
@@ -270,7 +270,7 @@ fn take_while<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>>
     let args = &s.stack[call.args()];
     let e = last(args)?;
     let steps = h.vec_single(transducer(h, Step::TakeWhile, &args[..1])?)?;
-    start(h, s, call, &plan(Sink::Vector, Value::Nil, Value::Nil, Value::Endless(e), steps))
+    start(h, s, call, &plan(Sink::Vector, unbounded(), Value::Nil, Value::Endless(e), steps))
 }
 
 /// The element at a place.

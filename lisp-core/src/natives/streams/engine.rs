@@ -117,13 +117,27 @@ fn first_place<'h>(e: &Composed<'h>) -> Value<'h> {
     }
 }
 
-/// Is a sequence without an end being walked by the innermost of these frames' walks?
+/// The target of a vector that no number of elements bounds, and that uses none.
+pub(super) const fn unbounded<'h>() -> Value<'h> {
+    Value::Bool(true)
+}
+
+/// How many calls a walk that made them may stand below.
+const NEAR: usize = 4;
+
+/// Does one of the innermost frames walk a sequence without an end, and for no number of elements?
 pub(crate) fn walks_without_end(s: &State<'_>) -> bool {
-    let walk = s.frames.iter().rev().find_map(|frame| match frame.code {
-        Code::Native { native, .. } if std::ptr::eq(native, &WALK) => Some(frame.base as usize),
+    let walk = s.frames.iter().rev().take(NEAR).find_map(|frame| match frame.code {
+        Code::Native { native, .. } if std::ptr::eq(native, &WALK) => s.stack.get(frame.base as usize..),
         _ => None,
     });
-    walk.is_some_and(|base| matches!(s.stack.get(base + SOURCE), Some(Value::Endless(_))))
+    let Some(own @ [_, _, target, Value::Endless(_), ..]) = walk else { return false };
+    match sink_of(own) {
+        Sink::Vector => matches!(target, Value::Bool(true)),
+        // Their steps may take a number.
+        Sink::Into | Sink::Pair | Sink::Transduce => false,
+        Sink::First | Sink::Reduce | Sink::Some | Sink::Every | Sink::NotAny | Sink::NotEvery => true,
+    }
 }
 
 /// Goes on with the walk on top.
