@@ -42,7 +42,7 @@ pub(crate) mod predicates;
 mod preview;
 mod print;
 pub(crate) mod regex;
-mod renaming;
+pub(crate) mod renaming;
 pub(crate) mod replacement;
 mod rows;
 pub(crate) mod seqs;

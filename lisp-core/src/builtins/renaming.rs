@@ -1,10 +1,10 @@
 //! Maps with other keys: `map-invert`, `rename-keys`.
 
-use super::args::not_walked;
+use super::args::{at_once, not_walked};
 use super::{Builtin, maps};
 use crate::context::Ctx;
 use crate::cost;
-use crate::heap::{Map, Res, Value};
+use crate::heap::{Gathered, Heap, Map, Res, Value};
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("map-invert", 1, 1, "(map-invert m)", map_invert).namespace("clojure.set").doc(
@@ -32,32 +32,58 @@ fn map<'h>(name: &str, expects: &str, v: Value<'h>) -> Res<Option<&'h Map<'h>>> 
 
 fn map_invert<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let Some(m) = map("map-invert", "a map", args[0])? else { return h.empty_map().map(Value::Map) };
-    let entries = m.entries(h)?;
-    h.charge(cost::placed(entries.len()))?;
-    let inverted = h.map_builder(entries.len())?;
-    for (key, value) in entries.iter() {
-        inverted.insert(h, value, key)?;
-    }
-    inverted.finish(h).map(Value::Map)
+    h.charge(cost::placed(m.len()))?;
+    let mut inverted = Gathered::new(h);
+    m.in_order(h, |(key, value)| inverted.insert(value, key))?;
+    inverted.map().map(Value::Map)
 }
 
-/// All old names go first: a new name may be one of them.
+/// What [`rename_one`] takes for the first argument and the second, one after the other. All old names go first: a new name may be
+/// one of them.
+pub(crate) fn renamings<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
+    let [_, Value::Map(names), ..] = args else { return h.vector(&[]) };
+    h.charge(2 * names.len() as u64)?;
+    let steps = h.vec_builder(2 * names.len())?;
+    names.in_order(h, |(old, _)| steps.push(h, h.vector(&[old])?))?;
+    names.in_order(h, |(old, new)| steps.push(h, h.vector(&[old, new])?))?;
+    steps.finish(h)
+}
+
+/// Takes an old name out of what is renamed so far, or puts what the whole map has at it at its new name.
+pub(crate) fn rename_one<'h>(h: &'h Heap, whole: Value<'h>, renamed: Value<'h>, step: Value<'h>) -> Res<Value<'h>> {
+    h.charge(cost::PLACED)?;
+    match step {
+        Value::Vector(step) => match *step.items() {
+            [old, new] => take_new(h, whole, renamed, old, new),
+            [old] => maps::dissoc_one(h, renamed, renamed, old),
+            _ => Ok(renamed),
+        },
+        _ => Ok(renamed),
+    }
+}
+
+fn take_new<'h>(h: &'h Heap, whole: Value<'h>, renamed: Value<'h>, old: Value<'h>, new: Value<'h>) -> Res<Value<'h>> {
+    match maps::get(h, whole, old)? {
+        Some(value) => maps::put(h, "rename-keys", renamed, new, value),
+        None => Ok(renamed),
+    }
+}
+
 fn rename_keys<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = "rename-keys";
     let m = map(name, "a map", args[0])?;
     let names = map(name, "a map of names", args[1])?;
     let (Some(m), Some(names)) = (m, names) else { return Ok(args[0]) };
+    at_once(2 * names.len(), maps::changed(names.len(), m))?;
     let names = names.entries(h)?;
-    let mut renamed = m;
+    let mut renamed = args[0];
     for (old, _) in names.iter() {
         h.charge(cost::PLACED)?;
-        renamed = h.dissoc(renamed, renamed.meant(h, old)?)?;
+        renamed = maps::dissoc_one(h, renamed, renamed, old)?;
     }
     for (old, new) in names.iter() {
         h.charge(cost::PLACED)?;
-        if let Some(value) = maps::get(h, args[0], old)? {
-            renamed = h.assoc_meant(renamed, renamed, new, value)?;
-        }
+        renamed = take_new(h, args[0], renamed, old, new)?;
     }
-    Ok(Value::Map(renamed))
+    Ok(renamed)
 }

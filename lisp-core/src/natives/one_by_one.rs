@@ -2,25 +2,36 @@
 //! compacted away. Of few or small values they need no frame, and where they do they say so with [`Fault::NeedsFrame`].
 
 use super::registers::vector;
-use crate::builtins::{bits, maps, math, numbers, sets};
+use crate::builtins::{bits, maps, math, numbers, renaming, sets};
 use crate::context::Ctx;
 use crate::heap::{Fault, Heap, Res, Value};
 use crate::stack::{Call, Control, NativeFn, NativeFrame, State};
 
 /// The register for what is combined so far; the arguments follow.
 const ACC: usize = 0;
-/// The register for the first argument.
+/// The register for the first argument, or for the steps that stand before it.
 const FIRST: usize = 1;
+/// The register for the first argument behind steps.
+const WHOLE: usize = 2;
 
 /// What is combined so far, by the registers, with the next value.
 type Join = for<'h> fn(&'h Heap, &[Value<'h>], Value<'h>) -> Res<Value<'h>>;
+
+/// What one of them combines.
+enum Over {
+    /// Its first argument with the others.
+    Arguments,
+    /// The elements of its first argument, from 0 on.
+    Elements,
+    /// Its first argument with the steps that this makes of all, which then stand before them.
+    Steps(for<'h> fn(&'h Heap, &[Value<'h>]) -> Res<Value<'h>>),
+}
 
 /// One of these built-ins.
 struct OneByOne {
     native: NativeFn,
     join: Join,
-    /// Combines it the elements of its first argument? Else its first argument with the others.
-    elements: bool,
+    over: Over,
     /// What comes of it after the last value.
     finish: for<'h> fn(&'h Heap, &[Value<'h>]) -> Res<Value<'h>>,
 }
@@ -28,7 +39,7 @@ struct OneByOne {
 impl OneByOne {
     const fn new(name: &'static str, join: Join) -> Self {
         let native = NativeFn::new(name, step).keeps_reasons();
-        OneByOne { native, join, elements: false, finish: |_, own| Ok(own[ACC]) }
+        OneByOne { native, join, over: Over::Arguments, finish: |_, own| Ok(own[ACC]) }
     }
 }
 
@@ -46,9 +57,13 @@ static ALL: &[OneByOne] = &[
     OneByOne::new("intersection", |h, own, next| sets::intersection_of_two(h, own[ACC], next)),
     OneByOne::new("difference", |h, own, next| sets::difference_of_two(h, own[ACC], next)),
     OneByOne::new("disj", |h, own, next| sets::disj_one(h, own[ACC], next)),
-    OneByOne { elements: true, ..OneByOne::new("sum", |h, own, next| math::add_up(h, "sum", own[ACC], next)) },
     OneByOne {
-        elements: true,
+        over: Over::Steps(renaming::renamings),
+        ..OneByOne::new("rename-keys", |h, own, step| renaming::rename_one(h, own[WHOLE], own[ACC], step))
+    },
+    OneByOne { over: Over::Elements, ..OneByOne::new("sum", |h, own, next| math::add_up(h, "sum", own[ACC], next)) },
+    OneByOne {
+        over: Over::Elements,
         finish: |h, own| math::mean(h, own[ACC], vector(own[FIRST])),
         ..OneByOne::new("avg", |h, own, next| math::add_up(h, "avg", own[ACC], next))
     },
@@ -64,8 +79,14 @@ pub(super) fn start<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call, name: &str) -
     if args.iter().any(is_endless) {
         return Err(Fault::NeedsFrame);
     }
-    let acc = if one.elements { Value::Int(0) } else { first };
-    s.push_native_over(h, &one.native, call, &[acc], 0)
+    match one.over {
+        Over::Arguments => s.push_native_over(h, &one.native, call, &[first], 0),
+        Over::Elements => s.push_native_over(h, &one.native, call, &[Value::Int(0)], 0),
+        Over::Steps(steps) => {
+            let steps = steps(h, args)?;
+            s.push_native_over(h, &one.native, call, &[first, steps], 0)
+        }
+    }
 }
 
 fn step<'h>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
@@ -75,7 +96,10 @@ fn step<'h>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
     loop {
         h.meter.set_restart();
         let own = &s.stack[base..end];
-        let values = if one.elements { vector(own[FIRST]) } else { &own[FIRST + 1..] };
+        let values = match one.over {
+            Over::Arguments => &own[FIRST + 1..],
+            Over::Elements | Over::Steps(_) => vector(own[FIRST]),
+        };
         let Some(&next) = values.get(index) else { return (one.finish)(h, own).map(Control::Value) };
         h.charge(1)?;
         s.stack[base + ACC] = (one.join)(h, own, next)?;

@@ -98,6 +98,8 @@ const CALLS: &[&str] = &[
     "(apply bit-and data/bigs)",
     "(apply bit-and-not data/bigs)",
     "(clojure.set/index (set data/same) [:k1])",
+    "(rename-keys data/wide-map (zipmap data/some data/pairs))",
+    "(map-invert data/new-names)",
     "(postwalk identity data/pairs)",
     "(stringify-keys data/same)",
     "(reductions + data/ints)",
@@ -118,12 +120,13 @@ const CALLS: &[&str] = &[
     "(apply juxt (repeat 1000 inc))",
 ];
 
-/// Those that keep what they have seen, and an index of it, beside their result: these need five of it.
+/// Those that keep what they have seen, and an index of it, or what they have to do, beside their result: these need five of it.
 const SEEING: &[&str] = &[
     "(distinct data/ints)",
     "(distinct-by identity data/ints)",
     "(group-by identity data/ints)",
     "(update-keys data/wide-map identity)",
+    "(rename-keys data/wide-map data/new-names)",
 ];
 
 const ELEMENTS: i64 = 4_000;
@@ -157,6 +160,8 @@ fn given(size: i64) -> Arc<Grant> {
         b.data("large-sets", all(h, (0..8).map(|i| set(h, ints(i * size / 16, size, 1))).collect())?);
         b.data("shrinking", all(h, (0..size / 40).map(|i| set(h, ints(i, 1_000, 1))).collect())?);
         let big = |i: i64| h.integer(&(num_bigint::BigInt::from(i + 1) << 3_200));
+        let new_names = (0..size / 2).map(|i| (Value::Int(i), Value::Int(size + i))).collect::<Vec<_>>();
+        b.data("new-names", h.map(new_names.into_iter())?);
         b.data("tens", h.vector(&(0..size).map(|i| Value::Int(i % 10)).collect::<Vec<_>>())?);
         b.data("few", h.vector(&(0..size / 5).map(|i| Value::Int(7 * i)).collect::<Vec<_>>())?);
         b.data("few-pairs", all(h, (0..size / 5).map(|i| h.vector(&[Value::Int(7 * i), Value::Int(-i)])).collect())?);
@@ -309,6 +314,11 @@ fn what_is_made_at_once_is_what_a_loop_makes() {
         programs.push([format!("a {args}"), format!("(sum a)"), format!("(reduce + a)")]);
         let keys = list(120, Box::new(|n| n.key(5)));
         let others = list(120, Box::new(|n| n.key(5)));
+        programs.push([
+            format!("m (zipmap {keys} (range)) n (zipmap {others} {keys})"),
+            "(rename-keys m n)".to_string(),
+            "(reduce (fn [out [old new]] (if (contains? m old) (assoc out new (get m old)) out)) (reduce dissoc m (keys n)) n)".to_string(),
+        ]);
         programs.push([format!("k {keys}"), format!("(set k)"), format!("(reduce conj #{{}} k)")]);
         programs.push([format!("k {keys} s (set {others})"), format!("(into s k)"), format!("(reduce conj s k)")]);
         programs.push([
