@@ -32,6 +32,8 @@ pub(crate) struct Meter {
     since_poll: Cell<usize>,
     /// Something was printed in this slice, and the driver wants to know.
     print_pending: Cell<bool>,
+    /// The charge at which work was stopped last in this slice: it is counted as spent, and what it is for was not done.
+    refused: Cell<u64>,
 }
 
 impl Meter {
@@ -46,6 +48,7 @@ impl Meter {
             interrupt: RefCell::new(None),
             since_poll: Cell::new(0),
             print_pending: Cell::new(false),
+            refused: Cell::new(0),
         }
     }
 
@@ -58,6 +61,13 @@ impl Meter {
     /// Puts the fuel spent back to what it was when an instruction began.
     pub(crate) fn set_spent(&self, spent: u64) {
         self.left.set(self.left_of(spent));
+    }
+
+    /// Puts the fuel spent back to `spent`, where the work began that was stopped. Returns what has been worked off since then.
+    pub(crate) fn take_back(&self, spent: u64) -> u64 {
+        let undone = self.spent().saturating_sub(spent).saturating_sub(self.refused.take());
+        self.set_spent(spent);
+        undone
     }
 
     /// Takes fuel that was spent elsewhere for this run on the account.
@@ -149,7 +159,7 @@ impl Meter {
     fn charge_and_poll(&self, fuel: u64) -> Res<()> {
         let left = self.left.get().spend(fuel);
         self.left.set(left);
-        if left.is_over() { self.slow_poll() } else { Ok(()) }
+        if left.is_over() { self.slow_poll().inspect_err(|_| self.refused.set(fuel)) } else { Ok(()) }
     }
 
     /// Spends fuel for text about to be copied: for a short one it is nothing, as what it is a part of was charged for.
@@ -223,6 +233,7 @@ impl Meter {
         self.ceiling.set(ceiling);
         self.stop_when(slice_end.min(ceiling));
         self.print_pending.set(false);
+        self.refused.set(0);
     }
 
     /// Ends the slice here, because the driver wants to know of a printed line: the run pauses before its next piece
@@ -254,6 +265,7 @@ impl Meter {
         let done = work();
         self.print_pending.set(print_pending);
         self.ceiling.set(ceiling);
+        self.refused.set(0);
         self.set_spent(spent);
         self.count_towards(stop_at);
         done

@@ -23,7 +23,7 @@ impl Machine {
         } else if again {
             return false;
         }
-        self.store.heap().meter.set_spent(mark);
+        self.take_back(mark);
         true
     }
 

@@ -106,6 +106,7 @@ impl Machine {
         heap.meter.watch(None);
         heap.meter.set_slice(u64::MAX, u64::MAX);
         self.fuel_at_load = heap.spent();
+        (self.taken_back, self.cut_off_fuel) = ((0, 0), 0);
         for (i, pattern) in program.patterns().iter().enumerate() {
             if i % 64 == 63 && stop() {
                 return false;

@@ -42,6 +42,9 @@ pub enum Ending {
 pub struct Usage {
     /// Units of fuel.
     pub fuel: u64,
+    /// Units of fuel that a run whose time was over had spent besides, on work that was cut off: how far that came depends on the
+    /// moment. 0 for any other run.
+    pub cut_off_fuel: u64,
     /// The most bytes held at once.
     pub heap_peak_bytes: usize,
     /// Bytes held now.
@@ -112,6 +115,10 @@ pub struct Machine {
     /// Allocations until the heap is compacted without need.
     pub(super) stride: u64,
     pub(super) fuel_at_load: u64,
+    /// What the work under way has spent in beginnings that were taken back, and the fuel at which it begins.
+    pub(super) taken_back: (u64, u64),
+    /// The fuel of work that was cut off by the end of the run, and of what its workers did behind a failure of time.
+    pub(super) cut_off_fuel: u64,
     /// The machine that a worker works for, at rest.
     pub(super) parent: Option<Arc<SuspendedHeap<Roots>>>,
 }
@@ -160,6 +167,8 @@ impl Machine {
             compacting_for: None,
             stride: 0,
             fuel_at_load: 0,
+            taken_back: (0, 0),
+            cut_off_fuel: 0,
             parent: None,
         }
     }
@@ -208,6 +217,7 @@ impl Machine {
         let account = self.store.heap().account();
         Usage {
             fuel: self.store.heap().spent() - self.fuel_at_load,
+            cut_off_fuel: self.cut_off_fuel,
             heap_peak_bytes: account.peak,
             heap_live_bytes: account.used,
             allocated_bytes: account.allocated,

@@ -234,6 +234,7 @@ impl Machine {
         let heap = self.store.context();
         for (usage, prints, _) in joined.into_iter().take(kept) {
             heap.meter.add_spent(usage.fuel);
+            self.cut_off_fuel = self.cut_off_fuel.saturating_add(usage.cut_off_fuel);
             heap.add_work(usage.allocated_bytes, usage.compactions);
             heap.prints.borrow_mut().absorb(prints);
         }
@@ -296,10 +297,14 @@ impl Machine {
         (kept, held)
     }
 
-    /// Keeps the prints of workers whose results are not needed any more.
-    pub fn keep_prints(&mut self, ends: Vec<WorkerEnd>) {
-        let mut prints = self.store.context().prints.borrow_mut();
-        ends.into_iter().for_each(|end| prints.absorb(end.prints));
+    /// Keeps the prints and the usage of workers whose results are not needed any more, as the time of the run was over.
+    pub fn keep_work(&mut self, ends: Vec<WorkerEnd>) {
+        let heap = self.store.context();
+        for WorkerEnd { usage, prints, .. } in ends {
+            self.cut_off_fuel = self.cut_off_fuel.saturating_add(usage.fuel).saturating_add(usage.cut_off_fuel);
+            heap.add_work(usage.allocated_bytes, usage.compactions);
+            heap.prints.borrow_mut().absorb(prints);
+        }
     }
 
     /// Answers the parallel call with the error of a worker. It gets the reason of the call, unless it is the error of a limit or

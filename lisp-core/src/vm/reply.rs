@@ -104,7 +104,7 @@ impl Machine {
                 break;
             }
             tries += 1;
-            self.store.heap().meter.set_spent(before);
+            self.take_back(before);
             if let Err(stopped) = self.collect_watched() {
                 done = Err(stopped);
                 break;
@@ -117,7 +117,7 @@ impl Machine {
         match &done {
             Ok(_) if self.store.heap().spent() > ceiling => return Err(Fault::Pause(self.store.heap().spent())),
             // How far it came is not the same each time.
-            Err(Fault::Pause(_) | Fault::Collect(_)) => self.store.heap().meter.set_spent(before),
+            Err(Fault::Pause(_) | Fault::Collect(_)) => self.take_back(before),
             _ => {}
         }
         done

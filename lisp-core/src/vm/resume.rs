@@ -86,8 +86,7 @@ impl Machine {
             Ok(Exit::Effect(effect)) => self.wait_for(effect),
             Ok(Exit::Done(ending)) => self.finish(ending),
             Err(Fault::Pause(wanted)) if wanted <= ceiling => {
-                let mark = self.store.heap().meter.restart_fuel();
-                self.store.heap().meter.set_spent(mark);
+                self.take_back(self.store.heap().meter.restart_fuel());
                 self.wanted = wanted;
                 self.status = Status::Ready;
                 Step::Paused
@@ -109,6 +108,16 @@ impl Machine {
                 self.finish(Ending::Error(Box::new(error)))
             }
         }
+    }
+
+    /// Takes the fuel back to where the work under way began, which is to be done again. What its beginnings spent is noted, for a
+    /// run that ends before the work does.
+    pub(super) fn take_back(&mut self, began: u64) {
+        let undone = self.store.heap().meter.take_back(began);
+        self.taken_back = match self.taken_back {
+            (before, at) if at == began => (before.saturating_add(undone), at),
+            _ => (undone, began),
+        };
     }
 
     /// Stops for an effect, until its driver has told the machine what came of it.
@@ -145,6 +154,13 @@ impl Machine {
 
     /// Leaves the program: a failed one changes nothing.
     fn leave(&mut self, ending: &Ending) {
+        let is_of_time = |error: &Error| matches!(error.reason, Reason::Timeout | Reason::Cancelled);
+        if let Ending::Error(error) = ending
+            && is_of_time(error)
+            && self.taken_back.1 == self.store.heap().spent()
+        {
+            self.cut_off_fuel = self.cut_off_fuel.saturating_add(std::mem::take(&mut self.taken_back.0));
+        }
         let (failed, undone) = (matches!(ending, Ending::Error(_)), matches!(ending, Ending::Error(_) | Ending::Fail));
         // A compaction under way ends when somebody looks at the heap again, if anybody does.
         self.compacting_for = None;

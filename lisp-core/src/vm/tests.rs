@@ -154,6 +154,48 @@ fn a_run_may_be_stopped_in_a_compaction() {
     assert!(stops > 20, "{stops} pauses");
 }
 
+/// What a run spent on work that was cut off is known when its time is over; the fuel of any other run has none of it.
+#[test]
+fn work_that_is_cut_off_is_counted() {
+    let grown = "(def f (fn [] (reduce (fn [m i] [m m]) [1] (range 40)))) (= (f) (f))";
+    let filled = "(loop [i 0 v []] (if (< i 90) (recur (inc i) (conj v (vec (range 3000)))) (count v)))";
+    let paid_at_once = "(count (vec (repeat 1000000 1)))";
+    for (source, slices, least, most) in [
+        // Begun anew in each slice, with twice as much.
+        (grown, 1, 9_000, 11_000),
+        (grown, 4, 100_000, 400_000),
+        // Stopped at the charge for work that was not begun.
+        (paid_at_once, 1, 0, 100),
+        // Between two instructions there is nothing to count.
+        (filled, 3, 0, 3_100),
+    ] {
+        let mut machine = Machine::new(Vec::<Arc<Grant>>::new(), Settings::default());
+        let program = Arc::new(Program::compile(source, &ReadLimits::default()).expect("a program"));
+        machine.load(program.clone()).expect("it can be loaded");
+        for _ in 0..slices {
+            assert!(matches!(machine.resume(10_000), Step::Paused), "{source}");
+        }
+        let before = machine.usage();
+        assert_eq!(before.cut_off_fuel, 0, "it may go on");
+        machine.stop(crate::Error::new(crate::Reason::Timeout, "stopped"));
+        let (fuel, cut_off) = (machine.usage().fuel, machine.usage().cut_off_fuel);
+        assert_eq!(fuel, before.fuel);
+        assert!((least..=most).contains(&cut_off), "{source}, {slices} slices: {cut_off}");
+        machine.load(program).expect("it can be loaded");
+        assert_eq!(machine.usage().cut_off_fuel, 0, "of the program before");
+    }
+    let ended = |slice: u64| {
+        let mut machine = Machine::new(Vec::<Arc<Grant>>::new(), Settings::default());
+        let source = "(count (mapv (fn [n] (count (vec (range n)))) [9 90000 900 30000]))";
+        machine.load(Arc::new(Program::compile(source, &ReadLimits::default()).expect("a program"))).expect("loaded");
+        while !matches!(machine.resume(slice), Step::Done(_)) {}
+        let usage = machine.usage();
+        (usage.fuel, usage.cut_off_fuel)
+    };
+    assert_eq!(ended(50), ended(1_000_000));
+    assert_eq!(ended(50).1, 0);
+}
+
 /// The room for a tool's result is made while the flag that ends the run is looked at.
 #[test]
 fn a_run_may_be_stopped_while_there_is_room_made_for_a_reply() {

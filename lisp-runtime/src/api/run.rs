@@ -554,8 +554,9 @@ impl Run {
             + answer.as_ref().map_or(0, |a| a.json.as_ref().map_or(0, String::len));
         let (calls, given_up_calls) = (self.driver.ledger.numbers(), self.driver.ledger.numbers_given_up());
         let ledger = self.driver.ledger.take();
+        let most_fuel = self.shared.worker.fuel.unwrap_or(u64::MAX);
         let usage = Usage {
-            fuel: figures.fuel,
+            fuel: figures.fuel.saturating_add(figures.cut_off_fuel).min(most_fuel.max(figures.fuel)),
             compute_us: micros(duration.saturating_sub(self.driver.away)).saturating_add(workers),
             duration_us: micros(duration),
             baseline_bytes: Some(self.baseline),

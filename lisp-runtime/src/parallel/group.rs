@@ -410,7 +410,7 @@ impl Group {
             },
         );
         if keeps_all {
-            driver.machine.keep_prints(prints);
+            driver.machine.keep_work(prints);
             ledgers.into_iter().for_each(|ledger| driver.ledger.absorb(ledger));
         } else {
             self.give_up(driver, given_up, fuel, ledgers);

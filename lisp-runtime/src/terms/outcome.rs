@@ -241,7 +241,7 @@ impl fmt::Display for Problem {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Usage {
-    /// Work done, the same on every machine.
+    /// Work done, the same on every machine; of a run whose time was over, up to the moment at which it was stopped.
     pub fuel: u64,
     /// Wall time less the time spent in tools, in microseconds.
     pub compute_us: u64,

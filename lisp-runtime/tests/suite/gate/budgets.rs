@@ -63,6 +63,24 @@ fn runs_pay_from_a_budget() {
     assert_eq!(budget.left().fuel, Some(900_000));
 }
 
+/// A run whose time is over pays for the built-in function that was cut off, too; so do its workers.
+#[test]
+fn work_that_is_cut_off_is_paid_for() {
+    // Compared bit by bit they would take years.
+    const SHARED: &str = "(def f (fn [] (reduce (fn [m i] [m m]) [1] (range 60))))";
+    // A first slice has 8,000 units.
+    const LEAST: u64 = 7_000;
+    let engine = Engine::builder().limits(Limits::default().with_timeout_ms(300)).build().unwrap();
+    for call in ["(= (f) (f))", "(pmap (fn [_] (= (f) (f))) [1 2 3])"] {
+        let budget = Budget::new(Amounts::new().with_fuel(10_000_000_000));
+        let outcome = engine.eval(&format!("{SHARED} {call}"), Input::new().budget(&budget));
+        assert_eq!(reason(&outcome), Some(Reason::Timeout));
+        let fuel = outcome.usage.fuel;
+        assert!((LEAST..=outcome.limits.fuel).contains(&fuel), "{call}: {fuel} units of fuel");
+        assert_eq!(budget.left().fuel, Some(10_000_000_000 - fuel), "{call}");
+    }
+}
+
 /// However many runs pay from a budget at once, they use together what it has.
 #[test]
 fn a_call_that_nobody_begins_is_not_paid_for() {
