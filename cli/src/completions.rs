@@ -1,8 +1,8 @@
 //! `ptcl completions`: what a shell needs to complete commands and options.
 
 use crate::exit::{Exit, Failure};
+use crate::output;
 use clap_complete::Shell;
-use std::io::Write;
 
 /// What the command takes.
 #[derive(Debug, clap::Args)]
@@ -16,6 +16,6 @@ pub(crate) fn run(arguments: &Arguments, mut parser: clap::Command) -> Result<Ex
     // The generator panics when it cannot write, so it writes to memory.
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut parser, "ptcl", &mut script);
-    std::io::stdout().lock().write_all(&script)?;
+    output::print(&script)?;
     Ok(Exit::Ok)
 }

@@ -1,8 +1,8 @@
 //! `ptcl doc`: what a function or special form does.
 
 use crate::exit::{Exit, Failure};
+use crate::output;
 use lisp_runtime::{describe_name, functions_markdown};
-use std::io::Write;
 
 /// What the command takes.
 #[derive(Debug, clap::Args)]
@@ -24,6 +24,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         })?,
         None => functions_markdown(),
     };
-    std::io::stdout().lock().write_all(text.as_bytes())?;
+    output::print(text.as_bytes())?;
     Ok(Exit::Ok)
 }

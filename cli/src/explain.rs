@@ -3,10 +3,10 @@
 mod texts;
 
 use crate::exit::{Exit, Failure};
+use crate::output;
 use lisp_core::text::near_names;
 use lisp_runtime::Reason;
 use std::fmt::Write as _;
-use std::io::Write;
 use texts::{EXPLANATIONS, Example, Explanation};
 
 /// What the command takes.
@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(name) => page(explanation(name)?),
         None => list(),
     };
-    std::io::stdout().lock().write_all(text.as_bytes())?;
+    output::print(text.as_bytes())?;
     Ok(Exit::Ok)
 }
 

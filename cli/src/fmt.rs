@@ -3,6 +3,7 @@
 use crate::exit::{Exit, Failure};
 use crate::layout::{LayoutError, lay_out};
 use crate::options;
+use crate::output;
 use crate::render::errors;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -56,7 +57,7 @@ fn file(path: &Path, check: bool) -> Result<Exit, Failure> {
             writeln!(io::stdout(), "{name}")?;
             return Ok(Exit::Fail);
         }
-        false if is_stream => io::stdout().lock().write_all(laid_out.as_bytes())?,
+        false if is_stream => output::print(laid_out.as_bytes())?,
         false if laid_out == source => {}
         false => replace(path, &laid_out).map_err(|error| Failure::File { path: path.to_owned(), error })?,
     }

@@ -121,6 +121,11 @@ fn main() -> ExitCode {
                 tell_line!("ptcl: this build has no `ptcl {feature}`: build ptcl with `--features {feature}`");
                 return code.into();
             }
+            if !error.use_stderr()
+                && let Err(failure) = output::is_open()
+            {
+                return report_failure(&failure).into();
+            }
             return if error.print().is_ok() { code.into() } else { Exit::InputOutput.into() };
         }
     };

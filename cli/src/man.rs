@@ -1,8 +1,8 @@
 //! `ptcl man`: manual pages.
 
 use crate::exit::{Exit, Failure};
+use crate::output;
 use std::fs;
-use std::io::Write;
 use std::path::PathBuf;
 
 /// What the command takes.
@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &Arguments, parser: clap::Command) -> Result<Exit, 
         None => {
             let mut page = Vec::new();
             clap_mangen::Man::new(parser).render(&mut page)?;
-            std::io::stdout().lock().write_all(&page)?;
+            output::print(&page)?;
         }
     }
     Ok(Exit::Ok)

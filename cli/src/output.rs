@@ -3,12 +3,20 @@
 use crate::exit::Failure;
 use lisp_runtime::{Outcome, visible};
 use std::borrow::Cow;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 /// A text for standard output. On a terminal it is for a person: nothing in it steers the terminal or hides.
 pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     if io::stdout().is_terminal() { visible(text) } else { Cow::Borrowed(text) }
+}
+
+/// Writes a text, which is all that the command is for.
+pub(crate) fn print(text: &[u8]) -> Result<(), Failure> {
+    is_open()?;
+    let mut out = io::stdout().lock();
+    out.write_all(text)?;
+    Ok(out.flush()?)
 }
 
 /// Refuses to begin where standard output is closed: what is written would be lost, and nobody would be told.

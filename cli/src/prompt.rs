@@ -2,11 +2,11 @@
 
 use crate::exit::{Exit, Failure};
 use crate::options;
+use crate::output;
 use lisp_runtime::{Engine, Keys, ScriptedTool, Tool};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::PathBuf;
 
 /// What the command takes.
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         }
     }
     let engine = builder.build().map_err(|error| Failure::Usage(format!("--tools: {error}")))?;
-    std::io::stdout().lock().write_all(engine.prompt().as_bytes())?;
+    output::print(engine.prompt().as_bytes())?;
     Ok(Exit::Ok)
 }
 

@@ -2,6 +2,7 @@
 
 use crate::exit::{Exit, Failure};
 use crate::options::{Grant, LimitOptions};
+use crate::output;
 use crate::render::errors;
 use lisp_runtime::{Answer, Tool, Tools};
 use lisp_sandbox::{Managed, Sandbox};
@@ -39,10 +40,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut out = std::io::stdout();
     let (Some(file), Some(dir)) = (&arguments.file, &arguments.dir) else {
         let capabilities = lisp_sandbox::capabilities().map_err(no_layer)?;
-        match arguments.json {
-            true => writeln!(out, "{}", serde_json::to_string(&capabilities).unwrap_or_default())?,
-            false => write!(out, "{capabilities}")?,
-        }
+        let text = match arguments.json {
+            true => serde_json::to_string(&capabilities).unwrap_or_default() + "\n",
+            false => capabilities.to_string(),
+        };
+        output::print(text.as_bytes())?;
         let good = capabilities.missing.is_empty() && capabilities.trouble.is_none();
         return Ok(if good { Exit::Ok } else { Exit::HostFault });
     };

@@ -96,3 +96,32 @@ fn commands_of_the_pages_run() {
     }
     assert!(SAID.iter().all(|(part, _)| seen.contains(part)), "{seen:?}");
 }
+
+/// What is written is not lost where standard output is closed, or takes nothing.
+#[test]
+fn texts_are_not_lost_without_standard_output() {
+    for command in [
+        "run -e 1",
+        "doc map",
+        "doc --markdown",
+        "explain",
+        "explain type_error",
+        "prompt",
+        "completions bash",
+        "man",
+        "sandbox --capabilities",
+        "sandbox --capabilities --json",
+        "fmt -",
+        "--version",
+        "run --help",
+    ] {
+        for (redirection, why) in [(">&-", "standard output is closed"), (">/dev/full", "No space left")] {
+            let script = format!("echo 1 | \"$0\" {command} {redirection}");
+            let done = Command::new("sh").args(["-c", &script, env!("CARGO_BIN_EXE_ptcl")]).output().expect("a shell");
+            let said = String::from_utf8_lossy(&done.stderr).into_owned();
+            assert_eq!(done.status.code(), Some(74), "{command} {redirection}: {said}");
+            let is_clap = command.contains("--version") || command.contains("--help");
+            assert!(said.contains(why) || is_clap && why.starts_with("No"), "{command} {redirection}: {said}");
+        }
+    }
+}
