@@ -30,6 +30,8 @@ pub const NODE_PARTS_PER_UNIT: u64 = 4;
 pub const ENTRY_BUILT: u64 = 4;
 /// Units for an element that is looked up or put among others: its hash and its place.
 pub const PLACED: u64 = 4;
+/// Units for a number that is added to the sum of those before.
+pub const ADDED: u64 = 3;
 /// Elements of two vectors compared for their order, or entries of two maps.
 pub const COMPARED: u64 = 2;
 /// Keys of a small map that is made, compared with another for one unit.

@@ -324,13 +324,26 @@ fn compare_to<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 fn compare_to_ignore_case<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (a, b) = two_texts(h, ".compareToIgnoreCase", args)?;
-    h.charge(cost::parsed(a.len().saturating_add(b.len())))?;
-    let units = |text: &'h str| text.chars().map(without_case).flat_map(|c| c.encode_utf16(&mut [0; 2]).to_vec());
+    // Where a character of several bytes begins.
+    let wide = |text: &str| text.bytes().filter(|&byte| byte >= 0xC0).count() as u64;
+    h.charge(cost::scanned(a.len().saturating_add(b.len())) + 1)?;
+    h.charge((wide(a) + wide(b)) * cost::CHARACTER + cost::parsed(a.len().saturating_add(b.len())))?;
+    let units = |text: &'h str| text.chars().map(without_case).flat_map(utf16);
     compare_units(h, a, b, units(a), units(b))
+}
+
+/// The units of a character.
+fn utf16(c: char) -> impl Iterator<Item = u16> {
+    let mut units = [0; 2];
+    let count = c.encode_utf16(&mut units).len();
+    units.into_iter().take(count)
 }
 
 /// The character in small letters, where one stands for one.
 fn without_case(c: char) -> char {
+    if c.is_ascii() {
+        return c.to_ascii_lowercase();
+    }
     let only = |letters: &mut dyn Iterator<Item = char>, c: char| match (letters.next(), letters.next()) {
         (Some(one), None) => one,
         _ => c,

@@ -517,6 +517,7 @@ impl<'h> Reader<'h> {
         if let Some(text) = self.shared.get(key) {
             return Ok(text);
         }
+        self.h.charge(cost::PLACED)?;
         let text = self.h.text(key)?;
         if self.shared.len() < MAX_SHARED {
             self.h.check_available((self.shared.len() + 1) * 64)?;

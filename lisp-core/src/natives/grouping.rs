@@ -161,6 +161,7 @@ fn add_up<'h>(h: &'h Ctx, name: &str, own: &mut [Value<'h>]) -> Res<After<'h>> {
     if !result.is_number() {
         return Err(args::type_error(name, "numbers", result));
     }
+    h.charge(cost::ADDED)?;
     let sum = numbers::add(h, own[ACC], result)?;
     let count = match own[COUNT] {
         Value::Int(n) => n,
@@ -224,6 +225,7 @@ const BEST_KEY: usize = 4;
 /// Takes the element when its key is better than that of the best before. Elements without a key are left out; of equal
 /// ones the first wins.
 fn choose<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>, better: Ordering) -> Res<After<'h>> {
+    h.charge(cost::COMPARED)?;
     let key = own[RESULT];
     let chosen = match own[BEST_KEY] {
         _ if key.is_nil() => false,
