@@ -3,8 +3,9 @@
 use super::core::Constant;
 use crate::Table;
 use crate::error::{Error, Reason};
-use crate::heap::{Fault, Frozen, Heap, Res, Value};
+use crate::heap::{Fault, Frozen, Heap, Map, Res, Value};
 use foldhash::fast::RandomState;
+use std::cell::OnceCell;
 
 /// The constants of a program under construction.
 pub(super) struct Pool<'p> {
@@ -71,9 +72,10 @@ impl<'p> Pool<'p> {
     pub(super) fn freeze(self) -> Result<Frozen, Error> {
         Frozen::build_constants(LIMIT, |h, out| {
             out.reserve_exact(self.constants.len());
+            let empty = OnceCell::new();
             for constant in &self.constants {
                 out.push(match constant {
-                    Entry::Constant(constant) => value(h, constant)?,
+                    Entry::Constant(constant) => value(h, constant, &empty)?,
                     Entry::Str(text) => h.str(text)?,
                     Entry::Keys(keys) => {
                         let keys = keys.iter().map(|key| h.keyword(key)).collect::<Res<Vec<_>>>()?;
@@ -93,9 +95,13 @@ impl<'p> Pool<'p> {
     }
 }
 
-/// Recursion is bounded by the nesting limit of the reader.
-fn value<'h>(h: &'h Heap, constant: &Constant) -> Res<Value<'h>> {
-    let values = |items: &[Constant]| items.iter().map(|c| value(h, c)).collect::<Res<Vec<_>>>();
+/// Recursion is bounded by the nesting limit of the reader. All empty maps and sets are one, `empty`.
+fn value<'h>(h: &'h Heap, constant: &Constant, empty: &OnceCell<&'h Map<'h>>) -> Res<Value<'h>> {
+    let values = |items: &[Constant]| items.iter().map(|c| value(h, c, empty)).collect::<Res<Vec<_>>>();
+    let nothing = || match empty.get() {
+        Some(map) => Ok(*map),
+        None => h.small_map(0, std::iter::empty(), std::iter::empty()).map(|map| *empty.get_or_init(|| map)),
+    };
     Ok(match constant {
         Constant::Nil => Value::Nil,
         Constant::Bool(b) => Value::Bool(*b),
@@ -107,6 +113,8 @@ fn value<'h>(h: &'h Heap, constant: &Constant) -> Res<Value<'h>> {
         Constant::Symbol(s) => Value::Symbol(h.text(s)?),
         Constant::Regex(s) => Value::Regex(h.text(s)?),
         Constant::Vector(items) => h.vector(&values(items)?)?,
+        Constant::Map(items) if items.is_empty() => Value::Map(nothing()?),
+        Constant::Set(items) if items.is_empty() => Value::Set(nothing()?),
         Constant::Map(items) => h.map(values(items)?.chunks_exact(2).map(|pair| (pair[0], pair[1])))?,
         Constant::Set(items) => h.set(values(items)?.into_iter())?,
     })
