@@ -63,3 +63,67 @@ fn a_run_waits_for_descriptors() {
     assert_eq!((code, answers.len()), (Some(0), requests.len()), "{said}");
     assert_eq!(tally(&answers), BTreeMap::from([("\"ok\" null".to_owned(), requests.len())]), "{said}");
 }
+
+/// The machine has less memory than the limits allow a run: that is the run's error, and the next one is answered.
+#[test]
+fn a_run_that_finds_no_memory_has_an_error() {
+    let hungry = [
+        // Texts in the heap, and under construction.
+        "(count (loop [v [] i 0] (if (< i 250) (recur (conj v (apply str (repeat 10000 i))) (inc i)) v)))",
+        // Garbage between that is compacted.
+        "(count (loop [v [] i 0] (if (< i 900) (do (vec (range 2000)) (recur (conj v (vec (range 500))) (inc i))) v)))",
+        // The stack.
+        "(defn f [n] (if (zero? n) 0 (+ 1 (f (dec n))))) (f 60000)",
+    ];
+    let ask = |kilobytes: usize, program: &str| {
+        let request = |n: usize, program: &str| json!({ "id": n, "program": program, "limits": {"timeout_ms": 60_000, "parallel_timeout_ms": 60_000} });
+        let requests = [request(0, "(+ 1 2)"), request(1, program), request(2, "(+ 1 2)")];
+        batch(&format!("-v {kilobytes}"), &["--jobs", "1", "--ceiling", "timeout_ms=100000"], &requests)
+    };
+    // What the process takes before it runs anything depends on how it was built; a little more than that, as the book says.
+    let enough = |kilobytes: &usize| ask(*kilobytes, "1").0 == Some(0) && ask(*kilobytes, "1").1.len() == 3;
+    let least = (20_000..2_000_000).step_by(4_000).find(enough).expect("it runs with 2 GB");
+    for program in hungry {
+        let (mut failed, mut well) = (0, 0);
+        for kilobytes in (least + 8_000..).step_by(4_000).take(24) {
+            let (code, answers, said) = ask(kilobytes, program);
+            let what = format!("{kilobytes} kB, {least} needed: {program}: {code:?} {said} {answers:?}");
+            assert_eq!((code, answers.len()), (Some(0), 3), "{what}");
+            assert_eq!((&answers[0]["value"], &answers[2]["value"]), (&json!(3), &json!(3)), "{what}");
+            match answers[1]["error"]["reason"].as_str() {
+                None => well += 1,
+                Some(reason) => {
+                    assert_eq!(reason, "memory_exceeded", "{what}");
+                    let message = answers[1]["error"]["message"].as_str().unwrap_or_default();
+                    assert!(message.contains("the machine has no memory left"), "{what}");
+                    failed += 1;
+                }
+            }
+        }
+        assert!(well > 0, "{program}: {failed} failed");
+    }
+}
+
+/// A program of a megabyte is compiled, or refused, in the memory that the book says, whatever it is made of.
+#[test]
+fn compiling_takes_no_more_memory_than_the_book_says() {
+    const BYTES: usize = 999_000;
+    // 222 for each byte, and what the process takes by itself.
+    const KILOBYTES: usize = 222_000 + 60_000;
+    let of = |part: &str| part.repeat(BYTES / part.len());
+    let mut programs: Vec<String> =
+        ["{}", "#{}", "{} ", "[]", "()", "[{}]", "{1 2}", "#{1}", "{:a 1}", "'()", "\"\"", "{}{1 2}", "(f)", "#()"]
+            .map(of)
+            .into();
+    programs.push(format!("(some-> 1 {})", "inc ".repeat(BYTES / 4 - 4)));
+    let path = std::env::temp_dir().join(format!("ptcl-test-compiling-{}.clj", std::process::id()));
+    for program in programs {
+        std::fs::write(&path, &program).unwrap();
+        let script = format!("ulimit -v {KILOBYTES} && exec \"$0\" check \"$1\"");
+        let done = Command::new("sh").args(["-c", &script, env!("CARGO_BIN_EXE_ptcl")]).arg(&path).output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr);
+        let start: String = program.chars().take(20).collect();
+        assert!(matches!(done.status.code(), Some(0 | 3 | 5)), "{start}: {:?} {said}", done.status);
+    }
+    let _ = std::fs::remove_file(&path);
+}

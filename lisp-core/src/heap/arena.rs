@@ -1,10 +1,12 @@
 //! One arena and its account. Every allocation is charged before it is made.
 
 use super::header::Header;
+use super::memory::{self, OutOfMemory};
 use super::shapes::Shapes;
 use super::space::{ALIGN, Space, rounded};
 use super::{Fault, Res};
 use crate::code::BuiltinId;
+use crate::error::Error;
 use crate::meter::{METERED, Meter};
 use bumpalo::Bump;
 use std::borrow::Cow;
@@ -57,6 +59,8 @@ pub struct Heap {
     /// Fuel, slices and the flag that ends the run.
     pub(crate) meter: Meter,
     pub(super) shapes: Shapes,
+    /// So many bytes outside the arena the machine had when it was looked at last, since when the arena has not grown.
+    seen_free: Cell<usize>,
     /// A small buffer for texts under construction, to be used again.
     scratch: Cell<String>,
     /// How built-in functions show as text.
@@ -85,6 +89,7 @@ impl Heap {
             trapped_early: Cell::new(false),
             meter: Meter::new(),
             shapes: Shapes::new(),
+            seen_free: Cell::new(memory::SMALL),
             scratch: Cell::default(),
             builtin_text: |_| Cow::Borrowed("#<builtin>"),
         };
@@ -278,16 +283,32 @@ impl Heap {
     /// which none may be lost.
     ///
     /// # Errors
-    /// [`Fault::Collect`]
+    /// [`Fault::Collect`]; the memory error when the machine does not have what the budget allows.
     #[inline]
     pub fn check_available(&self, bytes: usize) -> Res<()> {
         if !METERED {
             return Ok(());
         }
         match self.used().checked_add(bytes) {
-            Some(sum) if sum <= self.limit.get() => Ok(()),
+            Some(sum) if sum <= self.limit.get() => match bytes <= self.seen_free.get() {
+                true => Ok(()),
+                false => self.look_at_machine(bytes),
+            },
             _ => Err(Fault::Collect(bytes)),
         }
+    }
+
+    /// Fails unless the machine has `bytes` more. What grows is not looked for at each step.
+    #[cold]
+    fn look_at_machine(&self, bytes: usize) -> Res<()> {
+        self.check_machine(bytes.saturating_mul(2)).or_else(|_| self.check_machine(bytes))?;
+        self.seen_free.set(bytes.saturating_mul(2));
+        Ok(())
+    }
+
+    /// Fails unless the machine has `bytes`, for what is about to be held outside the arena in one piece.
+    pub(crate) fn check_machine(&self, bytes: usize) -> Res<()> {
+        memory::check(bytes).map_err(out_of_memory)
     }
 
     /// Makes sure that the allocations that follow, of `bytes` in all, will not fail.
@@ -413,7 +434,8 @@ impl Heap {
     fn block_with_care(&self, bytes: usize) -> Res<NonNull<u8>> {
         self.allow(bytes)?;
         let used = self.used();
-        let start = self.space.place_anywhere(bytes).ok_or(Fault::Collect(bytes))?;
+        self.seen_free.set(memory::SMALL);
+        let start = self.space.place_anywhere(bytes).ok_or_else(|| out_of_memory(OutOfMemory { bytes }))?;
         self.set_used(used.saturating_add(bytes));
         Ok(start)
     }
@@ -509,4 +531,9 @@ impl Heap {
     pub(super) fn alloc_slots<T: Copy + Default>(&self, len: usize) -> Res<&[Cell<T>]> {
         self.alloc_slice(len, std::iter::repeat_with(Cell::default))
     }
+}
+
+#[cold]
+fn out_of_memory(machine: OutOfMemory) -> Fault {
+    Error::from(machine).into()
 }

@@ -15,6 +15,7 @@ use super::big::Big;
 use super::header::{CONSTANTS, Header};
 use super::map::{Entry, Keys, Map, Rep};
 use super::map_builder::MapBuilder;
+use super::memory::{self, OutOfMemory};
 use super::node::Node;
 use super::string::Str;
 use super::value::{Closure, Composed, Time};
@@ -24,7 +25,7 @@ use crate::Table;
 use bumpalo::Bump;
 use std::alloc::Layout;
 use std::cell::Cell;
-use std::ptr::without_provenance;
+use std::ptr::{NonNull, without_provenance};
 
 type V = Value<'static>;
 
@@ -169,26 +170,46 @@ impl Collector {
         self.bytes > self.limit
     }
 
+    /// Adds to the list of what is to be seen to.
+    fn push(&mut self, item: GrayItem) {
+        memory::push(&mut self.gray, item);
+    }
+
+    /// A block of the new arena. Unwinds when the machine has no memory: what is copied by halves cannot be left.
+    fn block(&self, layout: Layout) -> NonNull<u8> {
+        memory::block(&self.to, layout).unwrap_or_else(|| OutOfMemory { bytes: layout.size() }.unwind())
+    }
+
+    /// A block with a copy of a slice.
+    fn copy_of<T: Copy>(&self, slice: &[T]) -> NonNull<T> {
+        let copy = self.block(Layout::for_value(slice)).cast::<T>();
+        // SAFETY: the block is as long as the slice, aligned for it, and new.
+        unsafe { copy.copy_from_nonoverlapping(NonNull::from(slice).cast::<T>(), slice.len()) };
+        copy
+    }
+
     /// Puts an object into the new arena, whose lifetime the caller vouches for.
     fn put<T>(&mut self, object: T) -> &'static T {
         self.bytes += (std::mem::size_of::<T>() + 7) & !7;
-        let new: *const T = self.to.alloc(object);
-        // SAFETY: the new arena becomes the store's and outlives every value that refers to it.
-        unsafe { &*new }
+        let new = self.block(Layout::new::<T>()).cast::<T>();
+        // SAFETY: the block is for the object. The new arena becomes the store's and outlives every value that refers to it.
+        unsafe {
+            new.write(object);
+            new.as_ref()
+        }
     }
 
     /// A copy of a slice in the new arena, whose lifetime the caller vouches for.
     fn put_slice<T: Copy>(&mut self, slice: &[T]) -> &'static [T] {
         self.bytes += size_of_slice(slice);
-        let copy: &[T] = self.to.alloc_slice_copy(slice);
-        // SAFETY: the new arena becomes the store's and outlives every value that refers to it.
-        unsafe { std::slice::from_raw_parts(copy.as_ptr(), copy.len()) }
+        // SAFETY: a copy of the slice. The new arena becomes the store's and outlives every value that refers to it.
+        unsafe { std::slice::from_raw_parts(self.copy_of(slice).as_ptr(), slice.len()) }
     }
 
     /// A copy of a slice in the new arena, to be written to.
     fn part<T: Copy>(&mut self, slice: &[T]) -> PendingSlice<T> {
         self.bytes += size_of_slice(slice);
-        PendingSlice { start: self.to.alloc_slice_copy(slice).as_mut_ptr(), len: slice.len() }
+        PendingSlice { start: self.copy_of(slice).as_ptr(), len: slice.len() }
     }
 
     /// A copy of cells in the new arena; `None` when they are too many to be copied at once.
@@ -197,9 +218,12 @@ impl Collector {
             return None;
         }
         self.bytes += size_of_slice(cells);
-        let copy: &[Cell<T>] = self.to.alloc_slice_fill_with(cells.len(), |i| Cell::new(cells[i].get()));
-        // SAFETY: as in `put_slice`.
-        Some(unsafe { std::slice::from_raw_parts(copy.as_ptr(), copy.len()) })
+        let copy = self.block(Layout::for_value(cells)).cast::<Cell<T>>();
+        // SAFETY: the block is as long as the cells, which nobody else has meanwhile; else as in `put_slice`.
+        Some(unsafe {
+            copy.copy_from_nonoverlapping(NonNull::from(cells).cast(), cells.len());
+            std::slice::from_raw_parts(copy.as_ptr(), cells.len())
+        })
     }
 
     /// Begins a copy of what is too large to be copied at once.
@@ -209,8 +233,8 @@ impl Collector {
             return;
         }
         let (from, bytes) = (slice.as_ptr().cast(), std::mem::size_of_val(slice));
-        let to = self.to.alloc_layout(Layout::for_value(slice)).as_ptr();
-        self.gray.push(GrayItem::Large(Box::new(Large { from, to, bytes, done: 0, target })));
+        let to = self.block(Layout::for_value(slice)).as_ptr();
+        self.push(GrayItem::Large(Box::new(Large { from, to, bytes, done: 0, target })));
     }
 
     /// Copies one more piece; after the last one the copy gets its place in the object, which is seen to next.
@@ -222,7 +246,7 @@ impl Collector {
         self.work += piece;
         large.done += piece;
         if large.done < large.bytes {
-            return self.gray.push(GrayItem::Large(large));
+            return self.push(GrayItem::Large(large));
         }
         let Large { to, bytes, ref target, .. } = *large;
         // SAFETY: all bytes are there, copies of what `put_large` was given: cells, or for `Text` a str. The block is part of the
@@ -232,15 +256,15 @@ impl Collector {
             match *target {
                 CopyTarget::Items(o) => {
                     o.items.set(cells());
-                    self.gray.push(GrayItem::Vector(o));
+                    self.push(GrayItem::Vector(o));
                 }
                 CopyTarget::Elements(o) => {
                     o.cells.set(cells());
-                    self.gray.push(GrayItem::VecBuilder(o));
+                    self.push(GrayItem::VecBuilder(o));
                 }
                 CopyTarget::Entries(o) => {
                     o.cells.set(cells());
-                    self.gray.push(GrayItem::MapBuilder(o));
+                    self.push(GrayItem::MapBuilder(o));
                 }
                 CopyTarget::Index(o) => {
                     let slots = to.cast::<Cell<(u32, u32)>>();
@@ -341,7 +365,7 @@ impl Collector {
                     len: Cell::new(o.len.get()),
                 });
                 match cells {
-                    Some(_) => c.gray.push(GrayItem::VecBuilder(new)),
+                    Some(_) => c.push(GrayItem::VecBuilder(new)),
                     None => c.put_large(o.cells.get(), CopyTarget::Elements(new)),
                 }
                 new
@@ -355,7 +379,7 @@ impl Collector {
                     index: Cell::new(index.unwrap_or_default()),
                 });
                 match cells {
-                    Some(_) => c.gray.push(GrayItem::MapBuilder(new)),
+                    Some(_) => c.push(GrayItem::MapBuilder(new)),
                     None => c.put_large(o.cells.get(), CopyTarget::Entries(new)),
                 }
                 if index.is_none() {
@@ -378,7 +402,7 @@ impl Collector {
                 proto: o.proto,
                 captures: Cell::new(&[]),
             });
-            c.gray.push(GrayItem::Closure(new, captures));
+            c.push(GrayItem::Closure(new, captures));
             new
         })
     }
@@ -387,7 +411,7 @@ impl Collector {
         self.forward(old, &old.head, |c, o| {
             let parts = c.part(o.parts());
             let new = c.put(Composed { head: Header::new(c.region), kind: o.kind, parts: Cell::new(&[]) });
-            c.gray.push(GrayItem::Composed(new, parts));
+            c.push(GrayItem::Composed(new, parts));
             new
         })
     }
@@ -409,7 +433,7 @@ impl Collector {
             let items = self.put_cells(old.cells());
             let new = self.put(Vector { head, items: Cell::new(items.unwrap_or_default()), buffer: Cell::new(None) });
             match items {
-                Some(_) => self.gray.push(GrayItem::Vector(new)),
+                Some(_) => self.push(GrayItem::Vector(new)),
                 None => self.put_large(old.cells(), CopyTarget::Items(new)),
             }
             return new;
@@ -422,25 +446,25 @@ impl Collector {
             // The header of a buffer holds its number in the list, times four.
             Some(number) => number.addr() / 4,
             None => {
-                self.buffers.push(LiveRange { old: buffer, low: start, high: start, views: Vec::new() });
+                memory::push(&mut self.buffers, LiveRange { old: buffer, low: start, high: start, views: Vec::new() });
                 let number = self.buffers.len() - 1;
                 buffer.head.set_moved(without_provenance(number * 4));
                 number
             }
         };
         let live = &mut self.buffers[number];
-        live.views.push(new);
+        memory::push(&mut live.views, new);
         if live.low == live.high {
             (live.low, live.high) = (start, end);
-            self.gray.push(GrayItem::Cells(number, start, end));
+            self.push(GrayItem::Cells(number, start, end));
         } else {
             let (low, high) = (live.low, live.high);
             (live.low, live.high) = (low.min(start), high.max(end));
             if start < low {
-                self.gray.push(GrayItem::Cells(number, start, low));
+                self.push(GrayItem::Cells(number, start, low));
             }
             if end > high {
-                self.gray.push(GrayItem::Cells(number, high, end));
+                self.push(GrayItem::Cells(number, high, end));
             }
         }
         new
@@ -453,7 +477,7 @@ impl Collector {
                 Rep::Tree(..) => c.part(&[]),
             };
             let new = c.put(Map { head: Header::new(c.region), rep: o.rep.clone() });
-            c.gray.push(GrayItem::Map(new, values));
+            c.push(GrayItem::Map(new, values));
             new
         })
     }
@@ -462,7 +486,7 @@ impl Collector {
         self.forward(old, &old.head, |c, o| {
             let keys = c.part(o.keys());
             let new = c.put(Keys { head: Header::new(c.region), keys: Cell::new(&[]) });
-            c.gray.push(GrayItem::Keys(new, keys));
+            c.push(GrayItem::Keys(new, keys));
             new
         })
     }
@@ -477,7 +501,7 @@ impl Collector {
                 entries: Cell::new(&[]),
                 children: Cell::new(&[]),
             });
-            c.gray.push(GrayItem::Node(new, entries, children));
+            c.push(GrayItem::Node(new, entries, children));
             new
         })
     }
@@ -487,7 +511,7 @@ impl Collector {
         const AT_ONCE: usize = 64;
         let (now, rest) = cells.split_at(cells.len().min(AT_ONCE));
         if !rest.is_empty() {
-            self.gray.push(GrayItem::Rest(rest));
+            self.push(GrayItem::Rest(rest));
         }
         for cell in now {
             cell.set(self.value(cell.get()));
@@ -566,7 +590,7 @@ impl Collector {
             high: Cell::new(live.high - from),
         });
         // The list is worked off from its end: the cells are there before the views are.
-        self.gray.push(GrayItem::Views(live, buffer, from));
+        self.push(GrayItem::Views(live, buffer, from));
         if cells.is_none() {
             self.put_large(&all[from..to], CopyTarget::Cells(buffer));
         }
@@ -584,7 +608,7 @@ impl Collector {
             self.work += OBJECT;
         }
         if rest > 0 {
-            self.gray.push(GrayItem::Views(live, buffer, from));
+            self.push(GrayItem::Views(live, buffer, from));
         }
     }
 

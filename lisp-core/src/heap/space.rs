@@ -1,5 +1,6 @@
 //! The memory of an arena. It comes in chunks, and a cursor walks through the one that is being filled.
 
+use super::memory;
 use bumpalo::Bump;
 use std::alloc::Layout;
 use std::cell::Cell;
@@ -57,7 +58,7 @@ impl Space {
             // SAFETY: there are as many bytes left.
             return Some(unsafe { self.advance(bytes) });
         }
-        let start = self.bump.try_alloc_layout(Layout::from_size_align(bytes, ALIGN).ok()?).ok()?;
+        let start = memory::block(&self.bump, Layout::from_size_align(bytes, ALIGN).ok()?)?;
         // The chunk with more room is filled from now on.
         let rest = self.bump.chunk_capacity() & !(ALIGN - 1);
         if rest > left

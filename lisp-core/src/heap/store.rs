@@ -2,6 +2,7 @@
 
 use super::collect::Collector;
 use super::header::CONSTANTS;
+use super::memory::{self, OutOfMemory};
 use super::{Heap, Res, Value};
 use bumpalo::Bump;
 use std::any::Any;
@@ -70,7 +71,7 @@ struct Compaction {
     collector: Collector,
     /// Roots from this one on have not been seen to; `None` when all have.
     roots_from: Option<usize>,
-    /// A piece of its work is being done. A panic, such as the allocator's when there is no memory, leaves it so: roots and
+    /// A piece of its work is being done. A panic leaves it so, or that the machine has no memory: roots and
     /// objects may then be seen to in part, which nothing tells from whole. The compaction stays with the store, as roots refer
     /// to both arenas, but neither goes on nor ends, and the heap is not entered again.
     at_work: bool,
@@ -247,18 +248,27 @@ impl<R: Trace> Store<R> {
 
     /// Ends a store over one at rest: its result is copied out, for [`Store::import`] of that one. `None` when the copy
     /// takes more than `limit` bytes.
-    pub(crate) fn export<S: Trace>(mut self, to: &SuspendedHeap<S>, limit: usize) -> Option<ExportedValue> {
-        self.finish_compaction();
-        let value = R::result(&self.roots);
-        let mut collector = Collector::between(self.context.region(), to.store.context.region(), limit);
-        let value = collector.value(value);
-        while !collector.run(usize::MAX) {}
-        if collector.is_over() {
-            return None;
-        }
-        let (bump, live) = collector.finish();
-        let bump = (bump.allocated_bytes() > 0).then_some(bump);
-        Some(ExportedValue { bump, value, live, epoch: to.epoch.clone() })
+    ///
+    /// # Errors
+    /// The machine has no memory for the copy.
+    pub(crate) fn export<S: Trace>(
+        mut self,
+        to: &SuspendedHeap<S>,
+        limit: usize,
+    ) -> Result<Option<ExportedValue>, OutOfMemory> {
+        memory::caught(move || {
+            self.finish_compaction();
+            let value = R::result(&self.roots);
+            let mut collector = Collector::between(self.context.region(), to.store.context.region(), limit);
+            let value = collector.value(value);
+            while !collector.run(usize::MAX) {}
+            if collector.is_over() {
+                return None;
+            }
+            let (bump, live) = collector.finish();
+            let bump = (bump.allocated_bytes() > 0).then_some(bump);
+            Some(ExportedValue { bump, value, live, epoch: to.epoch.clone() })
+        })
     }
 
     /// Takes values in that were exported from stores over this one: their memory becomes this store's. `place` gets

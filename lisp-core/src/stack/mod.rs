@@ -104,6 +104,7 @@ impl<'h> State<'h> {
         if size > MOST_SLOTS {
             return Err(too_many_slots());
         }
+        h.check_machine(size * std::mem::size_of::<Value<'_>>())?;
         h.charge_external((size - len) * std::mem::size_of::<Value<'_>>())?;
         self.stack.reserve_exact(size - len);
         self.stack.resize(size, Value::Nil);
@@ -115,6 +116,7 @@ impl<'h> State<'h> {
     pub(crate) fn reserve_frame(&mut self, h: &Ctx) -> Res<()> {
         if self.frames.len() == self.frames.capacity() {
             let more = (self.frames.len() / 2).max(4);
+            h.check_machine((self.frames.len() + more) * std::mem::size_of::<Frame<'_>>())?;
             h.charge_external(more * std::mem::size_of::<Frame<'_>>())?;
             self.frames.reserve_exact(more);
         }

@@ -202,8 +202,9 @@ impl Machine {
         let too_large = |what: &str| Box::new(budget_error(true, self.baseline, limit, what.to_owned()));
         let result = match (ending, &self.parent) {
             (Ending::Value, Some(parent)) => match self.store.export(parent, limit) {
-                Some(sent) => Ok(sent),
-                None => Err(too_large("answers more than it may hold")),
+                Ok(Some(sent)) => Ok(sent),
+                Ok(None) => Err(too_large("answers more than it may hold")),
+                Err(machine) => Err(Box::new(machine.into())),
             },
             (Ending::Error(error), _) => Err(error),
             (Ending::Value | Ending::Return | Ending::Fail, _) => {

@@ -9,7 +9,7 @@ use crate::terms::deadline::{deadline, expired};
 use crate::terms::keys::Keys;
 use crate::terms::limits::{Limits, LimitsRequest};
 use crate::terms::misfit::{near_field, plain};
-use crate::terms::outcome::{Outcome, Phase, Problem, own_bug};
+use crate::terms::outcome::{Outcome, Phase, Problem, lost};
 use crate::terms::tool_code::ToolCode;
 use crate::tools::tool::{Tool, ToolError, Tools};
 use lisp_core::{Error, Reason};
@@ -312,8 +312,8 @@ pub fn answer_line_by(engine: &Engine, line: &str, door: impl FnOnce(&Request<'_
         Ok(request) => request.answer(&door(&request)),
         Err(error) => no_request(engine, id_of(line), &error.to_string()),
     };
-    catch_unwind(AssertUnwindSafe(answer)).unwrap_or_else(|_| {
-        let (started, problem) = (Instant::now(), Box::new(Problem::new(own_bug(), Phase::Eval)));
+    catch_unwind(AssertUnwindSafe(answer)).unwrap_or_else(|panic| {
+        let (started, problem) = (Instant::now(), Box::new(Problem::new(lost(panic), Phase::Eval)));
         let view = engine.view(&Input::new(), started);
         Answer::new(id_of(line), &engine.ended(&view, started, problem, *engine.limits()))
     })

@@ -64,6 +64,9 @@ pub(crate) fn granted(
     let ceiling = bytes(setting.limits.setup_heap_bytes);
     let shared: usize = input.sets.iter().map(|set| set.bytes()).sum();
     let held = code.saturating_add(shared);
+    if code > ceiling {
+        return Err(code_exceeded(code, ceiling));
+    }
     let grant = bring_in(ceiling.saturating_sub(held), input, until, setting).map_err(|fault| {
         let expired = || expired(&setting.limits, Some(&setting.cancel), until);
         let late = matches!(fault, Fault::Pause(_)).then(expired).flatten();
@@ -153,13 +156,22 @@ fn bad_input(what: &str, reason: &str) -> Fault {
 /// An error of the set-up from a fault in it.
 pub(crate) fn in_setup(fault: Fault, ceiling: usize) -> Error {
     match fault {
-        Fault::Error(error) if error.reason != Reason::MemoryExceeded => *error,
+        Fault::Error(error) => *error,
         _ => setup_exceeded(ceiling),
     }
 }
 
+/// The error for a program whose constants and code are too much alone.
+fn code_exceeded(code: usize, ceiling: usize) -> Error {
+    let message =
+        format!("the program takes {code} bytes compiled, with its constants; the limit setup_heap_bytes is {ceiling}");
+    Error::new(Reason::MemoryExceeded, message)
+        .hint("write a shorter program and give the data as data, or raise the limit setup_heap_bytes")
+        .detail("limit_bytes", ceiling)
+}
+
 pub(crate) fn setup_exceeded(ceiling: usize) -> Error {
-    Error::new(Reason::MemoryExceeded, format!("what the host gives the run takes more than {ceiling} bytes"))
+    Error::new(Reason::MemoryExceeded, format!("the data and the program of the run take more than {ceiling} bytes"))
         .hint("give less data, or raise the limit setup_heap_bytes")
         .detail("limit_bytes", ceiling)
 }

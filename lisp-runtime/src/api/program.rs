@@ -3,7 +3,7 @@
 use crate::terms::cancel::Cancel;
 use crate::terms::deadline::{deadline, expired, run_timeout, stop_of_compiling};
 use crate::terms::limits::{Limits, bytes};
-use crate::terms::outcome::{Phase, Problem, own_bug};
+use crate::terms::outcome::{Phase, Problem, lost};
 use crate::terms::warning::Warning;
 use lisp_core::error::{Error, Reason};
 use lisp_core::syntax::{Completeness, ReadLimits};
@@ -93,7 +93,7 @@ impl fmt::Debug for Program {
 fn contained(
     compile: impl FnOnce() -> Result<lisp_core::compile::Program, Error>,
 ) -> Result<lisp_core::compile::Program, Error> {
-    catch_unwind(AssertUnwindSafe(compile)).unwrap_or_else(|_| Err(own_bug()))
+    catch_unwind(AssertUnwindSafe(compile)).unwrap_or_else(|panic| Err(lost(panic)))
 }
 
 /// Could more text finish this one? For a prompt that reads several lines.

@@ -13,8 +13,7 @@ use crate::terms::budget::Taken;
 use crate::terms::deadline::{deadline, expired, micros, run_timeout, stop_of_compiling};
 use crate::terms::limits::{Limits, bytes};
 use crate::terms::outcome::{
-    Answer, Call, Element, Figures, FurtherError, Outcome, OutcomeKind, Phase, Position, Problem, Usage, Verdict,
-    own_bug,
+    Answer, Call, Element, Figures, FurtherError, Outcome, OutcomeKind, Phase, Position, Problem, Usage, Verdict, lost,
 };
 use crate::terms::profile::Profile;
 use crate::terms::run_view::RunView;
@@ -230,9 +229,9 @@ impl Run {
     pub(crate) fn advance_by(&mut self, slices: u32) -> RunEvent {
         match catch_unwind(AssertUnwindSafe(|| self.advance_inner(slices))) {
             Ok(next) => next,
-            Err(_) => {
+            Err(panic) => {
                 self.shared.set_broken();
-                RunEvent::Done(Box::new(self.outcome(Err(Box::new(Problem::new(own_bug(), Phase::Eval))))))
+                RunEvent::Done(Box::new(self.outcome(Err(Box::new(Problem::new(lost(panic), Phase::Eval))))))
             }
         }
     }
@@ -438,6 +437,7 @@ impl Run {
         let limits = &self.shared.setting.limits;
         // A worker's error says what its own budget was.
         let of_worker = error.details.iter().any(|(name, _)| name == "index");
+        let of_machine = error.details.iter().any(|(name, _)| name == "needed_bytes");
         if error.reason == Reason::MemoryExceeded && phase == Phase::Eval && !of_worker {
             error.details.retain(|(name, _)| !matches!(&**name, "limit_bytes" | "baseline_bytes" | "budget_bytes"));
             error = error
@@ -445,7 +445,7 @@ impl Run {
                 .detail("baseline_bytes", self.baseline)
                 .detail("budget_bytes", limits.heap_bytes);
         }
-        if error.reason == Reason::MemoryExceeded && phase == Phase::Setup && !of_worker {
+        if error.reason == Reason::MemoryExceeded && phase == Phase::Setup && !of_worker && !of_machine {
             let ceiling = bytes(limits.setup_heap_bytes);
             let message = format!(
                 "what the host gives the run takes {} bytes; a set-up program {}",
@@ -521,7 +521,7 @@ impl Run {
     fn live_bytes(&mut self) -> Option<u64> {
         /// A compaction of more than this takes too long for a figure.
         const MOST: usize = 4 << 20;
-        if !self.shared.setting.makes.live {
+        if !self.shared.setting.makes.live || self.shared.is_broken() {
             return None;
         }
         let live = self.driver.machine.live_bytes(MOST)? as u64;

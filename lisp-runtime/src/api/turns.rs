@@ -66,7 +66,7 @@ impl Run {
         for (text, first) in [saved.definitions, saved.history] {
             run.driver.machine.restore(text, first, Some(flag.clone()), &mut compile).map_err(|fault| {
                 problem(match fault {
-                    Fault::Error(error) if error.reason != Reason::MemoryExceeded => *error,
+                    Fault::Error(error) => *error,
                     Fault::Pause(_) => late(),
                     _ => setup_exceeded(ceiling),
                 })

@@ -7,7 +7,7 @@ use super::tagged;
 use crate::terms::cancel::Cancel;
 use crate::terms::keys::Keys;
 use crate::terms::limits::bytes;
-use crate::terms::outcome::own_bug;
+use crate::terms::outcome::lost;
 use crate::terms::place::Place;
 use crate::terms::scope::WorkerPath;
 use crate::text::convert;
@@ -41,7 +41,7 @@ pub(crate) enum Cause {
     Sibling,
     /// A closure of the host's panicked
     ToolPanic,
-    /// A bug of the interpreter; the machine cannot be used any more
+    /// A bug of the interpreter, or no memory in the middle of a compaction; the machine cannot be used any more
     Bug,
 }
 
@@ -169,10 +169,10 @@ impl MachineDriver {
                 }
                 need
             }
-            Err(_) => {
+            Err(panic) => {
                 self.cause = Some(Cause::Bug);
                 self.shared.set_broken();
-                DriverEvent::Done(Ending::Error(Box::new(own_bug())))
+                DriverEvent::Done(Ending::Error(Box::new(lost(panic))))
             }
         }
     }

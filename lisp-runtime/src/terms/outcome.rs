@@ -8,10 +8,12 @@ use crate::terms::profile::Profile;
 use crate::terms::run_id::run_id;
 use crate::terms::warning::Warning;
 use lisp_core::cost::COST_SCHEDULE_VERSION;
+use lisp_core::heap::OutOfMemory;
 use lisp_core::syntax::LineIndex;
 use lisp_core::{Error, Reason};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -105,8 +107,13 @@ impl Phase {
 }
 
 /// The error for a panic of the interpreter that was caught.
-pub(crate) fn own_bug() -> Error {
+fn own_bug() -> Error {
     Error::new(Reason::HostFault, "the interpreter met a bug of its own and stopped the run")
+}
+
+/// The error of a run that was lost when its work unwound: by a bug, or as the machine had no memory left.
+pub(crate) fn lost(panic: Box<dyn Any + Send>) -> Error {
+    panic.downcast::<OutOfMemory>().map_or_else(|_| own_bug(), |machine| Error::from(*machine))
 }
 
 /// Why a run has no value.
