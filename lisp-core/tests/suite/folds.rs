@@ -292,11 +292,11 @@ fn what_is_made_at_once_is_what_a_loop_makes() {
     for round in 0..12 {
         let most = [3, 20, 60][round % 3];
         let args = list(25, Box::new(move |n| n.collection(most, true)));
-        programs.push([format!("a {args}"), format!("(apply merge a)"), format!("(reduce merge a)")]);
+        programs.push([format!("a {args}"), "(apply merge a)".to_string(), "(reduce merge a)".to_string()]);
         programs.push([
             format!("a {args}"),
-            format!("(apply merge-with + a)"),
-            format!("(reduce (fn [x y] (merge-with + x y)) a)"),
+            "(apply merge-with + a)".to_string(),
+            "(reduce (fn [x y] (merge-with + x y)) a)".to_string(),
         ]);
         let args = list(25, Box::new(move |n| n.collection(most, false)));
         for f in ["union", "intersection", "difference"] {
@@ -304,14 +304,14 @@ fn what_is_made_at_once_is_what_a_loop_makes() {
         }
         programs.push([
             format!("a (apply union {args}) b (vec (apply union (rest {args})))"),
-            format!("(apply disj a b)"),
-            format!("(reduce disj a b)"),
+            "(apply disj a b)".to_string(),
+            "(reduce disj a b)".to_string(),
         ]);
         let args = list(40, Box::new(Numbers::number));
         for f in ["+", "-", "*", "bit-and", "bit-or", "bit-xor", "bit-and-not"] {
             programs.push([format!("a {args}"), format!("(apply {f} a)"), format!("(reduce {f} a)")]);
         }
-        programs.push([format!("a {args}"), format!("(sum a)"), format!("(reduce + a)")]);
+        programs.push([format!("a {args}"), "(sum a)".to_string(), "(reduce + a)".to_string()]);
         let keys = list(120, Box::new(|n| n.key(5)));
         let others = list(120, Box::new(|n| n.key(5)));
         programs.push([
@@ -319,57 +319,61 @@ fn what_is_made_at_once_is_what_a_loop_makes() {
             "(rename-keys m n)".to_string(),
             "(reduce (fn [out [old new]] (if (contains? m old) (assoc out new (get m old)) out)) (reduce dissoc m (keys n)) n)".to_string(),
         ]);
-        programs.push([format!("k {keys}"), format!("(set k)"), format!("(reduce conj #{{}} k)")]);
-        programs.push([format!("k {keys} s (set {others})"), format!("(into s k)"), format!("(reduce conj s k)")]);
+        programs.push([format!("k {keys}"), "(set k)".to_string(), "(reduce conj #{} k)".to_string()]);
         programs.push([
             format!("k {keys} s (set {others})"),
-            format!("(apply conj s k)"),
-            format!("(reduce conj s k)"),
+            "(into s k)".to_string(),
+            "(reduce conj s k)".to_string(),
+        ]);
+        programs.push([
+            format!("k {keys} s (set {others})"),
+            "(apply conj s k)".to_string(),
+            "(reduce conj s k)".to_string(),
         ]);
         programs.push([
             format!("k {keys}"),
-            format!("(distinct k)"),
-            format!("(reduce (fn [v x] (if (some #{{x}} v) v (conj v x))) [] k)"),
+            "(distinct k)".to_string(),
+            "(reduce (fn [v x] (if (some #{x} v) v (conj v x))) [] k)".to_string(),
         ]);
         programs.push([
             format!("k {keys}"),
-            format!("(frequencies k)"),
-            format!("(reduce (fn [m x] (assoc m x (inc (or (m x) 0)))) {{}} k)"),
+            "(frequencies k)".to_string(),
+            "(reduce (fn [m x] (assoc m x (inc (or (m x) 0)))) {} k)".to_string(),
         ]);
         programs.push([
             format!("k {keys} m (zipmap {others} (range))"),
-            format!("(apply dissoc m k)"),
-            format!("(reduce dissoc m k)"),
+            "(apply dissoc m k)".to_string(),
+            "(reduce dissoc m k)".to_string(),
         ]);
         programs.push([
             format!("k {keys} m (zipmap {others} (range))"),
-            format!("(into m (map vector k (range)))"),
-            format!("(reduce (fn [m [k v]] (assoc m k v)) m (map vector k (range)))"),
+            "(into m (map vector k (range)))".to_string(),
+            "(reduce (fn [m [k v]] (assoc m k v)) m (map vector k (range)))".to_string(),
         ]);
         programs.push([
             format!("k {keys}"),
-            format!("(zipmap k (range))"),
-            format!("(reduce (fn [m [k v]] (assoc m k v)) {{}} (map vector k (range)))"),
+            "(zipmap k (range))".to_string(),
+            "(reduce (fn [m [k v]] (assoc m k v)) {} (map vector k (range)))".to_string(),
         ]);
         programs.push([
             format!("m (zipmap {keys} (range))"),
-            format!("(update-vals m inc)"),
-            format!("(into {{}} (map (fn [[k v]] [k (inc v)]) m))"),
+            "(update-vals m inc)".to_string(),
+            "(into {} (map (fn [[k v]] [k (inc v)]) m))".to_string(),
         ]);
         programs.push([
             format!("m (zipmap {keys} (range))"),
-            format!("(update-keys m str)"),
-            format!("(into {{}} (map (fn [[k v]] [(str k) v]) m))"),
+            "(update-keys m str)".to_string(),
+            "(into {} (map (fn [[k v]] [(str k) v]) m))".to_string(),
         ]);
         programs.push([
             format!("m (zipmap {keys} (range))"),
-            format!("(reduce-kv (fn [a k v] (conj a k v)) [] m)"),
-            format!("(vec (mapcat identity m))"),
+            "(reduce-kv (fn [a k v] (conj a k v)) [] m)".to_string(),
+            "(vec (mapcat identity m))".to_string(),
         ]);
         programs.push([
             format!("v (vec (range 9)) p (mapcat (fn [i] [(mod (* 7 i) 9) i]) (range {}))", 3 + round * 5),
-            format!("(apply assoc v p)"),
-            format!("(reduce (fn [v [i x]] (assoc v i x)) v (partition 2 p))"),
+            "(apply assoc v p)".to_string(),
+            "(reduce (fn [v [i x]] (assoc v i x)) v (partition 2 p))".to_string(),
         ]);
     }
     let none = given(0);
