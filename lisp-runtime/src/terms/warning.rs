@@ -77,7 +77,7 @@ impl Warning {
         let doubled = doubled.iter().filter_map(|span| {
             let letter = source.get(span.start as usize..span.end as usize)?.chars().last()?;
             let meant = escape(letter)?;
-            let message = format!(r"\{letter} in a pattern literal is a backslash and the letter {letter}");
+            let message = format!(r"\\{letter} in a pattern literal is a backslash and the letter {letter}");
             let repair = format!(r"if you mean {meant}, write \{letter}: a pattern literal is raw");
             Some(at(WarningKind::DoubledBackslash, *span, message, repair))
         });

@@ -57,6 +57,14 @@ fn a_pattern_with_doubled_backslashes_has_a_warning() {
         let told: Vec<_> = columns.iter().map(|column| at("doubled_backslash", 1, *column, column + 3)).collect();
         assert_eq!(warnings, told, "{program}");
     }
+    let (answer, _) = warnings(r#"(re-find #"\\d" "1")"#);
+    assert_eq!(
+        (&answer["warnings"][0]["message"], &answer["warnings"][0]["repair"]),
+        (
+            &json!(r"\\d in a pattern literal is a backslash and the letter d"),
+            &json!(r"if you mean a digit, write \d: a pattern literal is raw")
+        )
+    );
     // Of many the first.
     assert_eq!(warnings(&r#"(re-find #"\\d" "1") "#.repeat(50)).1.len(), 8);
 }
