@@ -1,7 +1,9 @@
 //! `ptcl mcp`: programs for MCP clients, on standard input and output or over HTTP.
 
 use crate::exit::{Exit, Failure};
-use crate::service::{ServiceOptions, at_signal, log_to_standard_error, runtime, store_in_file, sweep};
+use crate::service::{
+    ServiceOptions, at_signal, bear_file_limits, log_to_standard_error, not_begun, runtime, store_in_file, sweep,
+};
 use lisp_mcp::{Mcp, OpenError, add_approver};
 use lisp_server::config::Config;
 use lisp_server::http::{Listener, Server, approvals};
@@ -33,7 +35,8 @@ pub(crate) struct Arguments {
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let config = arguments.options.config(arguments.listen, arguments.store.as_ref())?;
-    log_to_standard_error();
+    log_to_standard_error(&config);
+    bear_file_limits()?;
     let runtime = runtime("mcp")?;
     let done = runtime.block_on(serve(config, arguments));
     // A thread that reads standard input cannot be ended.
@@ -59,7 +62,7 @@ async fn serve(mut config: Config, arguments: &Arguments) -> Result<Exit, Failur
     let approver = approver.map(bind).transpose()?;
     let store = if config.names_store { store_in_file(&config) } else { SqliteStore::in_memory() };
     let store = store.map_err(|error| failed(&error))?;
-    let service = Service::open(config, Box::new(store)).await.map_err(|error| failed(&error))?;
+    let service = Service::open(config, Box::new(store)).await.map_err(|error| not_begun(&error))?;
     let mcp = Mcp::new(service.clone()).map_err(|error| failed(&error))?;
     let sweeper = tokio::spawn(sweep(service.clone()));
     let served = match listener {

@@ -1,7 +1,9 @@
 //! `ptcl serve`: programs over HTTP.
 
 use crate::exit::{Exit, Failure};
-use crate::service::{ServiceOptions, at_signal, log_to_standard_error, runtime, store_in_file, sweep};
+use crate::service::{
+    ServiceOptions, at_signal, bear_file_limits, log_to_standard_error, not_begun, runtime, store_in_file, sweep,
+};
 use lisp_server::config::Config;
 use lisp_server::http::{Listener, Server};
 use lisp_server::runs::Service;
@@ -24,7 +26,8 @@ pub(crate) struct Arguments {
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let config = arguments.options.config(arguments.listen, arguments.store.as_ref())?;
-    log_to_standard_error();
+    log_to_standard_error(&config);
+    bear_file_limits()?;
     let runtime = runtime("serve")?;
     runtime.block_on(serve(config))
 }
@@ -35,7 +38,7 @@ async fn serve(config: Config) -> Result<Exit, Failure> {
     config.check_exposure(listen).map_err(|error| Failure::Usage(error.to_string()))?;
     let listener = Listener::bind(&config, listen).map_err(|error| failed(&error))?;
     let store = store_in_file(&config).map_err(|error| failed(&error))?;
-    let service = Service::open(config, Box::new(store)).await.map_err(|error| failed(&error))?;
+    let service = Service::open(config, Box::new(store)).await.map_err(|error| not_begun(&error))?;
     let server = Server::new(service.clone(), listener);
     let scheme = if service.config().tls.is_some() { "https" } else { "http" };
     tell_line!("listening on {scheme}://{}", server.address());

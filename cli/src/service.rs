@@ -3,10 +3,10 @@
 use crate::exit::Failure;
 use clap::ValueEnum;
 use lisp_runtime::Isolation;
-use lisp_server::config::Config;
-use lisp_server::runs::Service;
+use lisp_server::config::{Config, Scrubber};
+use lisp_server::runs::{Service, ServiceError};
 use lisp_server::store::{SqliteStore, StoreError};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -93,14 +93,47 @@ pub(crate) fn runtime(name: &str) -> Result<tokio::runtime::Runtime, Failure> {
 const SWEEP: Duration = Duration::from_secs(600);
 
 /// What the service has to say to its operator; `PTCL_LOG` says how much, as `RUST_LOG` does elsewhere.
-pub(crate) fn log_to_standard_error() {
-    let filter = EnvFilter::try_from_env("PTCL_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+pub(crate) fn log_to_standard_error(config: &Config) {
+    // What libraries have to say of a server is in the errors of its calls.
+    let filter = EnvFilter::try_from_env("PTCL_LOG").unwrap_or_else(|_| EnvFilter::new("warn,rmcp=off"));
+    let scrubber = config.scrubber();
     // A second one, in a test, stays without effect.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(move || Scrubbed(scrubber.clone()))
         .log_internal_errors(false)
         .try_init();
+}
+
+/// Standard error without what is secret in the configuration. A line comes in one piece.
+struct Scrubbed(Scrubber);
+
+impl io::Write for Scrubbed {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        match self.0.is_empty() {
+            true => io::stderr().write_all(line)?,
+            false => io::stderr().write_all(self.0.scrub(&String::from_utf8_lossy(line)).as_bytes())?,
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
+
+/// Has a write beyond a limit for the size of files (`ulimit -f`) fail as one on a full disk does: it would end the process.
+pub(crate) fn bear_file_limits() -> io::Result<()> {
+    signal_hook::flag::register(SIGXFSZ, Arc::default()).map(drop)
+}
+
+/// Why a service does not begin.
+pub(crate) fn not_begun(error: &ServiceError) -> Failure {
+    match error {
+        ServiceError::Config(_) => Failure::Usage(error.to_string()),
+        ServiceError::Tools(wrong) if wrong.position.is_some() => Failure::Usage(error.to_string()),
+        _ => Failure::Service(error.to_string()),
+    }
 }
 
 /// The file of the store.

@@ -11,6 +11,8 @@ use rmcp::RoleServer;
 use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, ServiceError};
 use serde_json::Value;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::watch::Receiver;
 use tokio_util::sync::CancellationToken;
@@ -21,6 +23,9 @@ pub(crate) struct Watch {
     changes: Receiver<usize>,
     next: usize,
 }
+
+/// The fields of an event, of which one may be nested too deeply for a value.
+type Fields = BTreeMap<String, Box<RawValue>>;
 
 impl Watch {
     pub(crate) fn new(service: &Service, run_id: &str) -> Self {
@@ -92,16 +97,17 @@ impl Notes {
     }
 
     async fn event(&self, number: usize, event: &Event) -> Result<(), ServiceError> {
-        let data: Value = serde_json::from_str(&event.data).unwrap_or_default();
-        let text = |name: &str| data[name].as_str().unwrap_or_default();
+        let data: Fields = serde_json::from_str(&event.data).unwrap_or_default();
+        let value = |name: &str| data.get(name).and_then(|field| serde_json::from_str::<Value>(field.get()).ok());
+        let text = |name: &str| value(name).and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default();
         let message = match event.kind {
-            "print" => text("line").to_owned(),
-            "call" => match &data["duration_ms"] {
+            "print" => text("line"),
+            "call" => match value("duration_ms").unwrap_or_default() {
                 Value::Null => format!("call tool/{}", text("name")),
                 ms => format!("tool/{}: {} after {ms} ms", text("name"), text("status")),
             },
             "waiting" => format!("tool/{} waits for a decision", text("name")),
-            "cut" => text("message").to_owned(),
+            "cut" => text("message"),
             _ => return Ok(()),
         };
         if self.logs && event.kind == "print" {

@@ -140,7 +140,7 @@ async fn said(drive: &Drive<'_>, ticket: &Ticket, name: Option<&str>, reply: &Re
     };
     let again = |why: String| Ok(with_reason(drive.now(run_id), why));
     let open: Option<&WaitingCall> = match name {
-        Some(name) => state.calls.iter().find(|call| call.call == name),
+        Some(name) => state.calls.iter().find(|call| call.call == name && ticket.names(call)),
         None => match &*state.calls {
             [call] => Some(call).filter(|call| ticket.names_only(call)),
             calls if calls.iter().any(|call| ticket.names(call)) => {
@@ -161,7 +161,9 @@ async fn said(drive: &Drive<'_>, ticket: &Ticket, name: Option<&str>, reply: &Re
     match service.said(tenant, run_id, name, reply) {
         Ok(Said::Same) => drive.collect(run_id).await,
         Ok(Said::Other) => again("conflict: another result was given before, and it stays".to_owned()),
-        Ok(Said::Nothing) => again("nothing was said: no such call waits".to_owned()),
+        Ok(Said::Nothing) => {
+            again("nothing was said: no such call waits, or this token is not for it; take the newest one".to_owned())
+        }
         Err(refused) => Ok(show::refused(&refused).into()),
     }
 }

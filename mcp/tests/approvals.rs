@@ -291,6 +291,26 @@ async fn a_model_answers_the_calls_of_its_own_tools() {
     }
 }
 
+/// A token is for the calls that the run waited for when it was made, whether one of them is named or not.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_old_token_answers_no_later_call() {
+    let bench = Bench::open().await;
+    let mut client = bench.client();
+    client.initialize(forms()).await;
+    let program = "(def a (tool/ask {:n 1})) (def b (tool/ask {:n 2})) [a b]";
+    let first = client.call("run", json!({ "program": program, "tools": { "ask": { "client": true } } })).await;
+    let old = &first["structuredContent"]["token"];
+    let second = client.call("resume", json!({ "token": old, "result": "A" })).await;
+    let (token, call) = (&second["structuredContent"]["token"], &second["structuredContent"]["calls"][0]["call"]);
+    assert!(call.is_string() && *call != first["structuredContent"]["calls"][0]["call"], "{second}");
+    for said in [json!({ "token": old, "result": "B" }), json!({ "token": old, "call": call, "result": "B" })] {
+        let refused = client.call("resume", said).await;
+        assert!(refused["isError"] == true && refused["structuredContent"]["calls"][0]["call"] == *call, "{refused}");
+    }
+    let done = client.call("resume", json!({ "token": token, "call": call, "result": "C" })).await;
+    assert_eq!(done["structuredContent"]["value"], json!(["A", "C"]), "{done}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn in_rounds_the_client_sends_its_request_again() {
     let bench = Bench::open().await;

@@ -72,6 +72,17 @@ async fn answer(State(seen): State<Seen>, request: Request) -> Response {
             let sent = request.headers()[header::AUTHORIZATION].to_str().unwrap().to_owned();
             (StatusCode::UNAUTHORIZED, format!("{sent} is wrong")).into_response()
         }
+        // Of a secret that stands where an error is cut.
+        "/leak-late" => {
+            let sent = request.headers()[header::AUTHORIZATION].to_str().unwrap().to_owned();
+            let before = request.uri().query().and_then(|query| query.strip_prefix("n=")).unwrap().parse().unwrap();
+            (StatusCode::UNAUTHORIZED, format!("{}{sent}{}", "x".repeat(before), "y".repeat(9_000))).into_response()
+        }
+        "/leak-moved" => {
+            let sent = request.headers()[header::AUTHORIZATION].to_str().unwrap().replace(' ', "-");
+            let before = request.uri().query().and_then(|query| query.strip_prefix("n=")).unwrap().parse().unwrap();
+            (StatusCode::FOUND, [(header::LOCATION, format!("/{}{sent}", "x".repeat(before)))]).into_response()
+        }
         "/gzip" => ([(header::CONTENT_ENCODING, "gzip")], &[0x1f, 0x8b, 8][..]).into_response(),
         "/redirect" => (StatusCode::FOUND, [(header::LOCATION, "/landed")]).into_response(),
         "/redirect-308" => (StatusCode::PERMANENT_REDIRECT, [(header::LOCATION, "/landed")]).into_response(),
@@ -221,6 +232,26 @@ async fn arguments_go_into_body_query_and_path() {
         let target = sent["target"].as_str().unwrap();
         assert_eq!(target.matches('/').count(), 3, "{id}: {target}");
         assert_eq!(sent["headers"]["host"], address.to_string());
+    }
+}
+
+/// Wherever an error is cut, no part of a secret is left in it.
+#[tokio::test]
+async fn no_part_of_a_secret_is_in_an_error() {
+    let (address, _) = server().await;
+    let of = |name: &str, path: &str| {
+        format!(
+            "[tools.{name}]\nurl = \"@{path}\"\nmethod = \"GET\"\nheaders = {{ Authorization = \"Bearer ${{SECRET}}\" }}\n"
+        )
+    };
+    let tools = service(&(of("late", "/leak-late") + &of("moved", "/leak-moved")), address).await;
+    for before in (470..=500).step_by(3).chain(1_980..=2_000).chain([0]) {
+        for tool in ["late", "moved"] {
+            let (_, message) = failure(&tools, &format!("(tool/{tool} {{:n {before}}})")).await;
+            assert!(message.contains("HTTP "), "{message}");
+            assert!(!message.contains("s3") && !message.contains("ret-"), "{tool} {before}: {message}");
+            assert!(before >= 480 || message.contains("[secret]"), "{tool} {before}: {message}");
+        }
     }
 }
 
@@ -660,7 +691,8 @@ async fn settings_reach_the_tools() {
 async fn what_cannot_be_made_is_named() {
     let base = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/");
     for (text, field, wanted) in [
-        ("[tools.a]\nurl = \"https://a.com\"\ninput = { type = 5 }", "tools.a", "type"),
+        ("[tools.a]\nurl = \"https://a.com\"\ninput = { type = 5 }", "tools.a.input", "type"),
+        ("[tools.a]\nurl = \"https://a.com\"\noutput = { type = 5 }", "tools.a.output", "test.toml:3:10: "),
         (
             "[openapi.a]\nfile = \"FIXTURES/order.schema.json\"\nbase_url = \"https://a.com\"",
             "openapi.a.file",
@@ -668,7 +700,7 @@ async fn what_cannot_be_made_is_named() {
         ),
         (
             "[openapi.a]\nfile = \"FIXTURES/pets.json\"\nbase_url = \"https://a.com\"\npolicies = { none = \"deny\" }",
-            "openapi.a.policies",
+            "openapi.a.policies.none",
             "no tool none",
         ),
         (

@@ -1,7 +1,9 @@
 //! The store: what is kept, who may write, what goes.
 
 use lisp_server::config::Durability;
-use lisp_server::store::{Inserted, RequestKey, RunStatus, SqliteStore, Store, StoreError, StoredReply};
+use lisp_server::store::{
+    Inserted, RequestKey, RunStatus, RunSummary, SqliteStore, Store, StoreError, StoredReply, Which,
+};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -37,6 +39,10 @@ fn new(store: &SqliteStore, run_id: &str) {
     assert_eq!(store.insert_run(run_id, "acme", "{}", None).unwrap(), Inserted::New);
 }
 
+fn unfinished(store: &SqliteStore) -> Vec<(String, RunStatus)> {
+    store.unfinished().unwrap().into_iter().map(|run| (run.run_id, run.status)).collect()
+}
+
 fn journal(store: &SqliteStore, run_id: &str) -> String {
     store.snapshot(run_id).unwrap().unwrap().journal
 }
@@ -58,7 +64,7 @@ fn a_run_is_what_was_kept_of_it() {
         store.set_status(lease, "a", RunStatus::Waiting).unwrap();
     }
     let store = file.open();
-    assert_eq!(store.unfinished().unwrap(), [("a".to_owned(), RunStatus::Waiting)]);
+    assert_eq!(unfinished(&store), [("a".to_owned(), RunStatus::Waiting)]);
     assert_eq!(journal(&store, "a"), "{\"one\":1}\n{\"two\":\"é\u{0}\"}\n");
     let lease = store.take("a").unwrap();
     store.finish_run(lease, "a", "{\"answer\":1}").unwrap();
@@ -87,7 +93,7 @@ fn it_has_one_owner() {
     first.set_status(lease, "a", RunStatus::Running).unwrap();
     // A run that was under way when its process ended is not any more.
     drop(first);
-    assert_eq!(file.open().unfinished().unwrap(), [("a".to_owned(), RunStatus::Queued)]);
+    assert_eq!(unfinished(&file.open()), [("a".to_owned(), RunStatus::Queued)]);
 }
 
 /// Where locks do not hold, as on some file systems of a network, an owner that another has followed is found out.
@@ -293,7 +299,7 @@ fn a_store_that_cannot_be_written_says_so() {
     meddle(
         &file,
         "CREATE TRIGGER full BEFORE INSERT ON runs BEGIN SELECT RAISE(FAIL, 'full'); END;
-         CREATE TRIGGER full_too BEFORE UPDATE ON owner BEGIN SELECT RAISE(FAIL, 'full'); END;",
+         CREATE TRIGGER full_too BEFORE INSERT ON probe BEGIN SELECT RAISE(FAIL, 'full'); END;",
     );
     assert!(store.insert_run("a", "acme", "{}", None).is_err());
     for _ in 0..2 {
@@ -302,4 +308,82 @@ fn a_store_that_cannot_be_written_says_so() {
     meddle(&file, "DROP TRIGGER full; DROP TRIGGER full_too");
     store.check_writable().unwrap();
     new(&store, "a");
+}
+
+/// What is written to see whether anything can be is more each time.
+#[test]
+fn a_probe_writes_something() {
+    let file = File::new("probe");
+    let store = file.open();
+    let number = || -> i64 {
+        let other = rusqlite::Connection::open(&file.0).unwrap();
+        other.query_row("SELECT coalesce(max(number), 0) FROM probe", [], |row| row.get(0)).unwrap()
+    };
+    meddle(&file, "CREATE TRIGGER full BEFORE INSERT ON runs BEGIN SELECT RAISE(FAIL, 'full'); END");
+    for probes in 0..3 {
+        assert_eq!(number(), probes);
+        assert!(store.insert_run("a", "acme", "{}", None).is_err());
+        store.check_writable().unwrap();
+    }
+}
+
+/// A store whose files are gone, or others, keeps nothing for the time after the process.
+#[cfg(unix)]
+#[test]
+fn a_store_that_was_removed_says_so() {
+    for end in ["", "-wal"] {
+        let file = File::new(&format!("removed{end}"));
+        let store = file.open();
+        new(&store, "a");
+        store.check_writable().unwrap();
+        let path = format!("{}{end}", file.0.display());
+        std::fs::rename(&path, format!("{path}-away")).unwrap();
+        assert!(matches!(store.check_writable(), Err(StoreError::Failed(why)) if why.contains("removed or replaced")));
+        std::fs::write(&path, "").unwrap();
+        assert!(matches!(store.check_writable(), Err(StoreError::Failed(_))));
+        std::fs::rename(format!("{path}-away"), &path).unwrap();
+        store.check_writable().unwrap();
+    }
+}
+
+/// A list is read page by page, the newest first, from an index alone: neither requests nor answers are looked at.
+#[test]
+fn lists_are_read_in_pages() {
+    let file = File::new("pages");
+    let store = file.open();
+    let ids: Vec<String> = (0..10).map(|n| format!("run-{n}")).collect();
+    for id in &ids {
+        new(&store, id);
+    }
+    store.insert_run("other", "other", "{}", None).unwrap();
+    let lease = store.take("run-3").unwrap();
+    store.append(lease, "run-3", "{}\n").unwrap();
+    store.finish_run(lease, "run-3", "{}").unwrap();
+    // Of one moment, so that the names say which is newer.
+    meddle(&file, "UPDATE runs SET created_ms = 5, request = x'ff', answer = x'ff' WHERE run_id <> 'run-0'");
+    let all = |which| {
+        let (mut found, mut last): (Vec<String>, Option<RunSummary>) = (Vec::new(), None);
+        loop {
+            let page = store.runs("acme", which, last.as_ref(), 3).unwrap();
+            assert!(page.len() <= 3 && page.iter().all(|run| run.has_journal == (run.run_id == "run-3")));
+            let Some(end) = page.last() else { return found };
+            last = Some(end.clone());
+            found.extend(page.into_iter().map(|run| run.run_id));
+        }
+    };
+    let newest: Vec<_> = std::iter::once(&ids[0]).chain(ids[1..].iter().rev()).cloned().collect();
+    assert_eq!(all(Which::All), newest);
+    assert_eq!(all(Which::Done), ["run-3"]);
+    assert_eq!(all(Which::Unfinished), newest.into_iter().filter(|id| id != "run-3").collect::<Vec<_>>());
+    let plan = |sql: &str| -> String {
+        let other = rusqlite::Connection::open(&file.0).unwrap();
+        let mut select = other.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let lines = select.query_map([], |row| row.get::<_, String>(3)).unwrap();
+        lines.map(Result::unwrap).collect::<Vec<_>>().join("\n")
+    };
+    let columns = "SELECT run_id, tenant, status, cancelled, created_ms, updated_ms FROM runs WHERE tenant = 'a'";
+    for more in ["", " AND status <> 'done'"] {
+        let plan = plan(&format!("{columns}{more} ORDER BY created_ms DESC, run_id DESC LIMIT 5"));
+        assert!(plan.contains("COVERING INDEX") && !plan.contains("TEMP B-TREE"), "{plan}");
+    }
 }

@@ -7,6 +7,38 @@ use lisp_server::store::SqliteStore;
 use std::io::{Read, Write};
 use std::time::Duration;
 
+/// A key that is not that of the certificate is an error with its place, and no service begins.
+#[test]
+fn a_key_goes_with_its_certificate() {
+    let folder = std::env::temp_dir().join(format!("ptc-tls-keys-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let made: Vec<_> = (0..2).map(|_| rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap()).collect();
+    for (n, made) in made.iter().enumerate() {
+        std::fs::write(folder.join(format!("certificate{n}.pem")), made.cert.pem()).unwrap();
+        std::fs::write(folder.join(format!("key{n}.pem")), made.signing_key.serialize_pem()).unwrap();
+    }
+    let file = folder.join("service.toml");
+    for (certificate, key, wrong) in [
+        ("certificate0", "key0", None),
+        ("certificate0", "key1", Some(("tls.key", (3, 7), "does not go with the certificate"))),
+        ("certificate0", "certificate0", Some(("tls.key", (3, 7), "no private key"))),
+        ("key0", "key0", Some(("tls.certificate", (2, 15), "no certificate"))),
+    ] {
+        std::fs::write(&file, format!("[tls]\ncertificate = \"{certificate}.pem\"\nkey = \"{key}.pem\"\n")).unwrap();
+        let checked = Config::read(&file).unwrap().check_tls();
+        let found =
+            checked.as_ref().err().map(|error| (error.field.as_str(), error.at.unwrap(), error.message.as_str()));
+        match (wrong, found) {
+            (None, None) => {}
+            (Some((field, at, why)), Some((its, place, message))) => {
+                assert!(field == its && at == place && message.contains(why), "{certificate}, {key}: {found:?}");
+            }
+            _ => panic!("{certificate}, {key}: {found:?}"),
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 /// A service on a port of its own; what it is asked by a client that trusts its certificate.
 #[test]
 fn it_is_asked_over_tls_and_in_no_other_way() {
@@ -87,11 +119,10 @@ fn a_key_that_does_not_fit_is_told() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let error = runtime.block_on(async {
         let config = Config::read(&file).map_err(|error| error.to_string())?;
-        let service = Service::open(config, Box::new(SqliteStore::in_memory().unwrap())).await.unwrap();
-        let server = Server::bind(service, "127.0.0.1:0".parse().unwrap()).unwrap();
-        server.serve().await.map_err(|error| error.to_string())
+        let opened = Service::open(config, Box::new(SqliteStore::in_memory().unwrap())).await;
+        opened.map(drop).map_err(|error| error.to_string())
     });
     let error = error.unwrap_err();
-    assert!(error.contains("c.pem") || error.contains("k.pem"), "{error}");
+    assert!(error.contains("service.toml:4:7: tls.key: there is no private key in it"), "{error}");
     std::fs::remove_dir_all(&folder).unwrap();
 }

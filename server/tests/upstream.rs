@@ -37,6 +37,7 @@ fn pages() -> [Value; 2] {
             tool("image"),
             tool("big"),
             tool("none"),
+            tool("raw"),
             tool("notes/list")
         ]),
     ]
@@ -44,6 +45,23 @@ fn pages() -> [Value; 2] {
 
 fn text(text: impl Into<String>) -> Value {
     json!({"content": [{"type": "text", "text": text.into()}]})
+}
+
+/// An answer that cannot be read.
+fn raw_answer(kind: &str, id: &Value) -> String {
+    let of = |result: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
+    let content = |inner: &str| of(&format!(r#"{{"content":[],"structuredContent":{{"a":{inner}}}}}"#));
+    match kind {
+        "deep" => content(&format!("{}{}", "[".repeat(500), "]".repeat(500))),
+        "wide" => content("1e400"),
+        "NaN" => content("NaN"),
+        "half" => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"#),
+        "long" => content(&format!("\"{}\"", "x".repeat(17 << 20))),
+        "last" => {
+            format!(r#"{{"jsonrpc":"2.0","result":{{"content":[{{"a":"{}"}}]}},"id":{id}}}"#, "x".repeat(17 << 20))
+        }
+        other => panic!("{other}"),
+    }
 }
 
 /// What a server answers; `None` to a notification, and to what it does not answer.
@@ -79,7 +97,16 @@ fn answer(kind: &str, request: &Value) -> Option<Value> {
                 }
                 "json_text" => text("{\"n\": 1}"),
                 "fail" => json!({"content": [{"type": "text", "text": "no such file"}], "isError": true}),
-                "die" => std::process::exit(3),
+                // When it is asked for so many times.
+                "die" => {
+                    static TIMES: AtomicUsize = AtomicUsize::new(1);
+                    if TIMES.fetch_add(1, SeqCst) < arguments["of"].as_u64().map_or(1, |of| of as usize) {
+                        return None;
+                    }
+                    eprintln!("it was asked {arguments}");
+                    std::process::exit(3)
+                }
+                "raw" => return Some(Value::String(raw_answer(arguments["kind"].as_str()?, id))),
                 "hang" => return None,
                 "env" => {
                     let names: Vec<String> = std::env::vars().map(|(name, _)| name).collect();
@@ -132,8 +159,10 @@ fn upstream_process() {
         if kind == "silent" {
             continue;
         }
-        if let Some(answer) = answer(&kind, &request) {
-            println!("{answer}");
+        match answer(&kind, &request) {
+            Some(Value::String(raw)) => println!("{raw}"),
+            Some(answer) => println!("{answer}"),
+            None => {}
         }
     }
     note("ended");
@@ -198,7 +227,7 @@ async fn tools_of_a_process_are_called() {
         "max_response_bytes = 50000\npolicies = { \"notes/list\" = \"deny\", fail = \"allow\", broken = \"deny\" }";
     let service = ServiceTools::connect(&config("usual", &notes, more)).await.unwrap();
     let names: Vec<&str> = service.tools.all().map(|tool| tool.given_name()).collect();
-    assert_eq!(names.len(), 12, "{names:?}");
+    assert_eq!(names.len(), 13, "{names:?}");
     assert!(names.iter().all(|name| name.starts_with("up__")));
     let refused: Vec<_> = service.refused.iter().map(|refused| (refused.name.as_str(), refused.why.as_str())).collect();
     assert_eq!(refused[0], ("mcp.up: without", "inputSchema: it is null, and has to be a JSON Schema"));
@@ -259,6 +288,50 @@ async fn a_process_that_dies_is_started_again() {
     }
     // Started three times, and never twice within a second.
     assert!(begun.elapsed() > Duration::from_millis(1_900), "{:?}", begun.elapsed());
+    std::fs::remove_file(&notes).unwrap();
+}
+
+/// Calls that are under way when the server dies all fail, and say how it ended: not what it wrote, which may be of the calls of
+/// others.
+#[tokio::test]
+async fn what_a_server_said_last_is_not_for_programs() {
+    let notes = notes("said");
+    let service = ServiceTools::connect(&config("usual", &notes, "")).await.unwrap();
+    for width in [1, 2, 4] {
+        let program = format!(
+            "(pmap (fn [_] (try (tool/up__die {{:card 4111 :of {width}}}) (catch Exception e (:message e)))) (range {width}))"
+        );
+        let messages = value(&service, &program).await;
+        for message in messages.as_array().unwrap() {
+            let message = message.as_str().unwrap();
+            assert!(message.contains("the server ended while the call was under way"), "{message}");
+            assert!(!message.contains("asked") && !message.contains("4111"), "{message}");
+        }
+        assert!(messages.to_string().contains("exit status: 3"), "{messages}");
+    }
+    std::fs::remove_file(&notes).unwrap();
+}
+
+/// An answer that cannot be read is an error at once, and takes no other call with it.
+#[tokio::test]
+async fn an_answer_that_cannot_be_read_is_an_error() {
+    let notes = notes("unread");
+    let more = "timeout_ms = 3600000\nmax_response_bytes = 50000";
+    let service = ServiceTools::connect(&config("usual", &notes, more)).await.unwrap();
+    for (kind, wanted) in [
+        ("deep", "cannot be read"),
+        ("wide", "cannot be read"),
+        ("NaN", "cannot be read"),
+        ("half", "cannot be read"),
+        ("long", "more than 16777216 bytes"),
+        ("last", "more than 16777216 bytes"),
+    ] {
+        let program = format!("(tool/up__raw {{:kind \"{kind}\"}})");
+        let (reason, message) = failure(&service, &program).await;
+        assert!(reason == Reason::ToolError && message.contains(wanted), "{kind}: {reason:?}: {message}");
+        assert_eq!(value(&service, "(tool/up__add {:a 1 :b 2})").await, json!({"sum": 3}), "{kind}");
+    }
+    noted(&notes, "started", 1).await;
     std::fs::remove_file(&notes).unwrap();
 }
 
@@ -348,6 +421,7 @@ async fn a_server_that_fails_at_the_start_is_named() {
 #[derive(Clone, Default)]
 struct Seen {
     calls: Arc<AtomicUsize>,
+    tool_calls: Arc<AtomicUsize>,
     authorization: Arc<Mutex<Option<String>>>,
 }
 
@@ -368,7 +442,22 @@ async fn over_http(
         "/denied" => return (StatusCode::FORBIDDEN, "you sent s3cret-value").into_response(),
         _ => {}
     }
-    match answer("usual", &serde_json::from_slice(&body).unwrap()) {
+    let request: Value = serde_json::from_slice(&body).unwrap();
+    if uri.path() == "/forgets" {
+        // It knows a session until a tool is called in it.
+        if request["method"] == "tools/call" {
+            seen.tool_calls.fetch_add(1, SeqCst);
+            return (StatusCode::NOT_FOUND, "no such session").into_response();
+        }
+        let answered = answer("usual", &request).map(axum::Json);
+        return (
+            [("mcp-session-id", "one")],
+            answered.map_or_else(|| StatusCode::ACCEPTED.into_response(), IntoResponse::into_response),
+        )
+            .into_response();
+    }
+    match answer("usual", &request) {
+        Some(Value::String(raw)) => ([(header::CONTENT_TYPE, "application/json")], raw).into_response(),
         Some(answer) => axum::Json(answer).into_response(),
         None => StatusCode::ACCEPTED.into_response(),
     }
@@ -402,6 +491,18 @@ async fn a_server_behind_http_is_called() {
     assert_eq!(service.refused.len(), 3);
     let (_, message) = failure(&service, "(tool/web__fail {})").await;
     assert!(message.contains("no such file"), "{message}");
+
+    for kind in ["deep", "wide", "NaN", "half"] {
+        let (_, message) = failure(&service, &format!("(tool/web__raw {{:kind \"{kind}\"}})")).await;
+        assert!(message.contains("cannot be read"), "{kind}: {message}");
+    }
+    // A call is sent once, whatever the server says of the session; the next one has another session.
+    let service = connect("/forgets", &allowed).await.unwrap();
+    for calls in 1..=2 {
+        let (_, message) = failure(&service, "(tool/web__add {:a 1 :b 2})").await;
+        assert!(message.contains("HTTP 404") && message.contains("may have been made or not"), "{message}");
+        assert_eq!(seen.tool_calls.load(SeqCst), calls);
+    }
 
     for path in ["/moved", "/denied"] {
         let error = connect(path, &allowed).await.unwrap_err();

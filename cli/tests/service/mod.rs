@@ -65,6 +65,13 @@ impl Server {
         if let Some(dir) = &dir {
             command.args(["--store", &dir.path("ptc.db")]);
         }
+        let mut server = Server::of(&mut command);
+        server._dir = dir;
+        server
+    }
+
+    /// The service that a command starts.
+    pub fn of(command: &mut Command) -> Self {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
@@ -73,7 +80,23 @@ impl Server {
         std::thread::Builder::new()
             .spawn(move || lines.lines().map_while(Result::ok).for_each(|line| println!("service: {line}")))
             .unwrap();
-        Server { child, address, _dir: dir }
+        Server { child, address, _dir: None }
+    }
+
+    /// What comes of a stream from a mark to an end behind it.
+    pub fn until_said(&self, path: &str, mark: &str, end: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(100))).unwrap();
+        stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes()).unwrap();
+        let (mut came, mut buffer) = (String::new(), [0; 4096]);
+        loop {
+            if let Some((said, _)) = came.split_once(mark).and_then(|(_, behind)| behind.split_once(end)) {
+                return said.to_owned();
+            }
+            let read = stream.read(&mut buffer).unwrap();
+            assert!(read > 0, "it broke off: {came}");
+            came.push_str(&String::from_utf8_lossy(&buffer[..read]));
+        }
     }
 
     /// Sends bytes and takes what comes until the connection ends.

@@ -84,8 +84,7 @@ impl ScriptedTool {
         };
         let tool = tool.scripted().delay(Duration::from_millis(self.delay_ms));
         let tool = match &self.signature {
-            // A script may say in free text what a tool takes.
-            Some(text) => tool.signature(text).lenient(),
+            Some(text) => tool.signature(text),
             None => tool,
         };
         if self.cache { tool.cached() } else { tool }

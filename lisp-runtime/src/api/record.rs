@@ -13,6 +13,7 @@ use crate::terms::limits::{Limits, LimitsRequest};
 use crate::terms::outcome::{Phase, Problem};
 use crate::terms::place::Place;
 use crate::terms::run_view::RunView;
+use crate::terms::tool_code::ToolCode;
 use crate::tools::tool::{Tool, Tools};
 use lisp_core::Error;
 use lisp_core::cost::COST_SCHEDULE_VERSION;
@@ -289,6 +290,8 @@ pub enum Settled {
     Done(String),
     /// It was made, and failed with this message.
     Failed(String),
+    /// It was made, and failed with this message and this code, which the program reads as `:code`.
+    FailedWith(String, ToolCode),
     /// It was not made: it is made when the run goes on.
     NotMade,
 }
@@ -602,10 +605,8 @@ impl Record {
         let call = Some(Cow::Borrowed(name));
         let line = match &how {
             Settled::NotMade => Line { call, state: Some(CallState::Asked), ..Line::default() },
-            Settled::Failed(message) => {
-                let error = Some(Failure { message: message.clone(), arguments: false, panic: false, code: None });
-                Line { call, state: Some(CallState::Failed), error, ..Line::default() }
-            }
+            Settled::Failed(message) => failed_line(call, message, None),
+            Settled::FailedWith(message, code) => failed_line(call, message, Some(code)),
             Settled::Done(json) => {
                 let raw: &RawValue =
                     serde_json::from_str(json).map_err(|error| RecordError::Json(error.to_string()))?;
@@ -619,6 +620,12 @@ impl Record {
         });
         Ok(())
     }
+}
+
+/// The line of a call that failed.
+fn failed_line<'a>(call: Option<Cow<'a, str>>, message: &str, code: Option<&ToolCode>) -> Line<'a> {
+    let error = Failure { message: message.to_owned(), arguments: false, panic: false, code: code.cloned() };
+    Line { call, state: Some(CallState::Failed), error: Some(error), ..Line::default() }
 }
 
 impl Input<'_> {

@@ -621,6 +621,10 @@ impl Drop for Run {
         if let Some(inline) = &self.by_hand {
             inline.abandon();
         }
+        if let Some(mut taken) = self.taken.take() {
+            // While workers are at work it is not known what they have used.
+            taken.note(self.away.is_none().then(|| self.figures()).as_ref());
+        }
         self.shared.clear();
     }
 }

@@ -473,7 +473,11 @@ impl HostHalf {
     }
 
     fn begin_call(&mut self, call: GuestCall<'_>) -> CallStarted {
-        let GuestCall { number, place, name, arguments, given_up, has_turn, figures: _ } = call;
+        let GuestCall { number, place, name, arguments, given_up, has_turn, figures } = call;
+        if figures.is_none() && !place.is_of_program() {
+            // A worker's: what that has used is not told.
+            self.taken.iter_mut().for_each(|taken| taken.note(None));
+        }
         let has_turn = has_turn || place.is_of_program();
         given_up.iter().for_each(|from| self.gate.give_up(from));
         if let Some(held) = self.held.remove(&number)
@@ -684,7 +688,9 @@ impl HostHalf {
 
     /// Takes the figures that the guest half tells.
     pub fn figures(&mut self, figures: Figures) {
-        self.figures = Some((self.most_figures().figures(figures), Instant::now()));
+        let figures = self.most_figures().figures(figures);
+        self.taken.iter_mut().for_each(|taken| taken.note(Some(&figures)));
+        self.figures = Some((figures, Instant::now()));
     }
 
     /// The most that the other half can honestly say of the run by now.

@@ -1,7 +1,9 @@
 //! Budgets: what many runs may use together.
 
-use super::outcome::Usage;
+use super::outcome::{Figures, Usage};
+use super::place::Place;
 use lisp_core::{Error, Reason};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -74,7 +76,25 @@ impl Amounts {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct Budget(Arc<Mutex<Amounts>>);
+pub struct Budget {
+    amounts: Arc<Mutex<Amounts>>,
+    /// What one run has paid that is stopped and goes on again.
+    bill: Option<Arc<Mutex<Bill>>>,
+}
+
+/// What a run has paid so far, over all its lives. A life does again what those before it did, so that what they have paid is its own
+/// to begin with.
+#[derive(Debug, Default)]
+struct Bill {
+    /// The number of the life that is under way, or was last.
+    life: u64,
+    /// The run itself is paid.
+    has_begun: bool,
+    fuel: u64,
+    bytes: u64,
+    /// The calls that earlier lives have begun.
+    calls: BTreeSet<Place>,
+}
 
 impl fmt::Debug for Budget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -85,11 +105,34 @@ impl fmt::Debug for Budget {
 impl Budget {
     /// A budget with these amounts.
     pub fn new(amounts: Amounts) -> Self {
-        Budget(Arc::new(Mutex::new(amounts)))
+        Budget { amounts: Arc::new(Mutex::new(amounts)), bill: None }
     }
 
+    /// Returns this budget for one run that may be stopped and go on from its record, as often as one likes: what a life of it has
+    /// paid the next one does not pay again. The next one takes this value, or a clone of it. A life that was stopped has used what
+    /// its program had used by its last call, and gives back the rest; all that it took while parallel work is under way, until the
+    /// next life begins.
+    #[must_use]
+    pub fn for_one_run(&self) -> Self {
+        Budget { amounts: self.amounts.clone(), bill: Some(Arc::default()) }
+    }
+
+    /// Notes that a run has begun, and has begun these calls, before this budget was made for it: neither is paid again. For a
+    /// budget of [`Budget::for_one_run`]; another is not changed.
+    pub fn note_paid(&self, calls: impl IntoIterator<Item = Place>) {
+        if let Some(mut bill) = self.bill() {
+            bill.has_begun = true;
+            bill.calls.extend(calls);
+        }
+    }
+
+    /// Locked after the amounts where both are.
     fn amounts(&self) -> MutexGuard<'_, Amounts> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.amounts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn bill(&self) -> Option<MutexGuard<'_, Bill>> {
+        self.bill.as_ref().map(|bill| bill.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// What is left. Fuel that runs under way have taken is not.
@@ -110,14 +153,23 @@ impl Budget {
 
     /// Takes what a run with this limit of fuel, 0 is none, may use.
     pub(crate) fn begin(&self, limit: u64) -> Result<Taken, Error> {
-        let mut left = self.amounts();
-        for (part, name) in [(left.runs, "runs"), (left.fuel, "fuel"), (left.calls, "calls"), (left.bytes, "bytes")] {
+        let mut amounts = self.amounts();
+        let mut bill = self.bill();
+        let mut left = *amounts;
+        let has_begun = bill.as_ref().is_some_and(|bill| bill.has_begun);
+        if let Some(bill) = &bill {
+            for (part, paid) in [(&mut left.fuel, bill.fuel), (&mut left.bytes, bill.bytes)] {
+                *part = part.map(|part| part.saturating_add(paid));
+            }
+        }
+        let runs = left.runs.filter(|_| !has_begun);
+        for (part, name) in [(runs, "runs"), (left.fuel, "fuel"), (left.calls, "calls"), (left.bytes, "bytes")] {
             // A run without calls needs none of them.
             if part == Some(0) && name != "calls" {
                 return Err(empty(name));
             }
         }
-        if let Some(runs) = &mut left.runs {
+        if let Some(runs) = left.runs.as_mut().filter(|_| !has_begun) {
             *runs -= 1;
         }
         let fuel = left.fuel.as_mut().map(|left| {
@@ -125,8 +177,19 @@ impl Budget {
             *left -= taken;
             taken
         });
+        *amounts = left;
+        let life = bill.as_mut().map_or(0, |bill| {
+            (bill.life, bill.has_begun) = (bill.life + 1, true);
+            (bill.fuel, bill.bytes) = (fuel.unwrap_or(0), 0);
+            bill.life
+        });
         let is_less = fuel.is_some_and(|fuel| limit == 0 || fuel < limit);
-        Ok(Taken { budget: self.clone(), fuel, is_less })
+        Ok(Taken { budget: self.clone(), fuel, is_less, life, used: None, is_settled: false })
+    }
+
+    /// Has an earlier life of the run paid for the call of this place?
+    pub(crate) fn has_paid(&self, place: &Place) -> bool {
+        self.bill().is_some_and(|bill| bill.calls.contains(place))
     }
 
     /// Takes one call; `None` when calls are not counted.
@@ -255,22 +318,47 @@ pub(crate) struct Taken {
     pub(crate) fuel: Option<u64>,
     /// It is less than the run was to have.
     pub(crate) is_less: bool,
+    /// Which life of the run has taken it.
+    life: u64,
+    /// Fuel and bytes that it has used by now, where that is known.
+    used: Option<(u64, u64)>,
+    is_settled: bool,
 }
 
 impl Taken {
+    /// Notes what the run has used by now; `None` while workers use what is not known yet.
+    pub(crate) fn note(&mut self, figures: Option<&Figures>) {
+        self.used = figures.map(|figures| (figures.fuel, figures.allocated_bytes));
+    }
+
     /// Gives back what a run has taken that did not begin; it counts as a run.
     pub(crate) fn give_back(self) {
         self.settle(&Usage::default(), true);
     }
 
     /// Gives back what a run has not used. One that was killed (not `certain`) has used all.
-    pub(crate) fn settle(self, usage: &Usage, certain: bool) {
+    pub(crate) fn settle(mut self, usage: &Usage, certain: bool) {
+        self.pay(certain.then_some(usage.fuel), usage.allocated_bytes);
+    }
+
+    /// Pays for so much fuel, or for all that was taken.
+    fn pay(&mut self, fuel: Option<u64>, bytes: u64) {
+        self.is_settled = true;
         let mut left = self.budget.amounts();
-        if let (Some(left), Some(taken), true) = (&mut left.fuel, self.fuel, certain) {
-            *left = left.saturating_add(taken.saturating_sub(usage.fuel));
+        let mut bill = self.budget.bill();
+        // What it has taken is in the hands of the next life.
+        if bill.as_ref().is_some_and(|bill| bill.life != self.life) {
+            return;
         }
-        if let Some(left) = &mut left.bytes {
-            *left = left.saturating_sub(usage.allocated_bytes);
+        let taken = self.fuel.unwrap_or(0);
+        let fuel = fuel.map_or(taken, |fuel| fuel.min(taken));
+        if let Some(left) = &mut left.fuel {
+            *left = left.saturating_add(taken - fuel);
+        }
+        let bytes = left.bytes.map_or(0, |left| bytes.min(left));
+        left.bytes = left.bytes.map(|left| left - bytes);
+        if let Some(bill) = &mut bill {
+            (bill.fuel, bill.bytes) = (fuel, bytes);
         }
     }
 
@@ -284,6 +372,15 @@ impl Taken {
         let mut budget = empty("fuel").detail("fuel", fuel);
         budget.message = message;
         Error { span: error.span, trace: error.trace, ..budget }
+    }
+}
+
+impl Drop for Taken {
+    /// The end of a run is not seen. One that goes on later has used what is known.
+    fn drop(&mut self) {
+        if let (false, Some(_), Some((fuel, bytes))) = (self.is_settled, &self.budget.bill, self.used) {
+            self.pay(Some(fuel), bytes);
+        }
     }
 }
 

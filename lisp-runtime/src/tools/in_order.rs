@@ -326,7 +326,9 @@ impl OpenOrder<'_> {
 
     /// Has the budget pay for a call that was counted. A call that has its turn comes before those that were paid for ahead.
     pub(super) fn pay(&mut self, asked: &AskedTurn<'_>) -> Result<Option<Arc<PaidCall>>, Error> {
-        let Some(budget) = &self.order.budget else { return Ok(None) };
+        let Some(budget) = self.order.budget.as_ref().filter(|budget| !budget.has_paid(asked.place)) else {
+            return Ok(None);
+        };
         let paid = match budget.take_call(&self.order.payments) {
             Ok(paid) => paid,
             Err(_) if asked.has_turn && self.order.payments.take_ahead() => {

@@ -58,13 +58,30 @@ fn an_error_has_its_place_and_figures() {
 
 #[test]
 fn scripted_tools() {
-    let tools = json!({"bad": {"error": "boom"}, "say": {"echo": true}, "none": {}, "free": {"echo": true, "signature": "anything"}});
+    let tools = json!({"bad": {"error": "boom"}, "say": {"echo": true}, "none": {}, "free": {"echo": true}});
     let run = |program: &str| ask(&json!({"program": program, "tools": tools}));
     assert_eq!(run("(tool/bad)")["error"]["reason"], "tool_error");
     assert_eq!(run("(tool/say {:a 1})")["value"], json!({"a": 1}));
     assert_eq!(run("(tool/none)")["value"], Value::Null);
     assert_eq!(run("(tool/free {:a 1})")["value"], json!({"a": 1}));
     assert_eq!(run("(tool/other)")["error"]["reason"], "unknown_tool");
+    // A signature that cannot be read is an error, whatever answers the calls: before anything is done.
+    for script in
+        [json!({"returns": 1}), json!({"echo": true}), json!({"error": "x"}), json!({"client": true}), json!({})]
+    {
+        for signature in ["anything", "(x :int", "(x :nothing!) -> :int", "", "(x :int) ->"] {
+            let mut script = script.clone();
+            script["signature"] = signature.into();
+            let answer = ask(&json!({"program": "(println 1) 2", "tools": {"t": script}}));
+            let error = &answer["error"];
+            assert_eq!(
+                (&error["reason"], answer["prints"].as_array().map_or(0, Vec::len)),
+                (&json!("parse_error"), 0),
+                "{answer}"
+            );
+            assert!(error["message"].as_str().unwrap().contains('t'), "{answer}");
+        }
+    }
 }
 
 #[test]

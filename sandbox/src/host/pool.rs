@@ -28,11 +28,14 @@ use std::time::{Duration, Instant};
 /// How long a template may take to be ready.
 const READY: Duration = Duration::from_secs(10);
 
-/// How long a template may leave a question without an answer before it counts as stuck. On a busy machine it waits for its turn.
-const SILENT_NS: u64 = 400_000_000;
+/// How long a template that is stopped may leave a question without an answer before another takes its place.
+const SILENT: Duration = Duration::from_millis(400);
 
-/// How long its channel may stay full.
+/// How long the channel of one that is stopped may stay full.
 const STUCK: Duration = Duration::from_secs(1);
+
+/// How long either may last with one that is not: on a busy machine it waits for its turn, and its children are the runs of others.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A template that runs.
 #[derive(Debug)]
@@ -254,11 +257,11 @@ impl Template {
     }
 
     /// Its channel is full. Has it taken nothing for too long?
-    fn is_stuck(&self) -> bool {
+    pub(crate) fn is_stuck(&self) -> bool {
         let unread = sys::unread(&self.control).unwrap_or(0);
         let mut full = lock(&self.full);
         match &*full {
-            Some((since, least)) if unread >= *least => since.elapsed() >= STUCK,
+            Some((since, least)) if unread >= *least => self.is_given_up(since.elapsed(), STUCK),
             _ => {
                 *full = Some((Instant::now(), unread));
                 false
@@ -326,7 +329,28 @@ impl Template {
     /// Has the template sent nothing for too long after a request?
     pub(crate) fn is_silent(&self) -> bool {
         let asked = self.asked_ns.load(Ordering::Relaxed);
-        asked > 0 && sys::monotonic_ns().saturating_sub(asked) >= SILENT_NS
+        let since = Duration::from_nanos(sys::monotonic_ns().saturating_sub(asked));
+        asked > 0 && self.is_given_up(since, SILENT)
+    }
+
+    /// Is one that has done nothing for so long of no use any more? One that is stopped is after `stopped`.
+    fn is_given_up(&self, idle: Duration, stopped: Duration) -> bool {
+        idle >= PATIENCE || (idle >= stopped && self.is_stopped())
+    }
+
+    /// Does it stand still, or is it gone? One that waits for its turn does not.
+    pub(crate) fn is_stopped(&self) -> bool {
+        let mut pid = self.pid();
+        if self.layers.is_active(Layer::PidNamespace) {
+            // The process that the host started waits for the template, and for nobody else.
+            let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+            match children.ok().and_then(|children| children.split_whitespace().next()?.parse().ok()) {
+                Some(child) => pid = child,
+                // It has none any more, or this kernel does not say.
+                None => return process_state(pid).is_some_and(|state| "ZX".contains(state)),
+            }
+        }
+        process_state(pid).is_some_and(|state| "TtZX".contains(state))
     }
 
     /// Ends it and all its children.
@@ -346,6 +370,13 @@ impl Drop for Template {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// The state of a process in a letter, as `/proc` has it.
+fn process_state(pid: u32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name before it may have any character.
+    stat.rsplit_once(") ")?.1.chars().next()
 }
 
 /// Has this process too few descriptors left to start a template?
@@ -671,6 +702,28 @@ mod tests {
         assert!(template.send(Message::default(), &[]).is_err());
         std::thread::sleep(STUCK / 2);
         assert!(!template.is_stuck());
+    }
+
+    #[test]
+    fn one_that_is_slow_stays_and_one_that_is_stopped_goes() {
+        let (control, _theirs) = frames::pair().unwrap();
+        let process = Command::new("/bin/sleep").arg("1000").spawn().unwrap();
+        let pid = rustix::process::Pid::from_child(&process);
+        let template = Template::of(control, process, None);
+        let asked = |ago: Duration| {
+            template.asked_ns.store(sys::monotonic_ns() - ago.as_nanos() as u64, Ordering::Relaxed);
+            template.is_silent()
+        };
+        // It has said nothing for long, and may only wait for its turn.
+        assert!(!asked(SILENT * 2) && !asked(PATIENCE / 2));
+        assert!(asked(PATIENCE), "not for ever");
+        rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+        while process_state(template.pid()) != Some('T') {
+            std::thread::yield_now();
+        }
+        assert!(!asked(SILENT / 2) && asked(SILENT));
+        template.kill();
+        assert!(template.is_stopped() || process_state(template.pid()).is_none());
     }
 
     #[test]

@@ -401,7 +401,9 @@ impl Running {
                 true => Some(CANCEL_STEP),
                 false => self.process.get().filter(|_| self.dead_at.is_none()).map(|_| DEAD_STEP),
             };
-            return Some(step.map_or(end, |step| end.min(Instant::now() + step)));
+            let now = Instant::now();
+            // What is overdue is looked at again step by step.
+            return Some(step.map_or(end, |step| if end > now { end.min(now + step) } else { now + step }));
         }
         let linger = self.talk.reported_at.map(|at| at + LINGER);
         let asked = self.asked.map(|at| at + self.supervision.grace);
@@ -442,14 +444,8 @@ impl Running {
             if self.dead_at.is_none() && self.process.get().is_some_and(is_dead) {
                 self.dead_at = Some(now);
             }
-            // A template that does not reap is stopped or broken: it goes, and its children with it.
             if self.kill_limit().is_some_and(|limit| now >= limit) && self.end.is_none() {
-                if self.pidfd_received || self.must_delegate_kill() || self.template.is_silent() {
-                    self.discard_template();
-                } else {
-                    // With a template that is only busy are other runs. What it forks for this one finds its channel closed.
-                    self.end = Some(End::NotStarted(0));
-                }
+                self.give_up_waiting();
             }
             return;
         }
@@ -478,6 +474,24 @@ impl Running {
                 Some(asked) if now >= asked + self.supervision.grace => self.kill(Kill::Cancelled),
                 Some(_) => {}
             }
+        }
+    }
+
+    /// The template has not said in time that the process, which is to be dead, is reaped. One that is stopped or broken goes, and its
+    /// children with it. With one that is only slow are the runs of others: it stays, and reaps later, and what it forks for this
+    /// run finds its channel closed.
+    fn give_up_waiting(&mut self) {
+        let is_lost = match (self.must_delegate_kill(), self.pidfd_received) {
+            // Nobody but the template can kill it, and it has to be told.
+            (true, _) if !self.template.is_stuck() && !self.template.is_silent() => return,
+            (true, _) => true,
+            (false, true) => self.template.is_stopped(),
+            (false, false) => self.template.is_silent(),
+        };
+        if is_lost {
+            self.discard_template();
+        } else {
+            self.end = Some(End::NotStarted(0));
         }
     }
 

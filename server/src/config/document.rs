@@ -75,11 +75,26 @@ impl<'a> Document<'a> {
     pub(super) fn error(&self, path: &[&str], message: impl Into<String>, next: impl Into<String>) -> ConfigError {
         ConfigError {
             file: self.name.to_owned(),
-            at: self.start(path).map(|start| position(self.text, start)),
+            at: self.position(path),
             field: shown(path),
             message: message.into(),
             next: next.into(),
         }
+    }
+
+    /// Is there such a field? Of fields in tables.
+    pub(super) fn has(&self, path: &[&str]) -> bool {
+        let [tables @ .., field] = path else { return true };
+        let within = tables.iter().try_fold(self.root.get_ref(), |table, step| match table.get(*step)?.get_ref() {
+            DeValue::Table(inner) => Some(inner),
+            _ => None,
+        });
+        within.is_some_and(|table| table.contains_key(*field))
+    }
+
+    /// Line and column of a field's value, or of the innermost table around it that is there.
+    pub(super) fn position(&self, path: &[&str]) -> Option<(usize, usize)> {
+        self.start(path).map(|start| position(self.text, start))
     }
 
     /// The first byte of a field's value, or of the innermost table around it that is there.

@@ -29,7 +29,7 @@ pub use file::{Decision, Method};
 pub use network::Network;
 pub use pattern::ToolPattern;
 pub use question::Question;
-pub use secret::Secret;
+pub use secret::{Scrubber, Secret};
 pub use service::{Durability, Service};
 pub use template::UrlTemplate;
 pub use tenants::{Tenant, TenantBudget};
@@ -42,8 +42,10 @@ use document::Document;
 use file::{Door, File};
 use lisp_runtime::{Isolation, Keys, Limits, LimitsRequest};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What the service is told when it starts. [`Config::default`] is that of an empty file.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,6 +80,7 @@ pub struct Config {
     /// What tools may reach besides public addresses.
     pub network: Network,
     anonymous: Tenant,
+    source: Source,
 }
 
 /// Certificate and key of the service.
@@ -108,7 +111,25 @@ impl Default for Config {
             mcp: BTreeMap::new(),
             network: Network::default(),
             anonymous: Tenant::anonymous(),
+            source: Source::default(),
         }
+    }
+}
+
+/// The name and the text of a configuration, for errors that are found when it is used.
+#[derive(Clone, Default)]
+struct Source(Option<Arc<(String, String)>>);
+
+/// Two that say the same are the same, wherever it is written.
+impl PartialEq for Source {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Source")
     }
 }
 
@@ -212,6 +233,47 @@ impl Config {
             mcp: all.mcp,
             network,
             anonymous,
+            source: Source(Some(Arc::new((name.to_owned(), text.to_owned())))),
+        })
+    }
+
+    /// The file of a field, and its line and column. A schema that is in a file of its own is where that is named.
+    pub(crate) fn place_of(&self, path: &[String]) -> Option<(String, Option<(usize, usize)>)> {
+        let (name, text) = self.source.0.as_deref()?;
+        let document = Document::parse(name, text, PathBuf::new(), &|_| None).ok()?;
+        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        let position = match path.as_slice() {
+            [table @ .., field] if !document.has(&path) => {
+                let in_file = format!("{field}_file");
+                document.position(&[table, &[in_file.as_str()]].concat())
+            }
+            path => document.position(path),
+        };
+        Some((name.clone(), position))
+    }
+
+    /// Takes what is secret in the configuration out of texts.
+    pub fn scrubber(&self) -> Scrubber {
+        let of_tools = self.tools.values().map(|tool| &tool.headers);
+        let of_apis = self.openapi.values().map(|api| &api.headers);
+        let headers = of_tools.chain(of_apis).flatten().map(|header| &header.value);
+        let of_servers = self.mcp.values().flat_map(|server| match &server.connection {
+            McpConnection::Command { env, .. } => env.iter().map(|(_, value)| value).collect::<Vec<_>>(),
+            McpConnection::Http { headers, .. } => headers.iter().map(|header| &header.value).collect(),
+        });
+        Scrubber::of(headers.chain(of_servers))
+    }
+
+    /// Checks that there is a certificate, and that the key is its key.
+    ///
+    /// # Errors
+    /// What is wrong with which of the two.
+    pub fn check_tls(&self) -> Result<(), ConfigError> {
+        let Some(tls) = &self.tls else { return Ok(()) };
+        tls.check().map_err(|(field, message, next)| {
+            let path = ["tls".to_owned(), field.to_owned()];
+            let (file, at) = self.place_of(&path).unwrap_or_else(|| ("configuration".to_owned(), None));
+            ConfigError { file, at, field: path.join("."), message, next: next.to_owned() }
         })
     }
 
@@ -307,6 +369,29 @@ impl Config {
 }
 
 impl Tls {
+    fn check(&self) -> Result<(), (&'static str, String, &'static str)> {
+        use rustls::pki_types::pem::PemObject;
+        use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+        let chain = "write the path of a file of PEM with the certificate and those behind it";
+        let private = "write the path of a file of PEM with the private key of the certificate";
+        let read = |field, path: &Path, next| {
+            let text = document::read_bounded(path);
+            text.map_err(|error| (field, format!("the file {} cannot be read: {error}", path.display()), next))
+        };
+        let certificates = read("certificate", &self.certificate, chain)?;
+        let certificates = CertificateDer::pem_slice_iter(certificates.as_bytes()).collect::<Result<Vec<_>, _>>();
+        let certificates = certificates.map_err(|error| ("certificate", format!("it is no PEM: {error}"), chain))?;
+        if certificates.is_empty() {
+            return Err(("certificate", "there is no certificate in it".to_owned(), chain));
+        }
+        let key = PrivateKeyDer::from_pem_slice(read("key", &self.key, private)?.as_bytes())
+            .map_err(|error| ("key", format!("there is no private key in it: {error}"), private))?;
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = rustls::ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let served = builder.and_then(|builder| builder.with_no_client_auth().with_single_cert(certificates, key));
+        served.map(drop).map_err(|error| ("key", format!("it does not go with the certificate: {error}"), private))
+    }
+
     fn read(file: &file::Tls, document: &Document<'_>) -> Result<Self, ConfigError> {
         for (field, given) in [("certificate", &file.certificate), ("key", &file.key)] {
             document.file(&["tls", field], given)?;

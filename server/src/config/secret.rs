@@ -1,5 +1,7 @@
 //! Texts with values of environment variables in them.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -16,17 +18,88 @@ impl Secret {
     pub fn expose(&self) -> &str {
         &self.text
     }
+}
 
-    /// Takes what is secret of it out of a text that others see.
-    ///
-    /// Values of fewer than four bytes stay: they are in many texts by chance.
-    pub(crate) fn scrub(&self, text: &mut String) {
-        for value in self.values.iter().filter(|value| value.len() >= 4) {
-            if text.contains(value.as_str()) {
-                *text = text.replace(value.as_str(), "[secret]");
-            }
-        }
+/// Takes the values of secrets out of texts that others see. Values of fewer than four bytes stay: they are in many texts by chance.
+#[derive(Clone, Default)]
+pub struct Scrubber(Arc<[String]>);
+
+impl Scrubber {
+    /// The least bytes of a value.
+    const LEAST: usize = 4;
+
+    /// One for these.
+    pub(crate) fn of<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
+        let values = secrets.into_iter().flat_map(|secret| secret.values.iter()).filter(|v| v.len() >= Self::LEAST);
+        // As it stands in JSON, and in what a log shows of a text, too.
+        let spelled = values.flat_map(|value| {
+            let quoted = [Some(format!("{value:?}")), serde_json::to_string(value).ok()];
+            let within = quoted.into_iter().flatten().map(|quoted| quoted[1..quoted.len() - 1].to_owned());
+            within.chain([value.clone()]).collect::<Vec<_>>()
+        });
+        let distinct: BTreeSet<String> = spelled.collect();
+        Scrubber(distinct.into_iter().collect())
     }
+
+    /// Has it nothing to take out?
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the text with a mark in the place of every value, or of several that overlap.
+    pub fn scrub<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.scrubbed(text, false)
+    }
+
+    /// The same for a text that was cut, and may end in the middle of a value.
+    pub fn scrub_cut<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        // The character that was cut.
+        self.scrubbed(text.trim_end_matches(char::REPLACEMENT_CHARACTER), true)
+    }
+
+    fn scrubbed<'t>(&self, text: &'t str, is_cut: bool) -> Cow<'t, str> {
+        let mut found: Vec<(usize, usize)> = self.0.iter().flat_map(|value| places(text, value)).collect();
+        if is_cut {
+            found.extend(self.0.iter().filter_map(|value| Some((text.len() - beginning(text, value)?, text.len()))));
+        }
+        if found.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        found.sort_unstable();
+        let (mut scrubbed, mut done) = (String::with_capacity(text.len()), 0);
+        for (start, end) in found {
+            if start >= done {
+                scrubbed.push_str(&text[done..start]);
+                scrubbed.push_str("[secret]");
+            }
+            done = done.max(end);
+        }
+        scrubbed.push_str(&text[done..]);
+        Cow::Owned(scrubbed)
+    }
+}
+
+impl fmt::Debug for Scrubber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Scrubber")
+    }
+}
+
+/// Where a value stands in a text, over itself, too.
+fn places(text: &str, value: &str) -> Vec<(usize, usize)> {
+    let (mut found, mut from) = (Vec::new(), 0);
+    let step = value.chars().next().map_or(1, char::len_utf8);
+    while let Some(at) = text.get(from..).and_then(|rest| rest.find(value)) {
+        found.push((from + at, from + at + value.len()));
+        from += at + step;
+    }
+    found
+}
+
+/// The bytes of the longest beginning of a value that a text ends with.
+fn beginning(text: &str, value: &str) -> Option<usize> {
+    let ends = value.char_indices().map(|(at, _)| at).filter(|at| *at > 0);
+    ends.rev().find(|end| text.ends_with(&value[..*end]))
 }
 
 impl fmt::Debug for Secret {
@@ -100,8 +173,36 @@ mod tests {
         ] {
             assert!(fill(template, &environment).unwrap_err().0.contains(wanted), "{template}");
         }
-        let mut text = "you sent Bearer s3cret".to_owned();
-        fill("Bearer ${TOKEN}", &environment).unwrap().scrub(&mut text);
-        assert_eq!(text, "you sent Bearer [secret]");
+    }
+
+    #[test]
+    fn nothing_of_a_secret_is_left() {
+        let of = |values: &[&str]| {
+            let secrets = values.iter().map(|value| Secret { text: "".into(), values: [(*value).to_owned()].into() });
+            Scrubber::of(&secrets.collect::<Vec<_>>())
+        };
+        for (values, text, scrubbed) in [
+            (&["s3cret"][..], "you sent Bearer s3cret", "you sent Bearer [secret]"),
+            (&["abc"], "abc", "abc"),
+            // One in another, one over another, one over itself, in any order.
+            (&["abcd", "abcdefghijkl"], "A:abcd B:abcdefghijkl", "A:[secret] B:[secret]"),
+            (&["abcdefghijkl", "abcd", "efgh"], "abcdefghijkl, efgh", "[secret], [secret]"),
+            (&["abcdef", "defghi"], "-abcdefghi-", "-[secret]-"),
+            (&["abab"], "-ababab-", "-[secret]-"),
+            (&["a\"b\\c"], r#"{"x":"a\"b\\c"} a"b\c"#, r#"{"x":"[secret]"} [secret]"#),
+            (&["grüße"], "viele grüße", "viele [secret]"),
+        ] {
+            assert_eq!(of(values).scrub(text), scrubbed, "{values:?}");
+        }
+        for (values, text, scrubbed) in [
+            (&["s3cret"][..], "Bearer s3cre", "Bearer [secret]"),
+            (&["s3cret"], "Bearer s", "Bearer [secret]"),
+            (&["s3cret"], "Bearer s3cret", "Bearer [secret]"),
+            (&["grüße"], "viele gr\u{fffd}", "viele [secret]"),
+            (&["abcd", "cdefgh"], "-abcdef", "-[secret]"),
+            (&["s3cret"], "Bearer ", "Bearer "),
+        ] {
+            assert_eq!(of(values).scrub_cut(text), scrubbed, "{values:?}");
+        }
     }
 }

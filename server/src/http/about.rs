@@ -1,6 +1,6 @@
 //! What the service says of itself: functions, the card, health, figures, the page.
 
-use super::body::{Asked, json};
+use super::body::{Asked, json, off_thread};
 use super::guard::Asking;
 use super::openapi::{OfName, OfQuery, OfTenant};
 use super::problem::ProblemDetails;
@@ -9,6 +9,9 @@ use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use serde::{Deserialize, Serialize};
+
+/// The most words of a search.
+const WORDS: usize = 12;
 
 /// Which functions.
 #[derive(Debug, Deserialize)]
@@ -41,17 +44,23 @@ fn text_of(of: &impl Serialize) -> Response {
     get,
     path = "/v1/functions",
     tag = "language",
-    params(("q" = Option<String>, Query, description = "words that must stand in the name or the text")),
+    params(("q" = Option<String>, Query, description = "words that must stand in the name or the text, 12 at most")),
     responses((status = 200, description = "those that fit", body = FunctionList), OfTenant, OfQuery)
 )]
-pub(crate) async fn functions(Asking(_): Asking, Asked(search): Asked<Search>) -> Response {
-    let words = search.q.unwrap_or_default().to_lowercase();
+pub(crate) async fn functions(Asking(_): Asking, Asked(search): Asked<Search>) -> Result<Response, ProblemDetails> {
+    let asked = search.q.unwrap_or_default().to_lowercase();
+    let words: Vec<&str> = asked.split_whitespace().take(WORDS + 1).collect();
+    if words.len() > WORDS {
+        let why = format!("a search has at most {WORDS} words; ask for fewer");
+        return Err(ProblemDetails::of_field("q", why));
+    }
     let found = lisp_runtime::builtin_names().filter_map(|name| {
         let doc = lisp_runtime::describe_name(name).ok()?;
-        let fits = words.split_whitespace().all(|word| doc.to_lowercase().contains(word));
+        let lower = doc.to_lowercase();
+        let fits = words.iter().all(|word| lower.contains(word));
         fits.then(|| FunctionPage { name: name.to_owned(), doc: doc.to_string() })
     });
-    text_of(&FunctionList { functions: found.collect() })
+    Ok(text_of(&FunctionList { functions: found.collect() }))
 }
 
 /// What a function or special form does
@@ -101,11 +110,11 @@ pub(crate) async fn alive() -> &'static str {
     security(()),
     responses(
         (status = 200, description = "it does", body = String, content_type = "text/plain"),
-        (status = 503, description = "it is going down, or another process has its store", body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 503, description = "it is going down, its store cannot be written, or another process has it", body = ProblemDetails, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn ready(State(service): State<Service>) -> Result<&'static str, ProblemDetails> {
-    service.is_ready()?;
+    off_thread(move || service.is_ready()).await?;
     Ok("ready\n")
 }
 

@@ -1,16 +1,20 @@
 //! The body of a request, within its limits.
 
 use super::problem::ProblemDetails;
-use crate::runs::Service;
+use crate::runs::{Refused, Service};
 use axum::body::{Body, HttpBody};
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use lisp_runtime::near_field;
-use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::error::Error;
+use std::fmt;
 use std::time::Duration;
 
 /// The body of a request as text, within the size and the time that the configuration allows.
@@ -106,6 +110,41 @@ pub(crate) fn read_request(text: &str) -> Result<lisp_runtime::Request<'_>, Prob
         Err(_) if !wrong.detail.contains("duplicate field") => Err(wrong),
         Err(error) => Err(ProblemDetails::of_field("", format!("the request does not fit: {error}"))),
     }
+}
+
+/// Reads an object of which the last of equal fields counts: the text without the others, if there are such.
+pub(crate) fn last_of_equal(text: &str) -> Cow<'_, str> {
+    struct Fields;
+    impl<'de> Visitor<'de> for Fields {
+        type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a JSON object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut fields = Vec::new();
+            while let Some(field) = map.next_entry()? {
+                fields.push(field);
+            }
+            Ok(fields)
+        }
+    }
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let Ok(fields) = reader.deserialize_map(Fields) else { return Cow::Borrowed(text) };
+    let last: BTreeMap<&str, &RawValue> = fields.iter().map(|(name, value)| (&**name, *value)).collect();
+    if reader.end().is_err() || last.len() == fields.len() {
+        return Cow::Borrowed(text);
+    }
+    serde_json::to_string(&last).map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
+/// Does what may take its time where no other request waits for it.
+pub(crate) async fn off_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Refused> + Send + 'static,
+) -> Result<T, ProblemDetails> {
+    let done = tokio::task::spawn_blocking(work).await;
+    Ok(done.unwrap_or_else(|error| Err(Refused::Fault(error.to_string())))?)
 }
 
 /// An answer as JSON text.

@@ -69,8 +69,11 @@ impl From<Refused> for ProblemDetails {
             }
             Refused::Store(error) => {
                 tracing::error!(%error, "the store failed");
-                let detail = "the store failed; the log of the service says more";
-                ProblemDetails::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
+                let detail = "the store failed; try again later; the log of the service says more";
+                ProblemDetails {
+                    retry_after: Some(Duration::from_secs(5)),
+                    ..ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+                }
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The routes of runs.
 
-use super::body::{Asked, Text, json, read, read_request};
+use super::body::{Asked, Text, json, off_thread, read, read_request};
 use super::guard::{Asking, Looking};
 use super::openapi::{OfBody, OfName, OfQuery, OfTenant, OfWork};
 use super::problem::ProblemDetails;
@@ -10,7 +10,7 @@ use crate::runs::{Done, Reply, RunList, RunState, Service};
 use crate::store::{RequestKey, RunStatus};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderName, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use lisp_runtime::Request;
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -187,8 +187,12 @@ pub(crate) async fn list(
     looking: Looking,
     Asked(which): Asked<Which>,
 ) -> Result<Response, ProblemDetails> {
-    let runs = service.runs(&looking.tenant.name, which.status, which.limit.unwrap_or(100).min(LIST))?;
-    Ok(state_of(StatusCode::OK, &RunList { runs }))
+    let most = which.limit.unwrap_or(100).min(LIST);
+    let listed = move || {
+        let runs = service.runs(&looking.tenant.name, which.status, most)?;
+        Ok(state_of(StatusCode::OK, &RunList { runs }))
+    };
+    off_thread(listed).await
 }
 
 /// How far a run is, and its answer
@@ -204,7 +208,8 @@ pub(crate) async fn state(
     looking: Looking,
     Path(run_id): Path<String>,
 ) -> Result<Response, ProblemDetails> {
-    Ok(state_of(StatusCode::OK, &service.state(&looking.tenant.name, &run_id)?))
+    let read = move || Ok(state_of(StatusCode::OK, &service.state(&looking.tenant.name, &run_id)?));
+    off_thread(read).await
 }
 
 /// The events of a run, as server-sent events: started, print, call, waiting, answer
@@ -270,6 +275,9 @@ pub(crate) async fn reply(
 ) -> Result<Response, ProblemDetails> {
     let reply: Reply = read(&text)?;
     looking.check_may_decide(&service, &reply)?;
-    let state = service.reply(&looking.tenant.name, &run_id, &call, &reply)?;
-    Ok(state_of(StatusCode::OK, &state).into_response())
+    let said = move || {
+        let state = service.reply(&looking.tenant.name, &run_id, &call, &reply)?;
+        Ok(state_of(StatusCode::OK, &state))
+    };
+    off_thread(said).await
 }

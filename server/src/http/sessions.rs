@@ -1,11 +1,11 @@
 //! The routes of sessions.
 
-use super::body::{Text, json, read};
+use super::body::{Text, json, last_of_equal, read};
 use super::guard::Asking;
 use super::openapi::{OfBody, OfName, OfTenant, OfWork};
 use super::problem::ProblemDetails;
 use crate::runs::schemas::{Answer, SessionRequest};
-use crate::runs::{Opening, Refused, Service, SessionState, Turn};
+use crate::runs::{Opening, Service, SessionState, Turn};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -26,10 +26,9 @@ fn state(status: StatusCode, state: &impl serde::Serialize) -> Response {
 )]
 pub(crate) async fn open(State(service): State<Service>, Asking(tenant): Asking, Text(text): Text) -> Answered {
     let text = if text.trim().is_empty() { "{}".to_owned() } else { text };
+    let text = last_of_equal(&text).into_owned();
     drop(read::<Opening<'_>>(&text)?);
-    // Data may be much.
-    let opened = tokio::task::spawn_blocking(move || service.open_session(&tenant, &text)).await;
-    Ok(state(StatusCode::CREATED, &opened.map_err(|error| Refused::Fault(error.to_string()))??))
+    Ok(state(StatusCode::CREATED, &service.open_session(&tenant, text).await?))
 }
 
 /// A session, without its definitions
@@ -76,7 +75,7 @@ pub(crate) async fn turn(
     Path(id): Path<String>,
     Text(text): Text,
 ) -> Answered {
-    let turn: Turn = read(&text)?;
+    let turn: Turn = read(&last_of_equal(&text))?;
     Ok(json(StatusCode::OK, service.turn(&tenant, &id, turn).await?.to_json()))
 }
 

@@ -33,6 +33,8 @@ pub struct TenantState {
     rate: Option<DefaultDirectRateLimiter>,
     queue: usize,
     waiting: AtomicUsize,
+    /// Its runs that have a place, and its durable runs that wait for one.
+    claims: Arc<AtomicUsize>,
     most: usize,
     /// Its runs in the store, as far as they have been counted.
     pub(crate) stored: AtomicU64,
@@ -43,6 +45,8 @@ pub struct TenantState {
 pub(crate) struct Place {
     _of_tenant: OwnedSemaphorePermit,
     _of_service: OwnedSemaphorePermit,
+    /// Of a run that somebody waits for: a durable one has its own.
+    _claim: Option<Claim>,
 }
 
 impl TenantState {
@@ -63,6 +67,7 @@ impl TenantState {
             rate,
             queue: tenant.queue.unwrap_or(config.service.queue),
             waiting: AtomicUsize::new(0),
+            claims: Arc::default(),
             most,
             stored: AtomicU64::new(0),
         }
@@ -77,10 +82,50 @@ impl TenantState {
         })
     }
 
+    /// A claim to a place, for a run that has one, or was taken before and goes on.
+    pub(crate) fn claim(&self) -> Claim {
+        self.claims.fetch_add(1, Ordering::Relaxed);
+        Claim(self.claims.clone())
+    }
+
+    /// A claim to a place for a new durable run. There are as many as places of the tenant, and its queue besides.
+    ///
+    /// # Errors
+    /// All are taken.
+    pub(crate) fn new_claim(&self) -> Result<Claim, Busy> {
+        let most = self.most.saturating_add(self.queue);
+        let more = |claims: usize| (claims < most).then_some(claims + 1);
+        let claimed = self.claims.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        claimed.map(|_| Claim(self.claims.clone())).map_err(|_| Busy {
+            why: format!(
+                "{} runs of the tenant go on, and {} wait for a place already; try again later, or raise queue of the tenant",
+                self.most, self.queue
+            ),
+            retry_after: Duration::from_secs(1),
+        })
+    }
+
+    /// Which part of its budget is used up, if one is.
+    pub(crate) fn spent(&self) -> Option<&'static str> {
+        let Amounts { runs, fuel, bytes, .. } = self.budget.as_ref()?.left();
+        let parts = [(runs, "runs"), (fuel, "fuel"), (bytes, "bytes")];
+        parts.into_iter().find(|(left, _)| *left == Some(0)).map(|(_, name)| name)
+    }
+
     pub(crate) fn refill(&self, amounts: &Amounts) {
         if let Some(budget) = &self.budget {
             budget.refill(amounts);
         }
+    }
+}
+
+/// A run that has a place or is to have one; it does no longer when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Claim(Arc<AtomicUsize>);
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -144,8 +189,9 @@ impl Admission {
     /// # Errors
     /// There is none for so long, or too many wait already.
     pub(crate) async fn place(&self, tenant: &TenantState) -> Result<Place, Busy> {
+        let claimed = |place: Place| Place { _claim: Some(tenant.claim()), ..place };
         if let Some(place) = self.free(tenant) {
-            return Ok(place);
+            return Ok(claimed(place));
         }
         let full = |what: &str, queue: usize, raise: &str| Busy {
             why: format!("{queue} {what} wait for a place already; try again later, or raise {raise}"),
@@ -155,7 +201,7 @@ impl Admission {
             .ok_or_else(|| full("runs of the tenant", tenant.queue, "queue of the tenant"))?;
         let _of_service = Waiting::in_line(&self.waiting, self.queue)
             .ok_or_else(|| full("runs", self.queue, "queue of the service"))?;
-        tokio::time::timeout(self.patience, self.patient_place(tenant)).await.map_err(|_| Busy {
+        tokio::time::timeout(self.patience, self.patient_place(tenant)).await.map(claimed).map_err(|_| Busy {
             why: format!(
                 "no place within {} s: {} runs of the tenant, or {} of the service, go on; try again later, or raise concurrency",
                 self.patience.as_secs(),
@@ -169,7 +215,7 @@ impl Admission {
     fn free(&self, tenant: &TenantState) -> Option<Place> {
         let of_tenant = tenant.places.clone().try_acquire_owned().ok()?;
         let of_service = self.places.clone().try_acquire_owned().ok()?;
-        Some(Place { _of_tenant: of_tenant, _of_service: of_service })
+        Some(Place { _of_tenant: of_tenant, _of_service: of_service, _claim: None })
     }
 
     /// A place for a run that has time.
@@ -180,7 +226,7 @@ impl Admission {
             let of_tenant = tenant.places.clone().acquire_owned().await;
             let of_service = self.places.clone().acquire_owned().await;
             if let (Ok(of_tenant), Ok(of_service)) = (of_tenant, of_service) {
-                return Place { _of_tenant: of_tenant, _of_service: of_service };
+                return Place { _of_tenant: of_tenant, _of_service: of_service, _claim: None };
             }
             // Nobody closes them.
             tokio::task::yield_now().await;

@@ -56,6 +56,11 @@ impl WaitingCall {
     }
 }
 
+/// The arguments of a call, which are JSON text.
+pub(crate) fn arguments_of(json: String) -> Box<RawValue> {
+    RawValue::from_string(json).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
 /// What somebody says of a call that waits.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
@@ -267,9 +272,9 @@ impl Desk {
             }
             let (answered, answer) = oneshot::channel();
             let question = if phase == Phase::Gate { call.question().map(str::to_owned) } else { None };
-            let arguments = RawValue::from_string(call.json().to_owned()).unwrap_or_default();
+            let arguments = arguments_of(call.json().to_owned());
             let waiting = WaitingCall { call: name.clone(), name: call.name().to_owned(), arguments, question, phase };
-            self.log.push("waiting", &serde_json::to_value(&waiting).unwrap_or_default());
+            self.log.push("waiting", &waiting);
             state.open.insert(name.clone(), Open { call: waiting, asker: Asker::Present(answered) });
             answer
         };

@@ -78,14 +78,14 @@ impl EventLog {
         (state.reprinted, state.calls) = (0, 0);
     }
 
-    /// Adds an event.
-    pub(crate) fn push(&self, kind: &'static str, data: &serde_json::Value) {
-        self.push_text(kind, &data.to_string());
-    }
-
-    fn push_text(&self, kind: &'static str, data: &str) {
+    /// Adds an event. Its data becomes text as it is: as a value of `serde_json` it could not be nested deeply.
+    pub(crate) fn push(&self, kind: &'static str, data: &impl serde::Serialize) {
+        let (kind, data) = match serde_json::to_string(data) {
+            Ok(data) => (kind, data),
+            Err(error) => ("cut", json!({ "message": format!("an event cannot be told: {error}") }).to_string()),
+        };
         let mut state = self.lock();
-        state.push(kind, data);
+        state.push(kind, &data);
         let count = state.events.len();
         drop(state);
         self.changed.send_replace(count);
@@ -120,7 +120,7 @@ impl EventLog {
             return;
         }
         self.started();
-        calls.iter().for_each(|call| self.push("waiting", &serde_json::to_value(call).unwrap_or_default()));
+        calls.iter().for_each(|call| self.push("waiting", call));
     }
 
     /// The run that it is of.
@@ -143,7 +143,7 @@ impl EventLog {
 
     /// The run did not begin.
     pub(crate) fn fail(&self, problem: &impl serde::Serialize) {
-        self.push("problem", &serde_json::to_value(problem).unwrap_or_default());
+        self.push("problem", problem);
         let mut state = self.lock();
         state.is_over = true;
         let count = state.events.len();

@@ -1,11 +1,11 @@
 //! One durable run in this process: from its journal to its answer, or to the moment at which it waits for somebody outside.
 
-use super::admission::TenantState;
+use super::admission::{Claim, Place, TenantState};
 use super::desk::Desk;
-use super::open_calls::{open_calls, settle};
+use super::open_calls::{open_calls, places_begun, settle};
 use super::state::{Inner, Life};
 use crate::store::{Lease, RunStatus, Snapshot, StoreError};
-use lisp_runtime::{Input, Outcome, Record, Recorder, Recording, RecordingBuilder, Request, Tools, Verdict};
+use lisp_runtime::{Budget, Input, Outcome, Record, Recorder, Recording, RecordingBuilder, Request, Tools, Verdict};
 use std::error::Error as StdError;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,10 +30,11 @@ const MOST_FAULTS: u32 = 5;
 const FAULT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Has a run go on until it is done or waits.
-pub(crate) async fn live(inner: Arc<Inner>, run_id: String, life: Arc<Life>) {
+pub(crate) async fn live(inner: Arc<Inner>, run_id: String, life: Arc<Life>, mut claim: Option<Claim>) {
     let mut faults = 0;
     loop {
-        let end = one_life(&inner, &run_id, &life, faults).await;
+        inner.parked.goes_on(&run_id);
+        let end = one_life(&inner, &run_id, &life, (faults, &mut claim)).await;
         life.close_desk();
         if matches!(end, Ok(End::Fault)) {
             // What has taken one process may be about to take the next.
@@ -57,20 +58,30 @@ pub(crate) async fn live(inner: Arc<Inner>, run_id: String, life: Arc<Life>) {
                 tracing::error!(run_id, %error, "a run cannot go on");
                 inner.troubles().insert(run_id.clone(), error.to_string());
             }
-            Ok(End::Done | End::Parked | End::Stopped | End::Fault) => drop(inner.troubles().remove(&run_id)),
+            Ok(end) => {
+                inner.troubles().remove(&run_id);
+                if matches!(end, End::Done) {
+                    inner.bills().remove(&run_id);
+                }
+            }
         }
         lives.remove(&run_id);
         return;
     }
 }
 
-async fn one_life(inner: &Arc<Inner>, run_id: &str, life: &Arc<Life>, faults: u32) -> Result<End, StoreError> {
+async fn one_life(
+    inner: &Arc<Inner>,
+    run_id: &str,
+    life: &Arc<Life>,
+    (faults, claim): (u32, &mut Option<Claim>),
+) -> Result<End, StoreError> {
     let store = &*inner.store;
     let Some(stored) = store.run(run_id)?.filter(|run| run.status != RunStatus::Done) else { return Ok(End::Done) };
     let Some(tenant) = inner.tenant(&stored.tenant) else {
         return Ok(End::Trouble(format!("the configuration has no tenant {:?} any more", stored.tenant)));
     };
-    let _place = tokio::select! {
+    let place = tokio::select! {
         place = inner.admission.patient_place(&tenant) => place,
         () = inner.draining.cancelled() => return Ok(End::Stopped),
     };
@@ -88,7 +99,7 @@ async fn one_life(inner: &Arc<Inner>, run_id: &str, life: &Arc<Life>, faults: u3
     let desk = Arc::new(Desk::new(life.log.clone(), open));
     let (input, source) = match begin(inner, lease, &tenant, &request, &snapshot, &desk)? {
         Begun::Run(input, source) => (input, source),
-        Begun::Failed(outcome) => return finish(inner, lease, life, &request, &outcome),
+        Begun::Failed(outcome) => return finish(inner, lease, life, (place, claim.take()), (&request, &outcome)),
         Begun::Ended(end) => return Ok(end),
     };
     // From here on the desk says what is open, and no call is unknown.
@@ -104,7 +115,7 @@ async fn one_life(inner: &Arc<Inner>, run_id: &str, life: &Arc<Life>, faults: u3
             store.set_status(lease, run_id, RunStatus::Queued)?;
             Ok(End::Fault)
         }
-        Ok(outcome) => finish(inner, lease, life, &request, &outcome),
+        Ok(outcome) => finish(inner, lease, life, (place, claim.take()), (&request, &outcome)),
         Err(Stop { waits: false }) => {
             store.set_status(lease, run_id, RunStatus::Queued)?;
             Ok(End::Stopped)
@@ -169,10 +180,12 @@ fn begin(
 ) -> Result<Begun, StoreError> {
     let Snapshot { run, journal, .. } = snapshot;
     let run_id = run.run_id.as_str();
+    let bill = inner.bill(tenant, run_id);
     if journal.is_empty() {
         return Ok(match inner.input(tenant, request) {
             Ok(input) => {
                 let input = input.into_owned().tools(own_tools(request, desk)).run_id(run_id);
+                let input = bill.iter().fold(input, |input, bill| input.budget(bill));
                 let recording = Recording::builder().recorder(journal_of(inner, lease, run_id)).build();
                 Begun::Run(Box::new(input.record(&recording)), request.program.clone().into_owned())
             }
@@ -197,8 +210,11 @@ fn begin(
     for line in record.text()[before..].split_inclusive('\n') {
         inner.store.append(lease, run_id, line)?;
     }
+    if let Some(bill) = &bill {
+        bill.note_paid(places_begun(journal));
+    }
     let builder = Recording::builder().recorder(journal_of(inner, lease, run_id));
-    match resumed(inner, tenant, &record, own_tools(request, desk), &builder) {
+    match resumed(inner, bill.as_ref(), &record, own_tools(request, desk), &builder) {
         Ok((input, source)) => Ok(Begun::Run(Box::new(input), source)),
         Err(why) => trouble(why),
     }
@@ -207,16 +223,13 @@ fn begin(
 /// Goes on from a record.
 fn resumed(
     inner: &Inner,
-    tenant: &TenantState,
+    bill: Option<&Budget>,
     record: &Record,
     tools: Tools,
     builder: &RecordingBuilder,
 ) -> Result<(Input<'static>, String), String> {
     let given = Input::new().tools(tools);
-    let given = match &tenant.budget {
-        Some(budget) => given.budget(budget),
-        None => given,
-    };
+    let given = bill.into_iter().fold(given, Input::budget);
     let opened = inner.engine.open_record_given(record, given, builder);
     let (program, input, _) = opened.map_err(|error| error.to_string())?;
     Ok((input, program.source().to_owned()))
@@ -248,14 +261,15 @@ fn journal_of(inner: &Arc<Inner>, lease: Lease, run_id: &str) -> impl Recorder +
     }
 }
 
-/// Keeps the answer of a run.
+/// Keeps the answer of a run. Who sees it may have the place.
 fn finish(
     inner: &Inner,
     lease: Lease,
     life: &Life,
-    request: &Request<'_>,
-    outcome: &Outcome,
+    place: (Place, Option<Claim>),
+    (request, outcome): (&Request<'_>, &Outcome),
 ) -> Result<End, StoreError> {
+    drop(place);
     let run_id = life.log.run_id();
     let mut answer = request.answer(outcome);
     run_id.clone_into(&mut answer.run_id);

@@ -6,6 +6,7 @@ mod events;
 mod life;
 mod metrics;
 mod open_calls;
+mod parked;
 mod said;
 pub(crate) mod schemas;
 mod service;

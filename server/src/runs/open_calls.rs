@@ -1,10 +1,9 @@
 //! Calls of a run that has stopped which somebody outside has to answer.
 
-use super::desk::{Phase, WaitingCall};
+use super::desk::{Phase, ReplyError, WaitingCall, arguments_of};
 use crate::store::{RunStatus, Snapshot, StoredReply};
-use lisp_runtime::{CallState, Effect, Engine, OpenCall, Record, Request, Settled, Tool};
+use lisp_runtime::{CallState, Effect, Engine, OpenCall, Place, Record, Request, Settled, Tool};
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
 impl WaitingCall {
@@ -69,6 +68,11 @@ fn times_begun(journal: &str) -> BTreeMap<String, usize> {
     times
 }
 
+/// The calls that have begun, once or more often.
+pub(crate) fn places_begun(journal: &str) -> impl Iterator<Item = Place> + use<> {
+    times_begun(journal).into_keys().filter_map(|call| call.parse().ok())
+}
+
 /// The calls of a run that somebody outside has to answer. Of one that goes on just now none is unknown.
 pub(crate) fn open_calls(engine: &Engine, snapshot: &Snapshot) -> Vec<WaitingCall> {
     let Ok(record) = Record::parse_within(snapshot.journal.as_str(), usize::MAX) else { return Vec::new() };
@@ -97,7 +101,7 @@ fn all_open(engine: &Engine, request: &str, record: &Record) -> Vec<WaitingCall>
             },
             _ => return None,
         };
-        let arguments = RawValue::from_string(call.arguments).unwrap_or_default();
+        let arguments = arguments_of(call.arguments);
         Some(WaitingCall { call: call.name, name: call.tool, arguments, question, phase })
     };
     record.open_calls().into_iter().filter_map(waiting).collect()
@@ -135,6 +139,7 @@ fn settled(reply: &str) -> Option<Settled> {
     let reply: super::desk::Reply = serde_json::from_str(reply).ok()?;
     Some(match (reply.result, reply.error, reply.reject) {
         (Some(result), ..) => Settled::Done(result.get().to_owned()),
+        (None, Some(ReplyError { message, code: Some(code) }), _) => Settled::FailedWith(message, code),
         (None, Some(error), _) => Settled::Failed(error.message),
         (None, None, Some(why)) => Settled::Failed(why),
         (None, None, None) => Settled::NotMade,

@@ -1,13 +1,14 @@
 //! The service without its doors: runs that somebody waits for, durable runs, and what others say of their calls.
 
-use super::admission::{Admission, Busy, TenantState};
+use super::admission::{Admission, Claim, TenantState};
 use super::desk::{Phase, Reply, WaitingCall};
 use super::events::{EventHub, EventLog};
 use super::metrics::set;
+use super::parked::Parked;
 use super::state::{Inner, Life, Refused, Service, now_ms};
 use super::turns::Turns;
 use crate::config::Config;
-use crate::store::{Inserted, RequestKey, RunStatus, Store, StoreError, StoredReply, StoredRun};
+use crate::store::{Inserted, RequestKey, RunStatus, RunSummary, Store, StoreError, StoredReply, Which};
 use crate::tools::ServiceTools;
 use lisp_runtime::{Answer, Engine, Isolation, Limits, Request, Tools};
 use prometheus_client::metrics::gauge::Gauge;
@@ -96,6 +97,7 @@ impl Service {
     /// # Errors
     /// What cannot be had.
     pub async fn open(config: Config, store: Box<dyn Store>) -> Result<Service, ServiceError> {
+        config.check_tls()?;
         let tools = ServiceTools::connect(&config).await?;
         let hub = EventHub::default();
         let defaults = config.limits();
@@ -142,6 +144,8 @@ impl Service {
             admission: Admission::new(limits.concurrency, limits.queue, Duration::from_secs(limits.queue_seconds)),
             tenants,
             lives: Mutex::default(),
+            bills: Mutex::default(),
+            parked: Parked::default(),
             troubles: Mutex::default(),
             draining: CancellationToken::new(),
             blocking_tools,
@@ -158,14 +162,10 @@ impl Service {
 
     /// Goes on with what an earlier process had under way.
     fn go_on(&self) -> Result<(), StoreError> {
-        for (run_id, status) in self.0.store.unfinished()? {
+        for RunSummary { run_id, tenant, status, cancelled, .. } in self.0.store.unfinished()? {
             // One that waits may have been answered, or cancelled, in the moment in which the process ended.
-            let has_news = || -> Result<bool, StoreError> {
-                let is_cancelled = self.0.store.run(&run_id)?.is_some_and(|run| run.cancelled);
-                Ok(is_cancelled || !self.0.store.replies(&run_id)?.is_empty())
-            };
-            if status != RunStatus::Waiting || has_news()? {
-                self.live(&run_id);
+            if status != RunStatus::Waiting || cancelled || !self.0.store.replies(&run_id)?.is_empty() {
+                self.live(&tenant, &run_id);
             }
         }
         Ok(())
@@ -336,13 +336,7 @@ impl Service {
             return self.state_of_known(tenant, known);
         }
         tenant.check_rate()?;
-        let most = self.0.config.service.queue;
-        if self.living() >= most.saturating_add(self.0.config.service.concurrency) {
-            return Err(Refused::Busy(Busy {
-                why: format!("{most} runs wait for a place already; try again later, or raise queue of the service"),
-                retry_after: Duration::from_secs(1),
-            }));
-        }
+        let claim = tenant.new_claim()?;
         let most = self.0.config.service.max_runs_stored;
         if tenant.stored.load(Ordering::Relaxed) >= most {
             return Err(Refused::Unprocessable(format!(
@@ -353,7 +347,7 @@ impl Service {
         match self.0.store.insert_run(&run_id, &tenant.name, request, key)? {
             Inserted::New => {
                 tenant.stored.fetch_add(1, Ordering::Relaxed);
-                self.live(&run_id);
+                self.live_with(&run_id, Some(claim));
                 self.state(&tenant.name, &run_id)
             }
             known => self.state_of_known(tenant, known),
@@ -421,17 +415,23 @@ impl Service {
     /// # Errors
     /// There is none of this name for the tenant.
     pub fn state(&self, tenant: &str, run_id: &str) -> Result<RunState, Refused> {
-        let stored = self.0.stored(tenant, run_id)?;
-        self.state_of(stored)
+        let mut stored = self.0.stored(tenant, run_id)?;
+        let answer = stored.answer.take().and_then(|answer| RawValue::from_string(answer).ok());
+        Ok(RunState { answer, ..self.state_of(stored.into()) })
     }
 
-    fn state_of(&self, stored: StoredRun) -> Result<RunState, Refused> {
+    /// How far a run is, without its answer.
+    fn state_of(&self, run: RunSummary) -> RunState {
         let (mut calls, mut trouble) = (Vec::new(), None);
-        if stored.status != RunStatus::Done {
-            calls = self.0.open_calls(&stored)?;
-            trouble = self.0.troubles().get(&stored.run_id).cloned();
+        if run.status != RunStatus::Done {
+            trouble = self.0.troubles().get(&run.run_id).cloned();
+            match self.0.open_calls(&run) {
+                Ok(open) => calls = open,
+                // What is wrong with one run is no trouble of the others.
+                Err(error) => drop(trouble.get_or_insert_with(|| format!("its journal cannot be read: {error}"))),
+            }
         }
-        let status = match (stored.status, calls.is_empty()) {
+        let status = match (run.status, calls.is_empty()) {
             (RunStatus::Done, _) => RunStatus::Done,
             // A run that waits for its caller and has not stopped yet waits all the same.
             (_, false) => RunStatus::Waiting,
@@ -439,24 +439,34 @@ impl Service {
             (RunStatus::Waiting, true) => RunStatus::Queued,
             (status, true) => status,
         };
-        Ok(RunState {
-            run_id: stored.run_id,
-            status,
-            calls,
-            answer: stored.answer.and_then(|answer| RawValue::from_string(answer).ok()),
-            trouble,
-            created_ms: stored.created_ms,
-            updated_ms: stored.updated_ms,
-        })
+        let RunSummary { run_id, created_ms, updated_ms, .. } = run;
+        RunState { run_id, status, calls, answer: None, trouble, created_ms, updated_ms }
     }
 
-    /// The newest runs of a tenant, without their answers.
+    /// The newest runs of a tenant, or those of them that are so far, without their answers. It may take its time: not for an
+    /// async thread.
     ///
     /// # Errors
     /// The store fails.
     pub fn runs(&self, tenant: &str, status: Option<RunStatus>, most: usize) -> Result<Vec<RunState>, Refused> {
-        let stored = self.0.store.runs(tenant, status, most)?;
-        stored.into_iter().map(|run| Ok(RunState { answer: None, ..self.state_of(run)? })).collect()
+        /// Runs that are looked at together.
+        const PAGE: usize = 256;
+        let which = match status {
+            None => Which::All,
+            Some(RunStatus::Done) => Which::Done,
+            Some(_) => Which::Unfinished,
+        };
+        let (mut runs, mut last): (Vec<RunState>, Option<RunSummary>) = (Vec::new(), None);
+        while runs.len() < most {
+            let page = self.0.store.runs(tenant, which, last.as_ref(), PAGE.min(most))?;
+            let Some(end) = page.last() else { break };
+            last = Some(end.clone());
+            let states = page.into_iter().map(|run| self.state_of(run));
+            // How far a run is its calls say, too: not the store alone.
+            runs.extend(states.filter(|state| status.is_none_or(|status| state.status == status)));
+        }
+        runs.truncate(most);
+        Ok(runs)
     }
 
     /// Somebody outside answers a call.
@@ -464,8 +474,7 @@ impl Service {
     /// # Errors
     /// There is no such call, it was answered before, or the reply does not fit it.
     pub fn reply(&self, tenant: &str, run_id: &str, call: &str, reply: &Reply) -> Result<RunState, Refused> {
-        let stored = self.0.stored(tenant, run_id)?;
-        let state = self.state_of(stored)?;
+        let state = self.state(tenant, run_id)?;
         let Some(open) = state.calls.iter().find(|open| open.call == call) else {
             let known = self.0.store.replies(run_id)?.iter().any(|reply| reply.call == call);
             return Err(match known {
@@ -474,17 +483,19 @@ impl Service {
             });
         };
         reply.check(&open.phase).map_err(|message| Refused::Invalid { field: String::new(), message })?;
-        let body = serde_json::to_string(reply).unwrap_or_default();
+        let body = serde_json::to_string(reply).map_err(|error| Refused::Fault(error.to_string()))?;
         let kept = StoredReply { call: call.to_owned(), phase: open.phase.name(), body };
-        if !self.0.store.put_reply(run_id, &kept)? {
+        let is_first = self.0.store.put_reply(run_id, &kept)?;
+        self.0.parked.goes_on(run_id);
+        if !is_first {
             return Err(Refused::Conflict(format!("the call {call} was answered before")));
         }
-        self.tell(run_id, call, &open.phase, reply);
+        self.tell((tenant, run_id), call, &open.phase, reply);
         self.state(tenant, run_id)
     }
 
     /// Tells a run that goes on, or has it go on.
-    fn tell(&self, run_id: &str, call: &str, phase: &Phase, reply: &Reply) {
+    fn tell(&self, (tenant, run_id): (&str, &str), call: &str, phase: &Phase, reply: &Reply) {
         // A life that ends looks under this lock whether there is news.
         let lives = self.0.lives();
         if let Some(life) = lives.get(run_id) {
@@ -492,7 +503,7 @@ impl Service {
             return;
         }
         drop(lives);
-        self.live(run_id);
+        self.live(tenant, run_id);
     }
 
     /// Cancels a run. One that is done stays as it is.
@@ -508,13 +519,18 @@ impl Service {
         let is_there = life.is_some();
         drop(lives);
         if !is_there {
-            self.live(run_id);
+            self.live(tenant, run_id);
         }
         self.state(tenant, run_id)
     }
 
-    /// Has a durable run go on in this process, unless it does.
-    fn live(&self, run_id: &str) {
+    /// Has a durable run of a tenant go on in this process, unless it does.
+    fn live(&self, tenant: &str, run_id: &str) {
+        self.live_with(run_id, self.tenant(tenant).map(|tenant| tenant.claim()));
+    }
+
+    /// The same, with its claim to a place.
+    fn live_with(&self, run_id: &str, claim: Option<Claim>) {
         if self.is_draining() {
             return;
         }
@@ -529,7 +545,7 @@ impl Service {
             lives.insert(run_id.to_owned(), life.clone());
         }
         let (inner, run_id) = (self.0.clone(), run_id.to_owned());
-        tokio::spawn(async move { super::life::live(inner, run_id, life).await });
+        tokio::spawn(async move { super::life::live(inner, run_id, life, claim).await });
     }
 
     /// Forgets what has been done for longer than the configuration says. Returns how many runs and sessions went.

@@ -4,7 +4,7 @@ use super::admission::TenantState;
 use super::state::{Inner, Refused, Service};
 use super::turns::OneTurn;
 use crate::store::StoredSession;
-use lisp_runtime::{Answer, Cancel, Input, Outcome, Problem, Request, Tools};
+use lisp_runtime::{Answer, Cancel, Error, Input, Outcome, Phase, Problem, Reason, Request, Tools};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -118,14 +118,30 @@ impl Inner {
 }
 
 impl Service {
-    /// Begins a session.
+    /// Begins a session. Its set-up programs are compiled, which takes a place as a run does, and counts as one for the rate.
     ///
     /// # Errors
-    /// The tenant has as many as it may, or the opening does not fit.
-    pub fn open_session(&self, tenant: &TenantState, opening: &str) -> Result<SessionState, Refused> {
+    /// There is no place, the tenant has as many as it may or nothing left in its budget, or the opening does not fit.
+    pub async fn open_session(&self, tenant: &Arc<TenantState>, opening: String) -> Result<SessionState, Refused> {
         if self.is_draining() {
             return Err(Refused::Draining);
         }
+        tenant.check_rate()?;
+        if let Some(part) = tenant.spent() {
+            return Err(Refused::Unprocessable(format!(
+                "the budget of the tenant has no {part} left; try again when it is refilled, or raise budget of the tenant"
+            )));
+        }
+        let place = self.0.admission.place(tenant).await?;
+        let (service, tenant) = (self.clone(), tenant.clone());
+        let opened = tokio::task::spawn_blocking(move || {
+            let _held = place;
+            service.open_session_now(&tenant, &opening)
+        });
+        opened.await.map_err(|error| Refused::Fault(error.to_string()))?
+    }
+
+    fn open_session_now(&self, tenant: &TenantState, opening: &str) -> Result<SessionState, Refused> {
         let read: Opening<'_> = serde_json::from_str(opening).map_err(|error| invalid(&error.to_string()))?;
         if let Some(name) = read.client_tool() {
             let message = format!("tool {name}: a turn does not wait for its client; use POST /v1/runs");
@@ -275,8 +291,7 @@ impl AnySession {
 #[cfg(target_os = "linux")]
 fn problem_of(outcome: &Outcome) -> Box<Problem> {
     Box::new(outcome.problem().cloned().unwrap_or_else(|| {
-        let error = lisp_runtime::Error::new(lisp_runtime::Reason::HostFault, "the session's process said nothing");
-        Problem::new(error, lisp_runtime::Phase::Setup)
+        Problem::new(Error::new(Reason::HostFault, "the session's process said nothing"), Phase::Setup)
     }))
 }
 
@@ -288,9 +303,16 @@ fn run_turn(
     program: &str,
     cancel: &Cancel,
 ) -> (Outcome, Option<String>, u64) {
-    let opening: Opening<'_> = serde_json::from_str(&session.opening).unwrap_or_default();
-    let request = opening.request();
+    let opening: Result<Opening<'_>, _> = serde_json::from_str(&session.opening);
+    let (request, unreadable) = match opening {
+        Ok(opening) => (opening.request(), None),
+        Err(error) => (Request::default(), Some(error)),
+    };
     let failed = |problem: Box<Problem>| (request.failed(&inner.engine, problem), None, 0);
+    if let Some(error) = unreadable {
+        let why = format!("this version does not read what the session was begun with: {error}");
+        return failed(Box::new(Problem::new(Error::new(Reason::HostFault, why), Phase::Setup)));
+    }
     let input = match inner.input(tenant, &request) {
         Ok(input) => input.into_owned(),
         Err(problem) => return failed(problem),

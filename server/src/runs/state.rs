@@ -4,11 +4,12 @@ use super::admission::{Admission, Busy, TenantState};
 use super::desk::{Desk, Phase, Reply, WaitingCall};
 use super::events::{EventHub, EventLog};
 use super::open_calls::open_calls;
+use super::parked::Parked;
 use super::turns::Turns;
 use crate::config::Config;
-use crate::store::{Store, StoreError, StoredRun};
+use crate::store::{RunStatus, RunSummary, Store, StoreError, StoredRun};
 use crate::tools::ServiceTools;
-use lisp_runtime::{Cancel, Engine, Input, LimitsRequest, Outcome, Place, Problem, Request, Tools};
+use lisp_runtime::{Budget, Cancel, Engine, Input, LimitsRequest, Outcome, Place, Problem, Request, Tools};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -70,6 +71,10 @@ pub(crate) struct Inner {
     pub(crate) config: Config,
     /// Durable runs that go on in this process.
     pub(crate) lives: Mutex<HashMap<String, Arc<Life>>>,
+    /// What runs that are not done pay from the budgets of their tenants.
+    pub(crate) bills: Mutex<HashMap<String, Budget>>,
+    /// What runs wait for that do not go on in this process.
+    pub(crate) parked: Parked,
     /// Why runs cannot go on, as far as this process has tried.
     pub(crate) troubles: Mutex<HashMap<String, String>>,
     /// Nothing new begins.
@@ -160,6 +165,16 @@ impl Inner {
         self.troubles.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(crate) fn bills(&self) -> MutexGuard<'_, HashMap<String, Budget>> {
+        self.bills.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The budget of a tenant, for all lives of one run.
+    pub(crate) fn bill(&self, tenant: &TenantState, run_id: &str) -> Option<Budget> {
+        let budget = tenant.budget.as_ref()?;
+        Some(self.bills().entry(run_id.to_owned()).or_insert_with(|| budget.for_one_run()).clone())
+    }
+
     pub(crate) fn tenant(&self, name: &str) -> Option<Arc<TenantState>> {
         self.tenants.iter().find(|tenant| tenant.name == name).cloned()
     }
@@ -170,14 +185,27 @@ impl Inner {
     }
 
     /// The calls of a run that somebody outside has to answer, in their order.
-    pub(crate) fn open_calls(&self, stored: &StoredRun) -> Result<Vec<WaitingCall>, Refused> {
-        if let Some(desk) = self.life(&stored.run_id).and_then(|life| life.desk()) {
+    pub(crate) fn open_calls(&self, run: &RunSummary) -> Result<Vec<WaitingCall>, StoreError> {
+        let life = self.life(&run.run_id);
+        let is_parked = life.is_none() && run.status == RunStatus::Waiting;
+        if let Some(desk) = life.and_then(|life| life.desk()) {
             let mut open = desk.open();
             open.sort_by_cached_key(|open| open.call.parse::<Place>().unwrap_or_default());
             return Ok(open);
         }
-        let snapshot = self.store.snapshot(&stored.run_id)?;
-        Ok(snapshot.map(|snapshot| open_calls(&self.engine, &snapshot)).unwrap_or_default())
+        if !run.has_journal {
+            return Ok(Vec::new());
+        }
+        let known = self.parked.calls(&run.run_id);
+        if let (true, Ok(calls)) = (is_parked, &known) {
+            return Ok(calls.to_vec());
+        }
+        let Some(snapshot) = self.store.snapshot(&run.run_id)? else { return Ok(Vec::new()) };
+        let calls = open_calls(&self.engine, &snapshot);
+        if let (true, Err(moves)) = (is_parked && snapshot.run.status == RunStatus::Waiting, known) {
+            self.parked.keep(&run.run_id, &calls, moves);
+        }
+        Ok(calls)
     }
 
     /// What a request's program gets from this tenant.

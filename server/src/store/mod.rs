@@ -105,6 +105,43 @@ pub struct StoredRun {
     pub answer: Option<String>,
 }
 
+/// A run without what it is asked and what it answers: what a list shows of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunSummary {
+    /// Its name.
+    pub run_id: String,
+    /// Whose it is.
+    pub tenant: String,
+    /// How far it is.
+    pub status: RunStatus,
+    /// Somebody has cancelled it.
+    pub cancelled: bool,
+    /// When it was taken, in milliseconds since 1970-01-01T00:00:00Z.
+    pub created_ms: i64,
+    /// When it last changed.
+    pub updated_ms: i64,
+    /// Its journal may have a line.
+    pub has_journal: bool,
+}
+
+impl From<StoredRun> for RunSummary {
+    fn from(run: StoredRun) -> Self {
+        let StoredRun { run_id, tenant, status, cancelled, created_ms, updated_ms, .. } = run;
+        RunSummary { run_id, tenant, status, cancelled, created_ms, updated_ms, has_journal: true }
+    }
+}
+
+/// Which runs of a tenant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// All.
+    All,
+    /// Those that are done.
+    Done,
+    /// Those that are not.
+    Unfinished,
+}
+
 /// The right to write the journal of a run: whoever took it last has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lease(u64);
@@ -216,17 +253,23 @@ pub trait Store: Send + Sync + 'static {
     /// The store fails.
     fn run(&self, run_id: &str) -> Result<Option<StoredRun>, StoreError>;
 
-    /// The newest runs of a tenant, all or those with a status.
+    /// The newest runs of a tenant, or those that come behind one of them. Neither requests nor answers are read.
     ///
     /// # Errors
     /// The store fails.
-    fn runs(&self, tenant: &str, status: Option<RunStatus>, most: usize) -> Result<Vec<StoredRun>, StoreError>;
+    fn runs(
+        &self,
+        tenant: &str,
+        which: Which,
+        behind: Option<&RunSummary>,
+        most: usize,
+    ) -> Result<Vec<RunSummary>, StoreError>;
 
-    /// The names of runs that are not done, oldest first.
+    /// The runs that are not done, oldest first.
     ///
     /// # Errors
     /// The store fails.
-    fn unfinished(&self) -> Result<Vec<(String, RunStatus)>, StoreError>;
+    fn unfinished(&self) -> Result<Vec<RunSummary>, StoreError>;
 
     /// How many runs there are of each status.
     ///

@@ -54,6 +54,52 @@ pub(super) fn beside(store: &Path, ending: &str) -> PathBuf {
     path.into()
 }
 
+/// A file that is open: as long as its path leads to it, what is written is there after the process.
+#[derive(Debug)]
+pub(super) struct OpenFile {
+    path: PathBuf,
+    #[cfg(unix)]
+    is: (u64, u64),
+}
+
+#[cfg(unix)]
+fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata(path).map(|about| (about.dev(), about.ino()))
+}
+
+impl OpenFile {
+    /// The file at a path, which has just been opened.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(super) fn at(path: PathBuf) -> io::Result<OpenFile> {
+        Ok(OpenFile {
+            #[cfg(unix)]
+            is: identity(&path)?,
+            path,
+        })
+    }
+
+    /// Checks that it still is at its path.
+    ///
+    /// # Errors
+    /// It was removed, or another one is there.
+    pub(super) fn check(&self) -> Result<(), StoreError> {
+        #[cfg(unix)]
+        let is_there = identity(&self.path).is_ok_and(|found| found == self.is);
+        #[cfg(not(unix))]
+        let is_there = self.path.exists();
+        match is_there {
+            true => Ok(()),
+            false => Err(StoreError::Failed(format!(
+                "{} was removed or replaced while the service runs; start the service again",
+                self.path.display()
+            ))),
+        }
+    }
+}
+
 /// How files are opened that only their owner may read.
 #[cfg_attr(not(unix), expect(unused_mut, reason = "there are no modes"))]
 fn private() -> OpenOptions {

@@ -1,13 +1,14 @@
 //! The store in one file: SQLite with a write-ahead log.
 
-use super::owner::{Owner, keep_private};
+use super::owner::{OpenFile, Owner, beside, keep_private};
 use super::{
-    Inserted, Lease, RequestKey, RunStatus, Snapshot, Store, StoreError, StoredReply, StoredRun, StoredSession,
+    Inserted, Lease, RequestKey, RunStatus, RunSummary, Snapshot, Store, StoreError, StoredReply, StoredRun,
+    StoredSession, Which,
 };
 use crate::config::Durability;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, TransactionBehavior, params};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -20,6 +21,11 @@ const TABLES: [&str; 8] = ["owner", "runs", "journal", "replies", "sessions", "s
 /// How long a write waits for another process that reads or writes the file.
 const BUSY: Duration = Duration::from_secs(5);
 
+/// A write that was made so many milliseconds ago says that writes can be made.
+const PROBED: u64 = 1_000;
+/// The bytes that are written to see whether what has failed does no longer.
+const FILLER: i64 = 65_536;
+
 /// A store in one file.
 #[derive(Debug)]
 pub struct SqliteStore {
@@ -28,6 +34,10 @@ pub struct SqliteStore {
     epoch: u64,
     /// The last write failed.
     fails: AtomicBool,
+    /// When something was last written.
+    written_ms: AtomicI64,
+    /// Where it is kept: nowhere, when it is in memory.
+    files: Vec<OpenFile>,
     /// Of a store in a file.
     _owner: Option<Owner>,
 }
@@ -66,7 +76,9 @@ impl SqliteStore {
         let owner = Owner::take(&path)?;
         keep_private(&path).map_err(failed)?;
         let store = SqliteStore::with(Connection::open(&path)?, durability)?;
-        Ok(SqliteStore { _owner: Some(owner), ..store })
+        let files = [path.clone(), beside(&path, "-wal")].into_iter().filter(|path| path.exists()).map(OpenFile::at);
+        let files = files.collect::<Result<_, _>>().map_err(failed)?;
+        Ok(SqliteStore { _owner: Some(owner), files, ..store })
     }
 
     /// A store in memory, which no process outlives.
@@ -96,7 +108,14 @@ impl SqliteStore {
         let epoch: i64 = taken.query_row("SELECT epoch FROM owner", [], |row| row.get(0))?;
         taken.commit()?;
         let epoch = u64::try_from(epoch).unwrap_or(0);
-        Ok(SqliteStore { connection: Mutex::new(connection), epoch, fails: AtomicBool::new(false), _owner: None })
+        Ok(SqliteStore {
+            connection: Mutex::new(connection),
+            epoch,
+            fails: AtomicBool::new(false),
+            written_ms: AtomicI64::new(now_ms()),
+            files: Vec::new(),
+            _owner: None,
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, Connection> {
@@ -118,6 +137,9 @@ impl SqliteStore {
     fn write<T>(&self, write: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         let written = self.try_write(write);
         self.fails.store(written.is_err(), Ordering::Relaxed);
+        if written.is_ok() {
+            self.written_ms.store(now_ms(), Ordering::Relaxed);
+        }
         written
     }
 
@@ -194,6 +216,22 @@ fn run_of(row: &Row<'_>) -> rusqlite::Result<StoredRun> {
     })
 }
 
+const SUMMARY: &str = "SELECT run_id, tenant, status, cancelled, created_ms, updated_ms,
+     EXISTS (SELECT 1 FROM journal WHERE journal.run_id = runs.run_id) FROM runs";
+
+fn summary_of(row: &Row<'_>) -> rusqlite::Result<RunSummary> {
+    let status: String = row.get(2)?;
+    Ok(RunSummary {
+        run_id: row.get(0)?,
+        tenant: row.get(1)?,
+        status: RunStatus::of(&status).unwrap_or(RunStatus::Queued),
+        cancelled: row.get(3)?,
+        created_ms: row.get(4)?,
+        updated_ms: row.get(5)?,
+        has_journal: row.get(6)?,
+    })
+}
+
 fn one_run(db: &Connection, run_id: &str) -> rusqlite::Result<Option<StoredRun>> {
     db.prepare_cached(&format!("{RUN} WHERE run_id = ?1"))?.query_row([run_id], run_of).optional()
 }
@@ -233,10 +271,21 @@ impl Store for SqliteStore {
     }
 
     fn check_writable(&self) -> Result<(), StoreError> {
-        if !self.fails.load(Ordering::Relaxed) {
+        self.files.iter().try_for_each(OpenFile::check)?;
+        let fails = self.fails.load(Ordering::Relaxed);
+        if !fails && now_ms().abs_diff(self.written_ms.load(Ordering::Relaxed)) < PROBED {
             return self.check_epoch(&self.lock());
         }
-        self.write(|db| db.execute("UPDATE owner SET epoch = epoch", []).map(drop))
+        // What does not change is not written. A write that failed may have left room for a small one.
+        let filler = if fails { FILLER } else { 0 };
+        self.write(|db| {
+            db.prepare_cached(
+                "INSERT INTO probe VALUES (1, 1, randomblob(?1))
+                 ON CONFLICT (one) DO UPDATE SET number = number + 1, filler = randomblob(?1)",
+            )?
+            .execute([filler])
+            .map(drop)
+        })
     }
 
     fn insert_run(
@@ -266,25 +315,35 @@ impl Store for SqliteStore {
         self.read(|db| one_run(db, run_id))
     }
 
-    fn runs(&self, tenant: &str, status: Option<RunStatus>, most: usize) -> Result<Vec<StoredRun>, StoreError> {
+    fn runs(
+        &self,
+        tenant: &str,
+        which: Which,
+        behind: Option<&RunSummary>,
+        most: usize,
+    ) -> Result<Vec<RunSummary>, StoreError> {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
-        let select =
-            format!("{RUN} WHERE tenant = ?1 AND (?2 IS NULL OR status = ?2) ORDER BY created_ms DESC LIMIT ?3");
+        let of = match which {
+            Which::All => "",
+            Which::Done => "AND status = 'done'",
+            Which::Unfinished => "AND status <> 'done'",
+        };
+        let select = format!(
+            "{SUMMARY} WHERE tenant = ?1 {of} AND (created_ms, run_id) < (?2, ?3)
+             ORDER BY created_ms DESC, run_id DESC LIMIT ?4"
+        );
+        let (created_ms, run_id) = behind.map_or((i64::MAX, ""), |run| (run.created_ms, &run.run_id));
         self.read(|db| {
             let mut select = db.prepare_cached(&select)?;
-            let rows = select.query_map(params![tenant, status.map(RunStatus::name), most], run_of)?;
+            let rows = select.query_map(params![tenant, created_ms, run_id, most], summary_of)?;
             rows.collect()
         })
     }
 
-    fn unfinished(&self) -> Result<Vec<(String, RunStatus)>, StoreError> {
+    fn unfinished(&self) -> Result<Vec<RunSummary>, StoreError> {
         self.read(|db| {
-            let mut select =
-                db.prepare_cached("SELECT run_id, status FROM runs WHERE status <> 'done' ORDER BY created_ms")?;
-            let rows = select.query_map([], |row| {
-                let status: String = row.get(1)?;
-                Ok((row.get(0)?, RunStatus::of(&status).unwrap_or(RunStatus::Queued)))
-            })?;
+            let mut select = db.prepare_cached(&format!("{SUMMARY} WHERE status <> 'done' ORDER BY created_ms"))?;
+            let rows = select.query_map([], summary_of)?;
             rows.collect()
         })
     }

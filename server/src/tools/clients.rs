@@ -30,16 +30,16 @@ impl Clients {
         Clients { network: Arc::new(network.clone()), by_port: BTreeMap::new() }
     }
 
-    /// The client for a URL of the configuration, which was checked there; `field` has it.
-    pub(super) fn for_url(&mut self, url: &Url, field: &str) -> Result<Client, ToolsError> {
+    /// The client for a URL of the configuration, which was checked there; the field at `path` has it.
+    pub(super) fn for_url(&mut self, url: &Url, path: &[&str]) -> Result<Client, ToolsError> {
         let port = url.port_or_known_default().filter(|port| self.network.names_port(*port)).unwrap_or_default();
         if let Some(client) = self.by_port.get(&port) {
             return Ok(client.clone());
         }
         let client = client(Guard { network: self.network.clone(), port }).map_err(|error| ToolsError {
-            field: field.to_owned(),
             message: format!("no HTTP client can be made: {}", innermost(&error)),
             next: "install the certificates of the system (the package ca-certificates)".to_owned(),
+            ..ToolsError::at(path)
         })?;
         self.by_port.insert(port, client.clone());
         Ok(client)

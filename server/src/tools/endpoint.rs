@@ -2,13 +2,14 @@
 
 use super::clients::{NotPublic, innermost};
 use super::request::Request;
-use crate::config::{CallSettings, Header, Method as ConfigMethod};
+use crate::config::{CallSettings, Header, Method as ConfigMethod, Scrubber};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use lisp_runtime::{Effect, Tool, ToolCall, ToolError};
 use reqwest::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Client, Response, StatusCode};
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -27,6 +28,7 @@ pub(super) struct Endpoint {
     pub(super) client: Client,
     pub(super) request: Request,
     pub(super) headers: Vec<Header>,
+    pub(super) secrets: Scrubber,
     pub(super) settings: CallSettings,
     pub(super) effect: Effect,
     pub(super) places: Arc<Semaphore>,
@@ -110,10 +112,9 @@ impl Endpoint {
 
     /// Nothing that is secret stands in an error, whoever wrote it.
     fn scrub(&self, error: &mut ToolError) {
-        let mut text = error.to_string();
-        self.headers.iter().for_each(|header| header.value.scrub(&mut text));
-        if text != error.to_string() {
-            *error = error.clone().with_message(text);
+        let text = error.to_string();
+        if let Cow::Owned(scrubbed) = self.secrets.scrub(&text) {
+            *error = error.clone().with_message(scrubbed);
         }
     }
 
@@ -151,11 +152,11 @@ impl Endpoint {
         let encoding = response.headers().get(CONTENT_ENCODING).and_then(|value| value.to_str().ok());
         let encoding = encoding.filter(|encoding| !encoding.eq_ignore_ascii_case("identity")).map(str::to_owned);
         if status.is_redirection() {
-            return Err(redirected(status, &response));
+            return Err(self.redirected(status, &response));
         }
         if !status.is_success() {
             let body = if encoding.is_some() { Vec::new() } else { beginning(&mut response).await };
-            return Err(refused(status, &body));
+            return Err(self.refused(status, &body));
         }
         if let Some(encoding) = encoding {
             return Err(ToolError::new(format!(
@@ -186,6 +187,26 @@ impl Endpoint {
         }
         Ok(serde_json::value::to_raw_value(&text)?)
     }
+
+    // What is secret is taken out before a text is cut: a part of it would not be known again.
+
+    fn redirected(&self, status: StatusCode, response: &Response) -> ToolError {
+        let to = response.headers().get(LOCATION).map(|to| String::from_utf8_lossy(to.as_bytes()).into_owned());
+        let to = cut(&self.secrets.scrub(&to.unwrap_or_else(|| "nowhere".to_owned())));
+        ToolError::new(format!(
+            "HTTP {}: it redirects to {to}; redirects are not followed: who runs the service writes the final address",
+            status.as_u16()
+        ))
+        .with_code(status.as_u16())
+    }
+
+    fn refused(&self, status: StatusCode, body: &[u8]) -> ToolError {
+        let text = String::from_utf8_lossy(body);
+        let text = if body.len() < ERROR_BYTES { self.secrets.scrub(&text) } else { self.secrets.scrub_cut(&text) };
+        let text = cut(text.trim());
+        let colon = if text.is_empty() { "" } else { ": " };
+        ToolError::new(format!("HTTP {status}{colon}{text}")).with_code(status.as_u16())
+    }
 }
 
 /// A body as text, in the charset that its content type names; a byte order mark is no part of it. Else why it is none, and the body.
@@ -206,22 +227,6 @@ fn text_of(body: Vec<u8>, given: &str) -> Result<String, (String, Vec<u8>)> {
         return Err((format!("the response is no text in {} (content type {given:?}){named}", encoding.name()), body));
     }
     Ok(text.into_owned())
-}
-
-fn redirected(status: StatusCode, response: &Response) -> ToolError {
-    let to = response.headers().get(LOCATION).map(|to| String::from_utf8_lossy(to.as_bytes()).into_owned());
-    let to = cut(&to.unwrap_or_else(|| "nowhere".to_owned()));
-    ToolError::new(format!(
-        "HTTP {}: it redirects to {to}; redirects are not followed: who runs the service writes the final address",
-        status.as_u16()
-    ))
-    .with_code(status.as_u16())
-}
-
-fn refused(status: StatusCode, body: &[u8]) -> ToolError {
-    let text = cut(String::from_utf8_lossy(body).trim());
-    let colon = if text.is_empty() { "" } else { ": " };
-    ToolError::new(format!("HTTP {status}{colon}{text}")).with_code(status.as_u16())
 }
 
 /// The first characters of a text, with a mark when there are more.

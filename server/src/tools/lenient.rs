@@ -1,12 +1,87 @@
 //! What MCP servers send that is not quite a message: a part that cannot be read takes nothing else with it.
 
-use rmcp::model::{ContentBlock, Tool};
+use rmcp::model::{ContentBlock, ServerJsonRpcMessage, Tool};
 use serde::Deserialize;
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
+use std::cell::RefCell;
+use std::fmt;
 
 /// Where a tool that the protocol's types do not hold is kept: in the `_meta` of one that they do.
 const RAW: &str = "ptc-lisp/raw";
+
+/// The code of an answer that cannot be read, as JSON-RPC has it for texts.
+const UNREADABLE: i64 = -32_700;
+
+/// A message as [`lenient`] has it; in the place of an answer that cannot be read the error that says so, for whoever waits for it.
+pub(super) fn readable(message: &str) -> Cow<'_, str> {
+    let mended = lenient(message);
+    let Err(error) = serde_json::from_str::<ServerJsonRpcMessage>(&mended) else { return mended };
+    match unanswered(&mended, "") {
+        Some(id) => Cow::Owned(unreadable(id, &format!("the server's answer cannot be read: {error}"))),
+        None => mended,
+    }
+}
+
+/// The error in the place of an answer of which only the beginning and the end are there; `None` when it is none.
+pub(super) fn too_long(beginning: &str, end: &str, most: usize) -> Option<String> {
+    let id = unanswered(beginning, end)?;
+    Some(unreadable(id, &format!("the server's answer has more than {most} bytes")))
+}
+
+fn unreadable(id: &RawValue, message: &str) -> String {
+    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": UNREADABLE, "message": message } }).to_string()
+}
+
+/// What is known of a message by the place where it cannot be read on.
+#[derive(Default)]
+struct Head<'a> {
+    id: Option<&'a RawValue>,
+    /// It asks something: it is no answer.
+    asks: bool,
+}
+
+/// The id of an answer, as far as it can be read, or from its end.
+fn unanswered<'a>(beginning: &'a str, end: &'a str) -> Option<&'a RawValue> {
+    struct Fields<'a, 'h>(&'h RefCell<Head<'a>>);
+    impl<'a> Visitor<'a> for Fields<'a, '_> {
+        type Value = ();
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a message")
+        }
+
+        fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<(), A::Error> {
+            while let Some(name) = map.next_key::<Cow<'_, str>>()? {
+                match &*name {
+                    "id" => self.0.borrow_mut().id = Some(map.next_value()?),
+                    "method" => {
+                        self.0.borrow_mut().asks = true;
+                        map.next_value::<IgnoredAny>()?;
+                    }
+                    _ => drop(map.next_value::<IgnoredAny>()?),
+                }
+            }
+            Ok(())
+        }
+    }
+    let head = RefCell::new(Head::default());
+    let mut reader = serde_json::Deserializer::from_str(beginning);
+    let _ = serde::Deserializer::deserialize_map(&mut reader, Fields(&head));
+    let Head { id, asks } = head.into_inner();
+    let at_end = || {
+        let tail = if end.is_empty() { beginning } else { end };
+        let (_, behind) = tail.rsplit_once("\"id\"")?;
+        let id = behind.trim_start().strip_prefix(':')?;
+        let mut ids = serde_json::Deserializer::from_str(id).into_iter::<&RawValue>();
+        ids.next()?.ok()
+    };
+    let is_id =
+        |id: &&RawValue| id.get().starts_with(|first: char| first == '"' || first == '-' || first.is_ascii_digit());
+    id.or_else(at_end).filter(|_| !asks).filter(is_id)
+}
 
 /// A message with its lists of tools and contents so that each entry can be read: what cannot is replaced by a text that names it,
 /// or by a tool that [`raw_of`] knows again. A byte order mark is left out.
@@ -167,6 +242,45 @@ mod tests {
                 assert_eq!((list.tools[1].name.as_ref(), raw_of(&list.tools[1])), ("good", None));
             }
         }
+    }
+
+    #[test]
+    fn an_answer_that_cannot_be_read_is_an_error() {
+        let deep = format!("{}{}", "[".repeat(3_000), "]".repeat(3_000));
+        for (id, result) in [
+            ("7", format!(r#"{{"content":[],"structuredContent":{{"a":{deep}}}}}"#)),
+            ("7", r#"{"content":[],"structuredContent":{"a":1e400}}"#.to_owned()),
+            ("\"x\"", r#"{"content":[],"structuredContent":{"a":NaN}}"#.to_owned()),
+            ("7", r#"{"content":["#.to_owned()),
+            ("7", "nothing".to_owned()),
+        ] {
+            let of = |message: &str| {
+                let read: Value = serde_json::from_str(&readable(message)).unwrap_or_else(|_| panic!("{message}"));
+                assert_eq!(
+                    (&read["error"]["code"], read["id"].to_string().as_str()),
+                    (&json!(UNREADABLE), id),
+                    "{read}"
+                );
+                assert!(read["error"]["message"].as_str().unwrap().contains("cannot be read"), "{read}");
+            };
+            of(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#));
+            of(&format!(r#"{{"jsonrpc":"2.0","result":{result}, "id" : {id} }}"#));
+        }
+        // What nobody waits for stays.
+        for message in [
+            "Traceback: id",
+            "{}",
+            r#"{"jsonrpc":"2.0","id":null,"result":1e400}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"x","params":1e400}"#,
+            r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"data":1e400}}"#,
+        ] {
+            assert_eq!(readable(message), message);
+        }
+        let long = too_long(r#"{"jsonrpc":"2.0","id":5,"result":{"content":["aaaa"#, "aa\"]}}", 10).unwrap();
+        assert!(long.contains("more than 10 bytes") && long.contains("\"id\":5"), "{long}");
+        let last = too_long(r#"{"jsonrpc":"2.0","result":{"content":["aaaa"#, "aa\"]},\"id\":6}", 10).unwrap();
+        assert!(last.contains("\"id\":6"), "{last}");
+        assert_eq!(too_long(r#"{"method":"x","params":["aaaa"#, "aa\"]}", 10), None);
     }
 
     #[test]

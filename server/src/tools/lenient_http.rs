@@ -1,6 +1,7 @@
 //! The HTTP client of MCP servers, which reads what they send as [`lenient`] has it.
 
-use super::lenient::lenient;
+use super::lenient::readable;
+use crate::config::Scrubber;
 use futures_util::{Stream, StreamExt};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
@@ -14,23 +15,29 @@ use sse_stream::{Sse, SseStream};
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The most bytes of a response without success that an error shows.
-const ERROR_BYTES: usize = 2_000;
+/// The most characters of a response without success that an error shows.
+const ERROR_CHARS: usize = 2_000;
 
-/// A client whose messages can be read.
+/// A client whose messages can be read, and whose errors have no secret in them: they go to the log, too.
 #[derive(Clone)]
-pub(super) struct Lenient(pub(super) Client);
+pub(super) struct Lenient {
+    pub(super) client: Client,
+    pub(super) secrets: Scrubber,
+    /// The server does not know the session any more.
+    pub(super) forgotten: Arc<AtomicBool>,
+}
 
 type Failure = StreamableHttpError<reqwest::Error>;
 type Events = Pin<Box<dyn Stream<Item = Result<Sse, SseError>> + Send>>;
 
 /// Events with messages that can be read.
-fn readable(events: Events) -> Events {
+fn readable_events(events: Events) -> Events {
     events
         .map(|event: Result<Sse, SseError>| {
             event.map(|mut event| {
-                event.data = event.data.map(|data: String| lenient(&data).into_owned());
+                event.data = event.data.map(|data: String| readable(&data).into_owned());
                 event
             })
         })
@@ -41,6 +48,12 @@ fn readable(events: Events) -> Events {
 fn has_parts(message: &ClientJsonRpcMessage) -> bool {
     let JsonRpcMessage::Request(asked) = message else { return false };
     matches!(asked.request, ClientRequest::ListToolsRequest(_) | ClientRequest::CallToolRequest(_))
+}
+
+/// Is it a call of a tool?
+fn is_call(message: &ClientJsonRpcMessage) -> bool {
+    let JsonRpcMessage::Request(asked) = message else { return false };
+    matches!(asked.request, ClientRequest::CallToolRequest(_))
 }
 
 fn unexpected(why: String) -> Failure {
@@ -79,6 +92,11 @@ fn events_of(response: Response, most: usize) -> Events {
 }
 
 impl Lenient {
+    /// A body as far as an error shows it.
+    fn shown(&self, text: &str) -> String {
+        self.secrets.scrub(text).chars().take(ERROR_CHARS).collect()
+    }
+
     async fn post(
         &self,
         uri: Arc<str>,
@@ -88,42 +106,46 @@ impl Lenient {
         limits: StreamableHttpResponseLimits,
     ) -> Result<StreamableHttpPostResponse, Failure> {
         let accept = [EVENT_STREAM_MIME_TYPE, JSON_MIME_TYPE].join(", ");
-        let mut request = self.0.post(&*uri).header(ACCEPT, accept);
+        let mut request = self.client.post(&*uri).header(ACCEPT, accept);
         for (name, value) in custom_headers {
             request = request.header(name, value);
         }
-        let has_session = session_id.is_some();
+        let (has_session, is_call) = (session_id.is_some(), is_call(&message));
         if let Some(session_id) = session_id {
             request = request.header(HEADER_SESSION_ID, &*session_id);
         }
         let response = request.json(&message).send().await?;
         let status = response.status();
         if status == StatusCode::NOT_FOUND && has_session {
+            if is_call {
+                // Of one that has expired it would be sent again, and may have been made.
+                self.forgotten.store(true, Ordering::Relaxed);
+                let why = "HTTP 404 Not Found: the server does not know the session any more, or not this address; the call \
+                           may have been made or not, and the next one begins a session of its own";
+                return Err(unexpected(why.to_owned()));
+            }
             return Err(StreamableHttpError::SessionExpired);
         }
         let header = |name: &str| response.headers().get(name)?.to_str().ok().map(str::to_owned);
         let (kind, session) = (header(CONTENT_TYPE.as_str()).unwrap_or_default(), header(HEADER_SESSION_ID));
         let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         if kind == EVENT_STREAM_MIME_TYPE && status.is_success() {
-            let events = readable(events_of(response, limits.max_sse_event_size));
+            let events = readable_events(events_of(response, limits.max_sse_event_size));
             return Ok(StreamableHttpPostResponse::Sse(events, session));
         }
         if kind != JSON_MIME_TYPE {
             let body = body_of(response, limits.max_json_response_size).await.unwrap_or_default();
-            let text = String::from_utf8_lossy(&body[..body.len().min(ERROR_BYTES)]).into_owned();
+            let text = self.shown(&String::from_utf8_lossy(&body));
             return Err(unexpected(format!("HTTP {status} with content of the type {kind:?}: {text}")));
         }
         let body = body_of(response, limits.max_json_response_size).await?;
         let text = String::from_utf8_lossy(&body);
-        match serde_json::from_str::<ServerJsonRpcMessage>(&lenient(&text)) {
+        match serde_json::from_str::<ServerJsonRpcMessage>(&readable(&text)) {
             Ok(message) if status.is_success() || matches!(message, JsonRpcMessage::Error(_)) => {
                 Ok(StreamableHttpPostResponse::Json(message, session))
             }
             Ok(_) => Err(unexpected(format!("HTTP {status}"))),
-            Err(error) => {
-                let text: String = text.chars().take(ERROR_BYTES).collect();
-                Err(unexpected(format!("HTTP {status}, and no message: {error}: {text}")))
-            }
+            Err(error) => Err(unexpected(format!("HTTP {status}, and no message: {error}: {}", self.shown(&text)))),
         }
     }
 }
@@ -139,8 +161,8 @@ impl StreamableHttpClient for Lenient {
         auth_token: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<Events, Failure> {
-        let events = self.0.get_stream(uri, session_id, last_event_id, auth_token, custom_headers).await;
-        events.map(readable)
+        let events = self.client.get_stream(uri, session_id, last_event_id, auth_token, custom_headers).await;
+        events.map(readable_events)
     }
 
     async fn get_stream_with_max_sse_event_size(
@@ -152,10 +174,10 @@ impl StreamableHttpClient for Lenient {
         custom_headers: HashMap<HeaderName, HeaderValue>,
         most: usize,
     ) -> Result<Events, Failure> {
-        let client = &self.0;
+        let client = &self.client;
         let events =
             client.get_stream_with_max_sse_event_size(uri, session_id, last_event_id, auth_token, custom_headers, most);
-        events.await.map(readable)
+        events.await.map(readable_events)
     }
 
     async fn delete_session(
@@ -165,7 +187,7 @@ impl StreamableHttpClient for Lenient {
         auth_token: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), Failure> {
-        self.0.delete_session(uri, session_id, auth_token, custom_headers).await
+        self.client.delete_session(uri, session_id, auth_token, custom_headers).await
     }
 
     async fn post_message(
@@ -193,13 +215,13 @@ impl StreamableHttpClient for Lenient {
         if has_parts(&message) && auth_token.is_none() {
             return self.post(uri, message, session_id, custom_headers, limits).await;
         }
-        let client = &self.0;
+        let client = &self.client;
         let sent = client
             .post_message_with_response_limits(uri, message, session_id, auth_token, custom_headers, limits)
             .await?;
         Ok(match sent {
             StreamableHttpPostResponse::Sse(events, session) => {
-                StreamableHttpPostResponse::Sse(readable(events), session)
+                StreamableHttpPostResponse::Sse(readable_events(events), session)
             }
             other => other,
         })

@@ -16,7 +16,9 @@ mod upstream;
 pub use error::ToolsError;
 pub use policy::ServicePolicy;
 
-use crate::config::{Api, CallSettings, Config, Decision, Header, HttpTool, McpConnection, McpServer, Method, Network};
+use crate::config::{
+    Api, CallSettings, Config, Decision, Header, HttpTool, McpConnection, McpServer, Method, Network, Scrubber,
+};
 use clients::Clients;
 use endpoint::{Endpoint, with_settings};
 use futures_util::future::try_join_all;
@@ -87,6 +89,10 @@ impl ServiceTools {
     /// A tool whose schema or description cannot be read, two of one name, an MCP server that does not start or cannot list its
     /// tools, a policy for a tool that there is not: named.
     pub async fn connect(config: &Config) -> Result<Self, ToolsError> {
+        ServiceTools::connect_all(config).await.map_err(|error| error.placed(config))
+    }
+
+    async fn connect_all(config: &Config) -> Result<Self, ToolsError> {
         let mut making = Making {
             clients: Clients::new(&config.network),
             network: config.network.clone(),
@@ -104,7 +110,7 @@ impl ServiceTools {
         for (name, server) in &config.mcp {
             let client = match &server.connection {
                 McpConnection::Command { .. } => None,
-                McpConnection::Http { url, .. } => Some(making.clients.for_url(url, &format!("mcp.{name}"))?),
+                McpConnection::Http { url, .. } => Some(making.clients.for_url(url, &["mcp", name, "url"])?),
             };
             upstreams.push(Arc::new(Upstream::new(name, server, client)));
         }
@@ -136,12 +142,12 @@ struct Making {
 }
 
 impl Making {
-    fn add(&mut self, field: &str, tool: Tool, rule: Rule) -> Result<(), ToolsError> {
+    fn add(&mut self, path: &[&str], tool: Tool, rule: Rule) -> Result<(), ToolsError> {
         let name = tool.given_name().to_owned();
         self.tools.add(tool).map_err(|error| ToolsError {
-            field: field.to_owned(),
             message: format!("{name}: {error}"),
             next: "give one of them another name".to_owned(),
+            ..ToolsError::at(path)
         })?;
         self.rules.insert(name, rule);
         Ok(())
@@ -155,12 +161,12 @@ impl Making {
     }
 
     fn add_http(&mut self, name: &str, http: &HttpTool) -> Result<(), ToolsError> {
-        let field = format!("tools.{name}");
+        let (path, field) = (["tools", name], format!("tools.{name}"));
         let tool = Tool::from_json_schema(name, &http.description, &http.input, http.output.as_deref());
-        let mut tool = tool.map_err(|error| ToolsError {
-            field: field.clone(),
-            message: error.to_string(),
-            next: "correct input or output".to_owned(),
+        let mut tool = tool.map_err(|error| {
+            let message = error.to_string();
+            let of = if message.starts_with("the schema of its results") { "output" } else { "input" };
+            ToolsError { message, next: format!("correct {of}"), ..ToolsError::at(&["tools", name, of]) }
         })?;
         if http.method == Method::Get {
             tool = tool.effect(Effect::Read);
@@ -169,19 +175,19 @@ impl Making {
         if http.calls.idempotent.unwrap_or(is_safe) {
             tool = tool.idempotent();
         }
-        let client = self.clients.for_url(http.url.origin(), &field)?;
+        let client = self.clients.for_url(http.url.origin(), &["tools", name, "url"])?;
         let request = Request::new(http.method.into(), http.url.clone());
         let places = Arc::new(Semaphore::new(http.calls.concurrency));
         let tool = served(tool, client, request, (&http.headers, &http.calls, places), &field);
-        self.add(&field, tool, Rule { decision: http.policy, question: http.question.clone() })
+        self.add(&path, tool, Rule { decision: http.policy, question: http.question.clone() })
     }
 
     fn add_api(&mut self, name: &str, api: &Api) -> Result<(), ToolsError> {
         let field = format!("openapi.{name}");
         let imported = Tools::from_openapi(&api.description).map_err(|error| ToolsError {
-            field: format!("{field}.file"),
             message: error.to_string(),
             next: "write the description as JSON or YAML of OpenAPI 3.0 or 3.1".to_owned(),
+            ..ToolsError::at(&["openapi", name, "file"])
         })?;
         let mut policies = Policies::new(api.policy, &api.policies);
         self.refuse(&field, imported.refused, &mut policies);
@@ -201,7 +207,7 @@ impl Making {
                     ));
                 }
                 if client.is_none() {
-                    client = Some(self.clients.for_url(&base, &field).map_err(|error| error.to_string())?);
+                    client = Some(self.clients.for_url(&base, &["openapi", name]).map_err(|error| error.to_string())?);
                 }
                 let client = client.clone().ok_or("it has no client")?;
                 Ok((Request::of_operation(operation, &base)?, client))
@@ -211,11 +217,11 @@ impl Making {
                 Ok((request, client)) => {
                     let named = Tool::clone(tool).renamed(&format!("{name}__{own}"));
                     let settings = (api.headers.as_slice(), &api.calls, places.clone());
-                    self.add(&field, served(named, client, request, settings, &field), rule)?;
+                    self.add(&["openapi", name], served(named, client, request, settings, &field), rule)?;
                 }
             }
         }
-        policies.finish(&field)
+        policies.finish(["openapi", name])
     }
 
     fn add_mcp(
@@ -227,9 +233,9 @@ impl Making {
     ) -> Result<(), ToolsError> {
         let field = format!("mcp.{name}");
         let imported = Tools::from_mcp_list(&list.json).map_err(|error| ToolsError {
-            field: field.clone(),
             message: format!("its list of tools cannot be read: {error}"),
             next: "run another version of the server".to_owned(),
+            ..ToolsError::at(&["mcp", name])
         })?;
         let mut policies = Policies::new(server.policy, &server.policies);
         self.refuse(&field, imported.refused, &mut policies);
@@ -243,9 +249,9 @@ impl Making {
                 let (upstream, own) = (upstream.clone(), own.clone());
                 async move { upstream.call(&own, has_output, &call).await }
             });
-            self.add(&field, served, rule)?;
+            self.add(&["mcp", name], served, rule)?;
         }
-        policies.finish(&field)
+        policies.finish(["mcp", name])
     }
 }
 
@@ -291,6 +297,7 @@ fn served(
         client,
         request,
         headers: headers.to_vec(),
+        secrets: Scrubber::of(headers.iter().map(|header| &header.value)),
         settings: calls.clone(),
         effect: tool.effect_of(),
         places,
@@ -317,12 +324,12 @@ impl<'a> Policies<'a> {
         Rule { decision: self.left.remove(name).unwrap_or(self.usual), question: None }
     }
 
-    fn finish(&self, field: &str) -> Result<(), ToolsError> {
+    fn finish(&self, [kind, source]: [&str; 2]) -> Result<(), ToolsError> {
         let Some(name) = self.left.keys().next() else { return Ok(()) };
         Err(ToolsError {
-            field: format!("{field}.policies"),
             message: format!("there is no tool {name} that can be used"),
             next: "correct the name, or take the policy out".to_owned(),
+            ..ToolsError::at(&[kind, source, "policies", name])
         })
     }
 }

@@ -1,10 +1,10 @@
 //! The process of an MCP server: how it is started, what it writes, and how it ended.
 
-use super::lenient::lenient;
-use crate::config::Secret;
+use super::lenient::{readable, too_long};
+use crate::config::{Scrubber, Secret};
 use std::collections::VecDeque;
 use std::io::Result;
-use std::process::{ExitStatus, Stdio};
+use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader, DuplexStream, duplex};
@@ -14,8 +14,10 @@ use tokio::time::timeout;
 /// The last lines of a server's standard error that an error shows, and the most characters of each.
 const LINES: usize = 5;
 const LINE_CHARS: usize = 300;
-/// The most bytes of a line that are kept.
-const LINE_BYTES: usize = 4_096;
+/// The most bytes of a line of it that are passed on.
+const LINE_BYTES: usize = 65_536;
+/// The last bytes of a line that is too long which are looked through for its id.
+const END_BYTES: usize = 256;
 /// What stands between the server's output and its reader.
 const PIPE: usize = 65_536;
 /// How long the last lines of a process that has ended may take to come.
@@ -26,7 +28,8 @@ pub(super) struct Process {
     program: String,
     child: Child,
     said: Arc<Mutex<VecDeque<String>>>,
-    listening: tokio::task::JoinHandle<()>,
+    /// Until its last lines have been waited for.
+    listening: Option<tokio::task::JoinHandle<()>>,
 }
 
 /// What a server and its client say to each other.
@@ -35,11 +38,12 @@ pub(super) type Pipes = (DuplexStream, ChildStdin);
 impl Process {
     /// Starts a server: with `PATH` and what the configuration says in its environment, and nothing else of the service's; in a
     /// process group of its own, so that a signal of the terminal ends the service first. What it writes on standard error goes to
-    /// that of the service.
+    /// that of the service, without what is secret.
     pub(super) fn start(
         program: &str,
         arguments: &[String],
         env: &[(String, Secret)],
+        secrets: &Scrubber,
         most: usize,
     ) -> Result<(Self, Pipes)> {
         let mut command = Command::new(program);
@@ -59,28 +63,33 @@ impl Process {
         let (near, far) = duplex(PIPE);
         tokio::spawn(pass_on(output, far, most));
         let said = Arc::<Mutex<VecDeque<String>>>::default();
-        let listening = tokio::spawn(listen(errors, said.clone()));
+        let listening = Some(tokio::spawn(listen(errors, said.clone(), secrets.clone())));
         Ok((Process { program: program.to_owned(), child, said, listening }, (near, input)))
     }
 
-    /// Returns when the process has ended: how, and what it said last.
-    pub(super) async fn ended(&mut self) -> String {
+    /// Returns when the process has ended: how. It may be asked again.
+    pub(super) async fn status(&mut self) -> String {
         match self.child.wait().await {
-            Ok(status) => self.end(status).await,
+            Ok(status) => format!("{} ended ({status})", self.program),
             Err(error) => format!("{} cannot be waited for: {error}", self.program),
         }
     }
 
-    async fn end(&mut self, status: ExitStatus) -> String {
+    /// Returns when the process has ended: how, and what it said last. That may be of anybody's calls: it is for who starts the
+    /// service, not for programs.
+    pub(super) async fn ended(&mut self) -> String {
+        let status = self.status().await;
         // Another process may hold the pipe open.
-        let _ = timeout(LAST_LINES, &mut self.listening).await;
+        if let Some(listening) = self.listening.take() {
+            let _ = timeout(LAST_LINES, listening).await;
+        }
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         let lines = said.iter().cloned().collect::<Vec<_>>().join("\n");
         let last = match lines.is_empty() {
             true => "it wrote nothing on standard error".to_owned(),
             false => format!("it wrote on standard error:\n{lines}"),
         };
-        format!("{} ended ({status}); {last}", self.program)
+        format!("{status}; {last}")
     }
 
     /// Waits until it has ended, or kills it after a while.
@@ -92,56 +101,87 @@ impl Process {
 /// Passes messages on, a line each, as far as they can be read; lines that are too long as they come.
 async fn pass_on(from: impl AsyncRead + Unpin, mut to: DuplexStream, most: usize) -> Result<()> {
     let mut from = BufReader::new(from);
-    let mut line = Vec::new();
+    let mut line = Line::default();
     loop {
         let there = from.fill_buf().await?;
         if there.is_empty() {
             // Without its end the last line is no message.
-            return to.write_all(&line).await;
+            return to.write_all(&line.kept).await;
         }
         let newline = there.iter().position(|byte| *byte == b'\n');
         let take = newline.map_or(there.len(), |at| at + 1);
-        line.extend_from_slice(&there[..take]);
+        line.add(&there[..newline.unwrap_or(take)], most);
         from.consume(take);
-        if newline.is_none() && line.len() <= most {
-            continue;
+        if newline.is_some() {
+            to.write_all(&line.passed_on(most)).await?;
+            line = Line::default();
         }
-        match std::str::from_utf8(&line) {
-            Ok(text) if newline.is_some() && line.len() <= most => {
-                to.write_all(lenient(text.trim_end_matches(['\r', '\n'])).as_bytes()).await?;
-                to.write_all(b"\n").await?;
-            }
-            _ => to.write_all(&line).await?,
-        }
-        line.clear();
     }
 }
 
-/// Passes lines on to the service's standard error, and keeps the last ones.
-async fn listen(from: impl AsyncRead + Unpin, said: Arc<Mutex<VecDeque<String>>>) {
+/// A line on its way, of which no more is kept than a message may have.
+#[derive(Default)]
+struct Line {
+    kept: Vec<u8>,
+    /// The last bytes of one that is too long.
+    end: Vec<u8>,
+}
+
+impl Line {
+    fn add(&mut self, bytes: &[u8], most: usize) {
+        let room = most.saturating_sub(self.kept.len()).min(bytes.len());
+        let (kept, more) = bytes.split_at(room);
+        self.kept.extend_from_slice(kept);
+        self.end.extend_from_slice(&more[more.len().saturating_sub(END_BYTES)..]);
+        self.end.drain(..self.end.len().saturating_sub(END_BYTES));
+    }
+
+    /// What its reader gets: a message of its own in the place of an answer that cannot be read.
+    fn passed_on(&self, most: usize) -> Vec<u8> {
+        let text = String::from_utf8_lossy(&self.kept);
+        let text = match self.end.is_empty() {
+            true => readable(text.trim_end_matches('\r')),
+            false => too_long(&text, &String::from_utf8_lossy(&self.end), most).unwrap_or_default().into(),
+        };
+        format!("{text}\n").into_bytes()
+    }
+}
+
+/// Passes lines on to the service's standard error, and keeps the last ones: without what is secret.
+async fn listen(from: impl AsyncRead + Unpin, said: Arc<Mutex<VecDeque<String>>>, secrets: Scrubber) {
     let (mut from, mut own) = (BufReader::new(from), tokio::io::stderr());
-    let mut line = Vec::new();
+    let mut line = Line::default();
     while let Ok(there) = from.fill_buf().await {
         if there.is_empty() {
             break;
         }
         let newline = there.iter().position(|byte| *byte == b'\n');
         let take = newline.map_or(there.len(), |at| at + 1);
-        let _ = own.write_all(&there[..take]).await;
-        let room = LINE_BYTES.saturating_sub(line.len()).min(take);
-        line.extend_from_slice(&there[..room]);
+        line.add(&there[..newline.unwrap_or(take)], LINE_BYTES);
         from.consume(take);
         if newline.is_some() {
-            keep(&said, &line);
-            line.clear();
+            let _ = own.write_all(&heard(&said, &line, &secrets)).await;
+            line = Line::default();
         }
     }
-    keep(&said, &line);
+    if !line.kept.is_empty() {
+        let _ = own.write_all(&heard(&said, &line, &secrets)).await;
+    }
 }
 
-fn keep(said: &Mutex<VecDeque<String>>, line: &[u8]) {
-    let text = String::from_utf8_lossy(line);
-    let text: String = text.trim().chars().filter(|char| !char.is_control()).take(LINE_CHARS).collect();
+/// A line as others see it. It is kept, too.
+fn heard(said: &Mutex<VecDeque<String>>, line: &Line, secrets: &Scrubber) -> Vec<u8> {
+    let text = String::from_utf8_lossy(&line.kept);
+    let (text, end) = match line.end.is_empty() {
+        true => (secrets.scrub(&text), ""),
+        false => (secrets.scrub_cut(&text), "... (cut)"),
+    };
+    keep(said, &text);
+    format!("{text}{end}\n").into_bytes()
+}
+
+fn keep(said: &Mutex<VecDeque<String>>, line: &str) {
+    let text: String = line.trim().chars().filter(|char| !char.is_control()).take(LINE_CHARS).collect();
     if text.is_empty() {
         return;
     }

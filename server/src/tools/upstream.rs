@@ -6,7 +6,7 @@ use super::error::ToolsError;
 use super::lenient::raw_of;
 use super::lenient_http::Lenient;
 use super::process::Process;
-use crate::config::{McpConnection, McpServer};
+use crate::config::{McpConnection, McpServer, Scrubber};
 use lisp_runtime::{ToolCall, ToolError};
 use reqwest::Client;
 use rmcp::model::{
@@ -19,7 +19,10 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::{RoleClient, ServiceError};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -47,6 +50,7 @@ pub(super) struct Upstream {
     server: McpServer,
     /// For a server behind a URL.
     client: Option<Client>,
+    secrets: Scrubber,
     state: Mutex<State>,
     places: Semaphore,
 }
@@ -61,11 +65,18 @@ struct State {
 struct Connection {
     service: RunningService<RoleClient, ClientConfig>,
     process: Option<Process>,
+    /// The server does not know the session any more.
+    forgotten: Arc<AtomicBool>,
 }
 
 impl Upstream {
     pub(super) fn new(name: &str, server: &McpServer, client: Option<Client>) -> Self {
+        let secrets = match &server.connection {
+            McpConnection::Command { env, .. } => Scrubber::of(env.iter().map(|(_, value)| value)),
+            McpConnection::Http { headers, .. } => Scrubber::of(headers.iter().map(|header| &header.value)),
+        };
         Upstream {
+            secrets,
             name: name.to_owned(),
             places: Semaphore::new(server.calls.concurrency),
             server: server.clone(),
@@ -85,17 +96,16 @@ impl Upstream {
             let listed = list(&self.peer().await?).await;
             match listed {
                 Ok(listed) => Ok(listed),
-                Err(error) => Err(self.end().await.unwrap_or(error)),
+                Err(error) => Err(self.end(true).await.unwrap_or_else(|| self.shown(&error))),
             }
         })
         .await;
         let listed = listed.unwrap_or_else(|_| {
             Err(format!("it did not list its tools within {} ms (start_timeout_ms)", self.server.start_timeout_ms))
         });
-        listed.map_err(|mut message| {
-            self.scrub(&mut message);
+        listed.map_err(|message| {
+            let message = self.secrets.scrub(&message);
             ToolsError {
-                field: self.field(),
                 message: format!("the MCP server cannot be used: {message}"),
                 next: match &self.server.connection {
                     McpConnection::Command { program, .. } => {
@@ -103,6 +113,7 @@ impl Upstream {
                     }
                     McpConnection::Http { .. } => "check that the server runs, and url and headers".to_owned(),
                 },
+                ..ToolsError::at(&["mcp", &self.name])
             }
         })
     }
@@ -121,9 +132,11 @@ impl Upstream {
         let called = deadline.within(self.exchange(tool, call)).await.and_then(|called| called);
         let result = called.and_then(|result| self.value(result, has_output));
         result.map_err(|error| {
-            let mut text = error.to_string();
-            self.scrub(&mut text);
-            if text == error.to_string() { error } else { error.with_message(text) }
+            let text = error.to_string();
+            match self.secrets.scrub(&text) {
+                Cow::Borrowed(_) => error,
+                Cow::Owned(scrubbed) => error.with_message(scrubbed),
+            }
         })
     }
 
@@ -146,13 +159,16 @@ impl Upstream {
                 Err(ToolError::new("the server asks for input, which the service does not give"))
             }
             Ok(_) => Err(ToolError::new("the server makes a task of the call, which the service does not wait for")),
-            Err(ServiceError::McpError(error)) => Err(ToolError::new(cut(&error.message)).with_code(error.code.0)),
+            Err(ServiceError::McpError(error)) => {
+                Err(ToolError::new(self.shown(&error.message)).with_code(error.code.0))
+            }
             Err(ServiceError::TransportClosed) => {
-                let how = self.end().await.map(|how| format!("; {how}")).unwrap_or_default();
+                // What it said last may be of the calls of others.
+                let how = self.end(false).await.map(|how| format!("; {how}")).unwrap_or_default();
                 let what = "the server ended while the call was under way: it may have been made or not";
                 Err(ToolError::new(format!("{what}{how}")))
             }
-            Err(error) => Err(ToolError::new(cut(&innermost(&error)))),
+            Err(error) => Err(ToolError::new(self.shown(&innermost(&error)))),
         }
     }
 
@@ -161,7 +177,7 @@ impl Upstream {
         if result.is_error == Some(true) {
             let text = texts(&result.content);
             let text = if text.is_empty() { "the server says that it failed, and not why".to_owned() } else { text };
-            return Err(ToolError::new(cut(&text)));
+            return Err(ToolError::new(self.shown(&text)));
         }
         let value = match result.structured_content {
             Some(value) => value,
@@ -187,7 +203,8 @@ impl Upstream {
     async fn peer(&self) -> Result<Peer<RoleClient>, String> {
         let mut state = self.state.lock().await;
         if let Some(connection) = &state.running {
-            if !connection.service.is_closed() && !connection.service.peer().is_transport_closed() {
+            let has_ended = connection.service.is_closed() || connection.service.peer().is_transport_closed();
+            if !has_ended && !connection.forgotten.load(Ordering::Relaxed) {
                 return Ok(connection.service.peer().clone());
             }
             tracing::warn!(target: "ptc_lisp", server = %self.name, "an MCP server ended; it is started again");
@@ -203,11 +220,18 @@ impl Upstream {
         Ok(peer)
     }
 
-    /// How the server's process has ended, when it has.
-    async fn end(&self) -> Option<String> {
+    /// How the server's process has ended, when it has, and `what_it_said` last.
+    async fn end(&self, what_it_said: bool) -> Option<String> {
         let mut state = self.state.lock().await;
         let process = state.running.as_mut()?.process.as_mut()?;
-        timeout(LAST_LOOK, process.ended()).await.ok()
+        let status = timeout(LAST_LOOK, process.status()).await.ok()?;
+        Some(if what_it_said { process.ended().await } else { status })
+    }
+
+    /// A text of the server, as far as an error shows it. What is secret is taken out before it is cut: a part of it would not be
+    /// known again.
+    fn shown(&self, text: &str) -> String {
+        cut(&self.secrets.scrub(text))
     }
 
     /// Connects: as most servers want it, or as those do that know the newest revision only.
@@ -226,10 +250,11 @@ impl Upstream {
         let implementation = Implementation::new("ptc-lisp", env!("CARGO_PKG_VERSION"));
         let about = ClientConfig::new(ClientCapabilities::default(), implementation);
         let most = self.server.calls.max_response_bytes.saturating_add(FRAME_BYTES).max(LIST_BYTES);
-        let greeted = |error: ClientInitializeError| Failure::Greeted(cut(&error.to_string()));
+        let greeted = |error: ClientInitializeError| Failure::Greeted(self.shown(&error.to_string()));
+        let forgotten = Arc::<AtomicBool>::default();
         match (&self.server.connection, &self.client) {
             (McpConnection::Command { program, arguments, env }, _) => {
-                let (mut process, (output, input)) = Process::start(program, arguments, env, most)
+                let (mut process, (output, input)) = Process::start(program, arguments, env, &self.secrets, most)
                     .map_err(|error| Failure::Started(format!("{program} cannot be started: {error}")))?;
                 let transport = AsyncRwTransport::new_client(output, input).with_max_line_length(most);
                 let served = tokio::select! {
@@ -238,7 +263,7 @@ impl Upstream {
                     how = process.ended() => return Err(Failure::Started(how)),
                 };
                 match served {
-                    Ok(service) => Ok(Connection { service, process: Some(process) }),
+                    Ok(service) => Ok(Connection { service, process: Some(process), forgotten }),
                     // A server that refuses the greeting ends afterwards, as its input does.
                     Err(error)
                         if !matches!(
@@ -262,14 +287,16 @@ impl Upstream {
                     value.set_sensitive(true);
                     Ok((header.name.clone(), value))
                 });
+                let (client, secrets) = (client.clone(), self.secrets.clone());
+                let lenient = Lenient { client, secrets, forgotten: forgotten.clone() };
                 let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
                     .custom_headers(headers.collect::<Result<_, Failure>>()?)
                     .max_concurrent_requests(self.server.calls.concurrency)
                     .max_sse_event_size(most)
                     .max_json_response_size(most);
-                let transport = StreamableHttpClientTransport::with_client(Lenient(client.clone()), config);
+                let transport = StreamableHttpClientTransport::with_client(lenient, config);
                 let service = serve_client_with_lifecycle(about, transport, mode).await.map_err(greeted)?;
-                Ok(Connection { service, process: None })
+                Ok(Connection { service, process: None, forgotten })
             }
             (McpConnection::Http { .. }, None) => Err(Failure::Started("it has no client".to_owned())),
         }
@@ -281,14 +308,6 @@ impl Upstream {
         let _ = connection.service.close_with_timeout(ENDING).await;
         if let Some(process) = connection.process.take() {
             process.close(ENDING).await;
-        }
-    }
-
-    /// Takes what is secret out of a text.
-    fn scrub(&self, text: &mut String) {
-        match &self.server.connection {
-            McpConnection::Command { env, .. } => env.iter().for_each(|(_, value)| value.scrub(text)),
-            McpConnection::Http { headers, .. } => headers.iter().for_each(|header| header.value.scrub(text)),
         }
     }
 }
@@ -316,7 +335,7 @@ async fn list(peer: &Peer<RoleClient>) -> Result<Listed, String> {
     for _ in 0..PAGES {
         let mut params = PaginatedRequestParams::default();
         params.cursor = cursor;
-        let page = peer.list_tools(Some(params)).await.map_err(|error| cut(&innermost(&error)))?;
+        let page = peer.list_tools(Some(params)).await.map_err(|error| innermost(&error))?;
         for tool in page.tools {
             // What is wrong with one that cannot be read is said where all tools are looked at.
             let text = raw_of(&tool).map_or_else(|| serde_json::to_string(&tool), serde_json::to_string);

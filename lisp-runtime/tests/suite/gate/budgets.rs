@@ -159,3 +159,45 @@ fn calls_that_nobody_makes_take_time_too() {
         canceller.join().unwrap();
     }
 }
+
+/// A run that is stopped and begins again pays for itself, its fuel and its calls once.
+#[test]
+fn the_lives_of_a_run_pay_once() {
+    const PROGRAM: &str = "(def n (reduce + (map inc (range 2000)))) (tool/t {}) (reduce + (map inc (range 2000)))";
+    const PARALLEL: &str = "(pmap (fn [_] (tool/t {})) [1]) (reduce + (map inc (range 2000)))";
+    let engine = Engine::builder().tool("t", |_| Ok(1)).limits(Limits::default().with_fuel(500_000)).build().unwrap();
+    let all = Amounts::new().with_runs(2).with_fuel(700_000).with_calls(5).with_bytes(1 << 30);
+    for source in [PROGRAM, PARALLEL] {
+        let program = engine.compile(source).unwrap();
+        let used = engine.run(&program, Input::new()).usage;
+        let budget = Budget::new(all);
+        let of_run = budget.for_one_run();
+        let mut fuel_when_stopped = None;
+        for life in 0..4 {
+            let waiting = waits(engine.start(&program, Input::new().budget(&of_run)));
+            assert_eq!(budget.left().fuel, Some(200_000), "life {life} has what is left for it");
+            drop(waiting);
+            let left = budget.left();
+            assert_eq!(left.runs, Some(1));
+            // Of parallel work it is not known what it has used.
+            let is_held = left.fuel == Some(200_000);
+            assert!(is_held == (source == PARALLEL) && left.fuel.unwrap() < 700_000, "{left:?}");
+            assert_eq!(*fuel_when_stopped.get_or_insert(left.fuel), left.fuel, "life {life}");
+            of_run.note_paid(["1".parse().unwrap(), "1:0/1".parse().unwrap()]);
+        }
+        let calls = budget.left().calls;
+        let outcome = engine.run(&program, Input::new().budget(&of_run));
+        assert!(outcome.is_success(), "{}", message(&outcome));
+        let left = budget.left();
+        assert_eq!((left.runs, left.fuel, left.calls), (Some(1), Some(700_000 - used.fuel), calls));
+        assert_eq!(left.bytes, Some((1 << 30) - outcome.usage.allocated_bytes));
+        // Another one pays for itself, and the first goes on though no run is left.
+        assert!(engine.run(&program, Input::new().budget(&budget)).is_success());
+        assert_eq!(reason(&engine.run(&program, Input::new().budget(&budget))), Some(Reason::BudgetExceeded));
+        assert!(engine.run(&program, Input::new().budget(&of_run)).is_success());
+        // So does one of which it is only known that it has begun.
+        let known = budget.for_one_run();
+        known.note_paid([]);
+        assert!(engine.run(&program, Input::new().budget(&known)).is_success());
+    }
+}
