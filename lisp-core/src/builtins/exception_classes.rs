@@ -50,7 +50,7 @@ macro_rules! exception_classes {
             made(2, 2, "count function", "1 \"f\"", "Wrong number of args (1) passed to: f") {
                 ("ArityException", "clojure.lang", "IllegalArgumentException"),
             }
-            made(3, 3, "message text index", "\"unclosed\" \"(\" 0", "unclosed") {
+            made(3, 3, "message text offset", "\"unclosed\" \"(\" 0", "unclosed") {
                 ("PatternSyntaxException", "java.util.regex", "IllegalArgumentException"),
                 ("DateTimeParseException", "java.time.format", "DateTimeException"),
             }

@@ -113,9 +113,9 @@ pub(super) const TABLE: &[Builtin] = &[
         "The name of a keyword, without its colon, or of a symbol; a string is its own.",
         &[("(name :foo)", "\"foo\""), ("(name \"bar\")", "\"bar\""), ("(name nil)", "!runtime_error")],
     ),
-    Builtin::direct("keyword", 1, 2, "(keyword x)", keyword).doc(
+    Builtin::direct("keyword", 1, 2, "(keyword name), (keyword namespace name)", keyword).doc(
         "The keyword with this name; nil for nil.",
-        &[("(keyword \"foo\")", ":foo"), ("(keyword :bar)", ":bar"), ("(keyword 5)", "!runtime_error"), ("(keyword \"a\" \"b\")", "!arity_error")],
+        &[("(keyword \"foo\")", ":foo"), ("(keyword :bar)", ":bar"), ("(keyword 5)", "!runtime_error"), ("(keyword \"a\" \"b\")", ":a/b")],
     ),
 ];
 
@@ -500,10 +500,20 @@ fn name<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 }
 
 fn keyword<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    if args.len() > 1 {
-        return Err(Error::new(Reason::ArityError, format!("keyword takes 1 argument(s), got {}", args.len()))
-            .hint("a keyword with a namespace has a slash in its name: (keyword (str namespace \"/\" name))")
-            .into());
+    if let [namespace, name] = args {
+        return match (*namespace, *name) {
+            (Value::Nil, Value::Str(name)) => {
+                h.charge(cost::copied(name.text().len()))?;
+                h.keyword(name.text())
+            }
+            (Value::Str(namespace), Value::Str(name)) => {
+                let bytes = namespace.text().len() + name.text().len() + 1;
+                h.charge(cost::copied(bytes))?;
+                h.check_available(bytes)?;
+                h.keyword(&format!("{}/{}", namespace.text(), name.text()))
+            }
+            _ => Err(fault(Reason::RuntimeError, "keyword expects a namespace and a name, two strings")),
+        };
     }
     match arg(args, 0) {
         Value::Str(s) | Value::Symbol(s) => {

@@ -84,19 +84,18 @@ impl<'a> Analyzer<'a> {
         let wrong = || invalid(spec.span, "require takes namespaces").hint(format!("write {REQUIRE}"));
         match &spec.kind {
             // `(quote [...])` is `'[...]`.
-            FormKind::List(items) if matches!(&items[..], [mark, _] if matches!(mark.kind, FormKind::Symbol(n) if self.text(n) == "quote")) =>
-            {
-                return self.requirement(&items[1], refers_all);
+            FormKind::List(items) if matches!(&items[..], [mark, _] if matches!(mark.kind, FormKind::Symbol(n) if self.text(n) == "quote")) => {
+                self.requirement(&items[1], refers_all)
             }
-            FormKind::Quote(spec) => return self.requirement(spec, refers_all),
+            FormKind::Quote(spec) => self.requirement(spec, refers_all),
             // `(clojure [string :as s] set)`
             FormKind::List(items) if items.len() > 1 && !matches!(items[1].kind, FormKind::Keyword(_)) => {
                 let prefix = self.plain_name(&items[0]).ok_or_else(wrong)?.1;
-                return items[1..].iter().try_for_each(|spec| self.library(prefix, spec, refers_all));
+                items[1..].iter().try_for_each(|spec| self.library(prefix, spec, refers_all))
             }
             // `:reload` and its like
-            FormKind::Keyword(_) => return Ok(()),
-            _ => return self.library("", spec, refers_all),
+            FormKind::Keyword(_) => Ok(()),
+            _ => self.library("", spec, refers_all),
         }
     }
 
