@@ -1,6 +1,8 @@
 //! The tools of the service: HTTP endpoints, the operations of HTTP APIs and the tools of MCP servers, as its configuration names
 //! them.
 
+#![expect(clippy::result_large_err, reason = "tools are made once, when a service starts")]
+
 mod body;
 mod clients;
 mod endpoint;

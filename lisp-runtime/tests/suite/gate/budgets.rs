@@ -174,7 +174,7 @@ fn the_lives_of_a_run_pay_once() {
         let of_run = budget.for_one_run();
         let mut fuel_when_stopped = None;
         for life in 0..4 {
-            let waiting = waits(engine.start(&program, Input::new().budget(&of_run)));
+            let Progress::ToolCall(waiting) = engine.start(&program, Input::new().budget(&of_run)) else { panic!() };
             assert_eq!(budget.left().fuel, Some(200_000), "life {life} has what is left for it");
             drop(waiting);
             let left = budget.left();
