@@ -186,13 +186,13 @@ impl Meter {
         }
     }
 
-    /// Polls between two instructions, where a pause costs nothing: the end of the slice is obeyed.
+    /// Polls between two instructions, where a pause costs nothing: the end of the slice is obeyed. The instruction that is counted
+    /// already is not done then.
     #[cold]
     pub(crate) fn pause_or_go_on(&self) -> Res<()> {
-        if self.spent() > self.slice_end.get() {
-            return Err(Fault::Pause(self.spent()));
-        }
-        self.slow_poll()
+        let is_over = self.spent() > self.slice_end.get();
+        let polled = if is_over { Err(Fault::Pause(self.spent())) } else { self.slow_poll() };
+        polled.inspect_err(|_| self.refused.set(INSTRUCTION))
     }
 
     /// Fails with [`Fault::Pause`] when the flag is set that ends the run. Costs no fuel.

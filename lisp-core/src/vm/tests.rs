@@ -168,8 +168,10 @@ fn work_that_is_cut_off_is_counted() {
         (paid_at_once, 1, 0, 100),
         // Between two instructions there is nothing to count.
         (filled, 3, 0, 3_100),
+        ("(loop [i 0] (if (< i 900000) (recur (inc i)) i))", 3, 0, 0),
     ] {
-        let mut machine = Machine::new(Vec::<Arc<Grant>>::new(), Settings::default());
+        let settings = Settings { loop_iterations: 0, ..Settings::default() };
+        let mut machine = Machine::new(Vec::<Arc<Grant>>::new(), settings);
         let program = Arc::new(Program::compile(source, &ReadLimits::default()).expect("a program"));
         machine.load(program.clone()).expect("it can be loaded");
         for _ in 0..slices {
