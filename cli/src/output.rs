@@ -4,7 +4,6 @@ use crate::exit::Failure;
 use lisp_runtime::{Outcome, visible};
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
 
 /// A text for standard output. On a terminal it is for a person: nothing in it steers the terminal or hides.
 pub(crate) fn shown(text: &str) -> Cow<'_, str> {
@@ -21,20 +20,22 @@ pub(crate) fn print(text: &[u8]) -> Result<(), Failure> {
 
 /// Refuses to begin where standard output is closed: what is written would be lost, and nobody would be told.
 pub(crate) fn is_open() -> Result<(), Failure> {
-    if stands_in_for_closed_output() {
+    if was_closed() {
         let why = "standard output is closed; to drop what is written, write >/dev/null";
         return Err(Failure::Stream(io::Error::other(why)));
     }
     Ok(())
 }
 
-/// Is standard output what the standard library opens where it finds it closed: `/dev/null`, for reading too? A shell that
-/// redirects to `/dev/null` opens it for writing only.
-fn stands_in_for_closed_output() -> bool {
-    let is_null = std::fs::read_link("/proc/self/fd/1").is_ok_and(|path| path == Path::new("/dev/null"));
-    // Flags are octal; the last digit is the access mode, 2 for both.
-    let both = |info: String| info.lines().any(|line| line.starts_with("flags:") && line.ends_with('2'));
-    is_null && std::fs::read_to_string("/proc/self/fdinfo/1").is_ok_and(both)
+#[cfg(target_os = "linux")]
+fn was_closed() -> bool {
+    lisp_sandbox::output_was_closed()
+}
+
+/// Elsewhere it is not known.
+#[cfg(not(target_os = "linux"))]
+fn was_closed() -> bool {
+    false
 }
 
 /// What of the printed lines is not there, because the person set a limit on them.

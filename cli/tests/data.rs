@@ -340,6 +340,9 @@ fn outputs_that_take_nothing_break_nothing() {
         ("ptcl run -e '(+ 1 2)' >/dev/full", 74),
         ("ptcl run -e '(+ 1 2)' >&-", 74),
         ("ptcl run -e '(+ 1 2)' >/dev/null", 0),
+        // As a parent opens it that wants no output.
+        ("ptcl run -e '(+ 1 2)' 1<>/dev/null", 0),
+        ("ptcl doc map 1<>/dev/null", 0),
         ("echo ':help' | ptcl repl >/dev/full", 74),
         ("echo ':limits' | ptcl repl >/dev/full", 74),
         ("echo ':apropos map' | ptcl repl >/dev/full", 74),

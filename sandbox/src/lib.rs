@@ -65,6 +65,7 @@ pub use {
     host::domains::DomainLimits,
     host::sandbox::{Builder, Sandbox},
     host::session::Session,
+    kernel::standard_streams::output_was_closed,
     managed::clean_slate::{CleanSlate, SlateFailure, SlateRun},
     managed::pipes::Managed,
 };

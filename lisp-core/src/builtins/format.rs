@@ -610,7 +610,6 @@ mod tests {
             "%.999999999f",
             "%99999999999999999999d",
             "%s%s",
-            "%5%",
         ] {
             assert_eq!(text(&h, form, &one), Err(Reason::RuntimeError), "{form}");
         }

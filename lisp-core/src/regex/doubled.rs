@@ -35,7 +35,7 @@ mod tests {
             (r"^[\\w.-]+@", 2),
             (r"[\\s\\S]*", 1),
             (r"\\bword\\b", 7),
-            (r"\d\\\\x\\s", 6),
+            (r"\d\\\\x\\s", 7),
             (r"é\\W", 2),
         ] {
             assert_eq!(doubled_backslash(pattern), Some(at), "{pattern}");

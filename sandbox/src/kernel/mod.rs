@@ -3,5 +3,7 @@
 #[cfg(target_os = "linux")]
 pub(crate) mod cgroup;
 #[cfg(target_os = "linux")]
+pub(crate) mod standard_streams;
+#[cfg(target_os = "linux")]
 pub(crate) mod sys;
 pub(crate) mod unix;
