@@ -125,7 +125,6 @@ const FOLLOWED: &[(&str, &str, &str, &str)] = &[
         "(reduce-kv (fn [a i v] (conj a [i v])) [] (zipmap (range) [:x]))",
         "[[0 :x]]",
     ),
-    ("(keyword \"a\" \"b\")", "(keyword (str namespace \"/\" name))", "(keyword (str \"a\" \"/\" \"b\"))", ":a/b"),
     ("(let [{:keys [a]} 5] a)", "test it with map? first", "(let [x 5] (if (map? x) (:a x) :none))", ":none"),
     ("(let [{:keys [a]} [1]] a)", "by its places: [a b & more]", "(let [[a] [1]] a)", "1"),
     ("(let [[a] {:k 1}] a)", "{:keys [a b]}", "(let [{:keys [k]} {:k 1}] k)", "1"),
