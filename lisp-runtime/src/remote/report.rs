@@ -210,6 +210,7 @@ pub struct Report {
     /// Where the work was done, when that is asked for.
     pub(super) profile: Option<Profile>,
     /// Notes on the run.
+    #[serde(default)]
     pub(super) warnings: Vec<Warning>,
 }
 
