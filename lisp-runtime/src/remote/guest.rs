@@ -22,6 +22,7 @@ use crate::terms::run_view::RunView;
 use crate::tools::tool::Tool;
 use lisp_core::{Error, Reason};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -271,8 +272,8 @@ fn reply(run: &mut Run, inline: &LocalExecutor, number: u64, reply: CallReply) {
 fn drive(run: &mut Run, host: &mut dyn RunHost, helpers: usize) -> Outcome {
     let mut begun = Instant::now();
     let inline = run.by_hand.get_or_insert_with(|| Arc::new(LocalExecutor::by_hand())).clone();
-    // Calls up to this number are with the host.
-    let mut sent = 0;
+    // The calls that wait and are with the host. A helper may bring one after a later one of another worker.
+    let mut sent = BTreeSet::new();
     loop {
         if !run.is_back(Duration::ZERO) {
             let mut show = |(by, lines)| host.printed_by(by, lines);
@@ -295,13 +296,13 @@ fn drive(run: &mut Run, host: &mut dyn RunHost, helpers: usize) -> Outcome {
             if run.is_back(if calls.is_empty() { Run::LONG } else { Duration::ZERO }) {
                 continue;
             }
-            for call in inline.with_turns().iter().filter(|call| call.number <= sent) {
+            sent.retain(|number| calls.binary_search_by_key(number, |call| call.number).is_ok());
+            for call in inline.with_turns().iter().filter(|call| sent.contains(&call.number)) {
                 host.call(GuestCall::of(call, None, given_up(run), true));
             }
-            for call in calls.iter().filter(|call| call.number > sent) {
+            for call in calls.iter().filter(|call| sent.insert(call.number)) {
                 host.call(GuestCall::of(call, None, given_up(run), inline.has_turn(call.number)));
             }
-            sent = calls.last().map_or(sent, |call| sent.max(call.number));
             // Workers whose time is over do not wait for the host.
             let until = is_at_work.then(|| Instant::now() + HELPED).into_iter().chain(inline.wake_at()).min();
             if let Some((number, told)) = host.next_reply(until) {
@@ -320,7 +321,6 @@ fn drive(run: &mut Run, host: &mut dyn RunHost, helpers: usize) -> Outcome {
             RunEvent::Beat => host.figures(run.figures()),
             RunEvent::Call(_, call) => {
                 host.call(GuestCall::of(&call, Some(run.figures()), given_up(run), true));
-                sent = call.number;
                 while run.driver.waits_for(call.number) {
                     if let Some((number, told)) = host.next_reply(None) {
                         reply(run, &inline, number, told);
