@@ -1,5 +1,4 @@
-//! What a tenant may have of `ptcl serve`, and what it gets to see: bounds that hold for durable runs and sessions as for runs that
-//! somebody waits for, and what the service says where something is wrong.
+//! The bounds of a tenant of `ptcl serve`, for durable runs, sessions and direct runs alike, and the errors that it sees.
 
 #![cfg(target_os = "linux")]
 
@@ -324,7 +323,7 @@ fn a_store_that_is_full_is_an_error() {
     assert_eq!(server.send("GET", "/readyz", &[], b"").0, 503);
 }
 
-/// What is wrong with a configuration is said with its place, before anybody is told that the service listens.
+/// An error in a configuration names its place, and comes before the service says that it listens.
 #[test]
 fn a_bad_configuration_is_named_with_its_place() {
     let dir = Dir::new("places");

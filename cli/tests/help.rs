@@ -97,7 +97,7 @@ fn commands_of_the_pages_run() {
     assert!(SAID.iter().all(|(part, _)| seen.contains(part)), "{seen:?}");
 }
 
-/// What is written is not lost where standard output is closed, or takes nothing.
+/// A command whose standard output is closed or full ends with an error.
 #[test]
 fn texts_are_not_lost_without_standard_output() {
     for command in [

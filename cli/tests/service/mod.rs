@@ -83,7 +83,7 @@ impl Server {
         Server { child, address, _dir: None }
     }
 
-    /// What comes of a stream from a mark to an end behind it.
+    /// Reads a stream from a mark up to an end after it.
     pub fn until_said(&self, path: &str, mark: &str, end: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(100))).unwrap();

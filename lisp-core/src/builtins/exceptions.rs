@@ -193,7 +193,13 @@ pub(crate) fn uncaught<'h>(h: &'h Ctx, exception: Value<'h>) -> Res<Uncaught<'h>
         return Ok(Uncaught::Error(Error::new(reason, message)));
     }
     let error = Error::new(Reason::UncaughtException, message);
-    let catch = "catch it with (try ... (catch Exception e ...))";
+    // An `Error` of Java's is no `Exception`.
+    let is_error =
+        exception_classes::class_number("Error").map_or(Ok(false), |error| is_caught(h, error, exception))?;
+    let catch = match is_error {
+        true => "catch it with (try ... (catch Throwable e ...))",
+        false => "catch it with (try ... (catch Exception e ...))",
+    };
     Ok(Uncaught::Error(match data {
         None | Some(Value::Nil) => error.hint(catch),
         Some(data) => {

@@ -375,7 +375,7 @@ fn dissoc<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-/// What is left of a map without the key that a key means in the whole map.
+/// Removes from `rest` the key that `key` means in `whole`, the map before anything was removed.
 pub(crate) fn dissoc_one<'h>(h: &'h Heap, whole: Value<'h>, rest: Value<'h>, key: Value<'h>) -> Res<Value<'h>> {
     match (whole, rest) {
         (Value::Map(whole), Value::Map(rest)) => h.dissoc(rest, whole.meant(h, key)?).map(Value::Map),

@@ -128,7 +128,7 @@ fn with_items<'h>(h: &'h Heap, name: &str, reason: Reason, map: &'h Map<'h>, ite
                 Value::Nil => {}
                 Value::Map(more) => {
                     h.charge(more.len() as u64)?;
-                    more.entries(h)?.iter().try_for_each(&mut put)?;
+                    more.in_order(h, &mut put)?;
                 }
                 other => put(pair(name, reason, other)?)?,
             }

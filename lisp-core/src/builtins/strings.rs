@@ -113,7 +113,7 @@ pub(super) const TABLE: &[Builtin] = &[
         "The name of a keyword, without its colon, or of a symbol; a string is its own.",
         &[("(name :foo)", "\"foo\""), ("(name \"bar\")", "\"bar\""), ("(name nil)", "!runtime_error")],
     ),
-    Builtin::direct("keyword", 1, 2, "(keyword name), (keyword namespace name)", keyword).doc(
+    Builtin::direct("keyword", 1, 2, "(keyword name) (keyword namespace name)", keyword).doc(
         "The keyword with this name; nil for nil.",
         &[("(keyword \"foo\")", ":foo"), ("(keyword :bar)", ":bar"), ("(keyword 5)", "!runtime_error"), ("(keyword \"a\" \"b\")", ":a/b")],
     ),

@@ -59,7 +59,7 @@ pub struct Heap {
     /// Fuel, slices and the flag that ends the run.
     pub(crate) meter: Meter,
     pub(super) shapes: Shapes,
-    /// So many bytes outside the arena the machine had when it was looked at last, since when the arena has not grown.
+    /// Bytes that the machine had free outside the arena at the last look. The arena has not grown since.
     seen_free: Cell<usize>,
     /// A small buffer for texts under construction, to be used again.
     scratch: Cell<String>,

@@ -14,7 +14,7 @@ const FIRST: usize = 1;
 /// The register for the first argument behind steps.
 const WHOLE: usize = 2;
 
-/// What is combined so far, by the registers, with the next value.
+/// Combines the next value with the result so far, which is in the registers.
 type Join = for<'h> fn(&'h Heap, &[Value<'h>], Value<'h>) -> Res<Value<'h>>;
 
 /// What one of them combines.
@@ -32,7 +32,7 @@ struct OneByOne {
     native: NativeFn,
     join: Join,
     over: Over,
-    /// What comes of it after the last value.
+    /// Makes the result after the last value.
     finish: for<'h> fn(&'h Heap, &[Value<'h>]) -> Res<Value<'h>>,
 }
 

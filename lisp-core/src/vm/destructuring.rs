@@ -4,7 +4,7 @@ use crate::builtins::args;
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, ErrorClass, Reason};
-use crate::heap::{Fault, Res, Value};
+use crate::heap::{Fault, Gathered, Res, Value};
 use crate::text::describe;
 
 /// What a vector pattern takes apart that is neither a vector nor nil: the characters of a string; with a rest also the entries of
@@ -48,13 +48,15 @@ pub(super) fn keyword_args<'h>(h: &'h Ctx, rest: Value<'h>) -> Res<Value<'h>> {
         }
     };
     h.charge(v.len() as u64)?;
-    let pairs = pairs.map(|pair| (pair[0], pair[1]));
+    let mut pairs = pairs.map(|pair| (pair[0], pair[1]));
     match named {
         Some(named) if v.len() == 1 => Ok(Value::Map(named)),
         Some(named) => {
-            let entries = named.entries(h)?;
-            h.charge(cost::placed(entries.len()))?;
-            h.map(pairs.chain(entries.iter()).collect::<Vec<_>>().into_iter())
+            h.charge(cost::placed(named.len()))?;
+            let mut all = Gathered::new(h);
+            pairs.try_for_each(|(name, value)| all.insert(name, value))?;
+            named.each(h, |(name, value)| all.insert(name, value))?;
+            all.map().map(Value::Map)
         }
         None => h.map(pairs),
     }

@@ -100,3 +100,6 @@
 
 (bit-shift-left 1 100000000000)
 ;! arithmetic_error
+
+(let [{x 1.0 y 0} [5 6]] [x y])
+;=> [6 5]

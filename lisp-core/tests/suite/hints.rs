@@ -164,6 +164,12 @@ const FOLLOWED: &[(&str, &str, &str, &str)] = &[
         ":caught",
     ),
     (
+        "(throw (AssertionError. \"a\"))",
+        "(catch Throwable e ...)",
+        "(try (throw (AssertionError. \"a\")) (catch Throwable e :caught))",
+        ":caught",
+    ),
+    (
         "(throw (IlegalStateException. \"a\"))",
         "did you mean IllegalStateException?",
         "(try (throw (IllegalStateException. \"a\")) (catch Exception e :caught))",

@@ -1,8 +1,8 @@
 //! Counts the tool calls of a run in the order of its program, whichever worker comes first.
 //!
 //! A call *has its turn* when everything before it in the program's order has ended: then it is known how many calls come before
-//! it, and whether it is one too many. A worker may call ahead of its turn, up to a tenth of what is left to the run at most; beyond that its
-//! call waits. Calls that were made ahead are counted when their turn comes, and one of them that is then too many fails its worker.
+//! it, and whether it is one too many. A worker may call ahead of its turn, as long as the calls ahead are fewer than a tenth of the limit;
+//! beyond that its call waits. Calls that were made ahead are counted when their turn comes, and one of them that is then too many fails its worker.
 
 use super::cache::CallDigest;
 use super::tool::Tool;

@@ -167,7 +167,8 @@ impl Making {
         let tool = Tool::from_json_schema(name, &http.description, &http.input, http.output.as_deref());
         let mut tool = tool.map_err(|error| {
             let message = error.to_string();
-            let of = if message.starts_with("the schema of its results") { "output" } else { "input" };
+            let is_input = Tool::from_json_schema(name, &http.description, &http.input, None).is_err();
+            let of = if is_input { "input" } else { "output" };
             ToolsError { message, next: format!("correct {of}"), ..ToolsError::at(&["tools", name, of]) }
         })?;
         if http.method == Method::Get {

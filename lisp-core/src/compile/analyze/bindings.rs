@@ -173,7 +173,9 @@ impl Analyzer<'_> {
         }
         let whole = self.fresh();
         // What is read by numbers alone may be a vector or a string, and a name may stand for one.
-        let by_place = |(_, source): &(&Form, &Form)| matches!(source.kind, FormKind::Int(_) | FormKind::Symbol(_));
+        let by_place = |(_, source): &(&Form, &Form)| {
+            matches!(source.kind, FormKind::Int(_) | FormKind::Float(_) | FormKind::Symbol(_))
+        };
         let is_sequence = named.is_empty() && !renames.is_empty() && renames.iter().all(by_place);
         let init = if is_sequence { init } else { prim(Prim::MapArg, vec![init], span) };
         out.push(Bind { var: Some(whole), init });

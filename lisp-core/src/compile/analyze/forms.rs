@@ -520,7 +520,7 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     form(
         "try",
         "(try body ... (catch Exception e body ...) (finally body ...))",
-        "Does the body; after an error the first catch whose class fits gives the value; finally is done at the end in any case.",
+        "Does the body; after an error the first catch whose class fits gives the value; finally is done at the end, but not after return or a limit.",
         &[
             ("(try (/ 1 0) (catch Exception e :none))", ":none"),
             ("(try (inc nil) (catch Exception e (:reason e)))", ":type_error"),
