@@ -4,7 +4,6 @@ use crate::exit::{Exit, Failure};
 use crate::isolation::{IsolationOption, Runner};
 use crate::options::LimitOptions;
 use crate::ordered::{self, Next, Work};
-use crate::output;
 use crate::progress::Progress;
 use lisp_core::syntax::lexer::BYTE_ORDER_MARK;
 use lisp_runtime::{Answer, Engine, Error, Reason, answer_bytes_by, answer_refused};
@@ -35,7 +34,6 @@ pub(crate) struct Arguments {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    output::is_open()?;
     let engine = arguments.limits.engine_under(&arguments.ceiling)?;
     let workers = arguments.isolation.side_by_side(ordered::workers(arguments.jobs), &engine);
     let runner = Arc::new(arguments.isolation.open(engine, workers)?);

@@ -2,7 +2,7 @@
 
 use crate::exit::{Exit, Failure};
 use crate::options::{self, LimitOptions};
-use crate::render::errors;
+use crate::render::{errors, values};
 use lisp_runtime::Input;
 use std::io::Write;
 use std::path::PathBuf;
@@ -30,6 +30,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let checked = engine.compile(&source).and_then(|program| engine.check(&program, &input).map(|()| program));
     match checked {
         Ok(program) => {
+            values::notes_on_program(&program.warnings()).for_each(|note| tell_line!("ptcl: {note}"));
             let tools: Vec<String> = program.tool_names().map(|tool| format!(" tool/{tool}")).collect();
             let data: Vec<String> = program.data_names().map(|data| format!(" data/{data}")).collect();
             let uses = if tools.len() + data.len() > 0 { "; it uses" } else { "" };

@@ -54,7 +54,7 @@ fn file(path: &Path, check: bool) -> Result<Exit, Failure> {
     match check {
         true if laid_out == source => {}
         true => {
-            writeln!(io::stdout(), "{name}")?;
+            output::print(format!("{name}\n").as_bytes())?;
             return Ok(Exit::Fail);
         }
         false if is_stream => output::print(laid_out.as_bytes())?,

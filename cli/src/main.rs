@@ -108,6 +108,19 @@ enum Command {
     Man(man::Arguments),
 }
 
+impl Command {
+    /// Is standard output for what the command says in the first place? Then nothing begins where that is closed.
+    fn writes_output(&self) -> bool {
+        match self {
+            #[cfg(all(unix, feature = "serve"))]
+            Command::Serve(_) => false,
+            // They may write files only; what they write to standard output looks for itself.
+            Command::Fmt(_) | Command::Man(_) => false,
+            _ => true,
+        }
+    }
+}
+
 fn main() -> ExitCode {
     // This program is also the template that runs behind the process door are forked from.
     #[cfg(target_os = "linux")]
@@ -130,6 +143,11 @@ fn main() -> ExitCode {
         }
     };
     render::colour::ask(arguments.color);
+    if arguments.command.writes_output()
+        && let Err(failure) = output::is_open()
+    {
+        return report_failure(&failure).into();
+    }
     let done = match arguments.command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Batch(arguments) => batch::run(&arguments),

@@ -104,6 +104,8 @@ fn asked(option: &str, limits: &[String]) -> Result<LimitsRequest, Failure> {
     for limit in limits {
         let wrong = |why: String| Failure::Usage(format!("{option} {limit}: {why}"));
         let (name, value) = limit.split_once('=').ok_or_else(|| wrong("write NAME=N".to_owned()))?;
+        // A name that is not known says more than its unit, which depends on the name.
+        asked.set(name, 0).map_err(|error| wrong(error.to_string()))?;
         let value = amount(name, value).ok_or_else(|| wrong(no_amount(name, value)))?;
         asked.set(name, value).map_err(|error| wrong(error.to_string()))?;
     }

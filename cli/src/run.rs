@@ -91,7 +91,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 }
 
 fn once(arguments: &Arguments) -> Result<Exit, Failure> {
-    output::is_open()?;
     // An answer says what it leaves out; what goes to standard output goes there whole.
     let engine = if arguments.json { arguments.limits.engine()? } else { arguments.limits.engine_for_filters()? };
     let (name, source) = options::read_program(arguments.file.as_deref(), arguments.expression.as_deref())?;

@@ -72,6 +72,7 @@ fn exit_codes_tell_what_happened() {
         (&["run"], 2, "which program?"),
         (&["run", "-e", "1", "--limits", "heap=1"], 2, "there is no limit heap"),
         (&["run", "-e", "1", "--limits", "fuel=x"], 2, "x is no whole number"),
+        (&["run", "-e", "1", "--limits", "heap_byte=64MB"], 2, "did you mean heap_bytes?"),
         (&["frobnicate"], 2, "unrecognized subcommand"),
         (&["run", "-e", "(+ 1"], 3, "parse_error"),
         (&["run", "-e", "(nope 1)"], 3, "unbound_var"),

@@ -112,11 +112,15 @@ fn texts_are_not_lost_without_standard_output() {
         "sandbox --capabilities",
         "sandbox --capabilities --json",
         "fmt -",
+        "fmt --check -",
+        "check -",
+        "test -",
+        "repl",
         "--version",
         "run --help",
     ] {
         for (redirection, why) in [(">&-", "standard output is closed"), (">/dev/full", "No space left")] {
-            let script = format!("echo 1 | \"$0\" {command} {redirection}");
+            let script = format!("echo '(+  1)' | \"$0\" {command} {redirection}");
             let done = Command::new("sh").args(["-c", &script, env!("CARGO_BIN_EXE_ptcl")]).output().expect("a shell");
             let said = String::from_utf8_lossy(&done.stderr).into_owned();
             assert_eq!(done.status.code(), Some(74), "{command} {redirection}: {said}");

@@ -147,6 +147,16 @@ mod tests {
     }
 
     #[test]
+    fn the_page_of_the_language_names_each_class() {
+        let page = include_str!("../../../docs/language.md");
+        let table =
+            page.split_once("| class | errors |").and_then(|(_, rest)| rest.split_once("\n\n")).expect("the table").0;
+        for name in class_names() {
+            assert!(table.contains(&format!("`{name}`")), "{name}");
+        }
+    }
+
+    #[test]
     fn classes_have_their_packages() {
         assert_eq!(class_number("java.lang.Exception"), class_number("Exception"));
         assert!(class_number("java.time.format.DateTimeParseException").is_some());

@@ -111,7 +111,7 @@ fn class_of<'h>(h: &'h Ctx, exception: Value<'h>) -> Res<&'h str> {
     Ok(reason.map_or("RuntimeException", of_reason))
 }
 
-/// The parts that every exception has.
+/// The parts that every exception has; its reason is that of an error, of `throw` or of `fail`.
 struct Exception<'h> {
     map: &'h Map<'h>,
     reason: &'h str,
@@ -123,6 +123,11 @@ impl<'h> Exception<'h> {
         let Value::Map(map) = value else { return Ok(None) };
         let Some(Value::Keyword(_, reason)) = map.get_text(h, "reason", true)? else { return Ok(None) };
         let Some(message @ Value::Str(_)) = map.get_text(h, "message", true)? else { return Ok(None) };
+        // A map of the program's own may have both keys: what it throws is then its data.
+        let is_own = !matches!(reason.text(), THROWN | FAILED) && Reason::from_name(reason.text()).is_none();
+        if is_own {
+            return Ok(None);
+        }
         Ok(Some(Exception { map, reason: reason.text(), message }))
     }
 }

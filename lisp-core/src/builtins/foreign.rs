@@ -198,19 +198,27 @@ pub(crate) fn no_class(class: &str) -> Error {
     if let Some(absent) = listed(ABSENT_CLASSES, last) {
         return error.hint(absent.hint());
     }
-    let is_exception = last.ends_with("Exception") || last.ends_with("Error");
-    let near = match is_exception {
-        true => near_names(last, exception_classes::class_names(), 1),
-        false => near_names(last, classes().filter(|class| !class.contains('.')), 1),
+    // What exceptions share at their end says nothing of which of them is meant.
+    let near = |kind: &str| {
+        let (stem, stems) =
+            (last.strip_suffix(kind)?, exception_classes::class_names().filter_map(|c| c.strip_suffix(kind)));
+        Some(near_names(stem, stems, 1).first().map(|near| format!("{near}{kind}")))
     };
-    error.hint(match near.first() {
-        // A name of one's own ends in that of a class: `MyException`.
-        Some(near) if !last.ends_with(near) => format!("did you mean {near}?"),
-        _ if is_exception => "throw (ex-info message data), or one of Java's that catch knows, such as \
-                              (IllegalArgumentException. message)"
-            .to_owned(),
-        _ => format!("there are {}", classes().collect::<Vec<_>>().join(", ")),
-    })
+    let (near, otherwise) = match near("Exception").or_else(|| near("Error")) {
+        Some(near) => {
+            let any = "throw (ex-info message data), or one of Java's that catch knows, such as \
+                       (IllegalArgumentException. message)";
+            (near, any.to_owned())
+        }
+        None => {
+            let near = near_names(last, classes().filter(|class| !class.contains('.')), 1);
+            (
+                near.first().map(|&near| near.to_owned()),
+                format!("there are {}", classes().collect::<Vec<_>>().join(", ")),
+            )
+        }
+    };
+    error.hint(near.map_or(otherwise, |near| format!("did you mean {near}?")))
 }
 
 /// The error for a class that `instance?` does not know.

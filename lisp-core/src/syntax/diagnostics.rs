@@ -318,8 +318,8 @@ pub(super) fn unexpected(text: &str, at: u32) -> Error {
         '@' => parse_error("`@` is not supported: there are no atoms or refs to dereference", here)
             .hint("write the name without `@`; keep state in loop, reduce or def"),
         '`' | '~' if rest.starts_with("```") || rest.starts_with("~~~") => {
-            parse_error("a line of a Markdown fence stands inside the program", mark(at, 3))
-                .hint("delete the line; a fence may enclose the whole program only")
+            parse_error("the mark of a Markdown fence stands inside the program", mark(at, 3))
+                .hint("delete the mark; a fence may enclose the whole program only, in lines of its own")
         }
         '`' | '~' => parse_error(format!("`{first}` is not supported: there are no macros to define"), here)
             .hint("write a function with fn or defn"),

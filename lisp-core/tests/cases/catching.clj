@@ -70,3 +70,11 @@
 
 (map (fn [f] (try (f) (catch Exception e (:reason e)))) [#(inc "x") #(+ 1 "x") #(quot 1 "x") #(rem nil 1) #(mod :a 1) #(dec nil) #(max 1 "x") #(sum ["x"]) #(avg ["x"]) #(update {} :n inc)])
 ;=> [:type_error :type_error :type_error :type_error :type_error :type_error :type_error :type_error :type_error :type_error]
+
+;; What is thrown is the data, though it has the keys of an exception.
+
+[(try (throw {:reason :bad :message "x" :n 3}) (catch Exception e (ex-data e))) (instance? Exception {:reason :bad :message "x"}) (ex-message {:reason :bad :message "x"})]
+;=> [{:reason :bad :message "x" :n 3} false nil]
+
+(try (throw (try (/ 1 0) (catch Exception e e))) (catch ArithmeticException e (:reason e)))
+;=> :arithmetic_error

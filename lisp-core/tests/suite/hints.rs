@@ -175,6 +175,13 @@ const FOLLOWED: &[(&str, &str, &str, &str)] = &[
         "(try (throw (IllegalStateException. \"a\")) (catch Exception e :caught))",
         ":caught",
     ),
+    (
+        "(throw (SecurityException. \"a\"))",
+        "throw (ex-info message data)",
+        "(try (throw (ex-info \"a\" {})) (catch Exception e :caught))",
+        ":caught",
+    ),
+    ("(+ 1 2) ``` (* 2 3)", "delete the mark", "(+ 1 2) (* 2 3)", "6"),
     ("(instance? java.util.Map$Entry [1 2])", "vector?", "(vector? [1 2])", "true"),
     (
         "(update {} :k clojure.set/union #{1})",
