@@ -68,7 +68,11 @@ fn file(path: &Path, check: bool) -> Result<Exit, Failure> {
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     // What a link points to is replaced, not the link.
     let path = fs::canonicalize(path)?;
-    let permissions = fs::metadata(&path)?.permissions();
+    let metadata = fs::metadata(&path)?;
+    if !metadata.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    let permissions = metadata.permissions();
     // A new file would not show that this one must not be written.
     if permissions.readonly() {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only"));

@@ -34,6 +34,7 @@ mod ordered;
 mod output;
 mod progress;
 mod prompt;
+mod record;
 mod render;
 mod repl;
 mod replay;

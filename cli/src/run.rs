@@ -5,14 +5,14 @@ use crate::isolation::IsolationOption;
 use crate::lines::{self, Each};
 use crate::options::{self, Grant, LimitOptions};
 use crate::output;
+use crate::record::Record;
 use crate::render::errors::{self, Text};
 use crate::render::profile::Drawn;
 use crate::render::values::{self, Format, OutputOptions, Unfit};
 use crate::watch;
 use lisp_core::text::near_names;
-use lisp_runtime::{Answer, Cancel, Engine, Input, Outcome, OutcomeKind, Reason, Recording, visible};
+use lisp_runtime::{Answer, Cancel, Engine, Input, Outcome, OutcomeKind, Reason, visible};
 use serde::de::IgnoredAny;
-use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -157,16 +157,16 @@ fn once(arguments: &Arguments) -> Result<Exit, Failure> {
         false => streaming(input, &cancel, arguments.record.is_some()),
     };
     let input = if arguments.wants_profile() { input.profile() } else { input };
-    let recording = arguments.record.as_deref().map(recording_to).transpose()?;
-    let input = match &recording {
-        Some(recording) => input.record(recording),
+    let record = arguments.record.as_deref().map(Record::to).transpose()?;
+    let input = match &record {
+        Some(record) => input.record(record.recording()),
         None => input,
     };
     let outcome = arguments.isolation.open(engine, 1)?.eval(&source, input)?;
     // Made where somebody wants it: the whole of the value is looked at again for it.
-    let mut answer = (arguments.json || recording.is_some()).then(|| Answer::new(None, &outcome));
-    if let (Some(recording), Some(answer)) = (&recording, &mut answer) {
-        finish_record(recording, answer, arguments.record.as_deref())?;
+    let mut answer = (arguments.json || record.is_some()).then(|| Answer::new(None, &outcome));
+    if let (Some(record), Some(answer)) = (&record, &mut answer) {
+        record.finish(answer)?;
     }
     let texts = Texts { grant: &arguments.grant, name: &name, source: &source, by_line: false };
     show_profile(arguments, &outcome, &texts)?;
@@ -262,25 +262,6 @@ fn written(outcome: &Outcome, format: Format) -> Result<Vec<u8>, Unfit> {
             values::line(outcome, format, &mut text).map(|()| text)
         }
     }
-}
-
-/// A recording whose lines go to a file as they are written.
-fn recording_to(path: &Path) -> Result<Recording, Failure> {
-    let file = File::create(path).map_err(|error| Failure::File { path: path.to_owned(), error })?;
-    let keep = move |line: &str| (&file).write_all(line.as_bytes()).map_err(Into::into);
-    Ok(Recording::builder().recorder(keep).build())
-}
-
-/// Writes the answer behind the record. A program that cannot be compiled has no record.
-fn finish_record(recording: &Recording, answer: &mut Answer, path: Option<&Path>) -> Result<(), Failure> {
-    let path = path.unwrap_or(Path::new("")).to_owned();
-    let run_id = recording.run_id();
-    if run_id.is_empty() {
-        return std::fs::remove_file(&path).map_err(|error| Failure::File { path, error });
-    }
-    answer.run_id = run_id;
-    let kept = recording.answer(&answer.to_json());
-    kept.map_err(|error| Failure::File { path, error: io::Error::other(error.message) })
 }
 
 /// Has each line printed as the program prints it; a record keeps them besides. When standard output takes no more, the run is cancelled, and the

@@ -637,8 +637,23 @@ fn a_recorded_run_is_repeated_without_its_tools() {
     let failed = ptcl(&["run", "--record", &file, "-e", "(/ 1 0)"], "");
     let again = ptcl(&["replay", &file], "");
     assert_eq!((failed.status.code(), again.status.code()), (Some(4), Some(0)), "{}", err(&again));
+    let kept = std::fs::read(&file).expect("the record");
     let unread = ptcl(&["run", "--record", &file, "-e", "(/ 1"], "");
-    assert_eq!((unread.status.code(), std::fs::exists(&file).expect("a folder")), (Some(3), false));
+    assert_eq!((unread.status.code(), std::fs::read(&file).ok()), (Some(3), Some(kept)));
+    assert_eq!(ptcl(&["run", "--record", &file, "-e", "1"], "").status.code(), Some(0));
+    assert_eq!(ptcl(&["replay", &file], "").status.code(), Some(0));
+    let new = folder.join("new").display().to_string();
+    let unread = ptcl(&["run", "--record", &new, "-e", "(/ 1"], "");
+    assert_eq!((unread.status.code(), std::fs::exists(&new).expect("a folder")), (Some(3), false));
+    #[cfg(unix)]
+    {
+        let link = folder.join("null");
+        std::os::unix::fs::symlink("/dev/null", &link).expect("a link");
+        for (program, code) in [("(/ 1", 3), ("1", 0)] {
+            let done = ptcl(&["run", "--record", &link.display().to_string(), "-e", program], "");
+            assert_eq!((done.status.code(), link.is_symlink()), (Some(code), true), "{}", err(&done));
+        }
+    }
     assert_eq!(ptcl(&["replay", &data], "").status.code(), Some(2));
     let nowhere = folder.join("no/such").display().to_string();
     assert_eq!(ptcl(&["run", "--record", &nowhere, "-e", "1"], "").status.code(), Some(74));

@@ -115,11 +115,17 @@ impl Template {
         let sets = starter.sets_file().map_err(|error| SetupError::new("data sets", error))?;
         let mut command = Command::new(&starter.program);
         command.arg(ARGUMENT).arg(config).env_clear().stdin(Stdio::from(theirs));
-        command.stdout(sets.map_or_else(Stdio::null, Stdio::from));
+        // Opened here, so that an error of it is not taken for one of the program.
+        let null = File::options().read(true).write(true).open("/dev/null");
+        let null = null.map_err(|error| SetupError::new("/dev/null", error))?;
+        command.stdout(match sets {
+            Some(sets) => Stdio::from(sets),
+            None => null.try_clone().map_err(failed)?.into(),
+        });
         if let Some(path) = std::env::var_os("LD_LIBRARY_PATH") {
             command.env("LD_LIBRARY_PATH", path);
         }
-        let process = command.stderr(Stdio::null()).current_dir("/").spawn().map_err(failed)?;
+        let process = command.stderr(null).current_dir("/").spawn().map_err(failed)?;
         // The other end of the control channel must not stay open here.
         drop(command);
         let mut template = Template::of(control, process, group.as_ref().ok().cloned());
