@@ -6,7 +6,7 @@
 //! the memory that is left, compactions, or the slices in which a driver lets it run.
 
 /// Changes whenever the same program may come to another sum than before.
-pub const COST_SCHEDULE_VERSION: u32 = 12;
+pub const COST_SCHEDULE_VERSION: u32 = 13;
 
 /// One instruction.
 pub const INSTRUCTION: u64 = 1;
@@ -39,13 +39,17 @@ pub const COMPARED_PER_UNIT: u64 = 2;
 /// Keys of a small map that another key is compared with for one unit.
 pub const KEYS_PER_UNIT: u64 = 4;
 /// Words of eight bytes of names compared for one unit, where a keyword is looked for among the keys of a small map.
-pub const NAME_WORDS_PER_UNIT: usize = 6;
+pub const NAME_WORDS_PER_UNIT: usize = 4;
 /// Keys or values that a small map is made anew with for one unit.
 pub const KEYS_COPIED_PER_UNIT: u64 = 4;
 /// Units for the text of a date or time, beside its characters.
 pub const TIME_WRITTEN: u64 = 8;
 /// Units for an exception that is made, with its map.
 pub const EXCEPTION: u64 = 16;
+/// Units for the class of an exception, found by its name.
+pub const CLASS_FOUND: u64 = 4;
+/// Units for a sigma in lower case, which depends on the letters around it.
+pub const SIGMA: u64 = 8;
 /// Units for an entry that is described: its name, its type, its place.
 pub const DESCRIBED: u64 = 4;
 /// Units for a value written as a part of a text.
@@ -94,8 +98,9 @@ pub const SEARCHED_BYTES_PER_UNIT: u64 = 4;
 pub const GROUP_BYTES_PER_UNIT: u64 = 2;
 /// Steps of the backtracking machine for one unit.
 pub const BACKTRACKED_STEPS_PER_UNIT: u64 = 2;
-/// Places of a pattern that cost no more than one.
-pub const PLACES_PER_STEP: u64 = 32;
+/// Places of a pattern that cost as much as one more step. At worst each byte leads to a new state of the automaton, which is made
+/// of all places.
+pub const PLACES_PER_STEP: u64 = 2;
 /// Bytes of the compiled form of a pattern for one unit, at every use.
 pub const COMPILED_BYTES_PER_UNIT: u64 = 1_024;
 

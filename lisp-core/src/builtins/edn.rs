@@ -6,7 +6,7 @@ use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, ErrorClass, Reason};
 use crate::heap::{Fault, Heap, Res, Value};
-use crate::syntax::{self, Form, FormKind, Names, ReadLimits};
+use crate::syntax::{self, Form, FormKind, Interrupt, Names};
 
 /// The rows of this area.
 pub(super) const TABLE: &[Builtin] =
@@ -15,6 +15,7 @@ pub(super) const TABLE: &[Builtin] =
         &[
             ("(read-string \"{:a [1 2.5 \\\"x\\\"]}\")", "{:a [1 2.5 \"x\"]}"),
             ("(edn/read-string \"(+ 1 #{2})\")", "['+ 1 #{2}]"),
+            ("(read-string \"1 )\")", "1"),
             ("(read-string \" \")", "nil"),
             ("(read-string \"[1\")", "!runtime_error"),
             ("(read-string 1)", "!type_error"),
@@ -30,10 +31,16 @@ fn read_string<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let text = string(name, text)?;
     h.charge(cost::EXCEPTION + text.len() as u64 * cost::VALUE_READ)?;
     h.check_available(text.len().saturating_mul(FORM_BYTES))?;
-    let source = syntax::read(text, &ReadLimits::default()).map_err(|error| {
+    let source = syntax::read_first(text, &Interrupt::new(&|| h.poll_interrupt().is_err())).map_err(|error| {
+        if error.reason == Reason::Timeout
+            && let Err(pause) = h.poll_interrupt()
+        {
+            return pause;
+        }
         Error::new(Reason::RuntimeError, format!("read-string cannot read the text: {}", error.message))
             .class(ErrorClass::Runtime)
             .hint("JSON is read by (json/parse-string s), a number by (parse-number s)")
+            .into()
     })?;
     match source.forms.first() {
         Some(form) => value(h, &source.names, form),

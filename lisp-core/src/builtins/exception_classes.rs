@@ -97,17 +97,47 @@ pub(crate) fn covers_all(class: u16) -> bool {
 /// Is an exception of the class `name` one of the class with this number, too? One of no class that is known is an exception of the
 /// program.
 pub(super) fn is_a(name: &str, class: u16) -> bool {
-    let Some(&(wanted, ..)) = CLASSES.get(usize::from(class)) else { return true };
-    let above = |name: &str| CLASSES.iter().find(|class| class.0 == name).map(|class| class.2);
-    let mut at = if above(name).is_some() { name } else { "RuntimeException" };
-    while at != wanted {
-        match above(at) {
-            Some(next) if !next.is_empty() => at = next,
-            _ => return false,
-        }
+    let wanted = usize::from(class);
+    if wanted >= CLASSES.len() {
+        return true;
     }
-    true
+    let found = CLASSES.iter().position(|class| class.0 == name);
+    let mut at = found.or(RUNTIME_EXCEPTION);
+    while at.is_some_and(|at| at != wanted) {
+        at = at.and_then(|at| ABOVE[at]);
+    }
+    at.is_some()
 }
+
+/// The place of a class in the list.
+const fn place(name: &str) -> Option<usize> {
+    let mut at = 0;
+    while at < CLASSES.len() {
+        let (a, b) = (CLASSES[at].0.as_bytes(), name.as_bytes());
+        let mut same = if a.len() == b.len() { 0 } else { usize::MAX };
+        while same < b.len() && a[same] == b[same] {
+            same += 1;
+        }
+        if same == b.len() {
+            return Some(at);
+        }
+        at += 1;
+    }
+    None
+}
+
+const RUNTIME_EXCEPTION: Option<usize> = place("RuntimeException");
+
+/// The places of the classes above the classes.
+const ABOVE: [Option<usize>; CLASSES.len()] = {
+    let mut above = [None; CLASSES.len()];
+    let mut at = 0;
+    while at < CLASSES.len() {
+        above[at] = place(CLASSES[at].2);
+        at += 1;
+    }
+    above
+};
 
 /// The class of an error of a reason, where what made the error does not say it.
 pub(super) fn of_reason(reason: Reason) -> &'static str {

@@ -89,6 +89,7 @@ pub(super) const TABLE: &[Builtin] = &[
 
 /// Is the value an exception of the class?
 pub(crate) fn is_caught<'h>(h: &'h Ctx, class: u16, exception: Value<'h>) -> Res<bool> {
+    h.charge(cost::CLASS_FOUND)?;
     Ok(is_a(class_of(h, exception)?, class))
 }
 
@@ -122,7 +123,7 @@ impl<'h> Exception<'h> {
     fn of(h: &'h Ctx, value: Value<'h>) -> Res<Option<Self>> {
         let Value::Map(map) = value else { return Ok(None) };
         let Some(Value::Keyword(_, reason)) = map.get_text(h, "reason", true)? else { return Ok(None) };
-        let Some(message @ Value::Str(_)) = map.get_text(h, "message", true)? else { return Ok(None) };
+        let Some(message @ (Value::Str(_) | Value::Nil)) = map.get_text(h, "message", true)? else { return Ok(None) };
         // A map of the program's own may have both keys: what it throws is then its data.
         let is_own = !matches!(reason.text(), THROWN | FAILED) && Reason::from_name(reason.text()).is_none();
         if is_own {
@@ -160,6 +161,10 @@ pub(crate) fn of_failed<'h>(h: &'h Ctx, value: Value<'h>) -> Res<Value<'h>> {
 
 /// The exception that is thrown with a value, which may be one already.
 pub(crate) fn of_thrown<'h>(h: &'h Ctx, value: Value<'h>) -> Res<Value<'h>> {
+    if value.is_nil() {
+        // As in Java, where there is nothing to be thrown.
+        return made(h, "NullPointerException", &[h.str("there is nothing to throw: it is nil")?]);
+    }
     match Exception::of(h, value)? {
         Some(_) => Ok(value),
         None => carrying(h, THROWN, value),
@@ -199,8 +204,10 @@ pub(crate) fn uncaught<'h>(h: &'h Ctx, exception: Value<'h>) -> Res<Uncaught<'h>
     }
     let error = Error::new(Reason::UncaughtException, message);
     // An `Error` of Java's is no `Exception`.
-    let is_error =
-        exception_classes::class_number("Error").map_or(Ok(false), |error| is_caught(h, error, exception))?;
+    let is_error = match exception_classes::class_number("Error") {
+        Some(error) => is_a(class_of(h, exception)?, error),
+        None => false,
+    };
     let catch = match is_error {
         true => "catch it with (try ... (catch Throwable e ...))",
         false => "catch it with (try ... (catch Exception e ...))",
@@ -234,8 +241,7 @@ pub(crate) fn shown<'h>(h: &'h Ctx, exception: Value<'h>) -> Res<Option<(Reason,
 fn message_arg<'h>(h: &'h Ctx, name: &str, value: Value<'h>) -> Res<Value<'h>> {
     h.charge(cost::EXCEPTION)?;
     match value {
-        Value::Str(_) => Ok(value),
-        Value::Nil => h.str(""),
+        Value::Str(_) | Value::Nil => Ok(value),
         other => Err(args::type_error(name, "a string as its message", other)),
     }
 }
@@ -267,12 +273,16 @@ fn made<'h>(h: &'h Ctx, class: &'static str, args: &[Value<'h>]) -> Res<Value<'h
     let message = match (cause, args) {
         (Some(cause), [_]) => {
             h.charge(cost::EXCEPTION)?;
-            let message = part(h, cause, "message")?;
-            let message = message.as_str().unwrap_or_default();
             let class = class_of(h, cause)?;
-            h.charge(cost::copied(class.len() + message.len()))?;
-            h.check_available(class.len() + message.len())?;
-            h.str(&format!("{class}: {message}"))?
+            match part(h, cause, "message")? {
+                Value::Str(message) => {
+                    let message = message.text();
+                    h.charge(cost::copied(class.len() + message.len()))?;
+                    h.check_available(class.len() + message.len())?;
+                    h.str(&format!("{class}: {message}"))?
+                }
+                _ => h.str(class)?,
+            }
         }
         (_, [Value::Int(count), Value::Str(function)]) if class == "ArityException" => {
             h.charge(cost::EXCEPTION + cost::copied(function.text().len()))?;

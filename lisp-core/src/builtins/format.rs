@@ -108,8 +108,14 @@ pub(super) fn format<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
                 next += 1;
                 Some(next - 1)
             }
-            Some(Which::Number(number)) => number.checked_sub(1),
-            Some(Which::Last) => last,
+            // Any number of fields may show one value.
+            Some(which) => {
+                h.charge(cost::TEXT_PART)?;
+                match which {
+                    Which::Number(number) => number.checked_sub(1),
+                    Which::Last => last,
+                }
+            }
         };
         let Some(&value) = index.and_then(|index| values.get(index)) else {
             return Err(fault(
@@ -185,7 +191,7 @@ fn read_field(place: &str) -> Res<(Field, char, &str)> {
 /// The decimal number at the beginning, if there is one; what is too large stays too large.
 fn read_number(text: &str) -> (Option<u64>, &str) {
     let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
-    let digits = text.strip_suffix(rest).unwrap_or_default();
+    let digits = text.get(..text.len() - rest.len()).unwrap_or_default();
     ((!digits.is_empty()).then(|| digits.parse().unwrap_or(u64::MAX)), rest)
 }
 

@@ -211,6 +211,9 @@ pub(crate) fn unsupported(name: &str) -> Option<Error> {
 const METHODS_INSTEAD: &[(&str, &str)] = &[
     (".hashCode", "there are no hash codes; values are keys of maps as they are"),
     (".getClass", "write (type x)"),
+    (".printStackTrace", "there are no stack traces; write (println (ex-message e))"),
+    (".getStackTrace", "there are no stack traces; write (ex-message e)"),
+    (".getLocalizedMessage", "write (.getMessage e)"),
     (".size", "write (count coll)"),
     (".get", "write (get m k)"),
     (".getOrDefault", "write (get m k default)"),

@@ -103,8 +103,9 @@ fn parse_lines<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let values = h.vec_builder(16)?;
     let mut reader = Reader::new(h);
     for line in s.text().split(['\n', '\r']) {
-        if !line.trim().is_empty() {
-            values.push(h, lenient(reader.read(line))?)?;
+        match line.trim().is_empty() {
+            true => h.charge(1)?,
+            false => values.push(h, lenient(reader.read(line))?)?,
         }
     }
     values.finish(h)

@@ -66,15 +66,14 @@ pub(crate) fn get_path<'h>(h: &'h Heap, coll: Value<'h>, path: &'h [Value<'h>]) 
     }
 }
 
-/// The collection with `value` at the end of a path. Missing steps and nil become maps; a vector grows by an element at its end
-/// only where `grow` says so. An empty path is the path of the key nil.
+/// The collection with `value` at the end of a path. Missing steps and nil become maps; a vector grows by an element at its end.
+/// An empty path is the path of the key nil.
 pub(crate) fn assoc_path<'h>(
     h: &'h Heap,
     name: &str,
     root: Value<'h>,
     path: &[Value<'h>],
     value: Value<'h>,
-    grow: bool,
 ) -> Res<Value<'h>> {
     let path = if path.is_empty() { &[Value::Nil] } else { path };
     let mut spine: Work<'h, (Value<'h>, Value<'h>)> = Work::new(h);
@@ -97,7 +96,7 @@ pub(crate) fn assoc_path<'h>(
                 };
             }
             Value::Vector(v) => {
-                let index = index_of(name, v.len(), key, grow)?;
+                let index = index_of(name, v.len(), key)?;
                 at = v.get(index).unwrap_or(Value::Nil);
             }
             other => return Err(type_error(name, "a map or vector at each step of the path", other)),
@@ -121,17 +120,16 @@ fn dead_end(name: &str, key: Value<'_>, found: Value<'_>) -> Fault {
     .into()
 }
 
-/// The place in a vector of so many elements that a key names.
-fn index_of(name: &str, len: usize, key: Value<'_>, grow: bool) -> Res<usize> {
-    let limit = len + usize::from(grow);
-    match (key.as_index().filter(|&i| i < limit), key) {
+/// The place in a vector of `len` elements that a key names, or the one after its end.
+fn index_of(name: &str, len: usize, key: Value<'_>) -> Res<usize> {
+    match (key.as_index().filter(|&i| i <= len), key) {
         (Some(place), _) => Ok(place),
         (None, other) => Err(Error::new(
             Reason::RuntimeError,
             format!("{name}: {} is no place in a vector of {len} elements", describe(other)),
         )
         .class(if other.as_integer().is_some() { ErrorClass::IndexOutOfBounds } else { ErrorClass::IllegalArgument })
-        .hint(if grow { "use an index from 0 up to the length, or conj" } else { "use an index below the length" })
+        .hint("use an index from 0 up to the length, or conj")
         .into()),
     }
 }
@@ -141,7 +139,7 @@ pub(crate) fn put<'h>(h: &'h Heap, name: &str, coll: Value<'h>, key: Value<'h>, 
     match coll {
         Value::Map(m) => Ok(Value::Map(h.assoc_meant(m, m, key, value)?)),
         Value::Vector(v) => {
-            let index = index_of(name, v.len(), key, true)?;
+            let index = index_of(name, v.len(), key)?;
             if index == v.len() { h.conj(v, value) } else { h.vector_assoc(v, index, value) }
         }
         Value::Nil => Ok(Value::Map(h.assoc(h.empty_map()?, key, value)?)),
@@ -262,7 +260,7 @@ fn with_places<'h>(h: &'h Heap, v: &'h Vector<'h>, pairs: ChunksExact<'_, Value<
     let mut out = List::with_room(h, v.len() + pairs.len())?;
     v.items().iter().try_for_each(|&item| out.push(item))?;
     for pair in pairs {
-        let place = index_of("assoc", out.items().len(), pair[0], true)?;
+        let place = index_of("assoc", out.items().len(), pair[0])?;
         match out.items_mut().get_mut(place) {
             Some(item) => *item = pair[1],
             None => out.push(pair[1])?,
@@ -354,7 +352,7 @@ fn assoc_in<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
         Value::Vector(path) => path.items(),
         other => return Err(args::not_walked("assoc-in", "a vector of keys", other)),
     };
-    assoc_path(h, "assoc-in", args[0], path, args[2], true)
+    assoc_path(h, "assoc-in", args[0], path, args[2])
 }
 
 fn dissoc<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {

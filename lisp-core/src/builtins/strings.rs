@@ -204,29 +204,39 @@ fn change_case<'h>(
     h.str(&out)
 }
 
-/// Adds a text in lower case. A sigma at the end of a word has a form of its own, so the letters on both sides of it count: they are on the
-/// same side of the piece's end as the sigma, or stand at that end.
+/// Adds a text in lower case. A sigma at the end of a word has a form of its own, by the nearest letters on both sides of it: what is
+/// between letters without a case of its own, such as an accent, does not count.
 pub(super) fn lower(h: &Heap, text: &str, out: &mut String) -> Res<()> {
-    /// Is it certain whether this is a letter with a case, which what is between letters is not?
+    const SIGMA: char = 'Σ';
+    /// Is it certain that this is a letter with a case, or none and not between letters either?
     fn is_certain(c: char) -> bool {
         let has_case = || !c.to_lowercase().eq([c]) || !c.to_uppercase().eq([c]);
-        c.is_ascii_alphanumeric() || c.is_ascii_whitespace() || !matches!(c, 'Σ' | '\u{345}') && has_case()
+        c.is_ascii_alphanumeric() || c.is_ascii_whitespace() || c != '\u{345}' && has_case()
     }
-    let mut rest = text;
-    while !rest.is_empty() {
-        let at_least = scan::pieces(h, rest).next().transpose()?.map_or(0, str::len);
-        let after = rest.get(at_least..).unwrap_or_default();
-        let end = after.char_indices().find(|(_, c)| is_certain(*c));
-        let (piece, shared) = match end {
-            Some((at, c)) => (rest.get(..at_least + at + c.len_utf8()).unwrap_or(rest), c.len_utf8()),
-            None => (rest, 0),
-        };
-        out.push_str(&piece.to_lowercase());
-        if let Some((_, c)) = end {
-            let again: usize = c.to_lowercase().map(char::len_utf8).sum();
-            out.truncate(out.len() - again);
+    let mut begin = 0;
+    for piece in scan::pieces(h, text) {
+        let piece = piece?;
+        if piece.is_ascii() {
+            out.extend(piece.chars().map(|c| c.to_ascii_lowercase()));
+        } else {
+            for (at, c) in piece.char_indices() {
+                if c != SIGMA {
+                    out.extend(c.to_lowercase());
+                    continue;
+                }
+                h.charge(cost::SIGMA)?;
+                let (before, after) = text.split_at_checked(begin + at).unwrap_or((text, ""));
+                let after = after.get(c.len_utf8()..).unwrap_or_default();
+                let from = before.char_indices().rev().find(|(_, c)| is_certain(*c)).map_or(0, |(from, _)| from);
+                let to =
+                    after.char_indices().find(|(_, c)| is_certain(*c)).map_or(after.len(), |(to, c)| to + c.len_utf8());
+                let (before, after) = (before.get(from..).unwrap_or_default(), after.get(..to).unwrap_or_default());
+                let around = [before, "Σ", after].concat().to_lowercase();
+                let place = before.to_lowercase().len();
+                out.extend(around.get(place..).and_then(|rest| rest.chars().next()));
+            }
         }
-        rest = rest.get(piece.len() - shared..).unwrap_or_default();
+        begin += piece.len();
     }
     Ok(())
 }

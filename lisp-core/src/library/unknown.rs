@@ -1,7 +1,7 @@
 //! What to say of a name that nothing defines.
 
 use super::{BuiltinId, all};
-use crate::builtins::Absent;
+use crate::builtins::{Absent, exception_classes};
 use crate::compile::{SPECIAL_FORMS, SpecialForm};
 use crate::error::{Error, Reason};
 use crate::text::near::{MOST, distance};
@@ -26,6 +26,10 @@ pub(crate) fn unknown_name<'a>(name: &'a str, defined: impl Iterator<Item = &'a 
     if let Some(form) = SpecialForm::by_name(name) {
         let error = Error::new(Reason::UnboundVar, format!("{name} is a special form and no value"));
         return error.hint(format!("write {}; as a function, wrap it in fn", form.usage));
+    }
+    if exception_classes::class_number(name).is_some() {
+        return error
+            .hint(format!("classes are no values: (instance? {name} x) asks for one, (catch {name} e ...) takes one"));
     }
     if let Some(namespace) = NAMESPACES.iter().find(|namespace| BuiltinId::in_namespace(namespace, name).is_some()) {
         return error.hint(format!("write {namespace}/{name}"));

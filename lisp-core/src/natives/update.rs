@@ -80,7 +80,7 @@ fn step<'h>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
         return s.call_with_registers(h, s.stack[base + CALL], CALL + 1);
     }
     let (map, path, result) = (s.stack[base + MAP], vector(s.stack[base + PATH]), s.stack[base + RESULT]);
-    maps::assoc_path(h, native.name, map, path, result, false).map(Control::Value)
+    maps::assoc_path(h, native.name, map, path, result).map(Control::Value)
 }
 
 /// The value that is to change: at the key, else at its twin.

@@ -90,7 +90,9 @@ impl Pieces {
         if self.left == 0 {
             h.charge((self.len as u64 / cost::SEARCHED_BYTES_PER_UNIT).saturating_mul(spread))?;
             self.left = self.len;
-            self.len = (self.len * 2).min(Self::LARGEST);
+            // The more a byte may cost, the sooner the deadline is looked at.
+            let largest = Self::LARGEST / usize::try_from(spread).unwrap_or(usize::MAX).max(1);
+            self.len = (self.len * 2).min(largest.max(Self::FIRST));
         }
         self.left -= 1;
         Ok(())

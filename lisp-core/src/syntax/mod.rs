@@ -31,6 +31,6 @@ pub use form::{Form, FormKind, NameId};
 pub(crate) use interrupt::Interrupt;
 pub use names::Names;
 pub use position::LineIndex;
-pub(crate) use reader::read_at;
 pub use reader::{Completeness, ReadLimits, Source, completeness, read};
+pub(crate) use reader::{read_at, read_first};
 pub use spelling::is_name_part;

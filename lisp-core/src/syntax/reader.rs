@@ -63,6 +63,13 @@ pub fn read(text: &str, limits: &ReadLimits) -> Result<Source, Error> {
     read_at(text, limits, &Interrupt::never())
 }
 
+/// Reads the first form of a text, unless it is interrupted; what follows it may be anything.
+pub(crate) fn read_first(text: &str, interrupt: &Interrupt<'_>) -> Result<Source, Error> {
+    let mut reader = Reader::new(text, &ReadLimits::default(), interrupt);
+    reader.only_first = true;
+    reader.run().map_err(|stop| stop.error)
+}
+
 /// Reads a text as [`read`] does, unless it is interrupted.
 pub(crate) fn read_at(text: &str, limits: &ReadLimits, interrupt: &Interrupt<'_>) -> Result<Source, Error> {
     Reader::new(text, limits, interrupt).run().map_err(|stop| explained(text, stop.error))
@@ -163,6 +170,8 @@ struct Reader<'a> {
     text: &'a str,
     limits: ReadLimits,
     interrupt: &'a Interrupt<'a>,
+    /// Reading ends after the first form.
+    only_first: bool,
     names: Names,
     shapes: Shapes,
     /// The forms at the top level, and above them those of the collections that are open.
@@ -185,6 +194,7 @@ impl<'a> Reader<'a> {
             text,
             limits: *limits,
             interrupt,
+            only_first: false,
             names: Names::new(),
             shapes: Shapes::default(),
             forms: Vec::with_capacity(16),
@@ -209,6 +219,9 @@ impl<'a> Reader<'a> {
             match token {
                 Ok(token) => self.token(token, span)?,
                 Err(error) => return Err(self.lexical(error, span)),
+            }
+            if self.only_first && !self.forms.is_empty() && self.open.is_empty() {
+                break;
             }
         }
         self.finish()

@@ -7,7 +7,7 @@ use super::errors::{budget_error, is_limit};
 use super::machine::{Ending, Machine, Status, Usage};
 use super::settings::Settings;
 use crate::context::{Ctx, InheritedPatterns, Prints};
-use crate::error::{Error, Reason};
+use crate::error::{Detail, Error, Reason};
 use crate::heap::{ExportedValue, Heap, Store, SuspendedHeap};
 use crate::library::text_of;
 use crate::natives;
@@ -320,6 +320,16 @@ impl Machine {
             if !error.details.iter().any(|(name, _)| name == "cause") {
                 let cause = error.reason.name();
                 error = error.detail("cause", cause);
+            }
+            // What was thrown stays in the worker; a text of it goes along.
+            let data = error.details.iter().find_map(|(name, detail)| match detail {
+                Detail::Text(data) if name == "data" => Some(data),
+                _ => None,
+            });
+            if let Some(data) = data {
+                error.hint = Some(format!(
+                    "its data is {data}; catch it inside the function that the workers call, where ex-data gives the data"
+                ));
             }
             error.reason = reason;
             error.class = None;

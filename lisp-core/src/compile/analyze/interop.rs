@@ -106,7 +106,8 @@ impl Analyzer<'_> {
     fn member_name<'f>(&self, items: &'f [Form], span: Span) -> Res<(&str, &'f [Form])> {
         match items.split_first() {
             Some((Form { kind: FormKind::Symbol(name), .. }, args)) => {
-                Ok((self.text(*name).trim_start_matches('-'), args))
+                // A field may have a hyphen before its name; a dot is one too many.
+                Ok((self.text(*name).trim_start_matches(['-', '.']), args))
             }
             _ => Err(invalid(span, "the name of a method is expected").hint("write (.method x argument ...)")),
         }

@@ -411,7 +411,14 @@ impl<'a> Analyzer<'a> {
                 return Ok(Node::new(Kind::Key(Box::new(map), Constant::Keyword(self.text(name).into()), None), span));
             }
         }
+        let called = head;
         let head = self.node(head, false).map_err(|error| self.method_error(error, head, args))?;
+        if let (FormKind::Symbol(name), Kind::Const(_), [], None) = (&called.kind, &head.kind, args, value)
+            && self.text(*name).contains('/')
+        {
+            // A constant of a class, as (Math/PI).
+            return Ok(head);
+        }
         if let (Kind::Builtin(id), [Form { kind: FormKind::Var(_), .. }], None) = (&head.kind, args, value)
             && self.rows.row(*id).name == "fn?"
         {
