@@ -73,7 +73,7 @@ pub const OLD_DATE_READ: u64 = 32;
 /// A pattern read.
 pub const PATTERN_READ: u64 = 1_000;
 /// Units for a part of the estimated effort of compiling a pattern. A class of Unicode's has 64 of them.
-pub const PATTERN_EFFORT: u64 = 50;
+pub const PATTERN_EFFORT: u64 = 100;
 /// Units for a part of a text that becomes a value.
 pub const PART: u64 = 3;
 /// Units for a text prepared for searches in others.
@@ -100,7 +100,7 @@ pub const GROUP_BYTES_PER_UNIT: u64 = 2;
 pub const BACKTRACKED_STEPS_PER_UNIT: u64 = 2;
 /// Places of a pattern that cost as much as one more step. At worst each byte leads to a new state of the automaton, which is made
 /// of all places.
-pub const PLACES_PER_STEP: u64 = 2;
+pub const PLACES_PER_STEP: u64 = 1;
 /// Bytes of the compiled form of a pattern for one unit, at every use.
 pub const COMPILED_BYTES_PER_UNIT: u64 = 1_024;
 

@@ -74,7 +74,15 @@
 ;; What is thrown is the data, though it has the keys of an exception.
 
 [(try (throw {:reason :bad :message "x" :n 3}) (catch Exception e (ex-data e))) (instance? Exception {:reason :bad :message "x"}) (ex-message {:reason :bad :message "x"})]
-;=> [{:reason :bad :message "x" :n 3} false nil]
+;=> [{:message "x" :n 3 :reason :bad} false nil]
 
 (try (throw (try (/ 1 0) (catch Exception e e))) (catch ArithmeticException e (:reason e)))
 ;=> :arithmetic_error
+
+;; An exception may be without a message.
+
+[(ex-message (Exception.)) (.getMessage (Exception. nil)) (ex-message (ex-info nil {})) (ex-message (Exception. (Error.))) (instance? Exception (RuntimeException.))]
+;=> [nil nil nil "Error" true]
+
+[(try (throw nil) (catch NullPointerException e :npe)) (try (throw nil) (catch ArithmeticException e 1) (catch Exception e (:class e)))]
+;=> [:npe "NullPointerException"]

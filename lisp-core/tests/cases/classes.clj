@@ -63,3 +63,11 @@
 
 (instance? java.util.UUID "a")
 ;! unsupported_java_class
+
+;; A field of a class may stand in parentheses, a method may have its dot.
+
+[(= (Math/PI) Math/PI) (Integer/MAX_VALUE) (.. "abc" .toUpperCase .length) (. "abc" .length)]
+;=> [true 2147483647 3 3]
+
+(Math/PI 1)
+;! not_callable

@@ -142,3 +142,11 @@
 
 (sort-by "n" [{"n" 2} {"n" 1}])
 ;! type_error
+
+;; A vector grows at its end, by update too.
+
+[(update [] 0 (fnil inc 0)) (update-in [1 2] [2] (fn [_] 5)) (update-in {:a [1]} [:a 1] str) (assoc-in [1] [1] 2)]
+;=> [[1] [1 2 5] {:a [1 ""]} [1 2]]
+
+(update [1] 2 identity)
+;! runtime_error

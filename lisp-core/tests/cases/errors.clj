@@ -155,7 +155,7 @@ n
 (let [e 1] [(try (throw 2) (catch Exception e (ex-data e))) e (map (fn [f] (f)) (try (throw 3) (catch Exception x [(fn [] (ex-data x))])))])
 ;=> [2 1 [3]]
 
-[(ex-message nil) (ex-data {:a 1}) (ex-message {:reason :x :message "m"}) (ex-cause 1)]
+[(ex-message nil) (ex-data {:a 1}) (ex-message {:reason :type_error :message "m"}) (ex-cause 1)]
 ;=> [nil nil "m" nil]
 
 (let [x 1 y (try (throw 7) (catch Exception e (+ x (ex-data e)))) z 2] [x y z])

@@ -129,3 +129,16 @@
 ;>
 ;> x
 ;=> nil
+
+;; The first form of a text is read, whatever follows it.
+
+[(read-string "1 )") (read-string "(+ 1 2) ]") (read-string "#_1 [2] {:a") (read-string "a b")]
+;=> [1 ['+ 1 2] [2] 'a]
+
+(read-string ") 1")
+;! runtime_error
+
+;; A field that shows one value again and again.
+
+[(count (format (.repeat "%1$s" 20000) "")) (format "%2$s %1$s %<s %s" 1 2) (lower-case "ΑΣ ΑΣΑ Σ'Σ ΣΣ İΣ")]
+;=> [0 "2 1 1 1" "ας ασα σ'ς σς i̇ς"]

@@ -181,6 +181,19 @@ const FOLLOWED: &[(&str, &str, &str, &str)] = &[
         "(try (throw (ex-info \"a\" {})) (catch Exception e :caught))",
         ":caught",
     ),
+    ("(= (class 1) Exception)", "(instance? Exception x)", "(instance? Exception 1)", "false"),
+    (
+        "(try (inc nil) (catch Exception e (.getLocalizedMessage e)))",
+        "(.getMessage e)",
+        "(try (throw (Exception. \"a\")) (catch Exception e (.getMessage e)))",
+        "\"a\"",
+    ),
+    (
+        "(pmap (fn [x] (throw (ex-info \"a\" {:x x}))) [1])",
+        "catch it inside the function",
+        "(pmap (fn [x] (try (throw (ex-info \"a\" {:x x})) (catch Exception e (ex-data e)))) [1])",
+        "[{:x 1}]",
+    ),
     ("(+ 1 2) ``` (* 2 3)", "delete the mark", "(+ 1 2) (* 2 3)", "6"),
     ("(instance? java.util.Map$Entry [1 2])", "vector?", "(vector? [1 2])", "true"),
     (

@@ -44,6 +44,8 @@ pub struct HostHalf {
     gate_setting: GateSetting,
     /// What it has taken from its budget.
     pub(super) taken: Option<Taken>,
+    /// The program does not go on: it has no job yet, or waits for the result of a call of its own. The figures are those of the run.
+    stands: bool,
     threads: ToolThreads,
     ledger: Ledger,
     in_tools: Duration,
@@ -257,6 +259,7 @@ impl HostHalf {
             gate: ToolGate::new(gate_setting.clone(), view.clone()),
             gate_setting,
             taken: None,
+            stands: true,
             clock_fault: None,
             threads: engine.tool_threads().clone(),
             ledger: Ledger::default(),
@@ -324,6 +327,11 @@ impl HostHalf {
     pub fn after_turns(mut self, turns: u64) -> Self {
         self.turns_before = turns;
         self
+    }
+
+    /// Notes that the other half has its job: from now on it uses fuel that is told later.
+    pub fn note_job(&mut self) {
+        self.stands = false;
     }
 
     /// When the turn began.
@@ -468,7 +476,9 @@ impl HostHalf {
 
     /// Begins a call: the gate serves it from the cache, refuses it, or enters it into the ledger.
     pub fn begin(&mut self, call: GuestCall<'_>) -> CallStarted {
+        let is_of_program = call.place.is_of_program();
         let begun = self.begin_call(call);
+        self.stands = is_of_program && !matches!(begun, CallStarted::Ready(_));
         self.with_exactness(begun)
     }
 
@@ -480,6 +490,7 @@ impl HostHalf {
         }
         let has_turn = has_turn || place.is_of_program();
         given_up.iter().for_each(|from| self.gate.give_up(from));
+        self.held.retain(|_, held| !given_up.iter().any(|from| held.place.is_given_up_by(from)));
         if let Some(held) = self.held.remove(&number)
             && held.place == *place
             && held.tool.name == name
@@ -583,6 +594,7 @@ impl HostHalf {
     /// Records how a call ended. Returns its number and reply, and the decision on each call that waited for it.
     pub fn end(&mut self, ended: CallDone) -> Vec<(u64, CallStarted)> {
         self.in_tools += ended.spent;
+        self.stands = false;
         let (waited, kept) = self.gate.complete(&mut self.ledger, ended.pending, &ended.reply, ended.spent);
         let reply = match (kept, &ended.unfit) {
             (Err(error), _) => CallReply::Refused((&error).into()),
@@ -721,7 +733,7 @@ impl HostHalf {
             },
         };
         if let Some(taken) = self.taken.take() {
-            taken.settle(&usage, false);
+            taken.settle(&usage, self.stands);
         }
         for (_, lines) in std::mem::take(&mut self.ahead) {
             self.printed(lines);

@@ -68,6 +68,12 @@ impl Place {
         (first, end)
     }
 
+    /// Is it given up with the workers of a parallel call from the one of `from` on?
+    pub fn is_given_up_by(&self, from: &Place) -> bool {
+        let ((first, end), place) = (from.siblings_from(), self.in_order());
+        first <= place && place < end
+    }
+
     /// The way to its worker.
     pub(crate) fn way(&self) -> &[(u32, u32)] {
         &self.workers

@@ -3,6 +3,7 @@
 
 use super::calls::Calls;
 use super::error_output::ErrorOutput;
+use super::open_calls::OpenCalls;
 use super::socket_pair::SocketPair;
 use crate::wire::frames::{self, Assembler, Frame, Kind, Taken};
 use crate::wire::guest_message::{FrameLimits, GuestMessage};
@@ -29,7 +30,7 @@ pub(crate) struct Conversation {
     pub(crate) has_said: bool,
     out: VecDeque<Outgoing>,
     /// Calls that the process has made and whose replies it has not taken.
-    unanswered: usize,
+    open: OpenCalls,
     /// The process has had a reply since it was last waited for: it goes on, and what it says next may come at once.
     pub(crate) has_replied: bool,
     /// Calls on other threads.
@@ -59,8 +60,8 @@ struct Futures {
 #[derive(Debug)]
 struct Outgoing {
     packet: Vec<u8>,
-    /// It is the last one of the reply to a call.
-    ends_reply: bool,
+    /// The call whose reply it ends.
+    ends_reply: Option<u32>,
 }
 
 impl Conversation {
@@ -72,7 +73,7 @@ impl Conversation {
             assembler: Assembler::default(),
             has_said: false,
             out: VecDeque::new(),
-            unanswered: 0,
+            open: OpenCalls::default(),
             has_replied: false,
             calls: None,
             #[cfg(feature = "async")]
@@ -90,7 +91,7 @@ impl Conversation {
     pub(crate) fn begin_turn(&mut self) {
         (self.report, self.reported_at, self.calls) = (None, None, None);
         (self.errors, self.setup, self.has_said) = (ErrorOutput::default(), None, false);
-        self.unanswered = self.out.iter().filter(|out| out.ends_reply).count();
+        self.open.keep(self.out.iter().filter_map(|out| out.ends_reply));
     }
 
     /// Forgets the last run of a domain's process.
@@ -121,9 +122,9 @@ impl Conversation {
 
     /// Queues a frame and sends as much as there is room for.
     pub(crate) fn queue(&mut self, kind: Kind, id: u32, bytes: &[u8]) {
-        self.out.extend(frames::packets(kind, id, bytes).map(|packet| Outgoing { packet, ends_reply: false }));
+        self.out.extend(frames::packets(kind, id, bytes).map(|packet| Outgoing { packet, ends_reply: None }));
         if let Some(last) = self.out.back_mut() {
-            last.ends_reply = kind == Kind::Reply;
+            last.ends_reply = (kind == Kind::Reply).then_some(id);
         }
         self.write();
     }
@@ -133,7 +134,9 @@ impl Conversation {
         while let Some(Outgoing { packet, ends_reply }) = self.out.front() {
             match rustix::net::send(&self.pair.run, packet, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
                 Ok(_) => {
-                    self.unanswered = self.unanswered.saturating_sub(usize::from(*ends_reply));
+                    if let Some(number) = ends_reply {
+                        self.open.answered(*number);
+                    }
                     self.out.pop_front();
                 }
                 Err(Errno::INTR) => {}
@@ -165,12 +168,11 @@ impl Conversation {
                 if let Some(figures) = call.figures {
                     host.figures(figures);
                 }
-                // A run that is over calls nothing any more.
-                if !is_over {
-                    if self.unanswered >= host.most_calls() {
+                // A run that is over calls nothing any more, nor does one that is about to be asked to end.
+                if !is_over && !host.cancel().is_cancelled() {
+                    if self.open.add(frame.id, call.place.as_ref().clone(), &call.given_up, host.most_calls()) {
                         return Err(Violation::Calls);
                     }
-                    self.unanswered += 1;
                     // While a worker waits others go on, and may call more.
                     let along = !call.place.is_of_program();
                     let begun = host.begin(call);

@@ -97,7 +97,7 @@ impl Domain {
                 Ok(seated) => seated,
                 Err(outcome) => return *outcome,
             };
-            running.give_job(&host, job);
+            running.give_job(&mut host, job);
             match running.next_report(&mut host) {
                 Some(report) => return seat.end(running, report, &mut host, self.sandbox.domains()),
                 // It ended while it was idle, as it turns out. Another takes its place.

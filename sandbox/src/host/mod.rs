@@ -13,6 +13,8 @@ pub(crate) mod domain;
 pub(crate) mod domains;
 pub(crate) mod error_output;
 #[cfg(target_os = "linux")]
+mod open_calls;
+#[cfg(target_os = "linux")]
 pub(crate) mod pool;
 #[cfg(all(target_os = "linux", feature = "async"))]
 mod reactor;

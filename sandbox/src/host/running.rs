@@ -189,7 +189,8 @@ impl Running {
     }
 
     /// Sends the job.
-    pub(crate) fn give_job(&mut self, host: &HostHalf, job: &[u8]) {
+    pub(crate) fn give_job(&mut self, host: &mut HostHalf, job: &[u8]) {
+        host.note_job();
         self.at_work = Some(AtWork::begin());
         self.spin = Spin::default();
         let awake = self.talk.calls_here() && AtWork::leaves_room();
@@ -202,7 +203,8 @@ impl Running {
     }
 
     /// Sends one more program of a session.
-    pub(crate) fn give_turn(&mut self, host: &HostHalf, turn: Turn<'_>) {
+    pub(crate) fn give_turn(&mut self, host: &mut HostHalf, turn: Turn<'_>) {
+        host.note_job();
         self.supervision.hard = hard_deadline(host, self.supervision.grace);
         self.request_at = Some(request_at(self.supervision.hard));
         (self.asked, self.withdrawn) = (None, false);

@@ -338,10 +338,13 @@ impl Sandbox {
         Ok(running)
     }
 
-    /// A job as bytes, for a run that has time.
+    /// A job as bytes, for a run that has time and is not cancelled.
     pub(crate) fn prepare(&self, job: &Job<'_>, host: &mut HostHalf) -> Result<Vec<u8>, Box<Outcome>> {
         if host.limits().timeout_ms == 0 {
             return Err(Box::new(host.fail(verdict::timeout(0, "no time"), None)));
+        }
+        if host.cancel().is_cancelled() {
+            return Err(Box::new(host.fail(verdict::cancelled(), None)));
         }
         frames::encode(job).map_err(|error| Box::new(fault(host, &error.to_string())))
     }

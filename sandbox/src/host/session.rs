@@ -77,7 +77,7 @@ impl Session {
         };
         self.turns = self.turns.saturating_add(1);
         host.observe_turn();
-        running.give_turn(&host, Turn::Program(source));
+        running.give_turn(&mut host, Turn::Program(source));
         match running.next_report(&mut host) {
             Some(mut report) => {
                 let names = std::mem::replace(&mut self.names, report.names().to_vec());
@@ -101,7 +101,7 @@ impl Session {
     /// An outcome with the problem: those of [`lisp_runtime::Session::memory`], and whatever ended the process instead.
     pub fn memory(&mut self) -> Result<String, Box<Outcome>> {
         let (mut running, mut host) = self.next()?;
-        running.give_turn(&host, Turn::Memory);
+        running.give_turn(&mut host, Turn::Memory);
         let Some(mut report) = running.next_report(&mut host) else {
             return Err(Box::new(self.lost(running.finish(&mut host))));
         };
@@ -184,14 +184,14 @@ impl Session {
         }
         let bytes = frames::encode(&job).map_err(|error| Box::new(fault(&mut host, &error.to_string())))?;
         let mut running = self.sandbox.order(&mut host, bytes.len(), true)?;
-        running.give_job(&host, &bytes);
+        running.give_job(&mut host, &bytes);
         Ok((running, host))
     }
 
     /// Asks the process for all that the session is saved as.
     fn refresh(&mut self) -> Result<(), Box<Outcome>> {
         let (mut running, mut host) = self.next()?;
-        running.give_turn(&host, Turn::Save);
+        running.give_turn(&mut host, Turn::Save);
         let Some(mut report) = running.next_report(&mut host) else {
             return Err(Box::new(self.lost(running.finish(&mut host))));
         };

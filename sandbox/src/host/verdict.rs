@@ -65,9 +65,7 @@ pub(crate) fn error(facts: &Facts<'_>) -> Option<Error> {
         // A report that was whole before the deadline counts.
         (Some(Kill::Lingering | Kill::Deadline | Kill::Cancelled), _) if facts.reported => None,
         // Whoever sends the signal, the host or the template in its place: the host's reason is the run's.
-        (Some(Kill::Cancelled), _) => {
-            Some(Error::new(Reason::Cancelled, "the run was cancelled from outside").detail("ended_by", "killed"))
-        }
+        (Some(Kill::Cancelled), _) => Some(cancelled().detail("ended_by", "killed")),
         (Some(Kill::Lingering | Kill::Deadline), _) | (None, End::Reaped { late: true, .. }) => {
             Some(timeout(facts.limit_ms, "killed"))
         }
@@ -129,6 +127,11 @@ pub(crate) fn timeout(limit_ms: u64, why: &'static str) -> Error {
         .detail("ended_by", why)
 }
 
+/// The error of a run that is cancelled.
+pub(crate) fn cancelled() -> Error {
+    Error::new(Reason::Cancelled, "the run was cancelled from outside")
+}
+
 /// How long a run that has no process may go on to wait for one; at most a second, as others may have ended by then. `why` says what
 /// there was too little of.
 ///
@@ -137,7 +140,7 @@ pub(crate) fn timeout(limit_ms: u64, why: &'static str) -> Error {
 #[cfg(target_os = "linux")]
 pub(crate) fn time_to_wait(host: &HostHalf, why: impl FnOnce() -> String) -> Result<Duration, Error> {
     if host.cancel().is_cancelled() {
-        return Err(Error::new(Reason::Cancelled, "the run was cancelled from outside"));
+        return Err(cancelled());
     }
     let longest = if host.is_cancellable() { CANCEL_STEP } else { Duration::from_secs(1) };
     let left = host.deadline().map_or(longest, |until| until.saturating_duration_since(Instant::now()));

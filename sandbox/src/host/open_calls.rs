@@ -1,0 +1,76 @@
+//! Calls that a process has made and whose replies it has not taken.
+
+use lisp_runtime::Place;
+
+/// The calls of a run that are open.
+#[derive(Debug, Default)]
+pub(super) struct OpenCalls {
+    /// Those that the program or a worker waits for.
+    waiting: Vec<(u32, Place)>,
+    /// Those of workers that were given up, as a call before theirs failed. Their tools are still at work.
+    given_up: Vec<u32>,
+}
+
+impl OpenCalls {
+    /// The maximum number of open calls that nobody waits for any more. A process that goes on giving calls up before their tools
+    /// answer would have the host hold them without limit.
+    const GIVEN_UP: usize = 4_096;
+
+    /// Adds a call. Returns whether that is more than `most` calls that are waited for, or too many that were given up.
+    pub(super) fn add(&mut self, number: u32, place: Place, given_up: &[Place], most: usize) -> bool {
+        for from in given_up {
+            let gone = self.waiting.extract_if(.., |(_, place)| place.is_given_up_by(from));
+            self.given_up.extend(gone.map(|(number, _)| number));
+        }
+        let is_full = self.waiting.len() >= most || self.given_up.len() > Self::GIVEN_UP;
+        self.waiting.push((number, place));
+        is_full
+    }
+
+    /// Removes a call whose reply was sent.
+    pub(super) fn answered(&mut self, number: u32) {
+        if let Some(at) = self.waiting.iter().position(|(open, _)| *open == number) {
+            self.waiting.swap_remove(at);
+        } else if let Some(at) = self.given_up.iter().position(|open| *open == number) {
+            self.given_up.swap_remove(at);
+        }
+    }
+
+    /// Keeps only these calls, of a turn that is over.
+    pub(super) fn keep(&mut self, numbers: impl Iterator<Item = u32>) {
+        *self = OpenCalls { waiting: numbers.map(|number| (number, Place::default())).collect(), given_up: Vec::new() };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::OpenCalls;
+    use lisp_runtime::Place;
+
+    fn place(text: &str) -> Place {
+        text.parse().expect("a place")
+    }
+
+    #[test]
+    fn calls_that_were_given_up_take_no_room_from_others() {
+        let mut open = OpenCalls::default();
+        let full: Vec<bool> = (0..3).map(|i| open.add(i, place(&format!("1:{i}/1")), &[], 3)).collect();
+        assert_eq!(full, [false; 3]);
+        assert!(!open.add(3, place("2:0/1"), &[place("1:1/1")], 3), "1:1 and 1:2 were given up");
+        assert!(!open.add(4, place("2:1/1"), &[], 3));
+        assert!(open.add(5, place("2:2/1"), &[], 3), "1:0, 2:0 and 2:1 are waited for");
+        (0..6).for_each(|number| open.answered(number));
+        assert!(open.waiting.is_empty() && open.given_up.is_empty());
+    }
+
+    #[test]
+    fn calls_that_were_given_up_have_a_ceiling() {
+        let mut open = OpenCalls::default();
+        let mut full = false;
+        for i in 0..=OpenCalls::GIVEN_UP as u32 + 1 {
+            assert!(!full, "{i}");
+            full = open.add(i, place(&format!("{}:1/1", i + 1)), &[place(&format!("{i}:1/1"))], 9);
+        }
+        assert!(full);
+    }
+}
