@@ -96,11 +96,15 @@ pub const LIMB_PAIRS_PER_UNIT: u64 = 16;
 pub const SEARCHED_BYTES_PER_UNIT: u64 = 4;
 /// Bytes of text gone through for the groups of a match for one unit: they are found more slowly.
 pub const GROUP_BYTES_PER_UNIT: u64 = 2;
+/// How many times more a byte costs where a search can be at so many places of its pattern at once. At worst each byte leads to a new
+/// state of the automaton, which is made of all these places; of large states few are kept.
+pub const fn search_spread(places: u64) -> u64 {
+    /// Places of which a state is large.
+    const LARGE: u64 = 512;
+    places.saturating_add(places.saturating_mul(places) / LARGE).saturating_add(1)
+}
 /// Steps of the backtracking machine for one unit.
 pub const BACKTRACKED_STEPS_PER_UNIT: u64 = 2;
-/// Places of a pattern that cost as much as one more step. At worst each byte leads to a new state of the automaton, which is made
-/// of all places.
-pub const PLACES_PER_STEP: u64 = 1;
 /// Bytes of the compiled form of a pattern for one unit, at every use.
 pub const COMPILED_BYTES_PER_UNIT: u64 = 1_024;
 

@@ -126,7 +126,7 @@ impl<'h> Search<'h> {
     /// Begins a search. What can take long is charged for as it is done, the rest now.
     fn new(h: &'h Ctx, pattern: &str, extent: Extent, text: &'h str, at_one_go: u64) -> Res<Self> {
         let (compiled, cost) = h.regex(pattern, extent)?;
-        let (len, spread) = (text.len() as u64, 1 + cost.weight / cost::PLACES_PER_STEP);
+        let (len, spread) = (text.len() as u64, cost::search_spread(cost.weight));
         charge_compiled(h, cost)?;
         let quick = cost.weight.saturating_mul(len) <= at_one_go;
         let mut step = cost::SEARCH;

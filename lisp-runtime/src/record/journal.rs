@@ -150,6 +150,8 @@ struct Recorded {
     ended: Option<Ended>,
     /// This life of the run has come to it.
     met: bool,
+    /// This life of the run makes it.
+    is_made: bool,
 }
 
 /// A decision of the gate in the journal.
@@ -319,6 +321,7 @@ impl Journal {
                 state: CallState::Asked,
                 ended: None,
                 met: false,
+                is_made: false,
             };
             state.calls.insert(place.clone(), call);
         }
@@ -386,13 +389,9 @@ impl Journal {
             state: call,
             ended: None,
             met: true,
+            is_made: true,
         };
         state.calls.insert(place.clone(), recorded);
-        // From here on the results of equal calls are the cache's.
-        let key = (tool.to_owned(), asking.given.to_owned());
-        if state.by_key.get(&key) == Some(place) {
-            state.by_key.remove(&key);
-        }
         Ok(())
     }
 
@@ -554,6 +553,7 @@ impl State {
                     state,
                     ended: None,
                     met: false,
+                    is_made: false,
                 };
                 // A later life of the run makes a call again that did not end.
                 match self.calls.get(&place) {
@@ -641,6 +641,9 @@ impl State {
             }
         }
         let equal = cached.then(|| self.by_key.get(&(tool.to_owned(), given.to_owned()))).flatten();
+        // The result of a call that this life makes is in the cache, and a failure serves no other call.
+        let serves = |call: &Recorded| !call.is_made && !matches!(call.ended, Some(Ended::Failed(_)));
+        let equal = equal.filter(|equal| self.calls.get(equal).is_some_and(serves));
         if let Some((equal, ended)) = equal.and_then(|equal| Some((equal, self.calls.get(equal)?.ended.as_ref()?))) {
             return (Recalled::Equal(ended.clone()), Some(equal.clone()));
         }

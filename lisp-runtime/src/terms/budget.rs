@@ -140,6 +140,18 @@ impl Budget {
         *self.amounts()
     }
 
+    /// Sets what is left, of the parts that are counted, to these amounts where it is less: a budget that is refilled at intervals does
+    /// not add up while nothing runs.
+    pub fn refill_to(&self, full: &Amounts) {
+        let mut left = self.amounts();
+        let Amounts { runs, fuel, calls, bytes } = &mut *left;
+        for (part, full) in [(runs, full.runs), (fuel, full.fuel), (calls, full.calls), (bytes, full.bytes)] {
+            if let (Some(part), Some(full)) = (part, full) {
+                *part = (*part).max(full);
+            }
+        }
+    }
+
     /// Adds to what is left, of the parts that are counted.
     pub fn refill(&self, more: &Amounts) {
         let mut left = self.amounts();

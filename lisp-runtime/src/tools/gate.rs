@@ -298,8 +298,9 @@ impl<W> ToolGate<W> {
         match &recalled {
             Recalled::LeftOut(error) => return Decision::LeftOut(error.clone()),
             Recalled::Equal(Ended::Json(json)) => earlier = Some(CachedResult::Json(json.as_str().into())),
-            Recalled::Equal(Ended::Echo | Ended::Failed(_)) => earlier = Some(CachedResult::Arguments),
-            Recalled::Nothing => {}
+            Recalled::Equal(Ended::Echo) => earlier = Some(CachedResult::Arguments),
+            // A failure serves no other call.
+            Recalled::Equal(Ended::Failed(_)) | Recalled::Nothing => {}
             Recalled::Ended(_) | Recalled::Refused(_) => key = None,
         }
         if earlier.is_none()

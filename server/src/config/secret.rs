@@ -24,6 +24,36 @@ impl Secret {
 #[derive(Clone, Default)]
 pub struct Scrubber(Arc<[String]>);
 
+/// A text of JSON as other languages' writers spell it: PHP's with `\/`, Go's without signs of HTML, Python's in ASCII, and those of
+/// several of these.
+fn of_other_writers(text: &str) -> Vec<String> {
+    let units = |c: char| {
+        let mut units = [0; 2];
+        c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")).collect::<String>()
+    };
+    let slashes = |text: &str| text.replace('/', "\\/");
+    let ascii =
+        |text: &str| text.chars().map(|c| if c.is_ascii() { c.to_string() } else { units(c) }).collect::<String>();
+    let html = |text: &str| {
+        let is_sign = |c: char| matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}');
+        text.chars().map(|c| if is_sign(c) { units(c) } else { c.to_string() }).collect::<String>()
+    };
+    let upper = |text: &str| {
+        let mut spelled = String::with_capacity(text.len());
+        let mut rest = text;
+        // The digits of an escape may be capitals.
+        while let Some((before, after)) = rest.split_once("\\u") {
+            let (digits, behind) = after.split_at_checked(4).unwrap_or((after, ""));
+            spelled = spelled + before + "\\u" + &digits.to_ascii_uppercase();
+            rest = behind;
+        }
+        spelled + rest
+    };
+    let spelled = [slashes(text), ascii(text), html(text), ascii(&slashes(text)), ascii(&html(text))];
+    let capitals: Vec<String> = spelled.iter().map(|text| upper(text)).collect();
+    spelled.into_iter().chain(capitals).collect()
+}
+
 impl Scrubber {
     /// The least bytes of a value.
     const LEAST: usize = 4;
@@ -35,7 +65,9 @@ impl Scrubber {
         let spelled = values.flat_map(|value| {
             let quoted = [Some(format!("{value:?}")), serde_json::to_string(value).ok()];
             let within = quoted.into_iter().flatten().map(|quoted| quoted[1..quoted.len() - 1].to_owned());
-            within.chain([value.clone()]).collect::<Vec<_>>()
+            let within: Vec<String> = within.chain([value.clone()]).collect();
+            let others: Vec<String> = within.iter().flat_map(|text| of_other_writers(text)).collect();
+            within.into_iter().chain(others)
         });
         let distinct: BTreeSet<String> = spelled.collect();
         Scrubber(distinct.into_iter().collect())
@@ -184,6 +216,14 @@ mod tests {
         for (values, text, scrubbed) in [
             (&["s3cret"][..], "you sent Bearer s3cret", "you sent Bearer [secret]"),
             (&["abc"], "abc", "abc"),
+            // As writers of JSON in PHP, Go and Python spell it.
+            (&["abc/def"], r#"{"k": "abc\/def"}"#, r#"{"k": "[secret]"}"#),
+            (&["abc&d<e"], r#"{"k": "abc\u0026d\u003ce"}"#, r#"{"k": "[secret]"}"#),
+            (
+                &["ab\u{e4}c\u{1f600}/"],
+                r#"["ab\u00e4c\ud83d\ude00/", "ab\u00E4c\uD83D\uDE00\/"]"#,
+                r#"["[secret]", "[secret]"]"#,
+            ),
             // One in another, one over another, one over itself, in any order.
             (&["abcd", "abcdefghijkl"], "A:abcd B:abcdefghijkl", "A:[secret] B:[secret]"),
             (&["abcdefghijkl", "abcd", "efgh"], "abcdefghijkl, efgh", "[secret], [secret]"),

@@ -114,7 +114,7 @@ impl TenantState {
 
     pub(crate) fn refill(&self, amounts: &Amounts) {
         if let Some(budget) = &self.budget {
-            budget.refill(amounts);
+            budget.refill_to(amounts);
         }
     }
 }
@@ -169,7 +169,7 @@ impl Admission {
         }
     }
 
-    /// Does somebody wait for a place?
+    /// Does a run wait for a place of the service?
     pub(crate) fn is_crowded(&self) -> bool {
         self.waiting() + self.patient.load(Ordering::Relaxed) > 0
     }
@@ -179,7 +179,7 @@ impl Admission {
         self.most.saturating_sub(self.places.available_permits())
     }
 
-    /// How many wait for a place.
+    /// How many wait for a place of the service.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
     }
@@ -199,17 +199,26 @@ impl Admission {
         };
         let _of_tenant = Waiting::in_line(&tenant.waiting, tenant.queue)
             .ok_or_else(|| full("runs of the tenant", tenant.queue, "queue of the tenant"))?;
-        let _of_service = Waiting::in_line(&self.waiting, self.queue)
-            .ok_or_else(|| full("runs", self.queue, "queue of the service"))?;
-        tokio::time::timeout(self.patience, self.patient_place(tenant)).await.map(claimed).map_err(|_| Busy {
-            why: format!(
-                "no place within {} s: {} runs of the tenant, or {} of the service, go on; try again later, or raise concurrency",
-                self.patience.as_secs(),
-                tenant.most,
-                self.most
-            ),
-            retry_after: self.patience,
+        // Who waits for a place of its tenant takes none of the service's line.
+        let place = async {
+            let of_tenant = permit(&tenant.places).await;
+            let _of_service = Waiting::in_line(&self.waiting, self.queue)
+                .ok_or_else(|| full("runs", self.queue, "queue of the service"))?;
+            Ok(Place { _of_tenant: of_tenant, _of_service: permit(&self.places).await, _claim: None })
+        };
+        tokio::time::timeout(self.patience, place).await.unwrap_or_else(|_| {
+            Err(Busy {
+                why: format!(
+                    "no place within {} s: {} runs of the tenant, or {} of the service, go on; try again later, or raise \
+                     concurrency",
+                    self.patience.as_secs(),
+                    tenant.most,
+                    self.most
+                ),
+                retry_after: self.patience,
+            })
         })
+        .map(claimed)
     }
 
     fn free(&self, tenant: &TenantState) -> Option<Place> {
@@ -220,16 +229,19 @@ impl Admission {
 
     /// A place for a run that has time.
     pub(crate) async fn patient_place(&self, tenant: &TenantState) -> Place {
+        let of_tenant = permit(&tenant.places).await;
         self.patient.fetch_add(1, Ordering::Relaxed);
         let _waiting = Waiting(&self.patient);
-        loop {
-            let of_tenant = tenant.places.clone().acquire_owned().await;
-            let of_service = self.places.clone().acquire_owned().await;
-            if let (Ok(of_tenant), Ok(of_service)) = (of_tenant, of_service) {
-                return Place { _of_tenant: of_tenant, _of_service: of_service, _claim: None };
-            }
+        Place { _of_tenant: of_tenant, _of_service: permit(&self.places).await, _claim: None }
+    }
+}
+
+async fn permit(places: &Arc<Semaphore>) -> OwnedSemaphorePermit {
+    loop {
+        match places.clone().acquire_owned().await {
+            Ok(permit) => return permit,
             // Nobody closes them.
-            tokio::task::yield_now().await;
+            Err(_) => tokio::task::yield_now().await,
         }
     }
 }

@@ -171,7 +171,7 @@ impl Service {
         Ok(())
     }
 
-    /// Adds to the budgets of tenants, each as often as it says.
+    /// Refills the budgets of tenants, each as often as it says.
     fn refill_budgets(&self) {
         for tenant in &self.0.config.tenants {
             let Some(budget) = &tenant.budget else { continue };

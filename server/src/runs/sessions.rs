@@ -216,6 +216,7 @@ impl Service {
     /// # Errors
     /// There is no such session, or the tenant has as many as it may.
     pub fn fork(&self, tenant: &TenantState, session_id: &str) -> Result<SessionState, Refused> {
+        tenant.check_rate()?;
         let _one = self.one_turn(tenant, session_id)?;
         let session = self.session(tenant, session_id)?;
         let forked = self.new_session(tenant, &session.opening, session.text.as_deref())?;

@@ -179,7 +179,8 @@ impl Upstream {
             let text = if text.is_empty() { "the server says that it failed, and not why".to_owned() } else { text };
             return Err(ToolError::new(self.shown(&text)));
         }
-        let value = match result.structured_content {
+        // null says that there is none.
+        let value = match result.structured_content.filter(|value| !value.is_null()) {
             Some(value) => value,
             None if result.content.is_empty() => Value::Null,
             None => {
