@@ -3,8 +3,11 @@
 //! `PTC_FAILING_PROGRAMS` says how many programs there are: 60 unless it is set.
 
 use crate::failing::{Bounds, Maker, came_to, with_tools};
-use lisp_runtime::{Engine, Outcome, Record, Recording};
+use lisp_runtime::{Amounts, Budget, Cancel, Engine, Input, Outcome, Record, Recording, ToolError, Verdict};
 use lisp_sandbox::Sandbox;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// A run at one door, recorded, cut behind some of its lines, goes on at both.
 fn cut(engine: &Engine, sandbox: &Sandbox, source: &str, bounds: Bounds, each: &mut dyn FnMut(String, Outcome)) {
@@ -48,4 +51,59 @@ pub(crate) fn come_to_one_answer(_: &Sandbox) {
     }
     assert!(failed > programs / 20 && failed < programs, "{failed} of {programs} fail");
     println!("{runs} runs of {programs} programs, of which {failed} fail");
+}
+
+/// Calls of workers that were given up are at work for longer than the parallel call. Those of later ones are no fewer for it.
+pub(crate) fn given_up_calls_take_no_room(_: &Sandbox) {
+    let engine = Engine::builder()
+        .tool("fails", |_| Err::<(), _>(ToolError::new("no")))
+        .tool("slow", |_| {
+            std::thread::sleep(Duration::from_millis(200));
+            Ok(1)
+        })
+        .build()
+        .unwrap();
+    let sandbox = Sandbox::builder().engine(engine.clone()).build().unwrap();
+    let program = "(mapv (fn [_] (try (pmap (fn [v] (if (zero? v) (tool/fails {}) (tool/slow {:n v}))) (range 4)) (catch Exception e (:reason e)))) (range 8))";
+    let value = |outcome: Outcome| outcome.text().map(str::to_owned).unwrap_or_else(|| format!("{outcome:?}"));
+    let expected = format!("[{}]", [":pmap_error"; 8].join(" "));
+    assert_eq!(value(engine.eval(program, Input::new())), expected);
+    assert_eq!(value(sandbox.eval(program, &Input::new())), expected);
+}
+
+/// A run that is cancelled before it began calls nothing, and pays nothing.
+pub(crate) fn cancelled_before_they_began(_: &Sandbox) {
+    let called = Arc::new(AtomicUsize::new(0));
+    let count = called.clone();
+    let engine = Engine::builder().tool("count", move |_| Ok(count.fetch_add(1, Ordering::Relaxed)));
+    let sandbox = Sandbox::builder().engine(engine.build().unwrap()).build().unwrap();
+    let domain = sandbox.domain("a").unwrap();
+    let cancel = Cancel::new();
+    cancel.cancel();
+    let budget = Budget::new(Amounts::new().with_fuel(1_000_000));
+    let input = Input::new().cancel_with(&cancel).budget(&budget);
+    for outcome in [sandbox.eval("(tool/count {})", &input), domain.eval("(tool/count {})", &input)] {
+        assert_eq!(outcome.verdict(), Verdict::Cancelled);
+        assert_eq!((called.load(Ordering::Relaxed), outcome.ledger.len()), (0, 0));
+        assert_eq!(budget.left().fuel, Some(1_000_000));
+    }
+}
+
+/// A run that is killed while it waits for a call of its own pays what it used up to that call.
+pub(crate) fn killed_in_a_call_they_pay_what_they_used(_: &Sandbox) {
+    let cancel = Cancel::new();
+    let canceller = cancel.clone();
+    let engine = Engine::builder().tool("last", move |_| {
+        canceller.cancel();
+        std::thread::sleep(Duration::from_millis(300));
+        Ok(1)
+    });
+    let sandbox = Sandbox::builder().engine(engine.build().unwrap()).build().unwrap();
+    let budget = Budget::new(Amounts::new().with_fuel(1_000_000));
+    let outcome =
+        sandbox.eval("(do (reduce + (range 1000)) (tool/last {}))", &Input::new().cancel_with(&cancel).budget(&budget));
+    assert_eq!(outcome.verdict(), Verdict::Cancelled);
+    let left = budget.left().fuel.unwrap();
+    assert_eq!(left, 1_000_000 - outcome.usage.fuel);
+    assert!((990_000..999_000).contains(&left), "{left}");
 }
