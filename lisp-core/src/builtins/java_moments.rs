@@ -150,7 +150,7 @@ pub(super) fn like<'h>(h: &'h Heap, name: &str, v: Value<'h>, day: i64, second: 
 /// The pattern of a formatter.
 pub(super) fn pattern<'h>(h: &'h Heap, name: &str, formatter: Value<'h>) -> Res<Pattern> {
     let pattern = text(name, formatter)?.ok_or_else(|| null(name))?;
-    h.charge(cost::OLD_DATE_READ + 2 * cost::parsed(pattern.len()))?;
+    h.charge(cost::OLD_DATE_READ + pattern.len() as u64)?;
     h.check_available(pattern.len().saturating_mul(48))?;
     Pattern::read(pattern).map_err(|why| {
         let shown: String = pattern.chars().take(60).collect();

@@ -3,7 +3,9 @@
 //! `PTC_FAILING_PROGRAMS` says how many programs there are: 60 unless it is set.
 
 use crate::failing::{Bounds, Maker, came_to, with_tools};
-use lisp_runtime::{Amounts, Budget, Cancel, Engine, Input, Outcome, Record, Recording, ToolError, Verdict};
+use lisp_runtime::{
+    Amounts, Budget, Cancel, Engine, Input, LimitsRequest, Outcome, Record, Recording, Tool, ToolError, Verdict,
+};
 use lisp_sandbox::Sandbox;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -58,7 +60,7 @@ pub(crate) fn given_up_calls_take_no_room(_: &Sandbox) {
     let engine = Engine::builder()
         .tool("fails", |_| Err::<(), _>(ToolError::new("no")))
         .tool("slow", |_| {
-            std::thread::sleep(Duration::from_millis(200));
+            std::thread::sleep(Duration::from_millis(60));
             Ok(1)
         })
         .build()
@@ -67,8 +69,11 @@ pub(crate) fn given_up_calls_take_no_room(_: &Sandbox) {
     let program = "(mapv (fn [_] (try (pmap (fn [v] (if (zero? v) (tool/fails {}) (tool/slow {:n v}))) (range 4)) (catch Exception e (:reason e)))) (range 8))";
     let value = |outcome: Outcome| outcome.text().map(str::to_owned).unwrap_or_else(|| format!("{outcome:?}"));
     let expected = format!("[{}]", [":pmap_error"; 8].join(" "));
-    assert_eq!(value(engine.eval(program, Input::new())), expected);
-    assert_eq!(value(sandbox.eval(program, &Input::new())), expected);
+    let mut limits = LimitsRequest::default();
+    limits.set("timeout_ms", 20_000).unwrap();
+    let input = Input::new().limits(limits);
+    assert_eq!(value(sandbox.eval(program, &input)), expected);
+    assert_eq!(value(engine.eval(program, input)), expected);
 }
 
 /// A run that is cancelled before it began calls nothing, and pays nothing.
@@ -93,12 +98,13 @@ pub(crate) fn cancelled_before_they_began(_: &Sandbox) {
 pub(crate) fn killed_in_a_call_they_pay_what_they_used(_: &Sandbox) {
     let cancel = Cancel::new();
     let canceller = cancel.clone();
-    let engine = Engine::builder().tool("last", move |_| {
+    let last = Tool::new("last", move |_| {
         canceller.cancel();
         std::thread::sleep(Duration::from_millis(300));
         Ok(1)
     });
-    let sandbox = Sandbox::builder().engine(engine.build().unwrap()).build().unwrap();
+    let engine = Engine::builder().grant(last.detached()).build().unwrap();
+    let sandbox = Sandbox::builder().engine(engine).build().unwrap();
     let budget = Budget::new(Amounts::new().with_fuel(1_000_000));
     let outcome =
         sandbox.eval("(do (reduce + (range 1000)) (tool/last {}))", &Input::new().cancel_with(&cancel).budget(&budget));
