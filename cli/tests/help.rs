@@ -114,7 +114,7 @@ fn texts_are_not_lost_without_standard_output() {
         "fmt -",
         "fmt --check -",
         "check -",
-        "test -",
+        "test ../examples/orders.clj",
         "repl",
         "--version",
         "run --help",

@@ -242,3 +242,25 @@ fn a_record_cannot_give_a_tool_what_does_not_fit() {
     }
     assert_eq!(*got.lock().unwrap(), [r#"{"n":7}"#]);
 }
+
+/// The result of a call that was approved with arguments of another spelling serves equal calls, not its arguments.
+#[test]
+fn a_cached_call_that_was_approved_serves_its_result() {
+    for given in [r#"{"n":1}"#, r#"{"n": 1}"#, r#"{ "n" : 1 }"#] {
+        let asked = AtomicU64::new(0);
+        let policy = move |_: &AskedCall<'_>| match asked.fetch_add(1, Ordering::Relaxed) {
+            0 => PolicyDecision::Ask("really?".to_owned()),
+            _ => PolicyDecision::Allow,
+        };
+        let tool = Tool::new("t", |_| Ok(42)).effect(Effect::Read).cached();
+        let engine = Engine::builder().grant(tool).policy(policy).build().unwrap();
+        let recording = Recording::new();
+        let first = engine.eval("[(tool/t {:n 1}) (tool/t {:n 1}) (tool/t {:n 1})]", Input::new().record(&recording));
+        assert_eq!(reason(&first), Some(Reason::ApprovalRequired));
+        let mut record = recording.record().unwrap();
+        record.approve("1", Some(given)).unwrap();
+        let (program, input, _) = engine.open_record(&record, &[]).unwrap();
+        let second = engine.run(&program, input);
+        assert_eq!(second.text(), Some("[42 42 42]"), "{given}: {:?}", second.problem());
+    }
+}
