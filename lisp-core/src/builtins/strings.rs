@@ -208,7 +208,7 @@ fn change_case<'h>(
 /// between letters without a case of its own, such as an accent, does not count.
 pub(super) fn lower(h: &Heap, text: &str, out: &mut String) -> Res<()> {
     const SIGMA: char = 'Σ';
-    /// Is it certain that this is a letter with a case, or none and not between letters either?
+    /// Returns whether the nearest letter is found here: a letter with a case, or a character that ends a word.
     fn is_certain(c: char) -> bool {
         let has_case = || !c.to_lowercase().eq([c]) || !c.to_uppercase().eq([c]);
         c.is_ascii_alphanumeric() || c.is_ascii_whitespace() || c != '\u{345}' && has_case()
@@ -224,13 +224,13 @@ pub(super) fn lower(h: &Heap, text: &str, out: &mut String) -> Res<()> {
                     out.extend(c.to_lowercase());
                     continue;
                 }
-                h.charge(cost::SIGMA)?;
                 let (before, after) = text.split_at_checked(begin + at).unwrap_or((text, ""));
                 let after = after.get(c.len_utf8()..).unwrap_or_default();
                 let from = before.char_indices().rev().find(|(_, c)| is_certain(*c)).map_or(0, |(from, _)| from);
                 let to =
                     after.char_indices().find(|(_, c)| is_certain(*c)).map_or(after.len(), |(to, c)| to + c.len_utf8());
                 let (before, after) = (before.get(from..).unwrap_or_default(), after.get(..to).unwrap_or_default());
+                h.charge(cost::SIGMA + (before.len() + after.len()) as u64)?;
                 let around = [before, "Σ", after].concat().to_lowercase();
                 let place = before.to_lowercase().len();
                 out.extend(around.get(place..).and_then(|rest| rest.chars().next()));

@@ -71,3 +71,6 @@
 
 (Math/PI 1)
 ;! not_callable
+
+(.. "abc" .)
+;! invalid_form

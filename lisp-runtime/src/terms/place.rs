@@ -68,7 +68,7 @@ impl Place {
         (first, end)
     }
 
-    /// Is it given up with the workers of a parallel call from the one of `from` on?
+    /// Returns whether this effect belongs to the worker of `from`, or to a later worker of the same parallel call.
     pub fn is_given_up_by(&self, from: &Place) -> bool {
         let ((first, end), place) = (from.siblings_from(), self.in_order());
         first <= place && place < end

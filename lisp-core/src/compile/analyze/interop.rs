@@ -105,8 +105,10 @@ impl Analyzer<'_> {
     /// The name of a member, and its arguments.
     fn member_name<'f>(&self, items: &'f [Form], span: Span) -> Res<(&str, &'f [Form])> {
         match items.split_first() {
-            Some((Form { kind: FormKind::Symbol(name), .. }, args)) => {
-                // A field may have a hyphen before its name; a dot is one too many.
+            // A field may have a hyphen before its name; a dot is one too many.
+            Some((Form { kind: FormKind::Symbol(name), .. }, args))
+                if !self.text(*name).trim_start_matches(['-', '.']).is_empty() =>
+            {
                 Ok((self.text(*name).trim_start_matches(['-', '.']), args))
             }
             _ => Err(invalid(span, "the name of a method is expected").hint("write (.method x argument ...)")),

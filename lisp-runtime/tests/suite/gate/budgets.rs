@@ -34,6 +34,10 @@ fn runs_pay_from_a_budget() {
             assert_eq!(message(&run("1", &budget)), "the budget that the run shares with others has no fuel left");
             budget.refill(&Amounts::new().with_fuel(10 * fuel).with_runs(3));
             assert_eq!(budget.left(), Amounts::new().with_fuel(10 * fuel), "what is not counted is not refilled");
+            budget.refill_to(&Amounts::new().with_fuel(9 * fuel).with_runs(3));
+            assert_eq!(budget.left(), Amounts::new().with_fuel(10 * fuel), "more than that is left");
+            budget.refill_to(&Amounts::new().with_fuel(11 * fuel));
+            assert_eq!(budget.left(), Amounts::new().with_fuel(11 * fuel), "it is filled up, and does not add up");
             // Its own limit is the run's, whatever is left.
             let endless = "(reduce + (map inc (range 300000)))";
             let limited = engine.eval(endless, Input::new().budget(&Budget::new(Amounts::new().with_fuel(1 << 40))));
