@@ -329,8 +329,8 @@ impl HostHalf {
         self
     }
 
-    /// Notes that the other half has its job: from now on it uses fuel that is told later.
-    pub fn note_job(&mut self) {
+    /// Notes that the other half has its job, or a reply: from now on it uses fuel that is told later.
+    pub fn note_sent(&mut self) {
         self.stands = false;
     }
 
@@ -594,7 +594,6 @@ impl HostHalf {
     /// Records how a call ended. Returns its number and reply, and the decision on each call that waited for it.
     pub fn end(&mut self, ended: CallDone) -> Vec<(u64, CallStarted)> {
         self.in_tools += ended.spent;
-        self.stands = false;
         let (waited, kept) = self.gate.complete(&mut self.ledger, ended.pending, &ended.reply, ended.spent);
         let reply = match (kept, &ended.unfit) {
             (Err(error), _) => CallReply::Refused((&error).into()),

@@ -231,6 +231,10 @@ impl Conversation {
         while let Some((number, begun)) = todo.pop_front() {
             let pending = match begun {
                 CallStarted::Ready(reply) => {
+                    // One that says that the run is cancelled ends the program.
+                    if !(host.cancel().is_cancelled() && matches!(reply, CallReply::Refused(_))) {
+                        host.note_sent();
+                    }
                     self.reply(number, &reply);
                     continue;
                 }

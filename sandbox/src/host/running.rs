@@ -190,7 +190,7 @@ impl Running {
 
     /// Sends the job.
     pub(crate) fn give_job(&mut self, host: &mut HostHalf, job: &[u8]) {
-        host.note_job();
+        host.note_sent();
         self.at_work = Some(AtWork::begin());
         self.spin = Spin::default();
         let awake = self.talk.calls_here() && AtWork::leaves_room();
@@ -204,7 +204,7 @@ impl Running {
 
     /// Sends one more program of a session.
     pub(crate) fn give_turn(&mut self, host: &mut HostHalf, turn: Turn<'_>) {
-        host.note_job();
+        host.note_sent();
         self.supervision.hard = hard_deadline(host, self.supervision.grace);
         self.request_at = Some(request_at(self.supervision.hard));
         (self.asked, self.withdrawn) = (None, false);

@@ -104,11 +104,13 @@ pub(crate) fn killed_in_a_call_they_pay_what_they_used(_: &Sandbox) {
         Ok(1)
     });
     let engine = Engine::builder().grant(last.detached()).build().unwrap();
-    let sandbox = Sandbox::builder().engine(engine).build().unwrap();
+    // Without time to end by itself it is killed.
+    let sandbox = Sandbox::builder().engine(engine).grace(Duration::ZERO).build().unwrap();
     let budget = Budget::new(Amounts::new().with_fuel(1_000_000));
     let outcome =
         sandbox.eval("(do (reduce + (range 1000)) (tool/last {}))", &Input::new().cancel_with(&cancel).budget(&budget));
     assert_eq!(outcome.verdict(), Verdict::Cancelled);
+    assert!(outcome.usage.figures_age_us.is_some(), "it ended by itself: {outcome:?}");
     let left = budget.left().fuel.unwrap();
     assert_eq!(left, 1_000_000 - outcome.usage.fuel);
     assert!((990_000..999_000).contains(&left), "{left}");
