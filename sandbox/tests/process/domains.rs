@@ -29,13 +29,17 @@ fn with(change: impl FnOnce(&mut DomainLimits)) -> Sandbox {
     Sandbox::builder().engine(engine().0).domain_limits(limits).without_namespaces().without_spares().build().unwrap()
 }
 
-/// The processes that the templates of a sandbox have forked, and that have not ended.
-fn children(sandbox: &Sandbox) -> BTreeSet<i32> {
-    let of = |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
-    let all: String = sandbox.template_pids().into_iter().map(of).collect();
+/// The processes that a template has forked, and that have not ended.
+pub(crate) fn children_of(template: u32) -> Vec<i32> {
+    let all = std::fs::read_to_string(format!("/proc/{template}/task/{template}/children")).unwrap();
     let ended =
         |pid: &i32| std::fs::read_to_string(format!("/proc/{pid}/stat")).map_or(true, |stat| stat.contains(") Z "));
     all.split_whitespace().map(|pid| pid.parse().unwrap()).filter(|pid| !ended(pid)).collect()
+}
+
+/// The same of all templates of a sandbox.
+fn children(sandbox: &Sandbox) -> BTreeSet<i32> {
+    sandbox.template_pids().into_iter().flat_map(children_of).collect()
 }
 
 /// The processes, when there are so many.

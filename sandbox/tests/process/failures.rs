@@ -2,13 +2,15 @@
 //!
 //! `PTC_FAILING_PROGRAMS` says how many programs there are: 60 unless it is set.
 
+use crate::domains::children_of;
 use crate::failing::{Bounds, Maker, came_to, with_tools};
 use lisp_runtime::{
     Amounts, Budget, Cancel, Engine, Input, LimitsRequest, Outcome, Record, Recording, Tool, ToolError, Verdict,
 };
 use lisp_sandbox::Sandbox;
-use std::sync::Arc;
+use rustix::process::{Pid, Signal, kill_process};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// A run at one door, recorded, cut behind some of its lines, goes on at both.
@@ -94,24 +96,33 @@ pub(crate) fn cancelled_before_they_began(_: &Sandbox) {
     }
 }
 
-/// A run that is killed while it waits for a call of its own pays what it used up to that call.
+/// A run that ends while it waits for a call of its own pays what it used up to that call: one that is killed, and one that
+/// ends by itself.
 pub(crate) fn killed_in_a_call_they_pay_what_they_used(_: &Sandbox) {
-    let cancel = Cancel::new();
-    let canceller = cancel.clone();
-    let last = Tool::new("last", move |_| {
-        canceller.cancel();
-        std::thread::sleep(Duration::from_millis(300));
-        Ok(1)
-    });
-    let engine = Engine::builder().grant(last.detached()).build().unwrap();
-    // Without time to end by itself it is killed.
-    let sandbox = Sandbox::builder().engine(engine).grace(Duration::ZERO).build().unwrap();
-    let budget = Budget::new(Amounts::new().with_fuel(1_000_000));
-    let outcome =
-        sandbox.eval("(do (reduce + (range 1000)) (tool/last {}))", &Input::new().cancel_with(&cancel).budget(&budget));
-    assert_eq!(outcome.verdict(), Verdict::Cancelled);
-    assert!(outcome.usage.figures_age_us.is_some(), "it ended by itself: {outcome:?}");
-    let left = budget.left().fuel.unwrap();
-    assert_eq!(left, 1_000_000 - outcome.usage.fuel);
-    assert!((990_000..999_000).contains(&left), "{left}");
+    for stopped in [true, false] {
+        let (cancel, templates) = (Cancel::new(), Arc::new(OnceLock::<Vec<u32>>::new()));
+        let (canceller, known) = (cancel.clone(), templates.clone());
+        let last = Tool::new("last", move |_| {
+            // A process that is stopped does not end by itself, however long it has for that.
+            for pid in known.get().unwrap().iter().filter(|_| stopped).flat_map(|&pid| children_of(pid)) {
+                kill_process(Pid::from_raw(pid).unwrap(), Signal::STOP).unwrap();
+            }
+            canceller.cancel();
+            std::thread::sleep(Duration::from_millis(300));
+            Ok(1)
+        });
+        let engine = Engine::builder().grant(last.detached()).build().unwrap();
+        let grace = if stopped { Duration::ZERO } else { Duration::from_secs(60) };
+        let sandbox = Sandbox::builder().engine(engine).grace(grace).without_namespaces().without_spares();
+        let sandbox = sandbox.build().unwrap();
+        templates.set(sandbox.template_pids()).unwrap();
+        let budget = Budget::new(Amounts::new().with_fuel(1_000_000));
+        let input = Input::new().cancel_with(&cancel).budget(&budget);
+        let outcome = sandbox.eval("(do (reduce + (range 1000)) (tool/last {}))", &input);
+        assert_eq!(outcome.verdict(), Verdict::Cancelled);
+        assert_eq!(outcome.usage.figures_age_us.is_some(), stopped, "{outcome:?}");
+        let left = budget.left().fuel.unwrap();
+        assert_eq!(left, 1_000_000 - outcome.usage.fuel);
+        assert!((990_000..999_000).contains(&left), "{left}");
+    }
 }
