@@ -170,9 +170,7 @@ impl Conversation {
                 }
                 // A run that is over calls nothing any more, nor does one that is about to be asked to end.
                 if !is_over && !host.cancel().is_cancelled() {
-                    if self.open.add(frame.id, call.place.as_ref().clone(), &call.given_up, host.most_calls()) {
-                        return Err(Violation::Calls);
-                    }
+                    self.open.add(frame.id, call.place.as_ref().clone(), &call.given_up, host.most_calls())?;
                     // While a worker waits others go on, and may call more.
                     let along = !call.place.is_of_program();
                     let begun = host.begin(call);

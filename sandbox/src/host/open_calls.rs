@@ -1,5 +1,6 @@
 //! Calls that a process has made and whose replies it has not taken.
 
+use crate::wire::violation::Violation;
 use lisp_runtime::Place;
 
 /// The calls of a run that are open.
@@ -14,17 +15,25 @@ pub(super) struct OpenCalls {
 impl OpenCalls {
     /// The maximum number of open calls that nobody waits for any more. A process that goes on giving calls up before their tools
     /// answer would have the host hold them without limit.
-    const GIVEN_UP: usize = 4_096;
+    pub(super) const GIVEN_UP: usize = 4_096;
 
-    /// Adds a call. Returns whether that is more than `most` calls that are waited for, or too many that were given up.
-    pub(super) fn add(&mut self, number: u32, place: Place, given_up: &[Place], most: usize) -> bool {
+    /// Adds a call.
+    ///
+    /// # Errors
+    /// There are `most` calls that are waited for, or too many that were given up.
+    pub(super) fn add(&mut self, number: u32, place: Place, given_up: &[Place], most: usize) -> Result<(), Violation> {
         for from in given_up {
             let gone = self.waiting.extract_if(.., |(_, place)| place.is_given_up_by(from));
             self.given_up.extend(gone.map(|(number, _)| number));
         }
-        let is_full = self.waiting.len() >= most || self.given_up.len() > Self::GIVEN_UP;
+        if self.waiting.len() >= most {
+            return Err(Violation::Calls);
+        }
+        if self.given_up.len() > Self::GIVEN_UP {
+            return Err(Violation::GivenUpCalls);
+        }
         self.waiting.push((number, place));
-        is_full
+        Ok(())
     }
 
     /// Removes a call whose reply was sent.
@@ -44,7 +53,7 @@ impl OpenCalls {
 
 #[cfg(test)]
 mod tests {
-    use super::OpenCalls;
+    use super::{OpenCalls, Violation};
     use lisp_runtime::Place;
 
     fn place(text: &str) -> Place {
@@ -54,11 +63,10 @@ mod tests {
     #[test]
     fn calls_that_were_given_up_take_no_room_from_others() {
         let mut open = OpenCalls::default();
-        let full: Vec<bool> = (0..3).map(|i| open.add(i, place(&format!("1:{i}/1")), &[], 3)).collect();
-        assert_eq!(full, [false; 3]);
-        assert!(!open.add(3, place("2:0/1"), &[place("1:1/1")], 3), "1:1 and 1:2 were given up");
-        assert!(!open.add(4, place("2:1/1"), &[], 3));
-        assert!(open.add(5, place("2:2/1"), &[], 3), "1:0, 2:0 and 2:1 are waited for");
+        (0..3).for_each(|i| open.add(i, place(&format!("1:{i}/1")), &[], 3).expect("room"));
+        assert_eq!(open.add(3, place("2:0/1"), &[place("1:1/1")], 3), Ok(()), "1:1 and 1:2 were given up");
+        assert_eq!(open.add(4, place("2:1/1"), &[], 3), Ok(()));
+        assert_eq!(open.add(5, place("2:2/1"), &[], 3), Err(Violation::Calls), "1:0, 2:0 and 2:1 are waited for");
         (0..6).for_each(|number| open.answered(number));
         assert!(open.waiting.is_empty() && open.given_up.is_empty());
     }
@@ -66,11 +74,9 @@ mod tests {
     #[test]
     fn calls_that_were_given_up_have_a_ceiling() {
         let mut open = OpenCalls::default();
-        let mut full = false;
-        for (i, _) in (0..).zip(0..OpenCalls::GIVEN_UP + 2) {
-            assert!(!full, "{i}");
-            full = open.add(i, place(&format!("{}:1/1", i + 1)), &[place(&format!("{i}:1/1"))], 9);
-        }
-        assert!(full);
+        let mut add = |i| open.add(i, place(&format!("{}:1/1", i + 1)), &[place(&format!("{i}:1/1"))], 9);
+        let last = OpenCalls::GIVEN_UP as u32 + 1;
+        assert_eq!((0..last).map(&mut add).find(Result::is_err), None);
+        assert_eq!(add(last), Err(Violation::GivenUpCalls));
     }
 }

@@ -1,6 +1,7 @@
 //! What a run came to, from facts the host owns. What the run's process says of itself chooses between texts, and between
 //! one failure and another; it never makes a success of a failure.
 
+use super::open_calls::OpenCalls;
 use crate::kernel::unix::{ABORTED, Death, SETUP_FAILED};
 use crate::wire::violation::Violation;
 #[cfg(target_os = "linux")]
@@ -61,6 +62,7 @@ pub(crate) struct Facts<'a> {
 pub(crate) fn error(facts: &Facts<'_>) -> Option<Error> {
     match (facts.kill, facts.end) {
         _ if facts.setup.is_some() => Some(host_fault(format!("sandbox set-up: {}", facts.setup.unwrap_or_default()))),
+        (Some(Kill::Violation(Violation::GivenUpCalls)), _) => Some(given_up_calls()),
         (Some(Kill::Violation(violation)), _) => Some(host_fault(format!("the run's process sent {violation}"))),
         // A report that was whole before the deadline counts.
         (Some(Kill::Lingering | Kill::Deadline | Kill::Cancelled), _) if facts.reported => None,
@@ -169,6 +171,16 @@ fn group_full(limit: u64) -> Error {
         .detail("ended_by", "memory cgroup")
 }
 
+fn given_up_calls() -> Error {
+    let most = OpenCalls::GIVEN_UP;
+    Error::new(
+        Reason::ToolCallLimitExceeded,
+        format!("more than {most} tool calls that were given up are still at work"),
+    )
+    .hint("call slow tools less often in a parallel call that fails, or let the tools take less time")
+    .detail("limit", most)
+}
+
 fn host_fault(message: String) -> Error {
     Error::new(Reason::HostFault, message)
 }
@@ -244,6 +256,7 @@ mod tests {
         assert_eq!(killed(Kill::Deadline, false), Some(Reason::Timeout));
         assert_eq!(killed(Kill::Cancelled, false), Some(Reason::Cancelled));
         assert_eq!(killed(Kill::Violation(Violation::Garbage), true), Some(Reason::HostFault));
+        assert_eq!(killed(Kill::Violation(Violation::GivenUpCalls), true), Some(Reason::ToolCallLimitExceeded));
         assert_eq!(killed(Kill::Deadline, true), None);
         assert_eq!(killed(Kill::Lingering, true), None);
     }

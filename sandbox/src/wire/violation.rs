@@ -18,4 +18,7 @@ pub(crate) enum Violation {
     Flood,
     #[error("more calls at once than it may have workers")]
     Calls,
+    /// The one that an ordinary program comes to: its error says what to do.
+    #[error("a call behind too many that were given up")]
+    GivenUpCalls,
 }
