@@ -160,7 +160,10 @@ fn sessions_begin_as_runs_do() {
     );
     let server = Tenants(Server::start(&["--config", &config]));
     let open = |tenant: &str| server.ask(tenant, "POST", "/v1/sessions", &json!({ "setup": ["(def a 1)"] }));
-    assert_eq!([open("rated").0, open("rated").0, open("rated").0], [201, 201, 429]);
+    let (begun, session) = open("rated");
+    assert_eq!([begun, open("rated").0, open("rated").0], [201, 201, 429]);
+    let fork = format!("/v1/sessions/{}/fork", session["session_id"].as_str().unwrap());
+    assert_eq!(server.ask("rated", "POST", &fork, &Value::Null).0, 429);
     assert_eq!(server.ask("rated", "POST", "/v1/run", &json!({ "program": "1" })).0, 429);
     assert_eq!(open("placed").0, 201);
     let slow = json!({ "program": "(tool/slow {})", "tools": {"slow": {"returns": 1, "delay_ms": 600_000}},

@@ -37,6 +37,7 @@ fn pages() -> [Value; 2] {
             tool("image"),
             tool("big"),
             tool("none"),
+            tool("null"),
             tool("raw"),
             tool("notes/list")
         ]),
@@ -120,6 +121,8 @@ fn answer(kind: &str, request: &Value) -> Option<Value> {
                 ]}),
                 "big" => text("x".repeat(60_000)),
                 "none" => json!({"content": []}),
+                // As some write it that have no structured content.
+                "null" => json!({"content": [{"type": "text", "text": "only text"}], "structuredContent": null}),
                 other => text(format!("{other} was called")),
             }
         }
@@ -227,7 +230,7 @@ async fn tools_of_a_process_are_called() {
         "max_response_bytes = 50000\npolicies = { \"notes/list\" = \"deny\", fail = \"allow\", broken = \"deny\" }";
     let service = ServiceTools::connect(&config("usual", &notes, more)).await.unwrap();
     let names: Vec<&str> = service.tools.all().map(|tool| tool.given_name()).collect();
-    assert_eq!(names.len(), 13, "{names:?}");
+    assert_eq!(names.len(), 14, "{names:?}");
     assert!(names.iter().all(|name| name.starts_with("up__")));
     let refused: Vec<_> = service.refused.iter().map(|refused| (refused.name.as_str(), refused.why.as_str())).collect();
     assert_eq!(refused[0], ("mcp.up: without", "inputSchema: it is null, and has to be a JSON Schema"));
@@ -238,6 +241,7 @@ async fn tools_of_a_process_are_called() {
     assert_eq!(value(&service, "(tool/up__add {:a 1 :b 2})").await, json!({"sum": 3}));
     assert_eq!(value(&service, "(:n (tool/up__json_text {}))").await, 1);
     assert_eq!(value(&service, "(tool/up__none {})").await, Value::Null);
+    assert_eq!(value(&service, "(tool/up__null {})").await, "only text");
     assert_eq!(value(&service, "(tool/up__image {})").await, "a cat\n[an image, image/png, 4 bytes of base64]");
     let odd = value(&service, "(tool/up__odd {})").await;
     assert_eq!(odd, "before\n[left out: content of the unknown type hologram]\nafter");
