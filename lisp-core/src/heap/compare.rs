@@ -355,9 +355,6 @@ impl Heap {
 
     /// The total order of values by kind, then by value: the order in which maps and sets are walked.
     pub(crate) fn order<'h>(&'h self, a: Value<'h>, b: Value<'h>) -> Res<Ordering> {
-        if let (Value::Int(a), Value::Int(b)) = (a, b) {
-            return Ok(a.cmp(&b));
-        }
         match order_leaf(a, b) {
             Some(order) => Ok(order),
             None => order_deep(self, a, b),

@@ -63,13 +63,21 @@ pub(super) fn hash_cost(v: Value<'_>) -> u64 {
     }
 }
 
-/// Compares two values that hold no others; `None` for two collections of the same kind, and for long texts.
+/// Compares two values that hold no others; `None` for two collections of the same kind, and for long texts. What keys mostly are
+/// is compared where this is called.
 #[inline]
 pub(super) fn equal_leaf<'h>(a: Value<'h>, b: Value<'h>, nan: Nan) -> Option<bool> {
+    match (a, b) {
+        (Value::Keyword(ha, _), Value::Keyword(hb, _)) if ha != hb => Some(false),
+        (Value::Keyword(_, a), Value::Keyword(_, b)) | (Value::Str(a), Value::Str(b)) => equal_texts(a, b),
+        (Value::Int(a), Value::Int(b)) => Some(a == b),
+        _ => equal_others(a, b, nan),
+    }
+}
+
+#[inline(never)]
+fn equal_others<'h>(a: Value<'h>, b: Value<'h>, nan: Nan) -> Option<bool> {
     Some(match (a, b) {
-        (Value::Keyword(ha, _), Value::Keyword(hb, _)) if ha != hb => false,
-        (Value::Keyword(_, a), Value::Keyword(_, b)) | (Value::Str(a), Value::Str(b)) => return equal_texts(a, b),
-        (Value::Int(a), Value::Int(b)) => a == b,
         (Value::Nil, Value::Nil) => true,
         (Value::Bool(a), Value::Bool(b)) => a == b,
         (Value::Float(a), Value::Float(b)) => a == b || nan == Nan::IsOneKey && a.is_nan() && b.is_nan(),
@@ -163,17 +171,37 @@ fn hash_limbs(negative: bool, limbs: impl Iterator<Item = u32>) -> u64 {
     limbs.fold(u64::from(negative), |hash, limb| mix(hash ^ u64::from(limb)))
 }
 
+#[inline]
+fn hash_word(tag: u64, w: u64) -> u32 {
+    folded(mix(w ^ tag << 56))
+}
+
+#[inline]
+fn hash_int(i: i64) -> u32 {
+    hash_word(1, i.cast_unsigned())
+}
+
 /// The hash of a value that holds no others; `None` for collections. A whole float has that of its integer.
+#[inline]
 pub(super) fn hash_leaf(v: Value<'_>) -> Option<u32> {
-    let word = |tag: u64, w: u64| folded(mix(w ^ tag << 56));
+    match v {
+        Value::Keyword(hash, _) => Some(hash),
+        Value::Int(i) => Some(hash_int(i)),
+        _ => hash_others(v),
+    }
+}
+
+#[inline(never)]
+fn hash_others(v: Value<'_>) -> Option<u32> {
+    let word = hash_word;
     Some(match v {
         Value::Keyword(hash, _) => hash,
+        Value::Int(i) => hash_int(i),
         Value::Str(s) => hash_text(s.text(), false),
-        Value::Int(i) => word(1, i.cast_unsigned()),
         Value::Nil => word(2, 0),
         Value::Bool(b) => word(3, u64::from(b)),
         Value::Float(f) => match whole(f) {
-            Some(i) => word(1, i.cast_unsigned()),
+            Some(i) => hash_int(i),
             None if f.is_nan() => word(4, f64::NAN.to_bits()),
             None if f.is_infinite() || f.trunc() != f => word(4, f.to_bits()),
             None => word(5, hash_limbs(f < 0.0, big::limbs(f))),
@@ -219,7 +247,16 @@ fn rank(v: Value<'_>) -> u8 {
 }
 
 /// The order of two values that hold no others, NaN after all numbers; `None` for two collections of the same kind and length, and for long texts.
+#[inline]
 pub(super) fn order_leaf<'h>(a: Value<'h>, b: Value<'h>) -> Option<Ordering> {
+    match (a, b) {
+        (Value::Int(a), Value::Int(b)) => Some(a.cmp(&b)),
+        _ => order_others(a, b),
+    }
+}
+
+#[inline(never)]
+fn order_others<'h>(a: Value<'h>, b: Value<'h>) -> Option<Ordering> {
     let ranks = rank(a).cmp(&rank(b));
     if ranks != Ordering::Equal {
         return Some(ranks);
