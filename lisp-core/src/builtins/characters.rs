@@ -8,7 +8,7 @@ use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Res, Value};
-use regex::Regex;
+use regex_automata::meta::Regex;
 use std::sync::LazyLock;
 
 const fn question(name: &'static str, usage: &'static str, imp: DirectImp, alias: &'static [&'static str]) -> Builtin {
@@ -140,7 +140,7 @@ fn letter(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_alphabetic();
     }
-    LETTER.as_ref().is_some_and(|letter| letter.is_match(c.encode_utf8(&mut [0; 4])))
+    LETTER.as_ref().is_some_and(|letter| letter.is_match(&*c.encode_utf8(&mut [0; 4])))
 }
 
 fn is_digit<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {

@@ -9,7 +9,7 @@ use crate::error::{Error, Reason};
 use crate::heap::{Res, TimeValue, Value};
 use crate::text::dates::{DAY, DAYS, NANOS, days_of, is_date, parse_date, parse_instant};
 use crate::text::describe;
-use regex::Regex;
+use regex_automata::meta::Regex;
 use std::cmp::Ordering;
 use std::sync::LazyLock;
 
@@ -335,23 +335,38 @@ fn named(names: &[&str], word: &str) -> Option<i64> {
 }
 
 struct LegacyForms {
-    month_first: Regex,
-    year_last: Regex,
-    day_first: Regex,
-    slashes: Regex,
-    time: Regex,
+    month_first: Form,
+    year_last: Form,
+    day_first: Form,
+    slashes: Form,
+    time: Form,
+}
+
+struct Form(Regex);
+
+impl Form {
+    fn new(pattern: &str) -> Option<Form> {
+        Regex::new(pattern).ok().map(Form)
+    }
+
+    /// The groups of a text that has this form; one that is not there is empty.
+    fn groups<'t, const N: usize>(&self, text: &'t str) -> Option<[&'t str; N]> {
+        let mut found = self.0.create_captures();
+        self.0.captures(text, &mut found);
+        let group = |i: usize| found.get_group(i + 1).and_then(|span| text.get(span.range())).unwrap_or("");
+        found.is_match().then(|| std::array::from_fn(group))
+    }
 }
 
 static FORMS: LazyLock<Option<LegacyForms>> = LazyLock::new(|| {
     Some(LegacyForms {
-        month_first: Regex::new("^([A-Za-z]+) ([0-9]{1,2}) ([0-9]{4,9}) ?(.*)$").ok()?,
-        year_last: Regex::new(
+        month_first: Form::new("^([A-Za-z]+) ([0-9]{1,2}) ([0-9]{4,9}) ?(.*)$")?,
+        year_last: Form::new(
             "^([A-Za-z]+) ([0-9]{1,2}) ([0-9]{2}:[0-9]{2}(?::[0-9]{2})?)(?: ([A-Za-z]+|[+-][0-9]{1,4}))? ([0-9]{4,9})$",
-        )
-        .ok()?,
-        day_first: Regex::new("^([0-9]{1,2}) ([A-Za-z]+) ([0-9]{4,9}) ?(.*)$").ok()?,
-        slashes: Regex::new("^([0-9]{1,2})/([0-9]{1,2})/([0-9]{4,9}) ?(.*)$").ok()?,
-        time: Regex::new("^([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2}))? ?(.*)$").ok()?,
+        )?,
+        day_first: Form::new("^([0-9]{1,2}) ([A-Za-z]+) ([0-9]{4,9}) ?(.*)$")?,
+        slashes: Form::new("^([0-9]{1,2})/([0-9]{1,2})/([0-9]{4,9}) ?(.*)$")?,
+        time: Form::new("^([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2}))? ?(.*)$")?,
     })
 });
 
@@ -365,14 +380,15 @@ fn parse_legacy(text: &str) -> Option<i64> {
         _ => &words[..],
     };
     let ((year, month, day), rest) = legacy_day(forms, &words.join(" "))?;
-    let (seconds, rest) = match forms.time.captures(rest.trim()) {
-        Some(found) => {
-            let part = |i| found.get(i).map_or(Some(0), |m| m.as_str().parse::<i64>().ok());
-            let (hour, minute, second) = (part(1)?, part(2)?, part(3)?);
+    let (seconds, rest) = match forms.time.groups(rest.trim()) {
+        Some([hour, minute, second, rest]) => {
+            let number = |part: &str| part.parse::<i64>().ok();
+            let second = if second.is_empty() { Some(0) } else { number(second) };
+            let (hour, minute, second) = (number(hour)?, number(minute)?, second?);
             if hour > 23 || minute > 59 || second > 59 {
                 return None;
             }
-            (hour * 3_600 + minute * 60 + second, found.get(4)?.as_str().to_owned())
+            (hour * 3_600 + minute * 60 + second, rest.to_owned())
         }
         None => (0, rest),
     };
@@ -390,23 +406,22 @@ type Day = (i64, i64, i64);
 fn legacy_day(forms: &LegacyForms, text: &str) -> Option<(Day, String)> {
     let number = |s: &str| s.parse::<i64>().ok();
     let month = |s: &str| Some(named(&MONTHS, s)? + 1);
-    if let Some((_, [m, d, y, rest])) = forms.month_first.captures(text).map(|c| c.extract())
+    if let Some([m, d, y, rest]) = forms.month_first.groups(text)
         && let Some(m) = month(m)
     {
         return Some(((number(y)?, m, number(d)?), rest.to_owned()));
     }
-    if let Some(found) = forms.year_last.captures(text) {
-        let part = |i| found.get(i).map_or("", |m| m.as_str());
-        if let Some(m) = month(part(1)) {
-            return Some(((number(part(5))?, m, number(part(2))?), format!("{} {}", part(3), part(4))));
-        }
+    if let Some([m, d, time, zone, y]) = forms.year_last.groups(text)
+        && let Some(m) = month(m)
+    {
+        return Some(((number(y)?, m, number(d)?), format!("{time} {zone}")));
     }
-    if let Some((_, [d, m, y, rest])) = forms.day_first.captures(text).map(|c| c.extract())
+    if let Some([d, m, y, rest]) = forms.day_first.groups(text)
         && let Some(m) = month(m)
     {
         return Some(((number(y)?, m, number(d)?), rest.to_owned()));
     }
-    let (_, [m, d, y, rest]) = forms.slashes.captures(text)?.extract();
+    let [m, d, y, rest] = forms.slashes.groups(text)?;
     Some(((number(y)?, number(m)?, number(d)?), rest.to_owned()))
 }
 
