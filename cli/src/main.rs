@@ -18,6 +18,7 @@ mod tell;
 
 mod batch;
 mod check;
+#[cfg(feature = "manual")]
 mod completions;
 mod doc;
 mod exit;
@@ -26,6 +27,7 @@ mod fmt;
 mod isolation;
 mod layout;
 mod lines;
+#[cfg(feature = "manual")]
 mod man;
 #[cfg(all(unix, feature = "mcp"))]
 mod mcp;
@@ -51,7 +53,9 @@ mod slate;
 mod test;
 mod watch;
 
-use clap::{CommandFactory, Parser, Subcommand};
+#[cfg(feature = "manual")]
+use clap::CommandFactory;
+use clap::{Parser, Subcommand};
 use exit::{Exit, Failure};
 use std::process::ExitCode;
 
@@ -104,8 +108,10 @@ enum Command {
     #[cfg(target_os = "linux")]
     Slate(slate::Arguments),
     /// Print what a shell needs to complete commands and options
+    #[cfg(feature = "manual")]
     Completions(completions::Arguments),
     /// Print the manual page, or write those of all commands to a directory
+    #[cfg(feature = "manual")]
     Man(man::Arguments),
 }
 
@@ -116,8 +122,24 @@ impl Command {
             #[cfg(all(unix, feature = "serve"))]
             Command::Serve(_) => false,
             // They may write files only; what they write to standard output looks for itself.
-            Command::Fmt(_) | Command::Man(_) => false,
-            _ => true,
+            Command::Fmt(_) => false,
+            #[cfg(feature = "manual")]
+            Command::Man(_) => false,
+            Command::Run(_)
+            | Command::Batch(_)
+            | Command::Check(_)
+            | Command::Test(_)
+            | Command::Explain(_)
+            | Command::Doc(_)
+            | Command::Prompt(_)
+            | Command::Repl(_)
+            | Command::Replay(_) => true,
+            #[cfg(feature = "manual")]
+            Command::Completions(_) => true,
+            #[cfg(all(unix, feature = "mcp"))]
+            Command::Mcp(_) => true,
+            #[cfg(target_os = "linux")]
+            Command::Sandbox(_) | Command::Slate(_) => true,
         }
     }
 }
@@ -131,8 +153,8 @@ fn main() -> ExitCode {
         Err(error) => {
             // Help and version are no errors.
             let code = if error.use_stderr() { Exit::Usage } else { Exit::Ok };
-            if let Some(feature) = left_out(&error) {
-                tell_line!("ptcl: this build has no `ptcl {feature}`: build ptcl with `--features {feature}`");
+            if let Some((command, feature)) = left_out(&error) {
+                tell_line!("ptcl: this build has no `ptcl {command}`: build ptcl with `--features {feature}`");
                 return code.into();
             }
             if !error.use_stderr()
@@ -168,7 +190,9 @@ fn main() -> ExitCode {
         Command::Sandbox(arguments) => sandbox::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Slate(arguments) => slate::run(&arguments),
+        #[cfg(feature = "manual")]
         Command::Completions(arguments) => completions::run(&arguments, Arguments::command()),
+        #[cfg(feature = "manual")]
         Command::Man(arguments) => man::run(&arguments, Arguments::command()),
     };
     match done {
@@ -177,11 +201,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// The command that was asked for and that this build leaves out, if that is what the error is about.
-fn left_out(error: &clap::Error) -> Option<&'static str> {
+/// The command that was asked for and that this build leaves out, and the feature that has it, if that is what the error is about.
+fn left_out(error: &clap::Error) -> Option<(&'static str, &'static str)> {
     use clap::error::{ContextKind, ContextValue};
     let Some(ContextValue::String(asked)) = error.get(ContextKind::InvalidSubcommand) else { return None };
-    ["serve", "mcp"].into_iter().find(|command| command == asked)
+    let features = [("serve", "serve"), ("mcp", "mcp"), ("completions", "manual"), ("man", "manual")];
+    features.into_iter().find(|(command, _)| command == asked)
 }
 
 fn report_failure(failure: &Failure) -> Exit {

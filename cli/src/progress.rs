@@ -1,47 +1,70 @@
 //! How far long work is, on a terminal that does not show its output.
 
-use indicatif::{ProgressBar, ProgressStyle};
-use std::io::{self, IsTerminal};
-use std::time::Duration;
+#[cfg(feature = "progress")]
+pub(crate) use shown::Progress;
 
-/// A line on standard error that counts; nothing where that is no terminal, or shows the output or what is typed.
-pub(crate) struct Progress(Option<ProgressBar>);
+/// Without the feature `progress` nothing counts.
+#[cfg(not(feature = "progress"))]
+pub(crate) struct Progress;
 
+#[cfg(not(feature = "progress"))]
 impl Progress {
-    pub(crate) fn new(what: &str) -> Self {
-        let is_shown = io::stderr().is_terminal() && !io::stdout().is_terminal() && !io::stdin().is_terminal();
-        Progress(is_shown.then(|| {
-            let bar = ProgressBar::new_spinner();
-            if let Ok(style) =
-                ProgressStyle::with_template(&format!("{{spinner}} {{human_pos}} {what}, {{elapsed}}, {{per_sec}}"))
-            {
-                bar.set_style(style);
-            }
-            bar.enable_steady_tick(Duration::from_millis(200));
-            bar
-        }))
+    pub(crate) fn new(_: &str) -> Self {
+        Progress
     }
 
-    /// So many more are done.
-    pub(crate) fn add(&self, count: u64) {
-        if let Some(bar) = &self.0 {
-            bar.inc(count);
-        }
-    }
+    pub(crate) fn add(&self, _: u64) {}
 
-    /// Writes something else to the terminal.
     pub(crate) fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
-        match &self.0 {
-            Some(bar) => bar.suspend(write),
-            None => write(),
-        }
+        write()
     }
 }
 
-impl Drop for Progress {
-    fn drop(&mut self) {
-        if let Some(bar) = &self.0 {
-            bar.finish_and_clear();
+#[cfg(feature = "progress")]
+mod shown {
+    use indicatif::{ProgressBar, ProgressStyle};
+    use std::io::{self, IsTerminal};
+    use std::time::Duration;
+
+    /// A line on standard error that counts; nothing where that is no terminal, or shows the output or what is typed.
+    pub(crate) struct Progress(Option<ProgressBar>);
+
+    impl Progress {
+        pub(crate) fn new(what: &str) -> Self {
+            let is_shown = io::stderr().is_terminal() && !io::stdout().is_terminal() && !io::stdin().is_terminal();
+            Progress(is_shown.then(|| {
+                let bar = ProgressBar::new_spinner();
+                if let Ok(style) =
+                    ProgressStyle::with_template(&format!("{{spinner}} {{human_pos}} {what}, {{elapsed}}, {{per_sec}}"))
+                {
+                    bar.set_style(style);
+                }
+                bar.enable_steady_tick(Duration::from_millis(200));
+                bar
+            }))
+        }
+
+        /// So many more are done.
+        pub(crate) fn add(&self, count: u64) {
+            if let Some(bar) = &self.0 {
+                bar.inc(count);
+            }
+        }
+
+        /// Writes something else to the terminal.
+        pub(crate) fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
+            match &self.0 {
+                Some(bar) => bar.suspend(write),
+                None => write(),
+            }
+        }
+    }
+
+    impl Drop for Progress {
+        fn drop(&mut self) {
+            if let Some(bar) = &self.0 {
+                bar.finish_and_clear();
+            }
         }
     }
 }
