@@ -3,7 +3,7 @@
 #[cfg(feature = "progress")]
 pub(crate) use shown::Progress;
 
-/// Without the feature `progress` nothing counts.
+/// Counts nothing: this build is without the feature `progress`.
 #[cfg(not(feature = "progress"))]
 pub(crate) struct Progress;
 
@@ -44,7 +44,7 @@ mod shown {
             }))
         }
 
-        /// So many more are done.
+        /// Adds to the count.
         pub(crate) fn add(&self, count: u64) {
             if let Some(bar) = &self.0 {
                 bar.inc(count);

@@ -193,28 +193,27 @@ pub(super) fn hash_leaf(v: Value<'_>) -> Option<u32> {
 
 #[inline(never)]
 fn hash_others(v: Value<'_>) -> Option<u32> {
-    let word = hash_word;
     Some(match v {
         Value::Keyword(hash, _) => hash,
         Value::Int(i) => hash_int(i),
         Value::Str(s) => hash_text(s.text(), false),
-        Value::Nil => word(2, 0),
-        Value::Bool(b) => word(3, u64::from(b)),
+        Value::Nil => hash_word(2, 0),
+        Value::Bool(b) => hash_word(3, u64::from(b)),
         Value::Float(f) => match whole(f) {
             Some(i) => hash_int(i),
-            None if f.is_nan() => word(4, f64::NAN.to_bits()),
-            None if f.is_infinite() || f.trunc() != f => word(4, f.to_bits()),
-            None => word(5, hash_limbs(f < 0.0, big::limbs(f))),
+            None if f.is_nan() => hash_word(4, f64::NAN.to_bits()),
+            None if f.is_infinite() || f.trunc() != f => hash_word(4, f.to_bits()),
+            None => hash_word(5, hash_limbs(f < 0.0, big::limbs(f))),
         },
-        Value::Big(b) => word(5, hash_limbs(b.negative, b.limbs.iter().copied())),
+        Value::Big(b) => hash_word(5, hash_limbs(b.negative, b.limbs.iter().copied())),
         Value::Symbol(s) | Value::Var(s) | Value::Regex(s) | Value::Tool(s) => hash_bytes(s.text().as_bytes()) ^ 0x77,
-        Value::Builtin(id) => word(6, u64::from(id.0)),
+        Value::Builtin(id) => hash_word(6, u64::from(id.0)),
         Value::Time(t) => match t.value {
-            TimeValue::LocalDate(d) => word(7, d.cast_unsigned()),
-            TimeValue::Instant(s, n) => word(8, s.cast_unsigned() ^ u64::from(n) << 32),
-            TimeValue::Duration(s, n) => word(9, s.cast_unsigned() ^ u64::from(n) << 32),
-            TimeValue::Date(ms) => word(10, ms.cast_unsigned()),
-            TimeValue::LocalDateTime(s, n) => word(11, s.cast_unsigned() ^ u64::from(n) << 32),
+            TimeValue::LocalDate(d) => hash_word(7, d.cast_unsigned()),
+            TimeValue::Instant(s, n) => hash_word(8, s.cast_unsigned() ^ u64::from(n) << 32),
+            TimeValue::Duration(s, n) => hash_word(9, s.cast_unsigned() ^ u64::from(n) << 32),
+            TimeValue::Date(ms) => hash_word(10, ms.cast_unsigned()),
+            TimeValue::LocalDateTime(s, n) => hash_word(11, s.cast_unsigned() ^ u64::from(n) << 32),
         },
         // Functions move with the heap, so their address is no hash.
         Value::Closure(_) | Value::Composed(_) => 11,

@@ -18,7 +18,7 @@ pub(crate) enum Violation {
     Flood,
     #[error("more calls at once than it may have workers")]
     Calls,
-    /// The one that an ordinary program comes to: its error says what to do.
-    #[error("a call behind too many that were given up")]
+    /// A program can cause this without breaking the protocol, so it has an error of its own.
+    #[error("a call after too many that were given up")]
     GivenUpCalls,
 }

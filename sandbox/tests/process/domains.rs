@@ -29,7 +29,7 @@ fn with(change: impl FnOnce(&mut DomainLimits)) -> Sandbox {
     Sandbox::builder().engine(engine().0).domain_limits(limits).without_namespaces().without_spares().build().unwrap()
 }
 
-/// The processes that a template has forked, and that have not ended.
+/// Returns the processes that a template has forked and that have not ended.
 pub(crate) fn children_of(template: u32) -> Vec<i32> {
     let all = std::fs::read_to_string(format!("/proc/{template}/task/{template}/children")).unwrap();
     let ended =
@@ -37,7 +37,7 @@ pub(crate) fn children_of(template: u32) -> Vec<i32> {
     all.split_whitespace().map(|pid| pid.parse().unwrap()).filter(|pid| !ended(pid)).collect()
 }
 
-/// The same of all templates of a sandbox.
+/// Returns those of all templates of a sandbox.
 fn children(sandbox: &Sandbox) -> BTreeSet<i32> {
     sandbox.template_pids().into_iter().flat_map(children_of).collect()
 }

@@ -5,11 +5,12 @@
 use crate::domains::children_of;
 use crate::failing::{Bounds, Maker, came_to, with_tools};
 use lisp_runtime::{
-    Amounts, Budget, Cancel, Engine, Input, LimitsRequest, Outcome, Record, Recording, Tool, ToolError, Verdict,
+    Amounts, Budget, Cancel, Engine, Input, Limits, LimitsRequest, Outcome, Reason, Record, Recording, Tool, ToolError,
+    Verdict,
 };
 use lisp_sandbox::Sandbox;
 use rustix::process::{Pid, Signal, kill_process};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -76,6 +77,33 @@ pub(crate) fn given_up_calls_take_no_room(_: &Sandbox) {
     let input = Input::new().limits(limits);
     assert_eq!(value(sandbox.eval(program, &input)), expected);
     assert_eq!(value(engine.eval(program, input)), expected);
+}
+
+/// A run that goes on giving up calls whose tools do not end has an error that says so, and the sandbox serves the next run.
+pub(crate) fn too_many_given_up_calls(_: &Sandbox) {
+    let is_over = Arc::new(AtomicBool::new(false));
+    let over = is_over.clone();
+    let stuck = Tool::new("stuck", move |_| {
+        while !over.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(1)
+    });
+    // What was kept needs no thread, while all threads have stuck calls.
+    let kept = Tool::new("kept", |_| Ok(1)).cached();
+    let engine = Engine::builder().ceiling(Limits::unlimited()).grant(stuck).grant(kept).build().unwrap();
+    let sandbox = Sandbox::builder().engine(engine).build().unwrap();
+    let program = "(tool/kept {}) (mapv (fn [_] (try (pmap (fn [v] (if (zero? v) (do (tool/kept {}) (throw (ex-info \"no\" {}))) (tool/stuck {:n v}))) (range 4)) (catch Exception e 1))) (range 5000))";
+    let mut limits = LimitsRequest::default();
+    for (name, value) in [("timeout_ms", 120_000), ("parallel_timeout_ms", 120_000), ("tool_calls", 0)] {
+        limits.set(name, value).unwrap();
+    }
+    let outcome = sandbox.eval(program, &Input::new().limits(limits));
+    is_over.store(true, Ordering::Relaxed);
+    let error = &outcome.problem().unwrap_or_else(|| panic!("{outcome:?}")).error;
+    assert_eq!(error.reason, Reason::ToolCallLimitExceeded, "{error:?}");
+    assert!(error.message.contains("4096") && error.hint.is_some(), "{error:?}");
+    assert!(sandbox.eval("1", &Input::new()).is_success());
 }
 
 /// A run that is cancelled before it began calls nothing, and pays nothing.

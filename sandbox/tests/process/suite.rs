@@ -608,6 +608,7 @@ const TESTS: &[(&str, Test)] = &[
     ("records_of_failed_parallel_calls", records::of_failed_parallel_calls),
     ("failures_come_to_one_answer", failures::come_to_one_answer),
     ("failures_given_up_calls_take_no_room", failures::given_up_calls_take_no_room),
+    ("failures_too_many_given_up_calls", failures::too_many_given_up_calls),
     ("cancelled_before_they_began", failures::cancelled_before_they_began),
     ("killed_in_a_call_they_pay_what_they_used", failures::killed_in_a_call_they_pay_what_they_used),
     ("records_of_killed_runs", killed::everywhere),

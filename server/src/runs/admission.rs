@@ -245,3 +245,57 @@ async fn permit(places: &Arc<Semaphore>) -> OwnedSemaphorePermit {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::Future;
+    use std::pin::{Pin, pin};
+    use std::task::{Context, Poll, Waker};
+
+    fn states() -> Vec<TenantState> {
+        let tenant = |name: &str, digit: &str, concurrency: usize| {
+            let digest = digit.repeat(64);
+            format!(
+                "[[tenants]]\nname = \"{name}\"\ntoken_sha256 = \"{digest}\"\nconcurrency = {concurrency}\nqueue = 3\n"
+            )
+        };
+        let text = tenant("one", "a", 1) + &tenant("two", "b", 4);
+        let config = Config::parse_with(&text, "test.toml", &|_| None).unwrap();
+        config.tenants.iter().map(|tenant| TenantState::new(&config, tenant)).collect()
+    }
+
+    fn poll<T>(future: &mut Pin<&mut impl Future<Output = T>>) -> Poll<T> {
+        future.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    /// Runs that wait for a place of their tenant take none of the service's line, nor does a tenant's line of another's.
+    #[tokio::test]
+    async fn a_tenant_that_waits_for_itself_is_in_nobodys_way() {
+        let [one, two] = &states()[..] else { panic!() };
+        let admission = Admission::new(2, 1, Duration::from_secs(600));
+        let at_work = admission.place(one).await.unwrap();
+        let (mut first, mut second) = (pin!(admission.place(one)), pin!(admission.place(one)));
+        let (mut third, mut fourth) = (pin!(admission.place(one)), pin!(admission.place(one)));
+        for waits in [&mut first, &mut second, &mut third] {
+            assert!(poll(waits).is_pending());
+        }
+        assert_eq!((admission.taken(), admission.waiting(), admission.is_crowded()), (1, 0, false));
+        let Poll::Ready(Err(busy)) = poll(&mut fourth) else { panic!("a fourth one waits") };
+        assert!(busy.why.contains("3 runs of the tenant wait") && busy.why.contains("queue of the tenant"), "{busy}");
+
+        // The other tenant has the service's second place at once, then its line.
+        let other = admission.place(two).await.unwrap();
+        let (mut waits, mut too_many) = (pin!(admission.place(two)), pin!(admission.place(two)));
+        assert!(poll(&mut waits).is_pending());
+        assert_eq!((admission.taken(), admission.waiting(), admission.is_crowded()), (2, 1, true));
+        let Poll::Ready(Err(busy)) = poll(&mut too_many) else { panic!("two wait for the service") };
+        assert!(busy.why.contains("1 runs wait") && busy.why.contains("queue of the service"), "{busy}");
+        drop(other);
+        let second_of_two = waits.await.unwrap();
+        drop(at_work);
+        assert!(poll(&mut first).is_ready());
+        drop(second_of_two);
+        assert_eq!((admission.taken(), admission.waiting(), admission.is_crowded()), (0, 0, false));
+    }
+}
