@@ -70,8 +70,10 @@ impl Waiting {
     fn of(run: Box<Run>, calls: Vec<ToolCall>) -> Waiting {
         let mut calls: Vec<_> = calls.into_iter().map(|call| (CallId(call.number), call)).collect();
         calls.sort_by_key(|(_, call)| call.question.is_some());
-        // Whoever has it may make it, whatever becomes of the run.
-        calls.iter().filter(|(_, call)| call.question.is_none()).for_each(|(_, call)| call.begin());
+        // Whoever has it may make it, whatever becomes of the run. All of them wait: none can have been given back.
+        for (_, call) in calls.iter().filter(|(_, call)| call.question.is_none()) {
+            call.begin();
+        }
         Waiting { run, calls }
     }
 

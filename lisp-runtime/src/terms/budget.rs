@@ -5,7 +5,7 @@ use super::place::Place;
 use lisp_core::{Error, Reason};
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Amounts of what runs use. `None` is not counted, and without end in a [`Budget`].
@@ -60,7 +60,9 @@ impl Amounts {
 /// A run takes itself and its limit of fuel before it begins, or what fuel is left when that is less, and gives back what it has
 /// not used when it ends. Each call of a tool is taken before it is made. Calls of parallel workers are counted in the program's order: which
 /// of them finds none left does not depend on which comes first, as long as no other run uses the budget. Calls that workers made for nothing, as a
-/// call before theirs failed, are paid for; the run makes later ones for that. Bytes are taken when the run ends: a budget of bytes
+/// call before theirs failed, are paid for; the run makes later ones for that. A worker whose turn it is never finds the budget empty because
+/// of a call that a later worker has made already: such calls, in each run fewer than a tenth of what was left to it, are what a budget of
+/// calls may be overdrawn by. Bytes are taken when the run ends: a budget of bytes
 /// may be overdrawn by the runs that are under way. A run that finds a part of the budget empty ends with `budget_exceeded`. A run
 /// whose end is not seen, because its [`Waiting`](crate::Waiting) was dropped or its process was killed, has used all it took.
 ///
@@ -246,7 +248,7 @@ impl Payments {
     /// # Errors
     /// The budget has nothing left.
     pub(crate) fn count_late(self: &Arc<Self>, payment: &Payment, budget: &Budget) -> Result<(), Error> {
-        if !payment.is_back.load(Ordering::Relaxed) {
+        if !payment.is_back() {
             self.charge(budget)?;
             payment.is_counted.store(true, Ordering::Relaxed);
         }
@@ -278,12 +280,31 @@ impl Payments {
 /// The payment for a call.
 #[derive(Debug, Default)]
 pub(crate) struct Payment {
-    /// Somebody has begun to make the call.
-    is_begun: AtomicBool,
+    /// `OPEN`, then one of the others.
+    state: AtomicU8,
     /// Its turn has come.
     is_counted: AtomicBool,
-    /// It was not made: the budget has it back.
-    is_back: AtomicBool,
+}
+
+/// Nobody has begun to make the call yet.
+const OPEN: u8 = 0;
+/// Somebody has begun to make the call: it is paid.
+const BEGUN: u8 = 1;
+/// The call will not be made: the budget has it back.
+const BACK: u8 = 2;
+
+impl Payment {
+    /// Leaves `OPEN` for this state.
+    ///
+    /// # Errors
+    /// The state that it has left it for before.
+    fn leave_open(&self, state: u8) -> Result<(), u8> {
+        self.state.compare_exchange(OPEN, state, Ordering::AcqRel, Ordering::Acquire).map(drop)
+    }
+
+    fn is_back(&self) -> bool {
+        self.state.load(Ordering::Acquire) == BACK
+    }
 }
 
 /// A call that a budget has paid for. One that is dropped before anybody has begun to make it goes back to the budget.
@@ -295,9 +316,23 @@ pub(crate) struct PaidCall {
 }
 
 impl PaidCall {
-    /// Somebody begins to make it.
-    pub(crate) fn begin(&self) {
-        self.payment.is_begun.store(true, Ordering::Relaxed);
+    /// Somebody begins to make it. False when the budget has it back already: then it must not be made.
+    pub(crate) fn begin(&self) -> bool {
+        self.payment.leave_open(BEGUN) != Err(BACK)
+    }
+
+    /// Gives it back to the budget, unless somebody has begun to make it.
+    pub(crate) fn give_back(&self) {
+        if self.payment.leave_open(BACK).is_err() {
+            return;
+        }
+        if let Some(calls) = &mut self.budget.amounts().calls {
+            *calls = calls.saturating_add(1);
+        }
+        self.run.paid.fetch_sub(1, Ordering::Relaxed);
+        if self.payment.is_counted.load(Ordering::Relaxed) {
+            self.run.counted.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn payment(&self) -> &Arc<Payment> {
@@ -307,18 +342,7 @@ impl PaidCall {
 
 impl Drop for PaidCall {
     fn drop(&mut self) {
-        let Payment { is_begun, is_counted, is_back } = &*self.payment;
-        if is_begun.load(Ordering::Relaxed) {
-            return;
-        }
-        if let Some(calls) = &mut self.budget.amounts().calls {
-            *calls = calls.saturating_add(1);
-        }
-        is_back.store(true, Ordering::Relaxed);
-        self.run.paid.fetch_sub(1, Ordering::Relaxed);
-        if is_counted.load(Ordering::Relaxed) {
-            self.run.counted.fetch_sub(1, Ordering::Relaxed);
-        }
+        self.give_back();
     }
 }
 

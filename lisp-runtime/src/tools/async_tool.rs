@@ -5,7 +5,7 @@ use super::gate::{denied, rewrite, unfit};
 use super::tool::{AsyncFunction, Body, BoxedCall, Reply, Tool, ToolCall, ToolError, panicked};
 use crate::record::line::Gated;
 use crate::terms::spans::CallSpan;
-use lisp_core::Error;
+use lisp_core::{Error, Reason};
 use serde::Serialize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -125,8 +125,10 @@ impl Tool {
 
 fn begin(tool: &Arc<Tool>, function: &AsyncFunction, call: ToolCall) -> BegunCall {
     let Some(desk) = call.desk.clone() else {
-        call.begin();
-        return BegunCall::Made(function(call));
+        return match call.begin() {
+            true => BegunCall::Made(function(call)),
+            false => BegunCall::Asked(Box::pin(async { Reply::NotMade { tool_threads: None } })),
+        };
     };
     let (tool, function) = (tool.clone(), function.clone());
     BegunCall::Asked(Box::pin(async move {
@@ -166,7 +168,9 @@ async fn approved(desk: ApprovalDesk<ToolCall>, tool: &Tool, mut call: ToolCall)
         rewrite(&mut call, tool, &given);
     }
     desk.journal.as_ref().map_or(Ok(()), |journal| journal.begin_asked(&call.place))?;
-    call.begin();
+    if !call.begin() {
+        return Err(Error::new(Reason::Cancelled, "nobody waits for the call any more"));
+    }
     Ok(call)
 }
 

@@ -111,7 +111,7 @@ pub(crate) struct PendingCall {
     seen: Option<CallView>,
     /// The arguments, as the ledger is to have them, of a call that was approved with other ones.
     given: Option<GivenArguments>,
-    /// What the budget has paid, until the call is made out.
+    /// What the budget has paid for it.
     paid: Option<Arc<PaidCall>>,
     /// Where it is noted that the result serves equal calls.
     result_note: Option<ResultNote>,
@@ -129,6 +129,13 @@ impl PendingCall {
             given: None,
             paid: None,
             result_note: None,
+        }
+    }
+
+    /// A call that nobody has begun to make goes back to the budget before its worker goes on, whoever still holds it.
+    fn give_back(&self) {
+        if let Some(paid) = &self.paid {
+            paid.give_back();
         }
     }
 }
@@ -404,7 +411,7 @@ impl<W> ToolGate<W> {
             redacted: tool.redacted().clone(),
             question: asked.question,
             given: pending.given.clone(),
-            paid: pending.paid.take(),
+            paid: pending.paid.clone(),
             #[cfg(feature = "async")]
             desk,
             deadline,
@@ -476,6 +483,7 @@ impl<W> ToolGate<W> {
         reply: &Reply,
         spent: Duration,
     ) -> (Vec<W>, Result<(), Error>) {
+        call.give_back();
         if let Some(given) = call.given.as_ref().and_then(|given| given.get()) {
             ledger.rewrite(call.entry, Preview::of(given));
         }
@@ -504,6 +512,7 @@ impl<W> ToolGate<W> {
 
     /// Ends a call whose reply does not matter any more, and returns the waiters.
     pub(crate) fn abandon(&self, call: PendingCall) -> Vec<W> {
+        call.give_back();
         call.key.map(|key| self.cache.end(&key, None)).unwrap_or_default()
     }
 

@@ -64,11 +64,10 @@ impl ToolCall {
         &self.name
     }
 
-    /// Somebody begins to make it: from now on its budget has paid.
-    pub(crate) fn begin(&self) {
-        if let Some(paid) = &self.paid {
-            paid.begin();
-        }
+    /// Somebody begins to make it: from now on its budget has paid. False when nobody waits for it any more and the budget has the
+    /// payment back: then it must not be made.
+    pub(crate) fn begin(&self) -> bool {
+        self.paid.as_ref().is_none_or(|paid| paid.begin())
     }
 
     /// The name that programs have for the tool.
@@ -524,10 +523,9 @@ impl Tool {
             },
             None => None,
         };
-        if call.is_over() {
+        if call.is_over() || !call.begin() {
             return not_made;
         }
-        call.begin();
         match &self.body {
             Body::Echo if call.is_rewritten => Reply::Json(call.arguments.clone()),
             Body::Echo => Reply::Echo,

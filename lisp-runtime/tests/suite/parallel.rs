@@ -108,6 +108,11 @@ fn workers_are_as_many_as_the_window_and_the_slots_allow() {
             .limits(limits().with_parallel_workers(workers).with_parallel_window(window))
             .tool("wait", move |_| {
                 p.fetch_max(t.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                // Until as many wait together as may; then a little longer, for one too many to show.
+                let begun = Instant::now();
+                while p.load(Ordering::SeqCst) < most && begun.elapsed() < Duration::from_secs(60) {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
                 std::thread::sleep(Duration::from_millis(5));
                 t.fetch_sub(1, Ordering::SeqCst);
                 Ok(())
