@@ -249,6 +249,10 @@ fn assoc<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match coll {
         Value::Vector(_) if pairs.len() == 1 => put(h, "assoc", *coll, args[1], args[2]),
         Value::Vector(v) => with_places(h, v, pairs),
+        Value::Map(m) if pairs.len() == 1 => {
+            h.charge(1)?;
+            h.assoc_meant(m, m, args[1], args[2]).map(Value::Map)
+        }
         Value::Map(m) => Ok(Value::Map(with_entries(h, m, pairs.len(), pairs.map(|pair| Ok((pair[0], pair[1]))))?)),
         _ => h.map(pairs.map(|pair| (pair[0], pair[1]))),
     }

@@ -337,6 +337,7 @@ impl Heap {
     }
 
     /// Charges for bytes that are shared now and would be copied by a compaction.
+    #[inline]
     pub(super) fn charge_share(&self, bytes: usize) -> Res<()> {
         if !METERED {
             return Ok(());
