@@ -1,6 +1,8 @@
 //! Tools as they come, held against what others have written: the schemas beside the repository (skipped where they are not), and
 //! hostile ones, which are made here.
 
+#[path = "../../../lisp-core/tests/cpu/mod.rs"]
+mod cpu;
 mod hostile;
 mod real;
 
