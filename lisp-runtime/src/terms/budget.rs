@@ -94,6 +94,8 @@ struct Bill {
     has_begun: bool,
     fuel: u64,
     bytes: u64,
+    /// The fuel and the bytes that earlier lives are known to have used.
+    known: (u64, u64),
     /// The calls that earlier lives have begun.
     calls: BTreeSet<Place>,
 }
@@ -387,7 +389,10 @@ impl Taken {
             return;
         }
         let taken = self.fuel.unwrap_or(0);
-        let fuel = fuel.map_or(taken, |fuel| fuel.min(taken));
+        let known = bill.as_ref().map_or((0, 0), |bill| bill.known);
+        // A life that ends before it has done again what earlier lives did has not made that undone.
+        let fuel = fuel.map_or(taken, |fuel| fuel.max(known.0).min(taken));
+        let bytes = bytes.max(known.1);
         if let Some(left) = &mut left.fuel {
             *left = left.saturating_add(taken - fuel);
         }
@@ -395,6 +400,7 @@ impl Taken {
         left.bytes = left.bytes.map(|left| left - bytes);
         if let Some(bill) = &mut bill {
             (bill.fuel, bill.bytes) = (fuel, bytes);
+            bill.known = (fuel, bytes);
         }
     }
 

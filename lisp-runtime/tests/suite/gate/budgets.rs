@@ -172,6 +172,26 @@ fn calls_that_nobody_makes_take_time_too() {
     }
 }
 
+/// A run that is cancelled after it was stopped has paid for what it did before, fuel and bytes.
+#[test]
+fn a_run_that_is_cancelled_while_it_is_stopped_stays_paid() {
+    let engine = Engine::builder().tool("t", |_| Ok(1)).build().unwrap();
+    let program = engine.compile("(def n (reduce + (map inc (into [] (range 2000))))) (tool/t {})").unwrap();
+    let budget = Budget::new(Amounts::new().with_runs(1).with_fuel(700_000).with_bytes(1 << 30));
+    let of_run = budget.for_one_run();
+    let Progress::ToolCall(waiting) = engine.start(&program, Input::new().budget(&of_run)) else { panic!() };
+    drop(waiting);
+    let left = budget.left();
+    assert!(left.fuel < Some(695_000) && left.bytes < Some(1 << 30), "{left:?}");
+    for _ in 0..3 {
+        let cancel = lisp_runtime::Cancel::new();
+        cancel.cancel();
+        let outcome = engine.run(&program, Input::new().budget(&of_run).cancel_with(&cancel));
+        assert_eq!(reason(&outcome), Some(Reason::Cancelled));
+        assert_eq!(budget.left(), left);
+    }
+}
+
 /// A run that is stopped and begins again pays for itself, its fuel and its calls once.
 #[test]
 fn the_lives_of_a_run_pay_once() {
