@@ -125,7 +125,10 @@ impl<'h> Exception<'h> {
         let Some(Value::Keyword(_, reason)) = map.get_text(h, "reason", true)? else { return Ok(None) };
         let Some(message @ (Value::Str(_) | Value::Nil)) = map.get_text(h, "message", true)? else { return Ok(None) };
         // A map of the program's own may have both keys: what it throws is then its data.
-        let is_own = !matches!(reason.text(), THROWN | FAILED) && Reason::from_name(reason.text()).is_none();
+        // So is one with the reason of an error that nothing catches.
+        let is_caught = |reason: Reason| reason.is_catchable();
+        let is_own =
+            !matches!(reason.text(), THROWN | FAILED) && !Reason::from_name(reason.text()).is_some_and(is_caught);
         if is_own {
             return Ok(None);
         }
@@ -198,7 +201,7 @@ pub(crate) fn uncaught<'h>(h: &'h Ctx, exception: Value<'h>) -> Res<Uncaught<'h>
     if reason == FAILED {
         return Ok(Uncaught::Fail(data.unwrap_or(Value::Nil)));
     }
-    let message = beginning(message);
+    let message = message_of(h, exception, message)?;
     if let Some(reason) = Reason::from_name(reason).filter(|reason| reason.is_catchable()) {
         return Ok(Uncaught::Error(Error::new(reason, message)));
     }
@@ -230,12 +233,19 @@ pub(crate) fn beginning(message: Value<'_>) -> String {
     text[..end.unwrap_or(text.len())].to_owned()
 }
 
+/// Returns the message that an error shows for an exception: the name of its class where it has none of its own.
+fn message_of<'h>(h: &'h Ctx, exception: Value<'h>, message: Value<'h>) -> Res<String> {
+    match message {
+        Value::Nil => Ok(class_of(h, exception)?.to_owned()),
+        message => Ok(beginning(message)),
+    }
+}
+
 /// The message of an exception, as an error shows it, and the reason that it has there.
 pub(crate) fn shown<'h>(h: &'h Ctx, exception: Value<'h>) -> Res<Option<(Reason, String)>> {
-    Ok(Exception::of(h, exception)?.map(|parts| {
-        let reason = Reason::from_name(parts.reason).filter(|reason| reason.is_catchable());
-        (reason.unwrap_or(Reason::UncaughtException), beginning(parts.message))
-    }))
+    let Some(parts) = Exception::of(h, exception)? else { return Ok(None) };
+    let reason = Reason::from_name(parts.reason).filter(|reason| reason.is_catchable());
+    Ok(Some((reason.unwrap_or(Reason::UncaughtException), message_of(h, exception, parts.message)?)))
 }
 
 fn message_arg<'h>(h: &'h Ctx, name: &str, value: Value<'h>) -> Res<Value<'h>> {

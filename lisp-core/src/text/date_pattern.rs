@@ -15,6 +15,8 @@ pub(crate) struct Moment {
 
 /// The most parts of a pattern. Each takes a letter at least.
 const MOST_PARTS: usize = 100;
+/// The maximum bytes of a pattern.
+const MAX_BYTES: usize = 10_000;
 
 const MONTHS: [&str; 12] = [
     "January",
@@ -101,6 +103,9 @@ impl Pattern {
             "BASIC_ISO_DATE" => "uuuuMMdd",
             _ => pattern,
         };
+        if pattern.len() > MAX_BYTES {
+            return Err(format!("it has more than {MAX_BYTES} bytes"));
+        }
         let mut parts = Vec::new();
         let mut rest = pattern.chars().peekable();
         while let Some(c) = rest.next() {

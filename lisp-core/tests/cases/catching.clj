@@ -86,3 +86,16 @@
 
 [(try (throw nil) (catch NullPointerException e :npe)) (try (throw nil) (catch ArithmeticException e 1) (catch Exception e (:class e)))]
 ;=> [:npe "NullPointerException"]
+
+;; What a program throws of its own is its own data, also with the reason of an error that nothing catches.
+
+(try (throw {:reason :timeout :message "slow" :n 1}) (catch Exception e (ex-data e)))
+;=> {:message "slow" :n 1 :reason :timeout}
+
+;; An exception without a message is told by its class.
+
+(try (pmap (fn [x] (throw (Exception.))) [1]) (catch Exception e (ex-message e)))
+;=> "Exception"
+
+(try (pmap (fn [x] (throw (ex-info nil {:a 1}))) [1]) (catch Exception e (ex-message e)))
+;=> "ExceptionInfo"

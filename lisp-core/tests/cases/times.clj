@@ -91,3 +91,11 @@
 
 (.plus (LocalDate/of 2024 1 1) 3 :days)
 ;! java_type_error
+
+;; A pattern has a most, before it is gone through.
+
+(try (DateTimeFormatter/ofPattern (apply str (repeat 10001 "."))) (catch Exception e (str/includes? (ex-message e) "more than 10000 bytes")))
+;=> true
+
+(.format (LocalDate/of 2024 2 9) (DateTimeFormatter/ofPattern (apply str (repeat 10 "."))))
+;=> ".........."
