@@ -33,12 +33,6 @@
 //! ```
 //!
 //! Hosts want `lisp_runtime`, which drives the machine. This crate follows what that needs, and changes with it.
-//!
-//! # Features
-//!
-//! | feature | on by default | what it does |
-//! |---|---|---|
-//! | `unmetered` | no | nothing is counted and nothing ends a run. For one comparison only: what the meter costs |
 
 #![deny(unsafe_code)]
 #![deny(unsafe_op_in_unsafe_fn)]

@@ -7,9 +7,6 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Is anything counted? False with the feature that measures what the meter costs, and nowhere else.
-pub(crate) const METERED: bool = cfg!(not(feature = "unmetered"));
-
 /// The most fuel between two polls, so that what is left can be counted in any unit.
 const MOST_LEFT: u64 = 1 << 48;
 
@@ -106,16 +103,12 @@ impl Meter {
     /// After a fault, work is done again from here.
     #[inline]
     pub(crate) fn set_restart(&self) {
-        if METERED {
-            self.left_at_restart.set(self.left.get());
-        }
+        self.left_at_restart.set(self.left.get());
     }
 
     /// Moves the point from which work is done again before something that was paid for already.
     pub(crate) fn move_restart_before(&self, paid: Fuel) {
-        if METERED {
-            self.left_at_restart.set(self.left_at_restart.get().plus(paid));
-        }
+        self.left_at_restart.set(self.left_at_restart.get().plus(paid));
     }
 
     /// The fuel that was spent where work is done again from.
@@ -126,9 +119,6 @@ impl Meter {
     /// Spends fuel for work about to be done.
     #[inline]
     pub(crate) fn charge(&self, fuel: u64) -> Res<()> {
-        if !METERED {
-            return Ok(());
-        }
         match self.left.get().spend_small(fuel) {
             Some(left) => {
                 self.left.set(left);
@@ -143,9 +133,6 @@ impl Meter {
     #[inline]
     pub(crate) fn charge_few(&self, parts: usize, each: u64) -> Res<()> {
         const FEW: usize = 8;
-        if !METERED {
-            return Ok(());
-        }
         if parts > FEW {
             return self.charge_and_poll((parts as u64).saturating_mul(each));
         }
@@ -320,7 +307,7 @@ impl Fuel {
     /// The difference; `None` when it is less than `cost`.
     #[inline(always)]
     pub(crate) fn less(self, cost: Fuel) -> Option<Fuel> {
-        (!METERED || self.0 >= cost.0).then(|| Fuel(self.0 - cost.0))
+        (self.0 >= cost.0).then(|| Fuel(self.0 - cost.0))
     }
 
     /// The fuel left after spending `each` for each of a few parts.

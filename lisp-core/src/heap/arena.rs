@@ -7,7 +7,7 @@ use super::space::{ALIGN, Space, rounded};
 use super::{Fault, Res};
 use crate::code::BuiltinId;
 use crate::error::Error;
-use crate::meter::{METERED, Meter};
+use crate::meter::Meter;
 use bumpalo::Bump;
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -286,9 +286,6 @@ impl Heap {
     /// [`Fault::Collect`]; the memory error when the machine does not have what the budget allows.
     #[inline]
     pub fn check_available(&self, bytes: usize) -> Res<()> {
-        if !METERED {
-            return Ok(());
-        }
         match self.used().checked_add(bytes) {
             Some(sum) if sum <= self.limit.get() => match bytes <= self.seen_free.get() {
                 true => Ok(()),
@@ -339,9 +336,6 @@ impl Heap {
     /// Charges for bytes that are shared now and would be copied by a compaction.
     #[inline]
     pub(super) fn charge_share(&self, bytes: usize) -> Res<()> {
-        if !METERED {
-            return Ok(());
-        }
         let bytes = rounded(bytes);
         self.allow(bytes)?;
         self.set_used(self.used() + bytes);
@@ -376,7 +370,6 @@ impl Heap {
     /// Up to the limit allocations succeed without a look at the account, but while they are counted for a trap.
     fn end_fast(&self) {
         self.space.end_fast(match self.trap_in.get() {
-            _ if !METERED => usize::MAX,
             0 => self.limit.get().saturating_sub(self.used()),
             _ => 0,
         });

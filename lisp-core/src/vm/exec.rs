@@ -12,7 +12,7 @@ use crate::context::Ctx;
 use crate::cost::INSTRUCTION;
 use crate::error::Error;
 use crate::heap::{Fault, FrameRegs, Heap, Map, Res, Value};
-use crate::meter::{Fuel, METERED};
+use crate::meter::Fuel;
 use crate::stack::{Call, Code, Control, Effect, Frame, State, Unit, slot_on_stack};
 
 /// Why the dispatch loop was left.
@@ -57,9 +57,7 @@ impl<'h> State<'h> {
             // Tells the heap what fuel is left, before anything that may look at it or spend some.
             macro_rules! sync_fuel {
                 () => {
-                    if METERED {
-                        h.meter.set_left(w.fuel())
-                    }
+                    h.meter.set_left(w.fuel())
                 };
             }
             // For work that can fail: the instruction will be run again, from the same fuel.
@@ -195,13 +193,13 @@ impl<'h> State<'h> {
                     }
                     Instr::Jump { off } => w.skip(off),
                     Instr::Repeat { off } => {
-                        if METERED && w.is_over() {
+                        if w.is_over() {
                             slow_path!(|next| self.slice_over(h, next));
                         }
                         w.skip(off);
                     }
                     Instr::Loop { counter, off } => {
-                        if METERED && w.is_over() {
+                        if w.is_over() {
                             slow_path!(|next| self.slice_over(h, next));
                         }
                         let round = match *w.get(counter) {
@@ -300,7 +298,7 @@ impl<'h> State<'h> {
                                 let holds = w.row(row, argc as usize).first().is_some_and(|value| test(*value));
                                 w.set(dst, Value::Bool(holds));
                             }
-                            _ if METERED && w.is_over() => slow_path!(|next| self.slice_over(h, next)),
+                            _ if w.is_over() => slow_path!(|next| self.slice_over(h, next)),
                             Imp::Direct(f) => {
                                 let value = fallible!(f(h, w.row(row, argc as usize)));
                                 w.set(dst, value);
@@ -311,7 +309,7 @@ impl<'h> State<'h> {
                         }
                     }
                     Instr::Call { dst, base: row, argc } => {
-                        if METERED && w.is_over() {
+                        if w.is_over() {
                             slow_path!(|next| self.slice_over(h, next));
                         }
                         enter!(*w.get(row), dst, row, argc);
@@ -319,7 +317,7 @@ impl<'h> State<'h> {
                         slow_path!(|next| self.make_call(h, call, next));
                     }
                     Instr::CallGlobal { argc, dst, base: row, g } => {
-                        if METERED && w.is_over() {
+                        if w.is_over() {
                             slow_path!(|next| self.slice_over(h, next));
                         }
                         let function = self.globals[unit.links[g as usize]];
@@ -405,7 +403,7 @@ impl<'h> State<'h> {
                         w.set(row + 1, Value::Int(0));
                     }
                     Instr::Next { base: row, off } => {
-                        if METERED && w.is_over() {
+                        if w.is_over() {
                             slow_path!(|next| self.slice_over(h, next));
                         }
                         if !next_element(&mut w, row) {
@@ -413,7 +411,7 @@ impl<'h> State<'h> {
                         }
                     }
                     Instr::Again { base: row, off } => {
-                        if METERED && w.is_over() {
+                        if w.is_over() {
                             slow_path!(|next| self.slice_over(h, next));
                         }
                         if next_element(&mut w, row) {
