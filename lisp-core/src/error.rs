@@ -345,11 +345,7 @@ impl Error {
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
         let mut message = message.into();
         if message.len() > Self::MESSAGE_BYTES {
-            let mut end = Self::MESSAGE_BYTES;
-            while !message.is_char_boundary(end) {
-                end -= 1;
-            }
-            message.truncate(end);
+            message.truncate(message.floor_char_boundary(Self::MESSAGE_BYTES));
             message.push_str(" ...");
         }
         Error {

@@ -119,10 +119,7 @@ fn structured(answer: &str) -> Option<Value> {
 /// A call in one line.
 pub(crate) fn call(call: &WaitingCall) -> String {
     let arguments = visible(call.arguments.get());
-    let mut end = ARGUMENT_BYTES.min(arguments.len());
-    while !arguments.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = arguments.floor_char_boundary(ARGUMENT_BYTES);
     let cut = match arguments.len() - end {
         0 => String::new(),
         more => format!("... ({more} more bytes)"),

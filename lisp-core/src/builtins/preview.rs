@@ -175,7 +175,7 @@ fn quoted(h: &Heap, text: &str, room: Room) -> Res<String> {
 
 /// As much of a text as a preview can ever show. The number of characters in a cluster is not bounded, so bytes are.
 fn first_bytes(text: &str) -> &str {
-    &text[..crate::text::scan::floor(text, BYTES * 2)]
+    &text[..text.floor_char_boundary(BYTES * 2)]
 }
 
 fn escape(cluster: &str, out: &mut String) {

@@ -308,7 +308,7 @@ fn last_index_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let mut last = characters::bytes_of_first(h, s, from)?;
     loop {
         // What begins at the last byte or before it ends before this one.
-        let end = scan::floor(s, last.saturating_add(part.len()));
+        let end = s.floor_char_boundary(last.saturating_add(part.len()));
         let Some(found) = scan::rfind(h, s.get(..end).unwrap_or_default(), part)? else { return Ok(Value::Nil) };
         let (before, place) = Characters::new(h, s).go_to(found)?;
         if place.byte == found {

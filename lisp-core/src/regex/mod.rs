@@ -251,7 +251,7 @@ fn compile(pattern: &str, extent: Extent) -> Result<(Compiled, PatternCost), Err
         .hint("write it with fewer classes, or put several searches together with `or`"));
     }
     let wrong = |what: &str| {
-        let begin = crate::text::scan::floor(pattern, SHOWN_BYTES);
+        let begin = pattern.floor_char_boundary(SHOWN_BYTES);
         let (begin, dots) = if begin < pattern.len() { (&pattern[..begin], "...") } else { (pattern, "") };
         Error::new(Reason::RuntimeError, format!("invalid regular expression #\"{begin}{dots}\": {what}"))
             .class(ErrorClass::PatternSyntax)

@@ -116,7 +116,7 @@ impl<'h> Stepped<'h> {
             };
             if !text.is_char_boundary(end) {
                 // An empty match inside a character is none.
-                from = (end + 1..=text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(text.len());
+                from = text.ceil_char_boundary(end);
                 continue;
             }
             return Ok(match self.start_of_match(text.as_bytes(), from, end)? {

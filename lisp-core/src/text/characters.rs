@@ -2,7 +2,6 @@
 //! behind it are two, so that in ASCII every byte is a character. One of them may be as long as the text (a letter with a
 //! million accents), so long ones are charged, and looked at, piece by piece.
 
-use super::scan::floor;
 use crate::cost;
 use crate::heap::{Heap, Res};
 use unicode_segmentation::{GraphemeCursor, GraphemeIncomplete, UnicodeSegmentation};
@@ -141,7 +140,7 @@ impl<'h, 't> Characters<'h, 't> {
                 }
                 Err(GraphemeIncomplete::PreContext(end)) => {
                     let end = self.base + end;
-                    let from = floor(self.text, end.saturating_sub(USUAL)).max(self.base);
+                    let from = self.text.floor_char_boundary(end.saturating_sub(USUAL)).max(self.base);
                     self.heap.charge((end - from) as u64)?;
                     self.cursor.provide_context(self.text.get(from..end).unwrap_or_default(), from - self.base);
                 }
@@ -158,7 +157,7 @@ impl<'h, 't> Characters<'h, 't> {
     /// Where a piece ends that begins at `from` and should have `bytes` bytes: between two code points, and not behind
     /// a regional indicator, which the cursor would count twice there.
     fn end_of_piece(&self, from: usize, bytes: usize) -> usize {
-        let end = floor(self.text, from + bytes);
+        let end = self.text.floor_char_boundary(from + bytes);
         let piece = self.text.get(from..end).unwrap_or_default();
         // Of many, the first two end the character.
         match piece.trim_end_matches(|c| matches!(c, '\u{1F1E6}'..='\u{1F1FF}')) {

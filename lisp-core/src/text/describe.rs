@@ -22,11 +22,7 @@ pub(crate) fn describe(v: Value<'_>) -> String {
 /// As much of a name or a list of names as a message shows.
 pub(crate) fn beginning(text: &str) -> &str {
     const MOST: usize = 200;
-    let mut end = text.len().min(MOST);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
+    &text[..text.floor_char_boundary(MOST)]
 }
 
 /// A noun with the article that goes before it.

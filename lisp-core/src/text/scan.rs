@@ -7,20 +7,11 @@ use memchr::memmem::{Finder, FinderRev};
 /// Bytes that are gone through at one go: far less than a millisecond.
 const PIECE: usize = if cfg!(test) { 16 } else { 1 << 16 };
 
-/// The end of the last code point that ends at a byte or before it.
-pub(crate) fn floor(text: &str, byte: usize) -> usize {
-    let mut end = byte.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    end
-}
-
 /// A text in pieces of whole code points.
 pub(crate) fn pieces<'t>(h: &Heap, text: &'t str) -> impl Iterator<Item = Res<&'t str>> {
     let mut rest = text;
     std::iter::from_fn(move || {
-        let (piece, after) = rest.split_at(floor(rest, PIECE));
+        let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE));
         rest = after;
         match piece {
             "" => None,
@@ -34,7 +25,7 @@ pub(crate) fn pieces<'t>(h: &Heap, text: &'t str) -> impl Iterator<Item = Res<&'
 pub(crate) fn pieces_from_end<'t>(h: &Heap, text: &'t str) -> impl Iterator<Item = Res<&'t str>> {
     let mut rest = text;
     std::iter::from_fn(move || {
-        let (before, piece) = rest.split_at(floor(rest, rest.len().saturating_sub(PIECE)));
+        let (before, piece) = rest.split_at(rest.floor_char_boundary(rest.len().saturating_sub(PIECE)));
         rest = before;
         match piece {
             "" => None,
@@ -110,8 +101,8 @@ mod tests {
         #[test]
         fn searches_do_not_depend_on_the_pieces(text in "[aé𝒜]{0,60}", part in "[aé𝒜]{0,40}", place in any::<prop::sample::Index>()) {
             let heap = Heap::new(1, usize::MAX / 2);
-            let begin = floor(&text, place.index(text.len() + 1));
-            let inside = &text[begin..floor(&text, begin + part.len())];
+            let begin = text.floor_char_boundary(place.index(text.len() + 1));
+            let inside = &text[begin..text.floor_char_boundary(begin + part.len())];
             for part in [part.as_str(), inside] {
                 prop_assert_eq!(find(&heap, &text, part).expect("no limit is reached"), text.find(part));
                 prop_assert_eq!(rfind(&heap, &text, part).expect("no limit is reached"), text.rfind(part));

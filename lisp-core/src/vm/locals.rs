@@ -6,7 +6,6 @@ use crate::context::Ctx;
 use crate::error::{Error, LocalValue, Trace};
 use crate::heap::{Heap, Value};
 use crate::stack::{Code, Frame, State};
-use crate::text::scan::floor;
 
 /// What looking at one value may cost, on no account of the run's: fuel, and bytes.
 const MOST_FUEL: u64 = 20_000;
@@ -58,7 +57,7 @@ fn cut(name: &str) -> String {
     const MOST: usize = 120;
     match name.len() <= MOST {
         true => name.to_owned(),
-        false => format!("{}…", &name[..floor(name, MOST)]),
+        false => format!("{}…", &name[..name.floor_char_boundary(MOST)]),
     }
 }
 

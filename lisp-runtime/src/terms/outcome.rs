@@ -357,10 +357,7 @@ pub struct Preview {
 
 impl Preview {
     pub(crate) fn of(json: &str) -> Self {
-        let mut end = json.len().min(LedgerEntry::PREVIEW_BYTES);
-        while !json.is_char_boundary(end) {
-            end -= 1;
-        }
+        let end = json.floor_char_boundary(LedgerEntry::PREVIEW_BYTES);
         Preview { text: json[..end].to_owned(), bytes_total: json.len() }
     }
 

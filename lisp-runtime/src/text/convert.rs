@@ -151,11 +151,7 @@ pub(crate) fn text<'h>(h: &'h Heap, value: Value<'h>, limit: usize) -> Res<(Stri
     let mut text = out.into_string();
     let whole = text.len();
     if whole > limit {
-        let mut end = limit;
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        text.truncate(end);
+        text.truncate(text.floor_char_boundary(limit));
     }
     Ok((text, whole))
 }

@@ -2,10 +2,7 @@
 
 /// The first characters of a text.
 pub(crate) fn cut(text: &str, most: usize) -> String {
-    let mut end = most.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = text.floor_char_boundary(most);
     if end < text.len() { format!("{}...", &text[..end]) } else { text.to_owned() }
 }
 

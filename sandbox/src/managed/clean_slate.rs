@@ -132,10 +132,7 @@ fn cut(text: &mut String, bytes: usize) {
         return;
     }
     let all = text.len();
-    let mut end = bytes;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = text.floor_char_boundary(bytes);
     text.truncate(end);
     text.push_str(&format!("\n... ({end} of {all} bytes)"));
 }
