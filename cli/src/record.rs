@@ -22,8 +22,10 @@ impl Record {
         let (file, is_new) = match File::create_new(path) {
             Ok(file) => (file, true),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                // A symbolic link may be there without its file.
+                let is_new = !path.exists();
                 let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
-                (file.map_err(failed)?, false)
+                (file.map_err(failed)?, is_new)
             }
             Err(error) => return Err(failed(error)),
         };
@@ -48,7 +50,14 @@ impl Record {
         let failed = |error| Failure::File { path: self.path.clone(), error };
         let run_id = self.recording.run_id();
         if run_id.is_empty() {
-            return if self.is_new { fs::remove_file(&self.path).map_err(failed) } else { Ok(()) };
+            return match self.is_new {
+                true => fs::canonicalize(&self.path).and_then(fs::remove_file).map_err(failed),
+                false => Ok(()),
+            };
+        }
+        if self.recording.text().is_empty() {
+            // Its first line could not be written: that is what the run ended in.
+            return Ok(());
         }
         answer.run_id = run_id;
         self.recording.answer(&answer.to_json()).map_err(|error| failed(io::Error::other(error.message)))

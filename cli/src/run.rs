@@ -157,12 +157,14 @@ fn once(arguments: &Arguments) -> Result<Exit, Failure> {
         false => streaming(input, &cancel, arguments.record.is_some()),
     };
     let input = if arguments.wants_profile() { input.profile() } else { input };
+    let runner = arguments.isolation.open(engine, 1)?;
+    // Last: what is wrong before leaves no file.
     let record = arguments.record.as_deref().map(Record::to).transpose()?;
     let input = match &record {
         Some(record) => input.record(record.recording()),
         None => input,
     };
-    let outcome = arguments.isolation.open(engine, 1)?.eval(&source, input)?;
+    let outcome = runner.eval(&source, input)?;
     // Made where somebody wants it: the whole of the value is looked at again for it.
     let mut answer = (arguments.json || record.is_some()).then(|| Answer::new(None, &outcome));
     if let (Some(record), Some(answer)) = (&record, &mut answer) {

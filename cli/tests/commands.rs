@@ -653,6 +653,17 @@ fn a_recorded_run_is_repeated_without_its_tools() {
             let done = ptcl(&["run", "--record", &link.display().to_string(), "-e", program], "");
             assert_eq!((done.status.code(), link.is_symlink()), (Some(code), true), "{}", err(&done));
         }
+        let (link, target) = (folder.join("dangling"), folder.join("target"));
+        std::os::unix::fs::symlink(&target, &link).expect("a link");
+        for (program, code, is_there) in [("(/ 1", 3, false), ("1", 0, true)] {
+            let done = ptcl(&["run", "--record", &link.display().to_string(), "-e", program], "");
+            assert_eq!((done.status.code(), target.exists()), (Some(code), is_there), "{}", err(&done));
+        }
+        if Path::new("/dev/full").exists() {
+            let full = ptcl(&["run", "--record", "/dev/full", "-e", "1"], "");
+            assert!(err(&full).contains("cannot be written") && !err(&full).contains("no run yet"), "{}", err(&full));
+            assert_ne!(full.status.code(), Some(0));
+        }
     }
     assert_eq!(ptcl(&["replay", &data], "").status.code(), Some(2));
     let nowhere = folder.join("no/such").display().to_string();

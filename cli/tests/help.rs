@@ -61,6 +61,7 @@ fn every_command_refuses_what_it_does_not_know() {
 
 /// A line of a page, and what it writes.
 const SAID: &[(&str, &str)] = &[
+    ("examples/orders.clj", ":counted 310"),
     ("(frequencies", "\"shipped\""),
     ("--table", "status"),
     ("--lines", "a\nb\n"),
@@ -80,7 +81,7 @@ fn commands_of_the_pages_run() {
     let bin = Path::new(env!("CARGO_BIN_EXE_ptcl")).parent().unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     let mut seen = Vec::new();
-    for page in ["README.md", "docs/hosts.md"] {
+    for page in ["README.md", "docs/command-line.md", "docs/hosts.md"] {
         let text = fs::read_to_string(root().join(page)).unwrap();
         let blocks = text.split("```sh\n").skip(1).filter_map(|block| block.split_once("```"));
         let lines = blocks.flat_map(|(block, _)| block.lines());

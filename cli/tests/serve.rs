@@ -81,6 +81,13 @@ fn every_bad_request_has_its_status_and_says_what_to_do() {
         ("/v1/sessions", "[]", "", 400, "object"),
         ("/v1/sessions/x/turns", "[1, \"1\"]", "", 400, "object"),
         ("/v1/runs/x/calls/1", "[42]", "", 400, "object"),
+        // What is asked for in a query that a path does not have.
+        ("/v1/runs?stream", "{\"program\": \"1\"}", "query", 400, "`stream`"),
+        ("/v1/runs?limit=1", "{\"program\": \"1\"}", "query", 400, "`limit`"),
+        ("/v1/run?streams", "{\"program\": \"1\"}", "query", 400, "`streams`"),
+        ("/v1/sessions?stream=1", "{}", "query", 400, "`stream`"),
+        ("/v1/sessions/x/turns?stream", "{\"program\": \"1\"}", "query", 400, "`stream`"),
+        ("/v1/runs/x/calls/1?result=1", "{}", "query", 400, "`result`"),
         // What no turn could use.
         ("/v1/sessions", "{\"data\": []}", "", 400, "an object"),
         ("/v1/sessions", "{\"setup\": [\"1\", \"(\"]}", "setup[1]", 400, "unclosed"),

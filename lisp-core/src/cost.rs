@@ -6,7 +6,7 @@
 //! the memory that is left, compactions, or the slices in which a driver lets it run.
 
 /// Changes whenever the same program may come to another sum than before.
-pub const COST_SCHEDULE_VERSION: u32 = 13;
+pub const COST_SCHEDULE_VERSION: u32 = 14;
 
 /// One instruction.
 pub const INSTRUCTION: u64 = 1;
@@ -48,8 +48,8 @@ pub const TIME_WRITTEN: u64 = 8;
 pub const EXCEPTION: u64 = 16;
 /// Units for the class of an exception, found by its name.
 pub const CLASS_FOUND: u64 = 4;
-/// Units for a sigma in lower case, which depends on the letters around it.
-pub const SIGMA: u64 = 8;
+/// Units for a sigma in lower case, and for each of the characters around it on which its form depends.
+pub const SIGMA: u64 = 16;
 /// Units for an entry that is described: its name, its type, its place.
 pub const DESCRIBED: u64 = 4;
 /// Units for a value written as a part of a text.
@@ -81,7 +81,7 @@ pub const SOUGHT: u64 = 8;
 /// A search for the next match, whatever it finds.
 pub const SEARCH: u64 = 8;
 /// Bytes of a text searched at one go for one unit more at each search.
-pub const SEARCHED_AGAIN_PER_UNIT: u64 = 1_024;
+pub const SEARCHED_AGAIN_PER_UNIT: u64 = 64;
 /// Limbs (of 32 bits) compared for one unit.
 pub const LIMBS_PER_UNIT: u64 = 8;
 /// Units for a limb turned into digits of a base that is a power of two.

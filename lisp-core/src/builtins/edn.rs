@@ -6,7 +6,7 @@ use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, ErrorClass, Reason};
 use crate::heap::{Fault, Heap, Res, Value};
-use crate::syntax::{self, Form, FormKind, Interrupt, Names};
+use crate::syntax::{self, Form, FormKind, Interrupt, Names, ReadLimits};
 
 /// The rows of this area.
 pub(super) const TABLE: &[Builtin] =
@@ -22,6 +22,9 @@ pub(super) const TABLE: &[Builtin] =
         ],
     )];
 
+/// What to do about a text beyond a limit.
+const SPLIT: &str = "read it in parts, such as one for each line, or write it as JSON, which json/parse-string reads";
+
 /// Bytes that a byte of text may take as forms.
 const FORM_BYTES: usize = 64;
 
@@ -31,15 +34,25 @@ fn read_string<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let text = string(name, text)?;
     h.charge(cost::EXCEPTION + text.len() as u64 * cost::VALUE_READ)?;
     h.check_available(text.len().saturating_mul(FORM_BYTES))?;
-    let source = syntax::read_first(text, &Interrupt::new(&|| h.poll_interrupt().is_err())).map_err(|error| {
+    let limits = ReadLimits::default();
+    let source = syntax::read_first(text, &limits, &Interrupt::new(&|| h.poll_interrupt().is_err())).map_err(|error| {
         if error.reason == Reason::Timeout
             && let Err(pause) = h.poll_interrupt()
         {
             return pause;
         }
-        Error::new(Reason::RuntimeError, format!("read-string cannot read the text: {}", error.message))
+        let (why, hint) = match error.reason {
+            Reason::ProgramTooLarge => {
+                (format!("it has {} bytes, the limit is {}", text.len(), limits.source_bytes), SPLIT)
+            }
+            Reason::SymbolLimitExceeded => {
+                (format!("it has more than {} distinct symbols and keywords, the limit", limits.names), SPLIT)
+            }
+            _ => (error.message, "JSON is read by (json/parse-string s), a number by (parse-number s)"),
+        };
+        Error::new(Reason::RuntimeError, format!("read-string cannot read the text: {why}"))
             .class(ErrorClass::Runtime)
-            .hint("JSON is read by (json/parse-string s), a number by (parse-number s)")
+            .hint(hint)
             .into()
     })?;
     match source.forms.first() {

@@ -118,10 +118,7 @@ pub(super) fn format<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
             }
         };
         let Some(&value) = index.and_then(|index| values.get(index)) else {
-            return Err(fault(
-                Reason::RuntimeError,
-                format!("format has {} value(s), and its text has places for more", values.len()),
-            ));
+            return Err(no_value(place, field.which, values.len()));
         };
         show(h, field, letter, value, &mut out)?;
         (rest, last) = (after, index);
@@ -199,6 +196,25 @@ fn within(what: &str, number: u64, least: u64, most: u64) -> Res<usize> {
     match usize::try_from(number) {
         Ok(size) if (least..=most).contains(&number) => Ok(size),
         _ => Err(fault(Reason::RuntimeError, format!("the {what} of a format is {least} to {most}, got {number}"))),
+    }
+}
+
+/// The error for a specifier that none of the values is for.
+#[cold]
+fn no_value(place: &str, which: Option<Which>, values: usize) -> Fault {
+    let shown: String = place.chars().take(20).collect();
+    match which {
+        Some(Which::Last) => Error::new(Reason::RuntimeError, format!("no specifier with a value comes before %{shown}"))
+            .hint("%<s shows the value of the specifier before it once more, as in \"%s %<s\"")
+            .into(),
+        Some(Which::Number(0)) => {
+            Error::new(Reason::RuntimeError, format!("the values of format are numbered from 1, got %{shown}"))
+                .hint("the first value is %1$s")
+                .into()
+        }
+        Some(Which::Number(_)) | None => {
+            fault(Reason::RuntimeError, format!("format has {values} value(s), and its text has places for more"))
+        }
     }
 }
 

@@ -204,15 +204,8 @@ fn change_case<'h>(
     h.str(&out)
 }
 
-/// Adds a text in lower case. A sigma at the end of a word has a form of its own, by the nearest letters on both sides of it: what is
-/// between letters without a case of its own, such as an accent, does not count.
+/// Adds a text in lower case. A sigma at the end of a word has a form of its own.
 pub(super) fn lower(h: &Heap, text: &str, out: &mut String) -> Res<()> {
-    const SIGMA: char = 'Σ';
-    /// Returns whether the nearest letter is found here: a letter with a case, or a character that ends a word.
-    fn is_certain(c: char) -> bool {
-        let has_case = || !c.to_lowercase().eq([c]) || !c.to_uppercase().eq([c]);
-        c.is_ascii_alphanumeric() || c.is_ascii_whitespace() || c != '\u{345}' && has_case()
-    }
     let mut begin = 0;
     for piece in scan::pieces(h, text) {
         let piece = piece?;
@@ -220,25 +213,47 @@ pub(super) fn lower(h: &Heap, text: &str, out: &mut String) -> Res<()> {
             out.extend(piece.chars().map(|c| c.to_ascii_lowercase()));
         } else {
             for (at, c) in piece.char_indices() {
-                if c != SIGMA {
+                if c == 'Σ' {
+                    out.push(if ends_word(h, text, begin + at)? { 'ς' } else { 'σ' });
+                } else {
                     out.extend(c.to_lowercase());
-                    continue;
                 }
-                let (before, after) = text.split_at_checked(begin + at).unwrap_or((text, ""));
-                let after = after.get(c.len_utf8()..).unwrap_or_default();
-                let from = before.char_indices().rev().find(|(_, c)| is_certain(*c)).map_or(0, |(from, _)| from);
-                let to =
-                    after.char_indices().find(|(_, c)| is_certain(*c)).map_or(after.len(), |(to, c)| to + c.len_utf8());
-                let (before, after) = (before.get(from..).unwrap_or_default(), after.get(..to).unwrap_or_default());
-                h.charge(cost::SIGMA + (before.len() + after.len()) as u64)?;
-                let around = [before, "Σ", after].concat().to_lowercase();
-                let place = before.to_lowercase().len();
-                out.extend(around.get(place..).and_then(|rest| rest.chars().next()));
             }
         }
         begin += piece.len();
     }
     Ok(())
+}
+
+/// Does a word end with the sigma at this byte? It does after a letter with a case, if none follows. What has no case of its own and
+/// is not looked at, such as an accent, may be between.
+fn ends_word(h: &Heap, text: &str, at: usize) -> Res<bool> {
+    h.charge(cost::SIGMA)?;
+    let (before, after) = text.split_at_checked(at).unwrap_or((text, ""));
+    Ok(has_case_nearest(h, before.chars().rev())? && !has_case_nearest(h, after.chars().skip(1))?)
+}
+
+/// Has the first of these characters that counts a case?
+fn has_case_nearest(h: &Heap, chars: impl Iterator<Item = char>) -> Res<bool> {
+    // The standard library's tables are asked by the form that it gives to a sigma.
+    let makes_final = |before: [char; 2]| {
+        let text = String::from_iter(before.into_iter().chain(['Σ']));
+        text.to_lowercase().ends_with('ς')
+    };
+    for c in chars {
+        if c.is_ascii_alphanumeric() || c.is_ascii_whitespace() {
+            return Ok(c.is_ascii_alphabetic());
+        }
+        h.charge(cost::SIGMA)?;
+        h.poll_every(1)?;
+        if makes_final([' ', c]) {
+            return Ok(true);
+        }
+        if !makes_final(['a', c]) {
+            return Ok(false);
+        }
+    }
+    Ok(false)
 }
 
 fn starts_with<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {

@@ -23,7 +23,7 @@ pub(super) enum Number {
 pub(super) enum Text<'t> {
     /// What is between its quotation marks, which has no escapes.
     Plain(&'t str),
-    /// All of it, with its quotation marks.
+    /// What is between its quotation marks, where there are escapes.
     Escaped(&'t str),
 }
 
@@ -124,13 +124,13 @@ impl<'t> Cursor<'t> {
                 Some(b'\\') => (at, escapes) = (at + 2, true),
                 _ => return Err(Unexpected),
             }
+            while self.text.as_bytes().get(at) == Some(&b'\\') {
+                at += 2;
+            }
         }
         self.at = at + 1;
-        match escapes {
-            false => self.text.get(from..at).map(Text::Plain),
-            true => self.text.get(from - 1..=at).map(Text::Escaped),
-        }
-        .ok_or(Unexpected)
+        let text = self.text.get(from..at).ok_or(Unexpected)?;
+        Ok(if escapes { Text::Escaped(text) } else { Text::Plain(text) })
     }
 
     /// Takes a number, whose first byte was seen.

@@ -1,6 +1,7 @@
 //! JSON text to values and back, straight from and into the arena: no tree in between, no recursion.
 
 mod cursor;
+mod escape;
 mod extent;
 mod fault;
 mod fields;

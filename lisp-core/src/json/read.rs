@@ -5,6 +5,7 @@
 //! knows the shape.
 
 use super::cursor::{Cursor, Number, Text, Unexpected};
+use super::escape::unescape;
 use super::fault::{ReadError, fault_of};
 use super::recent::RecentTexts;
 use super::{Keys, MAX_DEPTH, MAX_DIGITS, push};
@@ -12,11 +13,10 @@ use crate::Table;
 use crate::cost;
 use crate::heap::{Fault, Heap, Keys as KeyArray, MapBuilder, Res, SMALL, Str, Value, hash_bytes};
 use crate::text::plain::is_plain;
-use jiter::Jiter;
 use num_bigint::BigInt;
 
 /// Why the reader stops.
-enum Stop {
+pub(super) enum Stop {
     Error(ReadError),
     /// What comes is no JSON.
     Unexpected,
@@ -132,7 +132,7 @@ pub struct Reader<'h> {
     recent: RecentTexts<'h>,
     open: Vec<Open<'h>>,
     values: Vec<Value<'h>>,
-    scratch: Vec<u8>,
+    scratch: String,
 }
 
 impl<'h> Reader<'h> {
@@ -147,7 +147,7 @@ impl<'h> Reader<'h> {
             recent: RecentTexts::default(),
             open: Vec::new(),
             values: Vec::new(),
-            scratch: Vec::new(),
+            scratch: String::new(),
         }
     }
 
@@ -211,7 +211,7 @@ impl<'h> Reader<'h> {
         Ok(Some(match cursor.next_part() {
             Some(b'"') => match cursor.string()? {
                 Text::Plain(text) => Value::Str(self.recent.text(h, text)?),
-                Text::Escaped(quoted) => self.decoded(quoted, |reader, text| reader.h.str(text))?,
+                Text::Escaped(escaped) => self.decoded(escaped, |reader, text| reader.h.str(text))?,
             },
             Some(b'-' | b'0'..=b'9') => {
                 let start = cursor.at();
@@ -263,15 +263,14 @@ impl<'h> Reader<'h> {
         }))
     }
 
-    /// Works with the text of a string with escapes, which comes with its quotation marks.
-    fn decoded<T>(&mut self, quoted: &str, work: impl FnOnce(&mut Self, &str) -> Res<T>) -> Result<T, Stop> {
-        let mut parser = Jiter::with_tape(quoted.as_bytes(), std::mem::take(&mut self.scratch));
-        let done = match parser.next_str() {
-            Ok(text) => work(self, text).map_err(Stop::from),
-            Err(_) => Err(Stop::Unexpected),
-        };
-        self.scratch = parser.into_tape();
-        done
+    /// Works with the text of a string with escapes.
+    fn decoded<T>(&mut self, escaped: &str, work: impl FnOnce(&mut Self, &str) -> Res<T>) -> Result<T, Stop> {
+        let mut text = std::mem::take(&mut self.scratch);
+        text.clear();
+        unescape(self.h, escaped, &mut text)?;
+        let done = work(self, &text)?;
+        self.scratch = text;
+        Ok(done)
     }
 
     fn check_depth(&self, place: usize) -> Result<(), ReadError> {
@@ -342,7 +341,7 @@ impl<'h> Reader<'h> {
     fn new_step(&mut self, cursor: &mut Cursor<'_>, from: u32) -> Result<Step<'h>, Stop> {
         match cursor.string()? {
             Text::Plain(key) => Ok(self.step(from, key)?),
-            Text::Escaped(quoted) => self.decoded(quoted, |reader, key| reader.step(from, key)),
+            Text::Escaped(escaped) => self.decoded(escaped, |reader, key| reader.step(from, key)),
         }
     }
 
@@ -375,7 +374,7 @@ impl<'h> Reader<'h> {
                 }
                 let key = match cursor.string()? {
                     Text::Plain(key) => self.shared_text(key)?,
-                    Text::Escaped(quoted) => self.decoded(quoted, |reader, key| reader.shared_text(key))?,
+                    Text::Escaped(escaped) => self.decoded(escaped, |reader, key| reader.shared_text(key))?,
                 };
                 colon(cursor)?;
                 let key = self.key_of(key);

@@ -81,20 +81,31 @@ pub(super) fn effort(text: &str) -> Effort {
 }
 
 /// The effort of the counted repeats of a pattern: an automaton for them may turn out to be too large twice before it is
-/// given up.
+/// given up. A class of Unicode's is written out as often as it is repeated, until that is too large.
 pub(super) fn repeats(pattern: &str) -> u64 {
-    WIDE * pattern.matches('{').count() as u64
+    /// The repeats of a class of Unicode's after which an automaton is too large.
+    const LARGE: u64 = 32;
+    let is_wide = pattern.contains(r"\p") || pattern.contains(r"\P") || has_flag(pattern, &['U']);
+    let times = |repeat: &str| match repeat.split_once('}') {
+        Some((count, _)) if is_wide => {
+            count.split(',').filter_map(|n| n.trim().parse().ok()).max().unwrap_or(1).clamp(1, LARGE)
+        }
+        _ => 1,
+    };
+    pattern.split('{').skip(1).map(|repeat| WIDE * times(repeat)).sum()
 }
 
 /// Does the pattern ask somewhere for all cases of letters beyond ASCII?
 fn is_folded(text: &str) -> bool {
-    let asks = |flags: &[char]| {
-        text.match_indices("(?").any(|(at, sign)| {
-            let rest = text.get(at + sign.len()..).unwrap_or_default();
-            rest.chars().take_while(|c| c.is_ascii_alphabetic() || *c == '-').any(|c| flags.contains(&c))
-        })
-    };
-    asks(&['i']) && asks(&['u', 'U'])
+    has_flag(text, &['i']) && has_flag(text, &['u', 'U'])
+}
+
+/// Does the pattern have one of these flags somewhere?
+fn has_flag(text: &str, flags: &[char]) -> bool {
+    text.match_indices("(?").any(|(at, sign)| {
+        let rest = text.get(at + sign.len()..).unwrap_or_default();
+        rest.chars().take_while(|c| c.is_ascii_alphabetic() || *c == '-').any(|c| flags.contains(&c))
+    })
 }
 
 #[cfg(test)]

@@ -257,7 +257,7 @@ fn compile(pattern: &str, extent: Extent) -> Result<(Compiled, PatternCost), Err
             .class(ErrorClass::PatternSyntax)
     };
     let tree = read(pattern, extent).map_err(|why| wrong(&why.what).hint(why.hint))?;
-    let weight = tree.tree.weight().max(1);
+    let weight = tree.weight();
     if effort.linear <= effort::MOST_LINEAR
         && tree.tree.is_linear()
         && let Some(linear) = compile_linear(pattern, extent, &tree)

@@ -9,6 +9,7 @@ use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::nfa::thompson;
 use regex_automata::{Anchored, Input, MatchKind};
 use regex_syntax::hir::Hir;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The automata of a pattern: one finds where a match ends, the other, walking back, where it began.
@@ -71,7 +72,7 @@ impl Automata {
     }
 }
 
-/// Pieces of a walk, each charged for before it is walked: small ones first, because most matches are near.
+/// Pieces of a walk: small ones first, because most matches are near. Each is charged for when it has been walked.
 struct Pieces {
     len: usize,
     left: usize,
@@ -82,20 +83,26 @@ impl Pieces {
     const LARGEST: usize = 4_096;
 
     fn new() -> Self {
-        Pieces { len: Self::FIRST, left: 0 }
+        Pieces { len: Self::FIRST, left: Self::FIRST }
     }
 
+    /// Counts a byte.
     #[inline]
     fn one(&mut self, h: &Heap, spread: u64) -> Res<()> {
+        self.left -= 1;
         if self.left == 0 {
-            h.charge((self.len as u64 / cost::SEARCHED_BYTES_PER_UNIT).saturating_mul(spread))?;
-            self.left = self.len;
+            self.end(h, spread)?;
             // The more a byte may cost, the sooner the deadline is looked at.
             let largest = Self::LARGEST / usize::try_from(spread).unwrap_or(usize::MAX).max(1);
             self.len = (self.len * 2).min(largest.max(Self::FIRST));
+            self.left = self.len;
         }
-        self.left -= 1;
         Ok(())
+    }
+
+    /// Charges for what was walked of the piece.
+    fn end(&self, h: &Heap, spread: u64) -> Res<()> {
+        h.charge(((self.len - self.left) as u64).saturating_mul(spread) / cost::SEARCHED_BYTES_PER_UNIT)
     }
 }
 
@@ -128,12 +135,25 @@ impl<'h> Stepped<'h> {
     }
 
     fn end_of_match(&mut self, bytes: &[u8], from: usize) -> Res<Walk> {
+        let mut pieces = Pieces::new();
+        let walk = self.walk_on(bytes, from, &mut pieces)?;
+        pieces.end(self.h, self.spread)?;
+        Ok(walk)
+    }
+
+    fn start_of_match(&mut self, bytes: &[u8], from: usize, end: usize) -> Res<Walk> {
+        let mut pieces = Pieces::new();
+        let walk = self.walk_back(bytes, from..end, &mut pieces)?;
+        pieces.end(self.h, self.spread)?;
+        Ok(walk)
+    }
+
+    fn walk_on(&mut self, bytes: &[u8], from: usize, pieces: &mut Pieces) -> Res<Walk> {
         let (dfa, cache) = (&self.automata.forward, &mut self.forward);
         let Ok(mut state) = dfa.start_state_forward(cache, &Input::new(bytes).range(from..)) else {
             return Ok(Walk::Stuck);
         };
         let mut found = None;
-        let mut pieces = Pieces::new();
         for (at, &byte) in bytes.iter().enumerate().skip(from) {
             pieces.one(self.h, self.spread)?;
             let Ok(next) = dfa.next_state(cache, state, byte) else { return Ok(Walk::Stuck) };
@@ -156,12 +176,12 @@ impl<'h> Stepped<'h> {
         }
     }
 
-    fn start_of_match(&mut self, bytes: &[u8], from: usize, end: usize) -> Res<Walk> {
+    fn walk_back(&mut self, bytes: &[u8], range: Range<usize>, pieces: &mut Pieces) -> Res<Walk> {
+        let (from, end) = (range.start, range.end);
         let (dfa, cache) = (&self.automata.reverse, &mut self.reverse);
         let input = Input::new(bytes).range(from..end).anchored(Anchored::Yes);
         let Ok(mut state) = dfa.start_state_reverse(cache, &input) else { return Ok(Walk::Stuck) };
         let mut found = None;
-        let mut pieces = Pieces::new();
         for at in (from..end).rev() {
             pieces.one(self.h, self.spread)?;
             let Ok(next) = dfa.next_state(cache, state, bytes[at]) else { return Ok(Walk::Stuck) };

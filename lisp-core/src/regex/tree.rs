@@ -16,6 +16,36 @@ pub(super) struct Pattern {
     pub(super) inward: Vec<u32>,
 }
 
+impl Pattern {
+    /// An upper bound to the places of the pattern at which a search can be at once, counted repeats written out.
+    pub(super) fn weight(&self) -> u64 {
+        self.weight_of(&self.tree).max(1)
+    }
+
+    fn weight_of(&self, tree: &Tree) -> u64 {
+        /// Beyond so many ranges a class has many places of its own: after each first byte of its characters.
+        const NARROW: usize = 16;
+        match tree {
+            Tree::Empty => 0,
+            Tree::Text(text) => text.chars().count() as u64,
+            Tree::Class(number) => {
+                let ranges = self.classes.get(*number as usize).map_or(0, |class| class.ranges().len());
+                if ranges > NARROW { 2 } else { 1 }
+            }
+            Tree::Repeat { tree, least, most, .. } => {
+                self.weight_of(tree).saturating_mul(u64::from((*least).max(most.unwrap_or(0)).max(1)))
+            }
+            Tree::Group(_, tree) | Tree::Atomic(tree) | Tree::Look { tree, .. } => {
+                self.weight_of(tree).saturating_add(1)
+            }
+            Tree::Concat(parts) | Tree::Any(parts) => {
+                parts.iter().map(|part| self.weight_of(part)).fold(1, |sum: u64, weight| sum.saturating_add(weight))
+            }
+            Tree::At(_) | Tree::Again { .. } | Tree::LineEnd | Tree::Cluster => 1,
+        }
+    }
+}
+
 /// A part of a pattern.
 #[derive(Debug)]
 pub(super) enum Tree {
@@ -170,22 +200,6 @@ impl Tree {
     /// Can it match nothing?
     pub(super) fn may_be_empty(&self) -> bool {
         self.width().0 == 0
-    }
-
-    /// An upper bound to the places of the pattern at which a search can be at once, counted repeats written out.
-    pub(super) fn weight(&self) -> u64 {
-        match self {
-            Tree::Empty => 0,
-            Tree::Text(text) => text.chars().count() as u64,
-            Tree::Repeat { tree, least, most, .. } => {
-                tree.weight().saturating_mul(u64::from((*least).max(most.unwrap_or(0)).max(1)))
-            }
-            Tree::Group(_, tree) | Tree::Atomic(tree) | Tree::Look { tree, .. } => tree.weight().saturating_add(1),
-            Tree::Concat(parts) | Tree::Any(parts) => {
-                parts.iter().map(Tree::weight).fold(1, |sum: u64, weight| sum.saturating_add(weight))
-            }
-            _ => 1,
-        }
     }
 
     /// Is there one way only in which it matches at a place, but for `\R`? Java then matches it whole or not when it is

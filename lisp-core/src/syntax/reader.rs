@@ -64,8 +64,8 @@ pub fn read(text: &str, limits: &ReadLimits) -> Result<Source, Error> {
 }
 
 /// Reads the first form of a text, unless it is interrupted; what follows it may be anything.
-pub(crate) fn read_first(text: &str, interrupt: &Interrupt<'_>) -> Result<Source, Error> {
-    let mut reader = Reader::new(text, &ReadLimits::default(), interrupt);
+pub(crate) fn read_first(text: &str, limits: &ReadLimits, interrupt: &Interrupt<'_>) -> Result<Source, Error> {
+    let mut reader = Reader::new(text, limits, interrupt);
     reader.only_first = true;
     reader.run().map_err(|stop| stop.error)
 }

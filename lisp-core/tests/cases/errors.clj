@@ -164,3 +164,19 @@ n
 (defn checked [f] (fn [& args] (try [:ok (apply f args)] (catch Exception e [:error (:reason e)]))))
 (map (checked /) [6 1] [2 0])
 ;=> [[:ok 3.0] [:error :arithmetic_error]]
+
+;; A specifier says which value it is for; none is for what is not there.
+
+(try (format "%<s" 1) (catch Exception e (ex-message e)))
+;=> "no specifier with a value comes before %<s"
+
+(try (format "%0$s" 1) (catch Exception e (ex-message e)))
+;=> "the values of format are numbered from 1, got %0$s"
+
+(try (format "%s %s" 1) (catch Exception e (ex-message e)))
+;=> "format has 1 value(s), and its text has places for more"
+
+;; What is too much for read-string is not too much of a program.
+
+(try (read-string (apply str "[" (concat (map (fn [i] (str "k" i " ")) (range 10001)) ["]"]))) (catch Exception e (ex-message e)))
+;=> "read-string cannot read the text: it has more than 10000 distinct symbols and keywords, the limit"

@@ -429,6 +429,6 @@ impl Drop for Taken {
 /// The error of a run that finds a part of its budget empty.
 fn empty(part: &'static str) -> Error {
     Error::new(Reason::BudgetExceeded, format!("the budget that the run shares with others has no {part} left"))
-        .hint("a program can do nothing about it: whoever runs it refills the budget (Budget::refill)")
+        .hint("run it again when the budget has been refilled, or ask the host for a larger one; a program cannot change it")
         .detail("part", part)
 }

@@ -440,7 +440,8 @@ fn a_crowd(tally: &mut Tally) {
     });
     let others: Vec<_> = ends.iter().filter(|end| *end != "T").collect();
     tally.check("1 a crowd", others.is_empty(), format_args!("{} others, {:?}", others.len(), others.first()));
-    tally.check("1 after a crowd", works(&sandbox), "fails");
+    // The other user's crowd may still have the processors: a run of 150 ms has its turn when it has ended.
+    tally.check("1 after a crowd", soon(|| works(&sandbox)), "no run works within a minute");
 }
 
 /// Runs have their channels one after the other, and nothing of the one before is in them.

@@ -11,7 +11,7 @@ use lisp_runtime::{
 use lisp_sandbox::Sandbox;
 use rustix::process::{Pid, Signal, kill_process};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Barrier, OnceLock};
 use std::time::Duration;
 
 /// A run at one door, recorded, cut behind some of its lines, goes on at both.
@@ -124,18 +124,26 @@ pub(crate) fn cancelled_before_they_began(_: &Sandbox) {
     }
 }
 
-/// A run that ends while it waits for a call of its own pays what it used up to that call: one that is killed, and one that
-/// ends by itself.
+/// A run that ends while it waits for calls pays what it used up to them, when it ends by itself and when it is killed in a call of its
+/// own. What its workers have used nobody knows when it is killed: then it pays all.
 pub(crate) fn killed_in_a_call_they_pay_what_they_used(_: &Sandbox) {
-    for stopped in [true, false] {
+    let programs = [
+        "(do (reduce + (range 1000)) (tool/last {}))",
+        "(do (reduce + (range 1000)) (pmap (fn [_] (tool/last {})) (range 3)))",
+    ];
+    for (stopped, program) in [true, false].into_iter().flat_map(|stopped| programs.map(|program| (stopped, program))) {
         let (cancel, templates) = (Cancel::new(), Arc::new(OnceLock::<Vec<u32>>::new()));
         let (canceller, known) = (cancel.clone(), templates.clone());
+        let begun = Barrier::new(if program.contains("pmap") { 3 } else { 1 });
         let last = Tool::new("last", move |_| {
-            // A process that is stopped does not end by itself, however long it has for that.
-            for pid in known.get().unwrap().iter().filter(|_| stopped).flat_map(|&pid| children_of(pid)) {
-                kill_process(Pid::from_raw(pid).unwrap(), Signal::STOP).unwrap();
+            // All calls of the run have begun.
+            if begun.wait().is_leader() {
+                // A process that is stopped does not end by itself, however long it has for that.
+                for pid in known.get().unwrap().iter().filter(|_| stopped).flat_map(|&pid| children_of(pid)) {
+                    kill_process(Pid::from_raw(pid).unwrap(), Signal::STOP).unwrap();
+                }
+                canceller.cancel();
             }
-            canceller.cancel();
             std::thread::sleep(Duration::from_millis(300));
             Ok(1)
         });
@@ -146,11 +154,15 @@ pub(crate) fn killed_in_a_call_they_pay_what_they_used(_: &Sandbox) {
         templates.set(sandbox.template_pids()).unwrap();
         let budget = Budget::new(Amounts::new().with_fuel(1_000_000));
         let input = Input::new().cancel_with(&cancel).budget(&budget);
-        let outcome = sandbox.eval("(do (reduce + (range 1000)) (tool/last {}))", &input);
+        let outcome = sandbox.eval(program, &input);
         assert_eq!(outcome.verdict(), Verdict::Cancelled);
-        assert_eq!(outcome.usage.figures_age_us.is_some(), stopped, "{outcome:?}");
+        assert_eq!(outcome.usage.figures_age_us.is_some(), stopped, "{program}: {outcome:?}");
         let left = budget.left().fuel.unwrap();
-        assert_eq!(left, 1_000_000 - outcome.usage.fuel);
-        assert!((990_000..999_000).contains(&left), "{left}");
+        if stopped && program.contains("pmap") {
+            assert_eq!(left, 0);
+            continue;
+        }
+        assert_eq!(left, 1_000_000 - outcome.usage.fuel, "{program}, stopped {stopped}");
+        assert!((990_000..999_000).contains(&left), "{program}: {left}");
     }
 }

@@ -77,6 +77,24 @@ impl<T: serde::de::DeserializeOwned> FromRequestParts<Service> for Asked<T> {
     }
 }
 
+/// No query: the route has no parameter that could be meant.
+#[derive(Debug)]
+pub(crate) struct NoQuery;
+
+impl FromRequestParts<Service> for NoQuery {
+    type Rejection = ProblemDetails;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Service) -> Result<Self, ProblemDetails> {
+        match parts.uri.query().unwrap_or_default().split(['&', '=']).next() {
+            None | Some("") => Ok(NoQuery),
+            Some(name) => {
+                let why = format!("unknown parameter `{name}`: this path takes no query; leave it out");
+                Err(ProblemDetails::of_field("query", why))
+            }
+        }
+    }
+}
+
 /// Reads JSON; an error names the field.
 pub(crate) fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ProblemDetails> {
     // Values in the order of the fields would be taken for them.

@@ -1,6 +1,6 @@
 //! The routes of runs.
 
-use super::body::{Asked, Text, json, off_thread, read, read_request};
+use super::body::{Asked, NoQuery, Text, json, off_thread, read, read_request};
 use super::guard::{Asking, Looking};
 use super::openapi::{OfBody, OfName, OfQuery, OfTenant, OfWork};
 use super::problem::ProblemDetails;
@@ -149,6 +149,7 @@ pub(crate) async fn submit(
     State(service): State<Service>,
     Asking(tenant): Asking,
     headers: HeaderMap,
+    _: NoQuery,
     Text(text): Text,
 ) -> Result<Response, ProblemDetails> {
     let request = request_of(&text)?;
@@ -271,6 +272,7 @@ pub(crate) async fn reply(
     State(service): State<Service>,
     looking: Looking,
     Path((run_id, call)): Path<(String, String)>,
+    _: NoQuery,
     Text(text): Text,
 ) -> Result<Response, ProblemDetails> {
     let reply: Reply = read(&text)?;

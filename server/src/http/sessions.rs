@@ -1,6 +1,6 @@
 //! The routes of sessions.
 
-use super::body::{Text, json, last_of_equal, read};
+use super::body::{NoQuery, Text, json, last_of_equal, read};
 use super::guard::Asking;
 use super::openapi::{OfBody, OfName, OfTenant, OfWork};
 use super::problem::ProblemDetails;
@@ -24,7 +24,12 @@ fn state(status: StatusCode, state: &impl serde::Serialize) -> Response {
     request_body(content = Option<SessionRequest>, content_type = "application/json"),
     responses((status = 201, description = "it is there", body = SessionState), OfTenant, OfBody, OfWork)
 )]
-pub(crate) async fn open(State(service): State<Service>, Asking(tenant): Asking, Text(text): Text) -> Answered {
+pub(crate) async fn open(
+    State(service): State<Service>,
+    Asking(tenant): Asking,
+    _: NoQuery,
+    Text(text): Text,
+) -> Answered {
     let text = if text.trim().is_empty() { "{}".to_owned() } else { text };
     let text = last_of_equal(&text).into_owned();
     drop(read::<Opening<'_>>(&text)?);
@@ -73,6 +78,7 @@ pub(crate) async fn turn(
     State(service): State<Service>,
     Asking(tenant): Asking,
     Path(id): Path<String>,
+    _: NoQuery,
     Text(text): Text,
 ) -> Answered {
     let turn: Turn = read(&last_of_equal(&text))?;
