@@ -404,14 +404,19 @@ fn tenants_have_tokens_limits_and_tools_of_their_own() {
         String::from_utf8(server.raw(head.as_bytes())).unwrap()
     };
     assert!(card("open").contains("tool/pay") && !card("shut").contains("tool/pay"));
-    // One run at a time, one in line, and no more.
-    let statuses: Vec<u16> = std::thread::scope(|scope| {
-        let spawn = || std::thread::Builder::new().spawn_scoped(scope, || ask("open", "(tool/wait {})").0).unwrap();
-        let threads: Vec<_> = (0..4).map(|_| spawn()).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-    });
-    let count = |status| statuses.iter().filter(|it| **it == status).count();
-    assert_eq!((count(200), count(429)), (2, 2), "{statuses:?}");
+    // One run at a time, one in line, and no more. A request that comes late finds the first run ended: then once more.
+    let four_at_once = || {
+        let statuses: Vec<u16> = std::thread::scope(|scope| {
+            let spawn =
+                || std::thread::Builder::new().spawn_scoped(scope, || ask("open", "(tool/wait {})").0).unwrap();
+            let threads: Vec<_> = (0..4).map(|_| spawn()).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        let count = |status| statuses.iter().filter(|it| **it == status).count();
+        assert!(count(200) + count(429) == 4 && count(200) >= 1, "{statuses:?}");
+        (count(200), count(429)) == (2, 2)
+    };
+    assert!((0..20).any(|_| four_at_once()), "never two of four");
     // Runs of a tenant that has a domain share processes; whether they do is not for requests to say.
     for n in 0..5 {
         assert_eq!(ask("shared", &format!("(def x {n}) (inc x)")).2["value"], n + 1);
@@ -420,7 +425,7 @@ fn tenants_have_tokens_limits_and_tools_of_their_own() {
     let bearer = [("Authorization", "Bearer shared")];
     let (status, _, problem) = server.send("POST", "/v1/run", &bearer, br#"{"program": "1", "domain": "a"}"#);
     assert_eq!((status, problem["field"].as_str()), (400, Some("domain")), "{problem}");
-    let (_, _, answer) = server.send("POST", "/v1/runs?wait=10", &bearer, br#"{"program": "(+ 1 2)"}"#);
+    let (_, _, answer) = server.send("POST", "/v1/runs", &bearer, br#"{"program": "(+ 1 2)"}"#);
     assert!(answer["run_id"].is_string(), "{answer}");
     // Runs of one are none of the other's.
     let runs = |token: &str| {

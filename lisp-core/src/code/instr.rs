@@ -66,151 +66,228 @@ pub(crate) enum Rare {
     Sibling,
 }
 
-/// One instruction. `R[x]` is a register of the frame, `K[k]` a constant, `G[g]` a definition.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Instr {
+/// The instructions. Each says, behind its fields, which registers it reads or writes: single ones, and behind the semicolon the
+/// first of a row and how many there are; then what runs after it: the `next` one, the `next_or` that at an offset, `only` that at an offset, or none.
+macro_rules! instrs {
+    ($($(#[$doc:meta])* $name:ident { $($field:ident: $type:ty),* }:
+        [$($register:ident),* $(; $base:ident, $n:expr)?] => $flow:ident $(($off:ident))?;)*) => {
+        /// One instruction. `R[x]` is a register of the frame, `K[k]` a constant, `G[g]` a definition.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub(crate) enum Instr {
+            $($(#[$doc])* $name { $($field: $type),* },)*
+        }
+
+        #[allow(unused_variables, reason = "an instruction has fields that are no registers")]
+        impl Instr {
+            /// One past the highest register it reads or writes, apart from rows whose length it does not say.
+            pub(crate) fn reach(&self) -> usize {
+                match *self {
+                    $(Instr::$name { $($field),* } => {
+                        let singles: &[u16] = &[$($register),*];
+                        let single = singles.iter().map(|&register| usize::from(register) + 1).max().unwrap_or(0);
+                        single $(.max(usize::from($base) + $n))?
+                    })*
+                }
+            }
+
+            /// How the program goes on after it.
+            fn flow(&self) -> Flow {
+                match *self {
+                    $(Instr::$name { $($field),* } => flow!($flow $($off)?),)*
+                }
+            }
+
+            /// Where its offset is, if it has one.
+            fn offset(&mut self) -> Option<Offset<'_>> {
+                match self {
+                    $(Instr::$name { $($field),* } => offset!($($off)?),)*
+                }
+            }
+        }
+    };
+}
+
+macro_rules! flow {
+    (next) => { Flow { leaves: false, offset: None } };
+    (next_or $off:ident) => { Flow { leaves: false, offset: Some($off.into()) } };
+    (only $off:ident) => { Flow { leaves: true, offset: Some($off.into()) } };
+    (end) => { Flow { leaves: true, offset: None } };
+}
+
+macro_rules! offset {
+    () => { None };
+    ($off:ident) => { Some(Offset::from($off)) };
+}
+
+/// What runs after an instruction.
+struct Flow {
+    /// The next one runs only when something jumps there.
+    leaves: bool,
+    /// From the next one to where it may jump.
+    offset: Option<i32>,
+}
+
+/// The offset of an instruction that may jump.
+enum Offset<'i> {
+    Far(&'i mut i32),
+    Near(&'i mut i16),
+}
+
+impl<'i> From<&'i mut i32> for Offset<'i> {
+    fn from(offset: &'i mut i32) -> Self {
+        Offset::Far(offset)
+    }
+}
+
+impl<'i> From<&'i mut i16> for Offset<'i> {
+    fn from(offset: &'i mut i16) -> Self {
+        Offset::Near(offset)
+    }
+}
+
+instrs! {
     /// R[dst] = R[src]
-    Move { dst: u16, src: u16 },
+    Move { dst: u16, src: u16 }: [dst, src] => next;
     /// R[dst] = K[k]
-    Const { dst: u16, k: u32 },
+    Const { dst: u16, k: u32 }: [dst] => next;
     /// R[dst] = value
-    Int { dst: u16, value: i32 },
+    Int { dst: u16, value: i32 }: [dst] => next;
     /// R[dst] = no value
-    Unset { dst: u16 },
+    Unset { dst: u16 }: [dst] => next;
     /// R[dst] = nil
-    Nil { dst: u16 },
+    Nil { dst: u16 }: [dst] => next;
     /// R[dst] = true or false
-    Bool { value: bool, dst: u16 },
+    Bool { value: bool, dst: u16 }: [dst] => next;
     /// R[dst] = the built-in
-    Builtin { dst: u16, id: BuiltinId },
+    Builtin { dst: u16, id: BuiltinId }: [dst] => next;
     /// R[dst] = captured value number index
-    Capture { dst: u16, index: u16 },
+    Capture { dst: u16, index: u16 }: [dst] => next;
     /// R[dst] = the running function
-    SelfFn { dst: u16 },
+    SelfFn { dst: u16 }: [dst] => next;
     /// R[dst] = the tool named K[k]
-    Tool { dst: u16, k: u32 },
+    Tool { dst: u16, k: u32 }: [dst] => next;
     /// R[dst] = G[g]; an error when it is not defined
-    Global { dst: u16, g: u32 },
+    Global { dst: u16, g: u32 }: [dst] => next;
     /// R[dst] = G[g]; nil when it is not there
-    Data { dst: u16, g: u32 },
+    Data { dst: u16, g: u32 }: [dst] => next;
     /// G[g] = R[src]
-    Define { src: u16, g: u32 },
+    Define { src: u16, g: u32 }: [src] => next;
     /// pc += off when G[g] is defined
-    JumpDefined { g: u16, off: i32 },
+    JumpDefined { g: u16, off: i32 }: [] => next_or(off);
     /// R[dst] = #'name of G[g]
-    VarName { dst: u16, g: u32 },
+    VarName { dst: u16, g: u32 }: [dst] => next;
     /// pc += off
-    Jump { off: i32 },
+    Jump { off: i32 }: [] => only(off);
     /// pc += off, backwards, at the end of a walk
-    Repeat { off: i32 },
+    Repeat { off: i32 }: [] => only(off);
     /// count a round in R[counter], then pc += off
-    Loop { counter: u16, off: i32 },
+    Loop { counter: u16, off: i32 }: [counter] => only(off);
     /// pc += off when R[src] is nil or false
-    JumpFalse { src: u16, off: i32 },
+    JumpFalse { src: u16, off: i32 }: [src] => next_or(off);
     /// pc += off when R[src] is neither nil nor false
-    JumpTrue { src: u16, off: i32 },
+    JumpTrue { src: u16, off: i32 }: [src] => next_or(off);
     /// pc += off when R[src] is not nil
-    JumpSome { src: u16, off: i32 },
+    JumpSome { src: u16, off: i32 }: [src] => next_or(off);
     /// pc += off when R[src] holds a value
-    JumpSet { src: u16, off: i32 },
+    JumpSet { src: u16, off: i32 }: [src] => next_or(off);
     /// pc += off unless R[a] < R[b]
-    UnlessLt { a: u16, b: u16, off: i16 },
+    UnlessLt { a: u16, b: u16, off: i16 }: [a, b] => next_or(off);
     /// pc += off unless R[a] <= R[b]
-    UnlessLe { a: u16, b: u16, off: i16 },
+    UnlessLe { a: u16, b: u16, off: i16 }: [a, b] => next_or(off);
     /// pc += off unless R[a] > R[b]
-    UnlessGt { a: u16, b: u16, off: i16 },
+    UnlessGt { a: u16, b: u16, off: i16 }: [a, b] => next_or(off);
     /// pc += off unless R[a] >= R[b]
-    UnlessGe { a: u16, b: u16, off: i16 },
+    UnlessGe { a: u16, b: u16, off: i16 }: [a, b] => next_or(off);
     /// pc += off unless R[a] = R[b]
-    UnlessEq { a: u16, b: u16, off: i16 },
+    UnlessEq { a: u16, b: u16, off: i16 }: [a, b] => next_or(off);
     /// pc += off unless R[a] < imm
-    UnlessLtInt { a: u16, imm: i16, off: i16 },
+    UnlessLtInt { a: u16, imm: i16, off: i16 }: [a] => next_or(off);
     /// pc += off unless R[a] <= imm
-    UnlessLeInt { a: u16, imm: i16, off: i16 },
+    UnlessLeInt { a: u16, imm: i16, off: i16 }: [a] => next_or(off);
     /// pc += off unless R[a] > imm
-    UnlessGtInt { a: u16, imm: i16, off: i16 },
+    UnlessGtInt { a: u16, imm: i16, off: i16 }: [a] => next_or(off);
     /// pc += off unless R[a] >= imm
-    UnlessGeInt { a: u16, imm: i16, off: i16 },
+    UnlessGeInt { a: u16, imm: i16, off: i16 }: [a] => next_or(off);
     /// pc += off unless R[a] = imm
-    UnlessEqInt { a: u16, imm: i16, off: i16 },
+    UnlessEqInt { a: u16, imm: i16, off: i16 }: [a] => next_or(off);
     /// R[dst] = R[a] op R[b]
-    Compare { op: Cmp, dst: u16, a: u16, b: u16 },
+    Compare { op: Cmp, dst: u16, a: u16, b: u16 }: [dst, a, b] => next;
     /// R[dst] = R[a] op imm
-    CompareInt { op: Cmp, dst: u16, a: u16, imm: i16 },
+    CompareInt { op: Cmp, dst: u16, a: u16, imm: i16 }: [dst, a] => next;
     /// R[dst] = R[a] + R[b]
-    Add { dst: u16, a: u16, b: u16 },
+    Add { dst: u16, a: u16, b: u16 }: [dst, a, b] => next;
     /// R[dst] = R[a] - R[b]
-    Sub { dst: u16, a: u16, b: u16 },
+    Sub { dst: u16, a: u16, b: u16 }: [dst, a, b] => next;
     /// R[dst] = R[a] * R[b]
-    Mul { dst: u16, a: u16, b: u16 },
+    Mul { dst: u16, a: u16, b: u16 }: [dst, a, b] => next;
     /// R[dst] = R[a] + imm
-    AddInt { name: ArithName, dst: u16, a: u16, imm: i16 },
+    AddInt { name: ArithName, dst: u16, a: u16, imm: i16 }: [dst, a] => next;
     /// R[dst] = value at key K[k] of R[src], flexible
-    Key { dst: u16, src: u16, k: u16 },
+    Key { dst: u16, src: u16, k: u16 }: [dst, src] => next;
     /// the same; no value when the key is not there
-    KeyUnset { dst: u16, src: u16, k: u16 },
+    KeyUnset { dst: u16, src: u16, k: u16 }: [dst, src] => next;
     /// R[dst] = built-in id of the argc registers from base
-    CallBuiltin { argc: u8, dst: u16, base: u16, id: BuiltinId },
+    CallBuiltin { argc: u8, dst: u16, base: u16, id: BuiltinId }: [dst; base, usize::from(argc)] => next;
     /// R[dst] = R[base] called with the argc registers behind it
-    Call { dst: u16, base: u16, argc: u16 },
+    Call { dst: u16, base: u16, argc: u16 }: [dst; base, 1 + usize::from(argc)] => next;
     /// R[dst] = G[g], which the code generator knows to be defined, called with the argc registers behind R[base]
-    CallGlobal { argc: u8, dst: u16, base: u16, g: u16 },
+    CallGlobal { argc: u8, dst: u16, base: u16, g: u16 }: [dst; base, 1 + usize::from(argc)] => next;
     /// end of the function: its value is R[src]
-    Return { src: u16 },
+    Return { src: u16 }: [src] => end;
     /// end of the program by (return R[src])
-    StopReturn { src: u16 },
+    StopReturn { src: u16 }: [src] => end;
     /// end of the program by (fail R[src])
-    StopFail { src: u16 },
+    StopFail { src: u16 }: [src] => end;
     /// R[dst] = function number proto; it captures the registers from base
-    Closure { dst: u16, proto: u16, base: u16 },
+    Closure { dst: u16, proto: u16, base: u16 }: [dst; base, 0] => next;
     /// R[dst] = vector of n registers from base
-    Vector { dst: u16, base: u16, n: u16 },
+    Vector { dst: u16, base: u16, n: u16 }: [dst; base, usize::from(n)] => next;
     /// R[dst] = map of n registers from base, keys and values in turn
-    Map { dst: u16, base: u16, n: u16 },
+    Map { dst: u16, base: u16, n: u16 }: [dst; base, usize::from(n)] => next;
     /// R[dst] = map with the keys of map K[k]; their values, in the order of the keys, are in the registers from base
-    Record { dst: u16, base: u16, k: u16 },
+    Record { dst: u16, base: u16, k: u16 }: [dst; base, 0] => next;
     /// R[dst] = set of n registers from base
-    Set { dst: u16, base: u16, n: u16 },
+    Set { dst: u16, base: u16, n: u16 }: [dst; base, usize::from(n)] => next;
     /// R[base] = elements of R[src], R[base + 1] = 0
-    Walk { base: u16, src: u16 },
+    Walk { base: u16, src: u16 }: [src; base, 2] => next;
     /// R[base + 2] = next element of the walk; R[base] = nil, pc += off at its end. An integer in R[base] is the end of a
     /// range
-    Next { base: u16, off: i32 },
+    Next { base: u16, off: i32 }: [; base, 3] => next_or(off);
     /// R[base + 2] = next element of the walk, pc += off, backwards; R[base] = nil at its end
-    Again { base: u16, off: i32 },
+    Again { base: u16, off: i32 }: [; base, 3] => next_or(off);
     /// R[base] = elements of R[base], R[base + 1] = 0; pc += off when that cannot be walked at once, or when `calls` and
     /// R[base + 3] is no function of the program
-    Enter { calls: bool, base: u16, off: i32 },
+    Enter { calls: bool, base: u16, off: i32 }: [; base, if calls { 4 } else { 2 }] => next_or(off);
     /// pc += off unless the integers from R[base + 1] up to R[base] can be walked; `calls` as before
-    EnterRange { calls: bool, base: u16, off: i32 },
+    EnterRange { calls: bool, base: u16, off: i32 }: [; base, if calls { 4 } else { 2 }] => next_or(off);
     /// R[dst] = a vector under construction
-    Collect { dst: u16 },
+    Collect { dst: u16 }: [dst] => next;
     /// R[dst] = a vector under construction, for as many elements as R[base] has
-    CollectAll { dst: u16, base: u16 },
+    CollectAll { dst: u16, base: u16 }: [dst, base] => next;
     /// add R[src] to the vector under construction
-    Push { builder: u16, src: u16 },
+    Push { builder: u16, src: u16 }: [builder, src] => next;
     /// R[dst] = the finished vector
-    Finish { dst: u16, builder: u16 },
+    Finish { dst: u16, builder: u16 }: [dst, builder] => next;
     /// R[dst] = R[src]; pc += off when that ends a reduction, with what it holds
-    Combine { dst: u16, src: u16, off: i16 },
+    Combine { dst: u16, src: u16, off: i16 }: [dst, src] => next_or(off);
     /// R[dst] = R[src], which must be a vector or nil; a map or set too where there is a rest
-    SeqArg { dst: u16, src: u16, rest: bool },
+    SeqArg { dst: u16, src: u16, rest: bool }: [dst, src] => next;
     /// R[dst] = R[src], which must be a map or nil
-    MapArg { dst: u16, src: u16 },
+    MapArg { dst: u16, src: u16 }: [dst, src] => next;
     /// R[dst] = element index of R[src], or nil
-    Nth { dst: u16, src: u16, index: u16 },
+    Nth { dst: u16, src: u16, index: u16 }: [dst, src] => next;
     /// R[dst] = elements of R[src] from index on
-    Rest { dst: u16, src: u16, index: u16 },
+    Rest { dst: u16, src: u16, index: u16 }: [dst, src] => next;
     /// R[dst] = elements of R[src], nil when there are none
-    Seq { dst: u16, src: u16 },
+    Seq { dst: u16, src: u16 }: [dst, src] => next;
     /// R[dst] = map of the keys and values in vector R[src]
-    KeywordArgs { dst: u16, src: u16 },
+    KeywordArgs { dst: u16, src: u16 }: [dst, src] => next;
     /// R[dst] = is R[src] nil?
-    IsNil { dst: u16, src: u16 },
+    IsNil { dst: u16, src: u16 }: [dst, src] => next;
     /// R[dst] = is R[src] the same case as K[k]?
-    IsCase { dst: u16, src: u16, k: u16 },
+    IsCase { dst: u16, src: u16, k: u16 }: [dst, src] => next;
     /// what `op` says
-    Rare { op: Rare, dst: u16, src: u16, n: u16 },
+    Rare { op: Rare, dst: u16, src: u16, n: u16 }: [dst, src] => next;
 }
 
 const _: () = assert!(std::mem::size_of::<Instr>() == 8);
@@ -239,110 +316,27 @@ impl Instr {
         }
     }
 
-    /// One past the highest register it reads or writes, apart from rows whose length it does not say.
-    pub(crate) fn reach(&self) -> usize {
-        use Instr::*;
-        let one = |r: u16| r as usize + 1;
-        let row = |base: u16, n: u16| base as usize + n as usize;
-        match *self {
-            Jump { .. } | Repeat { .. } | JumpDefined { .. } => 0,
-            Const { dst, .. }
-            | Int { dst, .. }
-            | Nil { dst }
-            | Unset { dst }
-            | Bool { dst, .. }
-            | Builtin { dst, .. }
-            | Capture { dst, .. }
-            | SelfFn { dst }
-            | Tool { dst, .. }
-            | Global { dst, .. }
-            | Data { dst, .. }
-            | VarName { dst, .. }
-            | Collect { dst } => one(dst),
-            Define { src, .. }
-            | JumpFalse { src, .. }
-            | JumpTrue { src, .. }
-            | JumpSome { src, .. }
-            | JumpSet { src, .. }
-            | Return { src }
-            | StopReturn { src }
-            | StopFail { src } => one(src),
-            Loop { counter, .. } => one(counter),
-            UnlessLtInt { a, .. }
-            | UnlessLeInt { a, .. }
-            | UnlessGtInt { a, .. }
-            | UnlessGeInt { a, .. }
-            | UnlessEqInt { a, .. } => one(a),
-            UnlessLt { a, b, .. }
-            | UnlessLe { a, b, .. }
-            | UnlessGt { a, b, .. }
-            | UnlessGe { a, b, .. }
-            | UnlessEq { a, b, .. } => one(a.max(b)),
-            Move { dst, src }
-            | Key { dst, src, .. }
-            | KeyUnset { dst, src, .. }
-            | SeqArg { dst, src, .. }
-            | MapArg { dst, src }
-            | Nth { dst, src, .. }
-            | Rest { dst, src, .. }
-            | Seq { dst, src }
-            | KeywordArgs { dst, src }
-            | IsNil { dst, src }
-            | IsCase { dst, src, .. }
-            | Rare { dst, src, .. } => one(dst.max(src)),
-            CompareInt { dst, a, .. } | AddInt { dst, a, .. } => one(dst.max(a)),
-            Compare { dst, a, b, .. } | Add { dst, a, b } | Sub { dst, a, b } | Mul { dst, a, b } => {
-                one(dst.max(a).max(b))
-            }
-            Push { builder, src } => one(builder.max(src)),
-            Combine { dst, src, .. } => one(dst.max(src)),
-            CollectAll { dst, base } => one(dst.max(base)),
-            Enter { calls, base, .. } | EnterRange { calls, base, .. } => row(base, if calls { 4 } else { 2 }),
-            Finish { dst, builder } => one(dst.max(builder)),
-            Walk { base, src } => one(src).max(row(base, 2)),
-            Next { base, .. } | Again { base, .. } => row(base, 3),
-            Closure { dst, base, .. } | Record { dst, base, .. } => one(dst).max(row(base, 0)),
-            Vector { dst, base, n } | Map { dst, base, n } | Set { dst, base, n } => one(dst).max(row(base, n)),
-            CallBuiltin { dst, base, argc, .. } => one(dst).max(row(base, argc.into())),
-            Call { dst, base, argc } => one(dst).max(row(base, argc) + 1),
-            CallGlobal { dst, base, argc, .. } => one(dst).max(row(base, argc.into()) + 1),
-        }
-    }
-
     /// Where it may jump to from place `at`; beyond every code when before its beginning.
     pub(crate) fn target(&self, at: usize) -> Option<usize> {
-        use Instr::*;
-        match *self {
-            Jump { off }
-            | Repeat { off }
-            | Loop { off, .. }
-            | JumpFalse { off, .. }
-            | JumpTrue { off, .. }
-            | JumpSome { off, .. }
-            | JumpSet { off, .. }
-            | JumpDefined { off, .. }
-            | Enter { off, .. }
-            | EnterRange { off, .. }
-            | Again { off, .. }
-            | Next { off, .. } => Some((at + 1).wrapping_add_signed(off as isize)),
-            UnlessLt { off, .. }
-            | UnlessLe { off, .. }
-            | UnlessGt { off, .. }
-            | UnlessGe { off, .. }
-            | UnlessEq { off, .. }
-            | UnlessLtInt { off, .. }
-            | UnlessLeInt { off, .. }
-            | UnlessGtInt { off, .. }
-            | UnlessGeInt { off, .. }
-            | UnlessEqInt { off, .. }
-            | Combine { off, .. } => Some((at + 1).wrapping_add_signed(off as isize)),
-            _ => None,
-        }
+        self.flow().offset.map(|offset| (at + 1).wrapping_add_signed(offset as isize))
     }
 
     /// Does the next instruction run only when something jumps there?
     pub(crate) fn leaves(&self) -> bool {
-        use Instr::*;
-        matches!(self, Jump { .. } | Repeat { .. } | Loop { .. } | Return { .. } | StopReturn { .. } | StopFail { .. })
+        self.flow().leaves
+    }
+
+    /// Sets how far it jumps; false when that is too far for it.
+    #[must_use]
+    pub(crate) fn jump_by(&mut self, distance: i32) -> bool {
+        match self.offset() {
+            Some(Offset::Far(offset)) => *offset = distance,
+            Some(Offset::Near(offset)) => match i16::try_from(distance) {
+                Ok(near) => *offset = near,
+                Err(_) => return false,
+            },
+            None => debug_assert!(false, "{self:?} does not jump"),
+        }
+        true
     }
 }

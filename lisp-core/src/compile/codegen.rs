@@ -332,31 +332,8 @@ impl<'u, 'p> Function<'u, 'p> {
     fn patch(&mut self, at: usize) -> Res<()> {
         let span = self.spans[at];
         let long = || too_large("a branch of the function is too long", span);
-        let far = distance(at, self.here()).ok_or_else(long)?;
-        let near = || i16::try_from(far).map_err(|_| long());
-        match &mut self.code[at] {
-            Instr::Jump { off }
-            | Instr::JumpFalse { off, .. }
-            | Instr::JumpTrue { off, .. }
-            | Instr::JumpSome { off, .. }
-            | Instr::JumpSet { off, .. }
-            | Instr::JumpDefined { off, .. }
-            | Instr::Enter { off, .. }
-            | Instr::EnterRange { off, .. }
-            | Instr::Next { off, .. } => *off = far,
-            Instr::UnlessLt { off, .. }
-            | Instr::UnlessLe { off, .. }
-            | Instr::UnlessGt { off, .. }
-            | Instr::UnlessGe { off, .. }
-            | Instr::UnlessEq { off, .. }
-            | Instr::UnlessLtInt { off, .. }
-            | Instr::UnlessLeInt { off, .. }
-            | Instr::UnlessGtInt { off, .. }
-            | Instr::UnlessGeInt { off, .. }
-            | Instr::UnlessEqInt { off, .. } => *off = near()?,
-            _ => {}
-        }
-        Ok(())
+        let distance = distance(at, self.here()).ok_or_else(long)?;
+        if self.code[at].jump_by(distance) { Ok(()) } else { Err(long()) }
     }
 
     /// How far a jump at this place is from the place `to`.
