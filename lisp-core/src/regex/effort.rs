@@ -95,6 +95,11 @@ pub(super) fn repeats(pattern: &str) -> u64 {
     pattern.split('{').skip(1).map(|repeat| WIDE * times(repeat)).sum()
 }
 
+/// The effort of the other repeats of a pattern: each joins the ways around it.
+pub(super) fn open_repeats(pattern: &str) -> u64 {
+    2 * pattern.bytes().filter(|byte| matches!(byte, b'?' | b'*' | b'+')).count() as u64
+}
+
 /// Does the pattern ask somewhere for all cases of letters beyond ASCII?
 fn is_folded(text: &str) -> bool {
     has_flag(text, &['i']) && has_flag(text, &['u', 'U'])

@@ -166,7 +166,8 @@ impl Regexes {
     /// Fuel for compiling a pattern.
     pub(crate) fn fuel(pattern: &str) -> u64 {
         let estimate = effort::effort(pattern);
-        let effort = effort::CHECK + estimate.any + estimate.ranges + effort::repeats(pattern);
+        let repeats = effort::repeats(pattern) + effort::open_repeats(pattern);
+        let effort = effort::CHECK + estimate.any + estimate.ranges + repeats;
         effort.saturating_mul(cost::PATTERN_EFFORT)
     }
 
