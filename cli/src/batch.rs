@@ -18,16 +18,16 @@ const BLOCK: usize = 256 << 10;
 pub(crate) struct Arguments {
     #[command(flatten)]
     limits: LimitOptions,
-    /// The most that requests may ask for, such as timeout_ms=1000,heap_bytes=10000000; --limits holds where a request
-    /// asks for nothing. 0, as without the option, is no ceiling where a limit can be off
+    /// Maximum limits that requests may ask for, such as timeout_ms=1000,heap_bytes=10000000; --limits sets what holds when a
+    /// request asks for nothing. 0, the default, means no ceiling for limits that can be off
     #[arg(long, value_name = "NAME=N", value_delimiter = ',')]
     ceiling: Vec<String>,
-    /// The most bytes of a line; a longer one is skipped, and its answer is an error
+    /// Maximum length of a line, in bytes; a longer one is skipped, and its answer is an error
     #[arg(long, value_name = "N", default_value_t = 256 << 20, value_parser = clap::value_parser!(u64).range(1..))]
     line_bytes: u64,
     #[command(flatten)]
     isolation: IsolationOption,
-    /// Requests at work at once, at most 1,024; 0 is one for each core. Up to eight answers for each wait for an earlier one
+    /// Number of requests processed in parallel, at most 1,024; 0 means one per core. For each, up to eight answers wait for earlier ones
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=1024))]
     jobs: u16,
 }

@@ -10,9 +10,9 @@ use std::path::PathBuf;
 /// What the command takes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The program; - is standard input
+    /// The program; - reads it from standard input
     file: PathBuf,
-    /// A JSON object with definitions the program may use
+    /// Definitions that the program may use, a JSON object
     #[arg(long, value_name = "FILE")]
     memory: Option<PathBuf>,
     #[command(flatten)]

@@ -10,7 +10,7 @@ pub(crate) struct Arguments {
     /// A function, special form or constant
     #[arg(required_unless_present = "markdown", allow_hyphen_values = true)]
     name: Option<String>,
-    /// Print the page of all functions instead
+    /// Print a page of all functions
     #[arg(long, conflicts_with = "name")]
     markdown: bool,
 }
@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let text = match &arguments.name {
         Some(name) => describe_name(name).map_err(|hint| {
             let hint = hint.map_or(String::new(), |hint| format!(": {hint}"));
-            Failure::Usage(format!("the language has no {name}{hint}"))
+            Failure::Usage(format!("unknown function or form {name}{hint}"))
         })?,
         None => functions_markdown(),
     };

@@ -12,7 +12,7 @@ use texts::{EXPLANATIONS, Example, Explanation};
 /// What the command takes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The reason, such as type_error; without it all reasons are listed
+    /// The reason, such as type_error; without it, lists all reasons
     reason: Option<String>,
 }
 
@@ -38,7 +38,7 @@ fn explanation(name: &str) -> Result<&'static Explanation, Failure> {
             [] => "ptcl explain lists all reasons".to_owned(),
             near => format!("did you mean {}?", near.join(" or ")),
         };
-        Failure::Usage(format!("there is no reason {name}: {hint}"))
+        Failure::Usage(format!("unknown reason {name}: {hint}"))
     })
 }
 

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 /// What the command takes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Programs, which are replaced; without any, standard input goes to standard output
+    /// Programs to format in place; without any, formats standard input to standard output
     files: Vec<PathBuf>,
-    /// Write nothing; list the programs that would change, and end with 1 if there are any
+    /// Write nothing; list the programs that would change, and exit with 1 if there are any
     #[arg(long)]
     check: bool,
 }

@@ -9,10 +9,10 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 /// The choice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Choice {
-    /// This process
+    /// In this process
     #[default]
     InProcess,
-    /// A process of its own for each program, locked in (Linux)
+    /// In a locked-down process of its own for each program (Linux)
     Process,
 }
 

@@ -183,7 +183,7 @@ impl Writer {
         let mut out = io::stdout().lock();
         match next {
             Next::Nothing => out.flush(),
-            Next::Lost => Err(io::Error::other("a worker broke; the lines behind are not run")),
+            Next::Lost => Err(io::Error::other("a worker failed; the lines after it are not run")),
             Next::Done(done) => {
                 self.progress.add(done.lines);
                 done.parts.into_iter().try_for_each(|part| self.part(part, &mut out))

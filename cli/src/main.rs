@@ -59,13 +59,13 @@ use clap::{Parser, Subcommand};
 use exit::{Exit, Failure};
 use std::process::ExitCode;
 
-/// PTC-Lisp: run programs that transform data, within limits.
+/// Run PTC-Lisp programs: transform data and call tools, within limits.
 #[derive(Debug, Parser)]
 #[command(name = "ptcl", version, arg_required_else_help = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
-    /// Colours; auto is on a terminal, unless NO_COLOR is set
+    /// When to use colours; auto means on a terminal, unless NO_COLOR is set
     #[arg(long, global = true, value_name = "WHEN", default_value_t = clap::ColorChoice::Auto)]
     color: clap::ColorChoice,
 }
@@ -74,43 +74,43 @@ struct Arguments {
 enum Command {
     /// Run a program and print its value
     Run(run::Arguments),
-    /// Answer requests, one JSON object a line, from standard input
+    /// Answer requests from standard input, one JSON object per line
     Batch(batch::Arguments),
-    /// Read and analyze a program without running it
+    /// Check a program without running it
     Check(check::Arguments),
-    /// Lay programs out anew: line breaks, indentation, spaces
+    /// Format programs
     Fmt(fmt::Arguments),
     /// Run the examples in programs and Markdown pages
     ///
-    /// A comment `; => VALUE` behind an expression, on its line or the next one, says how its value prints, and
-    /// `; => error: REASON` or `; !REASON` which error it ends with. All other expressions must end without an error. There are no tools.
+    /// A comment `; => VALUE` after an expression, on its line or the next one, says what the expression must return, and
+    /// `; => error: REASON` or `; !REASON` which error it must end in. All other expressions must succeed. There are no tools.
     Test(test::Arguments),
-    /// Say what the reason of an error means, and what to do
+    /// Explain an error reason
     Explain(explain::Arguments),
-    /// Say what a function or special form does
+    /// Show the documentation of a function or special form
     Doc(doc::Arguments),
-    /// Print a reference card for a model's system prompt
+    /// Print a language reference for a model's system prompt
     Prompt(prompt::Arguments),
-    /// Work at a prompt
+    /// Start a REPL
     Repl(repl::Arguments),
-    /// Run a recorded program again, without its tools, and compare the answers
+    /// Run a recorded run again, without its tools, and compare the answers
     Replay(replay::Arguments),
-    /// Serve programs over HTTP: runs, durable runs, sessions
+    /// Start the HTTP service: runs, durable runs, sessions
     #[cfg(all(unix, feature = "serve"))]
     Serve(serve::Arguments),
-    /// Serve MCP clients: programs as a tool of theirs, with tools of its own
+    /// Start the MCP server: programs as a tool for MCP clients
     #[cfg(all(unix, feature = "mcp"))]
     Mcp(mcp::Arguments),
-    /// Watch a program through named pipes, or say what the process layer can do here
+    /// Run a program controlled through named pipes, or show what process isolation can do here
     #[cfg(target_os = "linux")]
     Sandbox(sandbox::Arguments),
-    /// Run programs one after the other, each in a fresh process that nothing of the others reaches
+    /// Run programs one after the other, each in a fresh process
     #[cfg(target_os = "linux")]
     Slate(slate::Arguments),
-    /// Print what a shell needs to complete commands and options
+    /// Print completions for a shell
     #[cfg(feature = "manual")]
     Completions(completions::Arguments),
-    /// Print the manual page, or write those of all commands to a directory
+    /// Print the manual page, or write the pages of all commands to a directory
     #[cfg(feature = "manual")]
     Man(man::Arguments),
 }

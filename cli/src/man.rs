@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// What the command takes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Where ptcl.1 and a page for each command go; without it ptcl.1 goes to standard output
+    /// Directory for ptcl.1 and a page per command; without it, prints ptcl.1
     dir: Option<PathBuf>,
 }
 

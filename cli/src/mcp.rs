@@ -15,17 +15,16 @@ use std::path::PathBuf;
 /// What the command takes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Serve HTTP clients at http://ADDRESS/mcp; port 0 is any that is free. Without it, one client on standard input and output
+    /// Serve HTTP clients at http://ADDRESS/mcp; port 0 picks a free port. Without it, serves one client on standard input and output
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
-    /// The file that paused runs are kept in. Without it, that of the configuration, or else they end with the server
+    /// File that keeps suspended runs [default: the configuration's; without one, they end with the server]
     #[arg(long, value_name = "FILE")]
     store: Option<PathBuf>,
-    /// The tenant whose programs those of standard input are, when the configuration has tenants
+    /// Tenant of the client on standard input, when the configuration has tenants
     #[arg(long, value_name = "NAME", conflicts_with = "listen")]
     tenant: Option<String>,
-    /// Where approvers decide on calls of tools with policy = "ask", without --listen; port 0 is any that is free, and so it is
-    /// without this option
+    /// Without --listen: address of the approvals page for tools with policy = "ask" [default: a free port]
     #[arg(long, value_name = "ADDRESS", conflicts_with = "listen")]
     approvals: Option<SocketAddr>,
     #[command(flatten)]

@@ -13,26 +13,26 @@ use std::path::{Path, PathBuf};
 /// What a program gets.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Grant {
-    /// JSON data. The keys of an object become data/KEY each; an array or another value becomes data/STEM after the
-    /// file's name; NAME=FILE binds the whole file as data/NAME
+    /// JSON data: each key of an object as data/KEY, any other value as data/STEM after the file's name. NAME=FILE binds the
+    /// whole file as data/NAME
     #[arg(long, value_name = "[NAME=]FILE")]
     data: Vec<String>,
-    /// A text, as data/NAME
+    /// A string, as data/NAME
     #[arg(long, value_name = "NAME=TEXT")]
     arg: Vec<String>,
     /// A JSON value, as data/NAME
     #[arg(long, value_name = "NAME=JSON")]
     arg_json: Vec<String>,
-    /// A JSON object with definitions of earlier runs
+    /// The definitions of earlier runs, a JSON object
     #[arg(long, value_name = "FILE")]
     memory: Option<PathBuf>,
-    /// A program to run first; its definitions stay
+    /// A program to run first, for its definitions
     #[arg(long, value_name = "FILE")]
     setup: Vec<PathBuf>,
-    /// Make a missing data/NAME an error instead of nil
+    /// Fail when data/NAME is missing, instead of using nil
     #[arg(long)]
     strict_data: bool,
-    /// What the result must be, such as '{total :float}'
+    /// The type the result must have, such as '{total :float}'
     #[arg(long, value_name = "TEXT")]
     signature: Option<String>,
 }
@@ -40,13 +40,13 @@ pub(crate) struct Grant {
 /// Limits.
 #[derive(Debug, Args)]
 pub(crate) struct LimitOptions {
-    /// Limits in place of the defaults, such as timeout_ms=5s,heap_bytes=64MB,loop_iterations=0; 0 is off where that is possible
+    /// Change limits, such as timeout_ms=5s,heap_bytes=64MB,loop_iterations=0; 0 turns a limit off where that is possible
     #[arg(long, value_name = "NAME=N", value_delimiter = ',')]
     limits: Vec<String>,
-    /// Threads that tool calls may take at once, 0 to 1024; 64 without this option
+    /// Maximum number of threads for tool calls, 0 to 1024 [default: 64]
     #[arg(long, value_name = "N")]
     tool_threads: Option<usize>,
-    /// Make keywords of the keys of JSON objects, in data, memory and results of tools; strings without this option
+    /// Turn the keys of JSON objects into keywords, in data, memory and results of tools
     #[arg(long)]
     keywords: bool,
 }
@@ -140,7 +140,7 @@ fn amount(name: &str, value: &str) -> Option<u64> {
 
 fn no_amount(name: &str, value: &str) -> String {
     let units: Vec<&str> = units(name).iter().map(|(unit, _)| *unit).collect();
-    format!("{value} is no whole number, with one of these units or without: {}", units.join(" "))
+    format!("{value} is not a whole number, with one of these units or without: {}", units.join(" "))
 }
 
 impl Grant {
@@ -291,7 +291,7 @@ fn data_of(option: &str) -> Result<(Option<String>, String), Failure> {
         && !name.contains(['/', '.'])
     {
         if name.is_empty() || file.is_empty() {
-            let missing = if name.is_empty() { "the name before" } else { "the file behind" };
+            let missing = if name.is_empty() { "the name before" } else { "the file after" };
             return Err(Failure::Usage(format!("--data {option}: {missing} = is missing; write NAME=FILE")));
         }
         return Ok((Some(name.to_owned()), read_file(Path::new(file))?));
@@ -303,7 +303,9 @@ fn data_of(option: &str) -> Result<(Option<String>, String), Failure> {
     }
     match path.file_stem().and_then(|stem| stem.to_str()) {
         Some(stem) => Ok((Some(stem.to_owned()), text)),
-        None => Err(Failure::Usage(format!("--data {option}: no name for it; write NAME={option}"))),
+        None => {
+            Err(Failure::Usage(format!("--data {option}: the file's name is not a name for data; write NAME={option}")))
+        }
     }
 }
 
@@ -327,6 +329,8 @@ pub(crate) fn read_program(file: Option<&Path>, expression: Option<&str>) -> Res
             std::io::stdin().lock().read_to_string(&mut text)?;
             Ok(("standard input".to_owned(), text))
         }
-        (None, None) => Err(Failure::Usage("which program? give a FILE, - for standard input, or -e EXPR".to_owned())),
+        (None, None) => {
+            Err(Failure::Usage("no program given: pass a FILE, - for standard input, or -e EXPR".to_owned()))
+        }
     }
 }

@@ -12,11 +12,11 @@ use std::path::PathBuf;
 /// What the command takes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// A JSON object: the tools' names, each with its signature or with the tool as a request describes it. Or a list of tools as
-    /// function-calling APIs and MCP servers have it: name, description, JSON Schema
+    /// The tools to describe: a JSON object of names with signatures or with tools as requests describe them, or a list of tools
+    /// with name, description and JSON Schema, as MCP servers and function-calling APIs have it
     #[arg(long, value_name = "FILE")]
     tools: Option<PathBuf>,
-    /// Say that the keys of JSON objects are keywords, as `--keywords` of `ptcl run` makes them; strings without this option
+    /// Describe the keys of JSON objects as keywords, for runs with --keywords
     #[arg(long)]
     keywords: bool,
 }

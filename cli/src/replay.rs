@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// What the command takes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The record, as `ptcl run --record` writes it
+    /// A record written by `ptcl run --record`
     file: PathBuf,
     /// Print the whole answer as JSON
     #[arg(long)]

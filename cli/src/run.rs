@@ -21,9 +21,9 @@ use std::time::Duration;
 /// What the command takes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The program; - is standard input
+    /// The program; - reads it from standard input
     file: Option<PathBuf>,
-    /// A program as it is
+    /// Run EXPR instead of a file
     #[arg(short, value_name = "EXPR", conflicts_with = "file")]
     expression: Option<String>,
     #[command(flatten)]
@@ -34,38 +34,38 @@ pub(crate) struct Arguments {
     isolation: IsolationOption,
     #[command(flatten)]
     output: OutputOptions,
-    /// Run the program for each line of standard input, which is a JSON value, as data/in; side by side, written in order
+    /// Run the program once per line of standard input, a JSON value bound to data/in; in parallel, with results in order
     #[arg(long, conflicts_with_all = ["record", "json", "table", "slurp"])]
     lines: bool,
-    /// Read all JSON values of standard input into one vector, as data/in
+    /// Read all JSON values of standard input into one vector, data/in
     #[arg(long)]
     slurp: bool,
-    /// With --lines: go on after a line whose run failed; the exit code is the highest of all lines
+    /// With --lines: continue after a line whose run fails; the exit code is the highest of all lines
     #[arg(long, requires = "lines")]
     keep_going: bool,
-    /// With --lines: write nothing for a line whose value is nil, as for those that a `when` leaves out
+    /// With --lines: write nothing for a line whose value is nil
     #[arg(long, requires = "lines")]
     skip_nil: bool,
-    /// With --lines: lines at work at once, in blocks; 0 is one for each core
+    /// With --lines: number of threads; 0 means one per core
     #[arg(long, requires = "lines", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=1024))]
     jobs: u16,
-    /// With --lines: the most bytes of a line
+    /// With --lines: maximum length of a line, in bytes
     #[arg(long, requires = "lines", value_name = "N", default_value_t = 16 << 20)]
     line_bytes: usize,
-    /// Write the record of the run to a file as it goes on: `ptcl replay` runs it again
+    /// Write a record of the run to a file; `ptcl replay` runs it again
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Show on standard error what each line and form took: fuel, bytes allocated, milliseconds
+    /// Show the fuel, allocated bytes and milliseconds of each line and form, on standard error
     #[arg(long, conflicts_with = "lines")]
     profile: bool,
-    /// Write a flame graph of the fuel to a file, an SVG
+    /// Write a flame graph of the fuel to an SVG file
     #[cfg(feature = "flamegraph")]
     #[arg(long, value_name = "FILE", conflicts_with = "lines")]
     flame: Option<PathBuf>,
-    /// Run it again whenever the file of the program, or one that it reads, changes
+    /// Run again whenever the program or a file that it reads changes
     #[arg(long, conflicts_with_all = ["lines", "slurp"])]
     watch: bool,
-    /// Print the whole answer as JSON; --out json prints the value
+    /// Print the whole answer as JSON; --out json prints the value only
     #[arg(long, conflicts_with_all = ["out", "raw", "csv", "table"])]
     json: bool,
 }
@@ -109,7 +109,7 @@ fn once(arguments: &Arguments) -> Result<Exit, Failure> {
     let names_in = || engine.compile(&source).is_ok_and(|program| program.data_names().any(|name| name == IN));
     let wants_in = source.contains("data/in") && names_in() && !arguments.grant.given_names().contains(IN);
     if arguments.watch && wants_in {
-        return Err(Failure::Usage("--watch reads files: give data/in by --data in=FILE".to_owned()));
+        return Err(Failure::Usage("--watch cannot follow standard input: pass data/in as --data in=FILE".to_owned()));
     }
     let reads = arguments.lines || arguments.slurp || wants_in;
     if reads && arguments.file.as_deref() == Some(Path::new("-")) {
@@ -117,6 +117,16 @@ fn once(arguments: &Arguments) -> Result<Exit, Failure> {
         return Err(Failure::Usage(why.to_owned()));
     }
     let input = if reads && !arguments.lines { read_in(input, arguments.slurp)? } else { input };
+    let cancel = cancelled_by_ctrl_c();
+    let input = input.cancel_with(&cancel);
+    match arguments.lines {
+        true => each_line(arguments, engine, (&name, &source), input.cancel_with(&cancel)),
+        false => whole(arguments, engine, (&name, &source), input, &cancel),
+    }
+}
+
+/// A handle that Ctrl-C cancels. Without a handler Ctrl-C ends the process, as everywhere.
+fn cancelled_by_ctrl_c() -> Cancel {
     let cancel = Cancel::new();
     let interrupt = cancel.clone();
     // The run ends in order. What does not look at the handle, such as a write to a pipe that nobody reads, has a second.
@@ -125,36 +135,52 @@ fn once(arguments: &Arguments) -> Result<Exit, Failure> {
         std::thread::sleep(Duration::from_secs(1));
         std::process::exit(130)
     };
-    // Without a handler Ctrl-C ends the process, as everywhere.
     let _ = ctrlc::set_handler(handler);
-    let input = input.cancel_with(&cancel);
-    if arguments.lines {
-        let program = match engine.compile(&source) {
-            Ok(program) => program,
-            Err(problem) => {
-                tell!("{}", errors::draw(&problem, &name, &source));
-                return Ok(Exit::of_problem(&problem));
-            }
-        };
-        values::notes_on_program(&program.warnings()).for_each(|note| tell_line!("ptcl: {note}"));
-        let (grant, text) = (arguments.grant.clone(), source.clone());
-        let each = Each {
-            runner: arguments.isolation.open(engine, 1)?,
-            program,
-            input: input.cancel_with(&cancel).without_memory(),
-            format: arguments.output.format(),
-            keep_going: arguments.keep_going,
-            skip_nil: arguments.skip_nil,
-            line_bytes: arguments.line_bytes,
-            complain: Box::new(move |outcome| {
-                complaint(outcome, &Texts { grant: &grant, name: &name, source: &text, by_line: true })
-            }),
-        };
-        return lines::run(each, arguments.jobs);
-    }
+    cancel
+}
+
+/// Runs the program once for each line of standard input.
+fn each_line(
+    arguments: &Arguments,
+    engine: Engine,
+    (name, source): (&str, &str),
+    input: Input<'static>,
+) -> Result<Exit, Failure> {
+    let program = match engine.compile(source) {
+        Ok(program) => program,
+        Err(problem) => {
+            tell!("{}", errors::draw(&problem, name, source));
+            return Ok(Exit::of_problem(&problem));
+        }
+    };
+    values::notes_on_program(&program.warnings()).for_each(|note| tell_line!("ptcl: {note}"));
+    let (grant, name, text) = (arguments.grant.clone(), name.to_owned(), source.to_owned());
+    let each = Each {
+        runner: arguments.isolation.open(engine, 1)?,
+        program,
+        input: input.without_memory(),
+        format: arguments.output.format(),
+        keep_going: arguments.keep_going,
+        skip_nil: arguments.skip_nil,
+        line_bytes: arguments.line_bytes,
+        complain: Box::new(move |outcome| {
+            complaint(outcome, &Texts { grant: &grant, name: &name, source: &text, by_line: true })
+        }),
+    };
+    lines::run(each, arguments.jobs)
+}
+
+/// Runs the program once and writes its value, or the whole answer.
+fn whole(
+    arguments: &Arguments,
+    engine: Engine,
+    (name, source): (&str, &str),
+    input: Input<'static>,
+    cancel: &Cancel,
+) -> Result<Exit, Failure> {
     let (input, failed) = match arguments.json {
         true => (input.measure_live(), None),
-        false => streaming(input, &cancel, arguments.record.is_some()),
+        false => streaming(input, cancel, arguments.record.is_some()),
     };
     let input = if arguments.wants_profile() { input.profile() } else { input };
     let runner = arguments.isolation.open(engine, 1)?;
@@ -164,31 +190,39 @@ fn once(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(record) => input.record(record.recording()),
         None => input,
     };
-    let outcome = runner.eval(&source, input)?;
-    // Made where somebody wants it: the whole of the value is looked at again for it.
+    let outcome = runner.eval(source, input)?;
+    // Only on request: it looks at the whole of the value again.
     let mut answer = (arguments.json || record.is_some()).then(|| Answer::new(None, &outcome));
     if let (Some(record), Some(answer)) = (&record, &mut answer) {
         record.finish(answer)?;
     }
-    let texts = Texts { grant: &arguments.grant, name: &name, source: &source, by_line: false };
+    let texts = Texts { grant: &arguments.grant, name, source, by_line: false };
     show_profile(arguments, &outcome, &texts)?;
     if let Some(error) = failed.and_then(|failed| failed.try_recv().ok()) {
         return Err(Failure::Stream(error));
     }
-    let mut out = std::io::stdout().lock();
-    if let Some(answer) = answer.filter(|_| arguments.json) {
-        writeln!(out, "{}", answer.to_json())?;
-        out.flush()?;
-        return Ok(Exit::of(&outcome));
+    match answer.filter(|_| arguments.json) {
+        Some(answer) => {
+            let mut out = io::stdout().lock();
+            writeln!(out, "{}", answer.to_json())?;
+            out.flush()?;
+            Ok(Exit::of(&outcome))
+        }
+        None => write_outcome(&outcome, arguments.output.format(), &texts),
     }
-    let mut exit = Exit::of(&outcome);
+}
+
+/// Writes the value to standard output, and to standard error what there is to say about it.
+fn write_outcome(outcome: &Outcome, format: Format, texts: &Texts<'_>) -> Result<Exit, Failure> {
+    let mut out = io::stdout().lock();
+    let mut exit = Exit::of(outcome);
     if outcome.is_success() {
-        match written(&outcome, arguments.output.format()) {
+        match written(outcome, format) {
             Ok(text) => {
                 out.write_all(output::shown(&String::from_utf8_lossy(&text)).as_bytes())?;
                 out.flush()?;
-                if arguments.output.format() != Format::Clojure {
-                    values::notes(&outcome).for_each(|note| tell_line!("ptcl: {note}"));
+                if format != Format::Clojure {
+                    values::notes(outcome).for_each(|note| tell_line!("ptcl: {note}"));
                 }
             }
             Err(unfit) => {
@@ -199,10 +233,10 @@ fn once(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     out.flush()?;
     values::notes_on_program(outcome.warnings()).for_each(|note| tell_line!("ptcl: {note}"));
-    tell!("{}", complaint(&outcome, &texts));
+    tell!("{}", complaint(outcome, texts));
     if outcome.is_success() {
-        tell!("{}", missing_data(&source, &arguments.grant));
-        if let Some(why) = output::lost_prints(&outcome) {
+        tell!("{}", missing_data(texts.source, texts.grant));
+        if let Some(why) = output::lost_prints(outcome) {
             tell_line!("ptcl: {why}");
             exit = Exit::Limit;
         }

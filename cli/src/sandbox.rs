@@ -15,17 +15,17 @@ use std::sync::atomic::{AtomicI32, Ordering};
 /// What the command takes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The program to run until it is terminated through the pipes
+    /// Program to run until it is terminated through the pipes
     #[arg(required_unless_present = "capabilities", requires = "dir")]
     file: Option<PathBuf>,
-    /// Where the pipes `wait` and `status` are made
+    /// Directory in which to create the pipes `wait` and `status`
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
     #[command(flatten)]
     grant: Grant,
     #[command(flatten)]
     limits: LimitOptions,
-    /// Say what this system gives to the process layer, found out by doing it
+    /// Show which isolation layers work on this system, by trying them
     #[arg(long, conflicts_with_all = ["file", "dir"])]
     capabilities: bool,
     /// Print JSON
@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let pipes = |error| Failure::File { path: dir.clone(), error };
     let managed = Managed::start(&sandbox, dir, source.clone(), input).map_err(pipes)?;
     tell_line!(
-        "ptcl: runs until 0 is written to {0}/wait; 0 ends it, 1 lets it go on, and behind either {0}/status is read",
+        "ptcl: running; write 0 to {0}/wait to end it or 1 to let it continue, then read {0}/status",
         dir.display()
     );
     let ended_by = stop_on_signals(&managed)?;

@@ -13,10 +13,10 @@ use std::path::PathBuf;
 /// What the command takes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The address to listen on; port 0 is any that is free. Without it, that of the configuration, or 127.0.0.1:7117
+    /// Address to listen on; port 0 picks a free port [default: the configuration's, or 127.0.0.1:7117]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
-    /// The file that runs and sessions are kept in. Without it, that of the configuration, or ptc.db
+    /// File that keeps runs and sessions [default: the configuration's, or ptc.db]
     #[arg(long, value_name = "FILE")]
     store: Option<PathBuf>,
     #[command(flatten)]

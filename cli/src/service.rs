@@ -18,19 +18,19 @@ use tracing_subscriber::EnvFilter;
 /// Where programs of the service run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Where {
-    /// A process of its own for each program, locked in (Linux)
+    /// In a locked-down process of its own for each program (Linux)
     Process,
-    /// The process of the service
+    /// In the process of the service
     InProcess,
 }
 
 /// What the commands take.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ServiceOptions {
-    /// The configuration: tools, tenants, limits (docs/service.md)
+    /// Configuration file with tools, tenants and limits; docs/service.md describes it
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Where programs run. Without it, as the configuration says, or a process of its own for each
+    /// Where programs run [default: the configuration's, or process]
     #[arg(long, value_enum, value_name = "WHERE")]
     isolation: Option<Where>,
 }

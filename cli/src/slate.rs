@@ -16,15 +16,15 @@ pub(crate) struct Arguments {
     /// The programs, in order
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// A program that runs before each of them; its output is not shown
+    /// Program to run before each of them; its output is not shown
     #[arg(long, value_name = "FILE")]
     setup: Vec<PathBuf>,
-    /// Longer printed output is cut here, with a mark; the value is printed whole
+    /// Cut longer printed output, with a mark; the value is never cut
     #[arg(long, value_name = "N", default_value_t = CleanSlate::OUTPUT_BYTES)]
     output_bytes: usize,
     #[command(flatten)]
     limits: LimitOptions,
-    /// Print one JSON object a program
+    /// Print one JSON object per program
     #[arg(long)]
     json: bool,
 }

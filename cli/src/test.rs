@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 /// What the command takes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Programs, each of which is one session; of Markdown pages (.md) each block of clojure or lisp is one
+    /// Programs and Markdown pages (.md). A program is one session, and so is each clojure or lisp block of a page
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Run them again whenever one of the files changes
+    /// Run again whenever one of the files changes
     #[arg(long)]
     watch: bool,
     #[command(flatten)]
@@ -93,7 +93,7 @@ fn session(engine: &Engine, name: &str, text: &str, tally: &mut Tally) -> Result
     for stray in strays {
         tally.failed += 1;
         let line = lines.position(stray).0;
-        writeln!(io::stdout(), "{name}:{line}: no expression stands before this, on its line or the line above")?;
+        writeln!(io::stdout(), "{name}:{line}: no expression before this comment, on its line or the line above")?;
     }
     Ok(())
 }

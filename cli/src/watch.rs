@@ -16,7 +16,7 @@ pub(crate) fn again(files: &[PathBuf], mut work: impl FnMut() -> Result<Exit, Fa
             Err(failure) => tell_line!("ptcl: {failure}"),
             Ok(_) => {}
         }
-        tell_line!("ptcl: waits for a change; Ctrl-C ends it");
+        tell_line!("ptcl: waiting for a change; Ctrl-C stops");
         let mut now = before.clone();
         while now == before {
             std::thread::sleep(STEP);
@@ -42,7 +42,7 @@ fn stamps(files: &[PathBuf]) -> Vec<Option<(SystemTime, u64)>> {
 /// Are these files, and none of them standard input?
 pub(crate) fn check(files: &[PathBuf]) -> Result<(), Failure> {
     match files.is_empty() || files.iter().any(|file| file == Path::new("-")) {
-        true => Err(Failure::Usage("--watch watches files: give the program or its data in a file".to_owned())),
+        true => Err(Failure::Usage("--watch needs a file: pass the program or its data in one".to_owned())),
         false => Ok(()),
     }
 }

@@ -69,9 +69,9 @@ fn exit_codes_tell_what_happened() {
     for (arguments, code, text) in [
         (&["run", "-e", "(return 1)"][..], 0, ""),
         (&["run", "-e", "(fail {:no :stock})"], 1, "failed: {:no :stock}"),
-        (&["run"], 2, "which program?"),
-        (&["run", "-e", "1", "--limits", "heap=1"], 2, "there is no limit heap"),
-        (&["run", "-e", "1", "--limits", "fuel=x"], 2, "x is no whole number"),
+        (&["run"], 2, "no program given"),
+        (&["run", "-e", "1", "--limits", "heap=1"], 2, "unknown limit heap"),
+        (&["run", "-e", "1", "--limits", "fuel=x"], 2, "x is not a whole number"),
         (&["run", "-e", "1", "--limits", "heap_byte=64MB"], 2, "did you mean heap_bytes?"),
         (&["frobnicate"], 2, "unrecognized subcommand"),
         (&["run", "-e", "(+ 1"], 3, "parse_error"),
@@ -83,7 +83,7 @@ fn exit_codes_tell_what_happened() {
         (&["run", "-e", "(loop [] (recur))", "--limits", "loop_iterations=0,timeout_ms=20"], 5, "timeout"),
         (&["run", "-e", "(defn f [x] (inc (f x))) (f 1)", "--limits", "heap_bytes=100_000"], 5, "memory_exceeded"),
         (&["run", "-e", "1", "--signature", "() -> :nothing!"], 2, "--signature () -> :nothing!: expected a type"),
-        (&["run", "-e", "1", "--data", "x="], 2, "the file behind = is missing"),
+        (&["run", "-e", "1", "--data", "x="], 2, "the file after = is missing"),
         (&["run", "-e", "1", "--data", "=x"], 2, "the name before = is missing"),
         (&["run", "-e", "(+ 1 2)", "--limits", "fuel=1"], 5, "-e:1:1"),
         (&["run", "-e", "(subs \"abc\" 1.5)"], 4, "got the float 1.5"),
@@ -495,7 +495,7 @@ fn a_ceiling_holds_whatever_a_request_asks_for() {
     assert_eq!(fuel(&["--ceiling", "fuel=20"]), [20, 20, 20]);
     let done = ptcl(&["batch", "--ceiling", "fuels=20"], "");
     assert_eq!(done.status.code(), Some(2));
-    assert!(err(&done).contains("--ceiling fuels=20: there is no limit fuels"), "{}", err(&done));
+    assert!(err(&done).contains("--ceiling fuels=20: unknown limit fuels"), "{}", err(&done));
 }
 
 #[test]
@@ -566,7 +566,7 @@ fn the_prompt_shows_what_a_name_does() {
     assert!(out.contains("there is no tool/rate; there are no tools here"), "{out}");
     assert!(out.ends_with("2\n"), "{out}");
     assert!(said.contains(":doc takes NAME: what a function"), "{said}");
-    assert!(said.contains("the language has no nope-at-all"), "{said}");
+    assert!(said.contains("unknown function or form nope-at-all"), "{said}");
 }
 
 #[test]
@@ -686,8 +686,8 @@ fn the_prompt_has_its_error_tools_of_its_own_and_a_record() {
         assert!(out.contains("tool/weather always returns {\"t\":25}\n6\n6\n"), "{out}");
         assert!(out.contains("359 fuel") && out.contains("prompt:1:1 (map inc (range 100))"), "{out}");
         assert!(out.ends_with("\n2\n"), "{out}");
-        assert!(err.contains("tool/f is not made: what a tool returns is JSON"), "{err}");
-        assert!(err.contains("\"a/b\" is no name for a tool") && err.contains(":mock takes NAME FORM"), "{err}");
+        assert!(err.contains("cannot make tool/f: a tool returns JSON"), "{err}");
+        assert!(err.contains("\"a/b\" is not a valid tool name") && err.contains(":mock takes NAME FORM"), "{err}");
         let kept = std::fs::read_to_string(&record).unwrap();
         assert_eq!(kept, "(inc x)\n; => 6\n(inc nil)\n; => error: type_error\n");
     }
@@ -707,7 +707,7 @@ fn limits_have_units_and_files_may_name_their_interpreter() {
     assert_eq!([of("fuel"), of("parallel_timeout_ms")], [2_000_000, 7]);
     for wrong in ["timeout_ms=5MB", "heap_bytes=1s", "fuel=k", "fuel=99999999999G", "fuel=-1", "heap_bytes=é"] {
         let (code, _, said) = limit(wrong);
-        assert!(code == Some(2) && said.contains("is no whole number"), "{wrong}: {code:?} {said}");
+        assert!(code == Some(2) && said.contains("is not a whole number"), "{wrong}: {code:?} {said}");
     }
     let script = file("script.clj", "#!/usr/bin/env -S ptcl run\n(inc 1)\n(inc nil)\n").display().to_string();
     let done = ptcl(&["run", &script], "");
@@ -769,10 +769,10 @@ fn the_prompt_says_what_its_commands_did() {
     let typed = "; a comment\n:json\n:json\n(nope)\n(fail {:a 1})\n*e\n:undo 3\n(def z 1)\n:undo\n(require 's)\nquit\n";
     let done = ptcl(&["repl"], typed);
     let said = err(&done);
-    for part in ["shown as JSON from now on", "JSON no more", ":undo takes nothing", "the last turn is taken back"] {
+    for part in ["JSON output: on", "JSON output: off", ":undo takes no argument", "undid the last form"] {
         assert!(said.contains(part), "{part}: {said}");
     }
-    assert!(said.contains(":quit leaves, and so does Ctrl-D"), "{said}");
+    assert!(said.contains("to leave, type :quit or press Ctrl-D"), "{said}");
     assert_eq!(out(&done), "failed: {:a 1}\n{:reason :failed :value {:a 1}}\n#'z\n");
 }
 

@@ -281,11 +281,11 @@ fn a_watched_program_runs_again_when_it_changes() {
     let mut out = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut err = BufReader::new(child.stderr.take().unwrap()).lines();
     assert_eq!(out.next().unwrap().unwrap(), "2");
-    assert!(err.next().unwrap().unwrap().contains("waits for a change"));
+    assert!(err.next().unwrap().unwrap().contains("waiting for a change"));
     std::fs::write(&program, "(inc nil)").unwrap();
     assert_eq!(err.next().unwrap().unwrap(), "type_error");
     let mut rest = err.by_ref().map_while(Result::ok);
-    assert!(rest.any(|line| line.contains("waits for a change")));
+    assert!(rest.any(|line| line.contains("waiting for a change")));
     std::fs::write(&program, "(+ 1 100)").unwrap();
     assert_eq!(out.next().unwrap().unwrap(), "101");
     child.kill().unwrap();

@@ -60,12 +60,12 @@ fn every_bad_request_has_its_status_and_says_what_to_do() {
     let long = format!("{{\"program\": \"{}\"}}", " ".repeat(20_000));
     let deep = format!("{{\"data\": {{\"a\": {}1{}}}}}", "[".repeat(600), "]".repeat(600));
     let rows: &[(&str, &str, &str, u16, &str)] = &[
-        ("/v1/run", "", "", 400, "no JSON"),
-        ("/v1/run", "{", "", 400, "no JSON"),
+        ("/v1/run", "", "", 400, "not JSON"),
+        ("/v1/run", "{", "", 400, "not JSON"),
         ("/v1/run", "{\"program\": 1}", "program", 400, "string"),
         ("/v1/run", "{}", "", 400, "`program`"),
         ("/v1/run", "[]", "", 400, "object"),
-        ("/v1/run", "{\"program\": \"1\"} 2", "", 400, "no JSON"),
+        ("/v1/run", "{\"program\": \"1\"} 2", "", 400, "not JSON"),
         ("/v1/run", "{\"program\": \"1\", \"progam\": 2}", "progam", 400, "`progam`"),
         ("/v1/run", "{\"program\": \"1\", \"limits\": {\"fuel\": -1}}", "limits.fuel", 400, "-1"),
         ("/v1/run", "{\"program\": \"1\", \"limits\": {\"fule\": 1}}", "limits.fule", 400, "`fule`"),
@@ -369,7 +369,7 @@ fn tenants_have_tokens_limits_and_tools_of_their_own() {
     // printf %s open | sha256sum, and shut
     let tenants = "\n[[tenants]]\nname = \"a\"\nconcurrency = 1\nqueue = 1\nceiling = {fuel = 1000}\n\
         token_sha256 = \"2348f998744212575d85959674f9607ab26f67708a917157472832386337c904\"\n\
-        [[tenants]]\nname = \"b\"\nruns_per_second = 0.5\nburst = 3\ntools = []\n\
+        [[tenants]]\nname = \"b\"\nruns_per_second = 0.5\nburst = 4\ntools = []\n\
         token_sha256 = \"03e07d7ca87a8b2ebe4db85a81f4e9ae5b1e4fc44af0d37b8f0e09e5b71e3f26\"\n\
         budget = {runs = 2}\n";
     let shared = service::sha256_hex("shared");
@@ -396,6 +396,9 @@ fn tenants_have_tokens_limits_and_tools_of_their_own() {
     assert_eq!(ask("shut", "(tool/pay {:k 1 :n 2})").2["error"]["reason"], "unknown_tool");
     assert_eq!(ask("shut", "2").2["value"], 2);
     assert_eq!(ask("shut", "3").2["error"]["reason"], "budget_exceeded");
+    let bearer = [("Authorization", "Bearer shut")];
+    let (status, _, refused) = server.send("POST", "/v1/sessions", &bearer, b"{}");
+    assert!(status == 422 && refused["detail"].as_str().unwrap().contains("budget"), "{status} {refused}");
     let (status, headers, problem) = ask("shut", "4");
     assert_eq!((status, headers["retry-after"].as_str()), (429, "2"), "{problem}");
     let card = |token: &str| {
@@ -407,8 +410,7 @@ fn tenants_have_tokens_limits_and_tools_of_their_own() {
     // One run at a time, one in line, and no more. A request that comes late finds the first run ended: then once more.
     let four_at_once = || {
         let statuses: Vec<u16> = std::thread::scope(|scope| {
-            let spawn =
-                || std::thread::Builder::new().spawn_scoped(scope, || ask("open", "(tool/wait {})").0).unwrap();
+            let spawn = || std::thread::Builder::new().spawn_scoped(scope, || ask("open", "(tool/wait {})").0).unwrap();
             let threads: Vec<_> = (0..4).map(|_| spawn()).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });

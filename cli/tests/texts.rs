@@ -109,8 +109,8 @@ fn test_compares_the_examples_of_programs() {
         "bad.clj:5: (+ 1 nil)\n  expected  no error\n  got       error: type_error: ",
         "bad.clj:10: (/ 1 0)\n  expected  error: type_error\n  got       error: arithmetic_error: ",
         "bad.clj:11: (/ 1 0)\n  expected  1\n  got       error: arithmetic_error: ",
-        "bad.clj:1: no expression stands before this",
-        "bad.clj:9: no expression stands before this",
+        "bad.clj:1: no expression before this comment",
+        "bad.clj:9: no expression before this comment",
         "\n12 passed, 6 failed\n",
     ];
     for part in expected {

@@ -431,7 +431,7 @@ fn approvals_come_while_the_run_goes_on() {
     assert!(Record::parse(cut).unwrap().open_calls().iter().any(|call| call.question.as_deref() == Some("pay 2?")));
     assert_eq!(replay(&engine, cut, 0).problem().unwrap().reason(), Reason::ApprovalRequired);
 
-    for (ns, why) in [([4], "no money"), ([3], "no JSON object")] {
+    for (ns, why) in [([4], "no money"), ([3], "not a JSON object")] {
         let outcome = run(&engine, program, input(&ns));
         let problem = outcome.problem().unwrap();
         assert_eq!(problem.reason(), Reason::ToolDenied);

@@ -89,7 +89,7 @@ impl Drive<'_> {
             };
             if state.calls.is_empty() {
                 let why = state.trouble.as_deref().unwrap_or("the server is going down");
-                return Ok(show::failed(format!("the run {run_id} cannot go on: {why}")).into());
+                return Ok(show::failed(format!("the run {run_id} cannot continue: {why}")).into());
             }
             let open: Vec<&WaitingCall> = state.calls.iter().filter(|call| !decided.has(call)).collect();
             if open.is_empty() {

@@ -213,7 +213,7 @@ impl ServerHandler for Handler {
             true => {
                 ErrorData::invalid_params(format!("the params of {method} do not fit; see its specification"), None)
             }
-            false => ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method {method}"), None),
+            false => ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method {method}"), None),
         })
     }
 

@@ -133,7 +133,7 @@ impl Endpoint {
             Err(answer) => return (StatusCode::BAD_REQUEST, axum::Json(answer)).into_response(),
         };
         if opens_session(&message) && self.sessions.sessions.read().await.len() >= SESSIONS {
-            let why = format!("{SESSIONS} sessions are open, the most there may be; close some, or try again later\n");
+            let why = format!("{SESSIONS} sessions are open, the maximum; close some, or try again later\n");
             return (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, HeaderValue::from_static("60"))], why)
                 .into_response();
         }
@@ -148,7 +148,7 @@ impl Endpoint {
     /// The stream of a session. Without a session, and for a client that takes no stream, there is none.
     async fn get(&self, mut parts: Parts) -> Response {
         if !Accepts::of(&parts.headers).events || !parts.headers.contains_key(HEADER_SESSION_ID) {
-            return refused(StatusCode::METHOD_NOT_ALLOWED, "there is no stream here: send messages with POST\n");
+            return refused(StatusCode::METHOD_NOT_ALLOWED, "no stream here: send messages with POST\n");
         }
         parts.headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
         self.pass(parts, Body::empty()).await

@@ -16,7 +16,7 @@ const WORDS: usize = 12;
 /// The text that a tool takes alone.
 fn text(arguments: &JsonObject, name: &str, of: &str) -> Result<String, CallToolResult> {
     if let Some(unknown) = arguments.keys().find(|given| *given != name) {
-        return Err(show::failed(format!("there is no argument {unknown:?}; {of} takes {name}")));
+        return Err(show::failed(format!("unknown argument {unknown:?}; {of} takes {name}")));
     }
     match arguments.get(name) {
         Some(Value::String(text)) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
@@ -103,8 +103,8 @@ pub(crate) fn describe(door: &Door, arguments: &JsonObject) -> CallToolResult {
             .ok_or_else(|| format!("there is no {name}; search finds tools by words")),
         None => describe_name(&name).or_else(|like| {
             tool_of(&name).map(|tool| tool.describe()).ok_or_else(|| match like {
-                Some(like) => format!("there is no function {name}; did you mean {like}?"),
-                None => format!("there is no function {name}; search finds functions by words"),
+                Some(like) => format!("unknown function {name}; did you mean {like}?"),
+                None => format!("unknown function {name}; search finds functions by words"),
             })
         }),
     };

@@ -14,13 +14,13 @@ pub(crate) fn read_message(text: &[u8]) -> Result<ClientJsonRpcMessage, Option<B
     }
     let (id, error) = match serde_json::from_slice::<Value>(text) {
         // Nesting beyond what is read has an id all the same.
-        Err(error) => (id_of(text), ErrorData::parse_error(format!("the message is no JSON: {error}"), None)),
+        Err(error) => (id_of(text), ErrorData::parse_error(format!("the message is not JSON: {error}"), None)),
         Ok(value) => {
             let id = value.get("id");
             if value.is_object() && id.is_none() && value.get("method").is_some() {
                 return Err(None);
             }
-            let why = "the message is no JSON-RPC 2.0 request, notification or response; an id is a text or a whole number of 64 bits";
+            let why = "the message is not JSON-RPC 2.0 request, notification or response; an id is a string or a 64-bit integer";
             let id = id.and_then(|id| serde_json::from_value::<RequestId>(id.clone()).ok());
             (id, ErrorData::invalid_request(why, None))
         }

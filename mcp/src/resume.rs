@@ -29,7 +29,7 @@ struct Asked {
 impl Asked {
     fn read(mut given: JsonObject) -> Result<Self, String> {
         if let Some(unknown) = given.keys().find(|name| !ARGUMENTS.contains(&name.as_str())) {
-            return Err(format!("there is no argument {unknown:?}; resume takes {}", ARGUMENTS.join(", ")));
+            return Err(format!("unknown argument {unknown:?}; resume takes {}", ARGUMENTS.join(", ")));
         }
         let Some(Value::String(token)) = given.remove("token") else {
             return Err("token: the text that the paused run has; give it as it is".to_owned());

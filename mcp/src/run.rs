@@ -30,7 +30,7 @@ pub(crate) async fn call(drive: &Drive<'_>, mut arguments: JsonObject) -> Respon
         let known = ARGUMENTS.join(", ");
         let near = near_names(unknown, ARGUMENTS.into_iter(), 1).first().map(|near| format!("did you mean {near}? "));
         let near = near.unwrap_or_default();
-        return Ok(show::failed(format!("there is no argument {unknown:?}; {near}run takes {known}")).into());
+        return Ok(show::failed(format!("unknown argument {unknown:?}; {near}run takes {known}")).into());
     }
     if let Err(why) = check_tools(drive, &arguments) {
         return Ok(show::failed(why).into());

@@ -192,7 +192,7 @@ fn resume() -> Tool {
                 "description": "How long to wait for a decision; 0 when it is left out.",
             },
             "call": { "type": "string", "description": "With result or error, when several calls wait: which." },
-            "result": { "type": ANY, "description": "The result of a call of a tool that you answer, or of one whose end nobody knows." },
+            "result": { "type": ANY, "description": "The result of a call of a tool that you answer, or of one whose end is unknown." },
             "error": { "type": "string", "description": "How such a call failed." },
         },
         "required": ["token"],
@@ -200,7 +200,7 @@ fn resume() -> Tool {
     });
     let annotations = ToolAnnotations::with_title("Collect a paused run").read_only(false).destructive(false);
     let about = "The outcome of a run that answered \"paused\", as a call of a tool in it has to be approved. An approver decides, \
-                 who is a person: resume cannot approve. Answers as run does, or \"paused\" while nobody has decided.";
+                 who is a person: resume cannot approve. Answers as run does, or \"paused\" until a decision is made.";
     Tool::new("resume", about, object(input))
         .with_title("Collect a paused run")
         .with_raw_output_schema(object(answer()))

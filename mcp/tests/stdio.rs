@@ -91,7 +91,7 @@ async fn bad_arguments_are_results_that_a_model_can_read() {
         (
             "run",
             json!({ "program": "1", "dta": {} }),
-            "there is no argument \"dta\"; did you mean data? run takes program, data",
+            "unknown argument \"dta\"; did you mean data? run takes program, data",
         ),
         ("run", json!({ "program": "1", "limits": { "fule": 1 } }), "did you mean `fuel`?"),
         ("run", json!({ "program": "1", "json_keys": "both" }), "json_keys"),
@@ -105,7 +105,7 @@ async fn bad_arguments_are_results_that_a_model_can_read() {
         ("resume", json!({ "token": "x", "wait_seconds": 51 }), "wait_seconds: a whole number from 0 to 50"),
         ("resume", json!({ "token": "x", "result": 1, "error": "no" }), "say one of"),
         ("resume", json!({ "token": "x", "approve": true }), "a model does not decide on its own calls"),
-        ("resume", json!({ "token": "x", "aprove": true }), "there is no argument \"aprove\""),
+        ("resume", json!({ "token": "x", "aprove": true }), "unknown argument \"aprove\""),
     ] {
         let result = client.call(tool, arguments.clone()).await;
         assert_eq!(result["isError"], true, "{tool} {arguments}");

@@ -417,8 +417,8 @@ async fn responses_are_values_or_errors() {
     }
     for (path, wanted) in [
         ("unknown-charset", "the response is in the charset \"klingon\", which is unknown"),
-        ("bad-text", "the response is no text in UTF-8 (content type \"text/plain\"), and names no charset"),
-        ("bad-json", "the response is no JSON: "),
+        ("bad-text", "the response is not text in UTF-8 (content type \"text/plain\"), and names no charset"),
+        ("bad-json", "the response is not JSON: "),
         ("problem", "HTTP 422 Unprocessable Entity: {\"title\": \"no such order\"}"),
         ("leak", "HTTP 401 Unauthorized: Bearer [secret] is wrong"),
         ("gzip", "compressed (\"gzip\")"),

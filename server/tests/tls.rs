@@ -123,6 +123,6 @@ fn a_key_that_does_not_fit_is_told() {
         opened.map(drop).map_err(|error| error.to_string())
     });
     let error = error.unwrap_err();
-    assert!(error.contains("service.toml:4:7: tls.key: there is no private key in it"), "{error}");
+    assert!(error.contains("service.toml:4:7: tls.key: it has no private key"), "{error}");
     std::fs::remove_dir_all(&folder).unwrap();
 }

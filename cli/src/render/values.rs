@@ -12,32 +12,32 @@ use std::marker::PhantomData;
 /// The ways.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// As Clojure prints it
+    /// Clojure syntax
     #[default]
     Clojure,
     /// JSON on one line
     Json,
-    /// A string as it is, anything else as JSON
+    /// Strings as they are, anything else as JSON
     Raw,
-    /// CSV, of a vector of maps or of vectors
+    /// CSV, for a vector of maps or vectors
     Csv,
-    /// A table, of a vector of maps or of vectors
+    /// A table, for a vector of maps or vectors
     Table,
 }
 
 /// The options.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct OutputOptions {
-    /// How the value is written
+    /// The output format of the value
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     out: Format,
-    /// Write a string as it is, anything else as JSON: --out raw
+    /// Write strings as they are, anything else as JSON; same as --out raw
     #[arg(short, long, conflicts_with_all = ["out", "csv", "table"])]
     raw: bool,
-    /// Write CSV: --out csv
+    /// Write CSV; same as --out csv
     #[arg(long, conflicts_with_all = ["out", "table"])]
     csv: bool,
-    /// Write a table: --out table
+    /// Write a table; same as --out table
     #[arg(long, conflicts_with = "out")]
     table: bool,
 }

@@ -17,28 +17,28 @@ const fn command(name: &'static str, takes: &'static str, does: &'static str) ->
 
 /// All of them, in the order of the help.
 pub(super) const COMMANDS: &[Command] = &[
-    command(":help", "", "this text"),
-    command(":doc", "NAME", "what a function, a form or tool/NAME does"),
-    command(":apropos", "TEXT", "the functions and forms whose name or page has this text"),
-    command(":type", "FORM", "the type of a form's value"),
-    command(":time", "[FORM]", "the time and fuel of a form; without one, of each from now on, or no more"),
-    command(":fuel", "FORM", "what each form in a form took"),
-    command(":limits", "", "the limits that hold"),
-    command(":usage", "", "what the last form took, and all of them together"),
-    command(":defs", "", "what is defined"),
-    command(":data", "", "the names of the data"),
-    command(":tools", "", "the tools there are"),
-    command(":mock", "NAME FORM", "make tool/NAME return the form's value always; earlier turns stay"),
-    command(":record", "[FILE]", "write forms and values to a file, as ptcl test reads them; without one, no more"),
-    command(":isolation", "", "where forms run"),
-    command(":undo", "", "take the last turn back"),
-    command(":save", "FILE", "keep the session in a file"),
-    command(":load", "FILE", "go on with a session that was kept"),
-    command(":reload", "", "the file of the last :load again"),
-    command(":json", "", "show values as JSON from now on, or no more"),
+    command(":help", "", "show this help"),
+    command(":doc", "NAME", "show the documentation of a function, form or tool/NAME"),
+    command(":apropos", "TEXT", "search names and documentation"),
+    command(":type", "FORM", "show the type of a form's value"),
+    command(":time", "[FORM]", "show time and fuel of a form; without one, switch it on or off for every form"),
+    command(":fuel", "FORM", "show the fuel of each part of a form"),
+    command(":limits", "", "show the limits"),
+    command(":usage", "", "show what the last form used, and the session"),
+    command(":defs", "", "list the definitions"),
+    command(":data", "", "list the data"),
+    command(":tools", "", "list the tools"),
+    command(":mock", "NAME FORM", "make tool/NAME return the value of FORM"),
+    command(":record", "[FILE]", "write forms and values to FILE for ptcl test; without FILE, stop"),
+    command(":isolation", "", "show where forms run"),
+    command(":undo", "", "undo the last form"),
+    command(":save", "FILE", "save the session to a file"),
+    command(":load", "FILE", "load a saved session"),
+    command(":reload", "", "load the last file again"),
+    command(":json", "", "switch JSON output on or off"),
     command(":table", "", "show the last value as a table"),
-    command(":page", "", "show the last value whole"),
-    command(":quit", "", "leave; so does Ctrl-D"),
+    command(":page", "", "show the whole last value"),
+    command(":quit", "", "leave; same as Ctrl-D"),
 ];
 
 /// A line that is a command: its name, and what stands behind it.
@@ -81,8 +81,8 @@ pub(super) fn with_too_much(text: &str) -> Option<&'static str> {
 /// What is to be said to who writes a command of another prompt.
 pub(super) fn meant(text: &str) -> Option<&'static str> {
     match text.trim() {
-        "quit" | "exit" | "(quit)" | "(exit)" => Some(":quit leaves, and so does Ctrl-D"),
-        "help" | "?" | "(help)" => Some(":help shows the commands"),
+        "quit" | "exit" | "(quit)" | "(exit)" => Some("to leave, type :quit or press Ctrl-D"),
+        "help" | "?" | "(help)" => Some("type :help for the commands"),
         _ => None,
     }
 }
@@ -108,12 +108,12 @@ pub(super) fn names() -> String {
 /// The text of `:help`.
 pub(super) fn help() -> String {
     let mut text =
-        "Type a form; it is evaluated when it is complete. Definitions stay.\n*1 *2 *3 are the last results, *e is the last error.\n"
+        "Type a form: it is evaluated when it is complete. Definitions stay.\n*1 *2 *3 are the last values, *e is the last error.\n"
             .to_owned();
     for Command { name, takes, does } in COMMANDS {
         text.push_str(&format!("  {:<16} {does}\n", format!("{name} {takes}")));
     }
-    text + "  Tab completes; Ctrl-C drops what is typed, or ends the form that runs.\n"
+    text + "  Tab completes. Ctrl-C drops what you typed, or stops the running form.\n"
 }
 
 #[cfg(test)]

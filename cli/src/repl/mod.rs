@@ -178,7 +178,7 @@ impl Talk<'_> {
                 let names: Vec<&str> =
                     self.data.iter().map(String::as_str).filter(|name| name.starts_with("data/")).collect();
                 match names.is_empty() {
-                    true => show("there is no data: --data FILE gives some\n")?,
+                    true => show("no data; add some with --data FILE\n")?,
                     false => show(&(names.join(" ") + "\n"))?,
                 }
             }
@@ -186,18 +186,18 @@ impl Talk<'_> {
             ":undo" => {
                 let undone = self.session.undo();
                 if self.said(undone).is_some() {
-                    tell_line!("the last turn is taken back");
+                    tell_line!("undid the last form");
                 }
             }
             ":save" => self.save(argument),
             ":load" => self.load(argument.to_owned())?,
             ":reload" => match self.loaded.clone() {
                 Some(file) => self.load(file)?,
-                None => tell_line!("nothing was loaded: :load FILE goes on with a session that was kept"),
+                None => tell_line!("nothing to reload: :load FILE loads a saved session"),
             },
             ":json" => {
                 self.shown.json = !self.shown.json;
-                say_whether("values are shown as JSON", self.shown.json);
+                say_whether("JSON output", self.shown.json);
             }
             ":table" => self.with_last(|outcome| {
                 let table = values::json(outcome).and_then(|json| values::rows(json, Format::Table));
@@ -217,7 +217,7 @@ impl Talk<'_> {
                 Ok(())
             }
             None => {
-                tell_line!("there is no last value");
+                tell_line!("no last value yet");
                 Ok(())
             }
         }
@@ -226,11 +226,11 @@ impl Talk<'_> {
     /// A form that was typed.
     fn form(&mut self, line: String) -> Result<(), Failure> {
         if let Some(command) = commands::with_too_much(&line) {
-            tell_line!("{command} takes nothing behind it");
+            tell_line!("{command} takes no argument");
             return Ok(());
         }
         if let Some(word) = commands::unknown(&line) {
-            tell_line!("{word} is read as a keyword: the commands are {}", commands::names());
+            tell_line!("{word} is not a command, so it is read as a keyword; the commands are {}", commands::names());
         }
         if let Some(hint) = commands::meant(&line) {
             tell_line!("{hint}");
@@ -288,7 +288,7 @@ impl Talk<'_> {
 
     fn tools(&self) -> String {
         if self.mocks.is_empty() {
-            return "there are no tools: :mock NAME FORM makes one\n".to_owned();
+            return "no tools; add one with :mock NAME FORM\n".to_owned();
         }
         self.mocks.iter().map(|(name, json)| format!("tool/{name} always returns {json}\n")).collect()
     }
@@ -296,13 +296,13 @@ impl Talk<'_> {
     /// Makes a tool that returns the value of a form, and goes on with the session as it is.
     fn mock(&mut self, argument: &str) -> Result<(), Failure> {
         let Some((name, form)) = argument.split_once(char::is_whitespace) else {
-            tell_line!(":mock takes NAME FORM: (tool/NAME {{...}}) returns the value of FORM");
+            tell_line!(":mock takes NAME FORM, and makes (tool/NAME {{...}}) return the value of FORM");
             return Ok(());
         };
         self.turn(form.trim().to_owned())?;
         let Some(last) = self.last.as_ref().filter(|last| last.is_success()) else { return Ok(()) };
         let Some(json) = last.json() else {
-            tell_line!("tool/{name} is not made: what a tool returns is JSON, and this value has none");
+            tell_line!("cannot make tool/{name}: a tool returns JSON, and this value has no JSON form");
             return Ok(());
         };
         let mut mocks = self.mocks.clone();
@@ -321,7 +321,7 @@ impl Talk<'_> {
         if let Some(loaded) = self.said(loaded) {
             *self.session = loaded;
             (self.input, self.mocks) = (input, mocks);
-            tell_line!("tool/{} is there", name.strip_prefix("tool/").unwrap_or(name));
+            tell_line!("added tool/{}", name.strip_prefix("tool/").unwrap_or(name));
         }
         Ok(())
     }
@@ -335,7 +335,7 @@ impl Talk<'_> {
         match File::create(file) {
             Ok(opened) => {
                 self.recorded = Some(opened);
-                tell_line!("forms and values are written to {file}");
+                tell_line!("writing forms and values to {file}");
             }
             Err(error) => tell_line!("ptcl: {file}: {error}"),
         }
@@ -353,7 +353,7 @@ impl Talk<'_> {
             None => format!("\n; => {text}"),
         };
         if let Err(error) = writeln!(file, "{}{came}", form.trim()) {
-            tell_line!("ptcl: the forms are not written any more: {error}");
+            tell_line!("ptcl: recording stopped: {error}");
             self.recorded = None;
         }
     }
@@ -367,7 +367,7 @@ impl Talk<'_> {
             Ok(text) => show(&text)?,
             Err(_) if is_tool => self.turn(format!("(doc {name})"))?,
             Err(hint) => {
-                tell_line!("the language has no {name}{}", hint.map_or(String::new(), |hint| format!(": {hint}")))
+                tell_line!("unknown function or form {name}{}", hint.map_or(String::new(), |hint| format!(": {hint}")))
             }
         }
         Ok(())
@@ -377,7 +377,7 @@ impl Talk<'_> {
         self.session.cancel_handle().reset();
         let saved = self.session.save();
         match self.said(saved).map(|text| std::fs::write(file, text)) {
-            Some(Ok(())) => tell_line!("the session is kept in {file}"),
+            Some(Ok(())) => tell_line!("saved the session to {file}"),
             Some(Err(error)) => tell_line!("ptcl: {file}: {error}"),
             None => {}
         }
@@ -392,7 +392,7 @@ impl Talk<'_> {
                 if let Some(loaded) = self.said(loaded) {
                     *self.session = loaded;
                     (self.texts.before, self.texts.turns) = (self.session.turns(), Vec::new());
-                    tell_line!("the session of {file} goes on: {} definitions", self.session.names().len());
+                    tell_line!("loaded {file}: {} definitions", self.session.names().len());
                     self.loaded = Some(file);
                 }
             }
@@ -410,8 +410,8 @@ impl Talk<'_> {
 /// Says what a command that turns something on and off has done.
 fn say_whether(what: &str, on: bool) {
     match on {
-        true => tell_line!("{what} from now on"),
-        false => tell_line!("{what} no more"),
+        true => tell_line!("{what}: on"),
+        false => tell_line!("{what}: off"),
     }
 }
 
@@ -441,7 +441,7 @@ fn apropos(text: &str) -> Result<(), Failure> {
         }
     }
     if found.is_empty() {
-        tell_line!("no function or form has {text} in its name or page");
+        tell_line!("no name or documentation contains {text}");
     }
     Ok(())
 }

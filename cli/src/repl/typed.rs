@@ -54,7 +54,7 @@ impl Typed {
                     Err(ReadlineError::Interrupted) => {}
                     Err(ReadlineError::Eof) => return Ok(None),
                     Err(ReadlineError::Io(error)) if error.kind() == ErrorKind::InvalidData => {
-                        tell_line!("ptcl: that is no UTF-8");
+                        tell_line!("ptcl: that is not UTF-8");
                     }
                     Err(error) => return Err(Failure::Prompt(error.to_string())),
                 }

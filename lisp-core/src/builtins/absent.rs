@@ -234,7 +234,7 @@ pub static ABSENT: &[Absent] = &[
         names: "alter-var-root binding bound? thread-bound? bound-fn bound-fn* get-thread-bindings \
                push-thread-bindings pop-thread-bindings var-set with-bindings with-bindings* with-redefs \
                with-redefs-fn var var? with-loading-context",
-        hint: "a definition is no variable that is rebound: pass what changes as an argument, as in {}",
+        hint: "a definition cannot be rebound: pass what changes as an argument, as in {}",
         instead: &[("(defn greet [hi name] (str hi \" \" name)) (greet \"Hello\" \"Ann\")", "\"Hello Ann\"")],
     },
     Absent {

@@ -13,7 +13,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("((partial + 1) 2)", "3"), ("((partial 1) 2)", "!not_callable")],
     ),
     Builtin::direct("comp", 0, MANY, "(comp f g ...)", comp).doc(
-        "A function that calls the last, and each other with the result of the one behind it.",
+        "A function that calls the last function, then each other one with the result of the one after it.",
         &[("((comp inc #(* 2 %)) 5)", "11"), ("((comp inc 1) 2)", "!not_callable")],
     ),
     Builtin::direct("juxt", 1, MANY, "(juxt f g ...)", juxt).lowered(Lowering::ChecksArity).doc(

@@ -35,26 +35,27 @@ fn read_string<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.charge(cost::EXCEPTION + text.len() as u64 * cost::VALUE_READ)?;
     h.check_available(text.len().saturating_mul(FORM_BYTES))?;
     let limits = ReadLimits::default();
-    let source = syntax::read_first(text, &limits, &Interrupt::new(&|| h.poll_interrupt().is_err())).map_err(|error| {
-        if error.reason == Reason::Timeout
-            && let Err(pause) = h.poll_interrupt()
-        {
-            return pause;
-        }
-        let (why, hint) = match error.reason {
-            Reason::ProgramTooLarge => {
-                (format!("it has {} bytes, the limit is {}", text.len(), limits.source_bytes), SPLIT)
+    let source =
+        syntax::read_first(text, &limits, &Interrupt::new(&|| h.poll_interrupt().is_err())).map_err(|error| {
+            if error.reason == Reason::Timeout
+                && let Err(pause) = h.poll_interrupt()
+            {
+                return pause;
             }
-            Reason::SymbolLimitExceeded => {
-                (format!("it has more than {} distinct symbols and keywords, the limit", limits.names), SPLIT)
-            }
-            _ => (error.message, "JSON is read by (json/parse-string s), a number by (parse-number s)"),
-        };
-        Error::new(Reason::RuntimeError, format!("read-string cannot read the text: {why}"))
-            .class(ErrorClass::Runtime)
-            .hint(hint)
-            .into()
-    })?;
+            let (why, hint) = match error.reason {
+                Reason::ProgramTooLarge => {
+                    (format!("it has {} bytes, the limit is {}", text.len(), limits.source_bytes), SPLIT)
+                }
+                Reason::SymbolLimitExceeded => {
+                    (format!("it has more than {} distinct symbols and keywords, the limit", limits.names), SPLIT)
+                }
+                _ => (error.message, "JSON is read by (json/parse-string s), a number by (parse-number s)"),
+            };
+            Error::new(Reason::RuntimeError, format!("read-string cannot read the text: {why}"))
+                .class(ErrorClass::Runtime)
+                .hint(hint)
+                .into()
+        })?;
     match source.forms.first() {
         Some(form) => value(h, &source.names, form),
         None => Ok(Value::Nil),

@@ -150,7 +150,7 @@ fn classes() -> impl Iterator<Item = &'static str> {
 
 /// The error for a class that is not there.
 pub(crate) fn no_class(class: &str) -> Error {
-    let error = Error::new(Reason::UnsupportedJavaClass, format!("there is no Java class {class} here"));
+    let error = Error::new(Reason::UnsupportedJavaClass, format!("unknown Java class {class}"));
     let last = without_package(class);
     if let Some(absent) = listed(ABSENT_CLASSES, last) {
         return error.hint(absent.hint());
@@ -221,7 +221,7 @@ pub(crate) fn unknown_namespace(namespace: &str, name: &str, text: &str, rows: &
 
 /// The error for a namespace that is required and not there.
 pub(crate) fn no_namespace(namespace: &str) -> Error {
-    let error = Error::new(Reason::InvalidForm, format!("there is no namespace {namespace} here"));
+    let error = Error::new(Reason::InvalidForm, format!("unknown namespace {namespace}"));
     error.hint(match listed(ABSENT_NAMESPACES, namespace) {
         Some(absent) => absent.hint(),
         None => "there are clojure.string, clojure.set, clojure.walk, clojure.math, clojure.edn and clojure.pprint, which need no \

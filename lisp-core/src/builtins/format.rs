@@ -204,9 +204,11 @@ fn within(what: &str, number: u64, least: u64, most: u64) -> Res<usize> {
 fn no_value(place: &str, which: Option<Which>, values: usize) -> Fault {
     let shown: String = place.chars().take(20).collect();
     match which {
-        Some(Which::Last) => Error::new(Reason::RuntimeError, format!("no specifier with a value comes before %{shown}"))
-            .hint("%<s shows the value of the specifier before it once more, as in \"%s %<s\"")
-            .into(),
+        Some(Which::Last) => {
+            Error::new(Reason::RuntimeError, format!("no specifier with a value comes before %{shown}"))
+                .hint("%<s shows the value of the specifier before it once more, as in \"%s %<s\"")
+                .into()
+        }
         Some(Which::Number(0)) => {
             Error::new(Reason::RuntimeError, format!("the values of format are numbered from 1, got %{shown}"))
                 .hint("the first value is %1$s")

@@ -179,7 +179,7 @@ pub(crate) fn unsupported(name: &str) -> Option<Error> {
         if !method.starts_with(|c: char| c.is_alphabetic()) {
             return None;
         }
-        let error = Error::new(Reason::UnsupportedMethod, format!("there is no method {name}"));
+        let error = Error::new(Reason::UnsupportedMethod, format!("unknown method {name}"));
         return Some(error.hint(match METHODS_INSTEAD.iter().find(|(absent, _)| *absent == name) {
             Some((_, instead)) => (*instead).to_owned(),
             None => methods_like(name),
@@ -198,7 +198,7 @@ pub(crate) fn unsupported(name: &str) -> Option<Error> {
                     .hint("count with (.between java.time.temporal.ChronoUnit/DAYS from to), move with .plusMonths"),
                 "ChronoUnit" => error.hint(format!("there are: {}", CHRONO_UNITS.join(", "))),
                 "DateTimeFormatter" => error.hint(format!("there are: {}, and ofPattern", FORMATTERS.join(", "))),
-                "Math" if member == "random" => error.hint("there is no randomness; it would have to come from a tool"),
+                "Math" if member == "random" => error.hint("there is no randomness; a tool has to provide it"),
                 _ if members.is_empty() => error,
                 _ => error.hint(format!("there are: {members}")),
             })
@@ -263,7 +263,7 @@ pub(crate) fn no_method(name: &str, maker: &str) -> Option<Error> {
     if !METHODS.iter().any(|(own, _)| *own == class) || METHODS_INSTEAD.iter().any(|(absent, _)| *absent == name) {
         return None;
     }
-    let error = Error::new(Reason::UnsupportedMethod, format!("there is no method {name} of {class}"));
+    let error = Error::new(Reason::UnsupportedMethod, format!("unknown method {name} of {class}"));
     Some(error.hint(methods_of(class)))
 }
 

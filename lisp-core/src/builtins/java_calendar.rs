@@ -26,7 +26,7 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
     method("LocalDate/ofEpochDay", 1, "(LocalDate/ofEpochDay n)", of_epoch_day, &["java.time.LocalDate/ofEpochDay"])
         .doc(
-            "The date so many days after 1970-01-01.",
+            "The date n days after 1970-01-01.",
             &[("(str (LocalDate/ofEpochDay 1))", "\"1970-01-02\""), ("(LocalDate/ofEpochDay nil)", "!java_type_error")],
         ),
     method(".getYear", 1, "(.getYear date)", get_year, &["java.time.LocalDate/getYear"]).doc(
@@ -426,9 +426,7 @@ fn between<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
                 };
                 match i64::try_from(nanos / unit_nanos) {
                     Ok(count) => Ok(Value::Int(count)),
-                    Err(_) => {
-                        Err(out_of_domain_as(ErrorClass::Arithmetic, name, "so many units do not fit in 64 bits"))
-                    }
+                    Err(_) => Err(out_of_domain_as(ErrorClass::Arithmetic, name, "the result does not fit in 64 bits")),
                 }
             }
             _ => Err(wrong_type(name, "two dates or two instants", args[2])),

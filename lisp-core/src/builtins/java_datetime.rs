@@ -217,7 +217,7 @@ fn check_zone(name: &str, zone: Option<&Value<'_>>) -> Res<()> {
     match text(name, zone)?.ok_or_else(|| null(name))? {
         "Z" | "UTC" | "GMT" | "Etc/UTC" | "UT" | "+00:00" | "+00" | "Zulu" => Ok(()),
         _ => {
-            let message = "there is no zone but UTC; move a time by .plusHours";
+            let message = "the only zone is UTC; move a time with .plusHours";
             Err(out_of_domain_as(ErrorClass::DateTime, name, message))
         }
     }
@@ -265,7 +265,8 @@ fn format<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let pattern = pattern(h, name, formatter)?;
     h.charge(cost::TIME_WRITTEN * 4)?;
     let written = pattern.write(&read).map_err(|missing| {
-        let message = format!("the pattern wants {missing}, and a {} has none; it may have {LETTERS}", v.type_name());
+        let message =
+            format!("the pattern has {missing}, which a {} does not have; it may have {LETTERS}", v.type_name());
         out_of_domain(name, &message)
     })?;
     h.str(&written)

@@ -69,7 +69,7 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
     method("Instant/ofEpochMilli", 1, "(Instant/ofEpochMilli n)", of_epoch_milli, &["java.time.Instant/ofEpochMilli"])
         .doc(
-            "The instant so many milliseconds after 1970-01-01T00:00:00Z.",
+            "The instant n milliseconds after 1970-01-01T00:00:00Z.",
             &[
                 ("(str (Instant/ofEpochMilli 1500))", "\"1970-01-01T00:00:01.500Z\""),
                 ("(Instant/ofEpochMilli \"1\")", "!java_type_error"),
@@ -83,7 +83,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &["java.time.Instant/ofEpochSecond"],
     )
     .doc(
-        "The instant so many seconds after 1970-01-01T00:00:00Z.",
+        "The instant n seconds after 1970-01-01T00:00:00Z.",
         &[
             ("(str (Instant/ofEpochSecond 60))", "\"1970-01-01T00:01:00Z\""),
             ("(Instant/ofEpochSecond nil)", "!java_type_error"),

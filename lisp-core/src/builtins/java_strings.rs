@@ -47,7 +47,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(.strip \" a \")", "\"a\""), ("(.strip :k)", "!java_type_error")],
     ),
     method(".concat", (2, 2), "(.concat s other)", concat, &["java.lang.String/concat"]).doc(
-        "The two strings, one behind the other.",
+        "The two strings joined.",
         &[("(.concat \"ab\" \"c\")", "\"abc\""), ("(.concat \"a\" 1)", "!java_type_error")],
     ),
     method(".repeat", (2, 2), "(.repeat s n)", repeat, &["java.lang.String/repeat"]).doc(
@@ -173,7 +173,7 @@ fn char_at<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match receiver.get(byte..).and_then(|rest| rest.chars().next()) {
         Some(c) if begins && c.len_utf16() == 1 => h.str_view(&receiver[byte..byte + c.len_utf8()]),
         None if begins => {
-            let message = format!("{index} is no index into a string of {} UTF-16 units", units(h, receiver)?);
+            let message = format!("{index} is not an index of a string of {} UTF-16 units", units(h, receiver)?);
             Err(out_of_domain(name, &message))
         }
         _ => Err(Error::new(

@@ -56,7 +56,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     method(".startsWith", 2, 2, "(.startsWith s prefix)", starts_with, &["java.lang.String/startsWith"]).doc(
-        "Does the string begin with the other one?",
+        "Does the string start with the other one?",
         &[("(.startsWith \"hello\" \"he\")", "true"), ("(.startsWith \"abc\" 1)", "!java_type_error")],
     ),
     method(".endsWith", 2, 2, "(.endsWith s suffix)", ends_with, &["java.lang.String/endsWith"]).doc(

@@ -227,7 +227,7 @@ fn to_epoch_milli<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = ".toEpochMilli";
     let (second, nano) = instant(name, args[0])?.ok_or_else(|| null(name))?;
     let ms = second.checked_mul(1_000).and_then(|ms| ms.checked_add(i64::from(nano / 1_000_000)));
-    ms.map(Value::Int).ok_or_else(|| out_of_domain(name, "so many milliseconds do not fit in 64 bits"))
+    ms.map(Value::Int).ok_or_else(|| out_of_domain(name, "the milliseconds do not fit in 64 bits"))
 }
 
 fn between<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -249,7 +249,7 @@ fn to_millis<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (second, nano) = duration(name, args[0])?;
     let nanos = i128::from(second) * i128::from(NANOS) + i128::from(nano);
     let ms = i64::try_from(nanos / 1_000_000);
-    ms.map(Value::Int).map_err(|_| out_of_domain(name, "so many milliseconds do not fit in 64 bits"))
+    ms.map(Value::Int).map_err(|_| out_of_domain(name, "the milliseconds do not fit in 64 bits"))
 }
 
 fn to_days<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {

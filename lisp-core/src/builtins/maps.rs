@@ -113,7 +113,7 @@ pub(crate) fn assoc_path<'h>(
 fn dead_end(name: &str, key: Value<'_>, found: Value<'_>) -> Fault {
     Error::new(
         Reason::RuntimeError,
-        format!("{name}: the path goes on below {}, but there is {}", describe(key), describe(found)),
+        format!("{name}: the path continues below {}, but its value is {}", describe(key), describe(found)),
     )
     .class(ErrorClass::ClassCast)
     .hint("put a map there first, or end the path at that key")
@@ -126,7 +126,7 @@ fn index_of(name: &str, len: usize, key: Value<'_>) -> Res<usize> {
         (Some(place), _) => Ok(place),
         (None, other) => Err(Error::new(
             Reason::RuntimeError,
-            format!("{name}: {} is no place in a vector of {len} elements", describe(other)),
+            format!("{name}: {} is not an index of a vector of {len} elements", describe(other)),
         )
         .class(if other.as_integer().is_some() { ErrorClass::IndexOutOfBounds } else { ErrorClass::IllegalArgument })
         .hint("use an index from 0 up to the length, or conj")

@@ -327,7 +327,7 @@ pub(super) fn whole<'h>(h: &'h Heap, name: &str, x: f64) -> Res<Value<'h>> {
     prepare(h, name, 34, 34)?;
     match BigInt::from_f64(x) {
         Some(big) => h.integer(&big),
-        None => Err(fault(Reason::ArithmeticError, format!("{name}: {x} is no integer"))),
+        None => Err(fault(Reason::ArithmeticError, format!("{name}: {x} is not an integer"))),
     }
 }
 
@@ -550,7 +550,7 @@ fn long<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
         Value::Int(_) | Value::Big(_) => Ok(args[0]),
         Value::Float(x) if x.is_nan() => Ok(Value::Int(0)),
         Value::Float(x) if x.is_finite() => whole(h, "long", x.trunc()),
-        Value::Float(x) => Err(fault(Reason::ArithmeticError, format!("long: {x} is no integer"))),
+        Value::Float(x) => Err(fault(Reason::ArithmeticError, format!("long: {x} is not an integer"))),
         Value::Str(s) if crate::text::characters::is_one(h, s.text())? => int(h, args),
         other => match type_error("long", "a number or one character", other) {
             Fault::Error(error) => Err(error.hint("turn text into a number with parse-long").into()),
@@ -579,7 +579,7 @@ fn bigint<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args[0] {
         Value::Int(_) | Value::Big(_) => Ok(args[0]),
         Value::Float(x) if x.is_finite() => whole(h, "bigint", x.trunc()),
-        Value::Float(x) => Err(fault(Reason::ArithmeticError, format!("bigint: {x} is no integer"))),
+        Value::Float(x) => Err(fault(Reason::ArithmeticError, format!("bigint: {x} is not an integer"))),
         Value::Str(s) => integer_of(h, "bigint", s.text())?
             .ok_or_else(|| type_error_as(ErrorClass::NumberFormat, "bigint", NUMERIC, args[0])),
         Value::Nil => Err(type_error("bigint", NUMERIC, args[0])),

@@ -279,7 +279,7 @@ fn elements<'h>(h: &'h Heap, smap: Value<'h>, coll: Value<'h>) -> Res<Value<'h>>
     for &item in items {
         h.charge(cost::PLACED)?;
         let found = match (smap, item) {
-            // As with `get`, a vector is no key.
+            // As with `get`, a vector cannot be a key.
             (_, Value::Vector(_)) => None,
             (Value::Map(map), key) => map.get_flexible(h, key)?,
             (Value::Vector(by_index), key) => key.as_index().and_then(|i| by_index.get(i)),

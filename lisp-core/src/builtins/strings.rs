@@ -29,7 +29,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(upper-case \"straße\")", "\"STRASSE\""), ("(upper-case 1)", "!type_error")],
     ),
     Builtin::pure("starts-with?", 2, 2, "(starts-with? s prefix)", starts_with).namespace(NAMESPACE).doc(
-        "Does the string begin with the other?",
+        "Does the string start with the other?",
         &[("(starts-with? \"hello\" \"he\")", "true"), ("(starts-with? \"hello\" :he)", "!type_error")],
     ),
     Builtin::pure("ends-with?", 2, 2, "(ends-with? s suffix)", ends_with).namespace(NAMESPACE).doc(
@@ -41,7 +41,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(includes? \"hello\" \"ll\")", "true"), ("(includes? [1 2] 1)", "!type_error")],
     ),
     Builtin::direct("index-of", 2, 3, "(index-of s value from-index)", index_of).namespace(NAMESPACE).doc(
-        "The index at which a part first begins, from an index on, or nil.",
+        "The index of the first occurrence of a part, from an index on, or nil.",
         &[
             ("(index-of \"hello\" \"l\")", "2"),
             ("(index-of \"hello\" \"l\" 3)", "3"),
@@ -52,7 +52,7 @@ pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("last-index-of", 2, 3, "(last-index-of s value from-index)", last_index_of)
         .namespace(NAMESPACE)
         .doc(
-            "The index at which a part last begins, up to an index, or nil.",
+            "The index of the last occurrence of a part, up to an index, or nil.",
             &[
                 ("(last-index-of \"hello\" \"l\")", "3"),
                 ("(last-index-of \"hello\" \"l\" 2)", "2"),

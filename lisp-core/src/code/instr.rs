@@ -108,15 +108,27 @@ macro_rules! instrs {
 }
 
 macro_rules! flow {
-    (next) => { Flow { leaves: false, offset: None } };
-    (next_or $off:ident) => { Flow { leaves: false, offset: Some($off.into()) } };
-    (only $off:ident) => { Flow { leaves: true, offset: Some($off.into()) } };
-    (end) => { Flow { leaves: true, offset: None } };
+    (next) => {
+        Flow { leaves: false, offset: None }
+    };
+    (next_or $off:ident) => {
+        Flow { leaves: false, offset: Some($off.into()) }
+    };
+    (only $off:ident) => {
+        Flow { leaves: true, offset: Some($off.into()) }
+    };
+    (end) => {
+        Flow { leaves: true, offset: None }
+    };
 }
 
 macro_rules! offset {
-    () => { None };
-    ($off:ident) => { Some(Offset::from($off)) };
+    () => {
+        None
+    };
+    ($off:ident) => {
+        Some(Offset::from($off))
+    };
 }
 
 /// What runs after an instruction.

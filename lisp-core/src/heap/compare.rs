@@ -346,7 +346,7 @@ impl Heap {
                         work.push((value, place))
                     })?;
                 }
-                Value::Endless(_) => return Err(Error::without_end("an endless sequence is no key").into()),
+                Value::Endless(_) => return Err(Error::without_end("an endless sequence cannot be a key").into()),
                 _ => {}
             }
         }

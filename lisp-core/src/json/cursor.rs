@@ -4,7 +4,7 @@
 use super::extent::end_of_brackets;
 use crate::text::plain::end_of_plain;
 
-/// The text is no JSON from here on.
+/// The text is not JSON from here on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unexpected;
 

@@ -1,4 +1,4 @@
-//! What is wrong with a text that is no JSON: the `jiter` crate goes through it again, and says where it ends to be one.
+//! What is wrong with a text that is not JSON: the `jiter` crate goes through it again, and says where it ends to be one.
 
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap};

@@ -18,7 +18,7 @@ use num_bigint::BigInt;
 /// Why the reader stops.
 pub(super) enum Stop {
     Error(ReadError),
-    /// What comes is no JSON.
+    /// What comes is not JSON.
     Unexpected,
 }
 

@@ -28,8 +28,9 @@ pub(crate) fn unknown_name<'a>(name: &'a str, defined: impl Iterator<Item = &'a 
         return error.hint(format!("write {}; as a function, wrap it in fn", form.usage));
     }
     if exception_classes::class_number(name).is_some() {
-        return error
-            .hint(format!("classes are no values: (instance? {name} x) asks for one, (catch {name} e ...) takes one"));
+        return error.hint(format!(
+            "classes are not values: (instance? {name} x) asks for one, (catch {name} e ...) takes one"
+        ));
     }
     if let Some(namespace) = NAMESPACES.iter().find(|namespace| BuiltinId::in_namespace(namespace, name).is_some()) {
         return error.hint(format!("write {namespace}/{name}"));

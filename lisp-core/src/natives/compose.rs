@@ -23,11 +23,11 @@ pub(crate) fn call<'h>(c: &'h Composed<'h>, h: &'h Ctx, s: &mut State<'h>, call:
         Compose::SomeFn => start::<SomeFn>(c, h, s, call),
         Compose::Completing => call_completing(c, h, s, call),
         Compose::Step(_) | Compose::Source(_) => {
-            let error = Error::new(Reason::NotCallable, "a transducer is no function of values");
+            let error = Error::new(Reason::NotCallable, "a transducer is not a function of values");
             Err(error.hint("write (into [] xf coll), (sequence xf coll) or (transduce xf f coll)").into())
         }
         Compose::Reduced => {
-            let error = Error::new(Reason::NotCallable, "a reduced value is no function");
+            let error = Error::new(Reason::NotCallable, "a reduced value is not a function");
             Err(error.hint("write (unreduced r) for what it holds").into())
         }
     }

@@ -138,10 +138,7 @@ impl Parser {
             }
         }
         let Some(right) = right else {
-            return wrong(
-                "nothing stands behind the && of a class",
-                "write the class that both must have: [a-z&&[^aeiou]]",
-            );
+            return wrong("missing class after &&", "write the class that both must have: [a-z&&[^aeiou]]");
         };
         self.classes_open -= 1;
         Ok(ClassUnicode::new(right))

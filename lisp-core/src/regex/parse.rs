@@ -157,7 +157,7 @@ fn units(pattern: &str) -> Res<Vec<Unit>> {
         let length = if c == '\\' { 1 + rest[1..].chars().next().map_or(0, char::len_utf8) } else { c.len_utf8() };
         let (own, after) = rest.split_at(length);
         if own == r"\E" {
-            return wrong(r"a `\E` ends no quotation", r"begin the quotation with \Q");
+            return wrong(r"a `\E` closes no quotation", r"start the quotation with \Q");
         }
         units.extend(own.chars().map(|c| Unit { c, plain: false }));
         rest = after;
@@ -414,7 +414,7 @@ impl Parser {
         let lazy = self.takes('?');
         let possessive = !lazy && self.takes('+');
         if self.sees('*') || self.sees('+') || self.sees('?') || self.sees('{') && self.count_from(self.at)?.is_some() {
-            return wrong("a repeat stands behind a repeat", "put what is repeated twice into a group: (?:a{2}){3}");
+            return wrong("a repeat follows a repeat", "put what is repeated twice into a group: (?:a{2}){3}");
         }
         // As in Java: what is no group, or has one way only, has no way back into it once it has matched.
         let line_end = |tree: &Tree| matches!(tree, Tree::LineEnd);
@@ -558,7 +558,7 @@ impl Parser {
         if is_name {
             Ok(name)
         } else {
-            wrong("the name of a group is not one", "write letters and digits between < and >: (?<year>...)")
+            wrong("invalid name of a group", "write letters and digits between < and >: (?<year>...)")
         }
     }
 
@@ -585,7 +585,7 @@ impl Parser {
                         "write the forms of the letter as alternatives",
                     );
                 }
-                c => return wrong(format!("{c} is no flag"), "the flags are i, m, s, x, u, U, d"),
+                c => return wrong(format!("{c} is not a flag"), "the flags are i, m, s, x, u, U, d"),
             }
         }
     }
@@ -624,7 +624,7 @@ impl Parser {
             'u' => Escaped::Code(self.utf_16()?),
             'c' => match self.next_raw() {
                 Some(unit) => Escaped::Code(u32::from(unit.c) ^ 64),
-                None => return wrong(r"\c has no character behind it", r"write \cA, or \x01"),
+                None => return wrong(r"missing character after \c", r"write \cA, or \x01"),
             },
             c if in_class => return self.no_escape(c, true),
             c => Escaped::Tree(self.escaped_tree(c)?),
@@ -684,11 +684,11 @@ impl Parser {
     /// A letter behind a backslash that means nothing.
     fn no_escape<T>(&self, c: char, in_class: bool) -> Res<T> {
         let hint = match c {
-            'K' => r"write what stands before it as look-behind: (?<=...)",
+            'K' => r"write what comes before it as look-behind: (?<=...)",
             'g' => r"write \1 or \k<name>",
             'k' => r"write \k<name>",
             'N' => r"write \x{...} for a character, [^\n] for any but a newline",
-            'E' => r"begin the quotation with \Q",
+            'E' => r"start the quotation with \Q",
             'A' | 'z' | 'Z' | 'G' | 'B' | 'R' | 'X' | '1'..='9' if in_class => "write it outside the class",
             'y' | 'm' | 'M' => r"write \b for a boundary of words",
             _ => "a letter that stands for itself has no backslash",
@@ -700,7 +700,7 @@ impl Parser {
     fn octal(&mut self) -> Res<u32> {
         let digit = |p: &Self| p.raw().filter(|unit| !unit.plain).and_then(|unit| unit.c.to_digit(8));
         let Some(first) = digit(self) else {
-            return wrong(r"\0 has no octal digits behind it", r"write \x00, or \0 and one to three digits");
+            return wrong(r"missing octal digits after \0", r"write \x00, or \0 and one to three digits");
         };
         self.at += 1;
         let mut code = first;
@@ -724,7 +724,7 @@ impl Parser {
     fn hexadecimal(&mut self) -> Res<u32> {
         const HINT: &str = r"write \x and two hexadecimal digits, or \x{...} with up to six";
         if !self.sees_raw("{") {
-            return self.digits(2).map_or_else(|| wrong(r"\x has no two hexadecimal digits behind it", HINT), Ok);
+            return self.digits(2).map_or_else(|| wrong(r"missing two hexadecimal digits after \x", HINT), Ok);
         }
         self.at += 1;
         let digits = self.up_to('}').unwrap_or_default();
@@ -732,14 +732,14 @@ impl Parser {
         match u32::from_str_radix(digits.trim_start_matches('0'), 16) {
             Ok(code) if is_hex && code <= 0x10_ffff => Ok(code),
             Err(_) if is_hex && digits.bytes().all(|b| b == b'0') => Ok(0),
-            _ => wrong(format!(r"\x{{{digits}}} is no character"), HINT),
+            _ => wrong(format!(r"\x{{{digits}}} is not a character"), HINT),
         }
     }
 
     /// After `\u`: four digits, or two times four for the halves of a pair.
     fn utf_16(&mut self) -> Res<u32> {
         let bad =
-            || wrong(r"\u has no four hexadecimal digits behind it", r"write \u0041, or \x{1F600} for one beyond FFFF");
+            || wrong(r"missing four hexadecimal digits after \u", r"write \u0041, or \x{1F600} for one beyond FFFF");
         let Some(first) = self.digits(4) else { return bad() };
         if (0xd800..0xdc00).contains(&first) && self.sees_raw(r"\u") {
             let before = self.at;

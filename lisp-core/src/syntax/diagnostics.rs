@@ -73,7 +73,7 @@ pub(super) fn malformed_number(text: &str, span: Span) -> Error {
             format!("operators come first: write ({operator} {} {})", excerpt(left), excerpt(right))
         }
         _ if text.contains(['_', '\u{2019}']) => "write the digits without separators, such as 1000000".to_owned(),
-        _ => "write a number such as 42, -1.5 or 1e3, and leave a space behind it; a name cannot begin with a digit"
+        _ => "write a number such as 42, -1.5 or 1e3, and leave a space after it; a name cannot start with a digit"
             .to_owned(),
     };
     parse_error(format!("invalid number `{}`", excerpt(text)), span).hint(hint)
@@ -98,7 +98,7 @@ pub(super) fn leading_zero(text: &str, span: Span) -> Error {
             ("it may be decimal or, as in Clojure, octal", format!("{plain}, or {sign}8r{} for octal", excerpt(digits)))
         }
     };
-    parse_error(format!("the number `{}` begins with a zero: {meaning}", excerpt(text)), span).hint(hint)
+    parse_error(format!("the number `{}` starts with a zero: {meaning}", excerpt(text)), span).hint(hint)
 }
 
 /// A number such as `37r1` or `2r3`.
@@ -188,7 +188,7 @@ pub(super) fn surplus(closer: Closer, count: usize, span: Span) -> Error {
         ),
     };
     parse_error(message, span)
-        .hint("delete it, or move it behind the form that it should close")
+        .hint("delete it, or move it after the form that it should close")
         .detail("surplus", count)
 }
 
@@ -245,22 +245,22 @@ pub(super) fn no_character(text: &str, span: Span, fault: CharacterFault) -> Err
                 .hint("write the character inside a string instead")
         }
         CharacterFault::Unicode => parse_error(
-            format!("`{literal}` is no character: expected four hexadecimal digits of one after `\\u`"),
+            format!("`{literal}` is not a character: expected four hexadecimal digits of one after `\\u`"),
             span,
         )
         .hint("write it like \\u00e9; write a character of two units in a string"),
         CharacterFault::Octal => {
-            parse_error(format!("`{literal}` is no character: expected octal digits up to 377 after `\\o`"), span)
+            parse_error(format!("`{literal}` is not a character: expected octal digits up to 377 after `\\o`"), span)
                 .hint("write it like \\o101, or \\u0041")
         }
         CharacterFault::Unknown if literal.starts_with("\\\"") => {
-            parse_error(format!("`{literal}` is no character: expected one character after `\\`"), span)
+            parse_error(format!("`{literal}` is not a character: expected one character after `\\`"), span)
                 .hint("write a string with plain quotes, and no backslash before them")
         }
         CharacterFault::Unknown => {
             let names: Vec<_> = CHARACTER_NAMES.iter().map(|(name, _)| format!("\\{name}")).collect();
-            parse_error(format!("`{literal}` is no character: expected one character after `\\`, or its name"), span)
-                .hint(format!("write one such as \\a with a space behind it, {}, or a string", names.join(", ")))
+            parse_error(format!("`{literal}` is not a character: expected one character after `\\`, or its name"), span)
+                .hint(format!("write one such as \\a with a space after it, {}, or a string", names.join(", ")))
         }
     }
 }
@@ -349,14 +349,14 @@ fn unexpected_character(character: char, span: Span) -> Error {
     let name = describe(character);
     if is_bidirectional(character) {
         return parse_error(format!("a character that changes the direction of writing: {name}"), span)
-            .hint("delete it; it may stand in strings and comments only");
+            .hint("delete it; it is allowed in strings and comments only");
     }
     if character.is_control() || is_invisible(character) {
         return parse_error(format!("an invisible character: {name}"), span)
-            .hint("delete it; it may stand in strings and comments only");
+            .hint("delete it; it is allowed in strings and comments only");
     }
     if character.is_whitespace() {
-        return parse_error(format!("expected whitespace, got {name}, which is none here"), span)
+        return parse_error(format!("expected whitespace, got {name}, which does not count as whitespace here"), span)
             .hint("write an ordinary space or line break instead");
     }
     let error = parse_error(format!("unexpected character {name}"), span);

@@ -42,7 +42,7 @@ impl<'a> Interrupt<'a> {
     #[cold]
     pub(crate) fn check(&self) -> Result<(), Error> {
         match (self.stop)() {
-            true => Err(Error::new(Reason::Timeout, "the program was not compiled to its end")),
+            true => Err(Error::new(Reason::Timeout, "timed out while compiling the program")),
             false => Ok(()),
         }
     }

@@ -309,10 +309,10 @@ impl<'a> Reader<'a> {
         let name = Span::new(mark.end, span.end);
         let text = self.slice(name, 0, 0);
         self.mark(Said::Quoted, mark)?;
-        if text.bytes().find(|b| !matches!(b, b'+' | b'-')).is_some_and(|b| b.is_ascii_digit()) {
-            self.number(name)?;
-        }
-        let kind = FormKind::Symbol(self.name(name, 0)?);
+        let kind = match text.bytes().find(|b| !matches!(b, b'+' | b'-')) {
+            Some(b'0'..=b'9') => self.number(name)?,
+            _ => FormKind::Symbol(self.name(name, 0)?),
+        };
         self.atom(kind, name);
         Ok(())
     }

@@ -141,10 +141,10 @@ fn look_up<'h>(h: &'h Ctx, data: Value<'h>, args: &[Value<'h>]) -> Res<Value<'h>
             Some(item) => Ok(item),
             None => Err(Error::new(
                 Reason::NotCallable,
-                format!("a vector of {} elements, called as a function, has none at {}", v.len(), describe(key)),
+                format!("a vector of {} elements, called as a function, has no index {}", v.len(), describe(key)),
             )
             .class(ErrorClass::IndexOutOfBounds)
-            .hint("write (get v i) for nil where there is none")
+            .hint("write (get v i) to get nil instead")
             .into()),
         },
         (Value::Set(m), &[key]) => Ok(if m.contains(h, key)? { key } else { Value::Nil }),

@@ -119,6 +119,6 @@ pub(super) fn data_hint(name: &str, names: &[&str]) -> String {
         (0, _) => "the host gives no data here".to_owned(),
         (_, 1..) => format!("did you mean {}?", listed(&near)),
         (count, 0) if count <= SHOWN => format!("there are {}", listed(names)),
-        (count, 0) => format!("none of the {count} names of the data is like it; {} is the first", listed(&names[..1])),
+        (count, 0) => format!("none of the {count} names of the data is similar; the first is {}", listed(&names[..1])),
     }
 }

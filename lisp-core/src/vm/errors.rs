@@ -239,7 +239,7 @@ pub(super) fn unbound(unit: &Unit, g: u32) -> Fault {
 
 #[cold]
 pub(super) fn loop_limit(limit: u64) -> Fault {
-    Error::new(Reason::LoopLimitExceeded, format!("the loop went round more than {limit} times"))
+    Error::new(Reason::LoopLimitExceeded, format!("the loop ran more than {limit} times"))
         .hint("use map, filter or reduce over the collection, or raise the limit loop_iterations")
         .detail("limit", limit)
         .detail("reached", limit + 1)

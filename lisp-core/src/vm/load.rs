@@ -179,5 +179,5 @@ impl<'h> State<'h> {
 }
 
 fn not_linked() -> Error {
-    Error::new(Reason::Timeout, "the program was not linked to its end")
+    Error::new(Reason::Timeout, "timed out while linking the program")
 }

@@ -223,3 +223,8 @@ Here it is:
 (+ 1 2)
 ```
 ;! parse_error
+
+;; A quoted number is the number.
+
+[(inc '+11) '-5 (type '-1.5) '(+1 -2) '- '+]
+;=> [12 -5 :number [1 -2] '- '+]

@@ -130,7 +130,7 @@ macro_rules! refused {
 const DIFFERENCES: &[Difference] = &[
     refused!("there are no ratios", "no ratios such as"),
     refused!("there are no exact decimals", "no exact decimals such as"),
-    refused!("zeros in front are ambiguous", "begins with a zero"),
+    refused!("zeros in front are ambiguous", "starts with a zero"),
     refused!("a float beyond the largest is no infinity", "out of range"),
     refused!("there is nothing to dereference", "`@` is not supported"),
     refused!("there are no macros", "no macros to define"),

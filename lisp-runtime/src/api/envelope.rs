@@ -322,7 +322,7 @@ pub fn answer_line_by(engine: &Engine, line: &str, door: impl FnOnce(&Request<'_
 /// surrogate pair, or lists and maps nested too deep.
 ///
 /// # Errors
-/// It is no JSON, or one of these.
+/// It is not JSON, or one of these.
 pub fn request_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
     let id = Option::<Box<RawValue>>::deserialize(deserializer)?;
     match id.as_ref().and_then(|id| unreadable(id)) {

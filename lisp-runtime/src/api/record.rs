@@ -409,7 +409,7 @@ impl Record {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Record::parse`]; bytes that are no UTF-8 are none of a record.
+    /// Those of [`Record::parse`]; bytes that are not UTF-8 are none of a record.
     pub fn parse_bytes(bytes: impl Into<Vec<u8>>) -> Result<Record, RecordError> {
         let mut bytes: Vec<u8> = bytes.into();
         if bytes.len() > Record::MOST_BYTES {
@@ -420,7 +420,7 @@ impl Record {
         let text = String::from_utf8(bytes).map_err(|error| {
             let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
             let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
-            RecordError::Line { line, why: "it is no UTF-8".to_owned() }
+            RecordError::Line { line, why: "it is not UTF-8".to_owned() }
         })?;
         Record::parse(text)
     }
@@ -437,7 +437,7 @@ impl Record {
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         text.truncate(whole);
         let Some(end) = text.find('\n') else {
-            return Err(RecordError::Line { line: 1, why: "a record begins with a line about its run".to_owned() });
+            return Err(RecordError::Line { line: 1, why: "the first line of a record describes its run".to_owned() });
         };
         let header = end + 1;
         let first = Record::header_of(&text[..end])?;
@@ -562,7 +562,7 @@ impl Record {
     /// Approves a call that waits for it, perhaps with other arguments, a JSON object: it is made when the run goes on.
     ///
     /// # Errors
-    /// There is no open call of this name with a question, the arguments are no JSON object, or its tool
+    /// There is no open call of this name with a question, the arguments are not a JSON object, or its tool
     /// [redacts](Tool::redact) arguments, which the record would have to keep.
     pub fn approve(&mut self, name: &str, arguments: Option<&str>) -> Result<(), RecordError> {
         if let Some(text) = arguments {
@@ -599,7 +599,7 @@ impl Record {
     /// [key](crate::ToolCall::key), and says so here.
     ///
     /// # Errors
-    /// There is no open call of this name, or the result is no JSON.
+    /// There is no open call of this name, or the result is not JSON.
     pub fn settle(&mut self, name: &str, how: Settled) -> Result<(), RecordError> {
         let Some((place, _)) = self.open.place(name) else { return Err(RecordError::NoCall(name.to_owned())) };
         let call = Some(Cow::Borrowed(name));

@@ -76,8 +76,8 @@ pub enum RecordError {
          while the run goes on (Waiting::approve_with, Input::approvals)"
     )]
     Redacted(String),
-    /// The value is no JSON.
-    #[error("the value is no JSON: {0}")]
+    /// The value is not JSON.
+    #[error("the value is not JSON: {0}")]
     Json(String),
     /// A record is sealed with an empty key, which is no secret.
     #[error("the key of the seal is empty: a record is sealed with a secret of 32 bytes or more")]

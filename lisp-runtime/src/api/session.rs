@@ -300,7 +300,7 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// `session_limit_exceeded`, which names the limit, when there is no turn to take back.
+    /// `session_limit_exceeded`, which names the limit, when no turn to undo.
     pub fn undo(&mut self) -> Result<(), Box<Problem>> {
         self.text = None;
         match &mut self.run {

@@ -160,7 +160,7 @@ impl Run {
                 "the programs of the session take {kept} bytes, and with what the host gives {held}; the limit setup_heap_bytes is {ceiling}"
             );
             Error::new(Reason::MemoryExceeded, message)
-                .hint("begin a new session with the memory of this one, or raise the limit setup_heap_bytes")
+                .hint("start a new session with the memory of this one, or raise the limit setup_heap_bytes")
                 .detail("limit_bytes", ceiling)
         })
     }
@@ -242,9 +242,10 @@ fn bytes_or_none(limit: u64) -> usize {
 pub fn nothing_to_undo(most: u64, let_go: bool) -> Box<Problem> {
     let why = match let_go {
         true => "what it takes was let go when a program needed the memory",
-        false => "none has succeeded since the session was begun, loaded or forked, or all that were kept are undone",
+        false => "none has succeeded since the session was started, loaded or forked, or all kept turns are undone",
     };
-    let message = format!("there is no turn to undo: {why}; the last {most} can be, the limit session_undo");
+    let message =
+        format!("there is no turn to undo: {why}; at most the last {most} turns can be undone (session_undo)");
     let error = Error::new(Reason::SessionLimitExceeded, message)
         .hint("fork or save the session before a turn that you may want to take back, or raise the limit session_undo")
         .detail("limit", most);

@@ -205,7 +205,7 @@ impl Waiting {
         }
         match serde_json::to_string(result) {
             Ok(json) => self.go_on(call, Reply::Json(json)),
-            Err(error) => self.fail_call(call, ToolError::new(format!("its result is no JSON: {error}"))),
+            Err(error) => self.fail_call(call, ToolError::new(format!("its result is not JSON: {error}"))),
         }
     }
 

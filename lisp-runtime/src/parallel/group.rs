@@ -519,9 +519,7 @@ fn no_slot(up: Option<&WorkerPath>, capacity: usize) -> Error {
     let depth = up.map_or(0, |up| up.depth);
     Error::new(
         Reason::ParallelCapacityExceeded,
-        format!(
-            "no worker can begin: {depth} parallel calls are around this one, and a run may have {capacity} workers at once"
-        ),
+        format!("all {capacity} parallel workers are in use, by the {depth} parallel calls around this one"),
     )
     .hint("use map instead of pmap inside pmap, or raise the limit parallel_workers")
     .detail("limit", capacity)

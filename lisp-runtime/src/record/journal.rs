@@ -542,7 +542,7 @@ impl State {
             }
             Told::Gate { place, asked: None, gated } => match self.gates.get_mut(&place) {
                 Some(gate) if matches!(gate.gated, Gated::Ask { .. }) => gate.gated = gated,
-                _ => return Err(format!("nobody was asked about call {place}").into()),
+                _ => return Err(format!("no approval was requested for call {place}").into()),
             },
             Told::Call { place, tool, arguments, state } => {
                 self.note(&place);
@@ -665,11 +665,11 @@ impl State {
             Error::new(
                 Reason::UnknownCall,
                 format!(
-                    "tool/{}: call {open} had begun when the run was broken off; whether it was made is not known",
+                    "tool/{}: call {open} had started when the run was interrupted; whether it was made is unknown",
                     asking.tool
                 ),
             )
-            .hint("find out, and tell it by Record::settle before the run goes on")
+            .hint("find out, and settle it with Record::settle before the run resumes")
             .detail("call", &*open.to_string())
         })
     }

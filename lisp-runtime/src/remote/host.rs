@@ -632,7 +632,7 @@ impl HostHalf {
         }
         let mut profile = report.profile.take();
         if profile.as_ref().is_some_and(|profile| !profile.is_sound()) {
-            return self.fail(Error::new(Reason::HostFault, "the run's process sent a profile that is none"), None);
+            return self.fail(Error::new(Reason::HostFault, "the run's process sent an invalid profile"), None);
         }
         let most = self.most_figures();
         profile.iter_mut().for_each(|profile| most.profile(profile));

@@ -78,9 +78,7 @@ impl RunTime {
             Reason::Timeout,
             format!("doing again what the record has takes longer than {times} times timeout_ms, {most} ms"),
         )
-        .hint(
-            "raise the limit timeout_ms for the run that goes on (Input::limits_over), or look why the replay is slow",
-        )
+        .hint("raise the limit timeout_ms for the resumed run (Input::limits_over), or find out why the replay is slow")
         .detail("limit_ms", most)
     }
 }

@@ -234,7 +234,7 @@ impl Limits {
 
 /// The name does not match any limit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no limit {0}; {near}", near = limit_meant(.0))]
+#[error("unknown limit {0}; {near}", near = limit_meant(.0))]
 pub struct UnknownLimit(pub String);
 
 fn limit_meant(name: &str) -> String {
@@ -295,7 +295,7 @@ mod tests {
         let error = serde_json::from_str::<LimitsRequest>(r#"{"heap": 1}"#).unwrap_err();
         assert!(error.to_string().contains("`heap`"), "{error}");
         let said = |name: &str| LimitsRequest::default().set(name, 1).unwrap_err().to_string();
-        assert_eq!(said("feul"), "there is no limit feul; did you mean fuel?");
+        assert_eq!(said("feul"), "unknown limit feul; did you mean fuel?");
         assert!(said("zzz").contains("there are fuel, timeout_ms, heap_bytes"), "{}", said("zzz"));
     }
 }

@@ -87,7 +87,7 @@ fn in_words(message: &str) -> String {
             None if known.is_empty() => "there are none".to_owned(),
             None => format!("there are {}", known.join(", ")),
         };
-        return format!("there is no field {}: {hint}", shown(name));
+        return format!("unknown field {}: {hint}", shown(name));
     }
     if let Some((name, known)) = unknown(message, "unknown variant `") {
         let near = near_names(name, known.iter().copied(), 1);
@@ -238,8 +238,8 @@ mod tests {
             (r#"{"id": null}"#, "id", "expected an integer from 0 to 255, got nil"),
             (r#"{"id": [1]}"#, "id", "expected an integer from 0 to 255, got a vector"),
             (r#"{}"#, "", "the field id is missing"),
-            (r#"{"id": 1, "liens": []}"#, "", "there is no field \"liens\": did you mean lines?"),
-            (r#"{"id": 1, "zzz": []}"#, "", "there is no field \"zzz\": there are id, lines, place, state"),
+            (r#"{"id": 1, "liens": []}"#, "", "unknown field \"liens\": did you mean lines?"),
+            (r#"{"id": 1, "zzz": []}"#, "", "unknown field \"zzz\": there are id, lines, place, state"),
             (r#"{"id": 1, "lines": {}}"#, "lines", "expected a vector, got a map"),
             (r#"{"id": 1, "lines": "a"}"#, "lines", "expected a vector, got the string \"a\"; put it into a vector"),
             (

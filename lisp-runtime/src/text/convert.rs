@@ -26,7 +26,7 @@ pub(crate) fn read_several<'h>(h: &'h Heap, text: &str, keys: Keys) -> Res<Value
     Reader::new(h).of_several().keys(keys.into()).read(text).map_err(|error| unreadable(error, text))
 }
 
-/// The error of a text that is no JSON, with the place in it.
+/// The error of a text that is not JSON, with the place in it.
 fn unreadable(error: ReadError, text: &str) -> Fault {
     match error {
         ReadError::Syntax { .. } if text.trim_ascii().is_empty() => {

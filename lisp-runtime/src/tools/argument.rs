@@ -53,7 +53,7 @@ pub(super) fn argument<T: DeserializeOwned>(json: &str, key: &str, redacted: &[S
 fn told(misfit: &Misfit, json: &str) -> String {
     match (misfit.path.as_str(), misfit.missing()) {
         ("", Some(name)) => missing(json, name),
-        ("", None) => misfit.in_words().replacen("there is no field ", "there is no argument ", 1),
+        ("", None) => misfit.in_words().replacen("unknown field ", "unknown argument ", 1),
         (path, _) => format!("argument {path}: {}", misfit.in_words()),
     }
 }
@@ -114,7 +114,7 @@ mod tests {
         }
         let fault = |json: &str| arguments::<Order>(json, &[]).map(drop).expect_err(json).to_string();
         for (json, message) in [
-            (r#"{"skuu": "A", "amounts": []}"#, "there is no argument \"skuu\": did you mean sku?"),
+            (r#"{"skuu": "A", "amounts": []}"#, "unknown argument \"skuu\": did you mean sku?"),
             (r#"{"amounts": []}"#, "argument sku is missing"),
             (r#"{"sku": 1}"#, "argument sku: expected a string, got the integer 1; write \"1\", in quotes"),
             (

@@ -44,7 +44,7 @@ impl Tool {
             Box::pin(async move {
                 let result = call.await?;
                 serde_json::to_string(&result)
-                    .map_err(|error| ToolError::new(format!("its result is no JSON: {error}")))
+                    .map_err(|error| ToolError::new(format!("its result is not JSON: {error}")))
             })
         };
         Tool::from_body(name, Body::Async(Arc::new(function)))
@@ -169,7 +169,7 @@ async fn approved(desk: ApprovalDesk<ToolCall>, tool: &Tool, mut call: ToolCall)
     }
     desk.journal.as_ref().map_or(Ok(()), |journal| journal.begin_asked(&call.place))?;
     if !call.begin() {
-        return Err(Error::new(Reason::Cancelled, "nobody waits for the call any more"));
+        return Err(Error::new(Reason::Cancelled, "no caller waits for the call any more"));
     }
     Ok(call)
 }

@@ -96,6 +96,16 @@ pub(crate) enum Decision<W> {
     Replayed(PendingCall, Reply),
 }
 
+/// What is known of a call before it is made.
+struct Found {
+    /// What the record has of it.
+    recalled: Recalled,
+    /// The result of an equal call.
+    earlier: Option<CachedResult>,
+    /// The key that its result will be kept under.
+    key: Option<CallKey>,
+}
+
 /// A call that was admitted and has not ended: pass it to [`ToolGate::complete`] or [`ToolGate::abandon`].
 #[derive(Debug)]
 pub(crate) struct PendingCall {
@@ -219,7 +229,8 @@ impl<W> ToolGate<W> {
                 return if policy.is_some() {
                     Ok(self.ask_policy(tool, arguments, place))
                 } else {
-                    let why = "the policy gave it arguments that its record does not show, and there is no policy now";
+                    let why =
+                        "the policy changed its arguments, which its record does not show, and there is no policy now";
                     Err(denied(tool, why))
                 };
             }
@@ -284,7 +295,7 @@ impl<W> ToolGate<W> {
         let (name, cached) = (tool.name.as_str(), tool.cached);
         let asks = asked.question.is_some();
         let asking = Asking { place, tool: name, arguments: &program_shown, given: &shown, cached, repeatable, asks };
-        let mut key = cached.then(|| CallKey::new(name, arguments));
+        let key = cached.then(|| CallKey::new(name, arguments));
         let digest = key.as_ref().map(CallKey::digest);
         let gated = asked.given.as_ref().map_or(0, |given| asked.arguments.len() + given.len());
         let bytes = (CALL_BYTES + name.len() + program_shown.len() + gated) as u64;
@@ -299,28 +310,12 @@ impl<W> ToolGate<W> {
                 return Decision::Refused(error, Vec::new());
             }
         }
-        // What the call gave in an earlier life it gives again, whatever equal calls give.
-        let recalled = self.setting.journal.as_ref().map_or(Recalled::Nothing, |journal| journal.recall(&asking));
-        let mut earlier = None;
-        match &recalled {
-            Recalled::LeftOut(error) => return Decision::LeftOut(error.clone()),
-            Recalled::Equal(Ended::Json(json)) => earlier = Some(CachedResult::Json(json.as_str().into())),
-            Recalled::Equal(Ended::Echo) => earlier = Some(CachedResult::Arguments),
-            // A failure serves no other call.
-            Recalled::Equal(Ended::Failed(_)) | Recalled::Nothing => {}
-            Recalled::Ended(_) | Recalled::Refused(_) => key = None,
-        }
-        if earlier.is_none()
-            && let Some(key) = &key
-        {
-            match self.cache.look_up(key) {
-                Lookup::Found(result) => earlier = Some(result),
-                Lookup::InProgress => return Decision::InProgress(key.clone()),
-                Lookup::Begun => {}
-            }
-        }
-        let is_due = earlier.is_some() && matches!(recalled, Recalled::Nothing);
-        let counted = order.count(&turn, earlier.as_ref().map(CachedResult::bytes), is_due);
+        let Found { recalled, earlier, key } = match self.earlier(&asking, key) {
+            Ok(found) => found,
+            Err(decision) => return decision,
+        };
+        let is_new = matches!(recalled, Recalled::Nothing);
+        let counted = order.count(&turn, earlier.as_ref().map(CachedResult::bytes), earlier.is_some() && is_new);
         if let (Some(result), Some(digest)) = (earlier, digest) {
             drop(order);
             let result = match result {
@@ -337,13 +332,50 @@ impl<W> ToolGate<W> {
                 Err(error) => Decision::Refused(error, Vec::new()),
             };
         }
-        let result_note = counted.ok().flatten();
-        let paid = if matches!(recalled, Recalled::Nothing) { order.pay(&turn) } else { Ok(None) };
+        let paid = if is_new { order.pay(&turn) } else { Ok(None) };
         drop(order);
         let number = self.next_number();
         let entry = ledger.begin(name, &shown, worker, digest, number);
         let given = asked.question.is_some().then(GivenArguments::default);
-        let mut pending = PendingCall { entry, key, given, result_note, ..PendingCall::numbered(number) };
+        let result_note = counted.ok().flatten();
+        let pending = PendingCall { entry, key, given, result_note, ..PendingCall::numbered(number) };
+        self.start(ledger, &asking, pending, (number, recalled, paid))
+    }
+
+    /// What an earlier attempt of the run has of a call, and otherwise the result of an equal call. The decision, when that is all.
+    fn earlier(&self, asking: &Asking<'_>, mut key: Option<CallKey>) -> Result<Found, Decision<W>> {
+        // What the call gave in an earlier attempt it gives again, whatever equal calls give.
+        let recalled = self.setting.journal.as_ref().map_or(Recalled::Nothing, |journal| journal.recall(asking));
+        let mut earlier = None;
+        match &recalled {
+            Recalled::LeftOut(error) => return Err(Decision::LeftOut(error.clone())),
+            Recalled::Equal(Ended::Json(json)) => earlier = Some(CachedResult::Json(json.as_str().into())),
+            Recalled::Equal(Ended::Echo) => earlier = Some(CachedResult::Arguments),
+            // A failure serves no other call.
+            Recalled::Equal(Ended::Failed(_)) | Recalled::Nothing => {}
+            Recalled::Ended(_) | Recalled::Refused(_) => key = None,
+        }
+        if earlier.is_none()
+            && let Some(key) = &key
+        {
+            match self.cache.look_up(key) {
+                Lookup::Found(result) => earlier = Some(result),
+                Lookup::InProgress => return Err(Decision::InProgress(key.clone())),
+                Lookup::Begun => {}
+            }
+        }
+        Ok(Found { recalled, earlier, key })
+    }
+
+    /// Starts a call that is in the ledger: it ends with what the record has of it, or it is announced to the record and admitted.
+    fn start(
+        &self,
+        ledger: &mut Ledger,
+        asking: &Asking<'_>,
+        mut pending: PendingCall,
+        (number, recalled, paid): (u64, Recalled, Result<Option<Arc<PaidCall>>, Error>),
+    ) -> Decision<W> {
+        let (name, place) = (asking.tool, asking.place);
         let begun = match recalled {
             Recalled::Ended(ended) => {
                 pending.seen = self.view.begin_call(name, place, number, true);
@@ -351,7 +383,7 @@ impl<W> ToolGate<W> {
             }
             Recalled::Refused(error) => Err(error),
             _ => paid.and_then(|paid| {
-                self.setting.journal.as_ref().map_or(Ok(()), |journal| journal.announce(&asking))?;
+                self.setting.journal.as_ref().map_or(Ok(()), |journal| journal.announce(asking))?;
                 Ok(paid)
             }),
         };
@@ -539,7 +571,7 @@ pub(crate) fn rewrite(call: &mut ToolCall, tool: &Tool, given: &str) {
 /// Why a tool cannot get these arguments, which a policy or a person gave it.
 pub(super) fn unfit(tool: &Tool, given: &str) -> Option<String> {
     let Ok(arguments) = serde_json::from_str(given) else {
-        return Some("the arguments that it was allowed with are no JSON object".to_owned());
+        return Some("the arguments that it was allowed with are not a JSON object".to_owned());
     };
     let by_signature = tool.contract.as_ref().and_then(|contract| contract.check_json_arguments(&arguments).err());
     let why = match by_signature {

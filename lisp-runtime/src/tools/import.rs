@@ -137,7 +137,7 @@ impl Tools {
             list = tools.take();
         }
         let Value::Array(list) = list else {
-            return Err(SchemaError::new("it is no list of tools: {\"tools\": [..]} is one"));
+            return Err(SchemaError::new("it is not a list of tools: {\"tools\": [..]} is one"));
         };
         if list.len() > TOOLS {
             return Err(SchemaError::new(format!("the list has {} tools, and may have {TOOLS}", list.len())));

@@ -28,7 +28,7 @@ pub(crate) fn name(symbol: &str) -> String {
     percent_decoded(symbol)
 }
 
-/// A text with its `%XX` read; what is no UTF-8 then stays as it is.
+/// A text with its `%XX` read; what is not UTF-8 then stays as it is.
 pub(crate) fn percent_decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

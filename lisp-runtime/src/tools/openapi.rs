@@ -505,7 +505,9 @@ fn style_of(of: &Value, name: &str, location: &str) -> Result<(ParameterStyle, b
             ],
         ),
         other => {
-            return Err(SchemaError::new(format!("its parameter {name} is in {other:?}, which is no place")));
+            return Err(SchemaError::new(format!(
+                "its parameter {name} is in {other:?}, which is not a place for parameters"
+            )));
         }
     };
     let given = of.get("style").and_then(Value::as_str).unwrap_or(usual);

@@ -46,7 +46,7 @@ impl Schema {
     /// Reads a schema.
     ///
     /// # Errors
-    /// It is no JSON, no schema, or beyond the limits.
+    /// It is not JSON, no schema, or beyond the limits.
     pub(crate) fn read(text: &str, of: Of) -> Result<Self, SchemaError> {
         Schema::new(document::read(text, SCHEMA_BYTES, "the schema")?, of)
     }
@@ -70,7 +70,7 @@ impl Schema {
                 Err(error) => failed = failed.or(Some(error)),
             }
         }
-        Err(failed.unwrap_or_else(|| SchemaError::new("it is no schema")))
+        Err(failed.unwrap_or_else(|| SchemaError::new("it is not a schema")))
     }
 
     /// Checks JSON text; no mismatch is success. `root` names the value in paths.
@@ -153,7 +153,7 @@ impl Schema {
                             format!("there are {}{more}", known[..known.len().min(12)].join(", "))
                         }
                     };
-                    found.push(Mismatch::new(at.clone(), format!("there is no {what} {}: {hint}", quoted(key))));
+                    found.push(Mismatch::new(at.clone(), format!("unknown {what} {}: {hint}", quoted(key))));
                 }
             }
             ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
@@ -222,8 +222,7 @@ impl Schema {
                 ));
             }
             None if wanted.is_empty() => {
-                let message =
-                    format!("it fits none of the {} forms that it may have, got {}", context.len(), got(came));
+                let message = format!("it matches none of its {} forms, got {}", context.len(), got(came));
                 found.push(Mismatch::new(at.to_owned(), message));
             }
             None => {
@@ -254,7 +253,7 @@ fn build(document: &Value, draft: Option<Draft>, of: Of) -> Result<Validator, Sc
         Ok(Ok(validator)) => Ok(validator),
         Ok(Err(error)) => {
             let place = error.instance_path().to_string();
-            let place = if place.is_empty() { "it".to_owned() } else { format!("it is no schema at {place}: it") };
+            let place = if place.is_empty() { "it".to_owned() } else { format!("it is not a schema at {place}: it") };
             Err(SchemaError::new(cut(
                 &format!("{place} does not fit the rules of JSON Schema: {}", error.masked()),
                 400,
@@ -507,7 +506,7 @@ fn in_words(kind: &ValidationErrorKind, came: &Value, error: &ValidationError<'_
         Kind::Pattern { pattern } => expected(format!("a string that matches {}", quoted(pattern))),
         Kind::Format { format } => expected(format!("a string of the format {}", cut(format, 40))),
         Kind::UniqueItems => "expected items that differ, got one twice".to_owned(),
-        Kind::Contains => "none of its items is one that has to be there".to_owned(),
+        Kind::Contains => "no item matches `contains`".to_owned(),
         Kind::FalseSchema => format!("nothing may be here, got {}", got(came)),
         Kind::Not { .. } => format!("it has a form that is excluded: {}", got(came)),
         Kind::OneOfMultipleValid { .. } => {

@@ -128,7 +128,7 @@ pub(crate) fn which_there_are(name: &str, names: &[&str]) -> String {
         (0, _) => "there are no tools here; work on data/... alone".to_owned(),
         (_, 1..) => format!("did you mean {}?", listed(&near)),
         (count, 0) if count <= SHOWN => format!("there are {}", listed(names)),
-        (count, 0) => format!("none of the {count} tools has a name like it; {} is the first", listed(&names[..1])),
+        (count, 0) => format!("none of the {count} tools has a similar name; the first is {}", listed(&names[..1])),
     }
 }
 

@@ -185,7 +185,7 @@ impl Fields {
     fn check_json(&self, map: &JsonMap<String, Json>, path: &str) -> Result<(), Mismatch> {
         let unknown = map.keys().find(|key| !self.all.iter().any(|field| field.name == **key));
         if let Some(key) = unknown.filter(|_| !self.open) {
-            return Err(Mismatch::new(path.to_owned(), format!("there is no field {key:?}")));
+            return Err(Mismatch::new(path.to_owned(), format!("unknown field {key:?}")));
         }
         self.all.iter().try_for_each(|field| {
             let path = if path.is_empty() { field.name.clone() } else { format!("{path}.{}", field.name) };
@@ -310,7 +310,7 @@ impl<'t> Parser<'t> {
     fn of(&mut self) -> Result<Type, SignatureError> {
         self.depth += 1;
         if self.depth > NESTING {
-            return Err(self.expected(format!("no more than {NESTING} nested types")));
+            return Err(self.expected(format!("at most {NESTING} nested types")));
         }
         let of = if self.eat('{') {
             Type::Fields(self.fields('}')?)
@@ -520,7 +520,7 @@ impl<'a, 'h> Check<'a, 'h> {
         let shown: String = key.chars().take(KEY).collect();
         let more = if shown.len() < key.len() { "..." } else { "" };
         let what = if self.path.is_empty() { "argument" } else { "field" };
-        self.mismatch(format!("there is no {what} {shown:?}{more}: {hint}"));
+        self.mismatch(format!("unknown {what} {shown:?}{more}: {hint}"));
     }
 }
 

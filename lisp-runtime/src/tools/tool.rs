@@ -239,7 +239,7 @@ impl Tool {
     ) -> Self {
         let function = move |call: &ToolCall| {
             let result = function(call)?;
-            serde_json::to_string(&result).map_err(|error| ToolError::new(format!("its result is no JSON: {error}")))
+            serde_json::to_string(&result).map_err(|error| ToolError::new(format!("its result is not JSON: {error}")))
         };
         Tool::from_body(name, Body::Function(Arc::new(function)))
     }
@@ -765,9 +765,7 @@ impl Tools {
 #[non_exhaustive]
 pub enum BuildError {
     /// A tool's name is empty or has characters that a program cannot write.
-    #[error(
-        "{0:?} is no name for a tool: no program can write it; letters and digits and _ - . ? ! * + < > = & % ' can"
-    )]
+    #[error("{0:?} is not a valid tool name: use letters, digits and _ - . ? ! * + < > = & % '")]
     Name(String),
     /// Two tools have one name.
     #[error("there are two tools named {0}")]

@@ -36,7 +36,7 @@ impl Tool {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Tool::from_json_schema`]: a type whose schema is beyond the limits in `docs/tools.md`, or whose arguments are no object.
+    /// Those of [`Tool::from_json_schema`]: a type whose schema is beyond the limits in `docs/tools.md`, or whose arguments are not an object.
     pub fn typed<A, R>(
         name: &str,
         function: impl Fn(A, &ToolCall) -> Result<R, ToolError> + Send + Sync + 'static,

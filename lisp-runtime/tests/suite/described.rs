@@ -68,7 +68,7 @@ pub(crate) const PROGRAMS: &[(&str, &str)] = &[
     ),
     (
         "(tool/issues%2Fget {:numbr 3})",
-        "!invalid_tool_args tool/issues%2Fget: there is no argument \"numbr\": did you mean number?; number: the field is missing",
+        "!invalid_tool_args tool/issues%2Fget: unknown argument \"numbr\": did you mean number?; number: the field is missing",
     ),
     (
         "(tool/issues%2Fget {:number 7})",

@@ -148,7 +148,7 @@ impl Session {
     /// another one.
     ///
     /// # Errors
-    /// `session_limit_exceeded`, which names the limit, when there is no turn to take back.
+    /// `session_limit_exceeded`, which names the limit, when no turn to undo.
     pub fn undo(&mut self) -> Result<(), Box<Problem>> {
         let Some((before, names)) = self.earlier.pop_back() else {
             return Err(nothing_to_undo(self.limits().session_undo, self.let_go));
@@ -231,14 +231,14 @@ impl Session {
     fn lost(&mut self, mut outcome: Outcome) -> Outcome {
         let left = match self.committed.text(self.turns) {
             Some(Ok(_)) => {
-                "the session goes on, in a new process, with the definitions as they were before this turn".to_owned()
+                "the session continues in a new process, with the definitions from before this turn".to_owned()
             }
             Some(Err(error)) => {
                 self.names = self.input.memory_names();
                 (self.committed, self.earlier) = (CommittedSession::default(), VecDeque::new());
-                format!("the session begins anew, as its definitions could not be kept: {}", error.message)
+                format!("the session starts over, because its definitions could not be kept: {}", error.message)
             }
-            None => "the session begins anew: no turn had ended before this one".to_owned(),
+            None => "the session starts over: no turn had ended before this one".to_owned(),
         };
         outcome.add_hint(&left);
         outcome

@@ -169,7 +169,7 @@ fn make_pipes(dir: &Path) -> io::Result<()> {
             let why = match error.kind() {
                 io::ErrorKind::AlreadyExists if is_pipe(&path) => "a pipe that another process serves".to_owned(),
                 io::ErrorKind::AlreadyExists => {
-                    "in the way of a pipe; remove it or choose another directory".to_owned()
+                    "already exists and is not a pipe; remove it or choose another directory".to_owned()
                 }
                 _ => error.to_string(),
             };

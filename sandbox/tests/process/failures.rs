@@ -106,7 +106,7 @@ pub(crate) fn too_many_given_up_calls(_: &Sandbox) {
     assert!(sandbox.eval("1", &Input::new()).is_success());
 }
 
-/// A run that is cancelled before it began calls nothing, and pays nothing.
+/// A run that is cancelled before it began calls nothing, and pays for one run only.
 pub(crate) fn cancelled_before_they_began(_: &Sandbox) {
     let called = Arc::new(AtomicUsize::new(0));
     let count = called.clone();

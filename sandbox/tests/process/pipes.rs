@@ -237,7 +237,7 @@ pub(crate) fn what_is_there_already(sandbox: &Sandbox) {
     assert_eq!(ask(&dir, b"0")[2], "exited normally");
     assert!(second.wait().unwrap().is_success());
     std::fs::write(dir.join("wait"), "mine").unwrap();
-    assert!(start().unwrap_err().to_string().starts_with("wait: in the way of a pipe"));
+    assert!(start().unwrap_err().to_string().starts_with("wait: already exists and is not a pipe"));
     assert_eq!(std::fs::read_to_string(dir.join("wait")).unwrap(), "mine");
     assert!(!dir.join("status").exists());
     std::fs::remove_dir_all(dir).unwrap();

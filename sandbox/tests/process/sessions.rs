@@ -48,7 +48,7 @@ pub(crate) fn outlive_a_killed_turn(_: &Sandbox) {
     // Even before a turn has ended.
     let hint = killed(&mut session);
     assert!(
-        hint.contains("the session goes on, in a new process, with the definitions as they were before this turn"),
+        hint.contains("the session continues in a new process, with the definitions from before this turn"),
         "{hint}"
     );
     assert_eq!(text(&mut session, "(defn f [x] (+ x base data/n m)) (def x 1)"), "#'x");
@@ -142,7 +142,7 @@ pub(crate) fn say_what_is_lost(_: &Sandbox) {
     let sandbox = short(Limits::default().with_session_bytes(2_000));
     let mut session = sandbox.session(Input::new());
     let hint = killed(&mut session);
-    assert!(hint.contains("begins anew: no turn had ended before"), "{hint}");
+    assert!(hint.contains("starts over: no turn had ended before"), "{hint}");
     text(&mut session, "(def rows (vec (range 1000)))");
     let error = session.save().unwrap_err();
     assert_eq!(error.problem().unwrap().reason(), Reason::SessionLimitExceeded);
@@ -153,7 +153,7 @@ pub(crate) fn say_what_is_lost(_: &Sandbox) {
     text(&mut session, "(def rows (vec (range 1000)))");
     let hint = killed(&mut session);
     assert!(
-        hint.contains("the session begins anew, as its definitions could not be kept")
+        hint.contains("the session starts over, because its definitions could not be kept")
             && hint.contains("session_bytes"),
         "{hint}"
     );

@@ -37,7 +37,7 @@ impl<'a> Document<'a> {
             file: name.to_owned(),
             at: error.span().map(|span| position(text, span.start)),
             field: String::new(),
-            message: format!("it is no TOML: {}", error.message()),
+            message: format!("it is not TOML: {}", error.message()),
             next: "write the line as in the example of docs/service.md".to_owned(),
         })?;
         Ok(Document { name, text, root, base, environment })

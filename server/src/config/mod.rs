@@ -146,7 +146,7 @@ impl Config {
             at: None,
             field: String::new(),
             message: format!("the configuration cannot be read: {error}"),
-            next: "correct the path behind --config".to_owned(),
+            next: "correct the path after --config".to_owned(),
         })?;
         let base = path.parent().unwrap_or(Path::new("")).to_owned();
         Config::of(&text, &name, base, &variable)
@@ -200,7 +200,7 @@ impl Config {
             None => usual.listen,
             Some(given) => given.parse().map_err(|_| {
                 let next = "write an address and a port, such as 127.0.0.1:7117 or [::1]:7117";
-                document.error(&["listen"], format!("{given:?} is no address"), next)
+                document.error(&["listen"], format!("{given:?} is not an address"), next)
             })?,
         };
         let mut network = Network::default();
@@ -361,7 +361,7 @@ impl Config {
             file: "configuration".to_owned(),
             at: None,
             field: "listen".to_owned(),
-            message: format!("{address} can be reached from other machines, and there are no tenants, so that everybody might run programs"),
+            message: format!("{address} can be reached from other machines, and without tenants anyone could run programs"),
             next: "add [[tenants]] with name and token_sha256 (`printf %s \"$TOKEN\" | sha256sum`), or listen on 127.0.0.1"
                 .to_owned(),
         })
@@ -372,7 +372,7 @@ impl Tls {
     fn check(&self) -> Result<(), (&'static str, String, &'static str)> {
         use rustls::pki_types::pem::PemObject;
         use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-        let chain = "write the path of a file of PEM with the certificate and those behind it";
+        let chain = "write the path of a PEM file with the certificate and its chain";
         let private = "write the path of a file of PEM with the private key of the certificate";
         let read = |field, path: &Path, next| {
             let text = document::read_bounded(path);
@@ -380,12 +380,12 @@ impl Tls {
         };
         let certificates = read("certificate", &self.certificate, chain)?;
         let certificates = CertificateDer::pem_slice_iter(certificates.as_bytes()).collect::<Result<Vec<_>, _>>();
-        let certificates = certificates.map_err(|error| ("certificate", format!("it is no PEM: {error}"), chain))?;
+        let certificates = certificates.map_err(|error| ("certificate", format!("it is not PEM: {error}"), chain))?;
         if certificates.is_empty() {
-            return Err(("certificate", "there is no certificate in it".to_owned(), chain));
+            return Err(("certificate", "it has no certificate".to_owned(), chain));
         }
         let key = PrivateKeyDer::from_pem_slice(read("key", &self.key, private)?.as_bytes())
-            .map_err(|error| ("key", format!("there is no private key in it: {error}"), private))?;
+            .map_err(|error| ("key", format!("it has no private key: {error}"), private))?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = rustls::ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
         let served = builder.and_then(|builder| builder.with_no_client_auth().with_single_cert(certificates, key));

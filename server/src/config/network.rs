@@ -23,7 +23,7 @@ enum Allowed {
 impl Network {
     /// Reads an entry: `127.0.0.1:8080`, `10.0.0.0/8`, `10.1.2.3`, `[::1]:8080`, `localhost:9000`.
     pub(super) fn allow(&mut self, entry: &str) -> Result<(), String> {
-        let allowed = parse(entry).ok_or_else(|| format!("{entry:?} is no network, no address, and no NAME:PORT"))?;
+        let allowed = parse(entry).ok_or_else(|| format!("{entry:?} is not a network, an address or NAME:PORT"))?;
         self.allowed.push(allowed);
         Ok(())
     }
@@ -55,7 +55,7 @@ impl Network {
     pub(crate) fn check(&self, url: &Url) -> Result<(), (String, String)> {
         let wrong = |message: &str, next: &str| Err((message.to_owned(), next.to_owned()));
         if !matches!(url.scheme(), "http" | "https") {
-            return wrong("its scheme is neither http nor https", "write a URL that begins with https:// or http://");
+            return wrong("its scheme is neither http nor https", "write a URL that starts with https:// or http://");
         }
         if !url.username().is_empty() || url.password().is_some() {
             return wrong("it has a user or a password", "write them in headers, as Authorization = \"Basic ${NAME}\"");

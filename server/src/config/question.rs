@@ -29,7 +29,7 @@ impl Question {
                 return Err("a { has no }".to_owned());
             };
             if name.is_empty() {
-                return Err("there is no name in {}".to_owned());
+                return Err("missing name in {}".to_owned());
             }
             parts.push((before.to_owned(), name.to_owned()));
             rest = after;

@@ -158,7 +158,7 @@ pub(super) fn fill(template: &str, environment: &dyn Fn(&str) -> Option<String>)
         let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         if !is_name {
             let next = "write letters, digits and underscores between ${ and }".to_owned();
-            return Err((format!("{name:?} is no name of an environment variable"), next));
+            return Err((format!("{name:?} is not a valid name of an environment variable"), next));
         }
         match environment(name).filter(|value| !value.is_empty()) {
             Some(value) => {

@@ -27,13 +27,13 @@ impl UrlTemplate {
     /// Reads a URL.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let (front, query) = text.split_once('?').map_or((text, None), |(front, query)| (front, Some(query)));
-        let (scheme, rest) = front.split_once("://").ok_or("it does not begin with http:// or https://")?;
+        let (scheme, rest) = front.split_once("://").ok_or("it does not start with http:// or https://")?;
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         if authority.contains(['{', '}']) || query.is_some_and(|query| query.contains(['{', '}'])) {
-            return Err("names in braces may stand in the path only".to_owned());
+            return Err("names in braces are allowed in the path only".to_owned());
         }
         let mut origin =
-            Url::parse(&format!("{scheme}://{authority}/")).map_err(|error| format!("it is no URL: {error}"))?;
+            Url::parse(&format!("{scheme}://{authority}/")).map_err(|error| format!("it is not a URL: {error}"))?;
         origin.set_query(query);
         let query = origin.query().map(str::to_owned);
         origin.set_query(None);

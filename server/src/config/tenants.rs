@@ -112,7 +112,11 @@ impl Tenant {
         };
         if !is_name(&file.name) || file.name == "anonymous" {
             let next = "write 1 to 64 letters, digits, -, _ and ., other than anonymous";
-            return Err(document.error(&path("name"), format!("{:?} is no name of a tenant", file.name), next));
+            return Err(document.error(
+                &path("name"),
+                format!("{:?} is not a valid name of a tenant", file.name),
+                next,
+            ));
         }
         let rate = file.runs_per_second;
         if rate.is_some_and(|rate| !(0.001..=1_000_000.0).contains(&rate)) {
@@ -120,7 +124,7 @@ impl Tenant {
             return Err(document.error(&path("runs_per_second"), message, "write a number within this range"));
         }
         if file.burst.is_some() && rate.is_none() {
-            let message = "there is no runs_per_second to which it belongs";
+            let message = "it needs runs_per_second";
             return Err(document.error(&path("burst"), message, "add runs_per_second, or take burst out"));
         }
         let count = |field, given: Option<u64>, least, most| {
@@ -176,7 +180,7 @@ fn patterns(given: &[String], index: &str, document: &Document<'_>) -> Result<Ve
     }
     let read = |text: &String| {
         ToolPattern::parse(text).ok_or_else(|| {
-            let message = format!("{text:?} is no name of tools");
+            let message = format!("{text:?} is not a valid name of tools");
             document.error(&path, message, "write a name, or its beginning with one * at the end")
         })
     };
@@ -212,7 +216,7 @@ fn digests(
     let path = |field| [table, &[field]].concat();
     let given = one.map(|text| (field_of_one, text)).into_iter().chain(more.iter().map(|text| (field_of_more, text)));
     let read = |(field, text): (&'static str, &String)| {
-        digest_of(text).ok_or_else(|| document.error(&path(field), "it is no SHA-256 in hex digits", TOKEN_NEXT))
+        digest_of(text).ok_or_else(|| document.error(&path(field), "it is not a SHA-256 in hex digits", TOKEN_NEXT))
     };
     let tokens = given.map(read).collect::<Result<Vec<_>, _>>()?;
     if tokens.len() > TOKENS {

@@ -92,7 +92,7 @@ fn the_table_of_the_documentation_has_every_key() {
 const WRONG: &[(&str, (usize, usize), &str, &str)] = &[
     ("listen = 7117", (1, 10), "listen", "expected a string"),
     ("listen = \"7117\"", (1, 10), "listen", "127.0.0.1:7117"),
-    ("listen = \"localhost:80\"", (1, 10), "listen", "no address"),
+    ("listen = \"localhost:80\"", (1, 10), "listen", "not an address"),
     ("\n  store = []", (2, 11), "store", "expected a string"),
     ("isolation = \"thread\"", (1, 13), "isolation", "`in-process`"),
     ("json_keys = \"symbols\"", (1, 13), "json_keys", "`keywords`"),
@@ -106,7 +106,7 @@ const WRONG: &[(&str, (usize, usize), &str, &str)] = &[
     ("[tls]\ncertificate = \"certificate.pem\"", (1, 1), "tls", "missing field `key`"),
     ("[tls]\ncertificate = \"certificate.pem\"\nkey = \"none.pem\"", (3, 7), "tls.key", "none.pem cannot be read"),
     ("[[tenants]]\ntoken_sha256 = \"\"", (1, 1), "tenants[0]", "missing field `name`"),
-    ("[[tenants]]\nname = \"a b\"", (2, 8), "tenants[0].name", "no name of a tenant"),
+    ("[[tenants]]\nname = \"a b\"", (2, 8), "tenants[0].name", "not a valid name of a tenant"),
     ("[[tenants]]\nname = \"anonymous\"", (2, 8), "tenants[0].name", "other than anonymous"),
     ("[[tenants]]\nname = \"a\"", (2, 8), "tenants[0].name", "sha256sum"),
     ("[[tenants]]\nname = \"a\"\ntoken_sha256 = \"abc\"", (3, 16), "tenants[0].token_sha256", "64 hex digits"),
@@ -171,7 +171,7 @@ const WRONG: &[(&str, (usize, usize), &str, &str)] = &[
         "[tools.a]\nurl = \"https://a.com/\"\nheaders = { \"A B\" = \"x\" }",
         (3, 21),
         "tools.a.headers.A B",
-        "no name of a header",
+        "not a valid name of a header",
     ),
     (
         "[tools.a]\nurl = \"https://a.com/\"\nheaders = { Host = \"x\" }",
@@ -195,7 +195,7 @@ const WRONG: &[(&str, (usize, usize), &str, &str)] = &[
     ),
     ("[tools.\"\"]\nurl = \"https://a.com/\"", (1, 8), "tools.", "1 to 200 bytes"),
     ("[openapi.a]\nfile = \"none.json\"\nbase_url = \"https://a.com\"", (2, 8), "openapi.a.file", "cannot be read"),
-    ("[openapi.a]\nfile = \"pets.json\"\nbase_url = \"/v1\"", (3, 12), "openapi.a.base_url", "no URL"),
+    ("[openapi.a]\nfile = \"pets.json\"\nbase_url = \"/v1\"", (3, 12), "openapi.a.base_url", "not a URL"),
     ("[openapi.a]\nfile = \"pets.json\"\nbase_url = \"https://a.com/?x\"", (3, 12), "openapi.a.base_url", "query"),
     (
         "[openapi.a]\nfile = \"pets.json\"\nbase_url = \"https://10.1.1.1/\"",
@@ -203,7 +203,7 @@ const WRONG: &[(&str, (usize, usize), &str, &str)] = &[
         "openapi.a.base_url",
         "10.1.1.1:443",
     ),
-    ("[openapi.\"a b\"]\nfile = \"pets.json\"\nbase_url = \"https://a.com\"", (1, 10), "openapi.a b", "begin with"),
+    ("[openapi.\"a b\"]\nfile = \"pets.json\"\nbase_url = \"https://a.com\"", (1, 10), "openapi.a b", "prefix"),
     (
         "[openapi.a]\nfile = \"pets.json\"\nbase_url = \"https://a.com\"\npolicies = { x = 1 }",
         (4, 18),
@@ -220,7 +220,7 @@ const WRONG: &[(&str, (usize, usize), &str, &str)] = &[
     ("[mcp.a]\nurl = \"https://a.com/#x\"", (2, 7), "mcp.a.url", "fragment"),
     ("[mcp.a]\ncommand = [\"x\"]\nstart_timeout_ms = 0", (3, 20), "mcp.a.start_timeout_ms", "1 to 600000"),
     ("[network]\nallow_private = [\"localhost\"]", (2, 18), "network.allow_private[0]", "localhost:9000"),
-    ("a = ", (1, 5), "", "no TOML"),
+    ("a = ", (1, 5), "", "not TOML"),
     ("[service]\nqueue = 1\nqueue = 2", (3, 1), "", "duplicate key"),
 ];
 

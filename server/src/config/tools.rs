@@ -218,8 +218,9 @@ fn headers(
     }
     let read = |(text, template): (&String, &String)| {
         let at = [path, &["headers", text.as_str()]].concat();
-        let name = HeaderName::from_bytes(text.as_bytes())
-            .map_err(|_| document.error(&at, "it is no name of a header", "write letters, digits and hyphens"))?;
+        let name = HeaderName::from_bytes(text.as_bytes()).map_err(|_| {
+            document.error(&at, "it is not a valid name of a header", "write letters, digits and hyphens")
+        })?;
         if OWN_HEADERS.contains(&name.as_str()) || name.as_str().starts_with("proxy-") {
             return Err(document.error(&at, "the service sets this header itself", "take it out"));
         }
@@ -240,7 +241,7 @@ pub(crate) fn is_own_header(name: &HeaderName) -> bool {
 
 fn url(given: &str, at: &[&str], document: &Document<'_>, network: &Network) -> Result<Url, ConfigError> {
     let url = Url::parse(given).map_err(|error| {
-        document.error(at, format!("it is no URL: {error}"), "write a URL such as https://api.example.com/v1")
+        document.error(at, format!("it is not a URL: {error}"), "write a URL such as https://api.example.com/v1")
     })?;
     network.check(&url).map_err(|(message, next)| document.error(at, message, next))?;
     if url.fragment().is_some() {
@@ -271,7 +272,7 @@ impl HttpTool {
                 document.error(&of("question"), message, "write a text with names of arguments in braces")
             })?),
             (Some(_), _) => {
-                let message = "nobody is asked, as the policy is not \"ask\"";
+                let message = "the question is never asked, because the policy is not \"ask\"";
                 return Err(document.error(&of("question"), message, "write policy = \"ask\", or take question out"));
             }
         };
@@ -301,7 +302,7 @@ fn check_prefix(kind: &str, name: &str, document: &Document<'_>) -> Result<(), C
     if is_name {
         return Ok(());
     }
-    let message = format!("{name:?} is no name that tools can begin with");
+    let message = format!("{name:?} is not a valid prefix of tool names");
     Err(document.error(&[kind, name], message, "write 1 to 64 letters, digits, - and _"))
 }
 
@@ -349,7 +350,7 @@ impl McpServer {
             }
             (None, Some(given)) => {
                 if !file.env.is_empty() {
-                    let message = "a server behind a URL gets no environment";
+                    let message = "a server with a URL has no environment";
                     return Err(document.error(&of("env"), message, "write headers in its place"));
                 }
                 let url = url(given, &of("url"), document, network)?;
@@ -387,7 +388,7 @@ fn environment(
     let read = |(name, template): (&String, &String)| {
         let at = [path, &[name.as_str()]].concat();
         if name.is_empty() || name.contains(['=', '\0']) {
-            let message = "it is no name of an environment variable";
+            let message = "it is not a valid name of an environment variable";
             return Err(document.error(&at, message, "write letters, digits and underscores"));
         }
         let value = document.secret(&at, template)?;

@@ -44,7 +44,7 @@ fn text_of(of: &impl Serialize) -> Response {
     get,
     path = "/v1/functions",
     tag = "language",
-    params(("q" = Option<String>, Query, description = "words that must stand in the name or the text, 12 at most")),
+    params(("q" = Option<String>, Query, description = "words that the name or the text must contain, at most 12")),
     responses((status = 200, description = "those that fit", body = FunctionList), OfTenant, OfQuery)
 )]
 pub(crate) async fn functions(Asking(_): Asking, Asked(search): Asked<Search>) -> Result<Response, ProblemDetails> {
@@ -74,7 +74,7 @@ pub(crate) async fn functions(Asking(_): Asking, Asked(search): Asked<Search>) -
 pub(crate) async fn function(Asking(_): Asking, Path(name): Path<String>) -> Result<Response, ProblemDetails> {
     let text = lisp_runtime::describe_name(&name).map_err(|like| {
         let like = like.map(|like| format!("; {like}")).unwrap_or_default();
-        ProblemDetails::new(StatusCode::NOT_FOUND, format!("there is no function {name}{like}"))
+        ProblemDetails::new(StatusCode::NOT_FOUND, format!("unknown function {name}{like}"))
     })?;
     Ok(text_of(&FunctionPage { name, doc: text.to_string() }))
 }

@@ -56,7 +56,7 @@ impl FromRequest<Service> for Text {
         let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").map_or_else(|| bytes.clone(), |rest| bytes.slice_ref(rest));
         String::from_utf8(bytes.into()).map(Text).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
-            ProblemDetails::new(StatusCode::BAD_REQUEST, format!("the body is no UTF-8 at byte {at}"))
+            ProblemDetails::new(StatusCode::BAD_REQUEST, format!("the body is not UTF-8 at byte {at}"))
         })
     }
 }
@@ -108,12 +108,12 @@ pub(crate) fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ProblemDe
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let field = error.path().to_string();
         let error = error.into_inner();
-        let what = if error.is_data() { "the request does not fit" } else { "the body is no JSON" };
+        let what = if error.is_data() { "the request does not fit" } else { "the body is not JSON" };
         let error = error.to_string();
         let near = near_field(&error).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         ProblemDetails::of_field(field, format!("{what}: {error}{near}"))
     })?;
-    reader.end().map_err(|error| ProblemDetails::of_field("", format!("the body is no JSON: {error}")))?;
+    reader.end().map_err(|error| ProblemDetails::of_field("", format!("the body is not JSON: {error}")))?;
     Ok(value)
 }
 

@@ -134,10 +134,12 @@ fn misnamed_host(request: &Request) -> Option<&'static str> {
     }
     let Some(host) = first else {
         let needs_one = request.version() == Version::HTTP_11;
-        return needs_one.then_some("there is no Host header; send one");
+        return needs_one.then_some("missing Host header; send one");
     };
     let named = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok()).filter(is_host);
-    let Some(named) = named else { return Some("the Host header is no name of a host, with a port or without") };
+    let Some(named) = named else {
+        return Some("the Host header is not a valid name of a host, with a port or without");
+    };
     let is_other = |asked: &Authority| request.version() >= Version::HTTP_2 && *asked != named;
     request.uri().authority().is_some_and(is_other).then_some("the Host header names another host than :authority")
 }

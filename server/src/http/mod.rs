@@ -86,9 +86,7 @@ fn page_files() -> Router<Service> {
 fn finished(router: Router<Service>, service: Service, more: &'static str) -> Router {
     router
         .route_layer(from_fn_with_state(service.clone(), count))
-        .fallback(move || async move {
-            ProblemDetails::new(StatusCode::NOT_FOUND, format!("there is no such route; {more}"))
-        })
+        .fallback(move || async move { ProblemDetails::new(StatusCode::NOT_FOUND, format!("unknown route; {more}")) })
         .method_not_allowed_fallback(move || async move {
             ProblemDetails::new(StatusCode::METHOD_NOT_ALLOWED, format!("the route has other methods; {more}"))
         })

@@ -97,7 +97,7 @@ pub(crate) struct OfBody;
 impl IntoResponses for OfBody {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         problems(&[
-            (StatusCode::BAD_REQUEST, "the body is no JSON, or does not fit; field names the place"),
+            (StatusCode::BAD_REQUEST, "the body is not JSON, or does not fit; field names the place"),
             (StatusCode::REQUEST_TIMEOUT, "the body was too slow"),
             (StatusCode::PAYLOAD_TOO_LARGE, "the body has too many bytes"),
             (StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body is compressed"),

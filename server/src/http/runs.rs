@@ -89,7 +89,7 @@ fn key<'h>(headers: &'h HeaderMap, text: &str) -> Result<Option<Key<'h>>, Proble
     request_body(content = RunRequest, content_type = "application/json"),
     responses(
         (status = 200, description = "the answer", content((Answer = "application/json"), (String = "text/event-stream"))),
-        (status = 202, description = "the run waits for somebody", body = RunState),
+        (status = 202, description = "the run is suspended: it waits for a reply or an approval", body = RunState),
         OfTenant, OfBody, OfWork,
     )
 )]
@@ -141,7 +141,7 @@ fn state_of(status: StatusCode, state: &impl serde::Serialize) -> Response {
     ),
     request_body(content = RunRequest, content_type = "application/json"),
     responses(
-        (status = 202, description = "it is kept, and begins", body = RunState, headers(("Location" = String, description = "the address of the run"))),
+        (status = 202, description = "accepted; the run starts", body = RunState, headers(("Location" = String, description = "the address of the run"))),
         OfTenant, OfBody, OfWork,
     )
 )]
@@ -220,7 +220,7 @@ pub(crate) async fn state(
     tag = "runs",
     params(
         ("run_id" = String, Path, description = "its name"),
-        ("Last-Event-ID" = Option<String>, Header, description = "the events behind this one"),
+        ("Last-Event-ID" = Option<String>, Header, description = "the events after this one"),
     ),
     responses((status = 200, description = "the events", body = String, content_type = "text/event-stream"), OfTenant, OfName)
 )]

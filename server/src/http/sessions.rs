@@ -105,7 +105,7 @@ pub(crate) async fn fork(State(service): State<Service>, Asking(tenant): Asking,
     params(("session_id" = String, Path, description = "its name")),
     responses(
         (status = 200, description = "the session as it was before", body = SessionState),
-        (status = 409, description = "there is no turn to take back", body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 409, description = "no turn to undo", body = ProblemDetails, content_type = "application/problem+json"),
         OfTenant, OfName,
     )
 )]

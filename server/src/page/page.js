@@ -12,9 +12,9 @@ const show = (id, text) => { put(id, text); $(id).hidden = text === ""; };
 const examples = {
   "Totals by group": ['(->> data/orders\n     (group-by :country)\n     (map (fn [[country orders]] [country (sum-by :total orders)]))\n     (into {}))',
     '{"orders": [{"country": "DE", "total": 20}, {"country": "FR", "total": 5}, {"country": "DE", "total": 7.5}]}'],
-  "Lines as they come": ['(doseq [n (range 3)]\n  (println "line" n)\n  (tool/wait {}))\n:done', ""],
+  "Printing while it runs": ['(doseq [n (range 3)]\n  (println "line" n)\n  (tool/wait {}))\n:done', ""],
   "A mistake": ['(let [prices [1 2 3]]\n  (reduce + (map inc (concat prices [nil]))))', ""],
-  "Somebody has to answer": ['(str "It is " (tool/ask {:question "What is the weather?"}) ".")', ""],
+  "A call for you to answer": ['(str "It is " (tool/ask {:question "What is the weather?"}) ".")', ""],
 };
 // Tools that the page itself grants, where a program names them.
 const granted = {
@@ -52,7 +52,7 @@ function request() {
     try {
       request.data = JSON.parse(data);
     } catch (error) {
-      throw new Error(`The data is no JSON: ${error.message}`);
+      throw new Error(`The data is not JSON: ${error.message}`);
     }
   }
   for (const [name, tool] of Object.entries(granted)) {
@@ -77,7 +77,7 @@ async function run() {
     clear("");
     return fail(error.message);
   }
-  clear("It runs.");
+  clear("Running");
   running = new AbortController();
   $("run").disabled = true;
   $("stop").disabled = false;
@@ -86,7 +86,7 @@ async function run() {
     if (!response.ok) throw new Error(await problemOf(response));
     for await (const [kind, data] of events(response.body)) heard(kind, data, wanted.program);
   } catch (error) {
-    if (error.name === "AbortError") $("status").textContent = "Stopped.";
+    if (error.name === "AbortError") $("status").textContent = "Stopped";
     else fail(error.message);
   }
   running = null;
@@ -119,10 +119,10 @@ function heard(kind, data, program) {
     case "call":
       // A run that is stopped while it waits ends its calls, to make them again.
       if (data.status === "unknown") break;
-      put("status", data.status === "begun" ? `It calls tool/${data.name}.` : "It runs.");
+      put("status", data.status === "begun" ? `Calling tool/${data.name}` : "Running");
       break;
     case "waiting":
-      $("status").textContent = "It waits for somebody: see below.";
+      $("status").textContent = "Suspended: see the pending calls below";
       look();
       break;
     case "problem":
@@ -134,7 +134,7 @@ function heard(kind, data, program) {
 }
 
 function fail(message) {
-  $("status").textContent = "It did not run.";
+  $("status").textContent = "Failed to run";
   put("message", message);
   for (const id of ["place", "hint"]) $(id).textContent = "";
   $("place").hidden = true;
@@ -142,7 +142,7 @@ function fail(message) {
 }
 
 function answer(data, program) {
-  const how = data.outcome === "fail" ? "It ended with (fail ..)." : data.verdict === "ok" ? "It is done." : `It ended: ${data.verdict}.`;
+  const how = data.outcome === "fail" ? "Ended with (fail ...)" : data.verdict === "ok" ? `Done in ${(data.usage.duration_us / 1000).toFixed(1)} ms` : `Ended: ${data.verdict}`;
   put("status", how);
   show("prints", data.prints.join("\n"));
   if (data.verdict === "ok") show("value", data.text ?? "");
@@ -194,21 +194,21 @@ function waitingCall(run, call) {
     }
   };
   if (call.question) {
-    const why = make("input", "", { placeholder: "why not", ariaLabel: "Why not" });
+    const why = make("input", "", { placeholder: "reason", ariaLabel: "Reason" });
     form.append(make("button", "Approve", { type: "button", className: "main", onclick: () => say({ approve: true }) }), why,
-      make("button", "Reject", { type: "button", onclick: () => say({ reject: why.value || "somebody said no" }) }));
+      make("button", "Reject", { type: "button", onclick: () => say({ reject: why.value || "rejected" }) }));
   } else {
-    const result = make("input", "", { placeholder: 'its result, as JSON: "sunny"', ariaLabel: "Its result, as JSON", className: "json" });
+    const result = make("input", "", { placeholder: 'result as JSON, such as "sunny"', ariaLabel: "Result as JSON", className: "json" });
     const send = () => {
       try {
         say({ result: JSON.parse(result.value) });
       } catch (error) {
-        said.textContent = visible(`That is no JSON: ${error.message}`);
+        said.textContent = visible(`Not JSON: ${error.message}`);
       }
     };
     form.onsubmit = (event) => { event.preventDefault(); send(); };
     form.append(result, make("button", "Send result", { className: "main" }),
-      make("button", "It failed", { type: "button", onclick: () => say({ error: { message: result.value || "it failed" } }) }));
+      make("button", "Send as error", { type: "button", onclick: () => say({ error: { message: result.value || "the call failed" } }) }));
   }
   box.append(form, said);
   return box;
@@ -227,7 +227,7 @@ async function look() {
   const known = new Map([...$("waiting").children].map((box) => [box.dataset.key, box]));
   const boxes = runs.flatMap((run) => run.calls.map((call) => known.get(`${run.run_id}/${call.call}`) ?? waitingCall(run.run_id, call)));
   if (boxes.length !== known.size || boxes.some((box) => !known.has(box.dataset.key))) $("waiting").replaceChildren(...boxes);
-  $("none").textContent = "No run waits.";
+  $("none").textContent = "None";
   $("none").hidden = boxes.length > 0;
 }
 

@@ -98,18 +98,11 @@ impl TenantState {
         let claimed = self.claims.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
         claimed.map(|_| Claim(self.claims.clone())).map_err(|_| Busy {
             why: format!(
-                "{} runs of the tenant go on, and {} wait for a place already; try again later, or raise queue of the tenant",
+                "the tenant has {} running and {} queued runs; try again later, or raise queue of the tenant",
                 self.most, self.queue
             ),
             retry_after: Duration::from_secs(1),
         })
-    }
-
-    /// Which part of its budget is used up, if one is.
-    pub(crate) fn spent(&self) -> Option<&'static str> {
-        let Amounts { runs, fuel, bytes, .. } = self.budget.as_ref()?.left();
-        let parts = [(runs, "runs"), (fuel, "fuel"), (bytes, "bytes")];
-        parts.into_iter().find(|(left, _)| *left == Some(0)).map(|(_, name)| name)
     }
 
     pub(crate) fn refill(&self, amounts: &Amounts) {

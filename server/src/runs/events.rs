@@ -82,7 +82,7 @@ impl EventLog {
     pub(crate) fn push(&self, kind: &'static str, data: &impl serde::Serialize) {
         let (kind, data) = match serde_json::to_string(data) {
             Ok(data) => (kind, data),
-            Err(error) => ("cut", json!({ "message": format!("an event cannot be told: {error}") }).to_string()),
+            Err(error) => ("cut", json!({ "message": format!("an event cannot be sent: {error}") }).to_string()),
         };
         let mut state = self.lock();
         state.push(kind, &data);

@@ -51,11 +51,11 @@ pub(crate) async fn live(inner: Arc<Inner>, run_id: String, life: Arc<Life>, mut
                 continue;
             }
             Ok(End::Trouble(why)) => {
-                tracing::warn!(run_id, why, "a run cannot go on");
+                tracing::warn!(run_id, why, "a run cannot continue");
                 inner.troubles().insert(run_id.clone(), why);
             }
             Err(error) => {
-                tracing::error!(run_id, %error, "a run cannot go on");
+                tracing::error!(run_id, %error, "a run cannot continue");
                 inner.troubles().insert(run_id.clone(), error.to_string());
             }
             Ok(end) => {
@@ -110,7 +110,7 @@ async fn one_life(
     inner.hub.metrics().run_has_stopped(run_id);
     match outcome {
         Ok(outcome) if outcome.verdict() == Verdict::HostFault && faults < MOST_FAULTS => {
-            tracing::warn!(run_id, faults, "the process of a run was lost; it goes on from its journal");
+            tracing::warn!(run_id, faults, "the process of a run was lost; the run continues from its journal");
             life.close_desk();
             store.set_status(lease, run_id, RunStatus::Queued)?;
             Ok(End::Fault)

@@ -62,7 +62,7 @@ pub(crate) struct Metrics {
 pub(crate) struct Held {
     /// Slots of runs under way.
     pub(crate) slots: Gauge,
-    /// Durable runs that go on in this process.
+    /// Durable runs in this process.
     pub(crate) durable_runs: Gauge,
     /// Sessions with a turn under way.
     pub(crate) session_turns: Gauge,
@@ -76,7 +76,7 @@ impl Held {
     fn register(&self, registry: &mut Registry) {
         for (name, help, gauge) in [
             ("slots_taken", "Slots that runs under way have", &self.slots),
-            ("durable_runs", "Durable runs that go on in this process", &self.durable_runs),
+            ("durable_runs", "Durable runs in this process", &self.durable_runs),
             ("session_turns", "Sessions with a turn under way", &self.session_turns),
             ("event_logs", "Runs whose events are in memory", &self.event_logs),
             ("tasks", "Tasks of the runtime", &self.tasks),
@@ -124,7 +124,7 @@ impl Default for Metrics {
             "Lives of runs that have ended, by verdict and reason; stopped for one that another is to follow",
             metrics.runs.clone(),
         );
-        registry.register("runs_under_way", "Runs that go on now", metrics.running.clone());
+        registry.register("runs_under_way", "Runs in progress", metrics.running.clone());
         let seconds = metrics.seconds.clone();
         registry.register_with_unit("run_duration", "How long a life of a run took", Unit::Seconds, seconds);
         registry.register("fuel", "Fuel that runs have used", metrics.fuel.clone());

@@ -121,16 +121,15 @@ impl Service {
     /// Begins a session. Its set-up programs are compiled, which takes a place as a run does, and counts as one for the rate.
     ///
     /// # Errors
-    /// There is no place, the tenant has as many as it may or nothing left in its budget, or the opening does not fit.
+    /// There is no place, the tenant has as many as it may or a budget, or the opening does not fit.
     pub async fn open_session(&self, tenant: &Arc<TenantState>, opening: String) -> Result<SessionState, Refused> {
         if self.is_draining() {
             return Err(Refused::Draining);
         }
         tenant.check_rate()?;
-        if let Some(part) = tenant.spent() {
-            return Err(Refused::Unprocessable(format!(
-                "the budget of the tenant has no {part} left; try again when it is refilled, or raise budget of the tenant"
-            )));
+        if tenant.budget.is_some() {
+            let why = "sessions do not pay from a budget, and the tenant has one; use POST /v1/run or /v1/runs";
+            return Err(Refused::Unprocessable(why.to_owned()));
         }
         let place = self.0.admission.place(tenant).await?;
         let (service, tenant) = (self.clone(), tenant.clone());
@@ -231,7 +230,7 @@ impl Service {
         let _one = self.one_turn(tenant, session_id)?;
         match self.0.store.undo_turn(session_id)? {
             true => self.session_state(tenant, session_id),
-            false => Err(Refused::Conflict("there is no turn that can be taken back (limit session_undo)".to_owned())),
+            false => Err(Refused::Conflict("no turn can be undone (limit session_undo)".to_owned())),
         }
     }
 
@@ -311,7 +310,7 @@ fn run_turn(
     };
     let failed = |problem: Box<Problem>| (request.failed(&inner.engine, problem), None, 0);
     if let Some(error) = unreadable {
-        let why = format!("this version does not read what the session was begun with: {error}");
+        let why = format!("this version cannot read what the session was started with: {error}");
         return failed(Box::new(Problem::new(Error::new(Reason::HostFault, why), Phase::Setup)));
     }
     let input = match inner.input(tenant, &request) {

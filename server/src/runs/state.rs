@@ -69,7 +69,7 @@ pub(crate) struct Inner {
     pub(crate) admission: Admission,
     pub(crate) tenants: Vec<Arc<TenantState>>,
     pub(crate) config: Config,
-    /// Durable runs that go on in this process.
+    /// Durable runs in this process.
     pub(crate) lives: Mutex<HashMap<String, Arc<Life>>>,
     /// What runs that are not done pay from the budgets of their tenants.
     pub(crate) bills: Mutex<HashMap<String, Budget>>,

@@ -183,7 +183,7 @@ impl Endpoint {
         };
         if kind == "application/json" || kind.ends_with("+json") {
             return RawValue::from_string(text)
-                .map_err(|error| ToolError::new(format!("the response is no JSON: {error}")));
+                .map_err(|error| ToolError::new(format!("the response is not JSON: {error}")));
         }
         Ok(serde_json::value::to_raw_value(&text)?)
     }
@@ -224,7 +224,7 @@ fn text_of(body: Vec<u8>, given: &str) -> Result<String, (String, Vec<u8>)> {
     let (text, is_broken) = encoding.decode_with_bom_removal(&body);
     if is_broken {
         let named = if charset.is_none() { ", and names no charset" } else { "" };
-        return Err((format!("the response is no text in {} (content type {given:?}){named}", encoding.name()), body));
+        return Err((format!("the response is not text in {} (content type {given:?}){named}", encoding.name()), body));
     }
     Ok(text.into_owned())
 }

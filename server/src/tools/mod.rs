@@ -202,7 +202,7 @@ impl Making {
             let own = tool.given_name();
             let rule = policies.rule(own);
             let request = base_of(tool).and_then(|base| {
-                let operation = tool.operation().ok_or("it is no operation")?;
+                let operation = tool.operation().ok_or("it is not an operation")?;
                 // The headers are for the one that they were written for.
                 if Some(base.origin().ascii_serialization()) != origin {
                     return Err(format!(
@@ -279,7 +279,7 @@ fn base_of(api: &Api, operation: Option<&Operation>, network: &Network) -> Resul
     let server = operation
         .and_then(|operation| operation.server.as_deref())
         .ok_or(format!("the description names no server: {next}"))?;
-    let base = Url::parse(server).map_err(|_| format!("its server {server:?} is no whole address: {next}"))?;
+    let base = Url::parse(server).map_err(|_| format!("its server {server:?} is not a complete URL: {next}"))?;
     if base.query().is_some() || base.fragment().is_some() || base.path().contains("%7B") {
         return Err(format!("its server {server:?} has more than a path: {next}"));
     }

@@ -63,7 +63,7 @@ impl ToolPolicy for ServicePolicy {
         }
         let Some(rule) = self.0.tools.get(name) else { return PolicyDecision::Allow };
         if !self.0.shows(name, call.tenant()) {
-            return PolicyDecision::Deny("it is no tool of this tenant".to_owned());
+            return PolicyDecision::Deny("it is not a tool of this tenant".to_owned());
         }
         match (rule.decision, &rule.question) {
             (Decision::Allow, _) => PolicyDecision::Allow,
@@ -71,7 +71,7 @@ impl ToolPolicy for ServicePolicy {
             (Decision::Ask, None) => PolicyDecision::Ask(format!("call {name}?")),
             (Decision::Ask, Some(question)) => match call.arguments() {
                 Ok(arguments) => PolicyDecision::Ask(question.fill(&arguments)),
-                Err(error) => PolicyDecision::Deny(format!("its arguments are no object: {error}")),
+                Err(error) => PolicyDecision::Deny(format!("its arguments are not an object: {error}")),
             },
         }
     }

@@ -79,7 +79,7 @@ impl Request {
     /// # Errors
     /// Why the operation cannot be requested.
     pub(super) fn of_operation(operation: &Operation, base: &Url) -> Result<Self, String> {
-        let method = Method::from_bytes(operation.method.as_bytes()).map_err(|_| "its method is none".to_owned())?;
+        let method = Method::from_bytes(operation.method.as_bytes()).map_err(|_| "its method is invalid".to_owned())?;
         let url = UrlTemplate::below(base, &operation.path)?;
         let (mut path, mut others) = (BTreeMap::new(), Vec::new());
         for parameter in &operation.parameters {
@@ -92,18 +92,20 @@ impl Request {
                 }
                 "query" => Place::Query,
                 "header" => {
-                    let header =
-                        HeaderName::from_bytes(name.as_bytes()).map_err(|_| format!("{name:?} is no header"))?;
+                    let header = HeaderName::from_bytes(name.as_bytes())
+                        .map_err(|_| format!("{name:?} is not a valid header name"))?;
                     if is_own_header(&header) { Place::Nowhere } else { Place::Header }
                 }
                 "cookie" if encoded(name) == *name => Place::Cookie,
-                "cookie" => return Err(format!("{name:?} is no name of a cookie")),
-                other => return Err(format!("its parameter {name} is in {other:?}, which is no place")),
+                "cookie" => return Err(format!("{name:?} is not a valid name of a cookie")),
+                other => {
+                    return Err(format!("its parameter {name} is in {other:?}, which is not a place for parameters"));
+                }
             };
             others.push(Described { argument: argument.clone(), name: name.clone(), place, style });
         }
         if let Some(name) = url.arguments().find(|name| !path.contains_key(*name)) {
-            return Err(format!("its path has {{{name}}}, which is none of its parameters"));
+            return Err(format!("its path has {{{name}}}, which is not one of its parameters"));
         }
         let body = operation.body.as_ref().map(Body::of).transpose()?;
         Ok(Request { method, fixed: BTreeSet::new(), url, places: Places::Described { path, others, body } })
@@ -116,7 +118,7 @@ impl Request {
     /// The request of a call with these arguments, a JSON object.
     pub(super) fn make(&self, arguments: &str) -> Result<Made, ToolError> {
         let mut arguments: Arguments = serde_json::from_str(arguments)
-            .map_err(|error| ToolError::invalid_arguments(format!("the arguments are no object: {error}")))?;
+            .map_err(|error| ToolError::invalid_arguments(format!("the arguments are not an object: {error}")))?;
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/plain;q=0.9, */*;q=0.5"));
         let mut query = Vec::new();

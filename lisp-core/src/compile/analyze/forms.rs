@@ -163,7 +163,7 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     form(
         "case",
         "(case value constant result ... default?)",
-        "The result behind the literal equal to the value, else the default or nil. Several literals: (:a :b).",
+        "The result after the literal equal to the value, else the default or nil. Several literals: (:a :b).",
         &[
             ("(case :b :a 1 (:b :c) 2 3)", "2"),
             ("(case [1] [1] :one)", ":one"),
@@ -175,14 +175,14 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     form(
         "cond",
         "(cond test result ... :else result)",
-        "The result behind the first true test, else nil.",
+        "The result after the first true test, else nil.",
         &[("(cond (> 1 2) :a :else :b)", ":b"), ("(cond true)", "!invalid_cond_form")],
         |a, args, span, tail| a.cond_form(args, span, tail),
     ),
     form(
         "condp",
         "(condp f value test result ... default?), (condp f value test :>> function ...)",
-        "The result behind the first test for which (f test value) is true, else the default or nil.",
+        "The result after the first test for which (f test value) is true, else the default or nil.",
         &[
             ("(condp < 50 100 :high 10 :middle :low)", ":middle"),
             ("(condp some [2] #{2} :>> inc)", "3"),

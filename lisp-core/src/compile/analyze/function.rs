@@ -189,7 +189,7 @@ impl Analyzer<'_> {
                 Some((params, body)) => one(params, form.span, body),
                 None => Err(invalid(form.span, format!("an arity of {what} without parameters")).hint(usage())),
             },
-            _ => Err(invalid(form.span, format!("{what} has several arities, and this is none")).hint(usage())),
+            _ => Err(invalid(form.span, format!("{what} has several arities, and this is not an arity")).hint(usage())),
         });
         parts.collect()
     }
@@ -470,8 +470,7 @@ impl Analyzer<'_> {
         if let Some(target) = args.first()
             && !matches!(target.kind, FormKind::Symbol(_))
         {
-            return Err(invalid(target.span, format!("{what} defines a name, and this is none"))
-                .hint(format!("write {}", usage())));
+            return Err(invalid(target.span, format!("{what} expects a symbol")).hint(format!("write {}", usage())));
         }
         let (target, value) = match args {
             [target, value] => (target, value),
@@ -479,8 +478,7 @@ impl Analyzer<'_> {
             _ => return Err(arity(span, what, &usage())),
         };
         let FormKind::Symbol(name) = target.kind else {
-            return Err(invalid(target.span, format!("{what} defines a name, and this is none"))
-                .hint(format!("write {}", usage())));
+            return Err(invalid(target.span, format!("{what} expects a symbol")).hint(format!("write {}", usage())));
         };
         self.check_definable(name, target.span)?;
         Ok((name, value))
@@ -518,7 +516,7 @@ impl Analyzer<'_> {
         let usage = "(defn name [parameters] body ...)";
         let [target, rest @ ..] = args else { return Err(arity(span, "defn", usage)) };
         let FormKind::Symbol(name) = target.kind else {
-            return Err(invalid(target.span, "defn defines a name, and this is none").hint(usage));
+            return Err(invalid(target.span, "defn expects a symbol").hint(usage));
         };
         self.check_definable(name, target.span)?;
         let mut rest = rest;

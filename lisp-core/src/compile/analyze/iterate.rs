@@ -25,7 +25,7 @@ impl Analyzer<'_> {
                 .hint(format!("write {usage}")));
         }
         if matches!(items[0].kind, FormKind::Keyword(_)) {
-            return Err(invalid(items[0].span, format!("{name} begins with a binding, not with a modifier"))
+            return Err(invalid(items[0].span, format!("{name} starts with a binding, not with a modifier"))
                 .hint(format!("write {usage}")));
         }
         self.scoped(|a| a.clauses(name, items, Vec::new(), body, span, collects))

@@ -22,7 +22,7 @@ pub(super) struct Threaded<'f> {
 }
 
 fn empty_step(span: Span) -> Error {
-    wrong(span, "() is no threading step", "write (-> x (f a) :key)")
+    wrong(span, "() is not a threading step", "write (-> x (f a) :key)")
 }
 
 fn wrong(span: Span, message: &str, hint: &str) -> Error {
@@ -51,7 +51,7 @@ impl Analyzer<'_> {
             let name = if place == Place::First { "->" } else { "->>" };
             return Err(wrong(
                 span,
-                &format!("{name} needs a value to begin with"),
+                &format!("{name} needs a value to start with"),
                 &format!("write ({name} x (f a) ...)"),
             ));
         };
@@ -146,7 +146,7 @@ impl Analyzer<'_> {
         let name = if place == Place::First { "cond->" } else { "cond->>" };
         let hint = format!("write ({name} value test step ...)");
         let Some((first, clauses)) = args.split_first() else {
-            return Err(wrong(span, &format!("{name} needs a value to begin with"), &hint));
+            return Err(wrong(span, &format!("{name} needs a value to start with"), &hint));
         };
         if clauses.len() % 2 != 0 {
             return Err(wrong(span, &format!("{name} takes tests and steps in pairs"), &hint));
@@ -173,7 +173,7 @@ impl Analyzer<'_> {
         let Some((first, steps)) = args.split_first() else {
             return Err(wrong(
                 span,
-                &format!("{name} needs a value to begin with"),
+                &format!("{name} needs a value to start with"),
                 &format!("write ({name} x (f a) ...)"),
             ));
         };

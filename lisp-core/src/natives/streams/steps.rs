@@ -59,29 +59,13 @@ pub(super) fn enter<'h>(h: &'h Ctx, own: &mut [Value<'h>], step: usize, of: Valu
             own[CURRENT] = result;
             !result.is_nil()
         }
-        Step::MapIndexed | Step::KeepIndexed => {
-            let at = &mut cells(own, step)[OWN];
-            *at = Value::count(number(*at) + 1);
-            own[CURRENT] = result;
-            kind == Step::MapIndexed || !result.is_nil()
-        }
         Step::Mapcat | Step::Cat => {
             let list = items(h, "mapcat", if kind == Step::Cat { current } else { result })?;
             open_list(own, step, list);
             false
         }
-        Step::Take => {
-            let left = number(cells(own, step)[OWN]);
-            cells(own, step)[OWN] = Value::count(left.saturating_sub(1));
-            if left <= 1 {
-                enough(own, step);
-            }
-            left > 0
-        }
-        Step::Drop => {
-            let left = number(cells(own, step)[OWN]);
-            cells(own, step)[OWN] = Value::count(left.saturating_sub(1));
-            left == 0
+        Step::MapIndexed | Step::KeepIndexed | Step::Take | Step::Drop | Step::TakeNth => {
+            by_count(own, step, kind, parts)
         }
         Step::TakeWhile => {
             if !result.truthy() {
@@ -96,11 +80,6 @@ pub(super) fn enter<'h>(h: &'h Ctx, own: &mut [Value<'h>], step: usize, of: Valu
             }
             done
         }
-        Step::TakeNth => {
-            let (at, every) = (number(cells(own, step)[OWN]), number(parts[0]).max(1));
-            cells(own, step)[OWN] = Value::count((at + 1) % every);
-            at == 0
-        }
         Step::Distinct => is_new(h, cells(own, step)[OWN], current)?,
         Step::Dedupe => {
             let again = match cells(own, step)[OWN] {
@@ -110,17 +89,7 @@ pub(super) fn enter<'h>(h: &'h Ctx, own: &mut [Value<'h>], step: usize, of: Valu
             cells(own, step)[OWN] = current;
             !again
         }
-        Step::Interpose => match cells(own, step)[OWN] {
-            Value::Unset => {
-                cells(own, step)[OWN] = Value::Bool(true);
-                true
-            }
-            _ => {
-                let pair = h.vector(&[parts[0], current])?;
-                open_list(own, step, pair);
-                false
-            }
-        },
+        Step::Interpose => interpose(h, own, step, parts[0])?,
         Step::PartitionBy => group(h, own, step, current, result)?,
         Step::PartitionAll => piece(h, own, step, current, number(parts[0]), None)?,
         Step::Windows => piece(h, own, step, current, number(parts[0]), Some(number(parts[1])))?,
@@ -136,6 +105,37 @@ pub(super) fn enter<'h>(h: &'h Ctx, own: &mut [Value<'h>], step: usize, of: Valu
         }
     };
     Ok(Then::Go(if passes { ENTER + step + 1 } else { NEXT }))
+}
+
+/// Whether the element on its way passes a step that counts elements.
+fn by_count(own: &mut [Value<'_>], step: usize, kind: Step, parts: &[Value<'_>]) -> bool {
+    let count = number(cells(own, step)[OWN]);
+    let (next, passes) = match kind {
+        Step::Take => (count.saturating_sub(1), count > 0),
+        Step::Drop => (count.saturating_sub(1), count == 0),
+        Step::TakeNth => ((count + 1) % number(parts[0]).max(1), count == 0),
+        _ => {
+            own[CURRENT] = own[RESULT];
+            (count + 1, kind == Step::MapIndexed || !own[RESULT].is_nil())
+        }
+    };
+    cells(own, step)[OWN] = Value::count(next);
+    if kind == Step::Take && count <= 1 {
+        enough(own, step);
+    }
+    passes
+}
+
+/// Whether the element on its way passes alone, as the first one does: before the others the separator goes.
+fn interpose<'h>(h: &'h Ctx, own: &mut [Value<'h>], step: usize, separator: Value<'h>) -> Res<bool> {
+    let is_first = matches!(cells(own, step)[OWN], Value::Unset);
+    if is_first {
+        cells(own, step)[OWN] = Value::Bool(true);
+    } else {
+        let pair = h.vector(&[separator, own[CURRENT]])?;
+        open_list(own, step, pair);
+    }
+    Ok(is_first)
 }
 
 /// The call that a step makes for an element, if it makes one.

@@ -204,7 +204,7 @@ impl<'t> Tokens<'t> {
         self.rest = match after.strip_prefix(' ') {
             Some(after) if !after.is_empty() => after,
             None if after.is_empty() => after,
-            _ => return Err(self.bad("something stands behind a text")),
+            _ => return Err(self.bad("unexpected text after a string")),
         };
         if !text.contains('\\') {
             return Ok(Cow::Borrowed(text));
@@ -224,7 +224,7 @@ impl<'t> Tokens<'t> {
                     out.push_str(parts.next().unwrap_or_default());
                     continue;
                 }
-                Some(_) => return Err(self.bad("a text has an escape that there is not")),
+                Some(_) => return Err(self.bad("unknown escape in a string")),
             }
             out.push_str(chars.as_str());
         }
@@ -256,7 +256,7 @@ impl<'h> Reader<'_, 'h> {
             }
             "fn" => self.function(tokens),
             "make" => {
-                let kind = kinds::composed(tokens.word()).ok_or_else(|| tokens.bad("there is no such function"))?;
+                let kind = kinds::composed(tokens.word()).ok_or_else(|| tokens.bad("unknown function"))?;
                 let parts = self.values(tokens)?;
                 match kinds::fits(kind, &parts) {
                     true => self.h.composed(kind, &parts),
@@ -264,7 +264,7 @@ impl<'h> Reader<'_, 'h> {
                 }
             }
             "seq" => {
-                let source = kinds::source(tokens.word()).ok_or_else(|| tokens.bad("there is no such sequence"))?;
+                let source = kinds::source(tokens.word()).ok_or_else(|| tokens.bad("unknown sequence"))?;
                 let parts = self.values(tokens)?;
                 match kinds::fits_source(source, &parts) {
                     true => self.h.endless(source, &parts),
@@ -272,7 +272,7 @@ impl<'h> Reader<'_, 'h> {
                 }
             }
             "=" => self.only_value(tokens),
-            _ => Err(tokens.bad("it begins with no word that a saved session has")),
+            _ => Err(tokens.bad("unknown first word")),
         }
     }
 
@@ -357,11 +357,11 @@ impl<'h> Reader<'_, 'h> {
             (b'0'..=b'9' | b'-', _) => match (word.parse(), word.parse()) {
                 (Ok(int), _) => Ok(Value::Int(int)),
                 (_, Ok(float)) if word.contains('.') => Ok(Value::Float(float)),
-                _ => Err(tokens.bad(format_args!("{} is no number", shown(word)))),
+                _ => Err(tokens.bad(format_args!("{} is not a number", shown(word)))),
             },
             _ => match time(word) {
                 Some(time) => self.h.time(time),
-                None => Err(tokens.bad(format_args!("{} is no value", shown(word)))),
+                None => Err(tokens.bad(format_args!("{} is not a value", shown(word)))),
             },
         }
     }
@@ -376,7 +376,7 @@ impl<'h> Reader<'_, 'h> {
             "tool" => Value::Tool(self.h.text(text)?),
             _ => match BuiltinId::by_name(text) {
                 Some(id) => Value::Builtin(id),
-                None => return Err(tokens.bad(format_args!("there is no built-in function {}", shown(text)))),
+                None => return Err(tokens.bad(format_args!("unknown built-in function {}", shown(text)))),
             },
         })
     }

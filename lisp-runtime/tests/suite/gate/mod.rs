@@ -152,7 +152,7 @@ fn a_policy_sees_every_call_and_decides() {
     for (program, why) in [
         ("(try (tool/read {:n 13}) (catch Exception e 1))", "tool/read was denied: 13 brings bad luck"),
         ("(pmap (fn [n] (tool/read {:n n})) [13])", "tool/read was denied: 13 brings bad luck"),
-        ("(tool/read {:n 99})", "tool/read was denied: the arguments that it was allowed with are no JSON object"),
+        ("(tool/read {:n 99})", "tool/read was denied: the arguments that it was allowed with are not a JSON object"),
         ("(tool/read {:n 666})", "tool/read was denied: the host's policy panicked"),
     ] {
         for outcome in both(&engine, program, &input) {
@@ -263,14 +263,14 @@ fn what_a_policy_gives_fits_the_signature() {
         ("{}", Some("n: the field is missing")),
         (r#"{"n": "1"}"#, Some("n: expected an integer")),
         (r#"{"n": 1.5}"#, Some("n: expected an integer")),
-        (r#"{"n": 1, "x": 2}"#, Some("there is no field \"x\"")),
+        (r#"{"n": 1, "x": 2}"#, Some("unknown field \"x\"")),
         (r#"{"n": 1, "at": "soon"}"#, Some("at: expected a string such as")),
         (r#"{"n": 1, "of": [{"k": "a"}, {"k": 1}]}"#, Some("of[1].k: expected a string")),
         (r#"{"n": 1, "of": {}}"#, Some("of: expected a vector")),
         (r#"{"n": 1, "f": "1"}"#, Some("f: expected a number")),
         (r#"{"n": 1, "b": 0}"#, Some("b: expected true or false")),
         (r#"{"n": 1, "m": []}"#, Some("m: expected a map")),
-        ("[]", Some("no JSON object")),
+        ("[]", Some("not a JSON object")),
     ];
     for (arguments, fault) in rows {
         arguments.clone_into(&mut given.lock().unwrap());
