@@ -177,7 +177,7 @@ fn sessions_begin_as_runs_do() {
     assert_eq!(open("placed").0, 201);
     assert_eq!(server.ask("poor", "POST", "/v1/run", &json!({ "program": "1" })).1["value"], 1);
     let (status, refused) = open("poor");
-    assert!(status == 422 && refused["detail"].as_str().unwrap().contains("no runs left"), "{refused}");
+    assert!(status == 422 && refused["detail"].as_str().unwrap().contains("do not pay from a budget"), "{refused}");
 }
 
 /// A list has the runs that wait, parked or not, and shows of each what the run itself shows; one whose journal cannot be read is

@@ -1,8 +1,8 @@
-//! PTC-Lisp for hosts: run a program that a model wrote, on the host's data, within limits.
+//! An embeddable interpreter for PTC-Lisp: runs programs that a model wrote, on your data, within limits.
 //!
-//! An [`Engine`] holds the limits and the tools. It compiles a [`Program`] once and runs it any number of times, each
-//! time with an [`Input`] and on a heap of its own. What comes of a run is an [`Outcome`]: it is always there, and a
-//! failed run has its prints, its figures and its ledger of tool calls too.
+//! An [`Engine`] holds the limits and the tools. It compiles a [`Program`] once and runs it any number of times. Each
+//! run has its own [`Input`] and its own heap. Every run returns an [`Outcome`], with its prints, its usage figures and
+//! its ledger of tool calls, even when it failed.
 //!
 //! ```
 //! use lisp_runtime::{Engine, Input};
@@ -19,8 +19,20 @@
 //! # }
 //! ```
 //!
-//! The in-process limits are cooperative. For hostile programs of many tenants a process of its own belongs behind
-//! them.
+//! In-process limits are cooperative. To run hostile programs for many tenants, add process isolation with the crate
+//! `ptc-lisp-sandbox`.
+//!
+//! # Terms
+//!
+//! | term | meaning |
+//! |---|---|
+//! | in-process, process, domain | isolation: on a host thread, in its own process, in a process shared by a domain's runs |
+//! | ledger | the report of a run's tool calls, with previews of arguments and results ([`Outcome::ledger`]) |
+//! | data set | JSON that is imported once and shared by many runs ([`DataSet`]) |
+//! | set-up | importing the data and running the set-up programs, before the program starts |
+//! | fuel | units of work, counted by the cost schedule; the same on every machine |
+//! | record | a run as text, with which it can be replayed or resumed ([`Record`]) |
+//! | prompt | text that describes the language and the tools to a model ([`Engine::prompt`]) |
 //!
 //! # Features
 //!
@@ -33,7 +45,7 @@
 //! | `tracing` | no | spans of the crate `tracing` for runs, compiling, set-up, parallel calls and tool calls |
 
 #![forbid(unsafe_code)]
-// A number that does not fit is an error, never another number.
+// A number that does not fit is an error; it is never changed into another number.
 #![cfg_attr(not(test), deny(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap))]
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 

@@ -1,4 +1,4 @@
-//! The answer to a request, by the one type that every door speaks.
+//! The answer to a request, in the one format of the command line and the service.
 
 use crate::terms::limits::Limits;
 use crate::terms::outcome::{
@@ -11,52 +11,52 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
-/// The name of the format.
+/// The name of the answer format.
 pub const SCHEMA: &str = "ptc-lisp/1";
 
-/// A part of an answer that a request may do without: it is not made.
+/// A section of the answer that a request can omit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum AnswerPart {
-    /// [`Answer::value`]
+    /// The field [`Answer::value`].
     Value,
-    /// [`Answer::text`]
+    /// The field [`Answer::text`].
     Text,
-    /// [`Answer::memory`]
+    /// The field [`Answer::memory`].
     Memory,
-    /// [`Answer::ledger`]
+    /// The field [`Answer::ledger`].
     Ledger,
-    /// [`Answer::limits`]
+    /// The field [`Answer::limits`].
     Limits,
 }
 
-/// How much of something is shown.
+/// How much of a section is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Cut {
-    /// All of a text.
+    /// Bytes of the whole text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_total: Option<u64>,
-    /// What is shown of it.
+    /// Bytes of it that are shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_shown: Option<u64>,
-    /// All lines.
+    /// Number of printed lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lines_total: Option<u64>,
-    /// Those that are shown.
+    /// Number of lines that are shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lines_shown: Option<u64>,
-    /// Those of them that are cut.
+    /// Number of shown lines that are cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lines_cut: Option<u64>,
-    /// All tool calls.
+    /// Number of tool calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entries_total: Option<u64>,
-    /// Those that are shown.
+    /// Number of tool calls that are shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entries_shown: Option<u64>,
-    /// Those of them whose arguments or result are cut.
+    /// Number of shown calls whose arguments or result are cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entries_cut: Option<u64>,
     /// Why nothing is shown.
@@ -64,7 +64,7 @@ pub struct Cut {
     pub message: Option<String>,
 }
 
-/// What an outcome does not show in full.
+/// Returns the sections that an outcome does not show in full.
 fn truncated(outcome: &Outcome) -> BTreeMap<String, Cut> {
     let mut truncated = BTreeMap::new();
     if let (Some(total), Some(text)) = (outcome.text_cut(), outcome.text()) {
@@ -89,7 +89,7 @@ fn truncated(outcome: &Outcome) -> BTreeMap<String, Cut> {
         truncated.insert("ledger".to_owned(), cut);
     }
     if outcome.prints_dropped > 0 || outcome.prints_cut > 0 {
-        // When there were more lines, the last one says so.
+        // If lines were dropped, the last one says so.
         let shown = outcome.prints.len().saturating_sub(usize::from(outcome.prints_dropped > 0)) as u64;
         let total = shown.saturating_add(outcome.prints_dropped);
         let lines_cut = (outcome.prints_cut > 0).then_some(outcome.prints_cut);
@@ -99,30 +99,30 @@ fn truncated(outcome: &Outcome) -> BTreeMap<String, Cut> {
     truncated
 }
 
-/// An error as an answer has it.
+/// The error in an answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ErrorReport {
-    /// The stable name of the fault.
+    /// The stable name of the error, such as `type_error`.
     pub reason: String,
-    /// The expected and the actual value.
+    /// The message, with the expected and the actual value.
     pub message: String,
-    /// The line it begins on, from 1.
+    /// The line where the error starts, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// The column it begins at, in characters, from 1.
+    /// The column where it starts, in characters, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
-    /// The line it ends on.
+    /// The line where it ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_line: Option<u32>,
-    /// One past the column it ends at.
+    /// The column after its last character.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_column: Option<u32>,
     /// One next step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// Figures such as `limit_bytes`, and the phase.
+    /// Details such as `limit_bytes`, and the phase.
     pub details: BTreeMap<String, serde_json::Value>,
 }
 
@@ -168,7 +168,7 @@ impl From<&Problem> for ErrorReport {
     }
 }
 
-/// The part of an answer that a warning is about, if it is about one.
+/// Returns the section of an answer that a warning is about, if any.
 fn part_of(kind: WarningKind) -> Option<AnswerPart> {
     match kind {
         WarningKind::NullInValue => Some(AnswerPart::Value),
@@ -177,7 +177,7 @@ fn part_of(kind: WarningKind) -> Option<AnswerPart> {
     }
 }
 
-/// One more error of a text, as an answer has it.
+/// Returns one of the further errors of a source for an answer.
 fn further(more: &FurtherError) -> serde_json::Value {
     let mut shown = serde_json::json!({ "reason": more.error.reason.name(), "message": more.error.message });
     if let Some(at) = more.position {
@@ -189,7 +189,7 @@ fn further(more: &FurtherError) -> serde_json::Value {
     shown
 }
 
-/// A call on the way to a fault, as an answer has it.
+/// Returns a call of the trace of an error for an answer.
 fn call(call: &Call) -> serde_json::Value {
     let mut shown = serde_json::json!({ "line": call.position.line, "column": call.position.column });
     let parts = [
@@ -207,31 +207,31 @@ fn call(call: &Call) -> serde_json::Value {
     shown
 }
 
-/// One tool call as an answer has it.
+/// One tool call of the ledger in an answer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LedgerLine {
-    /// The tool.
+    /// The name of the tool.
     pub name: String,
-    /// Its arguments; the beginning of their text when they are long.
+    /// The arguments. If their text is long, its beginning as a string.
     pub arguments: Box<RawValue>,
     /// How the call ended.
     pub status: CallStatus,
-    /// The bytes of the whole text of the arguments, when they are the beginning of it, as a string.
+    /// The bytes of the whole arguments, if they are cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments_bytes: Option<u64>,
-    /// Its result; the beginning of its text when it is long.
+    /// The result. If its text is long, its beginning as a string.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Box<RawValue>>,
-    /// The bytes of the whole text of the result, when it is the beginning of it, as a string.
+    /// The bytes of the whole result, if it is cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_bytes: Option<u64>,
-    /// Why it failed.
+    /// Why the call failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// How long it took.
+    /// The duration of the call, in microseconds.
     pub duration_us: u64,
-    /// Which worker called it; empty for the main program.
+    /// The path to the worker that made the call; empty for the main program.
     pub worker: Vec<u32>,
 }
 
@@ -251,7 +251,7 @@ impl From<&LedgerEntry> for LedgerLine {
     }
 }
 
-/// The bytes of the whole text when this is the beginning of it.
+/// Returns the bytes of the whole text if the preview is cut.
 fn cut_of(of: &Preview) -> Option<u64> {
     (!of.is_whole()).then_some(of.bytes_total as u64)
 }
@@ -263,64 +263,66 @@ fn preview(of: &Preview) -> Box<RawValue> {
     }
 }
 
-/// JSON text of our own as a value.
+/// Returns JSON text that this crate wrote as a raw value.
 fn raw(json: String) -> Box<RawValue> {
     RawValue::from_string(json).unwrap_or_default()
 }
 
-/// The answer to a request: the outcome of its run.
+/// The answer to a request: the outcome of its run as JSON.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Answer {
-    /// [`SCHEMA`]
+    /// The format: [`SCHEMA`].
     pub schema: String,
-    /// That of the request.
+    /// The id of the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<Box<RawValue>>,
-    /// Unique; made by the host.
+    /// The unique id of the run, made by the host.
     pub run_id: String,
     /// How the run ended, in one word.
     pub verdict: Verdict,
-    /// The way in which the program ended by itself.
+    /// How the program itself ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<OutcomeKind>,
-    /// The value.
+    /// The result as JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Box<RawValue>>,
-    /// The value in Clojure syntax.
+    /// The result in Clojure syntax.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// What is cut.
+    /// The sections that are cut, by name.
     pub truncated: BTreeMap<String, Cut>,
-    /// Why there is no value.
+    /// The error, if there is no result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorReport>,
-    /// Notes on the run.
+    /// Warnings about the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<WarningReport>,
-    /// What the program printed.
+    /// The lines that the program printed.
     pub prints: Vec<String>,
     /// The definitions after the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Box<RawValue>>,
-    /// The figures of the run.
+    /// The usage figures of the run.
     pub usage: Usage,
     /// Every tool call, in program order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<Vec<LedgerLine>>,
-    /// Calls that workers made for nothing, as a call before theirs failed: [`Outcome::given_up`]. They go with the ledger.
+    /// Calls of workers that were discarded because an earlier call failed: [`Outcome::given_up`]. Omitted with the
+    /// ledger.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub given_up: Vec<LedgerLine>,
-    /// The limits that were in force.
+    /// The limits of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
-    /// The version of the cost schedule that `usage.fuel` was counted by: [`COST_SCHEDULE_VERSION`](crate::COST_SCHEDULE_VERSION).
+    /// The version of the cost schedule that counted `usage.fuel`:
+    /// [`COST_SCHEDULE_VERSION`](crate::COST_SCHEDULE_VERSION).
     #[serde(default)]
     pub cost_schedule: u32,
 }
 
 impl Answer {
-    /// The answer for an outcome.
+    /// Creates the answer for an outcome.
     pub fn new(id: Option<Box<RawValue>>, outcome: &Outcome) -> Self {
         Answer::without(&[], id, outcome)
     }
@@ -364,20 +366,18 @@ impl Answer {
         }
     }
 
-    /// The answer as one line of JSON.
+    /// Returns the answer as one line of JSON.
     pub fn to_json(&self) -> String {
-        // Maps with string keys and texts of our own: there is nothing in it that JSON cannot say.
+        // Maps with string keys and JSON that this crate wrote: this cannot fail.
         let json = serde_json::to_string(self).unwrap_or_else(|_| "{}".to_owned());
         one_line(json)
     }
 }
 
-/// JSON text without the characters beyond ASCII that some readers take for the end of a line. Outside of strings
-/// JSON has none of them.
+/// Escapes the non-ASCII characters that some readers take for a line end. JSON has them only in strings.
 fn one_line(json: String) -> String {
     let mut json = json;
-    // Text that is taken over as it is, from a request or from a run's process, may be laid out over several lines. In a
-    // string they would be escaped.
+    // Raw text from a request or from another process may span several lines. Inside strings line ends are escaped.
     if json.contains(['\n', '\r']) {
         json = json.replace(['\n', '\r'], " ");
     }

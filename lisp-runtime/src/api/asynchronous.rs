@@ -22,32 +22,33 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-/// How long a poll computes before the others on its thread have a turn.
+/// How long one poll computes before it yields to other tasks.
 const TURN_TIME: Duration = Duration::from_millis(1);
 
 impl Engine {
-    /// Runs a program as a future, on any executor: nothing here knows of one. Parallel workers take turns on the thread that polls.
+    /// Runs a program as a future, on any executor. Parallel workers take turns on the polling thread.
     ///
-    /// - Async tools ([`Tool::new_async`]) hold no thread while they wait. Other tools are called on the engine's tool threads
-    ///   ([`EngineBuilder::tool_threads`](crate::EngineBuilder::tool_threads)), and on the thread that polls when there is none.
-    /// - A poll computes for about 1 ms, then wakes itself and lets others go on. What is done in one piece takes longer: the first
-    ///   poll reads data that was given as JSON text (import it before: [`Engine::import`]), the last one brings the result
-    ///   out; a turn of a parallel worker takes up to some 2 ms; a built-in over many elements, such as `(reduce + ..)`, goes
-    ///   through all of them (some 10 ms for as many numbers as the default budget holds).
-    /// - The run's time counts from this call. Should its calls not return, the run ends at its deadline, or within 5 ms when a
-    ///   handle cancels it: one thread for all runs of the process wakes those that wait. There is no such thread with
-    ///   [`EngineBuilder::without_threads`](crate::EngineBuilder::without_threads), and when the system gives none; then
-    ///   nobody but its tools wakes a run, and a timeout belongs around it.
-    /// - Dropping the future ends the run: its calls are dropped where they stand, and calls that wait for a tool thread are
-    ///   not made.
+    /// - Async tools ([`Tool::new_async`]) hold no thread while they wait. Other tools run on the engine's tool threads
+    ///   ([`EngineBuilder::tool_threads`](crate::EngineBuilder::tool_threads)), or on the polling thread if none is
+    ///   free.
+    /// - A poll computes for about 1 ms, then wakes itself and yields. Some work is not divided and takes longer. The
+    ///   first poll parses data given as JSON text; [`Engine::import`] it beforehand to avoid that. The last poll
+    ///   writes the result. A turn of a parallel worker takes up to about 2 ms. A built-in over many elements, such as
+    ///   `(reduce + ..)`, can take about 10 ms with the default budget.
+    /// - The time of the run starts with this call. If tool calls do not return, the run ends at its deadline, or
+    ///   within 5 ms of a cancellation: one thread per process wakes all waiting runs. That thread does not exist with
+    ///   [`EngineBuilder::without_threads`](crate::EngineBuilder::without_threads), or if the system cannot create it.
+    ///   Then only its tools wake a run, and you should put a timeout around the future.
+    /// - Dropping the future ends the run. Calls in progress are dropped, and calls that wait for a tool thread are not
+    ///   made.
     ///
     /// See [`Tool::new_async`] for an example, and `examples/host_async.rs`.
     pub fn run_async(&self, program: &Program, input: Input<'static>) -> RunFuture {
         self.begin_async(input, |_, _, _| Ok(program.clone()))
     }
 
-    /// Compiles a program, here and now, and runs it as a future: [`Engine::eval`], in the way of [`Engine::run_async`]. A fault of the
-    /// program is the outcome's.
+    /// Compiles a program at once, and runs it as a future like [`Engine::run_async`]. A compile error becomes the
+    /// error of the outcome.
     pub fn eval_async(&self, source: &str, input: Input<'static>) -> RunFuture {
         self.begin_async(input, |view, started, input| {
             self.compile_seen(view, started, source, &self.limits_for(input), input.cancel.as_ref())
@@ -85,7 +86,7 @@ impl Engine {
     }
 }
 
-/// A run of [`Engine::run_async`]. Once it is over it may not be polled again: it stays pending.
+/// A future of [`Engine::run_async`]. Polling it again after it is ready leaves it pending.
 #[must_use = "a future does nothing unless it is polled"]
 pub struct RunFuture {
     engine: Engine,
@@ -94,15 +95,15 @@ pub struct RunFuture {
     is_cancellable: bool,
     /// Tells tools on other threads that the run was dropped.
     dropped: Arc<AtomicBool>,
-    /// Calls of async tools.
+    /// Open calls of async tools.
     calls: CallFutures<ToolFuture>,
     stage: Stage,
     waker: Arc<RunWaker>,
-    /// Calls of other tools.
+    /// Open calls of other tools.
     on_threads: BTreeMap<u64, (Arc<ToolCall>, JobTicket)>,
     replies_to: Sender<(u64, Reply)>,
     replies: Receiver<(u64, Reply)>,
-    /// Calls of workers up to this number have begun.
+    /// Worker calls up to this number have started.
     seen: u64,
     alarm: Option<Alarm>,
 }
@@ -113,13 +114,13 @@ enum Stage {
     Over,
 }
 
-/// What a run does next.
+/// The next step of a run.
 enum Next {
-    /// It goes on.
+    /// It continues.
     Go,
     /// It waits for calls.
     Wait,
-    /// It is over.
+    /// It has ended.
     Done(Box<Outcome>),
 }
 
@@ -130,12 +131,12 @@ impl fmt::Debug for RunFuture {
 }
 
 impl RunFuture {
-    /// The name of the run: [`Outcome::run_id`] when it is over.
+    /// Returns the id of the run, which is also [`Outcome::run_id`].
     pub fn run_id(&self) -> &str {
         self.view.run_id()
     }
 
-    /// Goes on for a moment.
+    /// Continues for a moment.
     fn step(&mut self, until: Instant) -> Next {
         let (mut run, inline) = match std::mem::replace(&mut self.stage, Stage::Over) {
             Stage::Begin(program, input) => return self.begin(program, &input),
@@ -166,18 +167,18 @@ impl RunFuture {
         }
     }
 
-    /// Gives the run the replies that have come.
+    /// Passes the replies that have arrived to the run.
     fn deliver(&mut self, run: &mut Run) {
         for (number, reply) in self.calls.poll() {
             run.reply_to(number, reply);
         }
         while let Ok((number, reply)) = self.replies.try_recv() {
-            // A call that was taken back has its reply.
+            // A call that was cancelled has its reply already.
             if self.on_threads.remove(&number).is_some() {
                 run.reply_to(number, reply);
             }
         }
-        // What waits for a thread in vain is told so.
+        // Answer the calls that cannot get a thread any more.
         let threads = self.engine.tool_threads();
         self.on_threads.retain(|&number, (call, ticket)| {
             let is_made = !call.is_over() || !threads.withdraw(*ticket);
@@ -216,7 +217,7 @@ impl RunFuture {
         if more || some_begun || run.is_back(Duration::ZERO) {
             return Next::Go;
         }
-        // Calls of workers that have ended are dropped.
+        // Drop the calls of workers that have ended.
         self.calls.retain(|number| inline.waits_for(number));
         self.on_threads.retain(|&number, (_, ticket)| {
             let waits = inline.waits_for(number);
@@ -226,14 +227,14 @@ impl RunFuture {
             waits
         });
         if self.calls.is_empty() && self.on_threads.is_empty() {
-            // Nobody is left to go on with it: a bug, which the run says of itself.
+            // Nothing is left that could continue the run: a bug, which the run reports.
             run.is_back(Run::LONG);
             return Next::Go;
         }
         Next::Wait
     }
 
-    /// Begins a call.
+    /// Starts a call.
     fn call(&mut self, tool: &Arc<Tool>, call: ToolCall) {
         let number = call.number;
         if let Some(future) = tool.begin_async(&call) {
@@ -244,7 +245,7 @@ impl RunFuture {
             let (tool, call, replies, waker) =
                 (tool.clone(), call.clone(), self.replies_to.clone(), Waker::from(self.waker.clone()));
             move || {
-                // Nobody listens any more when the run is over.
+                // When the run has ended, the receiver is gone.
                 let _ = replies.send((number, tool.call_here(&call)));
                 waker.wake();
             }
@@ -254,7 +255,7 @@ impl RunFuture {
             true => threads.submit(Box::new(job)),
             false => Err(Box::new(job) as Box<dyn FnOnce() + Send>),
         };
-        // Better here and late than not at all.
+        // Without a thread, the call is made late on this one.
         let ticket = ticket.unwrap_or_else(|job| {
             job();
             JobTicket::default()
@@ -262,7 +263,7 @@ impl RunFuture {
         self.on_threads.insert(number, (call, ticket));
     }
 
-    /// Sets the alarm for the moment at which the run, or a worker of it, has waited long enough.
+    /// Sets the alarm for the next deadline of the run or of one of its workers.
     fn set_alarm(&mut self) {
         let Stage::Running(run, inline) = &self.stage else { return };
         if !run.shared.setting.watched {

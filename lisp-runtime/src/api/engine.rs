@@ -1,4 +1,4 @@
-//! The engine: what a host makes once and runs programs with.
+//! The engine: built once, runs any number of programs.
 
 use super::input::{DataSet, Input, Source};
 use super::program::Program;
@@ -30,7 +30,9 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// Limits and tools, made once. Cheap to clone and shared by any number of threads.
+/// Holds the limits and the tools with which programs run.
+///
+/// An engine is built once, is cheap to clone, and can be shared by any number of threads.
 ///
 /// ```
 /// use lisp_runtime::{Engine, Input, Limits};
@@ -57,17 +59,17 @@ struct Inner {
     programs: ProgramCache,
 }
 
-/// What the lines of tools may take on the prompt card, unless the host says otherwise.
+/// The default for the bytes of tool lines in the prompt.
 const PROMPT_TOOLS_BYTES: usize = 16_000;
 
-/// Where the workers of parallel calls run.
+/// Where parallel workers run.
 #[derive(Clone, Debug, Default)]
 enum Threads {
-    /// On the pool that engines share
+    /// On the pool that engines share.
     #[default]
     Shared,
     Own(Pool),
-    /// On the thread of the run
+    /// On the thread of the run.
     None,
 }
 
@@ -78,7 +80,7 @@ impl fmt::Debug for Engine {
 }
 
 impl Default for Engine {
-    /// An engine without tools, under the default limits.
+    /// Creates an engine without tools, under the default limits.
     fn default() -> Self {
         Engine(Arc::new(Inner {
             limits: Limits::default(),
@@ -98,7 +100,7 @@ impl Default for Engine {
 }
 
 impl Engine {
-    /// Begins to make an engine.
+    /// Returns a builder.
     pub fn builder() -> EngineBuilder {
         EngineBuilder::default()
     }
@@ -111,11 +113,13 @@ impl Engine {
         &self.0.observed
     }
 
-    /// Compiles a program, or returns the one that was compiled of this source before, if it is still kept
+    /// Compiles a program.
+    ///
+    /// Returns the cached program when this source was compiled before and is still kept
     /// ([`EngineBuilder::kept_programs`]).
     ///
     /// # Errors
-    /// The first fault of reading or analysis, with its place.
+    /// The first syntax or analysis error, with its position.
     pub fn compile(&self, source: &str) -> Result<Program, Box<Problem>> {
         let span = StepSpan::compile(None, source.len());
         let limits = &self.0.limits;
@@ -124,7 +128,7 @@ impl Engine {
         compiled
     }
 
-    /// What the compiled programs take that the engine keeps, and how often one was there when it was asked for.
+    /// Returns the size of the program cache and its hits and misses.
     pub fn program_cache(&self) -> ProgramCacheUsage {
         self.0.programs.usage()
     }
@@ -145,8 +149,8 @@ impl Engine {
         compiled
     }
 
-    /// Does the code of a source name a function that has workers? It is asked of programs that another process is to run: larger
-    /// ones than most are not compiled here for that, and count as if they had none.
+    /// Returns whether the code of a source names a function that uses workers. Called for programs that another
+    /// process will run. Unusually large programs are not compiled here just for that, and count as having none.
     pub(crate) fn may_have_workers(
         &self,
         started: Instant,
@@ -154,7 +158,7 @@ impl Engine {
         limits: &Limits,
         cancel: Option<&Cancel>,
     ) -> bool {
-        /// The bytes of such a program.
+        /// Sources above this many bytes are unusually large.
         const LARGE: usize = 64 << 10;
         if source.len() > LARGE || !["pmap", "pcalls"].iter().any(|name| source.contains(name)) {
             return false;
@@ -163,28 +167,29 @@ impl Engine {
         self.0.programs.get(source, limits, compile).is_ok_and(|program| program.core().may_have_workers())
     }
 
-    /// A run with an input begins: those who look at the engine's runs are told.
+    /// Creates the view of a run that starts with `input`, and notifies the observer.
     pub(crate) fn view(&self, input: &Input<'_>, started: Instant) -> RunView {
-        // A run that goes on has the name that it had.
+        // A resumed run keeps its name.
         let had = input.journal.as_ref().and_then(|journal| journal.run_to_go_on());
         let named = had.or_else(|| input.run_id.clone().filter(|_| input.check_name().is_ok()));
         RunView::begin_named(&self.0.observed, named, input.traceparent.clone(), started)
     }
 
-    /// Imports a JSON text as `data/name`, once for many runs, which share it without copying. The text is kept as long as
-    /// the values, for runs in other processes; one given as a `String` is not copied. Its objects have the engine's kind of
-    /// keys ([`EngineBuilder::json_keys`]) in every run.
+    /// Imports a JSON text as `data/name`, to be shared by many runs without copying.
+    ///
+    /// The text is kept as long as the values, for runs in other processes; a `String` is not copied. JSON object keys
+    /// are represented as the engine is set ([`EngineBuilder::json_keys`]), in every run.
     ///
     /// # Errors
-    /// The text is not JSON, or takes more than the set-up ceiling.
+    /// The text is not JSON, or its values take more than the set-up ceiling.
     pub fn import<'a>(&self, name: &'a str, json: impl Into<Cow<'a, str>>) -> Result<DataSet, Box<Problem>> {
         self.import_source(Source::Data(name.into(), Ok(json.into())))
     }
 
-    /// Imports the values of a JSON object as `data/key` each, like [`Engine::import`].
+    /// Imports each value of a JSON object as `data/key`. Otherwise like [`Engine::import`].
     ///
     /// # Errors
-    /// The text is no JSON object, or takes more than the set-up ceiling.
+    /// The text is not a JSON object, or its values take more than the set-up ceiling.
     pub fn import_object<'a>(&self, json: impl Into<Cow<'a, str>>) -> Result<DataSet, Box<Problem>> {
         self.import_source(Source::DataObject(Ok(json.into())))
     }
@@ -194,12 +199,14 @@ impl Engine {
         Ok(DataSet { source: Some(Arc::new(source.into_owned())), ..set })
     }
 
-    /// Checks that every name of a program is defined, by the language or by an input's memory, and every tool by the
-    /// engine or the input. Where neither has a tool, tools are not looked up.
+    /// Checks that every name and every tool in a program is defined.
+    ///
+    /// Names come from the language and from the memory of `input`; tools come from the engine and from `input`. If
+    /// neither has any tools, tool names are not checked.
     ///
     /// # Errors
-    /// The first of them: `unbound_var` or `unknown_tool` with the name's place and what it may have meant, or what is wrong
-    /// with the input.
+    /// The first undefined name, as `unbound_var` or `unknown_tool`, with its position and near matches; or an error in
+    /// the input.
     pub fn check(&self, program: &Program, input: &Input<'_>) -> Result<(), Box<Problem>> {
         let mut setting = self.setting(input, RunView::quiet(&Observed::default()))?;
         let no_tools = |tools: &Tools| tools.names().next().is_none();
@@ -207,13 +214,13 @@ impl Engine {
         Run::set_up(Instant::now(), setting, program, input, 0).map(drop)
     }
 
-    /// Runs a program on this thread to its end.
+    /// Runs a program to its end on this thread.
     pub fn run(&self, program: &Program, input: Input<'_>) -> Outcome {
         let started = Instant::now();
         self.run_seen(&self.view(&input, started), started, program, &input)
     }
 
-    /// Compiles a program and runs it; a fault of the program is the outcome's.
+    /// Compiles and runs a program. A compile error becomes the error of the outcome.
     pub fn eval(&self, source: &str, input: Input<'_>) -> Outcome {
         self.eval_since(Instant::now(), source, input)
     }
@@ -234,9 +241,12 @@ impl Engine {
         }
     }
 
-    /// Starts a run that the caller drives: it stops at each tool call, which the caller answers when it can. That is so for
-    /// tools with a closure, too: only [`Engine::run`] calls it. No thread is blocked, and a run may wait as long as its deadline allows. Parallel workers take turns on the caller's
-    /// thread; when all of them wait for tools, the caller has several calls to answer, in any order.
+    /// Starts a run that the caller drives step by step.
+    ///
+    /// The run suspends at each tool call, and the caller replies when it can. This includes tools with a closure,
+    /// which only [`Engine::run`] calls. No thread is blocked, and a run can wait until its deadline. Parallel workers
+    /// take turns on the caller's thread. When all of them wait for tools, several calls are open; the caller may
+    /// answer them in any order.
     ///
     /// ```
     /// use lisp_runtime::{Engine, Input, Progress, Tool};
@@ -264,29 +274,33 @@ impl Engine {
         }
     }
 
-    /// The limits of a run that asks for none of its own.
+    /// Returns the default limits of a run.
     pub fn limits(&self) -> &Limits {
         &self.0.limits
     }
 
-    /// The limits of a run with an input.
+    /// Returns the limits of a run with this input.
     pub fn limits_for(&self, input: &Input<'_>) -> Limits {
         self.0.limits.with(&input.limits).min(&self.0.ceiling)
     }
 
-    /// What the keys of JSON objects become in a run with an input.
+    /// Returns how JSON object keys are represented in a run with this input.
     pub(crate) fn keys_for(&self, input: &Input<'_>) -> Keys {
         input.keys.unwrap_or(self.0.keys)
     }
 
-    /// A reference card of the language for a model's system prompt, with the signatures of the engine's tools and
-    /// what it makes of the keys of JSON objects; without tools at most 2,000 bytes.
+    /// Returns a reference of the language for a model's system prompt.
+    ///
+    /// It includes the signatures of the engine's tools and how JSON object keys are represented. Without tools it has
+    /// at most 2,000 bytes.
     pub fn prompt(&self) -> String {
         crate::text::card::card(&self.0.tools, &self.0.limits, self.0.keys, self.0.prompt_tools_bytes)
     }
 
-    /// [`Engine::prompt`] with those tools only that the engine's policy [shows](crate::ToolPolicy::shows) to the runs of a tenant
-    /// ([`Input::tenant`]).
+    /// Returns the prompt for a tenant ([`Input::tenant`]).
+    ///
+    /// It is [`Engine::prompt`] with only those tools that the engine's policy [shows](crate::ToolPolicy::shows) to
+    /// that tenant.
     ///
     /// ```
     /// use lisp_runtime::{AskedCall, Engine, PolicyDecision, Tool, ToolPolicy};
@@ -307,13 +321,13 @@ impl Engine {
     pub fn prompt_for(&self, tenant: Option<&str>) -> String {
         let mut seen = Tools::new();
         for tool in self.0.tools.all().filter(|tool| self.0.policy.shows(tool, tenant)) {
-            // Each stands in the engine already.
+            // Each one is in the engine already, so adding it cannot fail.
             let _ = seen.add(tool.as_ref().clone());
         }
         crate::text::card::card(&seen, &self.0.limits, self.0.keys, self.0.prompt_tools_bytes)
     }
 
-    /// The engine's tools.
+    /// Returns the engine's tools.
     pub fn tools(&self) -> &Tools {
         &self.0.tools
     }
@@ -352,10 +366,10 @@ impl Engine {
         })
     }
 
-    /// What every call of a run with an input passes.
+    /// Returns the checks that every tool call of a run with `input` passes.
     pub(crate) fn gate_setting(&self, input: &Input<'_>) -> GateSetting {
         GateSetting {
-            // The other half of a run counts its calls.
+            // The other half of the run counts its calls.
             limit: if self.0.far_pages { 0 } else { self.limits_for(input).tool_calls },
             policy: self.0.policy.clone(),
             tenant: input.tenant.clone(),
@@ -368,7 +382,7 @@ impl Engine {
         }
     }
 
-    /// Takes what a run with an input may use from its budget.
+    /// Reserves what a run with `input` may use from its budget.
     pub(crate) fn take_budget(&self, input: &Input<'_>) -> Result<Option<Taken>, Box<Problem>> {
         let begin = |budget: &crate::terms::budget::Budget| budget.begin(self.limits_for(input).fuel);
         input.budget.as_ref().map(begin).transpose().map_err(|error| Box::new(Problem::new(error, Phase::Setup)))
@@ -405,7 +419,7 @@ impl Engine {
         }
     }
 
-    /// Where parallel workers run.
+    /// Returns where parallel workers run.
     fn executor(&self) -> Executor {
         let pool = match &self.0.pool {
             Threads::Shared => Pool::shared(),
@@ -419,12 +433,12 @@ impl Engine {
         }
     }
 
-    /// The threads that tools are called on.
+    /// Returns the threads on which tools are called.
     pub(crate) fn tool_threads(&self) -> &ToolThreads {
         &self.0.tool_threads
     }
 
-    /// The outcome of a run that did not begin.
+    /// Returns the outcome of a run that did not start.
     pub(crate) fn ended(&self, view: &RunView, started: Instant, problem: Box<Problem>, limits: Limits) -> Outcome {
         let mut outcome = Outcome::of_problem(problem, limits);
         outcome.usage.duration_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
@@ -433,14 +447,14 @@ impl Engine {
     }
 }
 
-/// The stable name of what went wrong.
+/// Returns the stable name of an error.
 fn reason_of<T>(done: &Result<T, Box<Problem>>) -> Option<&'static str> {
     done.as_ref().err().map(|problem| problem.error.reason.name())
 }
 
-/// Drives a run to its end, the program itself on this thread.
+/// Drives a run to its end, with the program itself on this thread.
 pub(crate) fn to_end(run: &mut Run, engine: &Engine) -> Outcome {
-    /// How often the time of workers that wait is looked at.
+    /// How often the deadlines of waiting workers are checked.
     const STEP: Duration = Duration::from_millis(2);
     loop {
         match run.advance() {
@@ -468,7 +482,7 @@ pub(crate) fn to_end(run: &mut Run, engine: &Engine) -> Outcome {
     }
 }
 
-/// Makes an [`Engine`].
+/// Builds an [`Engine`].
 #[derive(Debug, Default)]
 pub struct EngineBuilder {
     limits: Limits,
@@ -479,7 +493,7 @@ pub struct EngineBuilder {
     pub(crate) clock: Clock,
     observed: Observed,
     policy: Policy,
-    /// What there is to say of tools is with the other half.
+    /// The other half of the run holds the descriptions of tools.
     pub(crate) far_pages: bool,
     keys: Keys,
     prompt_tools_bytes: Option<usize>,
@@ -487,25 +501,28 @@ pub struct EngineBuilder {
 }
 
 impl EngineBuilder {
-    /// What programs are told when they ask for the time: milliseconds since 1970-01-01T00:00:00Z, read at the moment
-    /// they ask. Within a run it never goes back. Without this it is the clock of the system; with [`Input::now_ms`] it
-    /// stands still. A run in another process has each reading from the closure too, which stays in this one.
+    /// Sets the clock that programs see, in milliseconds since 1970-01-01T00:00:00Z.
+    ///
+    /// It is read each time a program asks for the time. Within a run, time never goes back. The default is the system
+    /// clock. With [`Input::now_ms`] the time is fixed. Runs in another process also read this clock; the closure stays
+    /// in this process.
     #[must_use]
     pub fn clock(mut self, read: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
         self.clock = Clock::of_host(read);
         self
     }
 
-    /// The limits of runs that ask for none of their own; also what others may ask for at most, unless
-    /// [`EngineBuilder::ceiling`] says otherwise.
+    /// Sets the default limits of runs. They are also the maximum that a run can ask for, unless
+    /// [`EngineBuilder::ceiling`] sets another one.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// What the keys of JSON objects become in programs: in data, data sets, memory, history and results of tools. Strings
-    /// unless this says otherwise; [`Input::json_keys`] says otherwise for one run.
+    /// Sets how JSON object keys are represented in programs. The default is strings.
+    ///
+    /// Applies to data, data sets, memory, history and tool results. [`Input::json_keys`] overrides it for one run.
     ///
     /// ```
     /// use lisp_runtime::{Engine, Input, Keys};
@@ -520,39 +537,41 @@ impl EngineBuilder {
         self
     }
 
-    /// What a run may ask for at most.
+    /// Sets the maximum limits that a run can ask for.
     #[must_use]
     pub fn ceiling(mut self, ceiling: Limits) -> Self {
         self.ceiling = Some(ceiling);
         self
     }
 
-    /// The threads that parallel workers run on. Without a pool of its own, the engine shares one with a thread for
-    /// each core with the other engines of the process.
+    /// Sets the thread pool for parallel workers. The default pool has one thread per core and is shared by all engines
+    /// of the process.
     #[must_use]
     pub fn pool(mut self, pool: Pool) -> Self {
         self.pool = Threads::Own(pool);
         self
     }
 
-    /// How many threads tool calls may take at once: those of parallel workers, and those of detached tools
-    /// ([`Tool::detached`]), also behind the process door. Other calls of a program are made on the thread of its run. The
-    /// threads are started when they are needed, end when they are idle, and are shared by the clones of the engine. A call
-    /// that finds all of them taken waits for one, until the run's deadline or cancellation: then it is not made, and the
-    /// error of the run says so.
+    /// Sets the maximum number of threads for tool calls: 0 to 1,024.
     ///
-    /// 0 to 1,024. With 0, parallel workers call tools on the thread that they run on, and detached tools fail. Without
-    /// this, the engine shares 64 threads with the other engines of the process.
+    /// These threads make the calls of parallel workers and of detached tools ([`Tool::detached`]), also with process
+    /// isolation. Other tool calls are made on the thread of the run. The threads start on demand, end when idle, and
+    /// are shared by the clones of the engine. A call that finds all threads in use waits for one until the run's
+    /// deadline or cancellation; after that the call is not made, and the run's error says so.
+    ///
+    /// With 0, parallel workers call tools on their own threads, and calls of detached tools fail. The default is 64
+    /// threads, shared by all engines of the process.
     #[must_use]
     pub fn tool_threads(mut self, most: usize) -> Self {
         self.tool_threads = Some(most);
         self
     }
 
-    /// Starts no threads, for a host that forks ([`run_bounded`]) or has one thread for a reason: parallel workers take turns
-    /// on the thread of their run, and so do their tools; detached tools fail. What this costs: other engines have a thread
-    /// that ends a built-in at work at the deadline; here the deadline is looked at between instructions, and a single call
-    /// of a built-in on large data may overrun it, by up to a second or so with the default budget.
+    /// Starts no threads, for a host that forks ([`run_bounded`]) or must stay single-threaded.
+    ///
+    /// Parallel workers and their tools take turns on the thread of their run; calls of detached tools fail. The
+    /// deadline is only checked between instructions: one built-in over large data can overrun it, by about a second
+    /// with the default budget. Other engines have a thread that interrupts a built-in at the deadline.
     ///
     /// [`run_bounded`]: https://docs.rs/ptc-lisp-sandbox
     #[must_use]
@@ -561,7 +580,7 @@ impl EngineBuilder {
         self
     }
 
-    /// Tells an observer of what happens in the runs of this engine, also behind the process door.
+    /// Sets an observer, which is notified of events in the engine's runs, also with process isolation.
     ///
     /// ```
     /// use lisp_runtime::{Engine, HostFault, Observer};
@@ -580,14 +599,14 @@ impl EngineBuilder {
         self
     }
 
-    /// Has a policy decide on every call of a tool in the runs of this engine, at both doors.
+    /// Sets the policy that decides on every tool call of the engine's runs, with any isolation.
     #[must_use]
     pub fn policy(mut self, policy: impl ToolPolicy + 'static) -> Self {
         self.policy = Policy::by(policy);
         self
     }
 
-    /// Grants a tool: a closure.
+    /// Grants a tool made of a closure.
     #[must_use]
     pub fn tool<R: Serialize>(
         self,
@@ -604,15 +623,17 @@ impl EngineBuilder {
         self
     }
 
-    /// Grants all of these tools.
+    /// Grants several tools.
     #[must_use]
     pub fn grant_all(mut self, tools: Tools) -> Self {
         self.tools.extend(tools.into_all());
         self
     }
 
-    /// How many bytes the lines of tools may take on the card of [`Engine::prompt`], 16,000 unless this says otherwise. Of more
-    /// tools the card says how many there are; [`Tools::search`] and [`Tools::search_tool`] find them.
+    /// Sets the maximum bytes of tool lines in [`Engine::prompt`]. The default is 16,000.
+    ///
+    /// If the tools do not fit, the prompt says how many there are; [`Tools::search`] and [`Tools::search_tool`] find
+    /// the others.
     ///
     /// ```
     /// use lisp_runtime::{Engine, Tool};
@@ -627,10 +648,12 @@ impl EngineBuilder {
         self
     }
 
-    /// How many compiled programs the engine keeps, 64 unless this says otherwise, at most 4,096; 0 keeps none. A program that is compiled or
-    /// evaluated again under the same limits `program_bytes` and `symbols` is not read again then. Programs of more than 64 KiB, by
-    /// [`Program::bytes`], are not kept, so that 64 take 4 MiB at most, and with what the allocator needs for small blocks up to two thirds more. When there are too many, the eighth goes that was used longest ago.
-    /// [`Engine::program_cache`] says what they take.
+    /// Sets how many compiled programs the engine keeps: 0 to 4,096, default 64.
+    ///
+    /// A kept program is not compiled again when its source is used under the same limits `program_bytes` and
+    /// `symbols`. Programs of more than 64 KiB, by [`Program::bytes`], are not kept. So 64 programs take at most 4 MiB,
+    /// and up to two thirds more with the overhead of the allocator. When the cache is full, the least recently used
+    /// eighth is evicted. [`Engine::program_cache`] returns its size.
     ///
     /// ```
     /// use lisp_runtime::{Engine, Input};
@@ -647,11 +670,11 @@ impl EngineBuilder {
         self
     }
 
-    /// The engine.
+    /// Builds the engine.
     ///
     /// # Errors
-    /// Two tools of one name, a name that no program can write, a signature that cannot be read, or more tool threads
-    /// than there may be.
+    /// Two tools have the same name, a tool has a name that no program can write, a signature is not valid, or there
+    /// are more tool threads than the maximum.
     pub fn build(self) -> Result<Engine, BuildError> {
         let mut tools = Tools::new();
         for tool in self.tools {

@@ -1,4 +1,5 @@
-//! Requests: the JSON that every door reads, by one type, and what answers a line of a batch. The answers are in [`super::answer`].
+//! Requests: the JSON format that the command line and the service read, and the answers to the lines of a batch.
+//! Answers are in [`super::answer`].
 
 use crate::api::answer::{Answer, AnswerPart};
 use crate::api::engine::Engine;
@@ -21,7 +22,7 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-/// Which door a program runs behind.
+/// The isolation of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -29,7 +30,7 @@ pub enum Isolation {
     /// On the caller's thread.
     #[default]
     InProcess,
-    /// In a process of its own.
+    /// In its own process.
     Process,
 }
 
@@ -41,31 +42,32 @@ pub struct ScriptedTool {
     /// The result of every call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub returns: Option<Box<RawValue>>,
-    /// Fails with this text.
+    /// The error message with which every call fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// The code of that error: a string or an integer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<ToolCode>,
-    /// The result of a call is its arguments.
+    /// Whether a call returns its arguments.
     #[serde(default)]
     pub echo: bool,
-    /// What it takes and gives.
+    /// The tool's signature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
-    /// A repeated call has the result of the first.
+    /// Whether a repeated call returns the result of the first one.
     #[serde(default)]
     pub cache: bool,
-    /// The time it waits before it returns.
+    /// The delay before the call returns, in milliseconds.
     #[serde(default)]
     pub delay_ms: u64,
-    /// Who sent the request answers its calls, where there is a way to: in the service. At other doors a call of it fails.
+    /// Whether the client answers the calls. Only the service supports this; elsewhere such a call fails.
     #[serde(default)]
     pub client: bool,
 }
 
 impl ScriptedTool {
-    /// The tool, by a name. Calls of one that the client answers are external: whoever serves the request gives it a function.
+    /// Returns the tool under a name. If the client answers its calls, the tool is external; the server of the request
+    /// gives it a handler.
     pub fn tool(&self, name: &str) -> Tool {
         let tool = match (&self.error, self.echo) {
             _ if self.client => Tool::external(name),
@@ -91,66 +93,69 @@ impl ScriptedTool {
     }
 }
 
-/// A request: a program and what it gets. Unknown fields are an error that names them.
+/// A request: a program and its input. Unknown fields are errors.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
 #[non_exhaustive]
 pub struct Request<'a> {
-    /// Echoed in the answer.
+    /// An id that the answer repeats.
     #[serde(default, deserialize_with = "request_id", skip_serializing_if = "Option::is_none")]
     pub id: Option<Box<RawValue>>,
-    /// The source text.
+    /// The source of the program.
     #[serde(borrow)]
     pub program: Cow<'a, str>,
-    /// Programs evaluated first, in order.
+    /// Programs that are evaluated first, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub setup: Vec<String>,
-    /// What `data/name` reads: an object, as JSON text, which is read when the request is run.
+    /// The data, read as `data/name`: a JSON object as text, parsed when the request is run.
     #[serde(borrow, default, with = "json_text", skip_serializing_if = "Option::is_none")]
     pub data: Option<&'a str>,
-    /// Definitions of earlier turns: an object, as JSON text, which is read when the request is run.
+    /// Definitions of earlier turns: a JSON object as text, parsed when the request is run.
     #[serde(borrow, default, with = "json_text", skip_serializing_if = "Option::is_none")]
     pub memory: Option<&'a str>,
-    /// Earlier results, oldest first: an array, as JSON text, which is read when the request is run.
+    /// Earlier results, oldest first: a JSON array as text, parsed when the request is run.
     #[serde(borrow, default, with = "json_text", skip_serializing_if = "Option::is_none")]
     pub history: Option<&'a str>,
     /// Scripted tools by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tools: BTreeMap<String, ScriptedTool>,
-    /// The limits it asks for.
+    /// The limits that the request asks for.
     #[serde(default)]
     pub limits: LimitsRequest,
-    /// What the result is to be.
+    /// The signature of the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
-    /// A missing `data/name` is an error instead of nil.
+    /// Whether a missing `data/name` is an error instead of nil.
     #[serde(default)]
     pub strict_data: bool,
-    /// What the keys of JSON objects become; without it, what the engine makes of them.
+    /// How JSON object keys are represented. The default is the engine's setting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub json_keys: Option<Keys>,
-    /// Which door it runs behind.
+    /// The isolation of the run.
     #[serde(default)]
     pub isolation: Isolation,
-    /// The domain whose runs it shares processes with. It asks for the process door.
+    /// The domain whose runs share processes with this one. Setting it asks for process isolation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
-    /// The parts of the answer that are not made.
+    /// The sections that are left out of the answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub omit: Vec<AnswerPart>,
-    /// The trace that it is part of: see [`Input::traceparent`].
+    /// The trace that the run is part of; see [`Input::traceparent`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
 }
 
 impl<'a> Request<'a> {
-    /// Reads a request from JSON text. Of equal fields the last counts. What is large in it is borrowed, and may be no JSON: that shows when the request is run.
+    /// Parses a request from JSON text.
+    ///
+    /// If a field occurs more than once, the last one counts. `data`, `memory` and `history` are borrowed; whether they
+    /// are valid JSON is checked when the request is run.
     ///
     /// # Errors
-    /// What serde says: unknown fields by name, missing ones, wrong types.
+    /// Unknown fields, missing fields, wrong types, and invalid JSON, as reported by serde.
     pub fn parse(json: &'a str) -> Result<Self, serde_json::Error> {
         let json = json.strip_prefix('\u{feff}').unwrap_or(json);
-        // Values in the order of the fields would be taken for them.
+        // serde would take an array of values for the fields in order.
         if json.trim_start().starts_with('[') {
             return Err(serde::de::Error::invalid_type(serde::de::Unexpected::Seq, &"a JSON object"));
         }
@@ -158,7 +163,7 @@ impl<'a> Request<'a> {
             Ok((request, large)) => {
                 Ok(Request { data: large.data, memory: large.memory, history: large.history, ..request })
             }
-            // What is wrong with a text serde says best, and where. A field that is there again is nothing wrong.
+            // serde gives the best error, with its position. A repeated field is not an error.
             Err(wrong) => match serde_json::from_str(json) {
                 Err(error) if error.to_string().starts_with("duplicate field") => Err(wrong),
                 read => read,
@@ -166,17 +171,17 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Runs it on this thread.
+    /// Runs the request on this thread and returns its answer.
     pub fn run(&self, engine: &Engine) -> Answer {
         self.answer(&self.outcome(engine))
     }
 
-    /// The answer to it: with its id, and without the parts that it omits.
+    /// Returns the answer for an outcome, with the request's id and without the sections that it omits.
     pub fn answer(&self, outcome: &Outcome) -> Answer {
         Answer::without(&self.omit, self.id.clone(), outcome)
     }
 
-    /// What comes of it on this thread.
+    /// Runs the request on this thread and returns its outcome.
     pub fn outcome(&self, engine: &Engine) -> Outcome {
         let started = Instant::now();
         match self.in_process().and_then(|()| self.own_input(engine, started)) {
@@ -185,12 +190,12 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The outcome of a request whose run could not begin: its program, or what [`Request::input`] makes, has a problem.
+    /// Returns the outcome for a problem in the program or from [`Request::input`]: the run could not start.
     pub fn failed(&self, engine: &Engine, problem: Box<Problem>) -> Outcome {
         self.not_begun(engine, Instant::now(), problem)
     }
 
-    /// The outcome of a request whose run cannot begin.
+    /// Returns the outcome of a request whose run cannot start.
     pub(crate) fn not_begun(&self, engine: &Engine, started: Instant, problem: Box<Problem>) -> Outcome {
         let input = self.traced(Input::new().limits(self.limits));
         engine.ended(&engine.view(&input, started), started, problem, engine.limits_for(&input))
@@ -203,7 +208,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The outcome when the door it asks for cannot be had.
+    /// Returns the outcome for a request whose isolation is not available.
     pub fn refused(&self, engine: &Engine, why: &str) -> Outcome {
         let error = Error::new(Reason::RuntimeError, format!("no process layer: {why}"))
             .hint("leave out `isolation` and `domain`");
@@ -211,8 +216,10 @@ impl<'a> Request<'a> {
         Outcome::of_problem(problem, engine.limits_for(&Input::new().limits(self.limits)))
     }
 
-    /// What its program gets, for a host that adds to it, and runs the program by itself at the door that the request asks for: a
-    /// tenant, a budget, a recording, tools of its own.
+    /// Returns the input of the run.
+    ///
+    /// For a host that adds to it (a tenant, a budget, a recording, its own tools) and runs the program itself, with
+    /// the isolation that the request asks for.
     ///
     /// ```
     /// use lisp_runtime::{Engine, Request};
@@ -224,12 +231,12 @@ impl<'a> Request<'a> {
     /// ```
     ///
     /// # Errors
-    /// The fault of a set-up program, or of a tool of the request.
+    /// An error in a set-up program or in a tool of the request.
     pub fn input(&self, engine: &Engine) -> Result<Input<'a>, Box<Problem>> {
         self.own_input(engine, Instant::now())
     }
 
-    /// Does it ask for the process door, by its isolation or by a domain?
+    /// Returns whether the request asks for process isolation, by its isolation or by a domain.
     pub fn asks_for_process(&self) -> bool {
         self.isolation == Isolation::Process || self.domain.is_some()
     }
@@ -256,7 +263,7 @@ impl<'a> Request<'a> {
         Ok(input)
     }
 
-    /// All of the input but the set-up programs.
+    /// Returns the input without the set-up programs.
     pub(crate) fn grant(&self, engine: &Engine, started: Instant) -> Result<Input<'a>, Box<Problem>> {
         let mut input = Input::new().strict_data(self.strict_data).limits(self.limits).measure_live();
         input.keys = self.json_keys;
@@ -284,7 +291,7 @@ impl<'a> Request<'a> {
         Ok(input)
     }
 
-    /// The tools, whose signatures take time to read: it is the run's.
+    /// Returns the tools. Reading their signatures counts against the time of the run.
     fn tools(&self, limits: &Limits, started: Instant) -> Result<Tools, Error> {
         let until = deadline(started, limits.timeout_ms);
         let mut tools = Tools::new();
@@ -299,13 +306,13 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Returns the answer to one line of a batch. For a line that is no request the answer says why.
+/// Returns the answer to one line of a batch. If the line is not a request, the answer says why.
 pub fn answer_line(engine: &Engine, line: &str) -> Answer {
     answer_line_by(engine, line, |request| request.outcome(engine))
 }
 
-/// [`answer_line`] with requests run by `door`. When that panics, or the interpreter does, the answer says `host_fault`, and has
-/// the request's id as every other.
+/// Like [`answer_line`], with `door` running the request. If `door` or the interpreter panics, the answer is
+/// `host_fault` and still has the request's id.
 pub fn answer_line_by(engine: &Engine, line: &str, door: impl FnOnce(&Request<'_>) -> Outcome) -> Answer {
     let answer = || match Request::parse(line) {
         Ok(request) => request.answer(&door(&request)),
@@ -318,11 +325,11 @@ pub fn answer_line_by(engine: &Engine, line: &str, door: impl FnOnce(&Request<'_
     })
 }
 
-/// Reads the id of a request, as the text that it is. One that could not be read in the answer is refused: a number beyond the largest float, half a
-/// surrogate pair, or lists and maps nested too deep.
+/// Reads the id of a request, as JSON text.
 ///
 /// # Errors
-/// It is not JSON, or one of these.
+/// The id is not JSON, or could not be read back from the answer: a number beyond the largest float, an unpaired
+/// surrogate, or arrays and objects nested too deep.
 pub fn request_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
     let id = Option::<Box<RawValue>>::deserialize(deserializer)?;
     match id.as_ref().and_then(|id| unreadable(id)) {
@@ -331,28 +338,28 @@ pub fn request_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<B
     }
 }
 
-/// Why an id cannot be read in an answer, where it is one level deeper.
+/// Returns why an id could not be read in an answer, where it is one level deeper.
 fn unreadable(id: &RawValue) -> Option<String> {
     serde_json::from_str::<[serde_json::Value; 1]>(&format!("[{id}]")).err().map(|error| plain(&error))
 }
 
-/// The id of a line that may be no request.
+/// Returns the id of a line that may not be a request.
 fn id_of(line: &str) -> Option<Box<RawValue>> {
     #[derive(Deserialize)]
     struct Id {
         id: Option<Box<RawValue>>,
     }
-    // An array is no request, though its elements could be taken for the fields.
+    // An array is not a request, although serde would take its elements for the fields.
     let fields = line.trim_start().starts_with('{').then(|| serde_json::from_str::<Id>(line).ok()).flatten();
     fields.and_then(|request| request.id).filter(|id| unreadable(id).is_none())
 }
 
-/// [`answer_line`] for bytes that may be no text.
+/// Like [`answer_line`], for bytes that may not be UTF-8.
 pub fn answer_bytes(engine: &Engine, line: &[u8]) -> Answer {
     answer_bytes_by(engine, line, |request| request.outcome(engine))
 }
 
-/// [`answer_bytes`] with requests run by `door`.
+/// Like [`answer_bytes`], with `door` running the request.
 pub fn answer_bytes_by(engine: &Engine, line: &[u8], door: impl FnOnce(&Request<'_>) -> Outcome) -> Answer {
     match std::str::from_utf8(line) {
         Ok(line) => answer_line_by(engine, line, door),
@@ -360,7 +367,7 @@ pub fn answer_bytes_by(engine: &Engine, line: &[u8], door: impl FnOnce(&Request<
     }
 }
 
-/// The answer to a line that is refused before it is read, for example because it is too long.
+/// Returns the answer for a line that is rejected before it is read, for example because it is too long.
 pub fn answer_refused(engine: &Engine, error: Error) -> Answer {
     Answer::new(None, &Outcome::of_problem(Box::new(Problem::new(error, Phase::Setup)), *engine.limits()))
 }

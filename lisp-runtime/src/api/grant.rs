@@ -1,4 +1,4 @@
-//! The grant of a run: what the host gives it, built from its input before the program begins.
+//! Imports the host's input before the program starts.
 
 use super::input::{DataSet, Input, Source};
 use crate::drive::setting::Setting;
@@ -17,14 +17,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-/// Builds the grant of one run. `None` when there is nothing to bring in.
+/// Imports the input of one run into a frozen arena (the *grant*). Returns `None` if there is nothing to import.
 fn bring_in(
     limit: usize,
     input: &Input<'_>,
     until: Option<Instant>,
     setting: &Setting,
 ) -> Result<Option<Grant>, Fault> {
-    /// Work on the usual grant: with more, somebody looks at the clock.
+    /// The usual work of an import, in units of fuel; with more, the clock is checked.
     const USUAL: u64 = 2_000_000;
     let sources = &input.sources;
     if let Some(name) = Given::twice(&input.sets) {
@@ -54,7 +54,7 @@ fn bring_in(
     }
 }
 
-/// All that the host grants a run whose programs take `code` bytes, and how many bytes it all takes.
+/// Imports the whole input of a run whose programs take `code` bytes. Returns it with its total size in bytes.
 pub(crate) fn granted(
     setting: &Setting,
     input: &Input<'_>,
@@ -128,7 +128,7 @@ pub(crate) fn bring_in_one<'h>(
     Ok(())
 }
 
-/// Takes a name of data.
+/// Reserves a name for data.
 fn take_name(given: &Given<'_>, name: &str) -> Result<(), Fault> {
     let Err((why, before)) = given.take(name) else { return Ok(()) };
     match (bad_input(&format!("data/{name}"), &why), before) {
@@ -137,7 +137,7 @@ fn take_name(given: &Given<'_>, name: &str) -> Result<(), Fault> {
     }
 }
 
-/// What a value was in JSON.
+/// Returns the JSON kind of a value.
 fn json_kind(value: Value<'_>) -> &'static str {
     match value {
         Value::Map(_) => "an object",
@@ -153,7 +153,7 @@ fn bad_input(what: &str, reason: &str) -> Fault {
     Error::new(Reason::ParseError, format!("{what} cannot be brought in: {reason}")).into()
 }
 
-/// An error of the set-up from a fault in it.
+/// Converts a fault during set-up to an error.
 pub(crate) fn in_setup(fault: Fault, ceiling: usize) -> Error {
     match fault {
         Fault::Error(error) => *error,
@@ -161,7 +161,7 @@ pub(crate) fn in_setup(fault: Fault, ceiling: usize) -> Error {
     }
 }
 
-/// The error for a program whose constants and code are too much alone.
+/// Returns the error for a program whose constants and code alone are too large.
 fn code_exceeded(code: usize, ceiling: usize) -> Error {
     let message =
         format!("the program takes {code} bytes compiled, with its constants; the limit setup_heap_bytes is {ceiling}");
@@ -177,7 +177,7 @@ pub(crate) fn setup_exceeded(ceiling: usize) -> Error {
 }
 
 impl DataSet {
-    /// Makes the values, in at most `ceiling` bytes, and does not keep the text.
+    /// Imports the values, in at most `ceiling` bytes, without keeping the text.
     pub(crate) fn import(source: &Source<'_>, keys: Keys, ceiling: usize) -> Result<Self, Box<Problem>> {
         let given = Given::default();
         match Grant::build(ceiling, |h, builder| bring_in_one(h, builder, source, &given, keys)) {
@@ -187,13 +187,13 @@ impl DataSet {
     }
 }
 
-/// The names of data that have been given: each may be given once.
+/// The names of data that were given: each may be given once.
 #[derive(Debug, Default)]
 pub(crate) struct Given<'a> {
     sets: &'a [DataSet],
-    /// The names so far with the source of each, when there are several.
+    /// The names so far, each with its source, if there are several sources.
     by_source: Option<RefCell<HashMap<String, usize>>>,
-    /// The number of the source at hand.
+    /// The index of the current source.
     at: Cell<usize>,
 }
 
@@ -203,7 +203,7 @@ impl<'a> Given<'a> {
         Given { sets, by_source: (data > 1).then(RefCell::default), at: Cell::default() }
     }
 
-    /// Goes on with the source of a number.
+    /// Continues with the source of an index.
     pub(crate) fn begin(&self, at: usize) {
         if at == 0
             && let Some(names) = &self.by_source
@@ -213,10 +213,10 @@ impl<'a> Given<'a> {
         self.at.set(at);
     }
 
-    /// Takes a name.
+    /// Reserves a name.
     ///
     /// # Errors
-    /// Why it may not be given, and the number of the source that gave it before.
+    /// Why it may not be given, and the index of the source that gave it before.
     pub(crate) fn take(&self, name: &str) -> Result<(), (String, Option<usize>)> {
         if !is_name_part(name) {
             let why = "no program can write this name; bind the value under another one, or the whole object under one";
@@ -238,7 +238,7 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// A name that two of the data sets give.
+    /// Returns a name that two of the data sets give.
     pub(crate) fn twice(sets: &[DataSet]) -> Option<&str> {
         let pairs = sets.iter().enumerate().flat_map(|(i, one)| sets[i + 1..].iter().map(move |other| (one, other)));
         pairs.filter(|(one, other)| !one.is(other)).find_map(|(one, other)| {

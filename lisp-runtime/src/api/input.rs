@@ -1,4 +1,4 @@
-//! What a host gives a run.
+//! The input of a run.
 
 use super::program::Program;
 use crate::drive::setting::Makes;
@@ -20,19 +20,19 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-/// JSON text, or why there is none.
+/// JSON text, or the reason why it could not be written.
 pub(crate) type Text<'a> = Result<Cow<'a, str>, String>;
 
-/// One thing to bring in.
+/// One source of the input.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Source<'a> {
-    /// `data/name`
+    /// `data/name`.
     Data(Cow<'a, str>, Text<'a>),
-    /// `data/key` for every key of an object
+    /// `data/key` for every key of an object.
     DataObject(Text<'a>),
-    /// Definitions, one for every key of an object
+    /// Definitions: one for every key of an object.
     Memory(Text<'a>),
-    /// Earlier results, oldest first, an array
+    /// Earlier results: an array, oldest first.
     History(Text<'a>),
 }
 
@@ -48,32 +48,33 @@ impl Source<'_> {
     }
 }
 
-/// Data imported once and shared by many runs without copying. Its JSON text is kept besides, so that a run in another
-/// process can have it too.
+/// Data that is imported once and shared by many runs without copying. See [`Engine::import`](crate::Engine::import).
+///
+/// The JSON text is kept too, so that runs in other processes can have it.
 #[derive(Clone)]
 pub struct DataSet {
     pub(crate) grant: Arc<Grant>,
-    /// What it was made of; not kept by a process that had it from another.
+    /// The JSON text; absent in a process that received the set from another one.
     pub(crate) source: Option<Arc<Source<'static>>>,
-    /// What the keys of its objects became.
+    /// How its JSON object keys are represented.
     pub(crate) keys: Keys,
     /// The digest of its text, once it was asked for.
     pub(crate) digest: Arc<OnceLock<String>>,
 }
 
 impl DataSet {
-    /// Bytes that its values take: the baseline of a run. The text, which is kept besides, is not among them.
+    /// Returns the bytes that the values take, without the kept text. They count as the baseline of a run.
     pub fn bytes(&self) -> usize {
         self.grant.bytes()
     }
 
-    /// Returns a name for its content: SHA-256 of its text, hexadecimal. `None` without the feature `seal`.
+    /// Returns a name for the content: the SHA-256 of its text in hexadecimal. `None` without the feature `seal`.
     #[cfg(not(feature = "seal"))]
     pub(crate) fn digest(&self) -> Option<String> {
         self.digest.get().cloned()
     }
 
-    /// Returns a name for its content: SHA-256 of its text, hexadecimal.
+    /// Returns a name for the content: the SHA-256 of its text in hexadecimal.
     #[cfg(feature = "seal")]
     pub(crate) fn digest(&self) -> Option<String> {
         use sha2::{Digest, Sha256};
@@ -93,7 +94,7 @@ impl DataSet {
         Some(self.digest.get_or_init(text).clone())
     }
 
-    /// Is it this very set?
+    /// Returns whether both are the same set, not only equal ones.
     pub(crate) fn is(&self, other: &DataSet) -> bool {
         Arc::ptr_eq(&self.grant, &other.grant)
     }
@@ -131,36 +132,37 @@ pub struct Input<'a> {
     pub(crate) on_print: Option<PrintHook>,
     pub(crate) run_id: Option<Arc<str>>,
     pub(crate) traceparent: Option<Arc<str>>,
-    /// Has the run recorded.
+    /// The journal, if the run is recorded.
     pub(crate) journal: Option<Arc<Journal>>,
     pub(crate) tenant: Option<Arc<str>>,
     pub(crate) budget: Option<Budget>,
-    /// Who is asked about calls of async tools.
+    /// Decides on calls of async tools that need approval.
     #[cfg(feature = "async")]
     pub(crate) approver: Option<crate::tools::approval::Approver<crate::ToolCall>>,
 }
 
 impl<'a> Input<'a> {
-    /// Nothing.
+    /// Creates an empty input.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Who the run is for, as the engine's [policy](crate::ToolPolicy) is told.
+    /// Sets the tenant that the run is for. The engine's [policy](crate::ToolPolicy) sees it.
     #[must_use]
     pub fn tenant(mut self, name: &str) -> Self {
         self.tenant = Some(name.into());
         self
     }
 
-    /// Has the run pay from a budget that it shares with others. A session takes none: with one every turn is an error.
+    /// Makes the run pay from a budget that it shares with other runs. A session does not support one: every turn
+    /// fails.
     #[must_use]
     pub fn budget(mut self, budget: &Budget) -> Self {
         self.budget = Some(budget.clone());
         self
     }
 
-    /// Binds `data/name` to a JSON text. The text is read when the run is set up; an error in it is the run's.
+    /// Binds `data/name` to a JSON text. The text is parsed when the run is set up; if it is not valid, the run fails.
     #[must_use]
     pub fn json(mut self, name: impl Into<Cow<'a, str>>, json: impl Into<Cow<'a, str>>) -> Self {
         self.sources.push(Source::Data(name.into(), Ok(json.into())));
@@ -174,7 +176,7 @@ impl<'a> Input<'a> {
         self
     }
 
-    /// Binds `data/name` to anything that serde can write.
+    /// Binds `data/name` to any value that serde can serialize.
     #[must_use]
     pub fn data(mut self, name: impl Into<Cow<'a, str>>, value: &impl Serialize) -> Self {
         let text = serde_json::to_string(value).map(Cow::Owned).map_err(|error| error.to_string());
@@ -182,33 +184,33 @@ impl<'a> Input<'a> {
         self
     }
 
-    /// Binds what was imported before.
+    /// Binds data that was imported before.
     #[must_use]
     pub fn data_set(mut self, set: &DataSet) -> Self {
         self.sets.push(set.clone());
         self
     }
 
-    /// Definitions of an earlier run, a JSON object: what [`crate::Outcome::memory`] gave.
+    /// Sets definitions of an earlier run: the JSON object from [`crate::Outcome::memory`].
     #[must_use]
     pub fn memory(mut self, json: impl Into<Cow<'a, str>>) -> Self {
         self.sources.push(Source::Memory(Ok(json.into())));
         self
     }
 
-    /// Has it set-up programs?
+    /// Returns whether the input has set-up programs.
     pub fn has_setup(&self) -> bool {
         !self.setup.is_empty()
     }
 
-    /// This input without what a saved session has in its text.
+    /// Returns this input without what the text of a saved session contains.
     pub(crate) fn for_saved(mut self) -> Self {
         self.sources.retain(|source| !matches!(source, Source::Memory(_) | Source::History(_)));
         self.setup.clear();
         self
     }
 
-    /// Something in it that the record of a run has itself.
+    /// Returns the name of an option that the record of a run has itself, if one is set.
     pub(crate) fn of_record(&self) -> Option<&'static str> {
         let all = [
             (!self.sources.is_empty(), "data, memory or history"),
@@ -224,7 +226,7 @@ impl<'a> Input<'a> {
         all.into_iter().find_map(|(is_given, what)| is_given.then_some(what))
     }
 
-    /// The memory it brings, as it was given; the last of several.
+    /// Returns the memory as it was given. If it was set more than once, the last one counts.
     pub(crate) fn memory_text(&self) -> Option<&str> {
         self.sources.iter().rev().find_map(|source| match source {
             Source::Memory(Ok(text)) => Some(&**text),
@@ -232,119 +234,124 @@ impl<'a> Input<'a> {
         })
     }
 
-    /// The names that the memory defines; none of a text that is no JSON object.
+    /// Returns the names that the memory defines; none if it is not a JSON object.
     pub fn memory_names(&self) -> Vec<String> {
         let all: Option<BTreeMap<String, IgnoredAny>> =
             self.memory_text().and_then(|text| serde_json::from_str(text).ok());
         all.unwrap_or_default().into_keys().collect()
     }
 
-    /// Does not make [`Outcome::memory`](crate::Outcome::memory) at the end of the run. In a session it is made when
-    /// [`Session::memory`](crate::Session::memory) asks for it, with or without this.
+    /// Skips [`Outcome::memory`](crate::Outcome::memory) at the end of the run. A session returns its memory only from
+    /// [`Session::memory`](crate::Session::memory), with or without this.
     #[must_use]
     pub fn without_memory(mut self) -> Self {
         self.makes.memory = false;
         self
     }
 
-    /// Measures [`Usage::heap_live_bytes`](crate::Usage::heap_live_bytes) at the end of the run, by a compaction: about a
-    /// millisecond for each megabyte that is live. Of more than four megabytes it is not measured.
+    /// Measures [`Usage::heap_live_bytes`](crate::Usage::heap_live_bytes) at the end of the run.
+    ///
+    /// This takes a compaction: about one millisecond per live megabyte. More than four megabytes are not measured.
     #[must_use]
     pub fn measure_live(mut self) -> Self {
         self.makes.live = true;
         self
     }
 
-    /// Makes [`Outcome::profile`](crate::Outcome::profile). The answer and the fuel are the same; the run takes some times longer when it is
-    /// short, and what instructions allocate that had to begin again is counted again. A built-in function at work is not interrupted: a
-    /// deadline or a cancellation waits until it is done, if nothing harder comes first.
+    /// Creates [`Outcome::profile`](crate::Outcome::profile).
+    ///
+    /// The result and the fuel do not change. A short run takes several times longer. Allocations of an instruction
+    /// that is restarted count again. A built-in is not interrupted: a deadline or cancellation may wait until it
+    /// returns.
     #[must_use]
     pub fn profile(mut self) -> Self {
         self.makes.profile = true;
         self
     }
 
-    /// Earlier results for `*1 *2 *3`, a JSON array, oldest first.
+    /// Sets earlier results for `*1 *2 *3`: a JSON array, oldest first.
     #[must_use]
     pub fn history(mut self, json: impl Into<Cow<'a, str>>) -> Self {
         self.sources.push(Source::History(Ok(json.into())));
         self
     }
 
-    /// A program to run first, under the set-up ceiling. Its definitions stay, its prints do not.
+    /// Adds a program to run first, under the set-up ceiling. Its definitions stay; its prints are dropped.
     #[must_use]
     pub fn setup(mut self, program: &Program) -> Self {
         self.setup.push(program.clone());
         self
     }
 
-    /// Makes a missing `data/name` an error instead of nil.
+    /// Sets whether a missing `data/name` is an error instead of nil.
     #[must_use]
     pub fn strict_data(mut self, strict: bool) -> Self {
         self.strict_data = strict;
         self
     }
 
-    /// Makes this of the keys of JSON objects, in place of what the engine makes of them
-    /// ([`EngineBuilder::json_keys`](crate::EngineBuilder::json_keys)). Data sets stay as they were imported.
+    /// Overrides how JSON object keys are represented ([`EngineBuilder::json_keys`](crate::EngineBuilder::json_keys)).
+    /// Data sets stay as they were imported.
     #[must_use]
     pub fn json_keys(mut self, keys: Keys) -> Self {
         self.keys = Some(keys);
         self
     }
 
-    /// Checks the result against a signature such as `{total :float, rows [:map]}`.
+    /// Sets the signature of the result, such as `{total :float, rows [:map]}`. The result is checked against it.
     #[must_use]
     pub fn signature(mut self, text: impl Into<Cow<'a, str>>) -> Self {
         self.signature = Some(text.into());
         self
     }
 
-    /// Asks for limits of its own; the engine's ceiling holds all the same.
+    /// Asks for limits for this run, up to the engine's ceiling.
     #[must_use]
     pub fn limits(mut self, asked: LimitsRequest) -> Self {
         self.limits = asked;
         self
     }
 
-    /// Asks for these limits, and for those asked for before where these say nothing.
+    /// Asks for these limits. Limits that they leave out stay as asked for before.
     #[must_use]
     pub fn limits_over(mut self, asked: &LimitsRequest) -> Self {
         self.limits = asked.or(&self.limits);
         self
     }
 
-    /// Lets a handle end the run.
+    /// Sets the handle that can cancel the run.
     #[must_use]
     pub fn cancel_with(mut self, cancel: &Cancel) -> Self {
         self.cancel = Some(cancel.clone());
         self
     }
 
-    /// The handle that ends the runs with this input: that of [`Input::cancel_with`], or a new one.
+    /// Returns the handle that cancels runs with this input: the one set by [`Input::cancel_with`], or a new one.
     pub fn cancel_handle(&mut self) -> &Cancel {
         self.cancel.get_or_insert_default()
     }
 
-    /// The time the program sees all through the run, in milliseconds since 1970-01-01T00:00:00Z; without it, the
-    /// engine's clock tells it whenever the program asks.
+    /// Fixes the time that the program sees, in milliseconds since 1970-01-01T00:00:00Z. By default, the engine's clock
+    /// is read whenever the program asks.
     #[must_use]
     pub fn now_ms(mut self, now: i64) -> Self {
         self.now_ms = Some(now);
         self
     }
 
-    /// Tells the program the time as an earlier run was told it ([`Outcome::clock`](crate::Outcome::clock)), in the
-    /// order in which it asks; when that is used up, the engine's clock goes on.
+    /// Replays the clock readings of an earlier run ([`Outcome::clock`](crate::Outcome::clock)), in order. After the
+    /// last one, the engine's clock is used.
     #[must_use]
     pub fn clock(mut self, readings: &[Reading]) -> Self {
         self.clock = readings.to_vec();
         self
     }
 
-    /// Names the run: in its outcome, its answer, its record, the keys of its calls and to observers. 1 to 128 visible characters of
-    /// ASCII; another name is an error of the run. Without it a name is made that no other run has. That two runs have not one
-    /// name is up to the host. All turns of a session have this name; a run that goes on from a record keeps that of the record.
+    /// Sets the id of the run: 1 to 128 visible ASCII characters. Otherwise the run fails.
+    ///
+    /// The id appears in the outcome, the answer, the record and the keys of tool calls, and is passed to observers.
+    /// The default is a new unique id; the host must keep its own ids unique. All turns of a session have the same id.
+    /// A run that is resumed from a record keeps the id in the record.
     ///
     /// ```
     /// use lisp_runtime::{Engine, Input};
@@ -357,26 +364,30 @@ impl<'a> Input<'a> {
         self
     }
 
-    /// Makes the run part of a trace: the header `traceparent` of [W3C Trace Context](https://www.w3.org/TR/trace-context/) that
-    /// the request came with. Tools see it by [`ToolCall::traceparent`](crate::ToolCall::traceparent), observers at the start of
-    /// the run. As that standard has it, a text that is none is left out, and the run is part of no trace.
+    /// Makes the run part of a trace.
+    ///
+    /// `header` is the `traceparent` of [W3C Trace Context](https://www.w3.org/TR/trace-context/) that the request came
+    /// with. Tools see it as [`ToolCall::traceparent`](crate::ToolCall::traceparent), observers at the start of the
+    /// run. As the standard requires, an invalid header is ignored.
     #[must_use]
     pub fn traceparent(mut self, header: &str) -> Self {
         self.traceparent = is_traceparent(header).then(|| header.into());
         self
     }
 
-    /// Is the name that the host gives the run one?
+    /// Checks the id that the host gives the run.
     pub(crate) fn check_name(&self) -> Result<(), Box<Problem>> {
         let checked = self.run_id.as_deref().map_or(Ok(()), run_id::check);
         checked.map_err(|error| Box::new(Problem::new(error, Phase::Setup)))
     }
 
-    /// Asks somebody about each call of an async tool for which the policy returns
-    /// [`PolicyDecision::Ask`](crate::PolicyDecision::Ask), while the rest of the run goes on: a run of
-    /// [`Engine::run_async`](crate::Engine::run_async), or of the process door's futures, stops nowhere. The call has its
-    /// [question](crate::ToolCall::question). Calls of other tools end the run with `approval_required`, as without this. Time that
-    /// somebody takes is the run's. Where the closure or its future panics the call is not made.
+    /// Sets the approver of async tool calls for which the policy returns
+    /// [`PolicyDecision::Ask`](crate::PolicyDecision::Ask).
+    ///
+    /// The rest of the run continues meanwhile: neither [`Engine::run_async`](crate::Engine::run_async) nor an async
+    /// run with process isolation suspends. [`ToolCall::question`](crate::ToolCall::question) has the question. Calls
+    /// of other tools still end the run with `approval_required`. The time until the decision counts against the run.
+    /// If the closure or its future panics, the call is not made.
     ///
     /// ```
     /// use lisp_runtime::{Approval, AskedCall, Engine, Input, PolicyDecision, Tool, ToolCall};
@@ -409,7 +420,7 @@ impl<'a> Input<'a> {
         self
     }
 
-    /// This input with copies of all texts that it borrows.
+    /// Returns this input with owned copies of all borrowed texts.
     pub fn into_owned(self) -> Input<'static> {
         Input {
             sources: self.sources.into_iter().map(Source::into_owned).collect(),
@@ -435,17 +446,18 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Tools for this run besides the engine's. One of the same name takes the place of the engine's.
+    /// Adds tools for this run. A tool replaces the engine's tool of the same name.
     #[must_use]
     pub fn tools(mut self, tools: Tools) -> Self {
         self.tools = Some(Arc::new(tools));
         self
     }
 
-    /// Shows each printed line to a closure as it is printed, at both doors and in the program's order; set-up programs print nothing. Lines of
-    /// a worker of a parallel call are shown when it has ended and those before it have, so that no line is shown that a failure before it
-    /// gives up. They come from several threads, one after the other. The run waits for the closure, and
-    /// a line beyond the limit `prints_bytes` is not shown.
+    /// Calls a closure with each printed line as it is printed, with any isolation.
+    ///
+    /// Lines arrive in program order, one at a time, possibly from different threads. Set-up programs print nothing. A
+    /// parallel worker's lines arrive after it and the workers before it have ended, so no line arrives that an earlier
+    /// failure discards. The run waits for the closure. Lines beyond the limit `prints_bytes` are dropped.
     ///
     /// ```
     /// use lisp_runtime::{Engine, Input};
@@ -461,8 +473,10 @@ impl<'a> Input<'a> {
         self
     }
 
-    /// Shows each printed line to a closure, as [`Input::on_print`] does, and keeps none in this process: the outcome has no prints. A
-    /// program may print without end, where the limits `prints_bytes` and `print_chars` are off, and takes no memory for it.
+    /// Calls a closure with each printed line, like [`Input::on_print`], but does not keep the lines: the outcome has
+    /// no prints.
+    ///
+    /// With the limits `prints_bytes` and `print_chars` off, a program can print without end and uses no memory for it.
     ///
     /// ```
     /// use lisp_runtime::{Engine, Input, Limits};

@@ -1,4 +1,4 @@
-//! What a host calls: it makes an engine, compiles programs, gives a run its input, and gets an outcome.
+//! The API for hosts: builds an engine, compiles programs, gives a run its input, and returns an outcome.
 
 pub(crate) mod answer;
 #[cfg(feature = "async")]

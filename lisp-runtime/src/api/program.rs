@@ -12,20 +12,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A compiled program: immutable, cheap to clone, shared by any number of runs and threads.
+/// A compiled program: immutable, cheap to clone, and shared by any number of runs and threads.
 #[derive(Clone)]
 pub struct Program(Arc<lisp_core::compile::Program>);
 
 impl Program {
-    /// Compiles a program within limits. [`crate::Engine::compile`] does so with those of the engine.
+    /// Compiles a program within limits. [`crate::Engine::compile`] does so within the limits of the engine.
     ///
     /// # Errors
-    /// The first fault of reading or analysis, with its place.
+    /// The first syntax or analysis error, with its position.
     pub fn compile(source: &str, limits: &Limits) -> Result<Program, Box<Problem>> {
         Self::of(source, contained(|| lisp_core::compile::Program::compile(source, &read_limits(limits))))
     }
 
-    /// Compiles as a part of a run that began at `started`: until its deadline, or until it is cancelled.
+    /// Compiles as part of a run that started at `started`, until its deadline or its cancellation.
     pub(crate) fn compile_since(
         started: Instant,
         source: &str,
@@ -53,27 +53,27 @@ impl Program {
         }
     }
 
-    /// The source text.
+    /// Returns the source.
     pub fn source(&self) -> &str {
         self.0.source()
     }
 
-    /// Returns what is to be said of its text, such as that it is in a Markdown code fence. The outcomes of its runs have it too.
+    /// Returns warnings about the source, such as a Markdown code fence around it. Outcomes of its runs repeat them.
     pub fn warnings(&self) -> Vec<Warning> {
         Warning::of_program(&self.0)
     }
 
-    /// About how many bytes the compiled program takes, its source included, and without what the allocator adds to each block.
+    /// Returns the approximate size of the compiled program in bytes, with its source, without allocator overhead.
     pub fn bytes(&self) -> usize {
         self.0.bytes()
     }
 
-    /// The names of the tools it may call.
+    /// Returns the names of the tools that the program may call.
     pub fn tool_names(&self) -> impl Iterator<Item = &str> {
         self.0.tool_names()
     }
 
-    /// The names of the data it reads as `data/name`.
+    /// Returns the names of the data that the program reads as `data/name`.
     pub fn data_names(&self) -> impl Iterator<Item = &str> {
         self.0.data_names()
     }
@@ -89,19 +89,19 @@ impl fmt::Debug for Program {
     }
 }
 
-/// Compiles; a panic of the compiler is an error like others.
+/// Compiles, and turns a panic of the compiler into an ordinary error.
 fn contained(
     compile: impl FnOnce() -> Result<lisp_core::compile::Program, Error>,
 ) -> Result<lisp_core::compile::Program, Error> {
     catch_unwind(AssertUnwindSafe(compile)).unwrap_or_else(|panic| Err(lost(panic)))
 }
 
-/// Could more text finish this one? For a prompt that reads several lines.
+/// Returns whether more text could complete the source, for a prompt that reads several lines.
 pub fn is_incomplete(source: &str) -> bool {
     matches!(lisp_core::syntax::completeness(source), Completeness::Incomplete)
 }
 
-/// The names of all built-in functions, aliases included.
+/// Returns the names of all built-in functions, with their aliases.
 pub fn builtin_names() -> impl Iterator<Item = &'static str> {
     lisp_core::library::all().iter().flat_map(|row| std::iter::once(row.name).chain(row.aliases.iter().copied()))
 }

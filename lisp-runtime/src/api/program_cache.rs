@@ -1,4 +1,4 @@
-//! Programs that an engine has compiled lately, by their source: most hosts run the same few again and again.
+//! A cache of compiled programs by their source: most hosts run the same few programs again and again.
 
 use super::program::{Program, read_limits};
 use crate::terms::limits::Limits;
@@ -7,32 +7,34 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How many programs are kept unless the host says otherwise.
+/// The default number of programs that are kept.
 pub(crate) const PROGRAMS: usize = 64;
-/// The most that are kept, whatever the host says: 256 MiB of programs, as they are counted.
+/// The maximum number of programs: 256 MiB by their counted size.
 const MOST: usize = 4_096;
-/// A larger program is not kept, in bytes as [`lisp_core::compile::Program::bytes`] counts them: four to ten for each byte of most sources. So
-/// this bounds what a cache holds. One whose source is larger is not looked for.
+/// The largest program that is kept, in bytes as [`lisp_core::compile::Program::bytes`] counts them: four to ten for
+/// each byte of most sources. This bounds the size of the cache. A longer source is not looked up.
 const LARGEST: usize = 64 * 1024;
-/// The part of the programs that goes when there are too many. To find those that were asked for longest ago all are looked at.
+/// The fraction that is evicted when the cache is full. Finding the least recently used ones visits all entries.
 const PART: usize = 8;
 
-/// What a cache of compiled programs holds, and how often it had what was asked for.
+/// The size of a program cache, and its hits and misses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProgramCacheUsage {
-    /// The programs that are kept.
+    /// The number of programs in the cache.
     pub programs: usize,
-    /// About how many bytes they take.
+    /// Their approximate size in bytes.
     pub bytes: usize,
-    /// How often a program was there.
+    /// How often a program was found.
     pub hits: u64,
-    /// How often one was looked for and was not there. That counts programs that do not compile or turn out too large to be kept as well; with
-    /// no room for any, or for a source of more than 64 KiB, none is looked for.
+    /// How often a program was looked up and not found.
+    ///
+    /// This includes programs that do not compile or are too large to keep. If the cache is off, or the source has more
+    /// than 64 KiB, nothing is looked up.
     pub misses: u64,
 }
 
-/// Compiled programs; of too many those that were asked for longest ago go. Programs that do not compile are not kept.
+/// The least recently used programs are evicted. Programs that do not compile are not kept.
 #[derive(Debug)]
 pub(crate) struct ProgramCache {
     most: usize,
@@ -42,10 +44,10 @@ pub(crate) struct ProgramCache {
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// By the hash of the source and the limits: of two with one hash the later one is kept.
+    /// By the hash of the source and the limits. If two hashes are equal, the later program is kept.
     programs: HashMap<u64, Entry>,
     usage: ProgramCacheUsage,
-    /// Counts what is asked for.
+    /// Counts look-ups.
     now: u64,
 }
 
@@ -56,12 +58,12 @@ struct Entry {
 }
 
 impl ProgramCache {
-    /// A cache of at most `most` programs, and of 4,096; 0 keeps none.
+    /// Creates a cache of at most `most` programs, up to 4,096; 0 keeps none.
     pub(crate) fn new(most: usize) -> Self {
         ProgramCache { most: most.min(MOST), hasher: RandomState::new(), kept: Mutex::default() }
     }
 
-    /// The program of a source within limits: the one that is kept, or what `compile` makes.
+    /// Returns the program of a source within limits: from the cache, or made by `compile`.
     pub(crate) fn get<E>(
         &self,
         source: &str,
@@ -77,7 +79,7 @@ impl ProgramCache {
             return Ok(program);
         }
         let program = compile()?;
-        // Let go of when the others can go on.
+        // Dropped after the lock is released.
         let gone = self.lock().keep(hash, &program, self.most);
         drop(gone);
         Ok(program)
@@ -87,7 +89,7 @@ impl ProgramCache {
         self.lock().usage
     }
 
-    /// Nothing is left half done by a thread that panics.
+    /// A thread that panics leaves the cache consistent.
     fn lock(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -96,7 +98,7 @@ impl ProgramCache {
 impl Kept {
     fn find(&mut self, hash: u64, source: &str, limits: &Limits) -> Option<Program> {
         self.now += 1;
-        // What the reader takes depends on the limits.
+        // The limits decide what the reader accepts.
         let is_it = |program: &Program| program.source() == source && *program.core().limits() == read_limits(limits);
         match self.programs.get_mut(&hash).filter(|entry| is_it(&entry.program)) {
             Some(entry) => {
@@ -111,7 +113,7 @@ impl Kept {
         }
     }
 
-    /// Keeps a program. Returns those that go for it.
+    /// Keeps a program, and returns the evicted ones.
     fn keep(&mut self, hash: u64, program: &Program, most: usize) -> Vec<Entry> {
         if program.core().bytes() > LARGEST {
             return Vec::new();
@@ -128,7 +130,7 @@ impl Kept {
         gone
     }
 
-    /// Takes out the part that was asked for longest ago, one at least.
+    /// Removes the least recently used fraction, at least one.
     fn take_oldest(&mut self) -> Vec<Entry> {
         let mut times: Vec<u64> = self.programs.values().map(|entry| entry.asked).collect();
         if times.is_empty() {

@@ -1,4 +1,4 @@
-//! Recordings: a run that can go on in another process, or be run again without its tools.
+//! Recordings: runs that another process can resume, or that can be replayed without their tools.
 
 use super::engine::Engine;
 use super::input::{DataSet, Input, Source};
@@ -25,15 +25,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-/// Has a run recorded: give it to [`Input::record`], and take the [`Record`] whenever the run stops.
+/// Records a run. Pass it to [`Input::record`]; take the [`Record`] whenever the run is suspended or has ended.
 ///
-/// A record has the program, what it was given, and what each call of a tool and each look at the clock gave, in whole. Runs are
-/// deterministic: with its record a run can be repeated without its tools, and a run that was broken off can go on in another
-/// process ([`Engine::resume`]), at either door.
+/// A record has the program, its input, and the complete result of each tool call and clock reading. Runs are
+/// deterministic: with its record, a run can be replayed without its tools. An interrupted run can be resumed in
+/// another process ([`Engine::resume`]), with any isolation.
 #[derive(Clone, Debug)]
 pub struct Recording(pub(crate) Arc<Journal>);
 
-/// How a [`Recording`] is made.
+/// Builds a [`Recording`].
 #[derive(Clone, Default)]
 pub struct RecordingBuilder {
     ceilings: Ceilings,
@@ -47,32 +47,33 @@ impl fmt::Debug for RecordingBuilder {
 }
 
 impl RecordingBuilder {
-    /// The most bytes that the arguments or the result of one call may take, 1 MiB without this; 0 is no limit. A call beyond it
-    /// ends the run with `record_limit_exceeded`.
+    /// Sets the maximum bytes of the arguments or the result of one call. The default is 1 MiB; 0 is unlimited. A call
+    /// beyond it ends the run with `record_limit_exceeded`.
     #[must_use]
     pub fn most_value_bytes(mut self, bytes: usize) -> Self {
         self.ceilings.value = bytes;
         self
     }
 
-    /// The most bytes that all calls may take, 8 MiB without this; 0 is no limit. It is counted in the program's order: the arguments
-    /// and the result of each call that is in the answer, and 100 bytes. A record is longer than that when workers have called tools for
-    /// nothing, or looked at the clock.
+    /// Sets the maximum bytes of all calls together. The default is 8 MiB; 0 is unlimited.
+    ///
+    /// Each call in the answer counts with its arguments, its result and 100 bytes, in program order. Discarded calls
+    /// of workers and clock readings do not count, so the record can be longer.
     #[must_use]
     pub fn most_bytes(mut self, bytes: usize) -> Self {
         self.ceilings.calls = bytes;
         self
     }
 
-    /// Has each line kept as it is written, so that a killed process loses nothing: a call is made after the line that announces
-    /// it is kept.
+    /// Sets a recorder that stores each line as it is written, so that a killed process loses nothing. A call is made
+    /// only after its line is stored.
     #[must_use]
     pub fn recorder(mut self, recorder: impl Recorder + 'static) -> Self {
         self.recorder = Some(Arc::new(recorder));
         self
     }
 
-    /// The recording, for one run.
+    /// Builds a recording for one run.
     pub fn build(self) -> Recording {
         Recording(Arc::new(Journal::new(self.ceilings, self.recorder)))
     }
@@ -85,38 +86,38 @@ impl Default for Recording {
 }
 
 impl Recording {
-    /// A recording with the usual limits, which is kept in memory.
+    /// Creates a recording with the default limits, kept in memory.
     pub fn new() -> Self {
         Recording::default()
     }
 
-    /// A recording with limits of its own, or a recorder.
+    /// Returns a builder, to set limits or a recorder.
     pub fn builder() -> RecordingBuilder {
         RecordingBuilder::default()
     }
 
-    /// The name of the run; empty before it begins.
+    /// Returns the id of the run; empty before it starts.
     pub fn run_id(&self) -> String {
         self.0.run_id().to_string()
     }
 
-    /// The record as it stands, as text: empty before the run begins.
+    /// Returns the current record as text; empty before the run starts.
     pub fn text(&self) -> String {
         self.0.text()
     }
 
-    /// The record as it stands.
+    /// Returns the current record.
     ///
     /// # Errors
-    /// The run has not begun.
+    /// The run has not started.
     pub fn record(&self) -> Result<Record, RecordError> {
         Record::parse_within(self.text(), usize::MAX)
     }
 
-    /// Writes the answer of the run into the record, as its last line: what [`crate::Answer::to_json`] gives.
+    /// Writes the answer of the run, the JSON of [`crate::Answer::to_json`], as the last line of the record.
     ///
     /// # Errors
-    /// The recorder cannot keep it.
+    /// The recorder cannot store it.
     pub fn answer(&self, json: &str) -> Result<(), Error> {
         self.0.answer(json)
     }
@@ -136,18 +137,18 @@ struct Header<'a> {
     setup: Vec<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     given: Vec<Given<'a>>,
-    /// The digests of data sets, which are given again.
+    /// The digests of data sets, which must be given again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     data_sets: Vec<Cow<'a, str>>,
     strict_data: bool,
     json_keys: Keys,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     signature: Option<Cow<'a, str>>,
-    /// All of them; one that an older version did not have stays as it is now.
+    /// All limits. A limit that an older version did not have keeps its current value.
     limits: LimitsRequest,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     now_ms: Option<i64>,
-    /// Who the run is for.
+    /// The tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tenant: Option<Cow<'a, str>>,
     /// The names of the tools, with their signatures.
@@ -156,10 +157,10 @@ struct Header<'a> {
     cached: Option<BTreeSet<Cow<'a, str>>>,
     #[serde(borrow, default, skip_serializing_if = "BTreeMap::is_empty")]
     schemas: BTreeMap<Cow<'a, str>, Schemas<'a>>,
-    /// How calls of tools are treated, where that is not as usual.
+    /// How tool calls are treated, where it differs from the default.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     treatments: BTreeMap<Cow<'a, str>, Treatment>,
-    /// What calls of tools do to the world, where somebody said it.
+    /// The declared effects of tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     effects: Option<Effects<'a>>,
 }
@@ -186,7 +187,7 @@ enum Given<'a> {
     History(Text<'a>),
 }
 
-/// JSON as text, or why there is none.
+/// JSON as text, or the reason why it could not be written.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Text<'a> {
@@ -222,17 +223,17 @@ impl<'a> Given<'a> {
     }
 }
 
-/// In the place of the digest of a data set, in a build that makes none. No data set has it.
+/// Replaces the digest of a data set in a build that cannot compute one. No data set has this digest.
 const NO_DIGEST: &str = "(none: the record was made without the feature seal of ptc-lisp-runtime)";
 
-/// What a run goes by, besides its program and input.
+/// The terms of a run besides its program and input.
 struct Terms<'a> {
     keys: Keys,
     limits: Limits,
     tools: RecordedTools<'a>,
 }
 
-/// The first line of the record of a run.
+/// Returns the first line of the record of a run.
 fn header(run_id: String, source: &str, setup: &[String], input: &Input<'_>, terms: Terms<'_>) -> String {
     let header = Header {
         schema: Cow::Borrowed(RECORD_SCHEMA),
@@ -259,48 +260,48 @@ fn header(run_id: String, source: &str, setup: &[String], input: &Input<'_>, ter
         treatments: terms.tools.treatments,
         effects: terms.tools.effects,
     };
-    // Maps with string keys and texts of our own: there is nothing in it that JSON cannot say.
+    // Maps with string keys and texts that this crate wrote: this cannot fail.
     let mut line = serde_json::to_string(&header).unwrap_or_default();
     line.push('\n');
     line
 }
 
-/// A call of a record that has not ended.
+/// An open call of a record: one that has not ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OpenCall {
-    /// Its name in the run, such as `3`, by which [`Record::approve`], [`Record::reject`] and [`Record::settle`] know it. It is
-    /// not the tool's.
+    /// The name of the call in its run, such as `3`, for [`Record::approve`], [`Record::reject`] and
+    /// [`Record::settle`]. It is not the name of the tool.
     pub name: String,
-    /// The tool.
+    /// The name of the tool.
     pub tool: String,
-    /// Its arguments, a JSON object.
+    /// The arguments, a JSON object.
     pub arguments: String,
-    /// [`CallState::Asked`] or [`CallState::Begun`]
+    /// The state: [`CallState::Asked`] or [`CallState::Begun`].
     pub state: CallState,
-    /// What somebody has to approve before it is made.
+    /// The question, if the call needs approval before it is made.
     pub question: Option<String>,
 }
 
-/// What the host found out of a call that had begun when its run was broken off.
+/// What the host found out about a call that had started when its run was interrupted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Settled {
-    /// It was made, with this result, JSON text.
+    /// The call was made, with this result as JSON text.
     Done(String),
-    /// It was made, and failed with this message.
+    /// The call was made and failed with this message.
     Failed(String),
-    /// It was made, and failed with this message and this code, which the program reads as `:code`.
+    /// The call was made and failed with this message and this code, which the program reads as `:code`.
     FailedWith(String, ToolCode),
-    /// It was not made: it is made when the run goes on.
+    /// The call was not made. It is made when the run is resumed.
     NotMade,
 }
 
-/// The record of a run: text, the first line about the run, one line for what happened each.
+/// The record of a run, as text: the first line describes the run, each further line one event.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Record {
     pub(super) text: String,
-    /// Bytes of the first line.
+    /// The length of the first line in bytes.
     header: usize,
     run_id: String,
     cost_schedule: u32,
@@ -309,13 +310,13 @@ pub struct Record {
     redacting: BTreeSet<String>,
 }
 
-/// The calls of a record that have not ended, as far as its lines tell.
+/// The open calls of a record, as its lines describe them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct OpenCalls {
     calls: BTreeMap<Place, OpenCall>,
-    /// Those that are denied, and those that somebody is asked about.
+    /// Calls that are denied or that need approval.
     gates: BTreeMap<Place, Gated>,
-    /// The last effect of each worker, and of the program.
+    /// The last effect of each worker and of the program.
     last: BTreeMap<Vec<(u32, u32)>, u32>,
 }
 
@@ -360,13 +361,13 @@ impl OpenCalls {
         })
     }
 
-    /// The tool of an open call, by the call's name.
+    /// Returns the tool of an open call, by the name of the call.
     fn tool(&self, name: &str) -> Option<&str> {
         let (place, _) = self.place(name)?;
         self.calls.get(&place).map(|call| &*call.tool)
     }
 
-    /// The place of an open call, by its name.
+    /// Returns the position of an open call, by its name.
     fn place(&self, name: &str) -> Option<(Place, bool)> {
         let place = name.parse::<Place>().ok()?;
         self.calls.get(&place).filter(|call| call.name == name)?;
@@ -384,18 +385,18 @@ impl fmt::Debug for Record {
 }
 
 impl Record {
-    /// The most bytes that [`Record::parse`] reads.
+    /// The maximum bytes that [`Record::parse`] reads.
     pub const MOST_BYTES: usize = 64 << 20;
 
-    /// Reads a record. A last line that was cut off is left out: what it was to announce has not been done.
+    /// Parses a record. A truncated last line is ignored: what it announces was not done.
     ///
     /// # Errors
-    /// The first line that is none of a record; or there are more than [`Record::MOST_BYTES`].
+    /// The first line that is not valid, or more than [`Record::MOST_BYTES`] bytes.
     pub fn parse(text: impl Into<String>) -> Result<Record, RecordError> {
         Record::parse_within(text.into(), Record::MOST_BYTES)
     }
 
-    /// Reads a record from the bytes of a file: what was cut off may have been cut in the middle of a character.
+    /// Parses a record from the bytes of a file, which may end in the middle of a character.
     ///
     /// ```
     /// use lisp_runtime::{Engine, Input, Record, RecordError, Recording};
@@ -409,7 +410,7 @@ impl Record {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Record::parse`]; bytes that are not UTF-8 are none of a record.
+    /// Those of [`Record::parse`]. Bytes that are not UTF-8 make a line not valid.
     pub fn parse_bytes(bytes: impl Into<Vec<u8>>) -> Result<Record, RecordError> {
         let mut bytes: Vec<u8> = bytes.into();
         if bytes.len() > Record::MOST_BYTES {
@@ -425,7 +426,7 @@ impl Record {
         Record::parse(text)
     }
 
-    /// Reads a record of at most so many bytes.
+    /// Parses a record of at most `most` bytes.
     ///
     /// # Errors
     /// Those of [`Record::parse`].
@@ -473,7 +474,7 @@ impl Record {
         serde_json::from_str(line).map_err(|error| fault(error.to_string()))
     }
 
-    /// The lines behind the first, with what they tell.
+    /// Returns the lines after the first one, parsed.
     fn lines(&self) -> impl DoubleEndedIterator<Item = (&str, Result<Told<'_>, BadLine>)> {
         self.text[self.header..].split_inclusive('\n').map(|line| {
             let told = match serde_json::from_str::<Line<'_>>(line) {
@@ -494,32 +495,32 @@ impl Record {
             .map_err(|(line, why)| RecordError::Line { line, why: why.into_owned() })
     }
 
-    /// The record as text: one line of JSON about the run, one for what happened each.
+    /// Returns the record as text: one JSON line about the run, then one per event.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The name of the run: the first part of every [`ToolCall::key`](crate::ToolCall::key).
+    /// Returns the id of the run: the first part of every [`ToolCall::key`](crate::ToolCall::key).
     pub fn run_id(&self) -> &str {
         &self.run_id
     }
 
-    /// The source of the program.
+    /// Returns the source of the program.
     pub fn program(&self) -> String {
         Record::header_of(self.text[..self.header].trim_end())
             .map(|header| header.program.into_owned())
             .unwrap_or_default()
     }
 
-    /// The tools that the run had, with their signatures, in order.
+    /// Returns the names of the run's tools with their signatures, in order.
     pub fn tools(&self) -> Vec<(String, Option<String>)> {
         let header = Record::header_of(self.text[..self.header].trim_end());
         let tools = header.map(|header| header.tools).unwrap_or_default();
         tools.into_iter().map(|(name, signature)| (name.into_owned(), signature.map(Cow::into_owned))).collect()
     }
 
-    /// The tools that the run had as external ones, with their signatures and schemas: for a replay in which nobody is to call
-    /// them.
+    /// Returns the run's tools as external ones, with their signatures and schemas, for a replay without the real
+    /// tools.
     ///
     /// ```
     /// use lisp_runtime::{Engine, Input, Progress, Recording, Tool};
@@ -535,18 +536,20 @@ impl Record {
     /// ```
     ///
     /// # Errors
-    /// A schema in the record that is none.
+    /// A schema in the record is not valid.
     pub fn external_tools(&self) -> Result<Vec<Tool>, RecordError> {
         Record::header_of(self.text[..self.header].trim_end())?.recorded_tools().external()
     }
 
-    /// The version of the cost schedule that the run was counted by. With another one than
-    /// [`COST_SCHEDULE_VERSION`](crate::COST_SCHEDULE_VERSION) a replay has no limit of fuel, and its fuel is another.
+    /// Returns the version of the cost schedule that counted the run.
+    ///
+    /// If it differs from [`COST_SCHEDULE_VERSION`](crate::COST_SCHEDULE_VERSION), a replay has no fuel limit, and its
+    /// fuel differs.
     pub fn cost_schedule(&self) -> u32 {
         self.cost_schedule
     }
 
-    /// The answer of the run, JSON text; `None` of a run that was broken off.
+    /// Returns the answer of the run as JSON text, or `None` if the run was interrupted.
     pub fn answer(&self) -> Option<&str> {
         self.told().rev().find_map(|told| match told {
             Told::Answer(json) => Some(json),
@@ -554,15 +557,16 @@ impl Record {
         })
     }
 
-    /// The calls that have not ended. Those that had begun are [unknown](Record::settle) when their process has ended.
+    /// Returns the open calls. Those that had started are [unknown](Record::settle) once their process has ended.
     pub fn open_calls(&self) -> Vec<OpenCall> {
         self.open.all().collect()
     }
 
-    /// Approves a call that waits for it, perhaps with other arguments, a JSON object: it is made when the run goes on.
+    /// Approves a call that needs approval. `arguments`, a JSON object, replaces its arguments. The call is made when
+    /// the run is resumed.
     ///
     /// # Errors
-    /// There is no open call of this name with a question, the arguments are not a JSON object, or its tool
+    /// No open call of this name needs approval; the arguments are not a JSON object; or the tool
     /// [redacts](Tool::redact) arguments, which the record would have to keep.
     pub fn approve(&mut self, name: &str, arguments: Option<&str>) -> Result<(), RecordError> {
         if let Some(text) = arguments {
@@ -575,10 +579,10 @@ impl Record {
         self.settle_gate(name, &Gated::Allow { given: arguments.map(str::to_owned) })
     }
 
-    /// Does not approve a call that waits for it: when the run goes on it ends with `tool_denied` and this reason.
+    /// Rejects a call that needs approval. When the run is resumed, it ends with `tool_denied` and this reason.
     ///
     /// # Errors
-    /// There is no open call of this name with a question.
+    /// No open call of this name needs approval.
     pub fn reject(&mut self, name: &str, why: &str) -> Result<(), RecordError> {
         self.settle_gate(name, &Gated::Deny { why: why.to_owned() })
     }
@@ -594,9 +598,11 @@ impl Record {
         }
     }
 
-    /// Tells what came of a call that has not ended. A call that had begun when the process of its run ended may have been made or
-    /// not; a tool that only reads, and did so by the record, is called again, for others the host finds out, by the call's
-    /// [key](crate::ToolCall::key), and says so here.
+    /// Reports what happened to an open call.
+    ///
+    /// If the process of the run ended after the call had started, it is unknown whether the call was made. If the
+    /// record says that the tool only reads, it is called again. For other tools the host finds out, with the
+    /// [key](crate::ToolCall::key) of the call, and reports it here.
     ///
     /// # Errors
     /// There is no open call of this name, or the result is not JSON.
@@ -622,15 +628,15 @@ impl Record {
     }
 }
 
-/// The line of a call that failed.
+/// Returns the line of a call that failed.
 fn failed_line<'a>(call: Option<Cow<'a, str>>, message: &str, code: Option<&ToolCode>) -> Line<'a> {
     let error = Failure { message: message.to_owned(), arguments: false, panic: false, code: code.cloned() };
     Line { call, state: Some(CallState::Failed), error: Some(error), ..Line::default() }
 }
 
 impl Input<'_> {
-    /// Has the run recorded, at either door. A recording is for one run; a session is not recorded: with one every turn is an
-    /// error.
+    /// Records the run, with any isolation. A recording is for one run. Sessions cannot be recorded: with a recording,
+    /// every turn fails.
     ///
     /// ```
     /// use lisp_runtime::{Engine, Input, Progress, Record, Recording, Tool};
@@ -656,7 +662,7 @@ impl Input<'_> {
 }
 
 impl Engine {
-    /// Begins the journal of a run that is recorded.
+    /// Starts the journal of a run that is recorded.
     pub(crate) fn begin_record(
         &self,
         source: &str,
@@ -678,13 +684,15 @@ impl Engine {
         journal.begin_run(by_hand, view.run_id(), run).map_err(|error| Box::new(Problem::new(error, Phase::Setup)))
     }
 
-    /// The program and the input of a record, with a recording that has what the run was told: a run with them, at either door, does
-    /// again what the recorded one did, without calling a tool, and goes on from where that stopped. `sets` are the data sets
-    /// that it had, in any order. Who the run is for ([`Input::tenant`]) is in the record, and is not given again. What is not in a
-    /// record is given by [`Engine::open_record_given`], or to the input that comes of this: its budget, its cancellation.
+    /// Opens a record: returns its program and its input, ready to be run again.
+    ///
+    /// A run with them, with any isolation, replays what the recorded run did without calling a tool, and continues
+    /// from where it stopped. `sets` are the data sets of the run, in any order. The tenant ([`Input::tenant`]) is in
+    /// the record and is not given again. Options that a record does not have, such as a budget or a cancel handle, can
+    /// be set on the returned input or given to [`Engine::open_record_given`].
     ///
     /// # Errors
-    /// The record does not fit this engine: a tool, a data set, or the program.
+    /// A tool, a data set or the program of the record does not fit this engine.
     pub fn open_record(
         &self,
         record: &Record,
@@ -693,7 +701,7 @@ impl Engine {
         self.open_record_with(record, sets, &RecordingBuilder::default())
     }
 
-    /// [`Engine::open_record`] with a recorder, which gets the lines that are new, and limits.
+    /// Like [`Engine::open_record`], with limits and with a recorder that stores the new lines.
     ///
     /// # Errors
     /// Those of [`Engine::open_record`].
@@ -707,12 +715,13 @@ impl Engine {
         self.open_record_given(record, given, recording)
     }
 
-    /// [`Engine::open_record_with`] for a run that had more than a record has: `given` has that again. It may have the run's own tools
-    /// ([`Input::tools`]), its data sets, limits in the place of the recorded ones, its budget, what cancels it, what shows its prints,
-    /// and a trace.
+    /// Like [`Engine::open_record_with`], for a run with options that a record does not have, given again in `given`.
+    ///
+    /// These can be the run's own tools ([`Input::tools`]), its data sets, limits that replace the recorded ones, a
+    /// budget, a cancel handle, print hooks, and a trace.
     ///
     /// # Errors
-    /// Those of [`Engine::open_record`]; something is given that the record has.
+    /// Those of [`Engine::open_record`], and when `given` sets an option that the record already has.
     pub fn open_record_given(
         &self,
         record: &Record,
@@ -753,10 +762,11 @@ impl Engine {
         Ok((program, input.record(&recording), recording))
     }
 
-    /// Goes on with a recorded run where it stopped: it does again what it did, without calling a tool, and stops at the calls
-    /// that have not ended. The caller drives it, like a run of [`Engine::start`]. Who it is for
-    /// ([`Input::tenant`]) is in the record. A run that had data sets, a budget or tools of its
-    /// own goes on with [`Engine::resume_with`].
+    /// Resumes a recorded run where it stopped.
+    ///
+    /// The run replays what it did without calling a tool, and suspends at the open calls. The caller drives it like a
+    /// run of [`Engine::start`]. The tenant ([`Input::tenant`]) is in the record. For a run with data sets, a budget or
+    /// its own tools, use [`Engine::resume_with`].
     ///
     /// # Errors
     /// Those of [`Engine::open_record`].
@@ -764,7 +774,7 @@ impl Engine {
         self.resume_with(record, Input::new())
     }
 
-    /// [`Engine::resume`] for a run that had more than a record has: what [`Engine::open_record_given`] takes.
+    /// Like [`Engine::resume`], for a run with options that a record does not have; see [`Engine::open_record_given`].
     ///
     /// ```
     /// use lisp_runtime::{Engine, Input, Progress, Recording, Tool, Tools};

@@ -1,4 +1,4 @@
-//! What the first line of a record says of the tools of its run.
+//! The tools of a run in the first line of its record.
 
 use super::record_error::RecordError;
 use crate::tools::naming;
@@ -21,28 +21,28 @@ pub(super) struct Schemas<'a> {
     output: Option<&'a RawValue>,
 }
 
-/// How calls of a tool are treated, and the program is told of them.
+/// How calls of a tool are treated.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Treatment {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     tagged: bool,
-    /// The most calls in a run; 0 is no limit.
+    /// The maximum number of calls in a run; 0 is no limit.
     most_calls: u64,
-    /// The arguments that are not shown.
+    /// The redacted arguments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) redacted: Vec<String>,
 }
 
-/// What is said of calls of tools, by name. Of a tool that is not in it nothing was said.
+/// The declared effects by tool name. A tool without an entry declared nothing.
 pub(super) type Effects<'a> = BTreeMap<Cow<'a, str>, Declared>;
 
-/// What is said of calls of a tool.
+/// The declared effects of a tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Declared {
     effect: Effect,
-    /// A call made twice does what it does once.
+    /// Whether a repeated call has no further effect.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     idempotent: bool,
 }
@@ -57,18 +57,18 @@ impl Treatment {
 #[derive(Default)]
 pub(super) struct RecordedTools<'a> {
     pub(super) signatures: Signatures<'a>,
-    /// Those that are cached; `None` in records of versions that did not say it.
+    /// The cached tools; `None` in records of versions that did not store it.
     pub(super) cached: Option<BTreeSet<Cow<'a, str>>>,
-    /// The schemas of those that the programs name: without these they cannot be called.
+    /// The schemas of the tools that the programs name: others cannot be called.
     pub(super) schemas: BTreeMap<Cow<'a, str>, Schemas<'a>>,
-    /// Those that are treated in another way than tools usually are.
+    /// The tools with a treatment that is not the default.
     pub(super) treatments: BTreeMap<Cow<'a, str>, Treatment>,
-    /// What was said of calls of each; `None` in records of versions that did not say it.
+    /// The declared effects; `None` in records of versions that did not store them.
     pub(super) effects: Option<Effects<'a>>,
 }
 
 impl<'a> RecordedTools<'a> {
-    /// The tools of a run of these programs; of several with one name the last counts.
+    /// Returns the tools of a run of these programs. If names are equal, the last tool counts.
     pub(super) fn of(all: impl Iterator<Item = &'a Tool>, sources: &[&str]) -> Self {
         let named: BTreeSet<&str> = sources.iter().flat_map(|source| names(source)).collect();
         let all: BTreeMap<&str, &Tool> = all.map(|tool| (&*tool.name, tool)).collect();
@@ -93,7 +93,7 @@ impl<'a> RecordedTools<'a> {
         tools
     }
 
-    /// Checks that the tools are there, and are the same: those of the engine, or of the run itself, which come first.
+    /// Checks that the tools exist and are unchanged: those of the run itself first, then those of the engine.
     pub(super) fn check(&self, engine: &Tools, own: Option<&Tools>, sources: &[&str]) -> Result<(), RecordError> {
         let now = |name: &str| own.and_then(|own| own.get(name)).or_else(|| engine.get(name));
         let missing: Vec<String> =
@@ -143,15 +143,15 @@ impl<'a> RecordedTools<'a> {
         Ok(())
     }
 
-    /// The tools of which the record does not say that they only read: of calls that had begun nobody knows what they did. None of
-    /// a record that does not say it.
+    /// Returns the tools that the record does not declare as reading: what their started calls did is unknown. Empty if
+    /// the record does not store effects.
     pub(super) fn changing(&self) -> BTreeSet<String> {
         let Some(effects) = &self.effects else { return BTreeSet::new() };
         let reads = |name: &str| effects.get(name).is_some_and(|declared| declared.effect == Effect::Read);
         self.signatures.keys().filter(|name| !reads(name)).map(|name| name.to_string()).collect()
     }
 
-    /// The tools as external ones.
+    /// Returns the tools as external ones.
     pub(super) fn external(self) -> Result<Vec<Tool>, RecordError> {
         let mut all = Vec::with_capacity(self.signatures.len());
         for (name, signature) in &self.signatures {
@@ -163,7 +163,7 @@ impl<'a> RecordedTools<'a> {
                 None => Tool::external(&**name),
             };
             if let Some(text) = signature {
-                // What cannot be read was a text only then, too.
+                // A signature that is not valid was only a text in the original run, too.
                 tool = match tool.json_contract {
                     Some(_) => tool.described(text.clone().into_owned()),
                     None => tool.signature(&**text).lenient(),
@@ -183,13 +183,13 @@ impl<'a> RecordedTools<'a> {
     }
 }
 
-/// What stands behind `tool/` in a source, comments and strings included: a program calls no tool that it does not name.
+/// Returns what follows `tool/` in a source, including comments and strings: a program only calls tools that it names.
 fn names(source: &str) -> impl Iterator<Item = &str> {
     let ends = |c: char| !(c.is_ascii_alphanumeric() || "_-.?!*+<>=&%'".contains(c));
     source.split("tool/").skip(1).map(move |rest| &rest[..rest.find(ends).unwrap_or(rest.len())])
 }
 
-/// The beginning of a schema.
+/// Returns the beginning of a schema.
 fn shown(schema: &str) -> Cow<'_, str> {
     const MOST: usize = 200;
     match schema.char_indices().nth(MOST) {

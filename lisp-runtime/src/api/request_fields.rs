@@ -1,5 +1,5 @@
-//! The fields of a request. Those that may hold much text are found by their brackets alone: the run reads them, and serde would
-//! read them first only to find their ends.
+//! The fields of a request. Large fields are located only by their brackets: the run parses them, so serde need not
+//! parse them first just to find their ends.
 
 use lisp_core::json::{Fields, Unexpected};
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use serde_json::Error;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, btree_map};
 
-/// The fields that may hold much text, as they stand in the request.
+/// The large fields, as raw text.
 #[derive(Default)]
 pub(super) struct Large<'a> {
     pub(super) data: Option<&'a str>,
@@ -17,10 +17,10 @@ pub(super) struct Large<'a> {
     pub(super) history: Option<&'a str>,
 }
 
-/// Reads the others as a `T`. Of equal fields the last counts, in the request, its limits and its tools.
+/// Reads the other fields as a `T`. In the request, its limits and its tools, the last of equal fields counts.
 ///
 /// # Errors
-/// When it is none. The place is left out.
+/// The text does not match. The error has no position.
 pub(super) fn read<'a, T: Deserialize<'a>>(json: &'a str) -> Result<(T, Large<'a>), Error> {
     let mut fields = last_of_each(json)?;
     let mut large = |name: &str| fields.remove(name).filter(|&text| text != "null");
@@ -29,7 +29,7 @@ pub(super) fn read<'a, T: Deserialize<'a>>(json: &'a str) -> Result<(T, Large<'a
     Ok((T::deserialize(MapAccessDeserializer::new(others))?, large))
 }
 
-/// The values of an object by their keys, the last of equal ones.
+/// Returns the values of an object by key, the last of equal ones.
 fn last_of_each(json: &str) -> Result<BTreeMap<Cow<'_, str>, &str>, Error> {
     let (mut fields, mut last) = (Fields::of(json), BTreeMap::new());
     while let Some((key, value)) = fields.next_field().map_err(|Unexpected| Error::custom("no object"))? {
@@ -38,15 +38,15 @@ fn last_of_each(json: &str) -> Result<BTreeMap<Cow<'_, str>, &str>, Error> {
             false => Cow::Borrowed(key.trim_matches('"')),
         };
         if let Some(before) = last.insert(key, value) {
-            // Nobody reads it, and it has to be JSON all the same.
+            // Not used, but it must be valid JSON.
             serde_json::from_str::<IgnoredAny>(before)?;
         }
     }
     Ok(last)
 }
 
-/// An object whose keys are there once: with the last of equal ones, and in its values down to so many levels. `None` when it is one
-/// already, or none at all.
+/// Returns an object without repeated keys, keeping the last of equal ones, down to `levels` levels. `None` if it has
+/// no repeated keys or is not an object.
 fn without_repeats(json: &str, levels: usize) -> Option<String> {
     let (mut count, mut fields) = (0, Fields::of(json));
     while fields.next_field().ok()?.is_some() {
@@ -67,10 +67,10 @@ fn without_repeats(json: &str, levels: usize) -> Option<String> {
     has_changed.then_some(text)
 }
 
-/// The fields of a request for serde, but for the large ones.
+/// The fields of a request for serde, without the large ones.
 struct RequestFields<'a> {
     fields: btree_map::IntoIter<Cow<'a, str>, &'a str>,
-    /// The field whose key serde has.
+    /// The field whose key serde has read.
     value: (Cow<'a, str>, &'a str),
 }
 
@@ -92,7 +92,7 @@ impl<'a> MapAccess<'a> for RequestFields<'a> {
         if levels > 0
             && let Some(text) = without_repeats(self.value.1, levels)
         {
-            // What is read of a reader borrows nothing of the text.
+            // What is read from a reader borrows nothing from the text.
             return seed.deserialize(&mut serde_json::Deserializer::from_reader(text.as_bytes()));
         }
         let mut deserializer = serde_json::Deserializer::from_str(self.value.1);
@@ -102,7 +102,7 @@ impl<'a> MapAccess<'a> for RequestFields<'a> {
     }
 }
 
-/// JSON text as a part of JSON.
+/// JSON text as a raw part of JSON.
 pub(super) mod json_text {
     use serde::ser::Error as _;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -153,8 +153,8 @@ mod tests {
     ];
 
     proptest! {
-        /// What serde takes for a request is the same request here, and what it does not take is refused in its words; but a field may
-        /// be there again, and the last counts.
+        /// A request is read as serde would read it, and rejected with the message of serde. The exception is repeated
+        /// fields, of which the last counts.
         #[test]
         fn a_request_is_what_serde_reads(
             parts in proptest::collection::vec(0..PARTS.len(), 0..6),
@@ -169,7 +169,7 @@ mod tests {
                 format!("{open}{}{close}", kept.collect::<Vec<_>>().join(" , "))
             };
             if strict.is_err() && (0..parts.len()).any(again) {
-                // What stands in an earlier one of equal fields does not matter, and another fault may stand behind them.
+                // The content of an earlier repeated field does not matter, and another error may follow it.
                 if let Ok(parsed) = Request::parse(&text) {
                     let once = once();
                     let strict = serde_json::from_str::<Request<'_>>(&once).expect("a request");
@@ -178,7 +178,7 @@ mod tests {
                 return Ok(());
             }
             match (strict, Request::parse(&text)) {
-                // An array of the fields' values is one for serde.
+                // serde accepts an array of the fields' values.
                 (Ok(_), Err(_)) if open == "[" => {}
                 (Ok(strict), parsed) => {
                     prop_assert_eq!(format!("{strict:?}"), format!("{:?}", parsed.expect("a request")), "{}", text);

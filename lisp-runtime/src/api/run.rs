@@ -1,4 +1,4 @@
-//! A run: the driver of the machine. It holds the clock, the tools and the ledger.
+//! A run: drives the machine, with the clock, the tools and the ledger.
 
 use super::grant::{granted, setup_exceeded};
 use super::input::Input;
@@ -37,60 +37,60 @@ use std::time::{Duration, Instant};
 pub(crate) enum RunEvent {
     /// It waits for a tool.
     Call(Arc<Tool>, Box<ToolCall>),
-    /// It has printed these lines and goes on.
+    /// It has printed these lines, and can continue.
     Printed(Vec<String>),
-    /// It has been at work for a while, and goes on.
+    /// It has computed for a while, and can continue.
     Beat,
-    /// Its slices are used up, and it goes on.
+    /// Its slices are used up, and it can continue.
     Turn,
     /// It waits for its workers.
     Workers,
-    /// It is over.
+    /// It has ended.
     Done(Box<Outcome>),
 }
 
-/// The program while its workers are at work: it comes back when they are done.
+/// The program while its workers run: it is returned when they are done.
 type Away = Receiver<Box<MachineDriver>>;
 
 /// A run in progress.
 pub(crate) struct Run {
-    /// A stand-in while workers are at work for the program.
+    /// A stand-in while workers run for the program.
     pub(crate) driver: Box<MachineDriver>,
     away: Option<Away>,
-    /// Where workers run when the run is driven by hand.
+    /// Where workers run if the run is driven step by step.
     pub(crate) by_hand: Option<Arc<LocalExecutor>>,
     pub(crate) shared: Arc<RunShared>,
     /// The set-up programs, then the program.
     pub(super) programs: Vec<Program>,
     pub(super) current: usize,
-    /// How many set-up programs there were.
+    /// The number of set-up programs.
     pub(super) set_ups: usize,
     /// The turn of the session, from 1.
     pub(super) turn: u64,
     started: Instant,
     pub(super) baseline: u64,
-    /// What the set-up programs hold; part of the baseline.
+    /// Bytes that the set-up programs hold; part of the baseline.
     pub(super) set_up_bytes: u64,
     /// Programs with greater numbers than this are not in the baseline.
     pub(super) in_baseline: u64,
-    /// How many programs were kept when the others were forgotten last, and their bytes.
+    /// The number and bytes of the programs that were kept the last time others were dropped.
     pub(super) kept_programs: (usize, usize),
-    /// What turns have changed, until somebody takes note of it.
+    /// What turns have changed since it was last taken.
     pub(crate) change: TurnChange,
     figures: MachineUsage,
-    /// Notes on the JSON texts of the result.
+    /// Warnings about the JSON of the result.
     warnings: Vec<Warning>,
-    /// What it has taken from its budget.
+    /// What the run has taken from its budget.
     pub(crate) taken: Option<Taken>,
-    /// The results become `*1 *2 *3` of the turns to come.
+    /// Whether results become `*1 *2 *3` of later turns.
     pub(crate) keeps_history: bool,
 }
 
 impl Run {
-    /// For waiting where nothing else is left to do.
+    /// A wait when there is nothing else to do.
     pub(crate) const LONG: Duration = Duration::from_secs(3_600);
 
-    /// Brings the grant in and measures the baseline. `turn` is the turn of a session that it is for, from 1.
+    /// Imports the input and measures the baseline. `turn` is the session's turn that it is for, from 1.
     pub(crate) fn set_up(
         started: Instant,
         setting: Setting,
@@ -133,7 +133,7 @@ impl Run {
         }
     }
 
-    /// A machine over what the host grants, with a baseline and a budget, for programs of which none is loaded.
+    /// Creates a run over the imported input, with a baseline and a budget. None of its programs is loaded yet.
     pub(super) fn over(
         started: Instant,
         setting: Setting,
@@ -164,7 +164,7 @@ impl Run {
             set_up_bytes: 0,
             in_baseline: 0,
             kept_programs: (0, 0),
-            // Nobody has seen any of it.
+            // Nothing of it was taken yet.
             change: TurnChange { definitions: true, history: true },
             figures: MachineUsage::default(),
             warnings: Vec::new(),
@@ -192,7 +192,7 @@ impl Run {
         }
     }
 
-    /// What errors in the current program call it by: set-up programs come first, then the turns.
+    /// Returns the number of the current program for errors: set-up programs come first, then the turns.
     fn number(&self) -> u64 {
         match self.is_set_up() {
             true => self.current as u64,
@@ -200,7 +200,7 @@ impl Run {
         }
     }
 
-    /// Begins its account and its deadline anew.
+    /// Resets its account and its deadline.
     pub(super) fn renew(&mut self, started: Instant, view: RunView) {
         self.started = started;
         let setting = Setting { view, ..self.shared.setting.clone() };
@@ -210,22 +210,23 @@ impl Run {
         *self.driver = MachineDriver::new(machine, self.shared.clone(), None);
     }
 
-    /// Can its machine run another turn? Not when a set-up program did not end, or a bug of the interpreter was caught.
+    /// Returns whether the machine can run another turn. It cannot if a set-up program did not end, or after a caught
+    /// bug.
     pub(crate) fn is_of_use(&self) -> bool {
         !self.is_set_up() && !self.shared.is_broken()
     }
 
-    /// Is a set-up program running?
+    /// Returns whether a set-up program is running.
     pub(crate) fn is_set_up(&self) -> bool {
         self.current + 1 < self.programs.len()
     }
 
-    /// Goes on to the next tool call, the next parallel call, or the end.
+    /// Continues to the next tool call, the next parallel call, or the end.
     pub(crate) fn advance(&mut self) -> RunEvent {
         self.advance_by(u32::MAX)
     }
 
-    /// [`Run::advance`] for at most so many slices of fuel.
+    /// Like [`Run::advance`], for at most `slices` slices of fuel.
     pub(crate) fn advance_by(&mut self, slices: u32) -> RunEvent {
         match catch_unwind(AssertUnwindSafe(|| self.advance_inner(slices))) {
             Ok(next) => next,
@@ -257,11 +258,11 @@ impl Run {
                     Err(problem) => return RunEvent::Done(Box::new(self.outcome(Err(problem)))),
                 }
             }
-            // Bringing the result out is the host's work, not the program's.
+            // Converting the result is work of the host, not of the program.
             self.figures = self.driver.machine.usage();
             let answer = match ending {
                 Ending::Error(mut error) => {
-                    // Data that is not given is nil, which few functions take.
+                    // Missing data is nil, which few functions accept.
                     if error.message.contains("nil") {
                         let program = self.programs[self.current].core().clone();
                         let missing = self.driver.machine.hint_of_missing_data(&program);
@@ -292,7 +293,7 @@ impl Run {
         }
     }
 
-    /// A set-up program is over: goes on to the next one. After the last one the baseline is measured anew.
+    /// Continues with the next set-up program. After the last one, the baseline is measured again.
     fn next_program(&mut self, ending: &Ending) -> Result<(), Box<Problem>> {
         match ending {
             Ending::Error(error) => return Err(self.problem(Error::clone(error), Phase::Setup)),
@@ -312,12 +313,12 @@ impl Run {
         self.load()
     }
 
-    /// Gives the tool's reply to the program.
+    /// Passes the tool's reply to the program.
     pub(crate) fn reply(&mut self, reply: Reply) {
         self.driver.reply(reply);
     }
 
-    /// Gives a tool's reply to the worker, or the program, that made the call.
+    /// Passes a tool's reply to the worker, or the program, that made the call.
     pub(crate) fn reply_to(&mut self, number: u64, reply: Reply) {
         match &self.by_hand {
             Some(inline) if self.away.is_some() => drop(inline.reply(number, reply)),
@@ -326,7 +327,7 @@ impl Run {
         }
     }
 
-    /// Starts the workers of the parallel call that the program waits for. Returns the worker that this thread is to run.
+    /// Starts the workers of the parallel call that the program waits for. Returns the worker for this thread.
     pub(crate) fn send_workers(&mut self, executor: Executor) -> Option<Task> {
         let stand_in = Box::new(MachineDriver::stand_in(&self.shared));
         let (sender, away) = channel();
@@ -335,13 +336,12 @@ impl Run {
         Group::begin(executor, Owner::Program(driver, sender))
     }
 
-    /// When its time is over, should it wait until then.
+    /// Returns the deadline of a wait.
     pub(crate) fn ends_at(&self) -> Option<Instant> {
         self.shared.run_time.deadline()
     }
 
-    /// Takes the program back when its workers are done. Waits for that for a moment, the first argument; returns whether it
-    /// is back.
+    /// Takes the program back when its workers are done, waiting at most for `wait`. Returns whether it is back.
     pub(crate) fn is_back(&mut self, wait: Duration) -> bool {
         let Some(away) = &self.away else { return true };
         match away.recv_timeout(wait) {
@@ -355,8 +355,8 @@ impl Run {
         true
     }
 
-    /// Brings the result out, and the definitions when they are asked for. A program whose result cannot be brought out has
-    /// failed: its definitions are undone. Definitions that cannot be brought out are no reason to fail.
+    /// Converts the result, and the definitions if they are asked for. If the result cannot be converted, the program
+    /// has failed and its definitions are undone. Definitions that cannot be converted are not a failure.
     fn bring_out(&mut self, kind: OutcomeKind) -> Result<Answer, Box<Problem>> {
         match self.check_definitions(kind).and_then(|()| self.in_time(|run| run.result(kind))) {
             Ok((mut answer, warnings)) => {
@@ -381,7 +381,7 @@ impl Run {
         }
     }
 
-    /// Does a part of bringing values out. What takes longer than a moment is watched.
+    /// Does a part of the conversion. What takes longer than a moment is watched.
     pub(super) fn in_time<T>(&mut self, work: impl Fn(&mut Run) -> Result<T, Error>) -> Result<T, Error> {
         match work(self) {
             Err(error) if error.reason == Reason::Timeout && !self.driver.is_watched() => {
@@ -428,14 +428,14 @@ impl Run {
         })
     }
 
-    /// An error with its place in the program that runs, and its figures.
+    /// Returns an error with its position in the current program, and its figures.
     pub(super) fn problem(&self, mut error: Error, phase: Phase) -> Box<Problem> {
         if let Some(taken) = &self.taken {
             error = taken.explain(error);
         }
         let phase = if self.is_set_up() && phase != Phase::Compile { Phase::Setup } else { phase };
         let limits = &self.shared.setting.limits;
-        // A worker's error says what its own budget was.
+        // A worker's error already has the worker's own limit.
         let of_worker = error.details.iter().any(|(name, _)| name == "index");
         let of_machine = error.details.iter().any(|(name, _)| name == "needed_bytes");
         if error.reason == Reason::MemoryExceeded && phase == Phase::Eval && !of_worker {
@@ -462,7 +462,7 @@ impl Run {
         Box::new(problem)
     }
 
-    /// Gives a problem the place of its error, and the calls on the way to it, in the texts that they are in.
+    /// Adds the position of an error and its call chain, each in its source.
     fn place(&self, problem: &mut Problem, trace: Option<Trace>) {
         let current = self.number();
         let Trace { program, calls, locals } = trace.unwrap_or_else(|| Trace { program: current, ..Trace::default() });
@@ -502,7 +502,7 @@ impl Run {
         (problem.setup, problem.turn, problem.calls, problem.more) = (setup, turn, calls, more);
     }
 
-    /// The set-up program, or the earlier turn, that has this number.
+    /// Returns the set-up program, or the earlier turn, that has this number.
     fn text_of(&self, number: u64) -> (Option<usize>, Option<u64>) {
         match number.checked_sub(self.set_ups as u64) {
             None => (usize::try_from(number).ok(), None),
@@ -510,14 +510,14 @@ impl Run {
         }
     }
 
-    /// Where the program did its work, when that is asked for.
+    /// Returns the profile, if it is asked for.
     fn profile(&self) -> Option<Profile> {
         let current = self.number();
         let text = |number: u64| if number == current { (None, None) } else { self.text_of(number) };
         self.shared.setting.makes.profile.then(|| self.shared.profiled.take(text))
     }
 
-    /// What the program holds at its end, when that is asked for.
+    /// Returns the bytes that the program holds at its end, if they are asked for.
     fn live_bytes(&mut self) -> Option<u64> {
         /// A compaction of more than this takes too long for a figure.
         const MOST: usize = 4 << 20;
@@ -528,7 +528,7 @@ impl Run {
         Some(live.saturating_sub(self.set_up_bytes))
     }
 
-    /// Where the program stands.
+    /// Returns the current figures.
     pub(crate) fn figures(&self) -> Figures {
         let figures = self.driver.machine.usage();
         Figures {
@@ -597,7 +597,7 @@ impl Run {
     }
 }
 
-/// The heap budget as the machine's settings say it: 0 is no limit.
+/// Returns the heap limit for the machine's settings: 0 is no limit.
 pub(crate) fn heap_setting(limits: &Limits) -> usize {
     usize::try_from(limits.heap_bytes).unwrap_or(0)
 }
@@ -616,13 +616,13 @@ pub(crate) fn settings(limits: &Limits, heap_bytes: usize, input: &Input<'_>) ->
 }
 
 impl Drop for Run {
-    /// Workers that wait, in the cache or for the host, refer to the run.
+    /// Waiting workers, in the cache or for the host, refer to the run.
     fn drop(&mut self) {
         if let Some(inline) = &self.by_hand {
             inline.abandon();
         }
         if let Some(mut taken) = self.taken.take() {
-            // While workers are at work it is not known what they have used.
+            // While workers run, what they have used is not known.
             taken.note(self.away.is_none().then(|| self.figures()).as_ref());
         }
         self.shared.clear();

@@ -1,12 +1,13 @@
-//! A saved session: its first line, the definitions, the results of the last turns.
+//! The text of a saved session: its first line, the definitions, and the results of the last turns.
 
 use lisp_core::cost::COST_SCHEDULE_VERSION;
 use lisp_core::{Error, Reason};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// What the first line of a saved session says it is. A change of the lines behind it, or of the numbers that the compiler gives
-/// functions and what they capture, makes it another.
+/// The name of the format of a saved session, in its first line.
+///
+/// It changes when the lines after the first one change, or the compiler's numbering of functions and their captures.
 pub const SESSION_SCHEMA: &str = "ptc-session/3";
 
 /// The line between the definitions and the results of the last turns.
@@ -17,12 +18,12 @@ const END: &str = "end";
 #[derive(Serialize, Deserialize)]
 struct Header<'a> {
     schema: Cow<'a, str>,
-    /// The version of the crate that wrote it.
+    /// The version of this crate that wrote it.
     version: Cow<'a, str>,
     cost_schedule: u32,
-    /// The turns so far: errors call a turn by its number.
+    /// The number of turns so far: errors refer to turns by number.
     turns: u64,
-    /// The set-up programs that ran before them.
+    /// The number of set-up programs before them.
     set_ups: usize,
 }
 
@@ -31,12 +32,12 @@ struct Header<'a> {
 pub(crate) struct SavedText<'t> {
     pub(crate) turns: u64,
     pub(crate) set_ups: usize,
-    /// Lines, and the number of the first.
+    /// Lines, and the number of the first one.
     pub(crate) definitions: (&'t str, usize),
     pub(crate) history: (&'t str, usize),
 }
 
-/// The whole text of a saved session.
+/// Returns the whole text of a saved session.
 pub(crate) fn text_of(turns: u64, set_ups: usize, definitions: &str, history: &str) -> String {
     let header = Header {
         schema: Cow::Borrowed(SESSION_SCHEMA),
@@ -45,7 +46,7 @@ pub(crate) fn text_of(turns: u64, set_ups: usize, definitions: &str, history: &s
         turns,
         set_ups,
     };
-    // A struct of numbers and short texts is always written.
+    // A struct of numbers and short texts: this cannot fail.
     let mut text = serde_json::to_string(&header).unwrap_or_default();
     text.push('\n');
     text.push_str(definitions);
@@ -58,13 +59,13 @@ pub(crate) fn text_of(turns: u64, set_ups: usize, definitions: &str, history: &s
 }
 
 impl<'t> SavedText<'t> {
-    /// Takes a text apart.
+    /// Splits the text of a saved session.
     ///
     /// # Errors
-    /// `parse_error` with the line, when it has not the lines of a saved session; `session_limit_exceeded` when it has more than
-    /// `most` bytes, and `session_bytes` is that limit.
+    /// `parse_error` with the line, if it does not have the lines of a saved session; `session_limit_exceeded` if it
+    /// has more than `most` bytes, the limit `session_bytes`.
     pub(crate) fn parse(text: &'t str, most: usize) -> Result<Self, Error> {
-        /// Beside the parts that have the limit.
+        /// Bytes of the text that the limit does not count.
         const REST: usize = 1_000;
         if text.len() > most.saturating_mul(2).saturating_add(REST) {
             let message = format!(

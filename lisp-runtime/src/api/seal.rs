@@ -1,4 +1,4 @@
-//! Records that leave the host, under a seal.
+//! Sealed records, for records that leave the host.
 
 use super::record::Record;
 use super::record_error::RecordError;
@@ -17,17 +17,19 @@ struct SealLine<'a> {
     sealed: Cow<'a, str>,
     tenant: Cow<'a, str>,
     expires_ms: i64,
-    /// HMAC-SHA256, hexadecimal.
+    /// HMAC-SHA256 in hexadecimal.
     seal: String,
 }
 
 impl Record {
-    /// The record with a seal, for a record that leaves the host: nobody without the key can change it, give it to another
-    /// tenant, or use it after `expires_ms` (milliseconds since 1970-01-01T00:00:00Z). It can be read by everybody, and used
-    /// more than once: that it is used once, the host's store sees to. The key is a secret of 32 bytes or more.
+    /// Returns the record with a seal, for a record that leaves the host.
+    ///
+    /// Without the key, nobody can change it, give it to another tenant, or use it after `expires_ms`, in milliseconds
+    /// since 1970-01-01T00:00:00Z. The key is a secret of 32 bytes or more. The record is not encrypted. It can also be
+    /// used more than once; to prevent that, the host must keep track of used records.
     ///
     /// # Errors
-    /// [`RecordError::EmptyKey`], as of a setting that is not there.
+    /// [`RecordError::EmptyKey`] for an empty key, such as from a missing setting.
     ///
     /// ```
     /// use lisp_runtime::{Engine, Input, Record, Recording};
@@ -56,10 +58,11 @@ impl Record {
         Ok(format!("{}\n{}", serde_json::to_string(&line).unwrap_or_default(), self.text))
     }
 
-    /// Reads a sealed record, and checks its seal before anything else of it.
+    /// Checks the seal of a sealed record, then parses the record.
     ///
     /// # Errors
-    /// An empty key; another key, another tenant, or a change; a seal that has expired; then those of [`Record::parse`].
+    /// The key is empty; the key, the tenant or the content does not match the seal; or the seal has expired. Then
+    /// those of [`Record::parse`].
     pub fn unseal(text: &str, key: &[u8], tenant: &str, now_ms: i64) -> Result<Record, RecordError> {
         if key.is_empty() {
             return Err(RecordError::EmptyKey);
@@ -87,7 +90,7 @@ impl Record {
 }
 
 fn mac(key: &[u8], tenant: &str, expires_ms: i64, text: &str) -> Hmac<Sha256> {
-    // A key that is longer than a block of the hash is hashed; no length is refused.
+    // A key longer than a block of the hash is hashed; every length is accepted.
     let mut mac = Hmac::<Sha256>::new_from_slice(key).unwrap_or_else(|_| Hmac::new(&Default::default()));
     for part in [SEALED_SCHEMA, tenant] {
         mac.update(&(part.len() as u64).to_be_bytes());

@@ -1,4 +1,4 @@
-//! Sessions: turn after turn on one machine.
+//! Sessions: several programs, one after another, on one machine.
 
 use super::engine::{Engine, to_end};
 use super::input::Input;
@@ -17,9 +17,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-/// A conversation with one machine: what a turn defines, functions among it, is there in the next; `*1 *2 *3` are
-/// the results of the last turns, `(return v)` included. A turn that fails, for whatever reason, or ends with `(fail v)`
-/// leaves definitions and results as they were.
+/// Evaluates programs one after another, with shared definitions.
+///
+/// What a program (a *turn*) defines, including functions, is available in later turns. `*1 *2 *3` are the results of
+/// the last turns, also those of `(return v)`. A turn that fails or ends with `(fail v)` leaves definitions and results
+/// unchanged.
 ///
 /// ```
 /// use lisp_runtime::{Engine, Input};
@@ -30,21 +32,21 @@ use std::time::Instant;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A session is a plain value: who has it owns its machine, and dropping it ends it. It can be copied ([`Session::fork`]), taken back
-/// turn by turn ([`Session::undo`]), and kept as text ([`Session::save`], [`Engine::load_session`]).
+/// A session is a plain value that owns its machine; dropping it ends it. It can be copied ([`Session::fork`]), undone
+/// turn by turn ([`Session::undo`]), and saved as text ([`Session::save`], [`Engine::load_session`]).
 pub struct Session {
     engine: Engine,
     input: Input<'static>,
     cancel: Cancel,
-    /// The text that it began from: it has no set-up then.
+    /// The text from which the session was loaded; it then has no set-up.
     origin: Option<Arc<str>>,
-    /// The definitions as they are now, if they have been asked for as text: forks share it.
+    /// The current definitions as text, once they were asked for; shared by forks.
     text: Option<Arc<str>>,
-    /// For runs in a process without threads: see [`Setting::alarm`](crate::drive::setting::Setting::alarm).
+    /// For runs in a process without threads; see [`Setting::alarm`](crate::drive::setting::Setting::alarm).
     pub(crate) alarm: Option<Arc<AtomicBool>>,
-    /// Absent until the first turn, and again after a turn that broke the machine.
+    /// Absent until the first turn, and after a turn that broke the machine.
     run: Option<Run>,
-    /// The turns so far.
+    /// The number of turns so far.
     turns: u64,
 }
 
@@ -55,14 +57,15 @@ impl fmt::Debug for Session {
 }
 
 impl Engine {
-    /// Begins a session: definitions, functions among them, stay from turn to turn.
+    /// Starts a session. Definitions, including functions, stay from turn to turn.
     pub fn session(&self, input: Input<'static>) -> Session {
         Session::new(self.clone(), input)
     }
 
-    /// Goes on with a saved session: its definitions and the results of its last turns are what they were. The input gives the
-    /// data, which is not in the text, and options of the session; its set-up programs, memory and history are not used, as what
-    /// came of them is in the text. Nothing that the saved session did is done again.
+    /// Loads a saved session, with its definitions and the results of its last turns.
+    ///
+    /// The data is not part of the text and comes from the input, as do the options of the session. The input's set-up
+    /// programs, memory and history are ignored: their results are in the text. Nothing is evaluated again.
     ///
     /// ```
     /// use lisp_runtime::{Engine, Input};
@@ -76,9 +79,12 @@ impl Engine {
     /// ```
     ///
     /// # Errors
-    /// `parse_error` with the line for a text that is no saved session, or only a part of one; `unknown_tool` when a function calls a tool
-    /// that the engine has not; `session_limit_exceeded` and `memory_exceeded` when the definitions are more than the limits allow;
-    /// `timeout` and `cancelled`. Texts of strangers are safe to load.
+    /// - `parse_error` with the line: the text is not a saved session, or is incomplete.
+    /// - `unknown_tool`: a function calls a tool that the engine does not have.
+    /// - `session_limit_exceeded` or `memory_exceeded`: the definitions exceed the limits.
+    /// - `timeout` or `cancelled`.
+    ///
+    /// Untrusted texts are safe to load.
     pub fn load_session(&self, text: &str, input: Input<'static>) -> Result<Session, Box<Problem>> {
         let mut session = Session::new(self.clone(), input.for_saved());
         session.begin_from(text)?;
@@ -92,7 +98,7 @@ impl Session {
         Session { engine, input, cancel, origin: None, text: None, alarm: None, run: None, turns: 0 }
     }
 
-    /// Makes the machine from a saved session.
+    /// Creates the machine from a saved session.
     pub(crate) fn begin_from(&mut self, text: &str) -> Result<(), Box<Problem>> {
         self.origin = Some(text.into());
         self.restore(Instant::now(), &self.unseen())
@@ -104,7 +110,7 @@ impl Session {
         self.eval_since(Instant::now(), source, &mut |run| to_end(run, &engine))
     }
 
-    /// Runs one more program as `drive` says.
+    /// Runs one more program, driven by `drive`.
     pub(crate) fn eval_since(
         &mut self,
         started: Instant,
@@ -128,7 +134,7 @@ impl Session {
         outcome
     }
 
-    /// The machine, with the program loaded.
+    /// Returns the machine with the program loaded.
     fn turn(&mut self, started: Instant, program: &Program, view: &RunView) -> Result<Run, Box<Problem>> {
         if self.origin.is_some() {
             self.restore(started, view)?;
@@ -148,7 +154,7 @@ impl Session {
         }
     }
 
-    /// For what is no turn.
+    /// Returns the view for work that is not a turn.
     fn unseen(&self) -> RunView {
         RunView::quiet(self.engine.observed())
     }
@@ -162,7 +168,7 @@ impl Session {
         Ok(setting)
     }
 
-    /// Makes the machine from the text that the session began from, unless there is one.
+    /// Creates the machine from the text that the session was loaded from, unless it exists.
     fn restore(&mut self, started: Instant, view: &RunView) -> Result<(), Box<Problem>> {
         let (None, Some(origin)) = (&self.run, self.origin.clone()) else { return Ok(()) };
         let setting = self.setting(view)?;
@@ -174,7 +180,7 @@ impl Session {
         Ok(())
     }
 
-    /// The machine as it is between two turns: before the first one the set-up programs run.
+    /// Returns the machine between two turns. Before the first turn, runs the set-up programs.
     fn at_rest(
         &mut self,
         started: Instant,
@@ -200,13 +206,15 @@ impl Session {
         }
     }
 
-    /// The definitions and the results of the last turns as text, for [`Engine::load_session`]: every value exactly, functions with
-    /// the programs that they are of and the values that they captured. Data that the host gave is in it only as far as definitions
-    /// hold parts of it. Nothing is changed, whatever comes of it. Before the first turn the set-up programs run.
+    /// Saves the definitions and the results of the last turns as text, for [`Engine::load_session`].
+    ///
+    /// Values are saved exactly, and functions with their programs and captured values. Data from the host is included
+    /// only where definitions hold parts of it. The session is unchanged, even on error. Before the first turn, the
+    /// set-up programs run.
     ///
     /// # Errors
-    /// `session_limit_exceeded` when the text is longer than `session_bytes`, with the definition at which it is; the error of a
-    /// set-up program; `timeout` and `cancelled`.
+    /// `session_limit_exceeded` when the text is longer than `session_bytes`, with the definition that exceeded it; the
+    /// error of a set-up program; `timeout` or `cancelled`.
     pub fn save(&mut self) -> Result<String, Box<Problem>> {
         self.saved().map(|text| text.as_ref().to_owned())
     }
@@ -228,20 +236,20 @@ impl Session {
         Ok(text)
     }
 
-    /// What a turn, or taking one back, has changed since this was called last: the definitions, the history.
+    /// Returns the definitions and the history, each only if it changed since the last call.
     pub(crate) fn changes(&mut self) -> Option<SessionChanges> {
         let run = self.run.as_mut()?;
         let change = run.change;
         let set_ups = run.set_ups();
         let mut part = |changed: bool, history: bool| changed.then(|| run.saved(history));
         let (definitions, history) = (part(change.definitions, false), part(change.history, true));
-        // What could not be written is tried again.
+        // A text that could not be written is tried again.
         run.change.definitions = matches!(definitions, Some(Err(_)));
         run.change.history = matches!(history, Some(Err(_)));
         Some(SessionChanges { definitions, history, set_ups })
     }
 
-    /// Makes the machine, if there is none, and says that all of it has changed. Set-up programs run as `drive` says.
+    /// Creates the machine if there is none, and marks all of it as changed. `drive` drives the set-up programs.
     pub(crate) fn settle(
         &mut self,
         started: Instant,
@@ -252,12 +260,13 @@ impl Session {
         Ok(())
     }
 
-    /// A second session with the same definitions and history, and the same input: what one of them does from here on does not
-    /// change the other. It has a handle of its own to cancel it.
+    /// Copies the session, with its definitions, history and input.
     ///
-    /// Data sets and the engine are shared. The definitions are copied, by way of their text: it is made once for all forks until
-    /// the next turn, and shared; each fork makes its values of it when it is first used. No turn before the fork can be undone in
-    /// it.
+    /// The two sessions are then independent, and the copy has its own cancel handle. Turns before the fork cannot be
+    /// undone in the copy.
+    ///
+    /// Data sets and the engine are shared. Definitions are copied as text, which is made once for all forks until the
+    /// next turn; each fork reads it on first use.
     ///
     /// ```
     /// use lisp_runtime::{Engine, Input};
@@ -286,8 +295,10 @@ impl Session {
         Ok(fork)
     }
 
-    /// Takes back the last turn that succeeded: definitions and `*1 *2 *3` are what they were before it. What its tools did
-    /// is not taken back. The last ten turns can be, one after the other (the limit `session_undo`).
+    /// Undoes the last turn that succeeded: restores the definitions and `*1 *2 *3` from before it.
+    ///
+    /// Effects of its tool calls are not undone. By default the last ten turns can be undone, one after another (limit
+    /// `session_undo`).
     ///
     /// ```
     /// use lisp_runtime::{Engine, Input};
@@ -300,7 +311,7 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// `session_limit_exceeded`, which names the limit, when no turn to undo.
+    /// `session_limit_exceeded`, which names the limit, when there is no turn to undo.
     pub fn undo(&mut self) -> Result<(), Box<Problem>> {
         self.text = None;
         match &mut self.run {
@@ -309,13 +320,14 @@ impl Session {
         }
     }
 
-    /// The definitions as they are now, as a JSON object for [`Input::memory`]: of this session's next process, for
-    /// example. Functions are left out. Nothing is changed, whatever comes of it. Before the first turn it is the memory that
+    /// Returns the current definitions as a JSON object for [`Input::memory`], for example of a new process.
+    ///
+    /// Functions are left out. The session is unchanged, even on error. Before the first turn, this is the memory that
     /// the session was given.
     ///
     /// # Errors
-    /// `result_limit_exceeded` when the text is longer than `result_bytes`, `type_error` when two keys of a map would become
-    /// one in JSON, with the name of the definition; `timeout` and `cancelled`.
+    /// `result_limit_exceeded` when the text is longer than `result_bytes`; `type_error`, with the name of the
+    /// definition, when two keys of a map would become one key in JSON; `timeout` or `cancelled`.
     pub fn memory(&mut self) -> Result<String, Box<Problem>> {
         self.memory_since(Instant::now())
     }
@@ -328,20 +340,21 @@ impl Session {
         }
     }
 
-    /// The turns so far, failed ones too: errors call a turn by its number. Those of a saved session count.
+    /// Returns the number of turns so far, including failed ones and those before a save. Errors refer to turns by
+    /// number.
     pub fn turns(&self) -> u64 {
         self.turns
     }
 
-    /// A handle that ends the turn that runs. Once used it ends every later turn too, until [`Cancel::reset`].
+    /// Returns a handle that cancels the running turn. Once cancelled, later turns end too, until [`Cancel::reset`].
     pub fn cancel_handle(&self) -> &Cancel {
         &self.cancel
     }
 
-    /// The names that are defined, in order. Before the first turn they are those of the memory that the session was given;
-    /// set-up programs run with the first turn.
+    /// Returns the defined names, in order. Before the first turn, these are the names in the memory that the session
+    /// was given; set-up programs run with the first turn.
     pub fn names(&mut self) -> Vec<String> {
-        // Where that fails there are no names; the next turn says why.
+        // On error there are no names; the next turn reports the error.
         let _ = self.restore(Instant::now(), &self.unseen());
         let mut names: Vec<String> = match &mut self.run {
             Some(run) => {
@@ -354,14 +367,14 @@ impl Session {
     }
 }
 
-/// What has changed in a session, as text.
+/// Changes of a session, as text.
 pub(crate) struct SessionChanges {
     pub(crate) definitions: Option<Result<String, Error>>,
     pub(crate) history: Option<Result<String, Error>>,
     pub(crate) set_ups: usize,
 }
 
-/// What a session does not take: a recording, or a budget.
+/// Rejects what a session does not support: a recording or a budget.
 pub(crate) fn check(input: &Input<'_>) -> Result<(), Box<Problem>> {
     let error = if input.journal.is_some() {
         Error::new(Reason::RuntimeError, "a session is not recorded")

@@ -1,4 +1,4 @@
-//! Turn after turn on the machine of a session: its ceilings, what it keeps, and its definitions as text.
+//! Turns on the machine of a session: its limits, what it keeps, and its definitions as text.
 
 use super::grant::{granted, setup_exceeded};
 use super::input::Input;
@@ -20,18 +20,18 @@ use std::sync::Arc;
 use std::time::Instant;
 
 impl Run {
-    /// A session's machine with the definitions of a saved one; no program is loaded.
+    /// Creates a session's machine with the definitions of a saved session; no program is loaded.
     ///
     /// # Errors
-    /// What is wrong with the text, with its line; `memory_exceeded` when the definitions take more than the set-up may,
-    /// `unknown_tool` when a function calls a tool that is not there, `session_limit_exceeded`, `timeout`, `cancelled`.
+    /// An error in the text, with its line; `memory_exceeded` if the definitions exceed the set-up ceiling;
+    /// `unknown_tool` if a function calls a missing tool; `session_limit_exceeded`; `timeout`; `cancelled`.
     pub(crate) fn restored(
         started: Instant,
         setting: Setting,
         input: &Input<'_>,
         saved: &SavedText<'_>,
     ) -> Result<Run, Box<Problem>> {
-        /// What is made on the way is dropped before the definitions are measured.
+        /// Temporary objects are dropped before the definitions are measured; this factor makes room for them.
         const ON_THE_WAY: usize = 3;
         let limits = setting.limits;
         let problem = |error: Error| Box::new(Problem::new(error, Phase::Setup));
@@ -85,7 +85,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Loads one more program on the same machine and begins its account anew.
+    /// Loads one more program on the same machine and resets its account.
     pub(crate) fn next_turn(
         &mut self,
         started: Instant,
@@ -102,11 +102,11 @@ impl Run {
         self.load()
     }
 
-    /// A session keeps the programs that functions of its definitions are of. It forgets the others now and then, so that this costs
-    /// a turn little: when those since the last time take a part of what is held, which has to be copied for it, or are many, or
-    /// when a ceiling is met.
+    /// Drops programs that no function in the definitions belongs to. To cost little per turn, this is done only
+    /// sometimes: if many programs or bytes were added since the last time, relative to what is held and must be
+    /// copied, or if a limit is reached.
     fn make_room_for_turn(&mut self, more: usize) -> Result<(), Box<Problem>> {
-        /// So many programs, or bytes of them, are no reason to look.
+        /// With fewer new programs than this, nothing is dropped.
         const FEW: usize = 64;
         const SMALL: usize = 1_000;
         const PART: usize = 16;
@@ -128,7 +128,7 @@ impl Run {
         }
     }
 
-    /// The error when the programs of the session, and one more of `more` bytes, are more than it may keep.
+    /// Returns the error if the programs of the session, and one more of `more` bytes, exceed its limits.
     fn over_ceiling(&self, more: usize) -> Option<Error> {
         const HINT: &str =
             "define the functions of several turns in one program, or take some back as in (def name nil); or raise";
@@ -165,7 +165,7 @@ impl Run {
         })
     }
 
-    /// Has a session no more definitions than it may have?
+    /// Checks the number of definitions of a session.
     pub(super) fn check_definitions(&mut self, kind: OutcomeKind) -> Result<(), Error> {
         let most = bytes(self.shared.setting.limits.session_definitions);
         if !self.keeps_history || kind == OutcomeKind::Fail {
@@ -181,7 +181,7 @@ impl Run {
             .detail("limit", most))
     }
 
-    /// Keeps the turn that has ended well: its result becomes `*1`, and it can be undone.
+    /// Keeps a turn that succeeded: its result becomes `*1`, and it can be undone.
     pub(super) fn keep_turn(&mut self) {
         self.driver.machine.push_history();
         let most = bytes_or_none(self.shared.setting.limits.session_undo);
@@ -190,7 +190,7 @@ impl Run {
         self.change.history |= change.history;
     }
 
-    /// Takes back the last turn that was kept.
+    /// Undoes the last turn that was kept.
     pub(crate) fn undo(&mut self) -> Result<(), Box<Problem>> {
         if self.driver.machine.undo_turn() {
             (self.change.definitions, self.change.history) = (true, true);
@@ -199,7 +199,7 @@ impl Run {
         Err(nothing_to_undo(self.shared.setting.limits.session_undo, self.driver.machine.has_let_turns_go()))
     }
 
-    /// The definitions as they are now, as a JSON object. It has the time of a turn, which began at `started`.
+    /// Returns the current definitions as a JSON object. This has the time limit of a turn, which began at `started`.
     pub(crate) fn memory(&mut self, started: Instant) -> Result<String, Box<Problem>> {
         self.renew(started, RunView::quiet(&Observed::default()));
         let made = self.in_time(Run::definitions).map_err(|error| self.problem(error, Phase::Result));
@@ -214,7 +214,7 @@ impl Run {
         })
     }
 
-    /// The definitions as text, or the history. It has the time of the turn.
+    /// Returns the definitions or the history as text. This has the time limit of a turn.
     pub(crate) fn saved(&mut self, history: bool) -> Result<String, Error> {
         self.in_time(|run| {
             let limit = bytes(run.shared.setting.limits.session_bytes);
@@ -222,23 +222,23 @@ impl Run {
         })
     }
 
-    /// The number of set-up programs before the first turn.
+    /// Returns the number of set-up programs before the first turn.
     pub(crate) fn set_ups(&self) -> usize {
         self.set_ups
     }
 
-    /// A problem of what the host asks of a session between two turns.
+    /// Returns a problem of an operation between two turns.
     pub(crate) fn result_problem(&self, error: Error) -> Box<Problem> {
         self.problem(error, Phase::Result)
     }
 }
 
-/// A limit of which 0 is none at all.
+/// Returns a limit where 0 is no limit.
 fn bytes_or_none(limit: u64) -> usize {
     usize::try_from(limit).unwrap_or(usize::MAX)
 }
 
-/// The error of a session that has no turn to take back, of which it keeps the last `most`; `let_go` when it had to let some go.
+/// Returns the error of a session without a turn to undo. It keeps the last `most` turns; `let_go` if it dropped some.
 pub fn nothing_to_undo(most: u64, let_go: bool) -> Box<Problem> {
     let why = match let_go {
         true => "what it takes was let go when a program needed the memory",

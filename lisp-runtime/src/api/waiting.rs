@@ -1,4 +1,4 @@
-//! A run that its host drives by hand: it stops at each call of a tool, and goes on with the reply.
+//! Runs that the host drives step by step: they suspend at each tool call and continue with the reply.
 
 use super::run::{Run, RunEvent};
 use crate::parallel::executor::{Executor, LocalExecutor};
@@ -12,14 +12,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Where a run that is driven by hand stands.
+/// The state of a run that is driven step by step.
 #[derive(Debug)]
 pub enum Progress {
-    /// It waits for the reply of a tool, or of several.
+    /// The run waits for the replies to one or more tool calls.
     ToolCall(Waiting),
-    /// It waits until somebody approves a call ([`PolicyDecision::Ask`](crate::PolicyDecision::Ask)), and for no reply.
+    /// The run only waits for approvals ([`PolicyDecision::Ask`](crate::PolicyDecision::Ask)).
     Approval(Waiting),
-    /// It is over.
+    /// The run has ended.
     Done(Box<Outcome>),
 }
 
@@ -48,11 +48,11 @@ impl Progress {
     }
 }
 
-/// Names a tool call that waits for its reply, within its run.
+/// Identifies an open tool call within its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(u64);
 
-/// A run that waits for the replies of tools. Dropping it ends the run.
+/// A run that waits for replies or approvals. Dropping it ends the run.
 pub struct Waiting {
     run: Box<Run>,
     /// Never empty.
@@ -66,11 +66,12 @@ impl fmt::Debug for Waiting {
 }
 
 impl Waiting {
-    /// Calls that wait for a reply stand before those that have to be approved.
+    /// Puts calls that wait for a reply before those that need approval.
     fn of(run: Box<Run>, calls: Vec<ToolCall>) -> Waiting {
         let mut calls: Vec<_> = calls.into_iter().map(|call| (CallId(call.number), call)).collect();
         calls.sort_by_key(|(_, call)| call.question.is_some());
-        // Whoever has it may make it, whatever becomes of the run. All of them wait: none can have been given back.
+        // The caller may make these calls even if the run then ends. All of them are open: none can have been given
+        // back.
         for (_, call) in calls.iter().filter(|(_, call)| call.question.is_none()) {
             call.begin();
         }
@@ -81,33 +82,36 @@ impl Waiting {
         if self.call().question.is_some() { Progress::Approval(self) } else { Progress::ToolCall(self) }
     }
 
-    /// The call that waits for a reply; of several, the oldest. When all have to be approved, the oldest of them.
+    /// Returns the oldest call that waits for a reply. If all need approval, returns the oldest of those.
     pub fn call(&self) -> &ToolCall {
         &self.calls[0].1
     }
 
-    /// All calls that wait for a reply: those of parallel workers may be several.
+    /// Returns all calls that wait for a reply. Parallel workers may have several.
     pub fn calls(&self) -> impl Iterator<Item = (CallId, &ToolCall)> {
         self.calls.iter().filter(|(_, call)| call.question.is_none()).map(|(id, call)| (*id, call))
     }
 
-    /// All calls that somebody has to approve, with the [question](ToolCall::question) for each.
+    /// Returns all calls that need approval, each with its [question](ToolCall::question).
     pub fn approvals(&self) -> impl Iterator<Item = (CallId, &ToolCall)> {
         self.calls.iter().filter(|(_, call)| call.question.is_some()).map(|(id, call)| (*id, call))
     }
 
-    /// Approves a call: it waits for its reply from now on. Behind the run's deadline it approves nothing: the run is over.
+    /// Approves a call, which then waits for its reply. After the run's deadline, nothing is approved and the run has
+    /// ended.
     pub fn approve(self, call: CallId) -> Progress {
         self.settle_in_time(call, None)
     }
 
-    /// Approves a call with other arguments, a JSON object. Arguments that do not fit the tool's signature or JSON Schema deny it. Behind the
-    /// run's deadline it approves nothing: the run is over.
+    /// Approves a call with other arguments, a JSON object.
+    ///
+    /// Arguments that do not match the tool's signature or JSON Schema deny the call. After the run's deadline, nothing
+    /// is approved and the run has ended.
     pub fn approve_with(self, call: CallId, arguments: &str) -> Progress {
         self.settle_in_time(call, Some(arguments))
     }
 
-    /// A call of a run that is over is not handed out: whoever makes it would make it in vain.
+    /// Does not hand out a call of a run that has ended: making it would be pointless.
     fn settle_in_time(self, call: CallId, given: Option<&str>) -> Progress {
         match self.poll() {
             Progress::ToolCall(waiting) | Progress::Approval(waiting) => waiting.settle(call, Ok(given)),
@@ -115,12 +119,12 @@ impl Waiting {
         }
     }
 
-    /// Does not approve a call: the program ends with `tool_denied` and the reason.
+    /// Rejects a call. The program ends with `tool_denied` and the reason.
     pub fn reject(self, call: CallId, why: &str) -> Progress {
         self.settle(call, Err(why))
     }
 
-    /// Settles a call that has to be approved; another one stays as it is.
+    /// Decides on a call that needs approval. Other calls are unchanged.
     fn settle(mut self, id: CallId, decided: Result<Option<&str>, &str>) -> Progress {
         let asked = self.calls.iter_mut().find(|(known, call)| *known == id && call.question.is_some());
         let Some((_, call)) = asked else { return self.into_progress() };
@@ -145,16 +149,17 @@ impl Waiting {
         }
     }
 
-    /// The name of the run: [`Outcome::run_id`] when it is over.
+    /// Returns the id of the run, which is also [`Outcome::run_id`].
     pub fn run_id(&self) -> &str {
         self.run.shared.setting.view.run_id()
     }
 
-    /// Notes in the record of the run that a call is about to be made: should the process end before the reply, it is
-    /// [unknown](crate::Record::settle) whether it was. Without a recording it does nothing.
+    /// Notes in the record of the run that a call is about to be made. Without a recording, does nothing.
+    ///
+    /// If the process ends before the reply, it is [unknown](crate::Record::settle) whether the call was made.
     ///
     /// # Errors
-    /// The recorder cannot keep the line.
+    /// The recorder cannot store the line.
     pub fn begin(&self, call: CallId) -> Result<(), Error> {
         let asked = self.calls.iter().find(|(id, _)| *id == call);
         match (&self.run.shared.setting.gate.journal, asked) {
@@ -163,9 +168,10 @@ impl Waiting {
         }
     }
 
-    /// Makes a call by the tool's own closure, on this thread, and replies to it with what comes of that. In the record of the run
-    /// the call begins first; when that cannot be kept the call is not made, and the run ends. A call that has to be approved, or does
-    /// not wait, stays as it is.
+    /// Makes a call with the tool's own closure, on this thread, and replies with the result.
+    ///
+    /// The record of the run first notes that the call starts. If that cannot be stored, the call is not made and the
+    /// run ends. Calls that need approval or are no longer open are unchanged.
     pub fn serve(self, id: CallId) -> Progress {
         let Some(call) = self.calls().find(|(known, _)| *known == id).map(|(_, call)| call.clone()) else {
             return self.into_progress();
@@ -180,7 +186,7 @@ impl Waiting {
         self.go_on(id, reply)
     }
 
-    /// Replies to [`Waiting::call`] with a result and goes on.
+    /// Replies to [`Waiting::call`] with a result, and continues the run.
     pub fn reply(self, result: &impl Serialize) -> Progress {
         let id = self.calls[0].0;
         self.reply_to(id, result)
@@ -193,11 +199,13 @@ impl Waiting {
         self.fail_call(id, error)
     }
 
-    /// Replies to one of the calls with a result and goes on. A reply to a call that has to be approved approves it. A reply to a call that does not wait any more, because its
-    /// worker has ended, is dropped.
+    /// Replies to one of the calls with a result, and continues the run.
+    ///
+    /// A reply to a call that needs approval approves it. A reply to a call that is no longer open, because its worker
+    /// has ended, is ignored.
     pub fn reply_to(mut self, call: CallId, result: &impl Serialize) -> Progress {
         if self.approvals().any(|(id, _)| id == call) {
-            // The reply is there, and is recorded as it is, however late it comes.
+            // A late reply is recorded all the same.
             match self.settle(call, Ok(None)) {
                 Progress::ToolCall(approved) | Progress::Approval(approved) => self = approved,
                 done => return done,
@@ -214,15 +222,16 @@ impl Waiting {
         self.go_on(call, Reply::Error(error))
     }
 
-    /// When to call [`Waiting::poll`] at the latest should no reply have come: at the run's deadline, at that of the
-    /// parallel call, or, when a worker has failed, at once: those behind it end. `None` is never. A handle that cancels the run wakes nobody: whoever uses it
-    /// calls `poll`.
+    /// Returns when to call [`Waiting::poll`] at the latest if no reply arrives; `None` is never.
+    ///
+    /// This is the deadline of the run or of the parallel call, or now, if a worker has failed and those after it must
+    /// end. A handle that cancels the run does not wake anything: call `poll` after cancelling.
     pub fn wake_at(&self) -> Option<Instant> {
         let workers = self.run.by_hand.as_ref().and_then(|inline| inline.wake_at());
         [self.run.ends_at(), workers].into_iter().flatten().min()
     }
 
-    /// Replies to no call, and checks whether the time of the run, or of a worker that waits, is over.
+    /// Checks for a deadline, a cancellation or a failed worker, without replying to a call.
     pub fn poll(mut self) -> Progress {
         if self.run.is_back(Duration::ZERO) && !self.run.driver.stop_if_over() {
             return self.into_progress();

@@ -6,7 +6,7 @@ use crate::terms::cancel::Cancel;
 use std::task::Waker;
 use std::time::Instant;
 
-/// Wakes a task once, for as long as it is kept.
+/// Wakes a task once, while it is held.
 #[derive(Debug)]
 pub struct Alarm {
     number: u64,
@@ -14,8 +14,8 @@ pub struct Alarm {
 }
 
 impl Alarm {
-    /// An alarm for this moment, or before that when the handle cancels, within 5 ms. `None` when there is no thread for
-    /// alarms, or nothing to wait for.
+    /// Sets an alarm for a moment, or earlier when the handle is cancelled, within 5 ms. Returns `None` if there is no
+    /// thread for alarms, or nothing to wait for.
     pub fn set(at: Option<Instant>, cancel: Option<&Cancel>, waker: &Waker) -> Option<Alarm> {
         if at.is_none() && cancel.is_none() {
             return None;
@@ -32,12 +32,12 @@ impl Alarm {
         Some(Alarm { number, at })
     }
 
-    /// Has it not rung?
+    /// Returns whether the alarm is still set.
     pub fn is_set(&self) -> bool {
         Watchdog::of_process().is_some_and(|watchdog| watchdog.state().alarms.is_set(self.number))
     }
 
-    /// The moment that it is set for.
+    /// Returns the moment for which it is set.
     pub fn at(&self) -> Option<Instant> {
         self.at
     }
@@ -45,7 +45,7 @@ impl Alarm {
 
 impl Drop for Alarm {
     fn drop(&mut self) {
-        // What the waker leaves is the executor's: it goes when the lock has gone.
+        // Dropping the waker may run code of the executor, so it happens after the lock is released.
         let removed = Watchdog::of_process().and_then(|watchdog| watchdog.state().alarms.remove(self.number));
         drop(removed);
     }

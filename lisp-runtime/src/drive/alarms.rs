@@ -1,4 +1,4 @@
-//! Alarms for runs that wait without a thread: the watchdog wakes them at a moment, and when a handle has cancelled them.
+//! Alarms for runs that wait without a thread: the watchdog wakes them at a given time, and when they are cancelled.
 
 use crate::terms::cancel::Cancel;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-/// How often handles that cancel are looked at.
+/// How often cancel handles are checked.
 const CANCEL_STEP: Duration = Duration::from_millis(5);
 
 /// The alarms that are set.
@@ -15,11 +15,11 @@ pub(super) struct Alarms {
     last: u64,
     all: BTreeMap<u64, Set>,
     by_time: BTreeSet<(Instant, u64)>,
-    /// Those that a handle can ring before their time.
+    /// Alarms that a cancel handle can trigger early.
     cancellable: BTreeSet<u64>,
 }
 
-/// An alarm: when it rings, and who is woken.
+/// An alarm: when it is due, and what it wakes.
 pub(super) struct Set {
     pub(super) at: Option<Instant>,
     pub(super) cancel: Option<Cancel>,
@@ -27,7 +27,7 @@ pub(super) struct Set {
 }
 
 impl Alarms {
-    /// Sets an alarm; returns its number.
+    /// Sets an alarm. Returns its number.
     pub(super) fn set(&mut self, set: Set) -> u64 {
         self.last += 1;
         let number = self.last;
@@ -37,7 +37,7 @@ impl Alarms {
         number
     }
 
-    /// Takes an alarm that has not rung.
+    /// Removes an alarm that was not triggered.
     pub(super) fn remove(&mut self, number: u64) -> Option<Set> {
         let set = self.all.remove(&number)?;
         if let Some(at) = set.at {
@@ -47,17 +47,17 @@ impl Alarms {
         Some(set)
     }
 
-    /// Has an alarm not rung?
+    /// Returns whether an alarm is still set.
     pub(super) fn is_set(&self, number: u64) -> bool {
         self.all.contains_key(&number)
     }
 
-    /// What the thread waits for: another answer, and it has to look anew.
+    /// Returns what the thread waits for. If this changes, the thread must check again.
     pub(super) fn first(&self) -> (Option<(Instant, u64)>, bool) {
         (self.by_time.first().copied(), self.cancellable.is_empty())
     }
 
-    /// Takes the alarms that ring.
+    /// Removes the alarms that are due.
     pub(super) fn take_due(&mut self, now: Instant) -> Vec<Waker> {
         let mut due: Vec<u64> =
             self.by_time.iter().take_while(|(at, _)| *at <= now).map(|&(_, number)| number).collect();
@@ -67,7 +67,7 @@ impl Alarms {
         due.into_iter().filter_map(|number| self.remove(number)).map(|set| set.waker).collect()
     }
 
-    /// How long until it is to be looked again.
+    /// Returns the time until the next check.
     pub(super) fn next(&self, now: Instant) -> Option<Duration> {
         let first = self.by_time.first().map(|(at, _)| at.saturating_duration_since(now));
         let step = (!self.cancellable.is_empty()).then_some(CANCEL_STEP);
@@ -75,7 +75,7 @@ impl Alarms {
     }
 }
 
-/// Wakes somebody, whose panic must not end the thread.
+/// Wakes a task. A panic of its waker does not end the thread.
 pub(super) fn wake(waker: Waker) {
     let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
 }

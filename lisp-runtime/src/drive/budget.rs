@@ -4,7 +4,7 @@ use super::atomic::{AtomicUsize, Ordering};
 use std::fmt;
 use std::sync::Arc;
 
-/// How many workers may be alive at once in a run, at every depth of nesting together. Taking a slot never waits.
+/// The slots for parallel workers of a run, at every depth of nesting. Taking a slot never waits.
 #[derive(Debug)]
 pub struct ParallelBudget {
     capacity: usize,
@@ -13,13 +13,15 @@ pub struct ParallelBudget {
 }
 
 impl ParallelBudget {
-    /// A budget of `capacity` slots, all free.
+    /// Creates a budget of `capacity` free slots.
     pub fn new(capacity: usize) -> Self {
         ParallelBudget { capacity, held: AtomicUsize::new(0), peak: AtomicUsize::new(0) }
     }
 
-    /// Takes a slot, if one is free. An addition that is taken back when it goes over the capacity would be simpler, but
-    /// for that moment it hides a slot that another thread gives back, and a call would fail without reason.
+    /// Takes a slot, if one is free.
+    ///
+    /// Adding first and undoing on overflow would be simpler. But for that moment it would hide a slot that another
+    /// thread frees, and a call would fail without reason.
     pub fn try_acquire(self: &Arc<Self>) -> Option<Slot> {
         let free = |held: usize| (held < self.capacity).then_some(held + 1);
         let before = self.held.fetch_update(Ordering::AcqRel, Ordering::Relaxed, free).ok()?;
@@ -27,23 +29,23 @@ impl ParallelBudget {
         Some(Slot(self.clone()))
     }
 
-    /// How many slots there are.
+    /// Returns the number of slots.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// How many are taken.
+    /// Returns the number of slots in use.
     pub fn held(&self) -> usize {
         self.held.load(Ordering::Acquire)
     }
 
-    /// The most that were taken at once.
+    /// Returns the peak number of slots in use.
     pub fn peak(&self) -> usize {
         self.peak.load(Ordering::Relaxed)
     }
 }
 
-/// A slot that is taken; dropping it gives it back.
+/// A slot in use; dropping it frees the slot.
 pub struct Slot(Arc<ParallelBudget>);
 
 impl Drop for Slot {

@@ -1,5 +1,5 @@
-//! One machine at work: the program's own, or a worker's. The driver resumes it slice by slice, looks at the clock, and passes
-//! its tool calls on.
+//! Drives one machine, the program's own or a worker's: resumes it slice by slice, checks the clock, and passes on its
+//! tool calls.
 
 use super::sampler::Sampler;
 use super::shared::{RunShared, Stage, Waiter};
@@ -23,30 +23,31 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Units of fuel between two looks at the clock: well under a millisecond.
+/// Units of fuel between two checks of the clock: well under a millisecond.
 const SLICE: u64 = 20_000;
-/// Units of fuel of the first slice. A built-in that is at work when it ends begins anew, for nobody watches the run yet.
+/// Units of fuel of the first slice. A built-in that needs more restarts in the next slice: the watchdog is not
+/// watching yet.
 const FIRST_SLICE: u64 = 8_000;
 
 /// Why the driver ended a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// The handle of the host
+    /// The host cancelled it.
     Cancelled,
-    /// The run's deadline
+    /// The deadline of the run passed.
     Deadline,
-    /// The deadline of the parallel call
+    /// The deadline of the parallel call passed.
     ParallelDeadline,
-    /// A failure beside it
+    /// Another worker failed.
     Sibling,
-    /// A closure of the host's panicked
+    /// A closure of the host panicked.
     ToolPanic,
-    /// A bug of the interpreter, or no memory in the middle of a compaction; the machine cannot be used any more
+    /// The interpreter has a bug, or ran out of memory during a compaction; the machine is no longer usable.
     Bug,
 }
 
 impl Cause {
-    /// Does it depend on the moment?
+    /// Returns whether the cause depends on timing.
     pub(crate) fn is_of_time(self) -> bool {
         matches!(self, Cause::Cancelled | Cause::Deadline | Cause::ParallelDeadline)
     }
@@ -59,11 +60,11 @@ pub(crate) enum DriverEvent {
     Call(Arc<Tool>, Box<ToolCall>),
     /// The machine waits for an equal call of another worker to end.
     SameCall(CallKey),
-    /// The machine of a worker waits for its turn: for all that comes before it in the program's order to end.
+    /// The machine of a worker waits for its turn, until everything before it in program order has ended.
     Later,
     /// These lines were printed; the machine can be resumed.
     Printed(Vec<String>),
-    /// Some time has passed, and the figures are due; the machine can be resumed.
+    /// Some time has passed, and figures are due; the machine can be resumed.
     Beat,
     /// The machine waits for the workers of a parallel call.
     Workers,
@@ -84,7 +85,7 @@ struct AwaitedReply {
 }
 
 impl Drop for AwaitedReply {
-    /// Abandons a call whose reply does not matter any more.
+    /// Abandons a call whose reply is no longer needed.
     fn drop(&mut self) {
         if let Some(call) = self.call.take() {
             self.shared.gate.abandon(call).into_iter().for_each(Waiter::wake);
@@ -92,38 +93,38 @@ impl Drop for AwaitedReply {
     }
 }
 
-/// A machine at work.
+/// A running machine.
 pub(crate) struct MachineDriver {
     pub(crate) machine: Machine,
     pub(crate) shared: Arc<RunShared>,
     pub(crate) path: Option<Arc<WorkerPath>>,
     pub(crate) ledger: Ledger,
-    /// Time spent waiting for tools, and for workers.
+    /// Time spent waiting for tools and workers.
     pub(crate) away: Duration,
     pub(crate) cause: Option<Cause>,
     cancel: Cancel,
     awaited: Option<AwaitedReply>,
-    /// A call that asks the gate again, once the equal call has ended.
+    /// A call that asks the gate again when the equal call has ended.
     retry: Option<(Arc<Tool>, AllowedCall, Place)>,
-    /// Calls, looks at the clock, and parallel calls so far: they are named by it.
+    /// The number of tool calls, clock readings and parallel calls so far; it names them.
     effects: u32,
-    /// The watchdog watches the loaded program.
+    /// Whether the watchdog watches the loaded program.
     watched: bool,
-    /// The deadline that it knows.
+    /// The deadline that the watchdog knows.
     watched_until: Option<Instant>,
-    /// Lines that [`DriverEvent::Printed`] has shown.
+    /// Number of lines that [`DriverEvent::Printed`] has returned.
     pub(crate) shown: usize,
-    /// Lines of workers were shown that are not kept.
+    /// Whether lines of workers were shown that are not kept.
     pub(crate) mixed: bool,
-    /// A set-up program runs: its prints are not shown.
+    /// Whether a set-up program runs: its prints are not shown.
     pub(crate) silent: bool,
-    /// When [`DriverEvent::Beat`] was returned last.
+    /// When [`DriverEvent::Beat`] was last returned.
     told_at: Option<Instant>,
-    /// Looks at where the program stands, when there is to be a profile.
+    /// Samples the program, if there is to be a profile.
     pub(crate) sampler: Option<Box<Sampler>>,
 }
 
-/// After so many effects that a driver serves itself, one after the other, the watchdog watches the program.
+/// After this many consecutive effects that the driver serves itself, the watchdog watches the program.
 const WATCHED_AFTER: u32 = 16;
 
 impl MachineDriver {
@@ -151,18 +152,18 @@ impl MachineDriver {
         }
     }
 
-    /// A driver of nothing, in the place of the program's driver while that works for its workers' group.
+    /// Creates an empty driver that replaces the program's driver while its workers run.
     pub(crate) fn stand_in(shared: &Arc<RunShared>) -> Self {
         MachineDriver::new(Machine::new(Vec::new(), Settings::default()), shared.clone(), None)
     }
 
-    /// Resumes the machine until it needs something, for at most `slices` slices of fuel. `reply` is the reply to the awaited
-    /// call, if there is one.
+    /// Resumes the machine until it needs something, for at most `slices` slices of fuel. `reply` is the reply to the
+    /// awaited call, if there is one.
     pub(crate) fn advance(&mut self, slices: u32, reply: Option<Reply>) -> DriverEvent {
         match catch_unwind(AssertUnwindSafe(|| self.advance_inner(slices, reply))) {
             Ok(need) => {
                 match (&need, &mut self.sampler) {
-                    // What was seen of a worker counts when that is joined.
+                    // The samples of a worker count when it is joined.
                     (DriverEvent::Done(_), Some(_)) if self.path.is_none() => self.end_profile(),
                     (DriverEvent::Workers, Some(sampler)) => sampler.leaves(),
                     _ => {}
@@ -177,14 +178,14 @@ impl MachineDriver {
         }
     }
 
-    /// For tests: a place where workers can be made to panic.
+    /// For tests: a point where workers can be made to panic.
     fn fault_point(&self, stage: Stage) {
         if let Some(path) = &self.path {
             self.shared.fault_point(stage, path.index);
         }
     }
 
-    /// Adds what was seen of the program to the profile of the run.
+    /// Adds the samples of the program to the profile of the run.
     fn end_profile(&mut self) {
         let sampler = self.sampler.take().filter(|_| !self.silent);
         sampler.into_iter().for_each(|sampler| sampler.end(&self.shared.profiled));
@@ -206,7 +207,8 @@ impl MachineDriver {
             if let Some(lines) = self.take_new_lines() {
                 return DriverEvent::Printed(lines);
             }
-            // An effect that was served here counts as a slice: the next one begins anew, and a program may be made of them.
+            // An effect served here counts as a slice: the next slice starts fresh, and a program may consist of such
+            // effects.
             if std::mem::take(&mut just_served) && !self.stop_if_over() {
                 if served == WATCHED_AFTER && !self.watched {
                     self.watch();
@@ -216,7 +218,7 @@ impl MachineDriver {
                     return DriverEvent::Turn;
                 }
             }
-            // The time of a run that goes on from a record begins when that is done again.
+            // The time of a resumed run starts when its record is replayed.
             if self.watched && self.watched_until != self.deadline() {
                 self.watch();
             }
@@ -240,7 +242,7 @@ impl MachineDriver {
                     }
                 }
                 Step::Effect(Effect::ToolCall) => {
-                    // What was printed before a call goes out before it.
+                    // Lines printed before a call are shown before it.
                     if let Some(lines) = self.take_new_lines() {
                         return DriverEvent::Printed(lines);
                     }
@@ -266,25 +268,25 @@ impl MachineDriver {
         }
     }
 
-    /// The number of one more effect, from 1.
+    /// Returns the index of the next effect, from 1.
     pub(crate) fn next_effect(&mut self) -> u32 {
         self.effects = self.effects.saturating_add(1);
         self.effects
     }
 
-    /// The name of one more effect.
+    /// Returns the name of the next effect.
     fn next_place(&mut self) -> Place {
         let way = self.path.as_ref().map(|path| path.way()).unwrap_or_default();
         Place::new(way, self.next_effect())
     }
 
-    /// So many lines of workers were shown, those that are kept first.
+    /// Notes that `shown` lines of workers were shown, first those that are kept.
     pub(crate) fn skip_workers_lines(&mut self, shown: usize) {
         self.shown = self.shown.saturating_add(shown);
         self.mixed |= self.shown > self.machine.lines_printed();
     }
 
-    /// The number of the worker of the program that it is, or works for.
+    /// Returns the index of the program's worker that this is or belongs to.
     pub(crate) fn outermost(&self) -> Option<u32> {
         let mut path = self.path.as_ref()?;
         while let Some(up) = &path.up {
@@ -293,13 +295,13 @@ impl MachineDriver {
         Some(u32::try_from(path.index).unwrap_or(u32::MAX))
     }
 
-    /// Does the watchdog watch the loaded program?
+    /// Returns whether the watchdog watches the loaded program.
     pub(crate) fn is_watched(&self) -> bool {
         self.watched
     }
 
-    /// Has the watchdog watch the loaded program: worthwhile for a program that takes more than one slice. One that is profiled
-    /// stops all the time, which a machine that is watched would not.
+    /// Makes the watchdog watch the loaded program, which pays off after more than one slice. A profiled program is not
+    /// watched: it stops all the time, which a watched machine would not.
     pub(crate) fn watch(&mut self) {
         if self.sampler.is_some() {
             return;
@@ -309,7 +311,7 @@ impl MachineDriver {
         (self.watched, self.watched_until) = (true, deadline);
     }
 
-    /// Are the figures due? For a program in a process of its own: after its first slice, then every 50 ms.
+    /// Returns whether figures are due. With process isolation: after the first slice, then every 50 ms.
     fn is_time_to_tell(&mut self) -> bool {
         const EVERY: Duration = Duration::from_millis(50);
         if self.shared.setting.alarm.is_none() || self.path.is_some() {
@@ -323,17 +325,18 @@ impl MachineDriver {
         is_time
     }
 
-    /// Another program has been loaded.
+    /// Notes that another program was loaded.
     pub(crate) fn begin_program(&mut self, silent: bool) {
         (self.watched, self.shown, self.mixed, self.silent) = (false, 0, false, silent);
         self.sampler = self.shared.setting.makes.profile.then(Box::default);
     }
 
-    /// Takes the lines that were not shown yet, in a run whose prints go out as they happen. With a hook of the host's the
-    /// hook gets them, and `None` is returned.
+    /// Takes the lines that were not shown yet, in a run that shows lines as they are printed. If the host has a hook,
+    /// it gets them, and `None` is returned.
     pub(crate) fn take_new_lines(&mut self) -> Option<Vec<String>> {
         let setting = &self.shared.setting;
-        // Lines of workers are shown when it is known that they count; a process that may be killed tells them before.
+        // Lines of workers are shown when it is known that they count. A process that may be killed reports them
+        // earlier.
         let is_ahead = self.path.is_some();
         if !setting.streams_prints() || self.silent || is_ahead && setting.alarm.is_none() {
             return None;
@@ -352,24 +355,24 @@ impl MachineDriver {
         (!lines.is_empty()).then_some(lines)
     }
 
-    /// Are printed lines kept for the outcome?
+    /// Returns whether printed lines are kept for the outcome.
     pub(crate) fn keeps_prints(&self) -> bool {
         self.shared.setting.keeps_prints()
     }
 
-    /// Shows those of all the lines to the host's hook that it has not seen.
+    /// Passes the lines that the host's hook has not seen to it.
     pub(crate) fn show_rest(&self, lines: &[String]) {
         if !self.silent {
             self.shared.setting.show(lines.get(self.shown..).unwrap_or_default());
         }
     }
 
-    /// Ends the machine when its time is over, or when it has been cancelled. Returns whether it did.
+    /// Ends the machine if its time is over or it was cancelled. Returns whether it did.
     pub(crate) fn stop_if_over(&mut self) -> bool {
         self.stop_if_over_after(None)
     }
 
-    /// [`Self::stop_if_over`] after a call that waited in vain for a thread; `waited_for` is the number of tool threads.
+    /// Like [`Self::stop_if_over`], after a call that got no thread; `waited_for` is the number of tool threads.
     fn stop_if_over_after(&mut self, waited_for: Option<usize>) -> bool {
         let Some((cause, error)) = self.over() else { return false };
         let error = match waited_for {
@@ -382,22 +385,22 @@ impl MachineDriver {
         true
     }
 
-    /// Is the time of the machine over?
+    /// Returns whether the time of the machine is over.
     pub(crate) fn is_over(&self) -> bool {
         self.over().is_some()
     }
 
-    /// The moment at which the time of the machine is over, if nothing changes until then.
+    /// Returns when the time of the machine is over, as far as is known now.
     pub(crate) fn ends_at(&self) -> Option<Instant> {
         self.deadline()
     }
 
-    /// The deadline of the run, or that of the parallel call.
+    /// Returns the deadline of the run, or that of the parallel call.
     fn deadline(&self) -> Option<Instant> {
         [self.shared.run_time.deadline(), self.deadline_of_call()].into_iter().flatten().min()
     }
 
-    /// The deadline of the outermost parallel call that it works for.
+    /// Returns the deadline of the outermost enclosing parallel call.
     fn deadline_of_call(&self) -> Option<Instant> {
         let path = self.path.as_ref()?;
         self.shared.run_time.deadline_of(path.scope.begun, self.shared.setting.limits.parallel_timeout_ms)
@@ -410,7 +413,7 @@ impl MachineDriver {
         self.machine.stop(Error::new(Reason::HostFault, what));
     }
 
-    /// Why the machine may not go on.
+    /// Returns why the machine must end.
     pub(crate) fn over(&self) -> Option<(Cause, Error)> {
         let setting = &self.shared.setting;
         if setting.cancel.is_cancelled() {
@@ -433,7 +436,7 @@ impl MachineDriver {
         })
     }
 
-    /// Takes the tool call from the machine and asks the gate. `None` when the machine has its reply already.
+    /// Takes the tool call from the machine and asks the gate. Returns `None` if the machine already has its reply.
     fn call(&mut self) -> Option<DriverEvent> {
         self.fault_point(Stage::Call);
         let setting = &self.shared.setting;
@@ -447,7 +450,7 @@ impl MachineDriver {
             }
         };
         let limit = bytes(setting.limits.result_bytes);
-        // A watched run goes on until the flag ends it.
+        // A watched run continues until the flag ends it.
         let unwatched = if self.watched { u64::MAX } else { convert::UNWATCHED };
         let taken = self.machine.take_call(unwatched, |h, name, args| {
             let map = convert::arguments(h, &tool, args, Keys::Strings)?;
@@ -482,7 +485,7 @@ impl MachineDriver {
         }
     }
 
-    /// Has the gate decide on a call, if its arguments fit the tool.
+    /// Lets the gate decide on a call whose arguments match the tool.
     fn decide(&mut self, tool: Arc<Tool>, arguments: String, place: Place) -> Option<DriverEvent> {
         if let Some(error) = tool.refused(&arguments) {
             self.shared.gate.refuse(&mut self.ledger, &tool, &arguments, &error, place.worker());
@@ -537,7 +540,7 @@ impl MachineDriver {
             call: Some(pending),
             shared: self.shared.clone(),
         });
-        // Who drives the run by hand has no pages.
+        // A step-by-step driver does not have the documentation of tools.
         let reply = replayed.or_else(|| tool.has_pages().then(|| tool.call_here(&call)));
         if let Some(reply) = reply {
             self.reply(reply);
@@ -546,12 +549,12 @@ impl MachineDriver {
         Some(DriverEvent::Call(tool, call))
     }
 
-    /// Has everything ended that comes before it in the program's order?
+    /// Returns whether everything before it in program order has ended.
     pub(crate) fn has_turn(&self) -> bool {
         self.path.as_ref().is_none_or(|path| path.has_turn())
     }
 
-    /// What a worker asks at its end: whether calls that workers before this place made ahead of their turns are too many.
+    /// Returns the call that a worker makes at its end, to ask whether earlier workers' calls exceed the limit.
     pub(crate) fn end_question(&self, place: Place) -> (Arc<Tool>, Box<ToolCall>) {
         let (tool, number) = (Arc::new(Tool::end_question()), self.shared.gate.next_number());
         let asked = AllowedCall { arguments: String::new(), given: None, question: None };
@@ -560,15 +563,15 @@ impl MachineDriver {
         (tool, call)
     }
 
-    /// Ends a worker that in an earlier life of the run ended, or was not begun, as one beside it had failed. That one fails
-    /// again; else this is the error.
+    /// Ends a worker that an earlier attempt ended or did not start, because another worker had failed. That worker
+    /// fails again; otherwise this is the error.
     fn leave_out(&mut self, error: Error) {
         self.cause = Some(Cause::Sibling);
         self.machine.stop(error);
     }
 
-    /// Records a call that is not made because of its arguments: as the tool would have got them, or as they are written when
-    /// they are none.
+    /// Records a call that is not made because of its arguments: as the tool would have received them, or as they were
+    /// written.
     fn refuse(&mut self, tool: &Tool, error: &Error, limit: usize) {
         let arguments = self.machine.with_call(|h, _, args| {
             convert::with_room(h, limit, || {
@@ -584,18 +587,18 @@ impl MachineDriver {
         self.shared.gate.refuse(&mut self.ledger, tool, &arguments, error, worker);
     }
 
-    /// Does it wait for the reply to a call?
+    /// Returns whether it waits for the reply to a call.
     #[cfg(feature = "async")]
     pub(crate) fn is_waiting(&self) -> bool {
         self.awaited.is_some()
     }
 
-    /// Does it wait for the reply to this call?
+    /// Returns whether it waits for the reply to this call.
     pub(crate) fn waits_for(&self, number: u64) -> bool {
         self.awaited.as_ref().is_some_and(|awaited| awaited.number == number)
     }
 
-    /// Gives the tool's reply to the program.
+    /// Passes the tool's reply to the program.
     pub(crate) fn reply(&mut self, reply: Reply) {
         self.fault_point(Stage::Reply);
         let Some(mut awaited) = self.awaited.take() else { return };
@@ -608,7 +611,7 @@ impl MachineDriver {
             self.machine.stop(error);
             return;
         }
-        // A reply that comes too late is dropped.
+        // A late reply is dropped.
         let waited_for = match &reply {
             Reply::NotMade { tool_threads } => *tool_threads,
             _ => None,
@@ -622,11 +625,11 @@ impl MachineDriver {
             Reply::Error(error) => {
                 let error = self.tool_failed(&tool, &error);
                 if self.failed(&tool, error) {
-                    // The program goes on, whatever the tool's closure did.
+                    // The program continues, whatever the tool's closure did.
                     self.cause = None;
                 }
             }
-            // A result that does not fit the tool's schema, which the other half has checked.
+            // A result that does not match the tool's schema, which the other half has checked.
             Reply::Refused(error) if error.reason == Reason::ToolError => {
                 self.failed(&tool, error);
             }
@@ -640,7 +643,7 @@ impl MachineDriver {
         }
     }
 
-    /// Gives the program the error of a call. Returns whether it goes on.
+    /// Passes the error of a call to the program. Returns whether it continues.
     fn failed(&mut self, tool: &Tool, error: Error) -> bool {
         let keys = self.shared.setting.keys;
         if tool.tagged && error.reason.is_catchable() {
@@ -651,7 +654,7 @@ impl MachineDriver {
     }
 
     fn reply_json(&mut self, tool: &Tool, json: &str) {
-        /// Less is brought in before the deadline is far behind.
+        /// Results up to this size are converted too quickly to overrun the deadline by much.
         const SHORT: usize = 1 << 16;
         if !self.watched && json.len() > SHORT {
             self.watch();
@@ -660,7 +663,7 @@ impl MachineDriver {
             self.failed(tool, error);
             return;
         }
-        // A result that does not fit has ended the run: the next step says so.
+        // A result that does not match has ended the run: the next step reports it.
         let keys = self.shared.setting.keys;
         let replied = self.machine.reply(|h| {
             let read = convert::read_json(h, json, keys).map_err(|fault| no_result(fault, tool));
@@ -682,7 +685,7 @@ impl MachineDriver {
     fn tool_failed(&mut self, tool: &Tool, error: &ToolError) -> Error {
         let reason = match error.kind {
             ToolErrorKind::Arguments => Reason::InvalidToolArgs,
-            // A worker's error is named by its call; this one is not the program's.
+            // The error of a worker is named by its call; this one does not come from the program.
             ToolErrorKind::Panic if self.path.is_some() => {
                 self.cause = Some(Cause::ToolPanic);
                 Reason::RuntimeError
@@ -697,7 +700,7 @@ impl MachineDriver {
     }
 }
 
-/// The error of a run whose time was over while a call waited for a thread.
+/// Returns the error of a run whose time ended while a call waited for a thread.
 fn no_tool_thread(mut error: Error, most: usize) -> Error {
     error.message = format!("{}: a tool call waited for one of {most} tool threads, all of them taken", error.message);
     error
@@ -722,7 +725,7 @@ fn no_result(fault: Fault, tool: &Tool) -> Fault {
     }
 }
 
-/// What the program gets of a result.
+/// Returns a result as the program receives it.
 fn delivered<'h>(h: &'h Heap, tool: &Tool, keys: Keys, read: Res<Value<'h>>) -> Res<Value<'h>> {
     match read.and_then(|value| checked(h, tool, value)) {
         Ok(value) if tool.tagged => tagged::ok(h, keys, value),
@@ -733,7 +736,7 @@ fn delivered<'h>(h: &'h Heap, tool: &Tool, keys: Keys, read: Res<Value<'h>>) -> 
     }
 }
 
-/// The result when it fits the tool's signature.
+/// Returns the result if it matches the tool's signature.
 fn checked<'h>(h: &'h Heap, tool: &Tool, value: Value<'h>) -> Result<Value<'h>, Fault> {
     let Some(contract) = &tool.contract else { return Ok(value) };
     let mismatches = contract.check_reply(h, value)?;

@@ -1,7 +1,7 @@
-//! One machine at work: the driver that resumes it and serves its effects, what all machines of a run share, and the thread
-//! that watches deadlines.
+//! Drives one machine: the driver that resumes it and serves its effects, what all machines of a run share, and the
+//! watchdog.
 
-/// The model checker has a module of this name of its own.
+/// The model checker replaces this module with its own.
 mod atomic {
     pub(super) use std::sync::atomic::{AtomicUsize, Ordering};
 }

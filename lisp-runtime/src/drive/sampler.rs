@@ -1,4 +1,4 @@
-//! Looks at where a machine stands while it works, for a [`Profile`](crate::Profile).
+//! Samples the position of a running machine, for a [`Profile`](crate::Profile).
 
 use crate::terms::profile::{Cost, Profile, ProfileNode};
 use lisp_core::Span;
@@ -7,15 +7,15 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// After so many samples the machine is stopped half as often.
+/// After this many samples, the sampling interval doubles.
 const SAMPLES: u64 = 8_192;
-/// After so many the driver looks at the clock.
+/// After this many samples, the driver checks the clock.
 const TURN: usize = 256;
 
-/// A place in the code; a function of the language has none.
+/// A position in the code; built-ins have none.
 type Place = Option<(u64, Span)>;
 
-/// A call in progress, at a place.
+/// A call in progress, at a position.
 struct Node {
     parent: Option<u32>,
     function: Option<Box<str>>,
@@ -23,10 +23,10 @@ struct Node {
     cost: Cost,
 }
 
-/// What a node is known by: its parent, its place, its name.
+/// The key of a node: its parent, its position, its name.
 type Known = (Option<u32>, Place, Option<Box<str>>);
 
-/// The tree of the calls that were seen.
+/// The tree of sampled calls.
 #[derive(Default)]
 struct Tree {
     nodes: Vec<Node>,
@@ -36,8 +36,8 @@ struct Tree {
 }
 
 impl Tree {
-    /// The node of a call that was made by another, or that other one where there is no room for more. One that is at work at
-    /// the same place already, and calls itself, is the one that was first.
+    /// Returns the node of a call by its caller. If there is no room, returns the caller; for a recursive call at the
+    /// same position, returns the node of the first one.
     fn node(&mut self, parent: Option<u32>, function: Option<&str>, place: Place) -> Option<u32> {
         let mut above = parent;
         while let Some((number, node)) = above.and_then(|number| Some((number, self.nodes.get(number as usize)?))) {
@@ -60,7 +60,7 @@ impl Tree {
         Some(number)
     }
 
-    /// The node of the place where a machine stands.
+    /// Returns the node of a machine's current position.
     fn node_of(&mut self, machine: &mut Machine) -> Option<u32> {
         let (mut node, mut depth) = (None, 0);
         machine.see_spots(Profile::DEPTH, &mut |Spot { function, place }| {
@@ -78,11 +78,11 @@ impl Tree {
         }
     }
 
-    /// Adds what another tree has.
+    /// Merges another tree.
     fn merge(&mut self, other: Tree) {
         let mut numbers: Vec<Option<u32>> = Vec::with_capacity(other.nodes.len());
         for node in other.nodes {
-            // A node stands behind its parent.
+            // Nodes come after their parents.
             let parent = node.parent.and_then(|parent| numbers.get(parent as usize).copied().flatten());
             let number = self.node(parent, node.function.as_deref(), node.place);
             self.add(number, node.cost);
@@ -93,12 +93,12 @@ impl Tree {
     }
 }
 
-/// What the machines of a run have seen.
+/// The samples of all machines of a run.
 #[derive(Default)]
 pub(crate) struct Profiled(Mutex<Option<Box<Tree>>>);
 
 impl Profiled {
-    /// The profile of the run, which then is empty. `text` says which text a program is: its set-up program or turn.
+    /// Takes the profile of the run. `text` returns the set-up program or turn of a program.
     pub(crate) fn take(&self, text: impl Fn(u64) -> (Option<usize>, Option<u64>)) -> Profile {
         let tree = self.0.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
         let mut profile = Profile { samples: tree.samples, cut: tree.cut, ..Profile::default() };
@@ -112,20 +112,20 @@ impl Profiled {
     }
 }
 
-/// One machine under the eye of a profile.
+/// The samples of one machine.
 #[derive(Default)]
 pub(crate) struct Sampler {
     tree: Tree,
-    /// Fuel behind each instruction: at first the machine is stopped before every one.
+    /// Units of fuel between samples; at first, every instruction is sampled.
     period: u64,
-    /// What has been put to an account.
+    /// The usage that was already assigned to nodes.
     seen: Usage,
-    /// What the machine spends before it is resumed is not its own: it was spent by its workers.
+    /// Whether usage before the next resume is ignored: it was that of workers.
     skips: bool,
 }
 
 impl Sampler {
-    /// Resumes a machine for about so much fuel.
+    /// Resumes a machine for about `slice` units of fuel.
     pub(crate) fn resume(&mut self, machine: &mut Machine, slice: u64) -> Step {
         let begun = machine.usage();
         if std::mem::take(&mut self.skips) {
@@ -146,7 +146,7 @@ impl Sampler {
             if self.tree.samples.is_multiple_of(SAMPLES) {
                 self.period = self.period.saturating_mul(2).max(1);
             }
-            // Without progress the instruction begins again, or the heap is being compacted.
+            // Without progress, the instruction restarts, or the heap is being compacted.
             stuck = if now.fuel > before { 0 } else { stuck + 1 };
             looks += 1;
             if !matches!(step, Step::Paused)
@@ -159,17 +159,17 @@ impl Sampler {
         }
     }
 
-    /// The workers of a parallel call are about to work.
+    /// Notes that the workers of a parallel call are about to run.
     pub(crate) fn leaves(&mut self) {
         self.skips = true;
     }
 
-    /// Adds what was seen of a worker.
+    /// Adds the samples of a worker.
     pub(crate) fn absorb(&mut self, worker: Sampler) {
         self.tree.merge(worker.tree);
     }
 
-    /// Adds what was seen to the run's.
+    /// Adds the samples to those of the run.
     pub(crate) fn end(self, profiled: &Profiled) {
         profiled.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().merge(self.tree);
     }

@@ -1,4 +1,4 @@
-//! What a run needs of its engine and its input.
+//! What a run needs from its engine and its input.
 
 use super::watchdog;
 use crate::terms::cancel::Cancel;
@@ -19,14 +19,14 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-/// What is made of a run besides its result.
+/// Optional parts of an outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Makes {
-    /// The definitions as JSON
+    /// The definitions as JSON.
     pub(crate) memory: bool,
-    /// What the program holds at its end
+    /// The bytes that the program holds at its end.
     pub(crate) live: bool,
-    /// Where the work was done
+    /// The profile.
     pub(crate) profile: bool,
 }
 
@@ -36,39 +36,39 @@ impl Default for Makes {
     }
 }
 
-/// What a run needs of its engine.
+/// The settings of a run.
 #[derive(Clone)]
 pub(crate) struct Setting {
     pub(crate) limits: Limits,
     pub(crate) tools: Arc<Tools>,
     /// Tools of this run only.
     pub(crate) own_tools: Option<Arc<Tools>>,
-    /// What `(doc tool/name)` asks, once it is asked.
+    /// The internal tool behind `(doc tool/name)`, made on first use.
     pub(crate) pages: OnceLock<Arc<Tool>>,
     pub(crate) cancel: Cancel,
     pub(crate) signature: Option<Signature>,
-    /// What the keys of JSON objects become.
+    /// How JSON object keys are represented.
     pub(crate) keys: Keys,
-    /// Names of tools are not looked up before the program runs.
+    /// Whether names of tools are not looked up before the program runs.
     pub(crate) any_tool: bool,
-    /// For a run whose prints go out as they happen, in a process without threads: what a signal sets at the deadline,
-    /// in the watchdog's place.
+    /// A flag that a signal sets at the deadline, instead of the watchdog. For a run that shows lines as they are
+    /// printed, in a process without threads.
     pub(crate) alarm: Option<Arc<AtomicBool>>,
-    /// A thread may look after it: else a built-in at work is ended by cancellation only.
+    /// Whether a thread may watch it; otherwise, only cancellation interrupts a built-in.
     pub(crate) watched: bool,
     pub(crate) clock: Clock,
-    /// What the clock told in the run that is replayed.
+    /// The clock readings to replay.
     pub(crate) clock_replay: Vec<Reading>,
     pub(crate) on_print: Option<PrintHook>,
-    /// Of a run that goes on from a record: where its time begins.
+    /// For a resumed run: when its time starts.
     pub(crate) replay: Option<Arc<ReplayEnd>>,
-    /// What every call of a tool passes; it has the journal of a run that is recorded.
+    /// The settings of the gate for tool calls, with the journal if the run is recorded.
     pub(crate) gate: GateSetting,
     /// The fuel that the run has taken from its budget.
     pub(crate) fuel: Option<u64>,
-    /// Those who look at the run.
+    /// The run as observers see it.
     pub(crate) view: RunView,
-    /// What is made of it besides its result.
+    /// The optional parts of its outcome.
     pub(crate) makes: Makes,
 }
 
@@ -81,28 +81,28 @@ impl Setting {
         self.gate.shows(tool).then_some(tool)
     }
 
-    /// Does a tool of the run keep arguments out of what is shown?
+    /// Returns whether a tool of the run has redacted arguments.
     pub(crate) fn redacts(&self) -> bool {
         self.tools.redacts() || self.own_tools.as_ref().is_some_and(|tools| tools.redacts())
     }
 
-    /// All that the run sees, those of the run itself first.
+    /// Returns all tools that the run sees, its own first.
     fn shown_tools(&self) -> impl Iterator<Item = &Arc<Tool>> {
         let all = [self.own_tools.as_ref(), Some(&self.tools)].into_iter().flatten().flat_map(|tools| tools.all());
         all.filter(|tool| self.gate.shows(tool))
     }
 
-    /// Do printed lines leave the run as they happen?
+    /// Returns whether lines are shown as they are printed.
     pub(crate) fn streams_prints(&self) -> bool {
         self.alarm.is_some() || self.on_print.is_some() || self.view.sees_prints()
     }
 
-    /// Are printed lines kept for the outcome?
+    /// Returns whether printed lines are kept for the outcome.
     pub(crate) fn keeps_prints(&self) -> bool {
         self.on_print.as_ref().is_none_or(|hook| hook.keeps)
     }
 
-    /// Shows lines to those who want to see them as they happen. False when nobody does.
+    /// Shows lines as they are printed. Returns false if nothing shows them.
     pub(crate) fn show(&self, lines: &[String]) -> bool {
         self.view.printed(lines);
         if let Some(hook) = &self.on_print {
@@ -111,14 +111,14 @@ impl Setting {
         self.on_print.is_some() || self.view.sees_prints()
     }
 
-    /// What ends a built-in at work at the deadline or on cancellation.
+    /// Returns the flag that interrupts a built-in at the deadline or on cancellation.
     pub(crate) fn flag(&self, deadline: Option<Instant>, cancel: &Cancel) -> Arc<AtomicBool> {
         let watched = || if self.watched { watchdog::flag(deadline, cancel) } else { None };
-        // Without the thread that would set it at the deadline.
+        // Without the thread that would set the flag at the deadline.
         self.alarm.clone().or_else(watched).unwrap_or_else(|| cancel.flag())
     }
 
-    /// The error for the tools of a program that were not granted; `None` when all were.
+    /// Returns the error for tools of a program that were not granted; `None` if all were.
     pub(crate) fn missing_tool(&self, program: &Program) -> Option<Error> {
         let unknown = program.tool_names().filter(|name| !self.any_tool && self.tool(name).is_none());
         Error::of_several(unknown.map(|name| {
@@ -139,7 +139,7 @@ impl Setting {
     }
 }
 
-/// Where a symbol stands first in a source text.
+/// Returns the first position of a symbol in a source.
 fn place_of(source: &str, symbol: &str) -> Option<Span> {
     let ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || "-_./?!*+<>=&".contains(c));
     let (start, _) = source.match_indices(symbol).find(|(at, _)| ends(&source[at + symbol.len()..]))?;

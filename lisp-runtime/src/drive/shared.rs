@@ -1,4 +1,4 @@
-//! What the program of a run and its workers share.
+//! The state that the program of a run and its workers share.
 
 use super::budget::ParallelBudget;
 use super::sampler::Profiled;
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// A worker that waits for a tool call of another worker; called when that call has ended.
+/// A worker that waits for a tool call of another worker; woken when that call has ended.
 pub(crate) struct Waiter(Box<dyn FnOnce() + Send>);
 
 impl Waiter {
@@ -23,7 +23,7 @@ impl Waiter {
         Waiter(Box::new(wake))
     }
 
-    /// Lets the worker go on.
+    /// Lets the worker continue.
     pub(crate) fn wake(self) {
         (self.0)();
     }
@@ -36,17 +36,17 @@ pub(crate) struct RunShared {
     pub(crate) gate: ToolGate<Waiter>,
     pub(crate) budget: Arc<ParallelBudget>,
     pub(crate) clock: RunClock,
-    /// What workers are limited to.
+    /// The settings of workers.
     pub(crate) worker: Settings,
     /// Nanoseconds that workers computed.
     pub(crate) worker_nanos: AtomicU64,
-    /// The fuel of workers whose work was for nothing, as a call before theirs failed.
+    /// The fuel of discarded work: workers after one that failed.
     given_up: AtomicU64,
-    /// The workers from which on calls were given up, for the half of the run that counts calls.
+    /// The workers from which on calls were discarded, for the half of the run that counts calls.
     pub(crate) workers_given_up: Mutex<Vec<Place>>,
     /// Workers that wait for their turns.
     turns: Mutex<Vec<(Arc<WorkerPath>, Waiter)>>,
-    /// What the profile of the run is made of.
+    /// The samples for the profile of the run.
     pub(crate) profiled: Profiled,
     /// A bug of the interpreter was caught: no machine of the run is used again.
     broken: AtomicBool,
@@ -55,7 +55,7 @@ pub(crate) struct RunShared {
     pub(crate) fault: std::sync::Mutex<Option<(Stage, usize)>>,
 }
 
-/// What a worker goes through, for tests that break it there.
+/// The stages of a worker, for tests that break it there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     Begin,
@@ -66,14 +66,14 @@ pub(crate) enum Stage {
 }
 
 impl RunShared {
-    /// Notes the fuel that workers spent for nothing, as a call before theirs failed: it is no part of what the run has used, for how
-    /// much it is depends on the machine.
+    /// Adds the fuel of discarded work of workers. It does not count as used by the run, because it depends on timing.
     pub(crate) fn give_up(&self, fuel: u64) {
         self.given_up.fetch_add(fuel, Ordering::Relaxed);
     }
 
-    /// Do workers begin one after the other from now on? They do when so much fuel was spent for nothing that a run could go on with that
-    /// without end: then none begins that a failure before it makes superfluous. It takes longer, and comes to the same.
+    /// Returns whether workers start one after another from now on. This is so when discarded work has used so much
+    /// fuel that a run could continue like that without end. Then no worker starts that an earlier failure makes
+    /// superfluous. This takes longer, with the same result.
     pub(crate) fn goes_one_by_one(&self) -> bool {
         let fuel = self.setting.fuel.unwrap_or(self.setting.limits.fuel);
         fuel > 0 && self.given_up.load(Ordering::Relaxed) > fuel
@@ -83,7 +83,7 @@ impl RunShared {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a worker until it has its turn, or a failure before it ends it; returns it when that is so.
+    /// Keeps a worker until it has its turn, or an earlier failure ends it. Returns it if that is already so.
     pub(crate) fn wait_for_turn<T: Into<Waiter>>(&self, path: Option<&Arc<WorkerPath>>, worker: T) -> Option<T> {
         let Some(path) = path else { return Some(worker) };
         let mut turns = self.turns();
@@ -94,7 +94,7 @@ impl RunShared {
         None
     }
 
-    /// The workers that need not wait for their turns any more, as another has ended.
+    /// Returns the workers that need not wait for their turns any more, because another has ended.
     pub(crate) fn with_turns(&self) -> Vec<Waiter> {
         let mut turns = self.turns();
         if turns.is_empty() {
@@ -107,14 +107,14 @@ impl RunShared {
         ready.into_iter().map(|(_, waiter)| waiter).collect()
     }
 
-    /// Drops all workers that wait, when the run is dropped.
+    /// Drops all waiting workers, when the run is dropped.
     pub(crate) fn clear(&self) {
         let turns = std::mem::take(&mut *self.turns());
         drop(turns);
         self.gate.clear();
     }
 
-    /// More workers than this are not of use, and calls in calls nest no deeper.
+    /// The maximum number of useful workers, and the maximum nesting of parallel calls.
     const WORKERS: u64 = 1_024;
 
     pub(crate) fn new(setting: Setting, started: Instant, worker: Settings) -> Self {
@@ -137,10 +137,10 @@ impl RunShared {
         }
     }
 
-    /// Tells the time at a place of the run, in milliseconds since 1970-01-01T00:00:00Z.
+    /// Returns the time for an effect of the run, in milliseconds since 1970-01-01T00:00:00Z.
     ///
     /// # Errors
-    /// The run goes another way than its record, or the host's clock panicked.
+    /// The run differs from its record, or the host's clock panicked.
     pub(crate) fn time(&self, place: &Place) -> Result<i64, Error> {
         let told = match &self.setting.gate.journal {
             Some(journal) => journal.time(place, || self.clock.tell(place))?,
@@ -154,17 +154,17 @@ impl RunShared {
         self.broken.store(true, Ordering::Release);
     }
 
-    /// Was a bug of the interpreter caught? A host's fault that is told in order, such as that of its clock, is none.
+    /// Returns whether a bug of the interpreter was caught. A regular host fault, such as of its clock, does not count.
     pub(crate) fn is_broken(&self) -> bool {
         self.broken.load(Ordering::Acquire)
     }
 
-    /// How many workers may be alive at once.
+    /// Returns the maximum number of workers alive at once.
     pub(crate) fn slots(limits: &Limits) -> u64 {
         limits.parallel_workers.min(Self::WORKERS)
     }
 
-    /// A worker is at this stage.
+    /// Notes that a worker is at this stage.
     #[inline]
     #[cfg_attr(not(test), expect(clippy::unused_self, reason = "tests break workers here"))]
     pub(crate) fn fault_point(&self, _stage: Stage, _index: usize) {

@@ -1,4 +1,4 @@
-//! What a program gets of a tagged tool: a value, whether the tool failed or not.
+//! The values that a program receives from a tagged tool, on success and on failure.
 
 use crate::terms::keys::Keys;
 use lisp_core::heap::{Heap, Res, Value};
@@ -11,12 +11,12 @@ fn name<'h>(h: &'h Heap, keys: Keys, text: &str) -> Res<Value<'h>> {
     }
 }
 
-/// `{:ok value}`
+/// Returns `{:ok value}`.
 pub(super) fn ok<'h>(h: &'h Heap, keys: Keys, value: Value<'h>) -> Res<Value<'h>> {
     h.map([(name(h, keys, "ok")?, value)].into_iter())
 }
 
-/// `{:error {:reason .. :message .. :tool .. :code ..}}`
+/// Returns `{:error {:reason .. :message .. :tool .. :code ..}}`.
 pub(super) fn failed<'h>(h: &'h Heap, keys: Keys, tool: &str, error: &Error) -> Res<Value<'h>> {
     let field = |key: &str, text: &str| -> Res<_> { Ok((name(h, keys, key)?, h.str(text)?)) };
     let mut fields =

@@ -1,4 +1,4 @@
-//! Futures that wait within a run, each woken by itself, and the waker of the run that they are in.
+//! Futures that wait within a run, each woken separately, and the waker of their run.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// Wakes whoever drives a run. It stays the same while the run is polled by one task and then by another.
+/// Wakes the task that polls a run. It stays the same when the run moves to another task.
 #[derive(Default)]
 pub struct RunWaker(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// Of the task that polled the run last.
+    /// The task that polled the run last.
     driver: Option<Waker>,
-    /// The calls that have been woken.
+    /// The calls that were woken.
     woken: Vec<u64>,
 }
 
@@ -30,13 +30,13 @@ impl RunWaker {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The task that is to be woken from now on.
+    /// Sets the task to wake from now on.
     pub fn set(&self, waker: &Waker) {
         let mut state = self.state();
         if !state.driver.as_ref().is_some_and(|driver| driver.will_wake(waker)) {
             let before = state.driver.replace(waker.clone());
             drop(state);
-            // What it leaves is the executor's, and may do anything.
+            // Dropping the old waker runs code of the executor, which may do anything.
             drop(before);
         }
     }
@@ -59,7 +59,7 @@ impl Wake for RunWaker {
 struct CallWaker {
     number: u64,
     run: Arc<RunWaker>,
-    /// It is among those that have been woken: however often it is woken, it is there once.
+    /// Whether it is already in the list of woken calls: it is there only once.
     is_woken: AtomicBool,
 }
 
@@ -76,7 +76,7 @@ impl Wake for CallWaker {
     }
 }
 
-/// Calls that wait, by their numbers. Only those that have been woken are polled.
+/// Waiting calls by number. Only those that were woken are polled.
 pub struct CallFutures<F> {
     run: Arc<RunWaker>,
     calls: BTreeMap<u64, (F, Arc<CallWaker>)>,
@@ -89,30 +89,30 @@ impl<F> fmt::Debug for CallFutures<F> {
 }
 
 impl<F: Future + Unpin> CallFutures<F> {
-    /// None yet, within the run that this wakes.
+    /// Creates an empty set for the run that `run` wakes.
     pub fn new(run: Arc<RunWaker>) -> Self {
         CallFutures { run, calls: BTreeMap::new() }
     }
 
-    /// Adds a call, to be polled the next time.
+    /// Adds a call, which is polled the next time.
     pub fn insert(&mut self, number: u64, call: F) {
         let waker = Arc::new(CallWaker { number, run: self.run.clone(), is_woken: AtomicBool::new(true) });
         self.run.state().woken.push(number);
         self.calls.insert(number, (call, waker));
     }
 
-    /// Does any call wait?
+    /// Returns whether no call waits.
     pub fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }
 
-    /// Polls the calls that have been woken, and takes those that are over.
+    /// Polls the calls that were woken, and removes those that are ready.
     pub fn poll(&mut self) -> Vec<(u64, F::Output)> {
         let woken = std::mem::take(&mut self.run.state().woken);
         let mut over = Vec::new();
         for number in woken {
             let Some((call, waker)) = self.calls.get_mut(&number) else { continue };
-            // Before it is polled: it may be woken while it is.
+            // Before polling: it may be woken during the poll.
             waker.is_woken.store(false, Ordering::Release);
             let task = Waker::from(waker.clone());
             if let Poll::Ready(output) = Pin::new(call).poll(&mut Context::from_waker(&task)) {
@@ -123,7 +123,7 @@ impl<F: Future + Unpin> CallFutures<F> {
         over
     }
 
-    /// Drops the calls that nobody waits for any more.
+    /// Drops the calls that are no longer awaited.
     pub fn retain(&mut self, is_awaited: impl Fn(u64) -> bool) {
         self.calls.retain(|&number, _| is_awaited(number));
     }
@@ -142,7 +142,7 @@ mod tests {
         }
     }
 
-    /// Is over when it is polled for the third time; keeps its waker.
+    /// Is ready on its third poll; keeps its wakers.
     struct Third(usize, Arc<Mutex<Vec<Waker>>>);
 
     impl Future for Third {
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!((counts.0.load(Ordering::SeqCst), calls.poll(), polled()), (1, vec![], [1, 2]));
         waker.wake_by_ref();
         assert_eq!(calls.poll(), [(1, 3)]);
-        // Woken once more, when it is over.
+        // Woken once more after it is ready.
         waker.wake();
         assert_eq!((calls.poll(), polled()), (vec![], [1, 3]));
         calls.retain(|number| number != 0);

@@ -1,5 +1,5 @@
-//! One thread for the whole process that looks at the clock for the runs that take long: it sets their flags at the
-//! deadline, or when they are cancelled, and wakes those that wait without a thread. Short runs never meet it.
+//! One thread per process that checks the clock for long runs. It sets their flags at the deadline or on cancellation,
+//! and wakes runs that wait without a thread. Short runs never use it.
 
 #[cfg(feature = "async")]
 use super::alarms::Alarms;
@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often the thread looks, while there is a run to look after.
+/// How often the thread checks while it watches a run.
 const INTERVAL: Duration = Duration::from_millis(1);
 
 struct Watched {
@@ -27,13 +27,13 @@ pub(super) struct Watchdog {
 #[derive(Default)]
 pub(super) struct State {
     runs: Vec<Watched>,
-    /// The thread looks again within [`INTERVAL`], whether it is woken or not.
+    /// Whether the thread checks again within [`INTERVAL`] without being woken.
     looks_soon: bool,
     #[cfg(feature = "async")]
     pub(super) alarms: Alarms,
 }
 
-/// `None` when the system gives no thread: then the clock is looked at between the slices of a run only.
+/// `None` if the system cannot create the thread; then the clock is only checked between the slices of a run.
 static WATCHDOG: LazyLock<Option<Arc<Watchdog>>> = LazyLock::new(|| {
     let watchdog = Arc::new(Watchdog::default());
     let its_own = Arc::clone(&watchdog);
@@ -42,7 +42,7 @@ static WATCHDOG: LazyLock<Option<Arc<Watchdog>>> = LazyLock::new(|| {
 });
 
 impl Watchdog {
-    /// That of the process, if there is one.
+    /// Returns the watchdog of the process, if there is one.
     #[cfg(feature = "async")]
     pub(super) fn of_process() -> Option<&'static Arc<Watchdog>> {
         WATCHDOG.as_ref()
@@ -52,7 +52,7 @@ impl Watchdog {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has the thread look anew when to look next.
+    /// Makes the thread compute its next check again.
     pub(super) fn rouse(&self) {
         self.arrived.notify_one();
     }
@@ -74,7 +74,7 @@ impl Watchdog {
             let next = {
                 let due = state.alarms.take_due(now);
                 if !due.is_empty() {
-                    // Wakers are others' code: it may set an alarm.
+                    // Wakers are foreign code: one may set an alarm.
                     drop(state);
                     due.into_iter().for_each(super::alarms::wake);
                     state = self.state();
@@ -91,7 +91,7 @@ impl Watchdog {
     }
 }
 
-/// A flag that is set at the deadline or when the run is cancelled, for as long as somebody holds it. `None` when
+/// Returns a flag that is set at the deadline or when the run is cancelled, for as long as it is held. `None` if
 /// nothing can set it.
 pub(crate) fn flag(deadline: Option<Instant>, cancel: &Cancel) -> Option<Arc<AtomicBool>> {
     let watchdog = WATCHDOG.as_ref()?;
@@ -101,7 +101,7 @@ pub(crate) fn flag(deadline: Option<Instant>, cancel: &Cancel) -> Option<Arc<Ato
     state.runs.push(watched);
     let looks_soon = state.looks_soon;
     drop(state);
-    // To wake it takes longer than many a run.
+    // Waking the thread takes longer than many runs.
     if !looks_soon {
         watchdog.rouse();
     }
@@ -130,7 +130,7 @@ mod tests {
         assert!(!cancelled.load(Ordering::Relaxed));
         cancel.cancel();
         assert!(until_set(&cancelled));
-        // The thread looks after this one when another comes, with and without a pause in between.
+        // The thread watches this one when another is added, with and without a pause in between.
         let _other = flag(None, &Cancel::new()).unwrap();
         for pause in [0, 1, 5] {
             thread::sleep(Duration::from_millis(pause));

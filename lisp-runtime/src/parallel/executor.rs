@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Decides on which thread a worker goes on, and when.
+/// Decides on which thread a worker continues, and when.
 #[derive(Clone)]
 pub(crate) enum Executor {
     Pool(Arc<PoolExecutor>),
@@ -19,7 +19,7 @@ pub(crate) enum Executor {
 }
 
 impl Executor {
-    /// Lets a worker go on when its turn comes.
+    /// Queues a worker to continue.
     pub(crate) fn spawn(&self, task: Task) {
         match self {
             Executor::Pool(on) => on.pool.spawn(move || run_task(task)),
@@ -31,7 +31,7 @@ impl Executor {
         }
     }
 
-    /// Makes a worker's tool call. Gives the worker back when it can go on at once.
+    /// Makes a worker's tool call. Returns the worker if it can continue at once.
     pub(super) fn call(&self, tool: Arc<Tool>, call: Box<ToolCall>, task: Task) -> Option<Task> {
         match self {
             Executor::Pool(on) if tool.may_block() && on.tools.most() > 0 => on.call(tool, call, task),
@@ -46,14 +46,14 @@ impl Executor {
         }
     }
 
-    /// Lines of a worker, in a run whose prints go out as they happen.
+    /// Reports lines of a worker, in a run that shows lines as they are printed.
     pub(super) fn printed(&self, by: PrintedBy, lines: Vec<String>) {
         if let Executor::Local(inline) = self {
             inline.lock().printed.push((by, lines));
         }
     }
 
-    /// Has the run been dropped?
+    /// Returns whether the run was dropped.
     pub(super) fn is_abandoned(&self) -> bool {
         match self {
             Executor::Pool(_) => false,
@@ -62,19 +62,19 @@ impl Executor {
     }
 }
 
-/// The workers of a run on the threads of a pool. What may wait is called on the threads for tools.
+/// The workers of a run on the threads of a pool. Tools that may block are called on the threads for tools.
 pub(crate) struct PoolExecutor {
     pool: Pool,
     tools: ToolThreads,
-    /// Workers that wait for a call on a thread for tools, by the number of their call.
+    /// Workers that wait for a call on a thread for tools, by the number of the call.
     parked: Mutex<BTreeMap<u64, Parked>>,
 }
 
 struct Parked {
     task: Task,
-    /// Its place in the queue; `None` once a thread has begun the call.
+    /// Its ticket in the queue; `None` once a thread has started the call.
     queued: Option<JobTicket>,
-    /// Its reply is not waited for beyond the worker's time.
+    /// Whether its reply is awaited only until the worker's time is over.
     detached: bool,
 }
 
@@ -87,10 +87,10 @@ impl PoolExecutor {
         self.parked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has a call made on a thread for tools. Gives the worker back when it can go on at once.
+    /// Queues a call on the threads for tools. Returns the worker if it can continue at once.
     fn call(self: &Arc<Self>, tool: Arc<Tool>, call: Box<ToolCall>, task: Task) -> Option<Task> {
         let (number, detached) = (call.number, tool.detached);
-        // The lock is held until the call has its place: a thread may begin it before this one is through.
+        // The lock is held until the call is registered: a thread may start it at any moment.
         let mut parked = self.parked();
         parked.insert(number, Parked { task, queued: None, detached });
         let on = self.clone();
@@ -106,7 +106,7 @@ impl PoolExecutor {
                 let it = parked.remove(&number)?;
                 Some(it.task.with(Reply::no_thread()))
             }
-            // Better here and late than not at all.
+            // Without a thread, the call is made late on this one.
             Err(job) => {
                 drop(parked);
                 job();
@@ -115,14 +115,14 @@ impl PoolExecutor {
         }
     }
 
-    /// Makes a call whose turn has come, unless its worker does not wait any more.
+    /// Makes a queued call, unless its worker no longer waits.
     fn make(&self, number: u64, tool: &Tool, call: &ToolCall) {
         let mut parked = self.parked();
         let Some(it) = parked.get_mut(&number) else { return };
         let waited = it.queued.take().is_some_and(|ticket| ticket.waits);
         drop(parked);
         let reply = if call.is_over() { self.not_made(waited) } else { tool.call_here(call) };
-        // The guard goes before the worker goes on.
+        // The lock is released before the worker continues.
         let parked = self.parked().remove(&number);
         if let Some(it) = parked {
             it.task.go_on_with(reply);
@@ -133,7 +133,7 @@ impl PoolExecutor {
         Reply::NotMade { tool_threads: waited.then(|| self.tools.most()) }
     }
 
-    /// Workers whose time is over do not wait for a thread any more, nor for a detached tool.
+    /// Ends workers whose time is over and that wait for a thread or a detached tool.
     pub(crate) fn end_those_that_are_over(&self) {
         let mut parked = self.parked();
         let is_over = |it: &mut Parked| {
@@ -145,7 +145,7 @@ impl PoolExecutor {
         for Parked { task, queued, .. } in over {
             let reply = match queued {
                 Some(ticket) => {
-                    // A call that a thread has just taken finds no worker that waits, and is not made either.
+                    // If a thread has just taken the call, it finds no waiting worker and does not make it.
                     self.tools.withdraw(ticket);
                     self.not_made(ticket.waits)
                 }
@@ -156,27 +156,28 @@ impl PoolExecutor {
     }
 }
 
-/// The workers of a run that go on one after the other, on one thread; on others besides when that [gets help](LocalExecutor::get_help).
+/// The workers of a run that continue one after another on one thread, and on others with
+/// [`get_help`](LocalExecutor::get_help).
 #[derive(Default)]
 pub(crate) struct LocalExecutor {
-    /// Where detached tools are called; `None` in a run that is driven by hand: its driver replies to the calls.
+    /// Where detached tools are called; `None` in a run that is driven step by step: its driver answers the calls.
     tools: Option<ToolThreads>,
     state: Mutex<State>,
     abandoned: AtomicBool,
     helpers: OnceLock<Pool>,
-    /// A helper is through with a worker's turn.
+    /// Notified when a helper has finished a worker's turn.
     helped: Condvar,
 }
 
 #[derive(Default)]
 struct State {
     ready: VecDeque<Task>,
-    /// Workers that wait for the host's reply, by the number of their call.
+    /// Workers that wait for the host's reply, by the number of the call.
     parked: BTreeMap<u64, (Arc<Tool>, ToolCall, Task)>,
-    /// Those of them that the host wants to be asked again about when they have their turns.
+    /// Those that the host wants to be asked about again when they have their turns.
     held: BTreeSet<u64>,
     printed: Vec<(PrintedBy, Vec<String>)>,
-    /// Workers that helpers run now.
+    /// The number of workers that helpers run now.
     helping: usize,
 }
 
@@ -204,17 +205,17 @@ impl LocalExecutor {
         self.lock().parked.insert(call.number, (tool, call, task));
     }
 
-    /// Runs workers until all wait for the host or none is left.
+    /// Runs workers until all of them wait for the host or none is left.
     pub(crate) fn run(&self) {
         self.run_showing(&mut drop);
     }
 
-    /// Runs workers until all wait for the host or none is left; `show` gets the lines that they print, as they happen.
+    /// Like [`run`](LocalExecutor::run); `show` receives the lines as they are printed.
     fn run_showing(&self, show: &mut dyn FnMut((PrintedBy, Vec<String>))) {
         while self.run_one(show) {}
     }
 
-    /// Gives one worker a turn. Returns false when all wait for the host or are with helpers, or none is left.
+    /// Gives one worker a turn. Returns false if all wait for the host or run on helpers, or none is left.
     pub(crate) fn run_one(&self, show: &mut dyn FnMut((PrintedBy, Vec<String>))) -> bool {
         let next = self.lock().ready.pop_front();
         let ran = next.is_some();
@@ -225,12 +226,12 @@ impl LocalExecutor {
         ran || self.end_those_that_are_over()
     }
 
-    /// The lines of workers that nobody has been shown, in order.
+    /// Takes the lines of workers that were not shown yet, in order.
     pub(crate) fn take_printed(&self) -> Vec<(PrintedBy, Vec<String>)> {
         std::mem::take(&mut self.lock().printed)
     }
 
-    /// Has the threads of a pool run workers, too.
+    /// Lets the threads of a pool run workers too.
     pub(crate) fn get_help(self: &Arc<Self>, pool: Pool) {
         if self.helpers.set(pool).is_ok() {
             let ready = self.lock().ready.len();
@@ -238,7 +239,7 @@ impl LocalExecutor {
         }
     }
 
-    /// Is there more to do than one thread is at?
+    /// Returns whether there is more work than for one thread.
     pub(crate) fn wants_help(&self) -> bool {
         self.helpers.get().is_none() && !self.lock().ready.is_empty()
     }
@@ -261,14 +262,14 @@ impl LocalExecutor {
         self.helped.notify_all();
     }
 
-    /// Is there more to come without anything from the host: a worker that is ready, or with a helper, or a line that is not shown? When
-    /// not, all calls that wait are among those [that wait](LocalExecutor::waiting) from now on.
+    /// Returns whether more can happen without the host: a worker is ready or on a helper, or a line is not shown yet.
+    /// If not, all waiting calls are [listed](LocalExecutor::waiting) from now on.
     pub(crate) fn is_at_work(&self) -> bool {
         let state = self.lock();
         state.helping > 0 || !state.ready.is_empty() || !state.printed.is_empty()
     }
 
-    /// Waits until a helper is through with a turn, at most so long, where there is nothing to do on this thread.
+    /// Waits until a helper has finished a turn, for at most `most`, if this thread has nothing to do.
     pub(crate) fn wait_for_help(&self, most: Duration) {
         let state = self.lock();
         if state.helping > 0 && state.ready.is_empty() {
@@ -276,8 +277,8 @@ impl LocalExecutor {
         }
     }
 
-    /// Runs workers until all wait for the host or none is left, or until this moment, but one turn at least. Returns whether
-    /// there is more to do.
+    /// Runs workers until all of them wait for the host or none is left, or until `until`, but at least one turn.
+    /// Returns whether there is more to do.
     #[cfg(feature = "async")]
     pub(crate) fn run_until(&self, until: Instant) -> bool {
         loop {
@@ -293,20 +294,20 @@ impl LocalExecutor {
         }
     }
 
-    /// The calls behind this number that wait for the host, the oldest first.
+    /// Returns the calls after this number that wait for the host, oldest first.
     #[cfg(feature = "async")]
     pub(crate) fn waiting_after(&self, number: u64) -> Vec<(Arc<Tool>, ToolCall)> {
         let after = (std::ops::Bound::Excluded(number), std::ops::Bound::Unbounded);
         self.lock().parked.range(after).map(|(_, (tool, call, _))| (tool.clone(), call.clone())).collect()
     }
 
-    /// Does a call wait for the host?
+    /// Returns whether a call waits for the host.
     #[cfg(feature = "async")]
     pub(crate) fn waits_for(&self, number: u64) -> bool {
         self.lock().parked.contains_key(&number)
     }
 
-    /// Workers whose time is over do not wait for the host any more. Returns whether there was one.
+    /// Ends workers whose time is over and that wait for the host. Returns whether there was one.
     fn end_those_that_are_over(&self) -> bool {
         let mut state = self.lock();
         let mut over = Vec::new();
@@ -332,40 +333,40 @@ impl LocalExecutor {
         self.lock().held.insert(number);
     }
 
-    /// Has the worker of a call that waits for the host its turn?
+    /// Returns whether the worker of a call that waits for the host has its turn.
     pub(crate) fn has_turn(&self, number: u64) -> bool {
         self.lock().has_turn(number)
     }
 
-    /// The calls that were kept until they have their turns, and have them.
+    /// Takes the kept calls that now have their turns.
     pub(crate) fn with_turns(&self) -> Vec<ToolCall> {
         let mut state = self.lock();
         let held = std::mem::take(&mut state.held);
-        // A call whose worker was ended does not wait any more.
+        // A call whose worker was ended no longer waits.
         let waits = held.into_iter().filter(|number| state.parked.contains_key(number)).collect::<Vec<_>>();
         let (ready, rest): (Vec<u64>, _) = waits.into_iter().partition(|&number| state.has_turn(number));
         state.held = rest.into_iter().collect();
         ready.iter().filter_map(|number| state.parked.get(number)).map(|(_, call, _)| call.clone()).collect()
     }
 
-    /// When the time of the first worker is over that waits for the host.
+    /// Returns the earliest deadline of the workers that wait for the host.
     pub(crate) fn wake_at(&self) -> Option<Instant> {
         self.lock().parked.values_mut().filter_map(|(_, _, task)| task.driver()?.ends_at()).min()
     }
 
-    /// The calls that wait for the host, the oldest first.
+    /// Returns the calls that wait for the host, oldest first.
     pub(crate) fn waiting(&self) -> Vec<ToolCall> {
         self.lock().parked.values().map(|(_, call, _)| call.clone()).collect()
     }
 
-    /// Somebody has approved a call: what waits is the call as it is to be made.
+    /// Replaces a waiting call by the approved one.
     pub(crate) fn settle(&self, approved: &ToolCall) {
         if let Some((_, call, _)) = self.lock().parked.get_mut(&approved.number) {
             call.clone_from(approved);
         }
     }
 
-    /// Gives the host's reply to the worker that made a call. Returns false when the call does not wait any more.
+    /// Passes the host's reply to the worker that made a call. Returns false if the call no longer waits.
     pub(crate) fn reply(&self, number: u64, reply: Reply) -> bool {
         let parked = self.lock().parked.remove(&number);
         match parked {
@@ -377,7 +378,7 @@ impl LocalExecutor {
         }
     }
 
-    /// The run is dropped: its workers are, too.
+    /// Drops the workers of a run that is dropped.
     pub(crate) fn abandon(&self) {
         self.abandoned.store(true, Ordering::Relaxed);
         let state = std::mem::take(&mut *self.lock());

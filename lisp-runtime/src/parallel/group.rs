@@ -1,4 +1,4 @@
-//! One parallel call under way.
+//! One parallel call in progress.
 
 use super::executor::Executor;
 use super::task::Task;
@@ -18,12 +18,13 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// Bytes of results, prints and ledger that wait to be joined; with more, no worker is started before they are.
+/// The maximum bytes of results, prints and ledgers that wait to be joined; beyond it, they are joined before more
+/// workers start.
 const WAITING_BYTES: usize = 1 << 20;
-/// Workers that wait to be joined.
+/// The maximum number of workers that wait to be joined.
 const WAITING: usize = 4_096;
 
-/// Who made the call, and goes on when it is done.
+/// The caller, which continues when the call is done.
 pub(crate) enum Owner {
     /// The program; its driver waits at the other end of the channel.
     Program(Box<MachineDriver>, Sender<Box<MachineDriver>>),
@@ -38,11 +39,11 @@ impl Owner {
         }
     }
 
-    /// Lets the caller go on: a worker takes the thread.
+    /// Lets the caller continue. A worker takes over the thread.
     fn go_on(self) -> Option<Task> {
         match self {
             Owner::Program(driver, home) => {
-                // A driver that has gone does not want it back.
+                // A driver that was dropped does not want it back.
                 drop(home.send(driver));
                 None
             }
@@ -56,12 +57,12 @@ pub(crate) struct WorkerResult {
     pub(super) end: WorkerEnd,
     pub(super) ledger: Ledger,
     pub(super) cause: Option<Cause>,
-    /// What the profile of the run is to have of it.
+    /// Its samples for the profile of the run.
     pub(super) seen: Option<Box<Sampler>>,
 }
 
 impl WorkerResult {
-    /// Did it fail of its own, rather than because another did?
+    /// Returns whether it failed by itself, not because another worker did.
     fn failed(&self) -> bool {
         self.end.error().is_some() && self.cause != Some(Cause::Sibling)
     }
@@ -71,53 +72,53 @@ impl WorkerResult {
 struct Failure {
     error: Error,
     cause: Option<Cause>,
-    /// What calls behind this one did is given up.
+    /// What the calls after this one did is discarded.
     kept: usize,
 }
 
-/// A parallel call under way.
+/// A parallel call in progress.
 pub(crate) struct Group {
     shared: Arc<RunShared>,
     executor: Executor,
     scope: Arc<CancelScope>,
-    /// The place of the worker that made the call.
+    /// The path of the worker that made the call.
     up: Option<Arc<WorkerPath>>,
-    /// How many calls there are.
+    /// The number of calls.
     count: usize,
     room: Room,
-    /// Lines that workers print are shown to nobody.
+    /// Whether lines that workers print are not shown.
     silent: bool,
-    /// What each worker is limited to.
+    /// The settings of each worker.
     settings: Settings,
     state: Mutex<State>,
     _span: GroupSpan,
 }
 
 struct State {
-    /// At rest while there are workers.
+    /// Suspended while workers run.
     owner: Option<Owner>,
     branch: Option<Branch>,
     since: Instant,
-    /// How many calls have been joined.
+    /// The number of calls that were joined.
     joined: usize,
-    /// The next call to begin.
+    /// The next call to start.
     next: usize,
     alive: usize,
-    /// How many seats there are so far.
+    /// The number of seats so far.
     seats: usize,
     /// The results of the calls from `joined` on.
     ends: Vec<Option<WorkerResult>>,
     bytes: usize,
-    /// The first call that has not ended, of those before which none failed.
+    /// The first call that has not ended, if none before it failed.
     checked: usize,
-    /// There is nothing to check any more: nothing behind that call counts.
+    /// Whether checking is complete: nothing after that call counts.
     is_checked: bool,
-    /// What the calls before that one have spent, and what those have that are joined.
+    /// The fuel of the calls before that one, and of those that were joined.
     spent: u64,
     spent_before: u64,
-    /// How many lines of workers were shown.
+    /// The number of lines of workers that were shown.
     shown: usize,
-    /// What all that have ended have spent.
+    /// The fuel of all calls that have ended.
     spent_by_all: u64,
 }
 
@@ -130,7 +131,7 @@ impl Group {
         &self.executor
     }
 
-    /// The path of a worker on a seat.
+    /// Returns the path of a worker on a seat.
     pub(super) fn path(&self, index: usize, seat: &Seat) -> WorkerPath {
         let depth = self.up.as_ref().map_or(0, |up| up.depth) + 1;
         let (slots, spare) = (self.room.slots_inside, seat.spare);
@@ -145,14 +146,14 @@ impl Group {
         &self.settings
     }
 
-    /// Begins the parallel call that the owner's machine waits for. Returns the task that this thread is to run.
+    /// Starts the parallel call that the owner's machine waits for. Returns the task for this thread.
     pub(crate) fn begin(executor: Executor, mut owner: Owner) -> Option<Task> {
         let driver = owner.driver()?;
         let Some(call) = driver.machine.parallel_call() else { return owner.go_on() };
         let shared = driver.shared.clone();
         let limits = &shared.setting.limits;
         let up = driver.path.clone();
-        // The time of calls inside a call is that of the outermost.
+        // The time of nested calls is that of the outermost one.
         let begun = up.as_ref().map_or_else(Instant::now, |place| place.scope.begun);
         let Some(room) = Room::of(up.as_deref(), call.count, limits) else {
             driver.machine.fail_parallel(no_slot(up.as_deref(), shared.budget.capacity()), true);
@@ -206,7 +207,7 @@ impl Group {
         group.clone().go_on(group.state.lock().unwrap_or_else(PoisonError::into_inner), None)
     }
 
-    /// Takes the result of a worker that has ended. Returns the task that this thread is to run.
+    /// Takes the result of a worker that has ended. Returns the task for this thread.
     pub(super) fn ended(self: Arc<Self>, index: usize, ended: WorkerResult, seat: Option<Seat>) -> Option<Task> {
         if ended.failed() {
             self.scope.fail(index);
@@ -226,7 +227,8 @@ impl Group {
         next
     }
 
-    /// The worker behind one that is about to end, and behind those after it that have ended: after the first failure nothing counts.
+    /// Returns the worker after one that is about to end and after later ones that have ended. After the first failure
+    /// nothing counts.
     pub(super) fn next_place(&self, index: usize, mut has_failed: bool) -> Place {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut next = index + 1;
@@ -237,7 +239,7 @@ impl Group {
         self.scope.place_of(self.up.as_deref(), next)
     }
 
-    /// Has a worker behind this one, that has ended, fail with an error that names it. Returns whether there is one.
+    /// Makes an ended later worker fail with an error that names it. Returns whether there is one.
     pub(super) fn fail_ended(&self, index: usize, error: &Error) -> bool {
         let over = error.details.iter().find_map(|(name, over)| match over {
             Detail::Int(over) if *name == "index" => usize::try_from(*over).ok(),
@@ -252,8 +254,8 @@ impl Group {
         true
     }
 
-    /// Have the calls up to the first that has not ended used up the fuel? Then those behind end: which call it is does not depend
-    /// on which came first.
+    /// Ends the later calls if the calls up to the first that has not ended have used up the fuel. Which call exceeds
+    /// it does not depend on timing.
     fn check(&self, state: &mut State) {
         while !state.is_checked
             && let Some(Some(ended)) = state.ends.get(state.checked - state.joined)
@@ -274,7 +276,7 @@ impl Group {
         }
     }
 
-    /// Shows the lines of a worker of the program, which count. Returns how many were shown.
+    /// Shows the lines of a worker of the program that counts. Returns how many were shown.
     fn show(&self, index: usize, lines: &[String]) -> usize {
         let setting = &self.shared.setting;
         if self.up.is_some() || self.silent || lines.is_empty() || !setting.streams_prints() {
@@ -287,13 +289,13 @@ impl Group {
         lines.len()
     }
 
-    /// Is this more fuel than the workers together may spend?
+    /// Returns whether this is more fuel than the workers together may spend.
     fn is_too_much(&self, spent: u64) -> bool {
         self.settings.fuel.is_some_and(|most| spent > most)
     }
 
-    /// Starts what workers can be started, or, when none is left, joins their results. `seat` is that of a worker
-    /// that has just ended: the next one takes it over.
+    /// Starts all workers that can start, or, if none is left, joins their results. `seat` is that of a worker that has
+    /// just ended; the next one takes it over.
     fn go_on(self: Arc<Self>, mut state: std::sync::MutexGuard<'_, State>, seat: Option<Seat>) -> Option<Task> {
         let mut seat = seat;
         loop {
@@ -304,7 +306,7 @@ impl Group {
                 tasks.for_each(Task::go_on);
                 return Some(first);
             }
-            // Slots are free before anybody else can see that their workers have ended.
+            // Slots are freed before it becomes visible that their workers have ended.
             drop(seat.take());
             if state.alive > 0 {
                 return None;
@@ -316,7 +318,7 @@ impl Group {
         }
     }
 
-    /// The workers that may begin now.
+    /// Returns the workers that may start now.
     fn start_workers(self: &Arc<Self>, state: &mut State, seat: &mut Option<Seat>) -> Vec<Task> {
         let mut tasks = Vec::new();
         let Some(branch) = state.branch.clone() else { return tasks };
@@ -337,8 +339,8 @@ impl Group {
         tasks
     }
 
-    /// Joins the results when all workers have ended. Returns the owner when it goes on, with the results or the
-    /// failure; `None` when there are calls left to begin.
+    /// Joins the results when all workers have ended. Returns the owner if it continues with the results or the
+    /// failure; `None` if calls are left to start.
     fn join_results(&self, state: &mut State) -> Option<Owner> {
         let mut owner = state.owner.take()?;
         let Some(driver) = owner.driver() else { return Some(owner) };
@@ -358,7 +360,7 @@ impl Group {
             driver.away += state.since.elapsed();
             match self.up {
                 None => driver.skip_workers_lines(std::mem::take(&mut state.shown)),
-                // Its workers have told them ahead.
+                // Its workers have already reported them.
                 Some(_) => driver.shown = driver.machine.lines_printed(),
             }
             return Some(owner);
@@ -370,12 +372,12 @@ impl Group {
         None
     }
 
-    /// Joins what the workers that have ended leave, in the order of their calls. Nothing counts that calls behind the first failed one
-    /// did, for in sequence they would not have begun. Returns whether the parallel call is over.
+    /// Joins what the ended workers leave, in the order of their calls. What calls after the first failed one did does
+    /// not count: in sequence they would not have started. Returns whether the parallel call is done.
     fn join_ends(&self, driver: &mut MachineDriver, state: &State, mut ends: Vec<WorkerResult>) -> bool {
         let first = state.joined;
         let failure = self.failure(first, &ends);
-        // When the time is over, or somebody cancels the run, what has happened is kept: it is not the same each time anyway.
+        // On a timeout or cancellation, what has happened is kept: it depends on timing anyway.
         let keeps_all = failure.as_ref().is_some_and(|failure| failure.cause.is_some_and(Cause::is_of_time));
         let mut kept = failure.as_ref().map_or(ends.len(), |failure| (failure.kept - first).min(ends.len()));
         kept = kept.min(self.within_fuel(state, &ends));
@@ -394,7 +396,7 @@ impl Group {
             _ if outcome.is_err() => true,
             Some(Failure { error, cause, .. }) => {
                 let caught = driver.machine.fail_parallel(error, cause == Some(Cause::ToolPanic));
-                // The machine that called is whole; what ended its workers ends it, unless the program catches that.
+                // The calling machine is intact. What ended its workers ends it too, unless the program catches it.
                 driver.cause = cause.filter(|&cause| cause != Cause::Bug && !caught);
                 true
             }
@@ -418,7 +420,7 @@ impl Group {
         over
     }
 
-    /// How many of these workers, in order, the fuel is enough for, and one more with which it is not.
+    /// Returns how many of these workers, in order, the fuel is enough for, and one more that exceeds it.
     fn within_fuel(&self, state: &State, ends: &[WorkerResult]) -> usize {
         let mut spent = state.spent_before;
         let is_beyond = |end: &WorkerResult| {
@@ -428,7 +430,7 @@ impl Group {
         ends.iter().position(is_beyond).map_or(ends.len(), |at| at + 1)
     }
 
-    /// What workers from this one on did for nothing counts nowhere, but the host is told of the calls that they made.
+    /// Discards the work of the workers from this one on. Only the host sees the calls that they made.
     fn give_up(&self, driver: &mut MachineDriver, first: usize, fuel: u64, ledgers: Vec<Ledger>) {
         self.shared.give_up(fuel);
         let has_calls = ledgers.iter().any(|ledger| !ledger.is_empty());
@@ -442,7 +444,7 @@ impl Group {
         }
     }
 
-    /// The failure to report. A call whose workers ended only because of a failure further out has that for its own.
+    /// Returns the failure to report. If workers ended only because of an outer failure, that is the failure.
     fn failure(&self, first: usize, ends: &[WorkerResult]) -> Option<Failure> {
         let position = |is: &dyn Fn(&WorkerResult) -> bool| ends.iter().position(is);
         let at = position(&|end| end.cause == Some(Cause::Cancelled))
@@ -450,36 +452,36 @@ impl Group {
             .or_else(|| position(&|end| end.end.error().is_some()))?;
         let (cause, error) = (ends[at].cause, ends[at].end.error()?);
         let index = first + at;
-        // How far a worker came with what is one too many depends on how far others were.
+        // How far a worker got before its excess call depends on timing.
         let too_many = one_too_many(error);
         let kept = index + usize::from(too_many.is_none());
         Some(Failure { error: with_index(too_many.unwrap_or_else(|| error.clone()), index), cause, kept })
     }
 }
 
-/// Where the workers of a parallel call find room. It follows from the limits and from the calls around it, not from what other
-/// workers are at.
+/// The slots for the workers of a parallel call. They follow from the limits and the enclosing calls, not from what
+/// other workers do.
 struct Room {
-    /// How many workers may be alive at once.
+    /// The maximum number of workers alive at once.
     window: usize,
-    /// The slots that a call inside each worker may take.
+    /// The number of slots that a parallel call inside each worker may take.
     slots_inside: usize,
-    /// Slots that are left when each has its own.
+    /// The number of slots that are left over.
     spare: usize,
-    /// There is no slot but that of the worker that calls.
+    /// Whether the only slot is that of the calling worker.
     inside_slot: bool,
 }
 
-/// The place of a worker among those that are alive at once. It passes to the next worker of the same call.
+/// The seat of a worker among those alive at once. It passes to the next worker of the same call.
 pub(super) struct Seat {
-    /// None where the worker is alive in the slot of the one that called.
+    /// `None` if the worker uses the slot of its caller.
     _slot: Option<Slot>,
-    /// Slots that calls inside the worker may take besides those that all may take.
+    /// Extra slots that calls inside the worker may take.
     spare: usize,
 }
 
 impl Room {
-    /// `None` when calls inside calls are more than there are slots.
+    /// Returns `None` if parallel calls are nested deeper than there are slots.
     fn of(up: Option<&WorkerPath>, count: usize, limits: &Limits) -> Option<Room> {
         let all = usize::try_from(RunShared::slots(limits)).unwrap_or(usize::MAX);
         let (slots, spare, depth) = up.map_or((all, 0, 0), |up| (up.slots, up.spare, up.depth));
@@ -501,7 +503,7 @@ impl Room {
         Some(Room { window, slots_inside, spare: all - window * (1 + slots_inside), inside_slot: false })
     }
 
-    /// One more seat; `None` when there is no slot, which is a bug.
+    /// Returns one more seat; `None` if there is no slot, which is a bug.
     fn seat(&self, state: &mut State, slots: &Arc<ParallelBudget>) -> Option<Seat> {
         let number = state.seats;
         state.seats += 1;
@@ -525,7 +527,8 @@ fn no_slot(up: Option<&WorkerPath>, capacity: usize) -> Error {
     .detail("limit", capacity)
 }
 
-/// The error without its place, when it is that of a tool call that is one too many: such a worker is given up as a whole.
+/// Returns the error without its position, if it is about a tool call beyond the limit: such a worker is discarded as a
+/// whole.
 fn one_too_many(error: &Error) -> Option<Error> {
     const REASONS: [Reason; 3] = [Reason::ToolCallLimitExceeded, Reason::BudgetExceeded, Reason::RecordLimitExceeded];
     let cause = error.details.iter().find_map(|(name, cause)| match cause {
@@ -540,7 +543,7 @@ fn one_too_many(error: &Error) -> Option<Error> {
     Some(bare)
 }
 
-/// The error with the index of the call that failed; of calls inside calls, the outermost.
+/// Returns the error with the index of the failed call; for nested calls, of the outermost one.
 fn with_index(mut error: Error, index: usize) -> Error {
     error.details.retain(|(name, _)| name != "index");
     error.detail("index", index)

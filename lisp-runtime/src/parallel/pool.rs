@@ -1,13 +1,14 @@
-//! Threads for workers that compute: a fixed number, the host's choice. Tools, which may wait for the outside world, have
-//! threads of their own (`tools/threads.rs`).
+//! A fixed number of threads, chosen by the host, for workers that compute. Tools, which may block, have their own
+//! threads (`tools/threads.rs`).
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
-/// Threads that the workers of `pmap` and `pcalls` run on. Cheap to clone; any number of engines may share one. Workers
-/// of all runs take turns of about a millisecond.
+/// The threads for the workers of `pmap` and `pcalls`.
+///
+/// Cheap to clone; any number of engines can share a pool. Workers of all runs take turns of about a millisecond.
 #[derive(Clone)]
 pub struct Pool(Arc<Inner>);
 
@@ -16,12 +17,12 @@ type Job = Box<dyn FnOnce() + Send>;
 
 struct Inner {
     threads: rayon::ThreadPool,
-    /// First come, first served, whichever thread or run a job comes from: rayon's own queues prefer the jobs that
-    /// a thread itself brought.
+    /// Jobs in the order of their arrival, from any thread or run. rayon's own queues would prefer jobs that a thread
+    /// queued itself.
     ready: Mutex<VecDeque<Job>>,
 }
 
-/// The system gives no threads.
+/// The system cannot create the threads of a pool.
 #[derive(Debug, thiserror::Error)]
 #[error("no pool of {threads} threads: {reason}")]
 pub struct PoolError {
@@ -30,15 +31,15 @@ pub struct PoolError {
 }
 
 impl Pool {
-    /// A pool of `threads` threads for computing, at least one.
+    /// Creates a pool of `threads` threads, at least one.
     ///
     /// # Errors
-    /// The system gives no threads.
+    /// The system cannot create the threads.
     pub fn new(threads: usize) -> Result<Self, PoolError> {
         Pool::of(threads, rayon::ThreadPoolBuilder::new().thread_name(|i| format!("ptc-lisp-{i}")))
     }
 
-    /// A pool whose threads have no names: to give one is a system call that not every process may make.
+    /// Creates a pool of unnamed threads: naming one is a system call that a sandboxed process may not make.
     pub(crate) fn without_names(threads: usize) -> Result<Self, PoolError> {
         Pool::of(threads, rayon::ThreadPoolBuilder::new())
     }
@@ -50,13 +51,13 @@ impl Pool {
         Ok(Pool(Arc::new(Inner { threads: built, ready: Mutex::default() })))
     }
 
-    /// How many threads compute.
+    /// Returns the number of threads.
     pub fn threads(&self) -> usize {
         self.0.threads.current_num_threads()
     }
 
-    /// The pool of engines that are given none: one thread for each core, made when it is first needed. `None` when the
-    /// system gives no threads.
+    /// Returns the pool that engines share by default: one thread per core, created on first use. `None` if the system
+    /// cannot create threads.
     pub(crate) fn shared() -> Option<Self> {
         static SHARED: OnceLock<Option<Pool>> = OnceLock::new();
         SHARED.get_or_init(|| Pool::new(cores()).ok()).clone()
@@ -82,7 +83,7 @@ impl fmt::Debug for Pool {
     }
 }
 
-/// How many cores there are.
+/// Returns the number of cores.
 pub(crate) fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))

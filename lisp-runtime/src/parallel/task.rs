@@ -1,4 +1,4 @@
-//! A worker that can go on.
+//! A worker that can continue.
 
 use super::group::{Group, Owner, Seat, WorkerResult};
 use crate::drive::driver::{Cause, DriverEvent, MachineDriver};
@@ -13,12 +13,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Slices of fuel after which a worker lets others have a turn.
+/// Slices of fuel after which a worker yields to others.
 const TURN: u32 = 10;
-/// How long a thread goes from one short worker to the next before others have a turn.
+/// How long a thread runs one short worker after another before it yields to others.
 const TURN_TIME: Duration = Duration::from_millis(2);
 
-/// A worker: its machine, and the guard of its place among the workers of its call.
+/// A worker: its machine, and the guard of its seat in its call.
 pub(crate) struct Task {
     work: Work,
     /// The reply of the tool that the worker waits for.
@@ -35,9 +35,9 @@ enum Work {
     GoOn(Box<MachineDriver>),
 }
 
-/// Guards a worker's place in its group: however the worker is lost, the group is told and its slot is free again.
+/// Guards a worker's seat in its group: however the worker is lost, the group is notified and its slot is freed.
 struct WorkerGuard {
-    /// `None` when the group has heard.
+    /// `None` when the group was notified.
     group: Option<Arc<Group>>,
     /// `None` when the group has it.
     seat: Option<Seat>,
@@ -68,13 +68,13 @@ impl From<Task> for Waiter {
 }
 
 impl Task {
-    /// A worker that is to begin.
+    /// Creates a worker that is to start.
     pub(super) fn new(group: &Arc<Group>, index: usize, branch: Branch, seat: Seat) -> Self {
         let guard = WorkerGuard { group: Some(group.clone()), seat: Some(seat), index };
         Task { work: Work::Begin(branch), reply: None, ending: None, is_settled: false, guard }
     }
 
-    /// Lets the worker go on when its turn comes.
+    /// Queues the worker to continue.
     pub(crate) fn go_on(self) {
         match self.guard.group.as_ref().map(|group| group.executor().clone()) {
             Some(executor) => executor.spawn(self),
@@ -82,12 +82,12 @@ impl Task {
         }
     }
 
-    /// Lets the worker go on, with the reply of the tool that it waits for.
+    /// Queues the worker to continue with the reply of the tool that it waits for.
     pub(super) fn go_on_with(self, reply: Reply) {
         self.with(reply).go_on();
     }
 
-    /// The worker with the reply of the tool that it waits for.
+    /// Returns the worker with the reply of the tool that it waits for.
     pub(super) fn with(mut self, reply: Reply) -> Self {
         self.reply = Some(reply);
         self
@@ -100,7 +100,7 @@ impl Task {
         }
     }
 
-    /// The machine at work; the first time it is made.
+    /// Returns the machine, which is created on first use.
     fn begin(&mut self) -> Result<&mut MachineDriver, Error> {
         if let (Work::Begin(branch), Some(group), Some(seat)) = (&self.work, &self.guard.group, &self.guard.seat) {
             group.shared().fault_point(Stage::Begin, self.guard.index);
@@ -116,7 +116,7 @@ impl Task {
         }
     }
 
-    /// Gives the worker a turn; returns why the turn ended.
+    /// Gives the worker a turn. Returns why the turn ended.
     fn turn(&mut self) -> DriverEvent {
         let reply = self.reply.take();
         if let Some(ending) = self.ending.take() {
@@ -128,8 +128,8 @@ impl Task {
         }
     }
 
-    /// Counts the calls of a worker that has come to its end, and of those behind it that have, or takes the reply of the half of the run
-    /// that does.
+    /// Counts the calls of a worker that has ended, and of later ones that have, or takes the reply of the half of the
+    /// run that counts them.
     fn settle(&mut self, ending: Ending, reply: Option<Reply>) -> DriverEvent {
         let (Work::GoOn(driver), Some(group)) = (&self.work, &self.guard.group) else {
             return DriverEvent::Done(ending);
@@ -153,13 +153,13 @@ impl Task {
         }
     }
 
-    /// Ends the worker, at once or, when calls that workers made ahead may be too many, once it has its turn and they are counted. Returns
-    /// the task that goes on in its place.
+    /// Ends the worker: at once, or, if calls made ahead may exceed the limit, when it has its turn and they are
+    /// counted. Returns the task that continues in its place.
     fn end_in_turn(mut self, ending: Ending) -> Option<Task> {
         let Work::GoOn(driver) = &self.work else { return self.end(ending) };
         let (shared, path) = (driver.shared.clone(), driver.path.clone());
         let is_ended = driver.cause.is_some_and(|cause| cause != Cause::ToolPanic);
-        // The calls of workers of workers are counted with those of the worker that they work for.
+        // The calls of nested workers are counted with those of their outermost worker.
         let is_inside = path.as_ref().is_some_and(|path| path.up.is_some());
         if self.is_settled || is_ended || is_inside || !shared.gate.is_exact() {
             return self.end(ending);
@@ -168,7 +168,7 @@ impl Task {
         shared.wait_for_turn(path.as_ref(), self)
     }
 
-    /// Ends the worker. Returns the task that goes on in its place.
+    /// Ends the worker. Returns the task that continues in its place.
     fn end(mut self, ending: Ending) -> Option<Task> {
         if let Some(group) = &self.guard.group {
             group.shared().fault_point(Stage::End, self.guard.index);
@@ -200,8 +200,8 @@ impl Task {
     }
 }
 
-/// Runs workers until there is nothing to do for this thread. A panic, which can only be a bug of our own, costs
-/// the worker: its guard tells the group.
+/// Runs workers until there is nothing to do for this thread. A panic, which can only be a bug of our own, ends only
+/// its worker: the guard notifies the group.
 pub(crate) fn run_task(task: Task) {
     drop(catch_unwind(AssertUnwindSafe(|| run_turns(task))));
 }

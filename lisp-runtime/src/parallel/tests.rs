@@ -1,4 +1,4 @@
-//! Workers that break at every stage, ten thousand times: the run always ends, and every slot comes back.
+//! Breaks workers at every stage, ten thousand times: the run always ends, and every slot is freed.
 
 use crate::api::engine::to_end;
 use crate::api::run::Run;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 const ROUNDS: u64 = 10_000;
 
-/// A small generator of numbers: the same ones every time.
+/// A small, deterministic random number generator.
 struct Dice(u64);
 
 impl Dice {
@@ -19,7 +19,7 @@ impl Dice {
     }
 }
 
-/// Panics that are meant are not shown.
+/// Silences intended panics.
 fn hush() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -33,7 +33,7 @@ fn hush() {
     });
 }
 
-/// What a worker does; `i` is its element.
+/// The bodies of workers; `i` is their element.
 const BODIES: &[&str] = &[
     "(inc i)",
     "(tool/ok {:i i})",
@@ -50,7 +50,7 @@ const BODIES: &[&str] = &[
     "(pmap (fn [j] (if (= j i) (loop [] (recur)) (tool/same {:i j}))) (range 3))",
 ];
 
-/// An engine with a deadline for parallel calls.
+/// Returns an engine with a deadline for parallel calls.
 fn engine(pool: Option<Pool>, parallel_timeout_ms: u64) -> Engine {
     let builder = Engine::builder()
         .limits(
@@ -71,7 +71,7 @@ fn engine(pool: Option<Pool>, parallel_timeout_ms: u64) -> Engine {
     builder.build().unwrap()
 }
 
-/// Runs a program with a fault; returns whether it succeeded.
+/// Runs a program with a fault. Returns whether it succeeded.
 fn round(engine: &Engine, program: &Program, fault: Option<(Stage, usize)>, cancel_after: Option<Duration>) -> bool {
     let cancel = Cancel::new();
     let input = Input::new().cancel_with(&cancel);
@@ -122,7 +122,7 @@ fn every_slot_comes_back_however_workers_end() {
         };
         succeeded += u64::from(round(&engines[which], program, fault, cancel_after));
     }
-    // Both kinds of ends were among them.
+    // Both kinds of endings occurred.
     assert!(succeeded > ROUNDS / 20 && succeeded < ROUNDS * 19 / 20, "{succeeded}");
 }
 

@@ -1,4 +1,4 @@
-//! The journal of a run under way: what was told to the program so far, and what an earlier life of the run was told.
+//! The journal of a run in progress: what its program has received so far, now and in earlier attempts.
 
 use super::line::{CallState, Ended, Gated, Line, Told};
 use crate::terms::deadline::ReplayEnd;
@@ -13,8 +13,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Takes the lines of a record as they are written, to keep them where they outlive the process. A closure that takes a `&str` and
-/// returns a `Result` of this kind is one; it says the type of the line, `|line: &str|`.
+/// Stores the lines of a record as they are written, so that they outlive the process.
+///
+/// A closure is a recorder if it takes a `&str` and returns such a `Result`; it must name the type: `|line: &str|`.
 ///
 /// ```
 /// use lisp_runtime::{Engine, Input, Record, Recorder, Recording};
@@ -43,11 +44,12 @@ use std::time::Instant;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Recorder: Send + Sync {
-    /// Keeps a line, which ends in a newline. The call that the line announces is made after this returns. It may not ask the
-    /// [`Recording`](crate::Recording) that it is of, which waits for it.
+    /// Stores a line, which ends in a newline. The call that the line announces is made after this returns.
+    ///
+    /// It must not use the [`Recording`](crate::Recording) that it belongs to: the recording is locked meanwhile.
     ///
     /// # Errors
-    /// The line cannot be kept: the run ends with `host_fault`, as it does when the recorder panics.
+    /// The line cannot be stored. The run ends with `host_fault`, as it does if the recorder panics.
     fn append(&self, line: &str) -> Result<(), Box<dyn StdError + Send + Sync>>;
 }
 
@@ -57,7 +59,7 @@ impl<F: Fn(&str) -> Result<(), Box<dyn StdError + Send + Sync>> + Send + Sync> R
     }
 }
 
-/// The ceilings of a record, in bytes; 0 is none.
+/// The maximum sizes of a record, in bytes; 0 is no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ceilings {
     /// Of the arguments or the result of one call.
@@ -77,21 +79,21 @@ impl Default for Ceilings {
 pub(crate) struct Asking<'a> {
     pub(crate) place: &'a Place,
     pub(crate) tool: &'a str,
-    /// As the program has them.
+    /// The arguments that the program passed.
     pub(crate) arguments: &'a str,
-    /// As the tool gets them.
+    /// The arguments for the tool.
     pub(crate) given: &'a str,
-    /// Equal calls of the run have one result.
+    /// Whether equal calls of the run share one result.
     pub(crate) cached: bool,
-    /// It may be made twice: the tool, as it is now, only reads.
+    /// Whether the call may be repeated: the tool, as it is now, only reads.
     pub(crate) repeatable: bool,
-    /// Somebody has to approve it first.
+    /// Whether the call needs approval first.
     pub(crate) asks: bool,
 }
 
-/// What an earlier life of the run says of a call.
+/// What earlier attempts of the run say about a call.
 pub(crate) enum Recalled {
-    /// It ended so.
+    /// It ended like this.
     Ended(Ended),
     /// It was not made: an equal call of a cached tool had this result.
     Equal(Ended),
@@ -99,7 +101,7 @@ pub(crate) enum Recalled {
     Nothing,
     /// It may not be made.
     Refused(Error),
-    /// It was not made, as a worker beside its own had failed.
+    /// It was not made, because another worker had failed.
     LeftOut(Error),
 }
 
@@ -108,37 +110,37 @@ pub(crate) struct Journal {
     state: Mutex<State>,
     ceilings: Ceilings,
     recorder: Option<Arc<dyn Recorder>>,
-    /// Tools of which the first line does not say that they only read.
+    /// Tools that the first line does not declare as reading.
     changing: BTreeSet<String>,
-    /// Of a run that does again what an earlier life did.
+    /// Present for a run that replays earlier attempts.
     replay: Option<Arc<ReplayEnd>>,
 }
 
 #[derive(Default)]
 struct State {
-    /// The record as far as it is written; empty before the run begins.
+    /// The record as written so far; empty before the run starts.
     text: String,
     run_id: Arc<str>,
     calls: BTreeMap<Place, Recorded>,
-    /// What the gate decided, where that is not told by the call itself.
+    /// Decisions of the gate that the calls themselves do not show.
     gates: BTreeMap<Place, RecordedGate>,
-    /// Calls that an earlier life brought and that have not failed, by tool and arguments: for cached tools, whose first caller
-    /// may be another. Of equal calls the first that has a result.
+    /// Calls of earlier attempts that have not failed, by tool and arguments. This is for cached tools, where another
+    /// call may come first in this attempt. Of equal calls, the first that has a result.
     by_key: HashMap<(String, String), Place>,
     clock: BTreeMap<Place, i64>,
-    /// Calls, and looks at the clock, of an earlier life that this one has not come to.
+    /// Calls and clock readings of earlier attempts that this one has not reached.
     unmet: BTreeSet<Place>,
-    /// The latest time that was told.
+    /// The latest time that was returned.
     latest_ms: Option<i64>,
-    /// The last effect that an earlier life had, by worker.
+    /// The last effect in an earlier attempt, by worker.
     last: BTreeMap<Vec<(u32, u32)>, u32>,
-    /// In an earlier life the program came to its end.
+    /// Whether the program reached its end in an earlier attempt.
     is_over: bool,
-    /// A line could not be kept: no other is.
+    /// A line could not be stored; no other line is written.
     fault: Option<String>,
-    /// A run has begun with this journal.
+    /// Whether a run has started with this journal.
     is_running: bool,
-    /// The run is driven by hand: a call is asked for before it begins.
+    /// Whether the run is driven step by step: a call is asked for before it starts.
     by_hand: bool,
 }
 
@@ -148,9 +150,9 @@ struct Recorded {
     arguments: String,
     state: CallState,
     ended: Option<Ended>,
-    /// This life of the run has come to it.
+    /// Whether this attempt has reached it.
     met: bool,
-    /// This life of the run makes it.
+    /// Whether this attempt makes it.
     is_made: bool,
 }
 
@@ -167,7 +169,7 @@ impl fmt::Debug for Journal {
     }
 }
 
-/// Why a line is none of a journal.
+/// Why a line is not valid in a journal.
 pub(crate) type BadLine = Cow<'static, str>;
 
 impl Journal {
@@ -175,8 +177,8 @@ impl Journal {
         Journal { state: Mutex::default(), ceilings, recorder, changing: BTreeSet::new(), replay: None }
     }
 
-    /// The journal of a run that goes on, of whose tools the first line does not say that these only read: a call of them that had
-    /// begun is not made again, whatever is said of them now.
+    /// Returns the journal of a resumed run with the tools that the first line does not declare as reading. Their calls
+    /// that had started are not repeated, whatever the tools declare now.
     pub(crate) fn with_changing(self, changing: BTreeSet<String>) -> Journal {
         Journal { changing, ..self }
     }
@@ -185,11 +187,11 @@ impl Journal {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes up what an earlier life of the run wrote: the first line, and the lines behind it with what they tell. An answer is
-    /// left out of the text: that of one life is not that of the next.
+    /// Takes over what earlier attempts of the run wrote: the first line, and the parsed lines after it. An answer is
+    /// left out of the text: each attempt has its own.
     ///
     /// # Errors
-    /// The number of a line, from 2, that tells nothing or does not follow from those before it, and why.
+    /// The number of a line, from 2, that is not valid or does not follow from the lines before it, and why.
     pub(crate) fn take_up<'a>(
         self,
         header: &str,
@@ -208,22 +210,22 @@ impl Journal {
         Ok(Journal { state: Mutex::new(state), replay, ..self })
     }
 
-    /// The most bytes that all calls may take; 0 is no limit.
+    /// Returns the maximum bytes of all calls; 0 is no limit.
     pub(crate) fn most_bytes(&self) -> usize {
         self.ceilings.calls
     }
 
-    /// Where this life has done again what an earlier one did; `None` when there is nothing of that.
+    /// Returns the end of the replay; `None` if there is nothing to replay.
     pub(crate) fn replay(&self) -> Option<Arc<ReplayEnd>> {
         self.replay.clone()
     }
 
-    /// This life comes to something that an earlier one did, or to what none did.
+    /// Notes that this attempt has reached an effect: one of an earlier attempt, or a new one.
     fn come_to(&self, state: &mut State, known: Option<&Place>) {
         let Some(replay) = &self.replay else { return };
         if let Some(known) = known {
             state.unmet.remove(known);
-            // What workers did of parallel calls that are over, and is not done again, was given up.
+            // What workers of ended parallel calls did, and what is not replayed, was discarded.
             while let Some(given_up) = state.unmet.range(known.calls_before()).next().cloned() {
                 state.unmet.remove(&given_up);
             }
@@ -233,10 +235,10 @@ impl Journal {
         }
     }
 
-    /// The run begins, and this is the first line of its record. A run that was taken up has it already.
+    /// Starts the run with the first line of its record. If earlier attempts were taken over, the record has that line.
     ///
     /// # Errors
-    /// There was a run with this journal before.
+    /// A run with this journal has started before.
     pub(crate) fn begin_run(
         &self,
         by_hand: bool,
@@ -259,26 +261,26 @@ impl Journal {
         Ok(())
     }
 
-    /// The name that the run had in its earlier life, before it goes on.
+    /// Returns the id of the run in its earlier attempts, before it is resumed.
     pub(crate) fn run_to_go_on(&self) -> Option<Arc<str>> {
         let state = self.state();
         (!state.is_running && !state.text.is_empty()).then(|| state.run_id.clone())
     }
 
-    /// The name of the run; empty before it begins.
+    /// Returns the id of the run; empty before it starts.
     pub(crate) fn run_id(&self) -> Arc<str> {
         self.state().run_id.clone()
     }
 
-    /// The record as it stands.
+    /// Returns the current record.
     pub(crate) fn text(&self) -> String {
         self.state().text.clone()
     }
 
-    /// What the gate decided on a call in an earlier life, and whether the call ended there.
+    /// Returns the gate's decision on a call in an earlier attempt, and whether the call ended there.
     ///
     /// # Errors
-    /// The earlier life made another call here.
+    /// The earlier attempt made another call here.
     pub(crate) fn decided(&self, place: &Place, tool: &str, arguments: &str) -> Result<Option<(Gated, bool)>, Error> {
         let state = self.state();
         let call = state.calls.get(place);
@@ -290,15 +292,16 @@ impl Journal {
             }
             return Ok(Some((gate.gated.clone(), ended)));
         }
-        // A call that was made was allowed; one that is not to be made at all needs no decision. The next step says which it is.
+        // A call that was made was allowed. One that is not made at all needs no decision; the next step finds that
+        // out.
         let settled = call.is_some() || !matches!(state.recall_nothing(place, tool, arguments), Recalled::Nothing);
         Ok(settled.then_some((Gated::Allow { given: None }, ended)))
     }
 
-    /// The gate decides on a call; one that somebody is asked about waits in the journal from now on.
+    /// Notes the gate's decision on a call. A call that needs approval waits in the journal from now on.
     ///
     /// # Errors
-    /// The record has no room for it, or cannot be kept.
+    /// The record has no room for it, or it cannot be stored.
     pub(crate) fn decide(&self, place: &Place, tool: &str, arguments: &str, gated: Gated) -> Result<(), Error> {
         let mut state = self.state();
         self.check_value(&format!("the arguments of tool/{tool}"), arguments.len())?;
@@ -330,10 +333,10 @@ impl Journal {
         Ok(())
     }
 
-    /// Somebody decided on a call that waits for that.
+    /// Notes the decision on a call that waited for approval.
     ///
     /// # Errors
-    /// The record has no room for it, or cannot be kept.
+    /// The record has no room for it, or it cannot be stored.
     pub(crate) fn settle_gate(&self, place: &Place, gated: Gated) -> Result<(), Error> {
         let mut state = self.state();
         if let Gated::Allow { given: Some(given) } = &gated {
@@ -346,7 +349,7 @@ impl Journal {
         Ok(())
     }
 
-    /// What an earlier life of the run says of a call.
+    /// Returns what earlier attempts of the run say about a call.
     pub(crate) fn recall(&self, asking: &Asking<'_>) -> Recalled {
         let repeatable = asking.repeatable && !self.changing.contains(asking.tool);
         let mut state = self.state();
@@ -357,10 +360,10 @@ impl Journal {
         recalled
     }
 
-    /// A call is about to be made, of which [`Journal::recall`] said nothing.
+    /// Announces a call for which [`Journal::recall`] returned nothing.
     ///
     /// # Errors
-    /// The record has no room for it, or cannot be kept: the call may not be made.
+    /// The record has no room for it, or it cannot be stored: the call may not be made.
     pub(crate) fn announce(&self, asking: &Asking<'_>) -> Result<(), Error> {
         let mut state = self.state();
         let state = &mut *state;
@@ -395,7 +398,7 @@ impl Journal {
         Ok(())
     }
 
-    /// A call that was asked for is about to be made.
+    /// Notes that a call that was asked for starts.
     pub(crate) fn begin_asked(&self, place: &Place) -> Result<(), Error> {
         let mut state = self.state();
         if state.calls.get(place).is_none_or(|call| call.state != CallState::Asked) {
@@ -409,10 +412,10 @@ impl Journal {
         Ok(())
     }
 
-    /// How a call ended that was made; `None` when it was not made after all.
+    /// Notes how a call ended; `None` if it was not made after all.
     ///
     /// # Errors
-    /// The record has no room for the result, or cannot be kept.
+    /// The record has no room for the result, or it cannot be stored.
     pub(crate) fn end(&self, place: &Place, ended: Option<Ended>) -> Result<(), Error> {
         let mut state = self.state();
         let Some(call) = state.calls.get_mut(place).filter(|call| call.ended.is_none()) else { return Ok(()) };
@@ -432,13 +435,13 @@ impl Journal {
             }
             Some(Ended::Json(json)) => {
                 self.check_value(&format!("the result of tool/{}", call.tool), json.len())?;
-                // What is no JSON is the tool's fault, and the program's error: it is the same each time.
+                // Invalid JSON is an error of the tool that the program sees; it is the same in each replay.
                 let Ok(raw) = serde_json::from_str(json) else {
                     call.state = CallState::Asked;
                     return self
                         .append(&mut state, &Line { call: name, state: Some(CallState::Asked), ..Line::default() });
                 };
-                // The result itself is with the program; the text of the record has it.
+                // The program has the result itself; the text of the record has it too.
                 (call.state, call.ended) = (CallState::Done, Some(Ended::Echo));
                 Line { call: name, state: Some(CallState::Done), result: Some(raw), ..Line::default() }
             }
@@ -446,8 +449,7 @@ impl Journal {
         self.append(&mut state, &line)
     }
 
-    /// The time that the program is told at this place: what an earlier life was told, or what the clock says; `None` when it
-    /// says nothing.
+    /// Returns the time for an effect: the recorded time, or else what the clock returns; `None` if the clock fails.
     pub(crate) fn time(&self, place: &Place, read: impl FnOnce() -> Option<i64>) -> Result<Option<i64>, Error> {
         let mut state = self.state();
         if let Some(&ms) = state.clock.get(place) {
@@ -457,7 +459,7 @@ impl Journal {
         state.check_order(place, || "asks for the time".to_owned())?;
         self.come_to(&mut state, None);
         let Some(ms) = read() else { return Ok(None) };
-        // Time does not go back, whatever the clock says.
+        // Time does not go back, whatever the clock returns.
         let ms = state.latest_ms.map_or(ms, |latest| latest.max(ms));
         let line = Line { clock: Some(place.to_string().into()), ms: Some(ms), ..Line::default() };
         self.append(&mut state, &line)?;
@@ -466,7 +468,7 @@ impl Journal {
         Ok(Some(ms))
     }
 
-    /// The program has ended by itself: it must have made all calls of its own that the record has.
+    /// Checks, when the program has ended by itself, that it has made all of its own calls in the record.
     pub(crate) fn check_end(&self) -> Result<(), Error> {
         let state = self.state();
         let missed = state.calls.iter().find(|(place, call)| !call.met && place.way().is_empty());
@@ -498,7 +500,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Has the recorder keep a line. A line that was not kept may stand there in part: no other may follow it.
+    /// Passes a line to the recorder. After an error, part of the line may be stored, so no other line may follow.
     fn keep(&self, state: &mut State, line: &str) -> Result<(), Error> {
         let Some(recorder) = &self.recorder else { return Ok(()) };
         if state.fault.is_none() {
@@ -530,7 +532,7 @@ impl Journal {
 }
 
 impl State {
-    /// Learns what a line of an earlier life tells.
+    /// Adds what a line of an earlier attempt says.
     fn learn(&mut self, told: Told<'_>) -> Result<(), BadLine> {
         match told {
             Told::Gate { place, asked: Some((tool, arguments)), gated } => {
@@ -555,7 +557,7 @@ impl State {
                     met: false,
                     is_made: false,
                 };
-                // A later life of the run makes a call again that did not end.
+                // A later attempt repeats a call that did not end.
                 match self.calls.get(&place) {
                     Some(known)
                         if known.ended.is_some() || known.tool != call.tool || known.arguments != call.arguments =>
@@ -577,7 +579,7 @@ impl State {
                 let failed = matches!(ended, Ended::Failed(_));
                 call.state = if failed { CallState::Failed } else { CallState::Done };
                 call.ended = Some(ended);
-                // In a later life another worker may have made the call.
+                // In a later attempt another worker may have made the call.
                 let Some(call) = self.calls.get(&place) else { return Ok(()) };
                 let key = self.key_of(&place, call);
                 match self.by_key.get(&key) {
@@ -600,7 +602,7 @@ impl State {
         Ok(())
     }
 
-    /// What the result of a call of a cached tool serves: calls for which the tool gets the same arguments.
+    /// Returns the key under which the result of a cached tool is shared: calls with the same arguments for the tool.
     fn key_of(&self, place: &Place, call: &Recorded) -> (String, String) {
         let given = match self.gates.get(place).map(|gate| &gate.gated) {
             Some(Gated::Allow { given: Some(given) }) => given,
@@ -622,7 +624,7 @@ impl State {
         *last = place.effect().max(*last);
     }
 
-    /// What is said of a call, and the call of the earlier life that says it by its end.
+    /// Returns what the record says about a call, and the earlier call whose end says it.
     fn recall(&mut self, asking: &Asking<'_>) -> (Recalled, Option<Place>) {
         let Asking { place, tool, arguments, given, cached, .. } = *asking;
         if let Some(call) = self.calls.get_mut(place) {
@@ -641,7 +643,7 @@ impl State {
             }
         }
         let equal = cached.then(|| self.by_key.get(&(tool.to_owned(), given.to_owned()))).flatten();
-        // The result of a call that this life makes is in the cache, and a failure serves no other call.
+        // Results of calls that this attempt makes are in the cache, and a failure does not serve other calls.
         let serves = |call: &Recorded| !call.is_made && !matches!(call.ended, Some(Ended::Failed(_)));
         let equal = equal.filter(|equal| self.calls.get(equal).is_some_and(serves));
         if let Some((equal, ended)) = equal.and_then(|equal| Some((equal, self.calls.get(equal)?.ended.as_ref()?))) {
@@ -658,7 +660,7 @@ impl State {
         (recalled, None)
     }
 
-    /// Why a call cannot be made again that had begun: it may have been made.
+    /// Returns why a call that had started cannot be repeated: it may have been made.
     fn unknown(&self, open: &Place, asking: &Asking<'_>) -> Option<Error> {
         let call = self.calls.get(open)?;
         (call.state == CallState::Begun && !asking.repeatable).then(|| {
@@ -674,7 +676,7 @@ impl State {
         })
     }
 
-    /// What is said of a call that the record does not have.
+    /// Returns what follows for a call that the record does not have.
     fn recall_nothing(&self, place: &Place, tool: &str, arguments: &str) -> Recalled {
         let got = || format!("tool/{tool} {}", cut(arguments));
         // A decision of the gate comes before its call.
@@ -683,7 +685,7 @@ impl State {
         {
             return Recalled::Refused(error);
         }
-        // Workers of a parallel call that was over: one of them had failed, or they would be in the record.
+        // It is of a parallel call that had ended: one of its workers had failed, or the call would be in the record.
         if place.is_behind(|way| self.last.get(way).copied()) || (self.is_over && !place.is_of_program()) {
             return Recalled::LeftOut(diverged(place, "nothing", &got()));
         }
@@ -693,7 +695,7 @@ impl State {
         }
     }
 
-    /// What comes before something that the record has is in the record, too.
+    /// Checks that the record has everything that comes before something that it has.
     fn check_order(&self, place: &Place, does: impl FnOnce() -> String) -> Result<(), Error> {
         match self.last.get(place.way()) {
             Some(&last) if place.effect() <= last => Err(diverged(place, "something else", &format!("it {}", does()))),
@@ -713,7 +715,7 @@ fn diverged(place: &Place, expected: &str, got: &str) -> Error {
     .detail("got", got)
 }
 
-/// Does an answer say that the program came to its end, and not that a limit or its host ended it?
+/// Returns whether an answer says that the program itself ended, and was not ended by a limit or the host.
 fn is_end_of_program(answer: &str) -> bool {
     #[derive(Deserialize)]
     struct Answer<'a> {
@@ -731,7 +733,7 @@ fn is_end_of_program(answer: &str) -> bool {
     }
     #[derive(Deserialize, Default)]
     struct Details<'a> {
-        /// What ended a worker of the parallel call that failed.
+        /// What ended the worker that failed, of a parallel call.
         #[serde(borrow, default)]
         cause: Option<Cow<'a, str>>,
     }
@@ -745,7 +747,7 @@ fn is_end_of_program(answer: &str) -> bool {
     }
 }
 
-/// The beginning of a text.
+/// Returns the beginning of a text.
 fn cut(text: &str) -> Cow<'_, str> {
     const MOST: usize = 200;
     match text.char_indices().nth(MOST) {

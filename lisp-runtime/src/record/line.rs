@@ -1,4 +1,4 @@
-//! The lines of a record behind its first one.
+//! The lines of a record after the first one.
 
 use crate::terms::place::Place;
 use crate::terms::tool_code::ToolCode;
@@ -11,11 +11,11 @@ use std::borrow::Cow;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum CallState {
-    /// It waits for the host, which drives the run.
+    /// The call waits for the host, which drives the run.
     Asked,
-    /// It is about to be made, or being made. In a record whose process has ended nobody knows whether it was.
+    /// The call has started. In a record whose process has ended, it is unknown whether it was made.
     Begun,
-    /// It has a result.
+    /// The call has a result.
     Done,
     /// The tool failed.
     Failed,
@@ -24,26 +24,26 @@ pub enum CallState {
 /// How a call ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// With a result as JSON text
+    /// With a result as JSON text.
     Json(String),
-    /// With its own arguments
+    /// With its own arguments.
     Echo,
-    /// The tool failed
+    /// With a failure of the tool.
     Failed(Failure),
 }
 
-/// What the gate decided on a call.
+/// The gate's decision on a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Gated {
-    /// It is made, perhaps with other arguments.
+    /// The call is made, perhaps with other arguments.
     Allow { given: Option<String> },
-    /// It is not made.
+    /// The call is not made.
     Deny { why: String },
-    /// Somebody is asked.
+    /// The call needs approval.
     Ask { question: String },
 }
 
-/// The word for it in a line.
+/// The word for a decision in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum GateWord {
@@ -57,13 +57,13 @@ pub(crate) enum GateWord {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Failure {
     pub(crate) message: String,
-    /// The program called it wrongly.
+    /// Whether the program called it with wrong arguments.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) arguments: bool,
-    /// Its closure panicked.
+    /// Whether its closure panicked.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) panic: bool,
-    /// The code that it gave.
+    /// The code of the error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) code: Option<ToolCode>,
 }
@@ -73,7 +73,7 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// One line. Which fields it has says what it tells.
+/// One line. Its fields determine what it says.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Line<'a> {
@@ -86,7 +86,7 @@ pub(crate) struct Line<'a> {
     pub(crate) arguments: Option<&'a RawValue>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) state: Option<CallState>,
-    /// The result of a call that is done; without it, its arguments.
+    /// The result of a call that is done; if absent, its arguments are the result.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) result: Option<&'a RawValue>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -96,16 +96,16 @@ pub(crate) struct Line<'a> {
     pub(crate) gate: Option<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) decision: Option<GateWord>,
-    /// The arguments that the call is allowed with, where they are not the program's.
+    /// The arguments that the call is allowed with, if they differ from the program's.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) given: Option<&'a RawValue>,
-    /// Why the call is denied, or what is asked.
+    /// Why the call is denied, or the question.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) why: Option<Cow<'a, str>>,
-    /// The name of a look at the clock.
+    /// The name of a clock reading.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) clock: Option<Cow<'a, str>>,
-    /// What it said.
+    /// The time of the reading.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ms: Option<i64>,
     /// The answer of the run.
@@ -113,25 +113,25 @@ pub(crate) struct Line<'a> {
     pub(crate) answer: Option<&'a RawValue>,
 }
 
-/// What a line tells.
+/// What a line says.
 #[derive(Debug)]
 pub(crate) enum Told<'a> {
-    /// A call is asked for, or begins.
+    /// A call is asked for, or starts.
     Call { place: Place, tool: Cow<'a, str>, arguments: &'a str, state: CallState },
-    /// A call that was asked for begins, or one that had begun was not made after all.
+    /// A call that was asked for starts, or one that had started was not made after all.
     State(Place, CallState),
     /// A call ended.
     Ends(Place, Ended),
-    /// The gate decided on a call: one with this tool and these arguments, or one that somebody was asked about.
+    /// The gate decided on a call: a new one with this tool and these arguments, or one that waited for approval.
     Gate { place: Place, asked: Option<(Cow<'a, str>, &'a str)>, gated: Gated },
-    /// The clock was looked at.
+    /// The clock was read.
     Clock(Place, i64),
     /// The run ended.
     Answer(&'a str),
 }
 
 impl Told<'_> {
-    /// The name of the effect that it tells of.
+    /// Returns the name of the effect that the line is about.
     pub(crate) fn place(&self) -> Option<&Place> {
         match self {
             Told::Call { place, .. } | Told::Gate { place, .. } => Some(place),
@@ -142,7 +142,7 @@ impl Told<'_> {
 }
 
 impl<'a> Line<'a> {
-    /// The line that tells of a decision on a call; the tool and the arguments belong to the first one only.
+    /// Returns the line of a decision on a call. Only the first decision has the tool and the arguments.
     pub(crate) fn of_gate(place: &Place, asked: Option<(&'a str, &'a str)>, gated: &'a Gated) -> Line<'a> {
         let raw = |text: &'a str| serde_json::from_str::<&'a RawValue>(text).ok();
         let (decision, given, why) = match gated {
@@ -161,7 +161,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// What the line tells; `Err` says why it tells nothing.
+    /// Returns what the line says, or why it is not valid.
     pub(crate) fn told(self) -> Result<Told<'a>, &'static str> {
         let place =
             |text: &str| text.parse::<Place>().map_err(|()| "the name of a call is a text such as \"3\" or \"3:17/2\"");
@@ -203,16 +203,16 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// The line as text, with the end of the line.
+    /// Returns the line as text, with a newline.
     pub(crate) fn text(&self) -> String {
-        // Maps with string keys and texts of our own: there is nothing in it that JSON cannot say.
+        // Maps with string keys and JSON that this crate wrote: this cannot fail.
         let mut text = one_line(serde_json::to_string(self).unwrap_or_default());
         text.push('\n');
         text
     }
 }
 
-/// JSON text without ends of lines: in a string they would be escaped.
+/// Returns JSON text without newlines; inside strings they are escaped.
 fn one_line(text: String) -> String {
     if text.contains(['\n', '\r']) { text.replace(['\n', '\r'], " ") } else { text }
 }

@@ -1,4 +1,4 @@
-//! The record of a run: what its calls and its looks at the clock gave, so that it can be run again, or go on elsewhere.
+//! The record of a run: the results of its calls and clock readings, so that it can be replayed or resumed elsewhere.
 
 pub(crate) mod journal;
 pub(crate) mod line;

@@ -6,10 +6,10 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A call of an async tool under way. Dropping it drops the call.
+/// A call of an async tool in progress. Dropping it drops the call.
 pub struct AsyncCall {
     future: ToolFuture,
-    /// `None` when it is over.
+    /// `None` when it has ended.
     call: Option<Box<HostCall>>,
 }
 
@@ -20,10 +20,10 @@ impl fmt::Debug for AsyncCall {
 }
 
 impl HostCall {
-    /// Begins the call of an async tool.
+    /// Starts the call of an async tool.
     ///
     /// # Errors
-    /// The call, when its tool is none.
+    /// The call, if its tool is not async.
     pub fn begin_async(self) -> Result<AsyncCall, Box<HostCall>> {
         match self.tool().begin_async(self.call()) {
             Some(future) => Ok(AsyncCall { future, call: Some(Box::new(self)) }),

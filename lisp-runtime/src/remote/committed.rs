@@ -5,8 +5,8 @@ use crate::api::saved::{SavedText, text_of};
 use lisp_core::Error;
 use std::sync::Arc;
 
-/// The definitions of a session and the results of its last turns, as its guest half said last: what it is saved as. A copy shares
-/// the texts.
+/// The definitions of a session and the results of its last turns, as last reported by its guest half. Saving the
+/// session writes them. Clones share the texts.
 #[derive(Clone, Debug, Default)]
 pub struct CommittedSession {
     definitions: Option<Result<Arc<str>, Error>>,
@@ -15,7 +15,7 @@ pub struct CommittedSession {
 }
 
 impl CommittedSession {
-    /// Takes what a report says has changed.
+    /// Takes the changes from a report.
     pub fn take(&mut self, report: &mut Report) {
         let Some(KeptChanges { definitions, history, set_ups }) = report.kept.take() else { return };
         for (part, changed) in [(&mut self.definitions, definitions), (&mut self.history, history)] {
@@ -26,8 +26,8 @@ impl CommittedSession {
         self.set_ups = usize::try_from(set_ups).unwrap_or(usize::MAX);
     }
 
-    /// The text of the saved session after this many turns, for [`Engine::load_session`](crate::Engine::load_session). `None` before
-    /// anything was said.
+    /// Returns the text of the saved session after `turns` turns, for
+    /// [`Engine::load_session`](crate::Engine::load_session). `None` if nothing was reported yet.
     ///
     /// # Errors
     /// Why the guest half could not write it.
@@ -39,17 +39,17 @@ impl CommittedSession {
         })
     }
 
-    /// The number of turns before a saved session; 0 of a text that is none.
+    /// Returns the number of turns of a saved session, or 0 if the text is not one.
     pub fn turns_of(text: &str) -> u64 {
         SavedText::parse(text, usize::MAX).map_or(0, |saved| saved.turns)
     }
 
-    /// Has nothing been said yet?
+    /// Returns whether nothing was reported yet.
     pub fn is_empty(&self) -> bool {
         self.definitions.is_none()
     }
 
-    /// The bytes of its texts, without those that it shares with another.
+    /// Returns the bytes of its texts, without those shared with another.
     pub fn bytes_beside(&self, other: &CommittedSession) -> usize {
         let part = |a: &Option<Result<Arc<str>, Error>>, b: &Option<Result<Arc<str>, Error>>| match (a, b) {
             (Some(Ok(a)), Some(Ok(b))) if Arc::ptr_eq(a, b) => 0,

@@ -1,14 +1,14 @@
-//! The figures that the other half tells, held to what it was allowed.
+//! Bounds the figures that the other half reports.
 
 use crate::drive::shared::RunShared;
 use crate::terms::limits::Limits;
 use crate::terms::outcome::{Figures, Usage};
 use crate::terms::profile::{Cost, Profile};
 
-/// The most that figures can honestly come to. They go into metrics, budgets and bills of the host: those of a process that lies are no
-/// more than this.
+/// The maximum plausible figures. Figures reach the host's metrics, budgets and bills, so a process that lies is held
+/// to these.
 pub(super) struct MostFigures {
-    /// Of what has no limit of its own: more than any machine does in the time that the run took.
+    /// The maximum for figures without a limit of their own: more than any machine does in the time of the run.
     work: u64,
     fuel: u64,
     baseline: u64,
@@ -18,12 +18,12 @@ pub(super) struct MostFigures {
 }
 
 impl MostFigures {
-    /// Units of fuel, or bytes, that no machine gets through in a microsecond, whatever the number of its cores.
+    /// Units of fuel, or bytes, that no machine processes in a microsecond, on any number of cores.
     const IN_A_MICROSECOND: u64 = 1_000_000;
     /// Bytes that no process can hold.
     const ADDRESSES: u64 = 1 << 46;
 
-    /// Those of a run that has taken so long under these limits.
+    /// Returns the maximum for a run under these limits after this time.
     pub(super) fn of(limits: &Limits, elapsed_us: u64) -> Self {
         let work = elapsed_us.saturating_add(1).saturating_mul(Self::IN_A_MICROSECOND);
         let held = |limit: u64| if limit == 0 { Self::ADDRESSES } else { limit };
@@ -39,12 +39,12 @@ impl MostFigures {
         }
     }
 
-    /// A count of what a program did, such as lines that it printed.
+    /// Bounds a count of what a program did, such as lines that it printed.
     pub(super) fn count(&self, told: u64) -> u64 {
         told.min(self.work)
     }
 
-    /// The figures of a run that has come to its end. Those that the host counts itself are its own to fill in.
+    /// Bounds the figures of a run that has ended. The host fills in those that it counts itself.
     pub(super) fn usage(&self, told: Usage) -> Usage {
         let figures = self.figures(Figures {
             fuel: told.fuel,
@@ -66,7 +66,7 @@ impl MostFigures {
         }
     }
 
-    /// The figures of a run that goes on.
+    /// Bounds the figures of a run in progress.
     pub(super) fn figures(&self, told: Figures) -> Figures {
         Figures {
             fuel: told.fuel.min(self.fuel),
@@ -77,7 +77,7 @@ impl MostFigures {
         }
     }
 
-    /// Where the work was done.
+    /// Bounds a profile.
     pub(super) fn profile(&self, profile: &mut Profile) {
         for Cost { fuel, bytes, nanos } in profile.nodes.iter_mut().map(|node| &mut node.cost) {
             *fuel = (*fuel).min(self.fuel);

@@ -1,4 +1,4 @@
-//! The size of a message once it is decoded, without decoding it: one byte of it may stand for a value of many bytes.
+//! The size of a message after decoding, without decoding it: one byte of it may stand for a value of many bytes.
 //!
 //! Each of these types reads what its namesake reads, keeps nothing, and counts.
 
@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Bytes that a value takes beside what it points to, and with it.
+/// Bytes that a value takes without, and with, what it points to.
 trait Decoded {
     fn bytes(&self) -> usize;
 }
@@ -77,7 +77,7 @@ impl Decoded for SomeLocal<'_> {
     }
 }
 
-/// A sequence of which nothing but its bytes is kept.
+/// A sequence of which only the bytes are counted.
 struct Walked<T> {
     bytes: usize,
     of: PhantomData<T>,
@@ -104,12 +104,12 @@ impl<'de, T: Decoded + Deserialize<'de>> Visitor<'de> for Walked<T> {
     }
 }
 
-/// The size of lines that were printed.
+/// The size of printed lines.
 #[derive(Deserialize)]
 #[serde(transparent)]
 pub struct LinesFootprint<'a>(#[serde(borrow)] Walked<&'a str>);
 
-/// The size of a call, a [`GuestCall`](super::GuestCall).
+/// The size of a [`GuestCall`](super::GuestCall).
 #[derive(Deserialize)]
 pub struct CallFootprint<'a> {
     #[serde(rename = "number")]
@@ -338,14 +338,14 @@ impl SomeFault<'_> {
 }
 
 impl LinesFootprint<'_> {
-    /// Bytes that the lines take once they are decoded.
+    /// Returns the bytes of the decoded lines.
     pub fn bytes(&self) -> usize {
         self.0.bytes
     }
 }
 
 impl CallFootprint<'_> {
-    /// Bytes that the call takes once it is decoded.
+    /// Returns the bytes of the decoded call.
     pub fn bytes(&self) -> usize {
         [self.place.workers.bytes, self.name.len(), self.arguments.len(), self.given_up.bytes]
             .into_iter()
@@ -354,7 +354,7 @@ impl CallFootprint<'_> {
 }
 
 impl ReportFootprint<'_> {
-    /// Bytes that the report takes once it is decoded.
+    /// Returns the bytes of the decoded report.
     pub fn bytes(&self) -> usize {
         let made = |part: &Result<&str, SomeFault<'_>>| part.as_ref().map_or_else(SomeFault::bytes, |text| text.len());
         let kept = self.kept.iter().flat_map(|kept| [&kept.definitions, &kept.history]).flatten().map(made);

@@ -29,34 +29,34 @@ use std::time::{Duration, Instant};
 
 /// The host as the guest half sees it.
 pub trait RunHost {
-    /// The program has printed these lines.
+    /// Reports lines that the program printed.
     fn printed(&mut self, lines: Vec<String>);
-    /// A worker has printed these lines, or they count now.
+    /// Reports lines that a worker printed, or that count now.
     fn printed_by(&mut self, by: PrintedBy, lines: Vec<String>) {
         if !matches!(by, PrintedBy::Ahead(_)) {
             self.printed(lines);
         }
     }
-    /// The program stands here: told with what it prints, before it has workers, and now and then while it computes.
+    /// Reports the current figures: with prints, before workers start, and regularly during computation.
     fn figures(&mut self, figures: Figures);
-    /// The program, or a worker of it, calls a tool. Several calls may be under way at once. A call of the program brings its figures.
+    /// Sends a tool call of the program or a worker. Several calls may be open. A call of the program has its figures.
     fn call(&mut self, call: GuestCall<'_>);
-    /// Waits for the reply to any of the calls under way, and returns it with the call's number; `None` when there is none at
-    /// the moment `until`. To end the wait, [`CallReply::Late`] is a reply.
+    /// Waits for the reply to any open call, and returns it with the number of the call. Returns `None` at `until`. A
+    /// reply of [`CallReply::Late`] ends the wait.
     fn next_reply(&mut self, until: Option<Instant>) -> Option<(u64, CallReply)>;
 }
 
-/// The half that drives the machine, turn after turn.
+/// The half of a run that drives the machine, turn after turn.
 pub struct GuestHalf {
     job: Result<GuestJob, Box<Problem>>,
     limits: Limits,
     cancel: Cancel,
     replay: Option<Arc<ReplayEnd>>,
-    /// Threads that may help with workers.
+    /// The number of threads that may help with workers.
     helpers: usize,
 }
 
-/// Who runs a job's programs.
+/// Runs the programs of a job.
 enum GuestJob {
     Once(Engine, Program, Box<Input<'static>>, Arc<AtomicBool>),
     Session(Box<Session>),
@@ -69,10 +69,11 @@ impl std::fmt::Debug for GuestHalf {
 }
 
 impl GuestHalf {
-    /// Takes a job up: what can be wrong with it is in the first report. `alarm` is to be set at the deadline by
-    /// a process without a watchdog thread, and when `cancel` is used. `clock` asks the other half what its clock says
-    /// ([`HostHalf::time`](crate::remote::HostHalf::time)), where that is one of its own. `sets` are the data sets that are here already, in
-    /// the order in which the other half knows them.
+    /// Takes a job. Errors in the job are reported by the first [`run`](GuestHalf::run).
+    ///
+    /// `alarm` is a flag for a process without a watchdog thread: set it at the deadline and when `cancel` is used.
+    /// `clock` asks the other half for the time ([`HostHalf::time`](crate::remote::HostHalf::time)), if that has its
+    /// own clock. `sets` are the data sets that are already here, in the order in which the other half knows them.
     pub fn new(
         job: Job<'_>,
         sets: &[DataSet],
@@ -81,25 +82,25 @@ impl GuestHalf {
         clock: impl Fn(&Place) -> i64 + Send + Sync + 'static,
     ) -> Self {
         let limits = job.limits;
-        // Who asks the other half for the time waits for it, and nobody else may listen to that then.
+        // A worker that asks the other half for the time waits for the reply; no other thread may read it meanwhile.
         let helpers = if job.host_clock { 0 } else { job.cores.saturating_sub(1) };
         let clock = if job.host_clock { Clock::of_place(clock) } else { Clock::default() };
         let replay = job.replays.then(Arc::default);
         GuestHalf { job: accept(job, sets, alarm, &cancel, clock), limits, cancel, replay, helpers }
     }
 
-    /// For a process that may start no threads: its workers take turns.
+    /// Starts no helper threads, for a process that may not: workers take turns.
     pub fn without_helpers(&mut self) {
         self.helpers = 0;
     }
 
-    /// Of a run that goes on from a record: what to tell when the other half says that the record is done again
-    /// ([`HostHalf::replay_ended`](crate::remote::HostHalf::replay_ended)). From then on the time of the run counts.
+    /// Returns the end of the replay, for a resumed run. Set it when the other half reports that the record is replayed
+    /// ([`HostHalf::replay_ended`](crate::remote::HostHalf::replay_ended)). The time of the run counts from then on.
     pub fn replay_end(&self) -> Option<Arc<ReplayEnd>> {
         self.replay.clone()
     }
 
-    /// Runs the job's program, or in a session the program of one more turn. The deadline counts from `started`.
+    /// Runs the job's program, or, in a session, the program of one more turn. The deadline counts from `started`.
     pub fn run(&mut self, started: Instant, turn: Option<&str>, host: &mut dyn RunHost) -> Report {
         let mut shown = PrintsSent::default();
         let helpers = self.helpers;
@@ -133,7 +134,7 @@ impl GuestHalf {
         self.report(outcome, shown)
     }
 
-    /// Brings the definitions of a session out. The deadline counts from `started`.
+    /// Returns the definitions of a session in a report. The deadline counts from `started`.
     pub fn memory(&mut self, started: Instant) -> Report {
         let outcome = match &mut self.job {
             Err(problem) => Outcome::of_problem(problem.clone(), self.limits),
@@ -152,8 +153,8 @@ impl GuestHalf {
         self.report(outcome, PrintsSent::default())
     }
 
-    /// Makes the machine of a session, if there is none, and brings out all that it is saved as. The deadline counts from
-    /// `started`.
+    /// Creates the machine of a session, if there is none, and reports everything that a save needs. The deadline
+    /// counts from `started`.
     pub fn save(&mut self, started: Instant, host: &mut dyn RunHost) -> Report {
         let settled = match &mut self.job {
             Err(problem) => Err(problem.clone()),
@@ -241,23 +242,23 @@ fn accept(
     Ok(GuestJob::Once(engine, program, Box::new(input), alarm))
 }
 
-/// The threads that help in this process, made when there is work for them; `None` when the system gives none.
+/// Returns the helper threads of this process, created on first use; `None` if the system cannot create any.
 fn pool_of_helpers(threads: usize) -> Option<Pool> {
     static POOL: OnceLock<Option<Pool>> = OnceLock::new();
     POOL.get_or_init(|| Pool::without_names(threads).ok()).clone()
 }
 
-/// How long workers compute on one thread before others help. Most are through by then.
+/// How long workers run on one thread before others help. Most have ended by then.
 const ALONE: Duration = Duration::from_millis(2);
-/// How long the thread that drives the run waits while others help it, before it looks what they have for the host.
+/// How long the driving thread waits for helpers before it checks what they have for the host.
 const HELPED: Duration = Duration::from_millis(1);
 
-/// The workers from which on calls count no more, for the other half.
+/// Returns the workers from which on calls are discarded, for the other half.
 fn given_up(run: &Run) -> Vec<Place> {
     std::mem::take(&mut *run.shared.workers_given_up.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Gives a reply to the call that it is of.
+/// Passes a reply to its call.
 fn reply(run: &mut Run, inline: &LocalExecutor, number: u64, reply: CallReply) {
     let (reply, is_exact) = reply.opened();
     if is_exact {
@@ -272,7 +273,7 @@ fn reply(run: &mut Run, inline: &LocalExecutor, number: u64, reply: CallReply) {
 fn drive(run: &mut Run, host: &mut dyn RunHost, helpers: usize) -> Outcome {
     let mut begun = Instant::now();
     let inline = run.by_hand.get_or_insert_with(|| Arc::new(LocalExecutor::by_hand())).clone();
-    // The calls that wait and are with the host. A helper may bring one after a later one of another worker.
+    // The waiting calls that were sent to the host. A helper may add one after a later one of another worker.
     let mut sent = BTreeSet::new();
     loop {
         if !run.is_back(Duration::ZERO) {
@@ -286,7 +287,7 @@ fn drive(run: &mut Run, host: &mut dyn RunHost, helpers: usize) -> Outcome {
                     inline.get_help(pool);
                 }
             }
-            // Before the calls: a helper may bring one at any moment.
+            // Before the calls: a helper may add one at any moment.
             let is_at_work = inline.is_at_work();
             let calls = inline.waiting();
             if is_at_work && calls.is_empty() {

@@ -30,11 +30,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The half of a run that stays with the host: tools, ledger, prints so far, clock.
+/// The half of a run that stays with the host: tools, ledger, prints and clock.
 pub struct HostHalf {
     started: Instant,
     time: RunTime,
-    /// Of a run that goes on from a record, until the other half is told that this is done again.
+    /// For a resumed run, until the other half is notified that the record is replayed.
     replay: Option<Arc<ReplayEnd>>,
     limits: Limits,
     pub(super) tools: BTreeMap<String, Arc<Tool>>,
@@ -42,38 +42,38 @@ pub struct HostHalf {
     cancellable: bool,
     gate: ToolGate<HeldCall>,
     gate_setting: GateSetting,
-    /// What it has taken from its budget.
+    /// What the run has taken from its budget.
     pub(super) taken: Option<Taken>,
-    /// The program does not go on: it has no job yet, or waits for the result of a call of its own. The figures are those of the run.
+    /// Whether the program is suspended, without a job or waiting for its own call. The figures are then exact.
     stands: bool,
     threads: ToolThreads,
     ledger: Ledger,
     in_tools: Duration,
-    /// The figures that were told last, and when.
+    /// The figures that were last reported, and when.
     figures: Option<(Figures, Instant)>,
     prints: Vec<String>,
-    /// Lines of workers of which it is not known yet whether they count, by the worker of the program.
+    /// Lines of workers that may not count, by the worker of the program.
     ahead: BTreeMap<u32, Vec<String>>,
     print_bytes: u64,
-    /// Lines beyond the limit, until a report says what is kept.
+    /// Number of lines beyond the limit, until a report says which are kept.
     prints_dropped: u64,
     clock: Clock,
     most_readings: usize,
     on_print: Option<PrintHook>,
-    /// Why the run was not told the time.
+    /// Why the run could not get the time.
     clock_fault: Option<Error>,
     observed: Observed,
     view: RunView,
-    /// What the views of turns are made with.
+    /// The id for the views of turns.
     named: Option<Arc<str>>,
     traceparent: Option<Arc<str>>,
-    /// How many lines the hook has seen. A report may have all lines again, in the program's order.
+    /// Number of lines that the hook has seen. A report may repeat all lines, in program order.
     hooked: usize,
-    /// Turns of the session before the first one that the other half has seen.
+    /// Number of turns of the session before the first one of the other half.
     turns_before: u64,
     /// Calls that wait for their turns, by number: the policy has decided on them.
     held: HashMap<u64, HeldCall>,
-    /// The program may have workers, by its code.
+    /// Whether the program may have workers, by its code.
     pub(super) may_have_workers: bool,
 }
 
@@ -92,23 +92,23 @@ struct HeldCall {
     has_turn: bool,
 }
 
-/// The beginning of a tool call.
+/// The result of starting a tool call.
 #[allow(clippy::large_enum_variant, reason = "it is taken apart at once")]
 #[derive(Debug)]
 pub enum CallStarted {
-    /// The call has its reply already.
+    /// The call already has its reply.
     Ready(CallReply),
-    /// The call is in the ledger, and has to be made.
+    /// The call is in the ledger and must be made.
     Call(HostCall),
-    /// An equal call is in progress: the decision comes when that ends.
+    /// An equal call is in progress: the decision follows when that ends.
     Later,
 }
 
-/// A call in the ledger that is to be made, on any thread.
+/// A call in the ledger that must be made, on any thread.
 pub struct HostCall {
     tool: Arc<Tool>,
     call: Box<ToolCall>,
-    /// The other half's number of it.
+    /// The number that the other half gave it.
     number: u64,
     pending: PendingCall,
     since: Instant,
@@ -122,15 +122,15 @@ impl std::fmt::Debug for HostCall {
 }
 
 impl HostCall {
-    /// Makes the call on this thread; a detached tool is called on one of the engine's tool threads. When the run's time is
-    /// over the call is not made.
+    /// Makes the call on this thread, or on one of the engine's tool threads if the tool is detached. If the time of
+    /// the run is over, the call is not made.
     pub fn make(self) -> CallDone {
         let HostCall { tool, call, number, pending, since, threads } = self;
         let reply = tool.call(call, &threads);
         CallDone { unfit: unfit(&tool, &reply), reply, number, pending, spent: since.elapsed() }
     }
 
-    /// The call has ended.
+    /// Returns the ended call.
     pub(super) fn done(self, reply: Reply) -> CallDone {
         let unfit = unfit(&self.tool, &reply);
         CallDone { reply, unfit, number: self.number, pending: self.pending, spent: self.since.elapsed() }
@@ -146,11 +146,10 @@ impl HostCall {
         &self.call
     }
 
-    /// Has the call made on one of the engine's tool threads, when its turn comes; `done` is called there with the
-    /// ended call.
+    /// Queues the call for one of the engine's tool threads, on which `done` is called with the ended call.
     ///
     /// # Errors
-    /// The call, when there is no thread for it.
+    /// The call, if there is no thread for it.
     pub fn queue(self, done: impl FnOnce(CallDone) + Send + 'static) -> Result<QueuedCall, Box<HostCall>> {
         if self.threads.most() == 0 {
             return Err(Box::new(self));
@@ -166,7 +165,7 @@ impl HostCall {
         };
         match threads.submit(Box::new(job)) {
             Ok(ticket) => Ok(QueuedCall { call, ticket, threads }),
-            // A job that was given back has not begun.
+            // A job that was returned has not started.
             Err(_) => {
                 let taken = lock(&call).take();
                 taken.map_or_else(|| Ok(QueuedCall { call, ticket: JobTicket::default(), threads }), Err)
@@ -174,7 +173,7 @@ impl HostCall {
         }
     }
 
-    /// Makes the call on this thread, be the tool detached or not.
+    /// Makes the call on this thread, even if the tool is detached.
     fn make_here(self) -> CallDone {
         let reply = self.tool.call_here(&self.call);
         self.done(reply)
@@ -183,7 +182,7 @@ impl HostCall {
 
 /// A call that waits for a tool thread, or is made on one.
 pub struct QueuedCall {
-    /// `None` when a thread has begun it.
+    /// `None` when a thread has started it.
     call: Arc<Mutex<Option<Box<HostCall>>>>,
     ticket: JobTicket,
     threads: ToolThreads,
@@ -196,7 +195,7 @@ impl std::fmt::Debug for QueuedCall {
 }
 
 impl QueuedCall {
-    /// Takes the call back: it is not made. `None` when a thread has begun it.
+    /// Takes the call back, so that it is not made. Returns `None` if a thread has started it.
     pub fn withdraw(&self) -> Option<CallDone> {
         let call = lock(&self.call).take()?;
         self.threads.withdraw(self.ticket);
@@ -209,7 +208,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Why a result does not come to the program.
+/// Returns why a result is not passed to the program.
 fn unfit(tool: &Tool, reply: &Reply) -> Option<Error> {
     match reply {
         Reply::Json(json) => tool.unfit(json),
@@ -220,7 +219,7 @@ fn unfit(tool: &Tool, reply: &Reply) -> Option<Error> {
 /// A call that has ended.
 pub struct CallDone {
     reply: Reply,
-    /// Why the result does not come to the program.
+    /// Why the result is not passed to the program.
     unfit: Option<Error>,
     number: u64,
     pending: PendingCall,
@@ -228,7 +227,7 @@ pub struct CallDone {
 }
 
 impl CallDone {
-    /// The call's number in the run.
+    /// Returns the number of the call in the run.
     pub fn number(&self) -> u64 {
         self.number
     }
@@ -243,7 +242,7 @@ impl std::fmt::Debug for CallDone {
 impl HostHalf {
     pub(super) fn new(started: Instant, engine: &Engine, input: &Input<'_>, limits: Limits, view: RunView) -> Self {
         let own = input.tools.as_deref().into_iter();
-        // A tool of the run takes the place of the engine's.
+        // A tool of the run replaces the engine's.
         let tools = [engine.tools()].into_iter().chain(own).flat_map(Tools::all);
         let gate_setting = engine.gate_setting(input);
         let replay = gate_setting.journal.as_ref().and_then(|journal| journal.replay());
@@ -283,18 +282,18 @@ impl HostHalf {
         }
     }
 
-    /// The name of the run, or of the turn of a session.
+    /// Returns the id of the run, or of the turn of a session.
     pub fn run_id(&self) -> &str {
         self.view.run_id()
     }
 
-    /// The span of the run.
+    /// Returns the span of the run.
     #[cfg(feature = "tracing")]
     pub fn span(&self) -> &tracing::Span {
         &self.view.span().0
     }
 
-    /// Says that the turn of a session runs a program: those who look at runs are told of it.
+    /// Notes that the turn of a session runs a program, and notifies observers.
     pub fn observe_turn(&mut self) {
         self.gate_setting.in_session = true;
         self.look_by(RunView::begin_named(&self.observed, self.named.clone(), self.traceparent.clone(), self.started));
@@ -305,7 +304,7 @@ impl HostHalf {
         self.view = view;
     }
 
-    /// Begins one more turn of a session.
+    /// Starts one more turn of a session.
     pub fn next_turn(&mut self) {
         self.started = Instant::now();
         self.time = RunTime::new(self.started, &self.limits, None);
@@ -321,45 +320,47 @@ impl HostHalf {
         self.hooked = 0;
     }
 
-    /// Says that the session had `turns` turns before the first turn of this guest half: places in earlier turns are told by
-    /// the number of the turn in the session.
+    /// Sets the number of turns of the session before the first turn of this guest half. Positions in earlier turns
+    /// refer to turns by their number in the session.
     #[must_use]
     pub fn after_turns(mut self, turns: u64) -> Self {
         self.turns_before = turns;
         self
     }
 
-    /// Notes that the other half has its job, or a reply: from now on it uses fuel that is told later.
+    /// Notes that the other half has its job or a reply: from now on it uses fuel that it reports later.
     pub fn note_sent(&mut self) {
         self.stands = false;
     }
 
-    /// When the turn began.
+    /// Returns when the turn started.
     pub fn started(&self) -> Instant {
         self.started
     }
 
-    /// When it is to be over, as far as is known now; `None` is never. While a run does again what its record has, this is late; it
-    /// comes nearer when that is done.
+    /// Returns the deadline as far as it is known now; `None` is never. During a replay it is late; it comes nearer
+    /// when the replay has ended.
     pub fn deadline(&self) -> Option<Instant> {
         self.time.deadline()
     }
 
-    /// Does the run do again what its record has, and does the other half not know that this is over?
+    /// Returns whether the run is replaying, as far as the other half knows.
     pub fn replays(&self) -> bool {
         self.replay.is_some()
     }
 
-    /// The moment since which the run has done again what its record has, once: the other half is to be told before it is told
-    /// anything else. Asked after each call that begins, and each look at the clock.
+    /// Returns, once, when the replay ended. Notify the other half before sending it anything else. Call this after
+    /// each call that starts and each clock reading.
     pub fn replay_ended(&mut self) -> Option<Instant> {
         let at = self.replay.as_ref()?.reached()?;
         self.replay = None;
         Some(at)
     }
 
-    /// The time at a place of the run, in milliseconds since 1970-01-01T00:00:00Z: what the engine's clock says, or what an earlier
-    /// life of the run was told. `None` when the clock panicked, or the run goes another way than its record: then it ends.
+    /// Returns the time for an effect, in milliseconds since 1970-01-01T00:00:00Z, from the record or the engine's
+    /// clock.
+    ///
+    /// `None` if the clock panicked or the run differs from its record: then the run ends.
     pub fn time(&mut self, place: &Place) -> Option<i64> {
         let clock = &self.clock;
         let read = || clock.read(place);
@@ -373,44 +374,45 @@ impl HostHalf {
         }
     }
 
-    /// The most readings of the clock that a report may have.
+    /// Returns the maximum number of clock readings in a report.
     pub fn most_readings(&self) -> usize {
         self.most_readings
     }
 
-    /// May the program have workers that compute? Where the time is asked of this half they take turns on one thread.
+    /// Returns whether the program may have computing workers. If this half tells the time, they take turns on one
+    /// thread.
     pub fn may_have_workers(&self) -> bool {
         self.may_have_workers
     }
 
-    /// The limits in force.
+    /// Returns the limits of the run.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// The handle that ends the run.
+    /// Returns the handle that cancels the run.
     pub fn cancel(&self) -> &Cancel {
         &self.cancel
     }
 
-    /// The most calls that may be under way at once: one of the program, or one of each worker.
+    /// Returns the maximum number of calls in progress: one of the program, or one of each worker.
     pub fn most_calls(&self) -> usize {
         usize::try_from(RunShared::slots(&self.limits)).unwrap_or(usize::MAX).saturating_add(1)
     }
 
-    /// Is there a handle outside this half that can cancel the run?
+    /// Returns whether a handle outside this half can cancel the run.
     pub fn is_cancellable(&self) -> bool {
         self.cancellable
     }
 
-    /// Takes lines that the program printed, as many as the limit `prints_bytes` allows. Workers may print more than that
-    /// together; which lines are kept then, the report says.
+    /// Takes lines that the program printed, up to the limit `prints_bytes`. Workers may print more than that together;
+    /// the report says which lines are kept.
     pub fn printed(&mut self, lines: Vec<String>) {
         for line in lines {
             let bytes = (line.len() + Prints::LINE_BYTES) as u64;
             let full =
                 self.limits.prints_bytes > 0 && self.print_bytes.saturating_add(bytes) > self.limits.prints_bytes;
-            // After a line that has no room no other is kept, or the lines would seem to follow each other.
+            // After a line without room no other is kept: otherwise the gap would not show.
             if full || self.prints_dropped > 0 {
                 self.prints_dropped = self.prints_dropped.saturating_add(1);
                 continue;
@@ -421,8 +423,8 @@ impl HostHalf {
         self.show_prints();
     }
 
-    /// Takes lines that the program printed, or a worker of it. Those of workers that are not yet known to count are shown to nobody; a
-    /// process that is killed before that is known leaves them behind.
+    /// Takes lines that the program or a worker printed. Lines of workers that may not count are not shown; if the
+    /// process is killed before that is known, they are kept.
     pub fn printed_by(&mut self, by: PrintedBy, lines: Vec<String>) {
         let (PrintedBy::Worker(worker) | PrintedBy::Ahead(worker)) = by else {
             self.ahead.clear();
@@ -440,11 +442,11 @@ impl HostHalf {
         }
     }
 
-    /// Takes the lines of a report: those that are left, or all of them in the program's order. False when they are more
-    /// than the limits allow: then the other half does not keep to them.
+    /// Takes the lines of a report: the remaining ones, or all of them in program order. Returns false if they exceed
+    /// the limits, which means that the other half ignores them.
     #[must_use]
     fn reported(&mut self, lines: Vec<String>, whole: bool) -> bool {
-        /// The last line says how many more there were.
+        /// Bytes for the last line, which says how many more there were.
         const LAST: u64 = 200;
         if whole {
             (self.prints, self.print_bytes, self.prints_dropped) = (Vec::new(), 0, 0);
@@ -467,14 +469,14 @@ impl HostHalf {
         if let Some(hook) = &self.on_print {
             hook.show(lines);
             if !hook.keeps {
-                // Its place is kept: a report may have all lines once more.
+                // Empty lines stay in place: a report may repeat all lines.
                 lines.iter_mut().for_each(|line| *line = String::new());
             }
         }
         self.hooked = self.hooked.max(self.prints.len());
     }
 
-    /// Begins a call: the gate serves it from the cache, refuses it, or enters it into the ledger.
+    /// Starts a call: the gate serves it from the cache, denies it, or adds it to the ledger.
     pub fn begin(&mut self, call: GuestCall<'_>) -> CallStarted {
         let is_of_program = call.place.is_of_program();
         let begun = self.begin_call(call);
@@ -485,7 +487,7 @@ impl HostHalf {
     fn begin_call(&mut self, call: GuestCall<'_>) -> CallStarted {
         let GuestCall { number, place, name, arguments, given_up, has_turn, figures } = call;
         if figures.is_none() && !place.is_of_program() {
-            // A worker's: what that has used is not told.
+            // A worker's call: its figures are not reported.
             self.taken.iter_mut().for_each(|taken| taken.note(None));
         }
         let has_turn = has_turn || place.is_of_program();
@@ -524,7 +526,7 @@ impl HostHalf {
         }
     }
 
-    /// Tells the other half, once calls that were made ahead may be too many, that workers end in turn.
+    /// Notifies the other half, once calls made ahead may exceed the limit, that workers must end in turn.
     fn with_exactness(&self, begun: CallStarted) -> CallStarted {
         match begun {
             CallStarted::Ready(reply) if self.gate.is_exact() => CallStarted::Ready(CallReply::Exact(Box::new(reply))),
@@ -532,7 +534,7 @@ impl HostHalf {
         }
     }
 
-    /// The tool of a name, or what `(doc tool/name)` asks.
+    /// Returns the tool of a name, or the internal tool behind `(doc tool/name)`.
     fn tool(&self, name: &str) -> Option<Arc<Tool>> {
         match name == TOOL_PAGE {
             true => Some(Arc::new(Tool::pages(self.tools.values().cloned().collect()))),
@@ -565,7 +567,7 @@ impl HostHalf {
                 CallStarted::Ready(CallReply::Later)
             }
             Decision::LeftOut(error) => CallStarted::Ready(CallReply::LeftOut((&error).into())),
-            // Nobody else asks this gate meanwhile: there are no waiters.
+            // Only this thread asks this gate: there are no waiters.
             Decision::Refused(error, _) => {
                 self.ledger.number_last(number);
                 CallStarted::Ready(CallReply::Refused((&error).into()))
@@ -573,7 +575,7 @@ impl HostHalf {
             Decision::Replayed(pending, reply) => {
                 self.ledger.number_last(number);
                 let (waited, kept) = self.gate.complete(&mut self.ledger, pending, &reply, Duration::ZERO);
-                // Nobody else asks this gate meanwhile.
+                // Only this thread asks this gate.
                 debug_assert!(waited.is_empty(), "an equal call waits");
                 CallStarted::Ready(match kept.err().or_else(|| unfit(tool, &reply)) {
                     Some(error) => CallReply::Refused((&error).into()),
@@ -591,14 +593,14 @@ impl HostHalf {
         }
     }
 
-    /// Records how a call ended. Returns its number and reply, and the decision on each call that waited for it.
+    /// Notes how a call ended. Returns its number and reply, and the decision on each call that waited for it.
     pub fn end(&mut self, ended: CallDone) -> Vec<(u64, CallStarted)> {
         self.in_tools += ended.spent;
         let (waited, kept) = self.gate.complete(&mut self.ledger, ended.pending, &ended.reply, ended.spent);
         let reply = match (kept, &ended.unfit) {
             (Err(error), _) => CallReply::Refused((&error).into()),
             (Ok(()), Some(error)) => CallReply::Refused(error.into()),
-            // The process may hear of this sooner than that it is cancelled.
+            // The process may receive this before it is notified of its cancellation.
             (Ok(()), None) if self.cancel.is_cancelled() && ended.reply.is_missing() => {
                 let cancelled = Error::new(Reason::Cancelled, "the run was cancelled from outside");
                 CallReply::Refused((&cancelled).into())
@@ -616,7 +618,7 @@ impl HostHalf {
         begun
     }
 
-    /// The outcome of a report.
+    /// Returns the outcome for a report.
     pub fn finish(&mut self, mut report: Report) -> Outcome {
         if let Some(fault) = self.clock_fault.take() {
             return self.fail(fault, None);
@@ -642,7 +644,7 @@ impl HostHalf {
         self.ledger.sort_by_numbers(&report.calls);
         for RefusedCall { place, worker, name, arguments, error, too_long } in std::mem::take(&mut report.refused) {
             let before = self.ledger.len();
-            // The other half shows none that is redacted, if it is to be believed.
+            // The other half should not report redacted values, but it is not trusted.
             let arguments = match self.tools.get(&*name) {
                 Some(tool) if tool.redacts() => Preview::of(&tool.arguments_shown(&arguments.text)),
                 _ => arguments,
@@ -684,10 +686,10 @@ impl HostHalf {
         Outcome { clock, prints_cut, profile, warnings, ..self.outcome(answer, prints_dropped, usage) }
     }
 
-    /// The definitions that a report brings.
+    /// Returns the definitions in a report.
     ///
     /// # Errors
-    /// The outcome that says why there are none.
+    /// The outcome with the reason why there are none.
     pub fn finish_memory(&mut self, report: Report) -> Result<String, Box<Outcome>> {
         let outcome = self.finish(report);
         match outcome.memory() {
@@ -697,14 +699,14 @@ impl HostHalf {
         }
     }
 
-    /// Takes the figures that the guest half tells.
+    /// Takes figures that the guest half reports.
     pub fn figures(&mut self, figures: Figures) {
         let figures = self.most_figures().figures(figures);
         self.taken.iter_mut().for_each(|taken| taken.note(Some(&figures)));
         self.figures = Some((figures, Instant::now()));
     }
 
-    /// The most that the other half can honestly say of the run by now.
+    /// Returns the maximum plausible figures of the run by now.
     fn most_figures(&self) -> MostFigures {
         let limits = Limits {
             fuel: self.taken.as_ref().and_then(|taken| taken.fuel).unwrap_or(self.limits.fuel),
@@ -713,8 +715,8 @@ impl HostHalf {
         MostFigures::of(&limits, micros(self.started.elapsed()))
     }
 
-    /// The outcome of a run whose guest half broke or was killed: with the prints and the ledger up to then, and the figures that it
-    /// told last.
+    /// Returns the outcome of a run whose guest half failed or was killed, with the prints and the ledger so far, and
+    /// the last reported figures.
     pub fn fail(&mut self, error: Error, phase: Option<Phase>) -> Outcome {
         let problem = Box::new(Problem::new(error, phase.unwrap_or(Phase::Eval)));
         let compute = self.started.elapsed().saturating_sub(self.in_tools);

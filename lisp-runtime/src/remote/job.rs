@@ -1,4 +1,4 @@
-//! A run as data, and how it is divided.
+//! Jobs: a run as data, and how it is split into two halves.
 
 use super::host::HostHalf;
 use super::set::SetOfJob;
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
-/// A program and all it gets, as data.
+/// A program with its input, as data.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job<'a> {
@@ -30,24 +30,24 @@ pub struct Job<'a> {
     pub(super) sources: Cow<'a, [Source<'a>]>,
     pub(super) sets: Vec<SetOfJob<'a>>,
     pub(super) strict_data: bool,
-    /// What the keys of JSON objects become.
+    /// How JSON object keys are represented.
     pub(super) keys: Keys,
     pub(super) signature: Option<Cow<'a, str>>,
     pub(super) limits: Limits,
     pub(super) now_ms: Option<i64>,
-    /// What the clock is to tell first.
+    /// The clock readings to replay.
     pub(super) clock: Cow<'a, [Reading]>,
-    /// The time is asked of the host.
+    /// Whether the host tells the time.
     pub(super) host_clock: bool,
-    /// How many threads may be at work for the run, where it may start any.
+    /// The number of threads that may work for the run, if it may start any.
     pub(super) cores: usize,
     pub(super) tools: Vec<ToolSpec<'a>>,
     pub(super) session: bool,
-    /// The saved session that it goes on with.
+    /// The saved session that it continues.
     #[serde(borrow)]
     pub(super) resume: Option<Cow<'a, str>>,
     pub(super) makes: Makes,
-    /// It goes on from a record: its time begins when the other half says so.
+    /// Whether it is resumed from a record: its time starts when the other half says so.
     pub(super) replays: bool,
 }
 
@@ -56,25 +56,26 @@ pub struct Job<'a> {
 pub(super) struct ToolSpec<'a> {
     pub(super) name: Cow<'a, str>,
     pub(super) signature: Option<Cow<'a, str>>,
-    /// Arguments and results are checked against the signature.
+    /// Whether arguments and results are checked against the signature.
     pub(super) checked: bool,
-    /// Parameters with hyphens in their names, where there is no signature that has them. What else a schema says, this half
-    /// checks.
+    /// Parameters with hyphens in their names, if no signature has them. The host half does the other checks of a
+    /// schema.
     pub(super) hyphenated: Cow<'a, [String]>,
-    /// Its failures are values.
+    /// Whether its failures are values.
     pub(super) tagged: bool,
-    /// The arguments whose values are not shown.
+    /// The redacted arguments.
     pub(super) redacted: Cow<'a, [String]>,
 }
 
 impl Engine {
-    /// Makes a job of a program and its input, and the half of the run that stays here. `session` keeps the guest half
-    /// for further turns. Of data sets in `known`, which the guest half has, nothing is sent; of others the text goes with the
-    /// job.
+    /// Splits a run into a job for the guest half and the half that stays here.
+    ///
+    /// `session` keeps the guest half for further turns. Data sets in `known` are already in the guest half and are not
+    /// sent; the text of other sets is part of the job.
     ///
     /// # Errors
-    /// The outcome of a run that cannot begin: a data set that is not known and has no text, because this process had it from
-    /// another.
+    /// The outcome of a run that cannot start: a data set is not in `known` and has no text, because this process
+    /// received it from another one.
     pub fn split<'a>(
         &self,
         source: &'a str,
@@ -117,10 +118,10 @@ impl Engine {
         Ok((job, host))
     }
 
-    /// Splits the run of a request, like [`Engine::split`]. Nothing of it is compiled on this side.
+    /// Splits the run of a request, like [`Engine::split`]. Nothing is compiled on this side.
     ///
     /// # Errors
-    /// The outcome of a request whose tools are at fault.
+    /// The outcome of a request with an error in its tools.
     pub fn split_request<'a>(
         &self,
         request: &'a Request<'_>,
@@ -137,7 +138,7 @@ impl Engine {
         Ok((job, host))
     }
 
-    /// Can threads help with the workers of a job? None do where the workers ask this half for the time.
+    /// Returns whether threads can help with the workers of a job. They cannot if workers ask this half for the time.
     fn takes_threads(job: &Job<'_>) -> bool {
         !job.host_clock && job.cores > 1
     }
@@ -178,31 +179,31 @@ impl Engine {
 }
 
 impl<'a> Job<'a> {
-    /// Has the session go on with a saved one, [`CommittedSession::text`](super::CommittedSession::text) most often.
+    /// Makes the session continue a saved one, usually from [`CommittedSession::text`](super::CommittedSession::text).
     pub fn resume(&mut self, text: &'a str) {
         self.resume = Some(Cow::Borrowed(text));
-        // What came of these is in the text.
+        // Their results are in the text.
         self.setup.clear();
         self.sources.to_mut().retain(|source| !matches!(source, Source::Memory(_) | Source::History(_)));
     }
 
-    /// Undoing turns is the host's, which has their definitions.
+    /// Turns off undo in the guest half: the host, which has the definitions, undoes turns.
     pub fn without_undo(&mut self) {
         self.limits.session_undo = 0;
     }
 
-    /// Is the guest half kept for further turns? Then the programs of all turns come later.
+    /// Returns whether the guest half is kept for further turns. The programs of all turns are then sent later.
     pub fn is_session(&self) -> bool {
         self.session
     }
 
-    /// How long a turn may take; `None` is for ever. Of a run that goes on from a record it is the time behind the
+    /// Returns the time limit of a turn; `None` is unlimited. For a resumed run, it starts after the
     /// [replay](Job::replay_time).
     pub fn time(&self) -> Option<Duration> {
         (self.limits.timeout_ms < u64::MAX).then(|| Duration::from_millis(self.limits.timeout_ms))
     }
 
-    /// How long doing again what a record has may take, in a run that goes on from one; then its [time](Job::time) begins.
+    /// Returns the time limit of a replay, for a resumed run; its [time](Job::time) starts after that.
     pub fn replay_time(&self) -> Option<Duration> {
         self.replays.then(|| Duration::from_millis(RunTime::replay_ms(self.limits.timeout_ms)))
     }

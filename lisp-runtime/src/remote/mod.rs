@@ -1,8 +1,8 @@
-//! A run in two halves: one drives the machine in a process of its own, the other keeps the tools, the ledger and the
-//! prints. All that passes between them is data: a [`Job`] goes to the guest half, a [`Report`] comes back.
+//! A run in two halves, for process isolation: one drives the machine in its own process, the other keeps the tools,
+//! the ledger and the prints. They exchange only data: a [`Job`] is sent to the guest half, which returns a [`Report`].
 //!
-//! [`GuestHalf`] is the driver that runs in-process too. [`HostHalf`] has all that must outlive it, so that there is an
-//! outcome when the guest half was killed.
+//! [`GuestHalf`] uses the same driver as in-process runs. [`HostHalf`] has everything that must outlive it, so that
+//! there is an outcome even if the guest half is killed.
 
 #[cfg(feature = "async")]
 mod async_call;

@@ -15,25 +15,24 @@ use lisp_core::{Detail, Error, Reason, Span};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// A call of a tool on its way to the other half.
+/// A tool call, sent to the other half.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct GuestCall<'a> {
-    /// Its number in the run, from 1.
+    /// The number in the run, from 1.
     pub number: u64,
-    /// Its name in the run, and with it the way to the worker that makes it.
+    /// The name in the run, which includes the path to the worker.
     pub place: Cow<'a, Place>,
-    /// The tool's name.
+    /// The name of the tool.
     pub name: Cow<'a, str>,
-    /// Its arguments, a JSON object.
+    /// The arguments, a JSON object.
     pub arguments: Cow<'a, str>,
-    /// Where the program stands that makes it: a message of its own would wake the other half twice for each call. A call of a
-    /// worker has none.
+    /// The figures of the program, absent in the call of a worker. A separate message would wake the other half twice
+    /// per call.
     pub figures: Option<Figures>,
-    /// The workers, of their parallel calls, from which on calls count no more since the call before: they were made for nothing, as
-    /// one before them failed.
+    /// The workers from which on calls were discarded since the last call, because an earlier call failed.
     #[serde(default)]
     pub given_up: Vec<Place>,
-    /// All that comes before it in the program's order has ended. Of a call of the program's own it is always so.
+    /// Whether everything before it in program order has ended. Always true for a call of the program itself.
     #[serde(default)]
     pub has_turn: bool,
 }
@@ -55,32 +54,32 @@ impl<'a> GuestCall<'a> {
 /// The reply to a tool call, as data.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum CallReply {
-    /// A result as JSON text
+    /// A result as JSON text.
     Json(String),
-    /// The call's own arguments
+    /// The call's own arguments.
     Echo,
-    /// The tool failed, with its code if it gave one
+    /// The tool failed, with its code if it has one.
     Error(String, Option<ToolCode>),
-    /// The program called the tool wrongly
+    /// The program called the tool with wrong arguments.
     Arguments(String),
-    /// The tool's closure panicked
+    /// The tool's closure panicked.
     Panic(String),
-    /// The run may not make the call
+    /// The run may not make the call.
     Refused(ErrorData),
-    /// There was none in time
+    /// There was no reply in time.
     Late,
-    /// The run was over before the call was made; with the number of tool threads when it waited for one
+    /// The run ended before the call was made; with the number of tool threads if it waited for one.
     NotMade(Option<usize>),
-    /// It was not made in an earlier life of the run, as a worker beside the caller had failed
+    /// An earlier attempt did not make the call, because another worker had failed.
     LeftOut(ErrorData),
-    /// It is to be asked again when it has its turn
+    /// The call is to be asked again when it has its turn.
     Later,
-    /// This one; and calls that workers made ahead of their turns may be too many: none ends before its turn from now on
+    /// This reply; and calls made ahead may exceed the limit, so no worker ends before its turn from now on.
     Exact(Box<CallReply>),
 }
 
 impl CallReply {
-    /// The reply, and whether workers end in turn from now on.
+    /// Returns the reply, and whether workers end in turn from now on.
     pub(super) fn opened(self) -> (CallReply, bool) {
         match self {
             CallReply::Exact(reply) => (*reply, true),
@@ -99,7 +98,7 @@ impl From<CallReply> for Reply {
             CallReply::Panic(message) => Reply::Error(ToolError { message, kind: ToolErrorKind::Panic, code: None }),
             CallReply::Refused(fault) => Reply::Refused(fault.into()),
             CallReply::LeftOut(fault) => Reply::LeftOut(fault.into()),
-            // The half that has asked takes these apart.
+            // The half that asked handles these itself.
             CallReply::Late | CallReply::Later | CallReply::Exact(_) => Reply::Late,
             CallReply::NotMade(tool_threads) => Reply::NotMade { tool_threads },
         }
@@ -124,7 +123,7 @@ impl From<Reply> for CallReply {
     }
 }
 
-/// An error, as data.
+/// An error as data.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ErrorData {
     reason: String,
@@ -163,7 +162,7 @@ impl From<&Error> for ErrorData {
 impl From<ErrorData> for Error {
     fn from(fault: ErrorData) -> Self {
         let mut error = Error::new(Reason::from_name(&fault.reason).unwrap_or(Reason::HostFault), "");
-        // It is cut already, and a mark may stand behind the cut.
+        // It is already cut, and a mark may follow the cut.
         error.message = fault.message;
         error.span = fault.span.map(|(start, end)| Span::new(start, end));
         error.hint = fault.hint;
@@ -185,36 +184,36 @@ pub struct Report {
     end: Result<ReportedValue, ReportedProblem>,
     /// Lines that were not sent before.
     pub(super) prints: Vec<String>,
-    /// The lines above are all there are: those sent before may be in another order.
+    /// Whether these are all lines: those sent before may be in another order.
     pub(super) whole: bool,
-    /// The numbers of the tool calls in the program's order.
+    /// The numbers of the tool calls in program order.
     pub(super) calls: Vec<u64>,
-    /// The numbers of those that workers made for nothing.
+    /// The numbers of discarded calls.
     #[serde(default)]
     pub(super) given_up: Vec<u64>,
     prints_dropped: u64,
     #[serde(with = "EveryFigure")]
     usage: Usage,
-    /// What a session has defined.
+    /// The names that a session has defined.
     names: Vec<String>,
-    /// What the clock told the program.
+    /// The clock readings of the program.
     pub(super) clock: Vec<Reading>,
-    /// Lines that are cut.
+    /// Number of lines that are cut.
     prints_cut: u64,
-    /// Calls that were refused before they were sent.
+    /// Calls that were denied before they were sent.
     pub(super) refused: Vec<RefusedCall>,
-    /// Further ones of these.
+    /// Number of further ones.
     pub(super) more_refused: u64,
-    /// What has changed in a session.
+    /// The changes of a session.
     pub(super) kept: Option<KeptChanges>,
-    /// Where the work was done, when that is asked for.
+    /// The profile, if it was asked for.
     pub(super) profile: Option<Profile>,
-    /// Notes on the run.
+    /// Warnings about the run.
     #[serde(default)]
     pub(super) warnings: Vec<Warning>,
 }
 
-/// The definitions of a session and the results of its last turns, as text, where they have changed.
+/// The definitions of a session and the results of its last turns, as text, if they have changed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct KeptChanges {
     pub(super) definitions: Option<Result<String, ErrorData>>,
@@ -236,17 +235,17 @@ impl From<SessionChanges> for KeptChanges {
 /// A call that was not made because of its arguments.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct RefusedCall {
-    /// Its place among all calls, in the program's order
+    /// Its index among all calls, in program order.
     pub(super) place: u32,
     pub(super) worker: Vec<u32>,
     pub(super) name: String,
     pub(super) arguments: Preview,
     pub(super) error: String,
-    /// They were too long.
+    /// Whether they were too long.
     pub(super) too_long: bool,
 }
 
-/// [`Usage`] without leaving out what is not there: formats without names need each in its place.
+/// [`Usage`] with all fields present: formats without names need each at its index.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Usage")]
 pub(super) struct EveryFigure {
@@ -263,7 +262,7 @@ pub(super) struct EveryFigure {
     output_bytes: u64,
     cpu_us: Option<u64>,
     rss_peak_bytes: Option<u64>,
-    /// Nobody but the host knows.
+    /// Only the host knows this.
     #[serde(skip)]
     figures_age_us: Option<u64>,
 }
@@ -289,7 +288,7 @@ struct ReportedProblem {
     more: Vec<(ErrorData, Option<Position>)>,
 }
 
-/// The part of the prints that has been sent.
+/// The part of the prints that was sent.
 #[derive(Clone, Copy, Default)]
 pub(super) struct PrintsSent {
     pub(super) lines: usize,
@@ -340,7 +339,7 @@ impl Report {
         }
     }
 
-    /// What a session has defined, in order.
+    /// Returns the names that a session has defined, in order.
     pub fn names(&self) -> &[String] {
         &self.names
     }
@@ -366,9 +365,9 @@ impl Report {
     }
 }
 
-/// The calls of a ledger that were refused, as far as there is room for them, and how many more there were.
+/// Returns the denied calls of a ledger, as far as there is room, and how many more there were.
 fn refused_calls(ledger: Vec<LedgerEntry>, calls: &[u64]) -> (Vec<RefusedCall>, u64) {
-    /// The most that are told: as a rule there is one, with which the program ends.
+    /// The maximum number of reported calls. Usually there is one, with which the program ends.
     const MOST: usize = 64;
     let mut refused: Vec<RefusedCall> = Vec::new();
     let mut more = 0;

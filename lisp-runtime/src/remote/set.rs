@@ -6,23 +6,22 @@ use crate::terms::outcome::Problem;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// A data set on its way to another process, as data: what it is made of, and how.
+/// A data set as a message to another process: its source and its key setting.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SentSet<'a>(Cow<'a, Source<'a>>, Keys);
 
 impl DataSet {
-    /// What another process makes the same set of. Nothing, when this one was made so itself: its text has not been kept.
+    /// Returns the set as a message. `None` if this process received the set itself: its text is not kept.
     pub fn sent(&self) -> Option<SentSet<'_>> {
         self.source.as_deref().map(|source| SentSet(Cow::Borrowed(source), self.keys))
     }
 }
 
 impl SentSet<'_> {
-    /// Makes the set, which takes the same bytes as where it came from, without its text. That it is not too large was seen
-    /// there.
+    /// Imports the set without keeping its text. It takes the same bytes as in its origin, where its size was checked.
     ///
     /// # Errors
-    /// It comes from nowhere: its text is not JSON.
+    /// The text is not JSON, which never happens for a set from [`DataSet::sent`].
     pub fn import(&self) -> Result<DataSet, Box<Problem>> {
         self.import_within(usize::MAX)
     }
@@ -35,14 +34,14 @@ impl SentSet<'_> {
 /// A data set of a job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum SetOfJob<'a> {
-    /// The guest half has it already, at this place
+    /// The guest half already has it, at this index.
     Known(usize),
-    /// It goes with the job
+    /// It is sent with the job.
     Sent(SentSet<'a>),
 }
 
 impl<'a> SetOfJob<'a> {
-    /// A set as it goes to a guest half that has those of `known`.
+    /// Returns a set as it is sent to a guest half that has those of `known`.
     pub(super) fn of(set: &'a DataSet, known: &[DataSet]) -> Option<Self> {
         match known.iter().position(|known| known.is(set)) {
             Some(at) => Some(SetOfJob::Known(at)),

@@ -1,4 +1,4 @@
-//! Budgets: what many runs may use together.
+//! Budgets: amounts that many runs share.
 
 use super::outcome::{Figures, Usage};
 use super::place::Place;
@@ -8,63 +8,69 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Amounts of what runs use. `None` is not counted, and without end in a [`Budget`].
+/// Amounts of resources. `None` is not counted; in a [`Budget`] it is unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Amounts {
-    /// Runs that are begun.
+    /// Number of runs that are started.
     pub runs: Option<u64>,
     /// Units of fuel.
     pub fuel: Option<u64>,
-    /// Calls of tools that are begun: not those that are refused, rejected, left out as the run ends before their turn, served from
-    /// an earlier result, or replayed from a record. A call holds its place from the moment that it is allowed.
+    /// Number of tool calls that are started.
+    ///
+    /// A call counts from the moment that it is allowed. Calls do not count if they are denied, rejected, dropped
+    /// because the run ends first, served from the cache, or replayed from a record.
     pub calls: Option<u64>,
     /// Bytes that programs allocate ([`Usage::allocated_bytes`]).
     pub bytes: Option<u64>,
 }
 
 impl Amounts {
-    /// Nothing is counted.
+    /// Creates amounts of which none is counted.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// With so many runs.
+    /// Sets the maximum number of runs.
     #[must_use]
     pub fn with_runs(self, runs: u64) -> Self {
         Amounts { runs: Some(runs), ..self }
     }
 
-    /// With so many units of fuel.
+    /// Sets the maximum fuel, in units.
     #[must_use]
     pub fn with_fuel(self, fuel: u64) -> Self {
         Amounts { fuel: Some(fuel), ..self }
     }
 
-    /// With so many calls of tools.
+    /// Sets the maximum number of tool calls.
     #[must_use]
     pub fn with_calls(self, calls: u64) -> Self {
         Amounts { calls: Some(calls), ..self }
     }
 
-    /// With so many bytes.
+    /// Sets the maximum number of allocated bytes.
     #[must_use]
     pub fn with_bytes(self, bytes: u64) -> Self {
         Amounts { bytes: Some(bytes), ..self }
     }
 }
 
-/// What the runs of a tenant may use together, in any number of threads and engines, at both doors; clones share it. A host refills
-/// it when it wants to. [`crate::Input::budget`] has a run pay from it.
+/// Amounts that runs share, for example all runs of a tenant.
 ///
-/// A run takes itself and its limit of fuel before it begins, or what fuel is left when that is less, and gives back what it has
-/// not used when it ends. Each call of a tool is taken before it is made. Calls of parallel workers are counted in the program's order: which
-/// of them finds none left does not depend on which comes first, as long as no other run uses the budget. Calls that workers made for nothing, as a
-/// call before theirs failed, are paid for; the run makes later ones for that. A worker whose turn it is never finds the budget empty because
-/// of a call that a later worker has made already: such calls, in each run fewer than a tenth of what was left to it, are what a budget of
-/// calls may be overdrawn by. Bytes are taken when the run ends: a budget of bytes
-/// may be overdrawn by the runs that are under way. A run that finds a part of the budget empty ends with `budget_exceeded`. A run
-/// whose end is not seen, because its [`Waiting`](crate::Waiting) was dropped or its process was killed, has used all it took.
+/// Clones share the budget, across threads, engines and isolations. [`crate::Input::budget`] makes a run pay from it. A
+/// run that needs an amount of which nothing is left ends with `budget_exceeded`. The host refills the budget when it
+/// wants to.
+///
+/// - Runs and fuel are taken before a run starts: one run, and its fuel limit, or the fuel that is left if that is
+///   less. Unused fuel is returned when the run ends. If its end is not seen, because its [`Waiting`](crate::Waiting)
+///   was dropped or its process was killed, all of its fuel counts as used.
+/// - Each tool call is taken before it is made. Calls of parallel workers are counted in program order, so which of
+///   them finds the budget empty does not depend on timing, as long as no other run uses the budget. Calls that were
+///   discarded because an earlier call failed are paid for; later calls of the run use their payments. A later worker's
+///   call never takes the last amount from an earlier worker. For this, a run may overdraw the calls by less than a
+///   tenth of what it had left.
+/// - Bytes are taken when a run ends. Runs in progress may overdraw them.
 ///
 /// ```
 /// use lisp_runtime::{Amounts, Budget, Engine, Input, Reason};
@@ -79,24 +85,34 @@ impl Amounts {
 /// ```
 #[derive(Clone)]
 pub struct Budget {
-    amounts: Arc<Mutex<Amounts>>,
-    /// What one run has paid that is stopped and goes on again.
+    account: Arc<Mutex<Account>>,
+    /// What one run has paid, if it can be suspended and resumed.
     bill: Option<Arc<Mutex<Bill>>>,
 }
 
-/// What a run has paid so far, over all its lives. A life does again what those before it did, so that what they have paid is its own
-/// to begin with.
+/// What is left of a budget, and what may still be returned to it.
+#[derive(Debug)]
+struct Account {
+    left: Amounts,
+    /// The fuel that runs in progress have taken and may return.
+    held_fuel: u64,
+    /// The number of calls that the last refill filled up to.
+    full_calls: Option<u64>,
+}
+
+/// What a run has paid so far, over all its attempts. A new attempt replays earlier ones, so what they paid counts for
+/// it too.
 #[derive(Debug, Default)]
 struct Bill {
-    /// The number of the life that is under way, or was last.
+    /// The number of the current or last attempt.
     life: u64,
     /// The run itself is paid.
     has_begun: bool,
     fuel: u64,
     bytes: u64,
-    /// The fuel and the bytes that earlier lives are known to have used.
+    /// The fuel and bytes that earlier attempts are known to have used.
     known: (u64, u64),
-    /// The calls that earlier lives have begun.
+    /// The calls that earlier attempts have started.
     calls: BTreeSet<Place>,
 }
 
@@ -107,22 +123,24 @@ impl fmt::Debug for Budget {
 }
 
 impl Budget {
-    /// A budget with these amounts.
+    /// Creates a budget with these amounts.
     pub fn new(amounts: Amounts) -> Self {
-        Budget { amounts: Arc::new(Mutex::new(amounts)), bill: None }
+        let account = Account { left: amounts, held_fuel: 0, full_calls: None };
+        Budget { account: Arc::new(Mutex::new(account)), bill: None }
     }
 
-    /// Returns this budget for one run that may be stopped and go on from its record, as often as one likes: what a life of it has
-    /// paid the next one does not pay again. The next one takes this value, or a clone of it. A life that was stopped has used what
-    /// its program had used by its last call, and gives back the rest; all that it took while parallel work is under way, until the
-    /// next life begins.
+    /// Returns this budget for one run that may be suspended and resumed from its record, any number of times.
+    ///
+    /// What one attempt of the run has paid, the next one does not pay again. Give each attempt this value or a clone
+    /// of it. A suspended attempt has used what its program had used at its last call, and returns the rest. While
+    /// parallel work is in progress, it returns nothing until the next attempt starts.
     #[must_use]
     pub fn for_one_run(&self) -> Self {
-        Budget { amounts: self.amounts.clone(), bill: Some(Arc::default()) }
+        Budget { account: self.account.clone(), bill: Some(Arc::default()) }
     }
 
-    /// Notes that a run has begun, and has begun these calls, before this budget was made for it: neither is paid again. For a
-    /// budget of [`Budget::for_one_run`]; another is not changed.
+    /// Notes that a run, and these calls of it, started before this budget was created, so that they are not paid
+    /// again. Does nothing unless the budget is from [`Budget::for_one_run`].
     pub fn note_paid(&self, calls: impl IntoIterator<Item = Place>) {
         if let Some(mut bill) = self.bill() {
             bill.has_begun = true;
@@ -130,36 +148,41 @@ impl Budget {
         }
     }
 
-    /// Locked after the amounts where both are.
-    fn amounts(&self) -> MutexGuard<'_, Amounts> {
-        self.amounts.lock().unwrap_or_else(PoisonError::into_inner)
+    fn account(&self) -> MutexGuard<'_, Account> {
+        self.account.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// If both are locked, the account is locked first.
     fn bill(&self) -> Option<MutexGuard<'_, Bill>> {
         self.bill.as_ref().map(|bill| bill.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What is left. Fuel that runs under way have taken is not.
+    /// Returns what is left. Fuel that runs in progress have taken is not included.
     pub fn left(&self) -> Amounts {
-        *self.amounts()
+        self.account().left
     }
 
-    /// Sets what is left, of the parts that are counted, to these amounts where it is less: a budget that is refilled at intervals does
-    /// not add up while nothing runs.
+    /// Fills what is left up to these amounts, for counted amounts, so that regular refills do not accumulate.
+    ///
+    /// What runs in progress have taken and may return counts as left.
     pub fn refill_to(&self, full: &Amounts) {
-        let mut left = self.amounts();
-        let Amounts { runs, fuel, calls, bytes } = &mut *left;
-        for (part, full) in [(runs, full.runs), (fuel, full.fuel), (calls, full.calls), (bytes, full.bytes)] {
+        let mut account = self.account();
+        let held_fuel = account.held_fuel;
+        let Amounts { runs, fuel, calls, bytes } = &mut account.left;
+        let full_fuel = full.fuel.map(|full| full.saturating_sub(held_fuel));
+        for (part, full) in [(runs, full.runs), (fuel, full_fuel), (calls, full.calls), (bytes, full.bytes)] {
             if let (Some(part), Some(full)) = (part, full) {
                 *part = (*part).max(full);
             }
         }
+        account.full_calls = full.calls;
     }
 
-    /// Adds to what is left, of the parts that are counted.
+    /// Adds to what is left, for counted amounts.
     pub fn refill(&self, more: &Amounts) {
-        let mut left = self.amounts();
-        let Amounts { runs, fuel, calls, bytes } = &mut *left;
+        let mut account = self.account();
+        account.full_calls = None;
+        let Amounts { runs, fuel, calls, bytes } = &mut account.left;
         for (part, more) in [(runs, more.runs), (fuel, more.fuel), (calls, more.calls), (bytes, more.bytes)] {
             if let (Some(part), Some(more)) = (part, more) {
                 *part = part.saturating_add(more);
@@ -167,11 +190,11 @@ impl Budget {
         }
     }
 
-    /// Takes what a run with this limit of fuel, 0 is none, may use.
+    /// Takes what a run with this fuel limit may use; 0 is no limit.
     pub(crate) fn begin(&self, limit: u64) -> Result<Taken, Error> {
-        let mut amounts = self.amounts();
+        let mut account = self.account();
         let mut bill = self.bill();
-        let mut left = *amounts;
+        let mut left = account.left;
         let has_begun = bill.as_ref().is_some_and(|bill| bill.has_begun);
         if let Some(bill) = &bill {
             for (part, paid) in [(&mut left.fuel, bill.fuel), (&mut left.bytes, bill.bytes)] {
@@ -180,7 +203,7 @@ impl Budget {
         }
         let runs = left.runs.filter(|_| !has_begun);
         for (part, name) in [(runs, "runs"), (left.fuel, "fuel"), (left.calls, "calls"), (left.bytes, "bytes")] {
-            // A run without calls needs none of them.
+            // A run without calls needs none.
             if part == Some(0) && name != "calls" {
                 return Err(empty(name));
             }
@@ -193,24 +216,28 @@ impl Budget {
             *left -= taken;
             taken
         });
-        *amounts = left;
+        account.left = left;
+        // What earlier attempts are known to have used is not returned.
+        let known = bill.as_ref().map_or(0, |bill| bill.known.0);
+        let held = fuel.unwrap_or(0).saturating_sub(known);
+        account.held_fuel = account.held_fuel.saturating_add(held);
         let life = bill.as_mut().map_or(0, |bill| {
             (bill.life, bill.has_begun) = (bill.life + 1, true);
             (bill.fuel, bill.bytes) = (fuel.unwrap_or(0), 0);
             bill.life
         });
         let is_less = fuel.is_some_and(|fuel| limit == 0 || fuel < limit);
-        Ok(Taken { budget: self.clone(), fuel, is_less, life, used: None, is_settled: false })
+        Ok(Taken { budget: self.clone(), fuel, held, is_less, life, used: None, is_settled: false })
     }
 
-    /// Has an earlier life of the run paid for the call of this place?
+    /// Returns whether an earlier attempt of the run has paid for this call.
     pub(crate) fn has_paid(&self, place: &Place) -> bool {
         self.bill().is_some_and(|bill| bill.calls.contains(place))
     }
 
-    /// Takes one call; `None` when calls are not counted.
+    /// Takes one call. Returns `None` when calls are not counted.
     pub(crate) fn take_call(&self, run: &Arc<Payments>) -> Result<Option<Arc<PaidCall>>, Error> {
-        match &mut self.amounts().calls {
+        match &mut self.account().left.calls {
             Some(0) => return Err(empty("calls")),
             Some(calls) => *calls -= 1,
             None => return Ok(None),
@@ -220,7 +247,7 @@ impl Budget {
     }
 }
 
-/// What a run has its budget pay for. Calls that were given up stay paid: calls that have their turn are made for them.
+/// The calls of a run that its budget has paid for. Discarded calls stay paid; later calls use their payments.
 #[derive(Debug, Default)]
 pub(crate) struct Payments {
     paid: AtomicU64,
@@ -229,12 +256,12 @@ pub(crate) struct Payments {
 }
 
 impl Payments {
-    /// How many calls were paid for.
+    /// Returns the number of calls that were paid for.
     pub(crate) fn paid(&self) -> u64 {
         self.paid.load(Ordering::Relaxed)
     }
 
-    /// How many of them have not had their turn.
+    /// Returns how many of them have not had their turn.
     pub(crate) fn ahead(&self) -> u64 {
         self.paid().saturating_sub(self.counted.load(Ordering::Relaxed))
     }
@@ -245,10 +272,11 @@ impl Payments {
         self.counted.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a call that was paid for ahead, and whose turn has come. When others were made for its payment, the budget pays once more.
+    /// Counts a call that was paid in advance and whose turn has come. If other calls used its payment, the budget pays
+    /// again.
     ///
     /// # Errors
-    /// The budget has nothing left.
+    /// The budget is empty.
     pub(crate) fn count_late(self: &Arc<Self>, payment: &Payment, budget: &Budget) -> Result<(), Error> {
         if !payment.is_back() {
             self.charge(budget)?;
@@ -257,10 +285,10 @@ impl Payments {
         Ok(())
     }
 
-    /// Counts a call for which one of these was paid, or else the budget pays now.
+    /// Counts a call against an advance payment, or else the budget pays now.
     ///
     /// # Errors
-    /// The budget has nothing left.
+    /// The budget is empty.
     pub(crate) fn charge(self: &Arc<Self>, budget: &Budget) -> Result<(), Error> {
         if self.ahead() == 0
             && let Some(more) = budget.take_call(self)?
@@ -271,7 +299,7 @@ impl Payments {
         Ok(())
     }
 
-    /// Counts a call for which one of these was paid. False when there is none.
+    /// Counts a call against an advance payment. Returns false if there is none.
     pub(crate) fn take_ahead(&self) -> bool {
         let is_there = self.ahead() > 0;
         self.counted.fetch_add(u64::from(is_there), Ordering::Relaxed);
@@ -284,22 +312,22 @@ impl Payments {
 pub(crate) struct Payment {
     /// `OPEN`, then one of the others.
     state: AtomicU8,
-    /// Its turn has come.
+    /// The turn of the call has come.
     is_counted: AtomicBool,
 }
 
-/// Nobody has begun to make the call yet.
+/// The call has not started.
 const OPEN: u8 = 0;
-/// Somebody has begun to make the call: it is paid.
+/// The call has started: it is paid.
 const BEGUN: u8 = 1;
-/// The call will not be made: the budget has it back.
+/// The call will not be made: its payment was returned.
 const BACK: u8 = 2;
 
 impl Payment {
-    /// Leaves `OPEN` for this state.
+    /// Changes `OPEN` to this state.
     ///
     /// # Errors
-    /// The state that it has left it for before.
+    /// The state that replaced `OPEN` before.
     fn leave_open(&self, state: u8) -> Result<(), u8> {
         self.state.compare_exchange(OPEN, state, Ordering::AcqRel, Ordering::Acquire).map(drop)
     }
@@ -309,7 +337,7 @@ impl Payment {
     }
 }
 
-/// A call that a budget has paid for. One that is dropped before anybody has begun to make it goes back to the budget.
+/// A call that a budget has paid for. If it is dropped before the call starts, the payment is returned.
 #[derive(Debug)]
 pub(crate) struct PaidCall {
     budget: Budget,
@@ -318,19 +346,24 @@ pub(crate) struct PaidCall {
 }
 
 impl PaidCall {
-    /// Somebody begins to make it. False when the budget has it back already: then it must not be made.
+    /// Starts the call. Returns false if the payment was returned: then the call must not be made.
     pub(crate) fn begin(&self) -> bool {
         self.payment.leave_open(BEGUN) != Err(BACK)
     }
 
-    /// Gives it back to the budget, unless somebody has begun to make it.
+    /// Returns the payment, unless the call has started.
     pub(crate) fn give_back(&self) {
         if self.payment.leave_open(BACK).is_err() {
             return;
         }
-        if let Some(calls) = &mut self.budget.amounts().calls {
+        let mut account = self.budget.account();
+        let most = account.full_calls.unwrap_or(u64::MAX);
+        if let Some(calls) = &mut account.left.calls
+            && *calls < most
+        {
             *calls = calls.saturating_add(1);
         }
+        drop(account);
         self.run.paid.fetch_sub(1, Ordering::Relaxed);
         if self.payment.is_counted.load(Ordering::Relaxed) {
             self.run.counted.fetch_sub(1, Ordering::Relaxed);
@@ -348,51 +381,55 @@ impl Drop for PaidCall {
     }
 }
 
-/// What a run has taken of a budget.
+/// What a run has taken from a budget.
 #[derive(Debug)]
 pub(crate) struct Taken {
     budget: Budget,
-    /// The units of fuel, where fuel is counted.
+    /// The fuel, if it is counted.
     pub(crate) fuel: Option<u64>,
-    /// It is less than the run was to have.
+    /// How much of it may be returned.
+    held: u64,
+    /// Whether it is less than the limit of the run.
     pub(crate) is_less: bool,
-    /// Which life of the run has taken it.
+    /// The attempt of the run that took it.
     life: u64,
-    /// Fuel and bytes that it has used by now, where that is known.
+    /// Fuel and bytes used by now, if known.
     used: Option<(u64, u64)>,
     is_settled: bool,
 }
 
 impl Taken {
-    /// Notes what the run has used by now; `None` while workers use what is not known yet.
+    /// Notes what the run has used by now; `None` while the use of workers is not known.
     pub(crate) fn note(&mut self, figures: Option<&Figures>) {
         self.used = figures.map(|figures| (figures.fuel, figures.allocated_bytes));
     }
 
-    /// Gives back what a run has taken that did not begin; it counts as a run.
+    /// Returns what was taken for a run that did not start. It still counts as a run.
     pub(crate) fn give_back(self) {
         self.settle(&Usage::default(), true);
     }
 
-    /// Gives back what a run has not used. One that was killed (not `certain`) has used all.
+    /// Returns what a run has not used. One that was killed (not `certain`) has used everything.
     pub(crate) fn settle(mut self, usage: &Usage, certain: bool) {
         self.pay(certain.then_some(usage.fuel), usage.allocated_bytes);
     }
 
-    /// Pays for so much fuel, or for all that was taken.
+    /// Pays for `fuel`, or for everything that was taken.
     fn pay(&mut self, fuel: Option<u64>, bytes: u64) {
         self.is_settled = true;
-        let mut left = self.budget.amounts();
+        let mut account = self.budget.account();
+        account.held_fuel = account.held_fuel.saturating_sub(std::mem::take(&mut self.held));
         let mut bill = self.budget.bill();
-        // What it has taken is in the hands of the next life.
+        // The next attempt now holds what this one took.
         if bill.as_ref().is_some_and(|bill| bill.life != self.life) {
             return;
         }
         let taken = self.fuel.unwrap_or(0);
         let known = bill.as_ref().map_or((0, 0), |bill| bill.known);
-        // A life that ends before it has done again what earlier lives did has not made that undone.
+        // An attempt that ends during its replay still pays what earlier attempts used.
         let fuel = fuel.map_or(taken, |fuel| fuel.max(known.0).min(taken));
         let bytes = bytes.max(known.1);
+        let left = &mut account.left;
         if let Some(left) = &mut left.fuel {
             *left = left.saturating_add(taken - fuel);
         }
@@ -404,7 +441,7 @@ impl Taken {
         }
     }
 
-    /// The error of a run that has used the fuel it took, which was less than its limit.
+    /// Returns the error of a run that has used up its fuel, which the budget had reduced.
     pub(crate) fn explain(&self, error: Error) -> Error {
         if error.reason != Reason::FuelExhausted || !self.is_less {
             return error;
@@ -418,15 +455,19 @@ impl Taken {
 }
 
 impl Drop for Taken {
-    /// The end of a run is not seen. One that goes on later has used what is known.
+    /// Settles a run whose end is not seen. One that can be resumed has used what is known.
     fn drop(&mut self) {
         if let (false, Some(_), Some((fuel, bytes))) = (self.is_settled, &self.budget.bill, self.used) {
             self.pay(Some(fuel), bytes);
         }
+        if self.held > 0 {
+            let mut account = self.budget.account();
+            account.held_fuel = account.held_fuel.saturating_sub(self.held);
+        }
     }
 }
 
-/// The error of a run that finds a part of its budget empty.
+/// Returns the error of a run that finds an amount of its budget empty.
 fn empty(part: &'static str) -> Error {
     Error::new(Reason::BudgetExceeded, format!("the budget that the run shares with others has no {part} left"))
         .hint("run it again when the budget has been refilled, or ask the host for a larger one; a program cannot change it")

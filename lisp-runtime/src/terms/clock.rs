@@ -1,4 +1,4 @@
-//! The clock that programs can ask for the time.
+//! The clock that programs can read.
 
 use super::place::Place;
 use std::fmt;
@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Where the time comes from. The default is the clock of the system.
+/// A source of time. The default is the system clock.
 #[derive(Clone, Default)]
 pub(crate) struct Clock(Option<Arc<Read>>);
 
-/// Tells the time to who asks from this place of a run.
+/// Returns the time for an effect of a run.
 type Read = dyn Fn(&Place) -> i64 + Send + Sync;
 
 impl fmt::Debug for Clock {
@@ -21,22 +21,22 @@ impl fmt::Debug for Clock {
 }
 
 impl Clock {
-    /// A clock that is told who asks.
+    /// Creates a clock that knows the effect that reads it.
     pub(crate) fn of_place(read: impl Fn(&Place) -> i64 + Send + Sync + 'static) -> Clock {
         Clock(Some(Arc::new(read)))
     }
 
-    /// A clock of the host's.
+    /// Creates a clock from the host's closure.
     pub(crate) fn of_host(read: impl Fn() -> i64 + Send + Sync + 'static) -> Clock {
         Clock(Some(Arc::new(move |_| read())))
     }
 
-    /// Is it the host's own?
+    /// Returns whether the clock was set by the host.
     pub(crate) fn is_of_host(&self) -> bool {
         self.0.is_some()
     }
 
-    /// What it says now, in milliseconds since 1970-01-01T00:00:00Z; `None` when it panics.
+    /// Returns the time in milliseconds since 1970-01-01T00:00:00Z, or `None` if the clock panics.
     pub(crate) fn read(&self, place: &Place) -> Option<i64> {
         match &self.0 {
             Some(read) => catch_unwind(AssertUnwindSafe(|| read(place))).ok(),
@@ -48,10 +48,10 @@ impl Clock {
     }
 }
 
-/// What a run was told: a time, and how often one after the other.
+/// A clock reading of a run: the time, and how many times in a row it was returned.
 pub type Reading = (i64, u64);
 
-/// The clock of one run: it does not go back, and what it said is kept.
+/// The clock of one run. It never goes back, and keeps its readings.
 #[derive(Debug)]
 pub(crate) struct RunClock {
     clock: Clock,
@@ -60,22 +60,22 @@ pub(crate) struct RunClock {
 
 #[derive(Debug, Default)]
 struct Told {
-    /// What is to be told first, the next one last.
+    /// Readings to replay; the next one is last.
     replay: Vec<Reading>,
     readings: Vec<Reading>,
 }
 
 impl RunClock {
-    /// The most readings that are kept; after that the time stands still, so that a replay gives the same.
+    /// The maximum number of readings that are kept. After that the time is fixed, so that a replay is the same.
     pub(crate) const MOST: usize = 100_000;
 
-    /// A clock that first tells what it told in an earlier run.
+    /// Creates a clock that first replays the readings of an earlier run.
     pub(crate) fn new(clock: Clock, replay: &[Reading]) -> RunClock {
         let replay = replay.iter().rev().copied().collect();
         RunClock { clock, told: Mutex::new(Told { replay, readings: Vec::new() }) }
     }
 
-    /// The time, in milliseconds since 1970-01-01T00:00:00Z; `None` when the host's clock panics.
+    /// Returns the time in milliseconds since 1970-01-01T00:00:00Z, or `None` if the host's clock panics.
     pub(crate) fn tell(&self, place: &Place) -> Option<i64> {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let last = told.readings.last().map(|&(time, _)| time);
@@ -100,7 +100,7 @@ impl RunClock {
         Some(time)
     }
 
-    /// What it told so far.
+    /// Takes the readings so far.
     pub(crate) fn take(&self) -> Vec<Reading> {
         std::mem::take(&mut self.told.lock().unwrap_or_else(PoisonError::into_inner).readings)
     }

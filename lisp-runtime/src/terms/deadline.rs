@@ -1,4 +1,4 @@
-//! Deadlines: when they are, whether they have passed, and the errors that say so.
+//! Deadlines: when they are, whether they have passed, and their errors.
 
 use super::cancel::Cancel;
 use super::limits::Limits;
@@ -6,22 +6,22 @@ use lisp_core::{Error, Reason};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// The moment a number of milliseconds later; `None` is never.
+/// Returns the moment `ms` milliseconds after `from`; `None` is never.
 pub(crate) fn deadline(from: Instant, ms: u64) -> Option<Instant> {
     from.checked_add(Duration::from_millis(ms))
 }
 
-/// Where a run that goes on from a record has done again what the record has: from there on its time counts.
+/// The moment when a resumed run has replayed its record. Its time counts from then on.
 #[derive(Debug, Default)]
 pub struct ReplayEnd(OnceLock<Instant>);
 
 impl ReplayEnd {
-    /// What the record has is done again since this moment. Only the first of several counts.
+    /// Notes that the record is replayed. Only the first call counts.
     pub fn reach(&self, at: Instant) {
         self.0.get_or_init(|| at);
     }
 
-    /// The moment, when it is past.
+    /// Returns the moment, if it has been reached.
     pub(crate) fn reached(&self) -> Option<Instant> {
         self.0.get().copied()
     }
@@ -32,25 +32,25 @@ impl ReplayEnd {
 pub(crate) struct RunTime {
     started: Instant,
     limit_ms: u64,
-    /// Of a run that goes on from a record.
+    /// Present for a resumed run.
     replay: Option<Arc<ReplayEnd>>,
 }
 
 impl RunTime {
-    /// A replay computes what earlier lives computed within the limit each, and fuel bounds it; this ends one of a record that leads
-    /// nowhere.
+    /// The maximum time of a replay, in timeouts of the run. Each earlier attempt had one timeout, and fuel bounds a
+    /// replay; this ends the replay of a record that leads nowhere.
     pub(crate) const REPLAYS: u64 = 100;
 
     pub(crate) fn new(started: Instant, limits: &Limits, replay: Option<Arc<ReplayEnd>>) -> Self {
         RunTime { started, limit_ms: limits.timeout_ms, replay }
     }
 
-    /// The most milliseconds that doing again what a record has may take.
+    /// Returns the maximum time of a replay, in milliseconds.
     pub(crate) fn replay_ms(limit_ms: u64) -> u64 {
         limit_ms.saturating_mul(Self::REPLAYS)
     }
 
-    /// The moment at which the run is over, as far as is known now; `None` is never.
+    /// Returns the deadline of the run as far as it is known now; `None` is never.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         match self.replay.as_ref().map(|replay| replay.reached()) {
             None => deadline(self.started, self.limit_ms),
@@ -59,7 +59,7 @@ impl RunTime {
         }
     }
 
-    /// The moment at which what began then is over that may take so long; it counts like the run's own time.
+    /// Returns the deadline of something that started at `begun` and may take `ms`; it counts like the time of the run.
     pub(crate) fn deadline_of(&self, begun: Instant, ms: u64) -> Option<Instant> {
         match self.replay.as_ref().map(|replay| replay.reached()) {
             None => deadline(begun, ms),
@@ -68,7 +68,7 @@ impl RunTime {
         }
     }
 
-    /// The error of a run that is past it.
+    /// Returns the error of a run past its deadline.
     pub(crate) fn error(&self, limits: &Limits) -> Error {
         if self.replay.as_ref().is_none_or(|replay| replay.reached().is_some()) {
             return run_timeout(limits);
@@ -83,7 +83,7 @@ impl RunTime {
     }
 }
 
-/// The error of a run past its deadline.
+/// Returns the error of a run past its deadline.
 pub(crate) fn run_timeout(limits: &Limits) -> Error {
     let limit = limits.timeout_ms;
     Error::new(Reason::Timeout, format!("the run takes longer than {limit} ms"))
@@ -91,8 +91,8 @@ pub(crate) fn run_timeout(limits: &Limits) -> Error {
         .detail("limit_ms", limit)
 }
 
-/// Whether compiling, which begins now, is to stop. What it has made must be dropped then, which takes up to a third of
-/// the time that it took: that time is kept free before the deadline.
+/// Returns a check for whether compiling, which starts now, must stop. Dropping its work takes up to a third of the
+/// time spent so far: that time is kept free before the deadline.
 pub(crate) fn stop_of_compiling<'a>(
     limits: &'a Limits,
     cancel: Option<&'a Cancel>,
@@ -105,7 +105,7 @@ pub(crate) fn stop_of_compiling<'a>(
     }
 }
 
-/// The error of a run past its deadline or cancelled, while it is compiled or set up.
+/// Returns the error of a run that is past its deadline or cancelled during compilation or set-up.
 pub(crate) fn expired(limits: &Limits, cancel: Option<&Cancel>, deadline: Option<Instant>) -> Option<Error> {
     if cancel.is_some_and(Cancel::is_cancelled) {
         return Some(Error::new(Reason::Cancelled, "the run was cancelled from outside"));

@@ -1,13 +1,15 @@
-//! What the keys of JSON objects become.
+//! How JSON object keys are represented.
 
 use serde::{Deserialize, Serialize};
 
-/// What the keys of JSON objects become on their way into a program: in data, definitions of earlier turns, earlier results
-/// and results of tools. What the program itself parses, with `json/parse-string`, has strings.
+/// How JSON object keys are represented in a program.
+///
+/// Applies to data, definitions of earlier turns, earlier results and tool results. JSON that the program itself parses
+/// with `json/parse-string` always has strings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Keys {
-    /// Strings: `{"id" 7}`. A keyword reads and writes at the string of its name.
+    /// Strings: `{"id" 7}`. A keyword also reads and writes the entry of the string with its name.
     #[default]
     Strings,
     /// Keywords, whatever their text: `{:id 7}`.

@@ -1,4 +1,4 @@
-//! What a run may use. Every limit is on by default; a client may ask for tighter ones, never for looser ones.
+//! The limits of a run. All are on by default. A client may ask for tighter limits, never for looser ones.
 
 use lisp_core::text::near_names;
 use serde::de::value::MapAccessDeserializer;
@@ -6,17 +6,17 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
-/// What a limit of 0 means.
+/// The meaning of a limit of 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Zero {
-    /// There is no limit.
+    /// The limit is off.
     Off,
-    /// Nothing at all is allowed.
+    /// Nothing is allowed.
     Nothing,
 }
 
 impl Zero {
-    /// The tighter of two limits.
+    /// Returns the tighter of two limits.
     fn tighter(self, a: u64, b: u64) -> u64 {
         match (self, a, b) {
             (Zero::Off, 0, other) | (Zero::Off, other, 0) => other,
@@ -31,7 +31,7 @@ impl Serialize for LimitsRequest {
     }
 }
 
-/// From an object only: the numbers of an array would be taken for limits in the order of the fields.
+/// Reads objects only: serde would take the numbers of an array for limits in the order of the fields.
 impl<'de> Deserialize<'de> for LimitsRequest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Fields;
@@ -50,8 +50,10 @@ impl<'de> Deserialize<'de> for LimitsRequest {
 
 macro_rules! limits {
     ($($(#[$doc:meta])* $name:ident, $with:ident = $default:expr, $zero:expr;)*) => {
-        /// The limits of a run. [`Limits::default`] has them all on; [`Limits::unlimited`] is the ceiling of a host
-        /// that leaves the choice to its clients.
+        /// The limits of a run.
+        ///
+        /// [`Limits::default`] has all of them on. [`Limits::unlimited`] is a ceiling for hosts that trust their
+        /// clients with the choice.
         ///
         /// ```
         /// use lisp_runtime::Limits;
@@ -63,7 +65,7 @@ macro_rules! limits {
         #[non_exhaustive]
         pub struct Limits { $($(#[$doc])* pub $name: u64,)* }
 
-        /// Some limits, as a client asks for them. What is absent stays as the host has it.
+        /// Limits that a client asks for. Absent ones keep the host's value.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields, remote = "Self")]
         #[non_exhaustive]
@@ -87,8 +89,8 @@ macro_rules! limits {
                 self.with(&LimitsRequest { $name: Some(value), ..LimitsRequest::default() })
             })*
 
-            /// These limits with those that are asked for in their place, looser ones too. A set-up ceiling and a
-            /// worker's budget that are not asked for follow the heap budget.
+            /// Replaces the limits that are asked for, even by looser ones. A set-up ceiling or worker heap that is not
+            /// asked for follows the heap limit.
             #[must_use]
             pub fn with(mut self, asked: &LimitsRequest) -> Self {
                 if let Some(heap) = asked.heap_bytes {
@@ -101,7 +103,7 @@ macro_rules! limits {
                 self
             }
 
-            /// Of each limit the tighter one.
+            /// Returns the tighter value of each limit.
             #[must_use]
             pub fn min(self, other: &Limits) -> Self {
                 Limits { $($name: $zero.tighter(self.$name, other.$name),)* }
@@ -112,7 +114,7 @@ macro_rules! limits {
             /// Asks for a limit by its name.
             ///
             /// # Errors
-            /// A name that is none, with the names there are.
+            /// The name does not match any limit. The message lists near matches.
             pub fn set(&mut self, name: &str, value: u64) -> Result<(), UnknownLimit> {
                 match name {
                     $(stringify!($name) => self.$name = Some(value),)*
@@ -130,12 +132,12 @@ macro_rules! limits {
                 }
             )*
 
-            /// Asks for all of these.
+            /// Asks for all of these limits.
             pub fn all(limits: &Limits) -> Self {
                 LimitsRequest { $($name: Some(limits.$name),)* }
             }
 
-            /// These, and where they say nothing, the others.
+            /// Returns these limits, with absent ones taken from `other`.
             #[must_use]
             pub fn or(self, other: &LimitsRequest) -> Self {
                 LimitsRequest { $($name: self.$name.or(other.$name),)* }
@@ -145,53 +147,54 @@ macro_rules! limits {
 }
 
 limits! {
-    /// Units of work, the same on every machine. 0 is off.
+    /// Units of work, counted the same on every machine. 0 is off.
     fuel, with_fuel = 1_000_000_000, Zero::Off;
-    /// Wall time of the whole run in milliseconds, set-up included. 0 is at once, not off.
+    /// Wall time of the whole run in milliseconds, including set-up. 0 ends the run at once; it does not turn the limit
+    /// off.
     timeout_ms, with_timeout_ms = 1_000, Zero::Nothing;
-    /// Bytes the program may hold above the baseline. 0 is off.
+    /// Bytes that the program may hold above the baseline. 0 is off.
     heap_bytes, with_heap_bytes = 10_000_000, Zero::Off;
-    /// Bytes the host's grant may take: data, memory, history, the compiled program. 0 is off.
+    /// Bytes that the host's input may take: data, memory, history and the compiled program. 0 is off.
     setup_heap_bytes, with_setup_heap_bytes = 40_000_000, Zero::Off;
-    /// Bytes each parallel worker may hold. 0 is off.
+    /// Bytes that each parallel worker may hold. 0 is off.
     worker_heap_bytes, with_worker_heap_bytes = 10_000_000, Zero::Off;
     /// Parallel workers alive at once in the whole run, at every depth of nesting; at most 1,024.
     parallel_workers, with_parallel_workers = 8, Zero::Nothing;
-    /// Workers one `pmap` or `pcalls` keeps going at once. 0 is off: as many as there are slots.
+    /// Workers that one `pmap` or `pcalls` runs at once. 0 is off: up to `parallel_workers`.
     parallel_window, with_parallel_window = 4, Zero::Off;
-    /// Wall time of one outermost `pmap` or `pcalls` in milliseconds.
+    /// Wall time of one outermost `pmap` or `pcalls`, in milliseconds.
     parallel_timeout_ms, with_parallel_timeout_ms = 5_000, Zero::Nothing;
-    /// Passes of one `loop`. 0 is off.
+    /// Iterations of one `loop`. 0 is off.
     loop_iterations, with_loop_iterations = 1_000, Zero::Off;
-    /// Tool calls of the whole run, cached ones not counted. 0 is off.
+    /// Tool calls of the whole run, without cached ones. 0 is off.
     tool_calls, with_tool_calls = 10_000, Zero::Off;
     /// Bytes of source text. 0 is off.
     program_bytes, with_program_bytes = 1_000_000, Zero::Off;
-    /// Distinct symbols and keywords of the source text. 0 is off.
+    /// Distinct symbols and keywords of the source. 0 is off.
     symbols, with_symbols = 10_000, Zero::Off;
-    /// Characters of one printed line; longer ones are cut with a mark. 0 is off.
+    /// Characters of one printed line; longer lines are cut with a mark. 0 is off.
     print_chars, with_print_chars = 2_000, Zero::Off;
-    /// Bytes of all printed lines together; further lines are counted, not kept. 0 is off.
+    /// Bytes of all printed lines together; further lines are counted but not kept. 0 is off.
     prints_bytes, with_prints_bytes = 1_000_000, Zero::Off;
-    /// Bytes of the result as JSON, of the memory handed back, and of one tool call's arguments. 0 is off.
+    /// Bytes of the result as JSON, of the returned memory, and of the arguments of one tool call. 0 is off.
     result_bytes, with_result_bytes = 4_000_000, Zero::Off;
-    /// Definitions of a session. 0 is off.
+    /// Number of definitions of a session. 0 is off.
     session_definitions, with_session_definitions = 1_000, Zero::Off;
-    /// Programs that a session keeps, for the functions that its definitions have of them. 0 is off.
+    /// Number of programs that a session keeps because its definitions have functions from them. 0 is off.
     session_programs, with_session_programs = 1_000, Zero::Off;
     /// Bytes of these programs. 0 is off.
     session_program_bytes, with_session_program_bytes = 10_000_000, Zero::Off;
-    /// Bytes of the text that a session is saved as. 0 is off.
+    /// Bytes of the text of a saved session. 0 is off.
     session_bytes, with_session_bytes = 10_000_000, Zero::Off;
-    /// Turns of a session that can be undone.
+    /// Number of turns of a session that can be undone.
     session_undo, with_session_undo = 10, Zero::Nothing;
 }
 
 impl Limits {
-    /// The set-up ceiling is this many heap budgets, unless it is given.
+    /// The default set-up ceiling, as a multiple of the heap limit.
     pub const SETUP_FACTOR: u64 = 4;
 
-    /// No limits at all, where that is possible. A ceiling for hosts that trust their clients with the choice.
+    /// Returns limits that are all off where that is possible, as a ceiling for hosts that trust their clients.
     pub fn unlimited() -> Self {
         Limits {
             fuel: 0,
@@ -217,7 +220,7 @@ impl Limits {
         }
     }
 
-    /// What a client gets who asks for these: each limit as asked, but never looser than it stands here.
+    /// Returns the limits for a client that asks for `asked`: each as asked, but never looser than here.
     ///
     /// ```
     /// use lisp_runtime::{Limits, LimitsRequest};
@@ -244,7 +247,7 @@ fn limit_meant(name: &str) -> String {
     }
 }
 
-/// A byte limit as the core counts: 0 is no limit.
+/// Returns a byte limit as the core counts it, where 0 is no limit.
 pub(crate) fn bytes(limit: u64) -> usize {
     match limit {
         0 => usize::MAX,

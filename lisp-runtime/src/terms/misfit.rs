@@ -1,19 +1,19 @@
-//! What serde says of a JSON text that does not fit a type, in the words of the language.
+//! Rewords serde errors about JSON that does not match a type.
 
 use lisp_core::text::near_names;
 use serde::de::DeserializeOwned;
 use serde_path_to_error::Segment;
 
-/// A value that does not fit its type.
+/// A value that does not match its type.
 pub(crate) struct Misfit {
-    /// Where in the text, such as `rows[2].name`; empty for the whole of it.
+    /// Where the value is, such as `rows[2].name`; empty for the whole text.
     pub(crate) path: String,
-    /// What serde says, without a place in a text that the program has never seen.
+    /// The message of serde, without the position in a text that the program has never seen.
     pub(crate) message: String,
 }
 
 impl Misfit {
-    /// Reads a text that does not fit once more, for the place: only a misfit pays for it.
+    /// Reads a text that does not match once more, to find the path. Only errors pay for this.
     pub(crate) fn of<T: DeserializeOwned>(json: &str, error: &serde_json::Error) -> Self {
         match serde_path_to_error::deserialize::<_, T>(&mut serde_json::Deserializer::from_str(json)) {
             Err(error) => {
@@ -31,12 +31,12 @@ impl Misfit {
         }
     }
 
-    /// The message in the words of the language.
+    /// Returns the message in terms of the language.
     pub(crate) fn in_words(&self) -> String {
         in_words(&self.message)
     }
 
-    /// The name of a field that is missing.
+    /// Returns the name of a missing field.
     pub(crate) fn missing(&self) -> Option<&str> {
         self.message.strip_prefix("missing field `")?.strip_suffix('`')
     }
@@ -57,7 +57,7 @@ fn path(steps: &[&Segment]) -> String {
     path
 }
 
-/// The text of a JSON error without the place in the text.
+/// Returns the message of a JSON error without the position.
 pub(crate) fn plain(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rfind(" at line ") {
@@ -66,15 +66,16 @@ pub(crate) fn plain(error: &serde_json::Error) -> String {
     }
 }
 
-/// The name that serde does not know, and those that there are.
+/// Returns the unknown name in a serde error, and the known names.
 fn unknown<'m>(message: &'m str, prefix: &str) -> Option<(&'m str, Vec<&'m str>)> {
     let rest = message.strip_prefix(prefix)?;
     let (name, known) = rest.rsplit_once("`, expected ").or_else(|| rest.rsplit_once("`, there are no "))?;
     Some((name, known.split('`').skip(1).step_by(2).collect()))
 }
 
-/// Returns the field that is likely to be meant by one that serde does not know, from the text of its error: of `unknown field `dta`, expected one of
-/// `id`, `data`` it is `data`.
+/// Returns the known field that is closest to an unknown one, from the message of a serde error.
+///
+/// For ``unknown field `dta`, expected one of `id`, `data` `` it returns `data`.
 pub fn near_field(message: &str) -> Option<&str> {
     let (name, known) = unknown(message, "unknown field `")?;
     near_names(name, known.into_iter(), 1).first().copied()
@@ -119,7 +120,7 @@ fn is_integer(wanted: &str) -> bool {
     matches!(wanted.strip_prefix(['i', 'u']), Some("8" | "16" | "32" | "64" | "128" | "size"))
 }
 
-/// What a type takes, as serde names it.
+/// Returns the expected type, in terms of the language.
 fn expected(wanted: &str) -> String {
     let range = match wanted {
         "u8" => Some((0, i64::from(u8::MAX))),
@@ -146,14 +147,14 @@ fn expected(wanted: &str) -> String {
     }
 }
 
-/// The text of a number, boolean or string in what serde says that came.
+/// Returns the number, boolean or string in serde's description of a value.
 fn inside<'m>(came: &'m str, prefix: &str) -> Option<&'m str> {
     came.strip_prefix(prefix)?.strip_prefix('`')?.strip_suffix('`')
 }
 
-/// What came, as serde names it.
+/// Returns the actual value, in terms of the language.
 fn got(came: &str) -> String {
-    /// Of a longer text the beginning is shown.
+    /// The maximum number of characters that are shown.
     const SHOWN: usize = 80;
     let inner = inside(came, "integer ").map(|n| format!("the integer {n}"));
     let inner = inner.or_else(|| inside(came, "floating point ").map(|n| format!("the number {n}")));
@@ -171,7 +172,7 @@ fn got(came: &str) -> String {
     }
 }
 
-/// What to write instead, where that is plain.
+/// Returns what to write instead, where that is clear.
 fn next_step(came: &str, wanted: &str) -> String {
     let text = came.strip_prefix("string ").and_then(|text| serde_json::from_str::<String>(text).ok());
     let number = || inside(came, "integer ").or_else(|| inside(came, "floating point "));

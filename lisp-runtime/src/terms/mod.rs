@@ -1,4 +1,4 @@
-//! The terms of a run: its limits, its clock, the handles that end it or watch it, and the outcome. Nothing here runs anything.
+//! The terms of a run: limits, clock, handles that cancel or observe it, and the outcome. Nothing here runs anything.
 
 pub(crate) mod budget;
 pub(crate) mod cancel;

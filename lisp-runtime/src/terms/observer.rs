@@ -1,4 +1,4 @@
-//! What a host may see of its runs besides their outcomes.
+//! Observers: events of runs, for the host.
 
 use crate::terms::outcome::{CallStatus, Usage, Verdict};
 use crate::terms::place::Place;
@@ -7,77 +7,82 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Told of what happens in runs, behind both doors, on the thread on which it happens:
-/// [`EngineBuilder::observer`](crate::EngineBuilder::observer). Every method does nothing unless it is written, so more of them may
-/// come. The run waits for the observer; a panic of it changes nothing for the run. Nobody is told arguments or results.
+/// Receives events of runs. Set one with [`EngineBuilder::observer`](crate::EngineBuilder::observer).
 ///
-/// For each run there is one [`Observer::run_started`], and at the end one [`Observer::run_ended`], also when the run is dropped
-/// before its end. A turn of a session is a run.
+/// Methods are called on the thread where the event happens, with any isolation. The run waits for them; a panic in one
+/// does not affect the run. Every method does nothing by default, and more may be added. Events do not contain
+/// arguments or results, but [`Observer::printed`] has printed lines.
+///
+/// Every run has one [`Observer::run_started`] and one [`Observer::run_ended`], even if it is dropped early. A turn of
+/// a session is a run.
 pub trait Observer: Send + Sync {
-    /// A run begins; its program may still have to be compiled.
+    /// Called when a run starts. Its program may not be compiled yet.
     fn run_started(&self, run: &RunStarted<'_>) {
         let _ = run;
     }
 
-    /// A run is over, and its outcome is about to be there. It is the last that is told of the run, but for the end of calls that do
-    /// not return in time behind the process door.
+    /// Called when a run has ended, just before its outcome is returned. It is the last event of the run, except for
+    /// the end of calls that do not return in time with process isolation.
     fn run_ended(&self, run: &RunEnded<'_>) {
         let _ = run;
     }
 
-    /// The program has printed a line. When, and in which order lines of workers come, is said at
-    /// [`Input::on_print`](crate::Input::on_print).
+    /// Called when the program has printed a line. [`Input::on_print`](crate::Input::on_print) describes when lines of
+    /// workers arrive, and in which order.
     fn printed(&self, line: &PrintedLine<'_>) {
         let _ = line;
     }
 
-    /// A tool is about to be called, or a call is served from a cache or a record. A call that is refused does not begin.
+    /// Called before a tool is called, or when a call is served from the cache or a record. A denied call does not
+    /// start.
     fn call_begun(&self, call: &CallBegun<'_>) {
         let _ = call;
     }
 
-    /// A call that began is over: each is, with [`CallStatus::Unknown`] when the run was over first.
+    /// Called when a call that started has ended. Each one does, with [`CallStatus::Unknown`] if the run ended first.
     fn call_ended(&self, call: &CallEnded<'_>) {
         let _ = call;
     }
 
-    /// A call was not made, because the run may not make it: its arguments do not fit, the policy denies it or asks somebody who is
-    /// not there, a limit of calls or a budget is used up, or the record of the run cannot have it. Behind the process door those whose
-    /// arguments do not fit a signature are told with the end of the run, and at most 64 of them. A call that somebody who drives the
-    /// run rejects has begun, and ends with [`Observer::call_ended`].
+    /// Called when a call is not made because the run may not make it.
+    ///
+    /// Reasons: its arguments do not match, the policy denies it or asks for an approver that is absent, a call limit
+    /// or a budget is used up, or the record cannot store it. With process isolation, calls whose arguments do not
+    /// match a signature are reported at the end of the run, at most 64 of them. A call that is rejected in a run
+    /// driven step by step has started, and ends with [`Observer::call_ended`].
     fn call_refused(&self, call: &CallRefused<'_>) {
         let _ = call;
     }
 
-    /// A run has tripped a bug of the interpreter or the process layer, which was contained: its outcome has the verdict
-    /// `host_fault`. Called once for each such run, before its outcome is there.
+    /// Called when a run hits a bug of the interpreter or the process layer, which was contained. The outcome has the
+    /// verdict `host_fault`. Called once for each such run, before its outcome is returned.
     fn host_fault(&self, fault: &HostFault<'_>) {
         let _ = fault;
     }
 }
 
-/// A run that begins.
+/// The start of a run.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct RunStarted<'a> {
-    /// The name of the run.
+    /// The id of the run.
     pub run_id: &'a str,
-    /// The trace that it is part of: [`Input::traceparent`](crate::Input::traceparent).
+    /// The trace that the run is part of: [`Input::traceparent`](crate::Input::traceparent).
     pub traceparent: Option<&'a str>,
 }
 
-/// A run that is over.
+/// The end of a run.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct RunEnded<'a> {
-    /// The name of the run.
+    /// The id of the run.
     pub run_id: &'a str,
-    /// How it ended; [`Verdict::Cancelled`] for one that was dropped before its end.
+    /// How the run ended; [`Verdict::Cancelled`] if it was dropped early.
     pub verdict: Verdict,
-    /// The stable name of what went wrong.
+    /// The stable name of the error, if it failed.
     pub reason: Option<&'static str>,
-    /// Fuel, bytes, counts and durations. Of one that was dropped only the duration is known. What the door adds when the
-    /// process is reaped (`cpu_us`, `rss_peak_bytes`) is not among them.
+    /// Fuel, bytes, counts and durations. For a run that was dropped early, only the duration is known. `cpu_us` and
+    /// `rss_peak_bytes` are not included: they are known only after the process has ended.
     pub usage: &'a Usage,
 }
 
@@ -85,68 +90,68 @@ pub struct RunEnded<'a> {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct PrintedLine<'a> {
-    /// The name of the run.
+    /// The id of the run.
     pub run_id: &'a str,
-    /// The line, without its end.
+    /// The line, without its line end.
     pub line: &'a str,
 }
 
-/// A call that begins.
+/// The start of a tool call.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct CallBegun<'a> {
-    /// The name of the run.
+    /// The id of the run.
     pub run_id: &'a str,
     /// The tool, as programs call it.
     pub name: &'a str,
     /// The name of the call in its run.
     pub place: &'a Place,
-    /// The number of the call in its run, from 1; 0 for one that is served from the cache.
+    /// The number of the call in its run, from 1; 0 if it is served from the cache.
     pub number: u64,
-    /// It ended in an earlier life of the recorded run: the tool is not called again.
+    /// Whether the call ended in an earlier attempt of the recorded run, so that the tool is not called again.
     pub replayed: bool,
 }
 
-/// A call that is over.
+/// The end of a tool call.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct CallEnded<'a> {
-    /// The name of the run.
+    /// The id of the run.
     pub run_id: &'a str,
     /// The tool, as programs call it.
     pub name: &'a str,
     /// The name of the call in its run.
     pub place: &'a Place,
-    /// The number of the call in its run, from 1; 0 for one that is served from the cache.
+    /// The number of the call in its run, from 1; 0 if it is served from the cache.
     pub number: u64,
-    /// How it ended, as the ledger has it.
+    /// How the call ended, as in the ledger.
     pub status: CallStatus,
-    /// How long it took, with the time that it waited for a thread.
+    /// The duration of the call, including the wait for a thread.
     pub duration: Duration,
 }
 
-/// A call that was not made.
+/// A tool call that is not made.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct CallRefused<'a> {
-    /// The name of the run.
+    /// The id of the run.
     pub run_id: &'a str,
     /// The tool, as programs call it.
     pub name: &'a str,
-    /// The indexes on the way to the parallel worker that called it; empty for the program itself.
+    /// The path of indexes to the worker that made the call; empty for the program itself.
     pub worker: &'a [u32],
-    /// The stable name of why, such as `tool_denied`, `tool_call_limit_exceeded` or `budget_exceeded`. The message, which may have
-    /// something of the arguments, is in the ledger of the outcome.
+    /// The stable name of the reason, such as `tool_denied`, `tool_call_limit_exceeded` or `budget_exceeded`. The
+    /// message, which may contain parts of the arguments, is in the ledger of the outcome.
     pub reason: &'static str,
 }
 
-/// A contained bug that a run has tripped.
+/// A contained bug that a run hit.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct HostFault<'a> {
-    /// The name of the run.
+    /// The id of the run.
     pub run_id: &'a str,
-    /// What is known of it; nothing of the program or its data.
+    /// A description of the bug, with nothing of the program or its data.
     pub message: &'a str,
 }
 
@@ -165,12 +170,12 @@ impl Observed {
         Observed(Some(Arc::new(observer)))
     }
 
-    /// Is there one?
+    /// Returns whether there is an observer.
     pub(crate) fn is_some(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Tells it something. An observer that panics is not to take the run with it.
+    /// Notifies the observer. A panic of the observer does not affect the run.
     pub(crate) fn tell(&self, what: impl FnOnce(&dyn Observer)) {
         if let Some(observer) = &self.0 {
             let _ = catch_unwind(AssertUnwindSafe(|| what(&**observer)));

@@ -1,4 +1,4 @@
-//! The outcome of a run: always there, failure included.
+//! The outcome of a run, returned even on failure.
 
 use crate::terms::clock::Reading;
 use crate::terms::limits::Limits;
@@ -22,22 +22,22 @@ use std::sync::Arc;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Verdict {
-    /// The program came to an end of its own.
+    /// The program ended by itself.
     Ok,
-    /// The program is at fault.
+    /// The program failed with an error.
     Error,
-    /// Its time or its fuel is used up.
+    /// The run used up its time or its fuel.
     Timeout,
-    /// It holds more memory than it may.
+    /// The program used too much memory.
     OutOfMemory,
-    /// It was cancelled from outside.
+    /// The run was cancelled.
     Cancelled,
-    /// A bug of the interpreter, contained.
+    /// The interpreter has a bug, which was contained.
     HostFault,
 }
 
 impl Verdict {
-    /// The verdict that goes with a reason.
+    /// Returns the verdict for a reason.
     pub fn of(reason: Reason) -> Self {
         match reason {
             Reason::Timeout | Reason::FuelExhausted => Verdict::Timeout,
@@ -48,7 +48,7 @@ impl Verdict {
         }
     }
 
-    /// The word as it stands in an answer.
+    /// Returns the name that answers use.
     pub const fn name(self) -> &'static str {
         match self {
             Verdict::Ok => "ok",
@@ -67,35 +67,35 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// The way in which a program ended by itself.
+/// How a program ended by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutcomeKind {
-    /// The value of the last expression
+    /// With the value of its last expression.
     Value,
-    /// `(return v)`
+    /// With `(return v)`.
     Return,
-    /// `(fail v)`
+    /// With `(fail v)`.
     Fail,
 }
 
-/// When something went wrong.
+/// The phase of a run in which an error happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Phase {
-    /// While the program was read and analyzed
+    /// Reading and analyzing the program.
     Compile,
-    /// While the host's grant was brought in
+    /// Importing the host's data and running set-up programs.
     Setup,
-    /// While the program ran
+    /// Running the program.
     Eval,
-    /// While the result was brought out
+    /// Converting the result.
     Result,
 }
 
 impl Phase {
-    /// The word as it stands in an answer.
+    /// Returns the name that answers use.
     pub const fn name(self) -> &'static str {
         match self {
             Phase::Compile => "compile",
@@ -106,46 +106,48 @@ impl Phase {
     }
 }
 
-/// The error for a panic of the interpreter that was caught.
+/// Returns the error for a caught panic of the interpreter.
 fn own_bug() -> Error {
     Error::new(Reason::HostFault, "the interpreter met a bug of its own and stopped the run")
 }
 
-/// The error of a run that was lost when its work unwound: by a bug, or as the machine had no memory left.
+/// Returns the error of a run that was lost to a panic: by a bug, or because the process had no memory left.
 pub(crate) fn lost(panic: Box<dyn Any + Send>) -> Error {
     panic.downcast::<OutOfMemory>().map_or_else(|_| own_bug(), |machine| Error::from(*machine))
 }
 
-/// Why a run has no value.
+/// The error that ended a run.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub struct Problem {
-    /// The error itself: its reason, message, hint and figures.
+    /// The error itself: its reason, message, hint and details.
     pub error: Error,
-    /// When it happened.
+    /// The phase in which it happened.
     pub phase: Phase,
-    /// Where in the source, when it has a place: the program's, unless `setup` or `turn` say otherwise.
+    /// The position in the source, if there is one. The source is the program's, unless `setup` or `turn` is set.
     pub position: Option<Position>,
-    /// The set-up program that the place is in, counted from 0.
+    /// The index of the set-up program that contains the position, from 0.
     pub setup: Option<usize>,
-    /// The earlier turn of a session that the place is in, counted from 1.
+    /// The number of the earlier turn of a session that contains the position, from 1.
     pub turn: Option<u64>,
-    /// The calls on the way to the fault, innermost first; of very many the innermost and the outermost.
+    /// The call chain, innermost call first. If it is very long, its middle is left out.
     pub calls: Vec<Call>,
-    /// The local names that had a value where the fault was, those that were bound last: at most
-    /// [`Trace::LOCALS`](lisp_core::Trace::LOCALS). None when a tool of the run keeps arguments out of what is shown
-    /// ([`Tool::redact`](crate::Tool::redact)), when the run was ended from outside, or when the error was caught and thrown on.
+    /// The local variables where the error happened, latest bindings first: at most
+    /// [`Trace::LOCALS`](lisp_core::Trace::LOCALS).
+    ///
+    /// Empty if a tool of the run redacts arguments ([`Tool::redact`](crate::Tool::redact)), if the run was ended from
+    /// outside, or if the error was caught and rethrown.
     pub locals: Vec<Local>,
-    /// Of a program that cannot be compiled: what else is wrong in the same text, at most [`Error::MORE`](lisp_core::Error::MORE) further
-    /// errors.
+    /// Further errors of a program that does not compile, in the same source: at most
+    /// [`Error::MORE`](lisp_core::Error::MORE).
     pub more: Vec<FurtherError>,
 }
 
-/// A local name and its value where a fault was.
+/// A local variable and its value where an error happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Local {
-    /// The name, as the program has it; of a very long one the beginning.
+    /// The name in the program; cut if it is very long.
     pub name: String,
     /// A preview of the value: at most 120 characters.
     pub value: String,
@@ -157,13 +159,13 @@ impl From<lisp_core::LocalValue> for Local {
     }
 }
 
-/// One of several errors of a text.
+/// One of several errors of a source.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FurtherError {
     /// The error.
     pub error: Error,
-    /// Where in the text.
+    /// Its position in the source.
     pub position: Option<Position>,
 }
 
@@ -173,47 +175,47 @@ impl FurtherError {
     }
 }
 
-/// A call of a function on the way to a fault.
+/// A call in the call chain of an error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Call {
     /// The function that was called, if it has a name.
     pub function: Option<String>,
-    /// Where the call stands: in the program, unless `setup` or `turn` say otherwise.
+    /// The position of the call, in the program unless `setup` or `turn` is set.
     pub position: Position,
-    /// The set-up program that the call is in, counted from 0.
+    /// The index of the set-up program that contains the call, from 0.
     pub setup: Option<usize>,
-    /// The earlier turn of a session that the call is in, counted from 1.
+    /// The number of the earlier turn of a session that contains the call, from 1.
     pub turn: Option<u64>,
-    /// Of a function that `map`, `reduce` or the like called: the element that it was called for.
+    /// The element for which `map`, `reduce` or a similar function made the call.
     pub element: Option<Element>,
 }
 
-/// An element of a collection on the way to a fault.
+/// An element of a collection in the call chain of an error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Element {
-    /// The function that went through the collection, such as `map`.
+    /// The function that processed the collection, such as `map`.
     pub of: String,
-    /// The number of the element, from 0. An entry of a map counts as one.
+    /// The index of the element, from 0. Entries of maps count as elements.
     pub index: usize,
 }
 
 impl fmt::Display for Element {
-    /// `in map, element 17`.
+    /// Writes `in map, element 17`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "in {}, element {}", self.of, self.index)
     }
 }
 
 impl Problem {
-    /// An error that ends a run in a phase, at no place of the program.
+    /// Creates a problem without a position.
     pub fn new(error: Error, phase: Phase) -> Self {
         let (calls, locals, more) = (Vec::new(), Vec::new(), Vec::new());
         Problem { error, phase, position: None, setup: None, turn: None, calls, locals, more }
     }
 
-    /// A problem with the place in its source.
+    /// Creates a problem with the position in its source.
     pub(crate) fn in_source(mut error: Error, source: &str, phase: Phase) -> Self {
         let lines = LineIndex::new(source);
         let position = error.span.map(|span| Position::of(&lines, span));
@@ -221,7 +223,7 @@ impl Problem {
         Problem { position, more, ..Problem::new(error, phase) }
     }
 
-    /// The stable name of the fault.
+    /// Returns the stable name of the error.
     pub fn reason(&self) -> Reason {
         self.error.reason
     }
@@ -244,45 +246,47 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The figures of a run.
+/// The usage figures of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Usage {
-    /// Work done, the same on every machine; of a run whose time was over, up to the moment at which it was stopped.
+    /// Units of fuel: work, counted the same on every machine. For a run that timed out, the work until it was stopped.
     pub fuel: u64,
-    /// Wall time less the time spent in tools, in microseconds.
+    /// Wall time without the time in tools, in microseconds.
     pub compute_us: u64,
     /// Wall time, in microseconds.
     pub duration_us: u64,
-    /// What the host's grant takes. Absent when it could not be brought in.
+    /// Bytes of the host's data, memory and programs. Absent if they could not be imported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_bytes: Option<u64>,
-    /// The most the program held at once, above the baseline.
+    /// Peak bytes that the program held, above the baseline.
     pub heap_peak_bytes: u64,
-    /// What it held at the end, garbage not counted. Measured when [`Input::measure_live`](crate::Input::measure_live) asks
-    /// for it, as requests do; absent too when it is more than about four megabytes.
+    /// Bytes that the program held at the end, without garbage. Measured if
+    /// [`Input::measure_live`](crate::Input::measure_live) is set, as it is for requests. Absent if it is more than
+    /// about four megabytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heap_live_bytes: Option<u64>,
-    /// What it allocated in all.
+    /// Bytes that the program allocated in total.
     pub allocated_bytes: u64,
-    /// How often its heap was compacted.
+    /// Number of heap compactions.
     pub compactions: u64,
-    /// Tool calls, cached ones not counted.
+    /// Number of tool calls, without cached ones.
     pub tool_calls: u64,
-    /// The most parallel workers alive at once.
+    /// Peak number of parallel workers.
     pub workers_peak: u64,
     /// Bytes of the prints and of the result as JSON.
     pub output_bytes: u64,
-    /// Processor time of the run's process, in microseconds. Behind the process door only.
+    /// CPU time of the run's process, in microseconds. Only with process isolation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_us: Option<u64>,
-    /// The most memory the run's process had resident, what it shares with its template included. Behind the process
-    /// door only.
+    /// Peak resident memory of the run's process, in bytes, including what it shares with its template. Only with
+    /// process isolation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rss_peak_bytes: Option<u64>,
-    /// How old `fuel`, `baseline_bytes`, `heap_peak_bytes`, `allocated_bytes` and `compactions` are, in microseconds: of a run
-    /// behind the process door that was killed they are the last that its process told, and its workers are not in them.
-    /// Absent when they are of the end of the run, or when nothing was told before it.
+    /// The age of `fuel`, `baseline_bytes`, `heap_peak_bytes`, `allocated_bytes` and `compactions`, in microseconds.
+    ///
+    /// Present for a run that was killed with process isolation: these are the last figures that its process reported,
+    /// without its workers. Absent if the figures are final, or if none were reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub figures_age_us: Option<u64>,
 }
@@ -292,18 +296,18 @@ pub struct Usage {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum CallStatus {
-    /// With a result
+    /// It returned a result.
     Ok,
-    /// With an error
+    /// It failed.
     Error,
-    /// From the result of an earlier call
+    /// It returned the result of an earlier call.
     Cached,
-    /// Nobody knows: the run was over first
+    /// Unknown, because the run ended first.
     Unknown,
 }
 
 impl CallStatus {
-    /// The word as it stands in an answer.
+    /// Returns the name that answers use.
     pub const fn name(self) -> &'static str {
         match self {
             CallStatus::Ok => "ok",
@@ -314,42 +318,42 @@ impl CallStatus {
     }
 }
 
-/// One tool call in the host's own ledger; the program cannot forge it.
+/// One tool call in the ledger. The host keeps the ledger; programs cannot change it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LedgerEntry {
-    /// The tool.
+    /// The name of the tool.
     pub name: String,
-    /// The arguments as JSON text; cut beyond [`LedgerEntry::PREVIEW_BYTES`].
+    /// The arguments as JSON text, cut after [`LedgerEntry::PREVIEW_BYTES`].
     pub arguments: Preview,
-    /// How it ended.
+    /// How the call ended.
     pub status: CallStatus,
-    /// The tool was not called, and the error says why: the arguments did not fit, a policy or a person denied it, a limit or a budget
-    /// was used up, or the run was over before the call's turn came.
+    /// Whether the tool was not called. The error says why: the arguments did not match, a policy or an approver denied
+    /// the call, a limit or a budget was used up, or the run ended before the call's turn came.
     pub refused: bool,
-    /// The result as JSON text; cut likewise.
+    /// The result as JSON text, cut in the same way.
     pub result: Option<Preview>,
-    /// The error, when it failed.
+    /// The error message, if the call failed.
     pub error: Option<String>,
-    /// How long the tool took.
+    /// The duration of the call, in microseconds.
     pub duration_us: u64,
-    /// The path of worker indexes that leads to the caller; empty for the main program.
+    /// The path of worker indexes to the caller; empty for the main program.
     pub worker: Vec<u32>,
 }
 
 impl LedgerEntry {
-    /// Longer arguments and results are cut.
+    /// The maximum bytes of arguments and results that are kept; longer ones are cut.
     pub const PREVIEW_BYTES: usize = 2_000;
-    /// The number of a call that was refused.
+    /// The number of a call that was not made.
     pub(crate) const REFUSED: u64 = u64::MAX;
-    /// That of one whose arguments were too long.
+    /// The number of a call that was not made because its arguments were too long.
     pub(crate) const TOO_LONG: u64 = u64::MAX - 1;
 }
 
-/// JSON text, or the beginning of it.
+/// JSON text, or its beginning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Preview {
-    /// The text. It is valid JSON when it is whole.
+    /// The text. It is valid JSON if it is whole.
     pub text: String,
     /// The length of the whole text in bytes.
     pub bytes_total: usize,
@@ -361,7 +365,7 @@ impl Preview {
         Preview { text: json[..end].to_owned(), bytes_total: json.len() }
     }
 
-    /// Is it the whole text?
+    /// Returns whether the text is whole.
     pub fn is_whole(&self) -> bool {
         self.text.len() == self.bytes_total
     }
@@ -371,55 +375,56 @@ impl Preview {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Answer {
     pub(crate) kind: OutcomeKind,
-    /// Without it when JSON cannot say the value: two of its keys would become one.
+    /// An error if the value has no JSON form, because two keys would become one.
     pub(crate) json: Result<String, Error>,
     pub(crate) text: String,
-    /// The length of the whole text; the text is cut when it is shorter.
+    /// The length of the whole text; if `text` is shorter, it is cut.
     pub(crate) text_bytes: usize,
-    /// `None` when it was not asked for.
+    /// `None` if it was not asked for.
     pub(crate) memory: Option<Result<String, Error>>,
 }
 
-/// The outcome of a run. It is always there: a failed run has its prints, its figures and its ledger too.
+/// The outcome of a run. Every run has one, with its prints, figures and ledger, even if it failed.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Outcome {
-    /// The name of the run, which no other run has: [`Input::run_id`](crate::Input::run_id), or one that was made.
+    /// The unique id of the run: from [`Input::run_id`](crate::Input::run_id), or made.
     pub run_id: Arc<str>,
     pub(crate) answer: Result<Answer, Box<Problem>>,
     pub(crate) warnings: Vec<Warning>,
-    /// What the program printed, also when it failed.
+    /// The lines that the program printed, even if it failed.
     pub prints: Vec<String>,
-    /// Lines it printed beyond the limit, which were not kept.
+    /// Number of printed lines beyond the limit, which were not kept.
     pub prints_dropped: u64,
-    /// Lines that are cut, with a mark, because they are longer than `print_chars`.
+    /// Number of lines that were cut, with a mark, because they are longer than `print_chars`.
     pub prints_cut: u64,
-    /// The figures of the run.
+    /// The usage figures of the run.
     pub usage: Usage,
-    /// Every tool call, in program order, refused ones too; of very many the first.
+    /// Every tool call in program order, including calls that were not made. If there are very many, the first ones.
     pub ledger: Vec<LedgerEntry>,
-    /// Tool calls beyond those in the ledger.
+    /// Number of tool calls that are not in the ledger.
     pub ledger_dropped: u64,
-    /// What the clock told the program, in the order in which it asked: [`Input::clock`](crate::Input::clock) tells it
-    /// again. Empty when it never asked, or its clock stood still, or the run was in a process that was killed.
+    /// The clock readings of the program, in order; [`Input::clock`](crate::Input::clock) replays them. Empty if the
+    /// program did not read the clock, if its time was fixed, or if its process was killed.
     pub clock: Vec<Reading>,
-    /// Calls of tools that workers of `pmap` and `pcalls` made for nothing: a call before theirs failed, and nothing of what they did counts.
-    /// How many they are depends on the moment; what the program did else does not. At most 10,000, the first.
+    /// Tool calls of `pmap` and `pcalls` workers that were discarded because an earlier call failed.
+    ///
+    /// Their number depends on timing; nothing else in the outcome does. At most 10,000, the first ones.
     pub given_up: Vec<LedgerEntry>,
-    /// Their numbers.
+    /// The numbers of these calls.
     pub(crate) given_up_calls: Vec<u64>,
-    /// The numbers of the calls in the ledger; [`LedgerEntry::REFUSED`] is that of a call which was not made.
+    /// The numbers of the calls in the ledger; [`LedgerEntry::REFUSED`] for a call that was not made.
     pub(crate) calls: Vec<u64>,
-    /// Where the work was done, when [`Input::profile`](crate::Input::profile) asked for it.
+    /// Where the work was done, if [`Input::profile`](crate::Input::profile) was set.
     pub profile: Option<Profile>,
-    /// The limits that were in force.
+    /// The limits of the run.
     pub limits: Limits,
-    /// The version of the cost schedule that the fuel was counted by: [`COST_SCHEDULE_VERSION`](crate::COST_SCHEDULE_VERSION).
+    /// The version of the cost schedule that counted the fuel: [`COST_SCHEDULE_VERSION`](crate::COST_SCHEDULE_VERSION).
     pub cost_schedule: u32,
 }
 
 impl Outcome {
-    /// An outcome of nothing but a problem.
+    /// Creates an outcome that has only a problem.
     pub(crate) fn of_problem(problem: Box<Problem>, limits: Limits) -> Self {
         Outcome {
             run_id: run_id(),
@@ -441,7 +446,7 @@ impl Outcome {
         }
     }
 
-    /// Adds a next step to that of the problem, if there is one: what the host knows and the run does not.
+    /// Adds a next step to the hint of the problem, if there is one. Use it for what only the host knows.
     pub fn add_hint(&mut self, hint: &str) {
         if let Err(problem) = &mut self.answer {
             let error = &mut problem.error;
@@ -449,7 +454,7 @@ impl Outcome {
         }
     }
 
-    /// An outcome of nothing but the definitions.
+    /// Creates an outcome that has only the definitions.
     pub(crate) fn of_memory(memory: String, limits: Limits) -> Self {
         let problem = Box::new(Problem::new(Error::new(Reason::HostFault, "no result"), Phase::Result));
         let answer = Answer {
@@ -462,8 +467,10 @@ impl Outcome {
         Outcome { answer: Ok(answer), ..Outcome::of_problem(problem, limits) }
     }
 
-    /// How the run ended, in one word. A program that ends with `(fail v)` came to an end of its own, so that is
-    /// [`Verdict::Ok`] too; [`Outcome::is_success`] tells them apart.
+    /// Returns how the run ended, in one word.
+    ///
+    /// A program that ends with `(fail v)` ended by itself, so that is [`Verdict::Ok`] too; see
+    /// [`Outcome::is_success`].
     pub fn verdict(&self) -> Verdict {
         match &self.answer {
             Ok(_) => Verdict::Ok,
@@ -471,50 +478,56 @@ impl Outcome {
         }
     }
 
-    /// The way in which the program ended by itself.
+    /// Returns how the program ended by itself, or `None` if it did not.
     pub fn kind(&self) -> Option<OutcomeKind> {
         self.answer.as_ref().ok().map(|answer| answer.kind)
     }
 
-    /// Did it end with a value or `(return v)`?
+    /// Returns whether the program ended with a value or `(return v)`.
     pub fn is_success(&self) -> bool {
         matches!(self.kind(), Some(OutcomeKind::Value | OutcomeKind::Return))
     }
 
-    /// The value as JSON text: keywords as their names, sets as sorted arrays, NaN and infinities as null with a
-    /// [warning](Outcome::warnings). `None` when the run failed, and when JSON cannot say the value without losing something:
-    /// [`Outcome::json_error`] says what.
+    /// Returns the result as JSON text.
+    ///
+    /// Keywords become their names, sets become sorted arrays, and NaN and infinities become null with a
+    /// [warning](Outcome::warnings). `None` if the run failed or the result has no lossless JSON form
+    /// ([`Outcome::json_error`]).
     pub fn json(&self) -> Option<&str> {
         self.answer.as_ref().ok()?.json.as_deref().ok()
     }
 
-    /// Why the value of a successful run has no JSON text: two keys of a map, such as `:a` and `"a"`, would become one, or it is
-    /// nested too deep, or an integer in it is too long, to be read again.
+    /// Returns why the result of a successful run has no JSON text.
+    ///
+    /// Two keys of a map, such as `:a` and `"a"`, would become one key. Or the JSON could not be read back, because it
+    /// is nested too deep or has an integer that is too long.
     pub fn json_error(&self) -> Option<&Error> {
         self.answer.as_ref().ok()?.json.as_ref().err()
     }
 
-    /// Returns notes on the text of the program, and, when it succeeded, on the numbers of its value and its definitions that are null in
-    /// JSON. Of very many numbers the first, and how many more there are. A run whose process was killed has none.
+    /// Returns the warnings about the source and, for a successful run, about numbers that are null in its JSON.
+    ///
+    /// The numbers are those of the result and of the definitions. If there are very many, the first ones and the
+    /// number of the others. A run whose process was killed has none.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
 
-    /// The value in Clojure syntax, cut when it is longer than `result_bytes`.
+    /// Returns the result in Clojure syntax, cut if it is longer than `result_bytes`.
     pub fn text(&self) -> Option<&str> {
         self.answer.as_ref().ok().map(|answer| answer.text.as_str())
     }
 
-    /// The length of the whole text in bytes, when what [`Outcome::text`] gives is cut.
+    /// Returns the length of the whole text in bytes, if [`Outcome::text`] is cut.
     pub fn text_cut(&self) -> Option<usize> {
         let answer = self.answer.as_ref().ok()?;
         (answer.text.len() < answer.text_bytes).then_some(answer.text_bytes)
     }
 
-    /// The value as a type of the host's.
+    /// Returns the result as a Rust type.
     ///
     /// # Errors
-    /// The run failed, ended with `(fail v)`, or its value is not of the type.
+    /// The run failed, ended with `(fail v)`, or its result does not match the type.
     pub fn value<T: DeserializeOwned>(&self) -> Result<T, ValueError> {
         let answer = self.answer.as_ref().map_err(|problem| ValueError::Problem(problem.clone()))?;
         if answer.kind == OutcomeKind::Fail {
@@ -527,21 +540,25 @@ impl Outcome {
         })
     }
 
-    /// The definitions after the run as a JSON object, to be given to the next one by [`crate::Input::memory`].
-    /// Functions are left out. `None` when the run failed, when the definitions cannot be brought out
-    /// ([`Outcome::memory_error`] says why), after [`crate::Input::without_memory`], and for a turn of a session:
-    /// [`Session::memory`](crate::Session::memory) makes it there.
+    /// Returns the definitions after the run as a JSON object, for [`crate::Input::memory`] of a later run. Functions
+    /// are left out.
+    ///
+    /// `None` if the run failed, if the definitions cannot be converted ([`Outcome::memory_error`]), or with
+    /// [`crate::Input::without_memory`]. Also `None` for a turn of a session: use
+    /// [`Session::memory`](crate::Session::memory).
     pub fn memory(&self) -> Option<&str> {
         self.answer.as_ref().ok()?.memory.as_ref()?.as_deref().ok()
     }
 
-    /// Why the definitions of a successful run cannot be brought out: together they take more than `result_bytes`, or two
-    /// keys of a map in them would become one in JSON. The message names the definition.
+    /// Returns why the definitions of a successful run cannot be converted.
+    ///
+    /// Together they take more than `result_bytes`, or two keys of a map would become one in JSON. The message names
+    /// the definition.
     pub fn memory_error(&self) -> Option<&Error> {
         self.answer.as_ref().ok()?.memory.as_ref()?.as_ref().err()
     }
 
-    /// Why there is no value.
+    /// Returns the error, if the run failed.
     pub fn problem(&self) -> Option<&Problem> {
         self.answer.as_ref().err().map(|problem| &**problem)
     }
@@ -554,29 +571,29 @@ pub enum ValueError {
     /// The run failed.
     #[error("{0}")]
     Problem(Box<Problem>),
-    /// The program ended with `(fail v)`; this is v in Clojure syntax.
+    /// The program ended with `(fail v)`; this is `v` in Clojure syntax.
     #[error("the program failed with {0}")]
     Fail(String),
-    /// JSON cannot say the value; [`Outcome::text`] does.
+    /// The result has no JSON form; use [`Outcome::text`].
     #[error("{0}")]
     Json(Error),
-    /// The value is not of the type that was asked for: where in it, and how, such as `rows[2].name: invalid type: integer
-    /// `5`, expected a string`.
+    /// The result does not match the type. The text says where and how, such as `rows[2].name: invalid type: integer 5,
+    /// expected a string`.
     #[error("the value is of another type: {0}")]
     Type(String),
 }
 
-/// The figures of a run while it goes on: those of a run that is killed are the last that were told.
+/// Figures of a run in progress. For a run that is killed, the last ones that were reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Figures {
-    /// Fuel spent, as in [`Usage`]
+    /// Fuel spent, as in [`Usage`].
     pub fuel: u64,
-    /// Of the run's grant, set-up programs included
+    /// Bytes of the run's data, memory and programs, including set-up programs.
     pub baseline_bytes: u64,
-    /// Above the baseline
+    /// Peak bytes above the baseline.
     pub heap_peak_bytes: u64,
-    /// In all
+    /// Bytes allocated in total.
     pub allocated_bytes: u64,
-    /// So far
+    /// Number of compactions so far.
     pub compactions: u64,
 }

@@ -1,15 +1,17 @@
-//! Names for what a run asks of its host: each call, each look at the clock.
+//! Names of the effects of a run: its tool calls, parallel calls and clock readings.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// The name of an effect of a run: the way to the worker, and how many-th effect of that worker it is, from 1. It is the same at
-/// any width of parallel calls and in every replay. Its text is `3` for the program's third effect, and `3:17/2` for the
-/// second one of worker 17 of the parallel call that is the program's third effect.
+/// The name of an effect of a run: a tool call, a parallel call or a clock reading.
+///
+/// It consists of the path to the worker and the index of the effect in that worker, from 1. It does not depend on the
+/// number of parallel workers, and is the same in every replay. As text, `3` is the program's third effect. `3:17/2` is
+/// the second effect of worker 17 of the parallel call that is the program's third effect.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Place {
-    /// For each parallel call on the way, its number among the effects of its caller, and the worker's index.
+    /// For each enclosing parallel call, its index among the effects of its caller, and the index of the worker.
     workers: Vec<(u32, u32)>,
     effect: u32,
 }
@@ -19,45 +21,46 @@ impl Place {
         Place { workers, effect }
     }
 
-    /// The indexes on the way to the worker; empty for the program itself.
+    /// Returns the path of worker indexes; empty for the program itself.
     pub fn worker(&self) -> Vec<u32> {
         self.workers.iter().map(|&(_, index)| index).collect()
     }
 
-    /// Is it the program's own, and no worker's?
+    /// Returns whether it is an effect of the program itself, not of a worker.
     pub fn is_of_program(&self) -> bool {
         self.workers.is_empty()
     }
 
-    /// How many-th effect of its worker it is.
+    /// Returns the index of the effect in its worker.
     pub(crate) fn effect(&self) -> u32 {
         self.effect
     }
 
-    /// Is it of a worker of a parallel call that was over when one of those around it did something else? `last` is the last effect of a
-    /// worker. What did not end there was given up, as a call before it had failed.
+    /// Returns whether it belongs to a worker of a parallel call that had ended when an enclosing worker had its next
+    /// effect. `last` returns the last effect of a worker. Such an effect without an end was discarded, because an
+    /// earlier call had failed.
     pub(crate) fn is_behind(&self, last: impl Fn(&[(u32, u32)]) -> Option<u32>) -> bool {
         (0..self.workers.len())
             .any(|depth| last(&self.workers[..depth]).is_some_and(|last| last > self.workers[depth].0))
     }
 
-    /// The places of all workers of the parallel calls that its worker made before.
+    /// Returns the range of all workers' effects in the parallel calls that its worker made before.
     pub(crate) fn calls_before(&self) -> std::ops::Range<Place> {
         let with = |effect: u32| Place { workers: [&self.workers[..], &[(effect, 0)]].concat(), effect: 0 };
         with(0)..with(self.effect)
     }
 
-    /// The parallel call of the program that its worker works for.
+    /// Returns the parallel call of the program that its worker belongs to.
     pub(crate) fn outermost(&self) -> Option<u32> {
         self.workers.first().map(|&(effect, _)| effect)
     }
 
-    /// Orders places as the program comes to them when it calls its workers one after the other.
+    /// Returns a key that sorts effects in program order, as if workers ran one after another.
     pub(crate) fn in_order(&self) -> Vec<u32> {
         self.workers.iter().flat_map(|&(effect, index)| [effect, index]).chain([self.effect]).collect()
     }
 
-    /// The first place, in this order, of its worker, and the first behind all workers of the same parallel call.
+    /// Returns the key range of its worker and the later workers of the same parallel call.
     pub(crate) fn siblings_from(&self) -> (Vec<u32>, Vec<u32>) {
         let first: Vec<u32> = self.workers.iter().flat_map(|&(effect, index)| [effect, index]).collect();
         let mut end = first.clone();
@@ -74,7 +77,7 @@ impl Place {
         first <= place && place < end
     }
 
-    /// The way to its worker.
+    /// Returns the path to its worker.
     pub(crate) fn way(&self) -> &[(u32, u32)] {
         &self.workers
     }
@@ -93,7 +96,7 @@ impl FromStr for Place {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Place, ()> {
-        /// Workers of workers of workers: a path is no longer than there are workers.
+        /// The maximum nesting depth: a path is no longer than the maximum number of workers.
         const DEEPEST: usize = 1_024;
         let mut parts = text.split('/').rev();
         let number = |text: &str| match text.bytes().all(|b| b.is_ascii_digit()) {

@@ -1,19 +1,19 @@
-//! Where in a source text.
+//! Positions in a source.
 
 use lisp_core::Span;
 use lisp_core::syntax::LineIndex;
 use serde::{Deserialize, Serialize};
 
-/// A range of the source text for people: lines and columns count from 1, columns in characters.
+/// A range of the source for people. Lines and columns count from 1; columns count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
-    /// The line it begins on.
+    /// The line where it starts.
     pub line: u32,
-    /// The column it begins at.
+    /// The column where it starts.
     pub column: u32,
-    /// The line it ends on.
+    /// The line where it ends.
     pub end_line: u32,
-    /// One past the column it ends at.
+    /// The column after its last character.
     pub end_column: u32,
 }
 

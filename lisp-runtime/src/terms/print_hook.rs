@@ -1,22 +1,22 @@
-//! A closure of the host's that sees each printed line as it happens.
+//! The host's closure that sees each printed line.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// Whose lines they are.
+/// Who printed a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrintedBy {
-    /// The program's own.
+    /// The program itself.
     Program,
-    /// Those of a worker of the program, and of all that worked for it; it has ended, and they are the next in the program's order.
+    /// A worker of the program, or one below it. The worker has ended, and its lines are next in program order.
     Worker(u32),
-    /// Those that a worker of the program, or one that works for it, prints before it is known whether they count.
+    /// A worker of the program, or one below it, before it is known whether its lines count.
     Ahead(u32),
 }
 
 impl PrintedBy {
-    /// The number that stands for it.
+    /// Returns the number that represents it.
     pub fn number(self) -> u32 {
         let of_worker = |worker: u32| worker.saturating_add(1).saturating_mul(2);
         match self {
@@ -26,7 +26,7 @@ impl PrintedBy {
         }
     }
 
-    /// What a number stands for.
+    /// Returns the value that a number represents.
     pub fn of_number(number: u32) -> Self {
         match (number, number % 2) {
             (0, _) => PrintedBy::Program,
@@ -40,7 +40,7 @@ impl PrintedBy {
 #[derive(Clone)]
 pub(crate) struct PrintHook {
     hook: Arc<dyn Fn(&str) + Send + Sync>,
-    /// The run keeps the lines besides, for its outcome.
+    /// Whether the run also keeps the lines for its outcome.
     pub(crate) keeps: bool,
 }
 
@@ -49,8 +49,8 @@ impl PrintHook {
         PrintHook { hook: Arc::new(hook), keeps }
     }
 
-    /// Shows the lines one by one. A panic of the closure leaves out the rest of them, and nothing else: the outcome
-    /// has all lines.
+    /// Passes the lines to the closure one by one. If it panics, the remaining lines are skipped; the outcome still has
+    /// all of them.
     pub(crate) fn show(&self, lines: &[String]) {
         let _ = catch_unwind(AssertUnwindSafe(|| lines.iter().for_each(|line| (self.hook)(line))));
     }

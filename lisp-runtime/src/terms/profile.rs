@@ -1,60 +1,61 @@
-//! Where a run did its work.
+//! Profiles: where a run did its work.
 
 use serde::{Deserialize, Serialize};
 
-/// Where a run spent its fuel, its memory and its time: the tree of the calls that it made. Each node has what was spent while
-/// it was the innermost call in progress; a node stands behind its parent. What calls itself, directly or by way of others, has one node on
-/// each way.
+/// Where a run spent its fuel, memory and time, as a tree of calls.
 ///
-/// The machine is stopped now and then, at first behind every instruction and less and less often in a long run, and what it has
-/// spent since is put to the account of the place where it stood. Fuel and bytes are the same each time; together they come to
-/// [`Usage::fuel`](crate::Usage::fuel) and [`Usage::allocated_bytes`](crate::Usage::allocated_bytes), but for what starting and joining
-/// the workers of parallel calls takes. Time is that of this machine, without tools, and of all workers together; looking makes
-/// short runs some times slower.
+/// Each node has what was spent while its call was the innermost one. Nodes come after their parents. A recursive
+/// function has one node for each call chain.
+///
+/// The interpreter is sampled: at first after every instruction, and less and less often in a long run. What was spent
+/// since the last sample counts for the call where it is then. Fuel and bytes are the same in every run. Their totals
+/// are [`Usage::fuel`](crate::Usage::fuel) and [`Usage::allocated_bytes`](crate::Usage::allocated_bytes), without the
+/// cost of starting and joining parallel workers. Time does not include tools, and is the sum over all workers.
+/// Sampling makes short runs several times slower.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Profile {
     /// The calls: at most [`Profile::NODES`].
     pub nodes: Vec<ProfileNode>,
-    /// How often the machine was stopped.
+    /// The number of samples.
     pub samples: u64,
-    /// Calls beyond [`Profile::NODES`], or deeper than [`Profile::DEPTH`], are in the accounts of those they were made by.
+    /// Whether calls were left out: those beyond [`Profile::NODES`] or deeper than [`Profile::DEPTH`]. Their cost
+    /// counts for their callers.
     pub cut: bool,
 }
 
-/// A call in a [`Profile`], at one place of it.
+/// One node of a [`Profile`]: a call in its call chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ProfileNode {
-    /// The number of the node that it was called by.
+    /// The index of the caller's node.
     pub parent: Option<u32>,
-    /// The function that was at work; none for the program itself, or a function without a name.
+    /// The name of the function; `None` for the program itself and for functions without a name.
     pub function: Option<String>,
-    /// The form that was being evaluated, as bytes of its text: the first and one past the last. None in a function of the
-    /// language.
+    /// The form that was evaluated, as a byte range of its source: start and end. `None` in a built-in.
     pub span: Option<(u32, u32)>,
-    /// The set-up program that the form is in, counted from 0.
+    /// The index of the set-up program that contains the form, from 0.
     pub setup: Option<usize>,
-    /// The earlier turn of a session that the form is in, counted from 1.
+    /// The number of the earlier turn of a session that contains the form, from 1.
     pub turn: Option<u64>,
-    /// What was spent there.
+    /// What the call spent, without the calls that it made.
     pub cost: Cost,
 }
 
-/// What was spent at a place.
+/// An amount of fuel, memory and time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Cost {
     /// Units of fuel.
     pub fuel: u64,
-    /// Bytes allocated.
+    /// Allocated bytes.
     pub bytes: u64,
-    /// Nanoseconds.
+    /// Time in nanoseconds.
     pub nanos: u64,
 }
 
 impl Cost {
-    /// Adds another one.
+    /// Adds another cost.
     pub fn add(&mut self, other: Cost) {
         self.fuel = self.fuel.saturating_add(other.fuel);
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -63,15 +64,15 @@ impl Cost {
 }
 
 impl Profile {
-    /// The most nodes.
+    /// The maximum number of nodes.
     pub const NODES: usize = 10_000;
-    /// The most calls in calls that are told apart.
+    /// The maximum depth of calls that have their own nodes.
     pub const DEPTH: usize = 100;
 
-    /// What each node and all below it spent.
+    /// Returns the total cost of each node, including the calls that it made.
     pub fn totals(&self) -> Vec<Cost> {
         let mut totals: Vec<Cost> = self.nodes.iter().map(|node| node.cost).collect();
-        // Nodes stand behind their parents.
+        // Nodes come after their parents.
         for (number, node) in self.nodes.iter().enumerate().rev() {
             let cost = totals[number];
             if let Some(parent) = node.parent.and_then(|parent| totals.get_mut(parent as usize)) {
@@ -81,7 +82,7 @@ impl Profile {
         totals
     }
 
-    /// Can it be what a run made?
+    /// Returns whether a run could have produced it.
     pub(crate) fn is_sound(&self) -> bool {
         let behind =
             |(number, node): (usize, &ProfileNode)| node.parent.is_none_or(|parent| (parent as usize) < number);

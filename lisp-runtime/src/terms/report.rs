@@ -1,19 +1,21 @@
-//! A problem as plain text, for a model that is to repair its program.
+//! A problem as plain text, for a model that repairs its program.
 
 use super::outcome::{Call, Problem};
 use super::position::Position;
 use crate::text::visible::{visible, visible_in_place};
 use std::fmt::Write;
 
-/// The characters of a source line that are shown.
+/// The maximum number of characters that are shown of a source line.
 const LINE_CHARS: usize = 160;
 
 impl Problem {
-    /// Returns the problem as plain text: the reason and the message, the source line with a mark under the place, the hint, the local values and
-    /// the call chain. It is what the command line shows, without colours and frames, for a model that repairs its program.
+    /// Returns the problem as plain text, for a model that repairs its program.
     ///
-    /// `source` is the text of the program. A place in a set-up program or in an earlier turn of a session is said in words. Of a source line
-    /// with more than 160 characters the part around the place is shown. Characters that a terminal would act on are escaped.
+    /// It has the reason and the message, the source line with a mark under the error, the hint, the local variables
+    /// and the call chain. The command line shows the same with colours and frames.
+    ///
+    /// `source` is the text of the program. A position in a set-up program or in an earlier turn is described in words.
+    /// A source line of more than 160 characters is cut around the position. Terminal control characters are escaped.
     ///
     /// ```
     /// use lisp_runtime::{Engine, Input};
@@ -62,14 +64,14 @@ fn hint(out: &mut String, hint: Option<&str>) {
     }
 }
 
-/// Adds the line of a place, and a mark under what it spans there.
+/// Adds the source line of a position, with a mark under it.
 fn excerpt(out: &mut String, source: &str, at: Position) {
     let Some(line) = source.lines().nth((at.line as usize).saturating_sub(1)) else { return };
     let length = line.chars().count();
     let from = (at.column as usize).saturating_sub(1).min(length);
     let to = if at.end_line == at.line { (at.end_column as usize).saturating_sub(1) } else { length };
     let to = to.clamp(from, length).max(from + 1);
-    // The part of the line that is shown has the place near its beginning.
+    // The part that is shown starts shortly before the position.
     let start = if length <= LINE_CHARS { 0 } else { from.saturating_sub(LINE_CHARS / 4) };
     let end = (start + LINE_CHARS).min(length);
     let shown: String = line.chars().skip(start).take(end - start).collect();
@@ -104,11 +106,11 @@ mod tests {
 
     #[test]
     fn a_report_has_the_line_the_hint_the_values_and_the_calls() {
-        let source = "(defn half [x]\n  (/ x 0))\n(mapv half [4])";
+        let source = "(defn half [x]\n  (/ x 0))\n(map half [4])";
         assert_eq!(
             report(source),
             "type_error: /: division by zero (line 2, column 3)\n2 |   (/ x 0))\n  |   ^^^^^^^\n\
-             hint: test the divisor with zero? first\nx = 4\nhalf was called at line 3, column 1, in mapv, element 0\n"
+             hint: test the divisor with zero? first\nx = 4\nhalf was called at line 3, column 1, in map, element 0\n"
         );
         let unbound = report("(fliter odd? [1])");
         assert!(unbound.contains("1 | (fliter odd? [1])\n  |  ^^^^^^\nhint: "), "{unbound}");

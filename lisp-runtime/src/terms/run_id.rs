@@ -1,17 +1,17 @@
-//! Names of runs, and of the traces that they are part of.
+//! Ids of runs, and the headers of the traces that runs are part of.
 
 use lisp_core::{Error, Reason};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// A name that no other run has: a number drawn once per process, and a count.
+/// Returns a new unique id: a random number per process and a counter.
 pub(crate) fn run_id() -> Arc<str> {
     static PROCESS: OnceLock<u64> = OnceLock::new();
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let process = *PROCESS.get_or_init(|| RandomState::new().hash_one(std::process::id()));
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    // Formatting would be a tenth of what a small run takes.
+    // Formatting would take a tenth of the time of a small run.
     const DIGITS: usize = 16;
     let mut text = [b'-'; 2 * DIGITS + 1];
     let of_count = DIGITS - (count | 1).leading_zeros() as usize / 4;
@@ -21,7 +21,7 @@ pub(crate) fn run_id() -> Arc<str> {
     std::str::from_utf8(&text[..end]).unwrap_or_default().into()
 }
 
-/// Fills the places with the last digits of a number.
+/// Fills `places` with the last hexadecimal digits of a number.
 fn hexadecimal(number: u64, places: &mut [u8]) {
     let mut rest = number;
     for place in places.iter_mut().rev() {
@@ -30,10 +30,10 @@ fn hexadecimal(number: u64, places: &mut [u8]) {
     }
 }
 
-/// The longest name that a host may give a run, in bytes.
+/// The maximum length of an id from the host, in bytes.
 pub(crate) const MOST_BYTES: usize = 128;
 
-/// Checks a name that the host gives a run: it goes into records, keys of calls and logs.
+/// Checks an id from the host: it appears in records, keys of tool calls and logs.
 pub(crate) fn check(name: &str) -> Result<(), Error> {
     if (1..=MOST_BYTES).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Ok(());
@@ -47,9 +47,9 @@ pub(crate) fn check(name: &str) -> Result<(), Error> {
         .detail("limit_bytes", MOST_BYTES))
 }
 
-/// Is it a `traceparent` as W3C Trace Context has it? A later version may be longer, within reason.
+/// Returns whether a text is a `traceparent` of W3C Trace Context. A later version may be longer, within reason.
 pub(crate) fn is_traceparent(text: &str) -> bool {
-    /// Version, trace, parent and flags, with hyphens between them.
+    /// Version, trace, parent and flags, separated by hyphens.
     const BYTES: usize = 2 + 1 + 32 + 1 + 16 + 1 + 2;
     const MOST: usize = 512;
     let bytes = text.as_bytes();

@@ -1,4 +1,4 @@
-//! One run as others see it: its name, its trace, its observer and its span.
+//! A run as seen from outside: its id, its trace, its observer and its span.
 
 use super::observer::{CallBegun, CallEnded, CallRefused, HostFault, Observed, PrintedLine, RunEnded, RunStarted};
 use super::outcome::{CallStatus, Outcome, Usage, Verdict};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// One run as others see it. Cheap to clone.
+/// A run as seen from outside. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct RunView(Arc<View>);
 
@@ -22,7 +22,7 @@ struct View {
     observed: Observed,
     span: RunSpan,
     started: Instant,
-    /// Nobody is told of it any more, or from the beginning; faults of the host excepted.
+    /// No more events are reported, except host faults.
     is_over: AtomicBool,
 }
 
@@ -33,7 +33,7 @@ impl fmt::Debug for RunView {
 }
 
 impl RunView {
-    /// A run begins, and its observer is told.
+    /// Starts a run and notifies the observer.
     pub(crate) fn begin(
         observed: &Observed,
         run_id: Arc<str>,
@@ -48,7 +48,7 @@ impl RunView {
         RunView(Arc::new(View { run_id, traceparent, observed: observed.clone(), span, started, is_over }))
     }
 
-    /// A run begins that has this name, or else one that is made.
+    /// Starts a run with this id, or with a new one.
     pub(crate) fn begin_named(
         observed: &Observed,
         named: Option<Arc<str>>,
@@ -58,7 +58,7 @@ impl RunView {
         RunView::begin(observed, named.unwrap_or_else(run_id), traceparent, started)
     }
 
-    /// Work on a machine that is no run of its own: nobody is told of it but of a fault of the host.
+    /// Returns the view for work that is not a run: only host faults are reported.
     pub(crate) fn quiet(observed: &Observed) -> RunView {
         RunView(Arc::new(View {
             run_id: run_id(),
@@ -70,12 +70,12 @@ impl RunView {
         }))
     }
 
-    /// The name of the run.
+    /// Returns the id of the run.
     pub(crate) fn run_id(&self) -> &Arc<str> {
         &self.0.run_id
     }
 
-    /// The trace that it is part of.
+    /// Returns the trace that the run is part of.
     pub(crate) fn traceparent(&self) -> Option<Arc<str>> {
         self.0.traceparent.clone()
     }
@@ -88,12 +88,12 @@ impl RunView {
         self.0.is_over.load(Ordering::Relaxed)
     }
 
-    /// Does somebody want to see each line?
+    /// Returns whether the observer sees printed lines.
     pub(crate) fn sees_prints(&self) -> bool {
         self.0.observed.is_some() && !self.is_over()
     }
 
-    /// The program has printed these lines.
+    /// Reports lines that the program printed.
     pub(crate) fn printed(&self, lines: &[String]) {
         if self.sees_prints() {
             for line in lines {
@@ -102,7 +102,7 @@ impl RunView {
         }
     }
 
-    /// A call begins. `None` when nobody looks.
+    /// Starts a call. Returns `None` if nothing observes it.
     pub(crate) fn begin_call(&self, name: &str, place: &Place, number: u64, replayed: bool) -> Option<CallView> {
         if self.is_over() {
             return None;
@@ -117,7 +117,7 @@ impl RunView {
         Some(CallView { run: self.clone(), name, place, number, since: Instant::now(), span, is_over: false })
     }
 
-    /// A call is not made.
+    /// Reports a call that is not made.
     pub(crate) fn refused(&self, name: &str, worker: &[u32], reason: Reason) {
         if self.0.observed.is_some() && !self.is_over() {
             let (run_id, reason) = (&self.0.run_id, reason.name());
@@ -125,7 +125,7 @@ impl RunView {
         }
     }
 
-    /// The outcome of the run with its name, after those who look have been told of it.
+    /// Reports the outcome, and returns it with the id of the run.
     pub(crate) fn ended(&self, mut outcome: Outcome) -> Outcome {
         outcome.run_id = self.0.run_id.clone();
         let view = &self.0;
@@ -150,7 +150,7 @@ impl View {
 }
 
 impl Drop for View {
-    /// A run that was dropped before its end.
+    /// Reports a run that was dropped before its end.
     fn drop(&mut self) {
         if *self.is_over.get_mut() {
             return;
@@ -160,7 +160,7 @@ impl Drop for View {
     }
 }
 
-/// A call as others see it: each that began ends, at the latest when it is dropped.
+/// A call as seen from outside. Every call that starts also ends, at the latest when this is dropped.
 #[derive(Debug)]
 pub(crate) struct CallView {
     run: RunView,
@@ -173,12 +173,12 @@ pub(crate) struct CallView {
 }
 
 impl CallView {
-    /// The span that the tool is called within.
+    /// Returns the span in which the tool is called.
     pub(crate) fn span(&self) -> CallSpan {
         self.span.clone()
     }
 
-    /// The call is over.
+    /// Reports the end of the call.
     pub(crate) fn end(mut self, status: CallStatus) {
         self.tell_end(status);
     }
@@ -198,7 +198,7 @@ impl CallView {
 }
 
 impl Drop for CallView {
-    /// A call whose reply does not matter any more.
+    /// Reports a call whose reply is no longer needed.
     fn drop(&mut self) {
         self.tell_end(CallStatus::Unknown);
     }

@@ -1,17 +1,17 @@
-//! The path of a worker, from the program down, and the scope in which a failure cancels its siblings.
+//! The path of a worker from the program, and the scope in which its failure cancels other workers.
 
 use super::place::Place;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// The workers of one parallel call: the failure of a worker cancels those behind it. Those before it go on to their end, for of several
-/// failures the first in the order of the calls is the one that counts.
+/// The workers of one parallel call. The failure of a worker cancels the later ones. Earlier workers run to their end,
+/// because the first failure in the order of the calls is the one that counts.
 #[derive(Debug)]
 pub(crate) struct CancelScope {
-    /// The number of the call among the effects of its caller.
+    /// The index of the call among the effects of its caller.
     effect: u32,
-    /// When the outermost parallel call began.
+    /// When the outermost parallel call started.
     pub(crate) begun: Instant,
     /// The lowest index of a worker that failed.
     failed: AtomicUsize,
@@ -20,34 +20,34 @@ pub(crate) struct CancelScope {
 }
 
 impl CancelScope {
-    /// The scope of a parallel call whose workers up to `first` have ended.
+    /// Creates the scope of a parallel call whose workers before `first` have ended.
     pub(crate) fn new(effect: u32, begun: Instant, first: usize) -> Self {
         CancelScope { effect, begun, failed: AtomicUsize::new(usize::MAX), first: AtomicUsize::new(first) }
     }
 
-    /// The workers up to this one have ended.
+    /// Notes that the workers before `first` have ended.
     pub(crate) fn pass_on(&self, first: usize) {
         self.first.store(first, Ordering::Release);
     }
 
-    /// The place of a worker of this call, before anything that it does.
+    /// Returns the name of a worker of this call, before any of its effects.
     pub(crate) fn place_of(&self, up: Option<&WorkerPath>, index: usize) -> Place {
         let mut way = up.map(WorkerPath::way).unwrap_or_default();
         way.push((self.effect, u32::try_from(index).unwrap_or(u32::MAX)));
         Place::new(way, 0)
     }
 
-    /// A worker failed: those behind it are to end.
+    /// Notes that a worker failed: the later ones must end.
     pub(crate) fn fail(&self, index: usize) {
         self.failed.fetch_min(index, Ordering::AcqRel);
     }
 
-    /// Has a worker failed?
+    /// Returns whether a worker has failed.
     pub(crate) fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Acquire) != usize::MAX
     }
 
-    /// Has a worker before this one failed?
+    /// Returns whether a worker before this one has failed.
     fn is_over(&self, index: usize) -> bool {
         self.failed.load(Ordering::Acquire) < index
     }
@@ -59,16 +59,16 @@ pub(crate) struct WorkerPath {
     pub(crate) scope: Arc<CancelScope>,
     pub(crate) index: usize,
     pub(crate) up: Option<Arc<WorkerPath>>,
-    /// How many calls are around the worker, its own included.
+    /// The number of enclosing parallel calls, including its own.
     pub(crate) depth: usize,
-    /// How many slots a parallel call of the worker may take.
+    /// The number of slots that a parallel call of the worker may take.
     pub(crate) slots: usize,
-    /// How many it may take besides, to be sooner done: nothing that the program can see may depend on them.
+    /// Extra slots, only to finish sooner: nothing that the program can see may depend on them.
     pub(crate) spare: usize,
 }
 
 impl WorkerPath {
-    /// Is the worker to end because a worker before it, or before one it works for, failed?
+    /// Returns whether the worker must end because a worker before it or before one of its callers failed.
     pub(crate) fn is_over(&self) -> bool {
         let mut place = Some(self);
         while let Some(WorkerPath { scope, index, up, .. }) = place {
@@ -80,7 +80,7 @@ impl WorkerPath {
         false
     }
 
-    /// Has everything ended that comes before it in the program's order?
+    /// Returns whether everything before it in program order has ended.
     pub(crate) fn has_turn(&self) -> bool {
         let mut place = Some(self);
         while let Some(WorkerPath { scope, index, up, .. }) = place {
@@ -92,8 +92,8 @@ impl WorkerPath {
         true
     }
 
-    /// For each parallel call on the way from the main program to this worker, its number among the effects of its caller, and
-    /// the worker's index.
+    /// Returns the path from the main program: for each parallel call, its index among the effects of its caller, and
+    /// the index of the worker.
     pub(crate) fn way(&self) -> Vec<(u32, u32)> {
         let mut way = Vec::new();
         let mut place = Some(self);
@@ -105,7 +105,7 @@ impl WorkerPath {
         way
     }
 
-    /// The indexes on the way from the main program to this worker.
+    /// Returns the path of worker indexes from the main program.
     pub(crate) fn indexes(&self) -> Vec<u32> {
         self.way().into_iter().map(|(_, index)| index).collect()
     }

@@ -53,7 +53,7 @@ impl From<&ToolCode> for Detail {
     }
 }
 
-/// Where the format has no types of its own a number is told from a name by this in front.
+/// In formats without types, this prefix marks a number.
 const NUMBER: &str = "#";
 
 impl Serialize for ToolCode {

@@ -1,4 +1,4 @@
-//! Notes on a run.
+//! Warnings about a run.
 
 use crate::terms::position::Position;
 use lisp_core::compile::Program;
@@ -6,23 +6,23 @@ use lisp_core::json::{Null, Nulls};
 use lisp_core::syntax::{LineIndex, fence_of};
 use serde::{Deserialize, Serialize};
 
-/// What a warning is about.
+/// The kind of a warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum WarningKind {
-    /// A number of the value is null in JSON
+    /// A number of the result is null in JSON.
     NullInValue,
-    /// A number of a definition is null in JSON
+    /// A number of a definition is null in JSON.
     NullInMemory,
-    /// The program is in a Markdown code fence
+    /// The program is in a Markdown code fence.
     CodeFence,
-    /// A pattern literal has two backslashes where one is likely to be meant
+    /// A regex literal has two backslashes where probably one is meant.
     DoubledBackslash,
 }
 
 impl WarningKind {
-    /// The word as it stands in an answer.
+    /// Returns the name that answers use.
     pub const fn name(self) -> &'static str {
         match self {
             WarningKind::NullInValue => "null_in_value",
@@ -32,31 +32,31 @@ impl WarningKind {
         }
     }
 
-    /// Is it about the text of the program, and not about its result?
+    /// Returns whether it is about the source, not about the result.
     pub const fn is_of_program(self) -> bool {
         matches!(self, WarningKind::CodeFence | WarningKind::DoubledBackslash)
     }
 }
 
-/// A note on a run.
+/// A warning about a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Warning {
-    /// What it is about.
+    /// What the warning is about.
     pub kind: WarningKind,
     /// What happened, for a person or a model.
     pub message: String,
-    /// Where in the program, when it has a place.
+    /// The position in the program, if there is one.
     pub position: Option<Position>,
     /// One next step.
     pub repair: Option<String>,
 }
 
 impl Warning {
-    /// The maximum number in an outcome.
+    /// The maximum number of warnings in an outcome.
     pub(crate) const MAX: usize = 8 * (Nulls::TOLD + 1);
 
-    /// Returns what is to be said of the text of a program.
+    /// Returns the warnings about the source of a program.
     pub(crate) fn of_program(program: &Program) -> Vec<Warning> {
         let (source, doubled) = (program.source(), program.doubled_backslashes());
         let fence = fence_of(source);
@@ -84,7 +84,7 @@ impl Warning {
         fence.into_iter().chain(doubled).collect()
     }
 
-    /// Adds what is to be said of numbers that are null in the JSON text of the value, or of a definition.
+    /// Adds the warnings about numbers that are null in the JSON of the result or of a definition.
     pub(crate) fn of_nulls(nulls: &Nulls, definition: Option<&str>, to: &mut Vec<Warning>) {
         /// The maximum number of characters of a name in a message.
         const NAME: usize = 100;
@@ -112,7 +112,7 @@ impl Warning {
     }
 }
 
-/// What a backslash and this letter mean in a pattern.
+/// Returns the meaning of a backslash and this letter in a pattern.
 fn escape(letter: char) -> Option<&'static str> {
     Some(match letter {
         'd' => "a digit",
@@ -127,24 +127,24 @@ fn escape(letter: char) -> Option<&'static str> {
     })
 }
 
-/// A note as an answer has it.
+/// A warning in an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct WarningReport {
-    /// The stable name of what it is about.
+    /// The stable name of the kind.
     pub kind: String,
     /// What happened.
     pub message: String,
-    /// The line it begins on, from 1.
+    /// The line where it starts, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// The column it begins at, in characters, from 1.
+    /// The column where it starts, in characters, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
-    /// The line it ends on.
+    /// The line where it ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_line: Option<u32>,
-    /// One past the column it ends at.
+    /// The column after its last character.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_column: Option<u32>,
     /// One next step.

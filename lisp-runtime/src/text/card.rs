@@ -1,5 +1,5 @@
-//! The reference card: what a model must know of the language to write programs, for its system prompt. It says where
-//! the language departs from Clojure; the rest a model knows. Every example on it is run by a test.
+//! The prompt: what a model must know to write programs, for its system prompt. It lists the differences from Clojure,
+//! which models know. A test runs every example in it.
 
 use crate::terms::keys::Keys;
 use crate::terms::limits::Limits;
@@ -8,12 +8,12 @@ use crate::tools::words::{cut, one_line};
 use lisp_core::library::BuiltinId;
 use std::fmt::Write;
 
-/// A line of the card. `{}` stands for the examples, which are also shown.
+/// A line of the prompt. `{}` stands for the examples, which are also shown.
 struct Line {
     text: &'static str,
-    /// Programs and what they answer, in the place of each `{}`; `!` is in front of an error's reason.
+    /// Programs and their results, for each `{}`; `!` marks the reason of an error.
     shown: &'static [(&'static str, &'static str)],
-    /// More programs that show that the line is true.
+    /// More programs that prove the line.
     #[cfg_attr(not(test), allow(dead_code, reason = "read by tests only"))]
     also: &'static [(&'static str, &'static str)],
 }
@@ -91,7 +91,7 @@ const LINES: &[Line] = &[
     },
 ];
 
-/// What the keys of data are, for each setting.
+/// How data keys are written, for each setting.
 const STRINGS: Line = Line {
     text: "data/NAME reads data. JSON's keys are strings, which keywords read and write: {}, {}, in get-in, {:keys [..]}, merge \
            too. But {}: with k from (keys row) write (= k \"id\").",
@@ -115,10 +115,10 @@ const KEYWORDS: Line = Line {
     ],
 };
 
-/// Names of Clojure that are not there.
+/// Names of Clojure that do not exist.
 const ABSENT: &[&str] = &["atom", "swap!", "defmacro", "defrecord", "defprotocol", "rand", "slurp"];
 
-/// What else of Clojure is not there, and programs that use it.
+/// Other syntax of Clojure that does not exist, with programs that use it.
 const ABSENT_ELSE: &str = "@, 1/2";
 #[cfg(test)]
 const ABSENT_ELSE_USED: &[(&str, &str)] = &[("@x", "!parse_error"), ("1/2", "!unbound_var")];
@@ -138,11 +138,11 @@ const BEYOND: &[&str] = &[
     "describe",
 ];
 
-/// A program as it is meant to be.
+/// A model program.
 const EXAMPLE: &str = "(->> data/orders (filter #(= \"paid\" (:status %))) (group-by :country) \
                        (map (fn [[c os]] {:country c :total (sum-by :total os)})) (sort-by :total >))";
 
-/// The card, for these tools, limits and keys of JSON objects; the lines of tools take at most `tools_bytes`.
+/// Returns the prompt for these tools, limits and keys. The lines of tools take at most `tools_bytes`.
 pub(crate) fn card(tools: &Tools, limits: &Limits, keys: Keys, tools_bytes: usize) -> String {
     let mut out = String::new();
     let (first, others) = LINES.split_at(1);
@@ -173,7 +173,7 @@ pub(crate) fn card(tools: &Tools, limits: &Limits, keys: Keys, tools_bytes: usiz
     out
 }
 
-/// A line for each tool, as many as there is room for.
+/// Writes a line for each tool, as many as fit.
 fn tool_lines(tools: &Tools, most: usize, out: &mut String) {
     let count = tools.all().count();
     if count == 0 {
@@ -182,7 +182,7 @@ fn tool_lines(tools: &Tools, most: usize, out: &mut String) {
     let search = tools.get("search");
     let mut left = most;
     let (mut lines, mut some_tagged) = (Vec::new(), false);
-    // The tool that finds the others is always there.
+    // The search tool is always shown.
     let first = search.into_iter();
     for tool in first.chain(tools.all().filter(|tool| tool.name != "search")) {
         let line = tool_line(tool);
@@ -212,7 +212,7 @@ fn tool_lines(tools: &Tools, most: usize, out: &mut String) {
     }
 }
 
-/// What a tool takes and gives, and the beginning of what is said of it.
+/// Returns the signature of a tool and the beginning of its description.
 fn tool_line(tool: &Tool) -> String {
     const ABOUT: usize = 120;
     let mut line = one_line(&format!("tool/{} {}", tool.name(), tool.shown()));
@@ -237,7 +237,7 @@ fn data_line(keys: Keys) -> &'static Line {
     }
 }
 
-/// The first of the ways to call something.
+/// Returns the first of several usages.
 fn usage(all: &'static str) -> &'static str {
     all.split_inclusive(')').next().unwrap_or(all)
 }
@@ -247,7 +247,7 @@ mod tests {
     use super::*;
     use crate::{Engine, Input, Tool};
 
-    /// Runs a program; the answer as text, or `!` and the reason.
+    /// Runs a program. Returns the result as text, or `!` and the reason.
     fn answer(program: &str) -> String {
         answer_with(Keys::Strings, program)
     }

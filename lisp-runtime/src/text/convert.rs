@@ -1,4 +1,4 @@
-//! Values across the boundary: JSON text into an arena, values out as JSON and as text.
+//! Converts values: JSON text into an arena, values to JSON and to text.
 
 use crate::terms::keys::Keys;
 use crate::terms::warning::Warning;
@@ -10,23 +10,23 @@ use lisp_core::text::pr_str;
 use lisp_core::{Error, Reason, cost};
 use std::fmt;
 
-/// Room beyond the texts themselves, for the work lists of walks.
+/// Bytes beyond the texts themselves, for the work lists of walks.
 const SLACK: usize = 1 << 20;
 
-/// Units of fuel that values may cost on their way out of a run that is not watched: about a millisecond.
+/// Units of fuel for converting values of a run that is not watched: about a millisecond.
 pub(crate) const UNWATCHED: u64 = 100_000;
 
-/// Reads JSON text into an arena.
+/// Parses JSON text into an arena.
 pub(crate) fn read_json<'h>(h: &'h Heap, text: &str, keys: Keys) -> Res<Value<'h>> {
     Reader::new(h).keys(keys.into()).read(text).map_err(|error| unreadable(error, text))
 }
 
-/// Reads JSON text that is a list or an object of values, each of which may be as deep as what is written.
+/// Parses JSON text that is an array or object of values, each of which may be as deep as a written value.
 pub(crate) fn read_several<'h>(h: &'h Heap, text: &str, keys: Keys) -> Res<Value<'h>> {
     Reader::new(h).of_several().keys(keys.into()).read(text).map_err(|error| unreadable(error, text))
 }
 
-/// The error of a text that is not JSON, with the place in it.
+/// Returns the error for a text that is not JSON, with the position in it.
 fn unreadable(error: ReadError, text: &str) -> Fault {
     match error {
         ReadError::Syntax { .. } if text.trim_ascii().is_empty() => {
@@ -41,7 +41,7 @@ fn unreadable(error: ReadError, text: &str) -> Fault {
     }
 }
 
-/// The text of a key that was read.
+/// Returns the text of a key that was read.
 pub(crate) fn key_text<'h>(key: Value<'h>) -> &'h str {
     match key {
         Value::Str(text) | Value::Keyword(_, text) => text.text(),
@@ -49,11 +49,11 @@ pub(crate) fn key_text<'h>(key: Value<'h>) -> &'h str {
     }
 }
 
-/// Lets the host's own work take up to `bytes` beyond the program's budget: what is left on the program's account
-/// says nothing about how large a result may be. Fails with the reason `timeout` when there is no time left for it, or
-/// when it takes longer than a moment and the run is not watched.
+/// Lets work of the host take up to `bytes` beyond the program's heap limit: what the program has left says nothing
+/// about the permitted size of a result. Fails with the reason `timeout` if no time is left, or if the work takes
+/// longer than a moment in a run that is not watched.
 pub(crate) fn with_room<T>(h: &Heap, bytes: usize, work: impl FnOnce() -> Res<T>) -> Result<T, Error> {
-    // A text under construction asks for three times its length.
+    // A text under construction takes three times its length.
     let room = bytes.saturating_mul(3).saturating_add(SLACK);
     h.unmetered(room, UNWATCHED, work).map_err(|fault| match fault {
         Fault::Error(error) => *error,
@@ -64,7 +64,7 @@ pub(crate) fn with_room<T>(h: &Heap, bytes: usize, work: impl FnOnce() -> Res<T>
     })
 }
 
-/// Lets a session be written as text of up to `bytes`, beyond the program's budget. `work` may be done twice.
+/// Lets a session be written as text of up to `bytes`, beyond the program's heap limit. `work` may run twice.
 pub(crate) fn with_room_for_session(
     h: &Heap,
     bytes: usize,
@@ -86,7 +86,7 @@ pub(crate) fn with_room_for_session(
     })
 }
 
-/// The error for something that leaves the run and is too large for it.
+/// Returns the error for something that is too large to leave the run.
 fn too_large(what: impl fmt::Display, bytes: usize, limit: usize) -> Error {
     let message = format!("{what} as JSON: {bytes} bytes, where the limit result_bytes is {limit}");
     Error::new(Reason::ResultLimitExceeded, message)
@@ -95,7 +95,7 @@ fn too_large(what: impl fmt::Display, bytes: usize, limit: usize) -> Error {
         .detail("bytes", bytes)
 }
 
-/// The error for something that needs more room on its way out than its text may have.
+/// Returns the error for something whose conversion needs more memory than its text may have.
 fn no_room(limit: usize) -> Error {
     let message = format!(
         "what leaves the program is larger, or needs more room on its way out, than the limit result_bytes allows, which is \
@@ -107,19 +107,19 @@ fn no_room(limit: usize) -> Error {
         .detail("limit_bytes", limit)
 }
 
-/// A value as JSON text as a host receives it, and the numbers in it that are null there.
+/// Returns a value as JSON text for the host, and the numbers in it that became null.
 pub(crate) fn project<'h>(h: &'h Heap, value: Value<'h>) -> Res<(String, Nulls)> {
     let mut out = TextBuf::new(h);
     let nulls = write(h, value, Style::Project, &mut out)?;
     Ok((out.into_string(), nulls))
 }
 
-/// JSON text of at most `limit` bytes. `what` names it in the error.
+/// Checks that JSON text has at most `limit` bytes. `what` names it in the error.
 pub(crate) fn within(text: String, what: impl fmt::Display, limit: usize) -> Res<String> {
     if text.len() > limit { Err(too_large(what, text.len(), limit).into()) } else { Ok(text) }
 }
 
-/// The arguments of a call of a tool as JSON text of at most `limit` bytes, whatever room is left in the heap.
+/// Returns the arguments of a tool call as JSON text of at most `limit` bytes, even if the heap is full.
 pub(crate) fn text_of_arguments<'h>(h: &'h Heap, value: Value<'h>, tool: &str, limit: usize) -> Res<String> {
     let room = limit.saturating_mul(3).saturating_add(SLACK);
     let made = h.beyond_the_budget(room, || {
@@ -133,7 +133,7 @@ pub(crate) fn text_of_arguments<'h>(h: &'h Heap, value: Value<'h>, tool: &str, l
     })
 }
 
-/// Names the tool in an error of what cannot be written for it.
+/// Adds the tool to an error about its arguments.
 fn of_tool(fault: Fault, tool: &str) -> Fault {
     match fault {
         Fault::Error(mut error) if matches!(error.reason, Reason::InvalidToolArgs | Reason::ResultLimitExceeded) => {
@@ -144,7 +144,7 @@ fn of_tool(fault: Fault, tool: &str) -> Fault {
     }
 }
 
-/// A value in Clojure syntax, cut at `limit` bytes, and the length of the whole text.
+/// Returns a value in Clojure syntax, cut at `limit` bytes, and the length of the whole text.
 pub(crate) fn text<'h>(h: &'h Heap, value: Value<'h>, limit: usize) -> Res<(String, usize)> {
     let mut out = TextBuf::new(h);
     pr_str(h, value, &mut out)?;
@@ -156,7 +156,7 @@ pub(crate) fn text<'h>(h: &'h Heap, value: Value<'h>, limit: usize) -> Res<(Stri
     Ok((text, whole))
 }
 
-/// Definitions as one JSON object, and what is to be said of it. Functions are left out: they do not survive JSON.
+/// Returns definitions as one JSON object, with warnings. Functions are left out: they have no JSON form.
 pub(crate) fn definitions<'h>(h: &'h Heap, all: &[(&str, Value<'h>)], limit: usize) -> Res<(String, Vec<Warning>)> {
     let mut warnings = Vec::new();
     let mut sorted: Vec<_> = all.iter().filter(|(_, value)| !is_function(*value)).collect();
@@ -188,10 +188,11 @@ fn is_function(value: Value<'_>) -> bool {
     matches!(value, Value::Closure(_) | Value::Builtin(_) | Value::Composed(_) | Value::Tool(_))
 }
 
-/// The arguments of a call as one map: `(tool/f)`, `(tool/f {:k v})` or `(tool/f :k v ...)`. A tool gets strings for `keys`.
+/// Returns the arguments of a call as one map, from `(tool/f)`, `(tool/f {:k v})` or `(tool/f :k v ...)`. `keys` are
+/// the keys that the tool receives.
 ///
-/// An argument's name is a keyword with underscores for its hyphens, unless the tool's signature has the name as it is
-/// written. Strings stay as they are, and so does every key below the top level.
+/// In argument names that are keywords, hyphens become underscores, unless the tool's signature has the name with
+/// hyphens. Strings, and all keys below the top level, are unchanged.
 pub(crate) fn arguments<'h>(h: &'h Heap, tool: &Tool, args: &[Value<'h>], keys: Keys) -> Res<&'h Map<'h>> {
     let name = tool.name.as_str();
     let value = match args {
@@ -235,16 +236,16 @@ enum Task<'h> {
     Visit(Value<'h>),
     Vector(usize),
     Set(usize),
-    /// The map whose values are done
+    /// The map whose values are done.
     Map(&'h Map<'h>),
 }
 
-/// Values that tools get as they are.
+/// Returns whether tools receive a value unchanged.
 fn is_leaf(value: Value<'_>) -> bool {
     !matches!(value, Value::Keyword(..) | Value::Vector(_) | Value::Set(_) | Value::Map(_))
 }
 
-/// Arguments as tools get them: keywords are strings, but for keys when these are to be keywords.
+/// Converts arguments for tools: keywords become strings, except for keys if those are to be keywords.
 fn stringify<'h>(h: &'h Heap, tool: &Tool, value: Value<'h>, keys: Keys) -> Res<Value<'h>> {
     if let Value::Map(map) = value
         && let Some(values) = map.few_values()
@@ -291,7 +292,7 @@ fn stringify<'h>(h: &'h Heap, tool: &Tool, value: Value<'h>, keys: Keys) -> Res<
             }
             Task::Map(map) => {
                 let values = last(h, &mut done, map.len())?;
-                // Only the keys of the whole are names of arguments, and nothing is left to do when they come.
+                // Only top-level keys are argument names, and nothing is left to do when they are reached.
                 let named = tasks.is_empty();
                 let names = Names { tool, named, keys };
                 done.push(renamed(h, map, values.into_iter(), names)?)?;
@@ -301,7 +302,7 @@ fn stringify<'h>(h: &'h Heap, tool: &Tool, value: Value<'h>, keys: Keys) -> Res<
     Ok(done.pop().unwrap_or(Value::Nil))
 }
 
-/// The last results, in order.
+/// Takes the last results, in order.
 fn last<'h>(h: &'h Heap, done: &mut Work<'h, Value<'h>>, len: usize) -> Res<Vec<Value<'h>>> {
     h.charge(len as u64)?;
     h.check_available(len.saturating_mul(std::mem::size_of::<Value<'h>>()))?;
@@ -310,16 +311,16 @@ fn last<'h>(h: &'h Heap, done: &mut Work<'h, Value<'h>>, len: usize) -> Res<Vec<
     Ok(items)
 }
 
-/// How the keys of a map are written anew.
+/// How the keys of a map are rewritten.
 #[derive(Clone, Copy)]
 struct Names<'a> {
     tool: &'a Tool,
-    /// They are names of arguments.
+    /// Whether they are argument names.
     named: bool,
     keys: Keys,
 }
 
-/// A map of texts and values.
+/// Returns a map with rewritten keys.
 fn renamed<'h>(
     h: &'h Heap,
     map: &'h Map<'h>,
@@ -327,7 +328,7 @@ fn renamed<'h>(
     names: Names<'_>,
 ) -> Res<Value<'h>> {
     let Names { tool, named, keys } = names;
-    /// Units for a map made anew, and for each of its keys.
+    /// Units of fuel for a rewritten map, and for each of its keys.
     const MAP: u64 = 16;
     const KEY: u64 = 8;
     h.charge(MAP + KEY * map.len() as u64)?;
@@ -337,7 +338,7 @@ fn renamed<'h>(
             h.str(&s.text().replace('-', "_"))
         }
         Value::Keyword(_, s) => h.str(s.text()),
-        // JSON has no text for these: who writes the arguments refuses them, and knows where they are.
+        // These have no JSON form: the code that writes the arguments rejects them, with their path.
         Value::Float(f) if !f.is_finite() => Ok(key),
         function if is_function(function) => Ok(key),
         other => {

@@ -1,4 +1,4 @@
-//! Text in and out: values as JSON and in Clojure syntax, the reference card for a model, the reference of functions.
+//! Text in and out: values as JSON and in Clojure syntax, the prompt for models, the reference of functions.
 
 pub(crate) mod card;
 pub(crate) mod convert;

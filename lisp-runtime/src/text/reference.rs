@@ -1,4 +1,4 @@
-//! What there is to say of each function and special form, from the interpreter's own table.
+//! The reference of functions and special forms, from the interpreter's own table.
 
 use lisp_core::builtins::Builtin;
 use lisp_core::builtins::java::{CONSTANTS, Constant};
@@ -49,7 +49,7 @@ impl Entry {
         BuiltinId::by_name(name).or_else(in_namespace).map(|id| id.row().into())
     }
 
-    /// A sentence on the other ways to write the name.
+    /// Returns a sentence on other spellings of the name.
     fn also(&self) -> Option<String> {
         let mut names: Vec<String> = self.aliases.iter().map(|name| format!("`{name}`")).collect();
         if self.namespace.starts_with("clojure.") {
@@ -87,15 +87,15 @@ fn example(program: &str, answer: &str) -> String {
     }
 }
 
-/// How a function or special form is called, what it does, and examples, as plain text.
+/// Returns the usage, description and examples of a function or special form, as plain text.
 ///
 /// # Errors
-/// Of a name that the language does not have: what to write instead, if anything is near.
+/// The language does not have the name; with a suggestion, if anything is near.
 pub fn describe_name(name: &str) -> Result<String, Option<String>> {
     Entry::find(name).map(|entry| entry.text()).ok_or_else(|| repair(name))
 }
 
-/// All functions and special forms by area, as Markdown: the text of `docs/functions.md`.
+/// Returns the reference of all functions and special forms by area, as Markdown: the text of `docs/functions.md`.
 pub fn functions_markdown() -> String {
     let functions: usize = areas().map(|(_, rows)| rows.len()).sum();
     let mut out = format!(

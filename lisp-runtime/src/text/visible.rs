@@ -1,11 +1,12 @@
-//! Text for people: characters that steer a terminal, change the order of others, or cannot be seen are written out.
+//! Escapes characters that control a terminal, reorder text, or are invisible.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Returns the text with each character that a person would not see as itself written as its UTF-16 code units, such as `\u001b`:
-/// control characters but tabs and ends of lines, those that change the order of others (bidirectional controls), and those that have no
-/// look. JSON and source text say the same afterwards as far as these stand in their strings.
+/// Escapes characters that a reader would not see as they are, as UTF-16 code units such as `\u001b`.
+///
+/// These are control characters (except tabs and line ends), bidirectional controls, and invisible characters. Inside
+/// the strings of JSON and of source text, the escaped text means the same.
 ///
 /// ```
 /// use lisp_runtime::visible;
@@ -15,14 +16,14 @@ use std::fmt::Write;
 pub fn visible(text: &str) -> Cow<'_, str> {
     replaced(text, |c, out| {
         for unit in c.encode_utf16(&mut [0; 2]) {
-            // Writing into a string does not fail.
+            // Writing to a string cannot fail.
             let _ = write!(out, "\\u{unit:04x}");
         }
     })
 }
 
-/// Returns the text as [`visible`] does, with a mark of as many bytes in the place of each such character, so that places in it stay what
-/// they are.
+/// Replaces the characters that [`visible`] escapes with a mark of the same length in bytes, so that positions in the
+/// text stay valid.
 pub fn visible_in_place(text: &str) -> Cow<'_, str> {
     replaced(text, |c, out| {
         out.push_str(match c.len_utf8() {
@@ -77,7 +78,7 @@ mod tests {
             assert_eq!(marked.len(), text.len(), "{c:?}");
             assert_eq!(shown == text, marked == text, "{c:?}");
             assert!(!shown.chars().chain(marked.chars()).any(is_hidden), "{c:?}");
-            // As JSON has it, so that what is read from it is the same.
+            // JSON escapes, so that reading it gives the same value.
             if shown != text {
                 assert_eq!(serde_json::from_str::<String>(&format!("\"{shown}\"")).unwrap(), text);
             }

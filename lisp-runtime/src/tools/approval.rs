@@ -1,4 +1,4 @@
-//! Approvals as futures: who is asked about a call, and where the decision is kept.
+//! Approvals as futures: who approves a call, and where the decision is stored.
 
 use crate::record::journal::Journal;
 use std::fmt;
@@ -6,12 +6,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 
-/// What somebody who was asked about a call decided: [`crate::Input::approvals`].
+/// The decision of an approver on a call ([`crate::Input::approvals`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Approval {
     /// The call is made.
     Approve,
-    /// The call is made with other arguments, a JSON object. Arguments that do not fit the tool's JSON Schema deny it.
+    /// The call is made with other arguments, a JSON object. Arguments that do not match the tool's signature or JSON
+    /// Schema deny the call.
     ApproveWith(String),
     /// The program ends with `tool_denied` and this reason.
     Reject(String),
@@ -19,7 +20,7 @@ pub enum Approval {
 
 type Asked = Pin<Box<dyn Future<Output = Approval> + Send>>;
 
-/// Asks somebody about a call: a `C`.
+/// Asks for the approval of a call `C`.
 #[derive(Clone)]
 pub(crate) struct Approver<C>(Arc<dyn Fn(C) -> Asked + Send + Sync>);
 
@@ -43,7 +44,7 @@ impl<C> Approver<C> {
     }
 }
 
-/// Who is asked about a call before it is made, and where the decision is kept.
+/// Who approves a call before it is made, and where the decision is stored.
 #[derive(Clone, Debug)]
 pub(crate) struct ApprovalDesk<C> {
     pub(crate) approver: Approver<C>,

@@ -1,4 +1,4 @@
-//! Arguments of a call as types of the host's.
+//! Arguments of a call as Rust types.
 
 use super::tool_error::ToolError;
 use crate::terms::misfit::Misfit;
@@ -7,7 +7,7 @@ use lisp_core::text::near_names;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use std::collections::BTreeMap;
 
-/// The arguments, JSON text, as a type. With redacted ones among them an error does not tell what came.
+/// Converts the arguments, JSON text, to a type. If some are redacted, the error does not show the value.
 pub(super) fn arguments<T: DeserializeOwned>(json: &str, redacted: &[String]) -> Result<T, ToolError> {
     serde_json::from_str(json).map_err(|error| {
         ToolError::invalid_arguments(match redacted {
@@ -17,17 +17,17 @@ pub(super) fn arguments<T: DeserializeOwned>(json: &str, redacted: &[String]) ->
     })
 }
 
-/// One of the arguments, JSON text, as a type; one that is missing is null. Of one that is missing the type may make something,
-/// as `Option` does.
+/// Converts one of the arguments, JSON text, to a type. A missing argument is null, which some types accept, such as
+/// `Option`.
 pub(super) fn argument<T: DeserializeOwned>(json: &str, key: &str, redacted: &[String]) -> Result<T, ToolError> {
     let (mut fields, mut value) = (Fields::of(json), None);
     loop {
         match fields.next_field() {
-            // The last of equal ones counts.
+            // If a key occurs more than once, the last one counts.
             Ok(Some((name, text))) if is_key(name, key) => value = Some(text),
             Ok(Some(_)) => {}
             Ok(None) => break,
-            // They are no object: any type of one says so.
+            // The arguments are not an object; converting them to any object type gives the error.
             Err(Unexpected) => {
                 arguments::<BTreeMap<String, IgnoredAny>>(json, redacted)?;
                 break;
@@ -49,7 +49,7 @@ pub(super) fn argument<T: DeserializeOwned>(json: &str, key: &str, redacted: &[S
     })
 }
 
-/// The error of arguments of which one does not fit.
+/// Returns the error of arguments of which one does not match.
 fn told(misfit: &Misfit, json: &str) -> String {
     match (misfit.path.as_str(), misfit.missing()) {
         ("", Some(name)) => missing(json, name),
@@ -58,7 +58,7 @@ fn told(misfit: &Misfit, json: &str) -> String {
     }
 }
 
-/// The error of an argument that is not there.
+/// Returns the error of a missing argument.
 fn missing(json: &str, key: &str) -> String {
     let all: BTreeMap<String, IgnoredAny> = serde_json::from_str(json).unwrap_or_default();
     match near_names(key, &mut all.keys().map(String::as_str), 1).first() {
@@ -67,7 +67,7 @@ fn missing(json: &str, key: &str) -> String {
     }
 }
 
-/// Is the text of a name this key?
+/// Returns whether the text of a name is this key.
 fn is_key(name: &str, key: &str) -> bool {
     match name.contains('\\') {
         true => serde_json::from_str::<String>(name).is_ok_and(|name| name == key),

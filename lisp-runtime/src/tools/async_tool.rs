@@ -13,9 +13,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 impl Tool {
-    /// A tool whose calls are futures, for runs of [`Engine::run_async`](crate::Engine::run_async): while a call waits it holds no
-    /// thread. Under [`Engine::run`](crate::Engine::run) it fails. A call is dropped, wherever it stands, when the run is over or
-    /// dropped. A panic is an error of the tool, as it is of other tools.
+    /// Creates a tool whose calls are futures, for [`Engine::run_async`](crate::Engine::run_async).
+    ///
+    /// A waiting call holds no thread. With [`Engine::run`](crate::Engine::run) every call fails. When the run ends or
+    /// is dropped, its calls are dropped. A panic is an error of the tool, as with other tools.
     ///
     /// ```
     /// use lisp_runtime::{Engine, Input, Tool, ToolCall};
@@ -50,8 +51,8 @@ impl Tool {
         Tool::from_body(name, Body::Async(Arc::new(function)))
     }
 
-    /// Gives the tool an async function in the place of what served it before, as an external one of
-    /// [`Tool::from_json_schema`]: it is then one like those of [`Tool::new_async`].
+    /// Replaces the handler of the tool with an async function, for example for an external tool of
+    /// [`Tool::from_json_schema`]. Its calls then behave like those of [`Tool::new_async`].
     ///
     /// ```
     /// use lisp_runtime::{Engine, Input, Tool, ToolCall};
@@ -80,8 +81,10 @@ impl Tool {
         self
     }
 
-    /// An async tool as one that holds a thread while a call waits, for runs that are no futures, sessions among them: `block_on`
-    /// waits for the call, with the executor that the tool needs. Another tool stays as it is.
+    /// Turns an async tool into one that blocks a thread during a call, for sessions and other runs that are not
+    /// futures.
+    ///
+    /// `block_on` waits for the call with the executor that the tool needs. Other tools are returned unchanged.
     ///
     /// ```
     /// use lisp_runtime::{Engine, Input, Tool, ToolCall};
@@ -108,12 +111,12 @@ impl Tool {
         self
     }
 
-    /// Is it a tool whose calls are futures?
+    /// Returns whether its calls are futures.
     pub(super) fn is_async(&self) -> bool {
         matches!(self.body, Body::Async(_))
     }
 
-    /// Begins a call of an async tool; `None` when the tool is none. A call that somebody has to approve is made after that.
+    /// Starts a call of an async tool; `None` for other tools. If the call needs approval, it is made after that.
     pub(crate) fn begin_async(self: &Arc<Self>, call: &ToolCall) -> Option<ToolFuture> {
         let Body::Async(function) = &self.body else { return None };
         let span = call.span.clone();
@@ -139,10 +142,10 @@ fn begin(tool: &Arc<Tool>, function: &AsyncFunction, call: ToolCall) -> BegunCal
     }))
 }
 
-/// Asks, and notes the decision. Returns the call as it is to be made.
+/// Asks for approval and notes the decision. Returns the call as it is to be made.
 ///
 /// # Errors
-/// It is not to be made; or the decision cannot be kept.
+/// The call was rejected, or the decision cannot be stored.
 async fn approved(desk: ApprovalDesk<ToolCall>, tool: &Tool, mut call: ToolCall) -> Result<ToolCall, Error> {
     let decided = desk.approver.ask(call.clone()).await;
     call.question = None;
@@ -174,10 +177,10 @@ async fn approved(desk: ApprovalDesk<ToolCall>, tool: &Tool, mut call: ToolCall)
     Ok(call)
 }
 
-/// A call that has begun.
+/// A call that has started.
 enum BegunCall {
     Made(BoxedCall),
-    /// Somebody is asked about it first.
+    /// It waits for approval first.
     Asked(Pin<Box<dyn Future<Output = Reply> + Send>>),
 }
 
@@ -198,10 +201,10 @@ impl From<Result<String, ToolError>> for Reply {
 
 /// A call of an async tool.
 pub(crate) struct ToolFuture {
-    /// The call, or what its beginning came to.
+    /// The call, or the reply if it ended at once.
     state: Result<BegunCall, Option<Reply>>,
     span: CallSpan,
-    /// What a panic may not show.
+    /// The arguments that the message of a panic must not show.
     redacted: Arc<[String]>,
 }
 
@@ -221,7 +224,7 @@ impl Future for ToolFuture {
             Err(panic) => panicked(&*panic, redacted),
         };
         let over = std::mem::replace(state, Err(None));
-        // What it leaves may panic once more.
+        // Dropping it may panic again.
         let _ = catch_unwind(AssertUnwindSafe(|| span.within(|| drop(over))));
         Poll::Ready(reply)
     }

@@ -1,4 +1,4 @@
-//! Threads whose number has a ceiling, and the queue of jobs that wait for one.
+//! A bounded number of threads, with a queue of jobs that wait for one.
 
 use super::sync::{self, Condvar, Mutex};
 use std::collections::VecDeque;
@@ -9,25 +9,25 @@ use std::time::Duration;
 /// The work of a thread.
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
-/// How long a thread without a job waits for one before it ends.
+/// How long an idle thread waits for a job before it ends.
 const KEEP: Duration = Duration::from_millis(500);
 
-/// At most a fixed number of threads, started when they are needed, and jobs served in the order they came.
+/// A bounded number of threads, started on demand. Jobs run in the order of their arrival.
 pub(crate) struct BoundedThreads {
     most: usize,
     state: Mutex<State>,
     arrived: Condvar,
 }
 
-/// Invariant: as long as a job is queued there is a thread that will look at the queue before it ends.
+/// Invariant: while a job is queued, some thread will look at the queue before it ends.
 #[derive(Default)]
 struct State {
-    /// Jobs that no thread has taken, with their numbers, which rise.
+    /// Jobs that no thread has taken, with ascending numbers.
     jobs: VecDeque<(u64, Job)>,
     last: u64,
-    /// Threads that have not ended.
+    /// Number of threads that have not ended.
     threads: usize,
-    /// Those of them that wait for a job. One that has been woken counts until it holds the lock again, so each idle thread
+    /// Number of threads that wait for a job. A woken thread counts until it holds the lock again, so each idle thread
     /// stands for at most one queued job.
     idle: usize,
     closed: bool,
@@ -37,31 +37,31 @@ struct State {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct JobTicket {
     number: u64,
-    /// It waits because all threads that there may be are taken.
+    /// Whether it waits because all threads are in use.
     pub(crate) waits: bool,
 }
 
 impl BoundedThreads {
-    /// No threads yet, and never more than `most`.
+    /// Creates the pool without any threads; there will be at most `most`.
     pub(crate) fn new(most: usize) -> Arc<Self> {
         Arc::new(BoundedThreads { most, state: Mutex::new(State::default()), arrived: Condvar::new() })
     }
 
-    /// The most threads there may be.
+    /// Returns the maximum number of threads.
     pub(crate) fn most(&self) -> usize {
         self.most
     }
 
-    /// Queues a job; starts a thread for it when none is idle and the ceiling allows.
+    /// Queues a job. Starts a thread for it if none is idle and the maximum is not reached.
     ///
     /// # Errors
-    /// The job, when there is no thread and none can be had.
+    /// The job, if there is no thread and none can be started.
     pub(crate) fn submit(self: &Arc<Self>, job: Job) -> Result<JobTicket, Job> {
         let mut state = sync::lock(&self.state);
         let is_served = state.idle > state.jobs.len();
         let mut waits = false;
         if !is_served {
-            // Starting a thread with the lock held keeps the count exact whatever becomes of it.
+            // Holding the lock while the thread starts keeps the count exact.
             if state.threads < self.most && self.start_thread() {
                 state.threads += 1;
             } else if state.threads == 0 {
@@ -79,14 +79,14 @@ impl BoundedThreads {
         Ok(JobTicket { number, waits })
     }
 
-    /// Takes a job back that no thread has begun; `None` when one has.
+    /// Takes back a job that no thread has started. Returns `None` if one has.
     pub(crate) fn withdraw(&self, ticket: JobTicket) -> Option<Job> {
         let mut state = sync::lock(&self.state);
         let at = state.jobs.binary_search_by_key(&ticket.number, |job| job.0).ok()?;
         state.jobs.remove(at).map(|job| job.1)
     }
 
-    /// No job will come any more: idle threads end.
+    /// Ends idle threads. No more jobs are submitted.
     pub(crate) fn close(&self) {
         sync::lock(&self.state).closed = true;
         self.arrived.notify_all();
@@ -102,7 +102,7 @@ impl BoundedThreads {
         loop {
             if let Some((_, job)) = state.jobs.pop_front() {
                 drop(state);
-                // Jobs catch the panics of tools. One of our own must not cost the count a thread.
+                // Jobs catch the panics of tools. A panic of our own must not make the count wrong.
                 let _ = catch_unwind(AssertUnwindSafe(job));
                 state = sync::lock(&self.state);
                 continue;
@@ -121,7 +121,7 @@ impl BoundedThreads {
         state.threads -= 1;
     }
 
-    /// Threads that have not ended, and jobs that none has taken.
+    /// Returns the number of threads and of queued jobs.
     #[allow(dead_code, reason = "the model looks")]
     pub(crate) fn figures(&self) -> (usize, usize) {
         let state = sync::lock(&self.state);

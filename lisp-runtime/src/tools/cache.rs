@@ -1,10 +1,10 @@
-//! The results of cached tools in one run, and the calls that wait for the result of an equal one.
+//! The results of cached tools in one run, and calls that wait for the result of an equal call.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-/// The most bytes of arguments and results that the cache of a run keeps; a result beyond that is not kept, and its tool is
+/// The maximum bytes of arguments and results in the cache of a run. A result beyond that is not kept, and its tool is
 /// called again.
 const CACHE_BYTES: usize = 16 << 20;
 
@@ -12,12 +12,12 @@ const CACHE_BYTES: usize = 16 << 20;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct CallKey(Arc<(String, String)>);
 
-/// Stands for a key where keys are only compared: the ledger does not keep whole arguments.
+/// Replaces a key where keys are only compared: the ledger does not keep whole arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct CallDigest([u64; 2]);
 
 impl CallKey {
-    /// The key of a call.
+    /// Creates the key of a call.
     pub(crate) fn new(tool: &str, arguments: &str) -> Self {
         CallKey(Arc::new((tool.to_owned(), arguments.to_owned())))
     }
@@ -35,14 +35,14 @@ impl CallKey {
 /// The result of a cached tool.
 #[derive(Clone)]
 pub(crate) enum CachedResult {
-    /// Its JSON text
+    /// The result as JSON text.
     Json(Arc<str>),
-    /// The arguments of the call
+    /// The arguments of the call.
     Arguments,
 }
 
 impl CachedResult {
-    /// The bytes of the result.
+    /// Returns the bytes of the result.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             CachedResult::Json(json) => json.trim().len() as u64,
@@ -57,7 +57,7 @@ pub(crate) enum Lookup {
     Found(CachedResult),
     /// An equal call is in progress.
     InProgress,
-    /// There was none; the key is now in progress, and [`ResultCache::end`] must be called for it.
+    /// The key is new. It is now in progress, and [`ResultCache::end`] must be called for it.
     Begun,
 }
 
@@ -85,7 +85,7 @@ impl<W> ResultCache<W> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks a call up, and marks its key as in progress when it is new.
+    /// Looks up a call. If its key is new, marks it as in progress.
     pub(crate) fn look_up(&self, key: &CallKey) -> Lookup {
         let mut cache = self.inner();
         match cache.by_key.get(key) {
@@ -98,7 +98,7 @@ impl<W> ResultCache<W> {
         }
     }
 
-    /// Ends a call in progress, keeps its result and the number of its bytes if there is room, and returns the waiters.
+    /// Ends a call in progress, keeps its result with its size if there is room, and returns the waiters.
     pub(crate) fn end(&self, key: &CallKey, result: Option<(CachedResult, usize)>) -> Vec<W> {
         let mut cache = self.inner();
         let waiting = match cache.by_key.remove(key) {
@@ -115,7 +115,7 @@ impl<W> ResultCache<W> {
         waiting
     }
 
-    /// Adds a waiter to a call in progress; returns the waiter when the call has ended.
+    /// Adds a waiter to a call in progress. Returns the waiter if the call has ended.
     pub(crate) fn wait<T: Into<W>>(&self, key: &CallKey, waiter: T) -> Option<T> {
         match self.inner().by_key.get_mut(key) {
             Some(Entry::InProgress(waiting)) => {

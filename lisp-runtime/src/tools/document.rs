@@ -1,5 +1,5 @@
-//! JSON Schema documents: read within limits, written in one dialect, and walked. What is checked and shown of them is in
-//! [`super::schema`] and [`super::line`].
+//! JSON Schema documents: parsed within limits, converted to one dialect, and walked. Checks are in [`super::schema`],
+//! the line for models is in [`super::line`].
 
 use super::naming::percent_decoded;
 use super::schema_error::SchemaError;
@@ -7,21 +7,21 @@ use super::yaml;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
 
-/// The most bytes of one schema.
+/// The maximum bytes of one schema.
 pub(crate) const SCHEMA_BYTES: usize = 1 << 20;
-/// The most bytes of a list of tools or of an API's description.
+/// The maximum bytes of a list of tools or of an API description.
 pub(crate) const LIST_BYTES: usize = 16 << 20;
-/// The most schemas within one, itself included.
+/// The maximum number of schemas in one, including itself.
 const SUBSCHEMAS: usize = 20_000;
-/// The most schemas that say something of the same place, each inside the other or referred to by it.
+/// The maximum number of schemas that apply to the same value, nested or by reference.
 const CHAIN: usize = 32;
-/// The most bytes of a pattern, and the most patterns of a schema.
+/// The maximum bytes of a pattern, and the maximum number of patterns in a schema.
 const PATTERN_BYTES: usize = 2_000;
 const PATTERNS: usize = 300;
 
-/// Reads JSON text of at most `most` bytes, nested at most 127 deep.
+/// Parses JSON text of at most `most` bytes and at most 127 levels.
 pub(crate) fn read(text: &str, most: usize, what: &str) -> Result<Value, SchemaError> {
-    // A byte order mark is no part of JSON.
+    // A byte order mark is not part of JSON.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.len() > most {
         return Err(SchemaError::new(format!("{what} has {} bytes, and may have {most}", text.len())));
@@ -29,7 +29,7 @@ pub(crate) fn read(text: &str, most: usize, what: &str) -> Result<Value, SchemaE
     serde_json::from_str(text).map_err(|error| SchemaError::new(format!("{what} cannot be read: {error}")))
 }
 
-/// Reads the text of a description of at most `most` bytes: JSON when it begins with `{`, and YAML otherwise, nested at most 127 deep.
+/// Parses a description of at most `most` bytes and at most 127 levels. It is JSON if it starts with `{`, else YAML.
 pub(crate) fn read_description(text: &str, most: usize, what: &str) -> Result<Value, SchemaError> {
     let begun = text.trim_start_matches(|c: char| c == '\u{feff}' || c.is_ascii_whitespace());
     if text.len() > most || begun.is_empty() || begun.starts_with(['{', '[']) {
@@ -38,14 +38,14 @@ pub(crate) fn read_description(text: &str, most: usize, what: &str) -> Result<Va
     yaml::read(text).map_err(|error| SchemaError::new(format!("{what} cannot be read as YAML: {error}")))
 }
 
-/// How a schema belongs to the one around it.
+/// How a schema relates to the schema that contains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Link {
-    /// It says something of the same value.
+    /// It applies to the same value.
     Same,
-    /// It says something of a part of it.
+    /// It applies to a part of the value.
     Part,
-    /// It is kept for references.
+    /// It is only a target of references.
     Kept,
 }
 
@@ -53,10 +53,10 @@ fn is_schema(value: &Value) -> bool {
     value.is_object() || value.is_boolean()
 }
 
-/// Shows each schema that a schema holds.
+/// Visits each direct subschema of a schema.
 pub(crate) fn each_part<'v>(schema: &'v Value, mut see: impl FnMut(Link, &'v Value)) {
     let Value::Object(map) = schema else { return };
-    // A schema has few keywords of the many that there are.
+    // A schema uses few of the many keywords.
     for (keyword, value) in map {
         let named = match keyword.as_str() {
             "properties" | "patternProperties" => Some(Link::Part),
@@ -97,8 +97,8 @@ pub(crate) fn each_part<'v>(schema: &'v Value, mut see: impl FnMut(Link, &'v Val
     }
 }
 
-/// Rewrites what function-calling sets and API descriptions write otherwise: names of types, and `nullable`. The recursion
-/// is as deep as the text, which its reader bounds.
+/// Converts other dialects to JSON Schema: type names of function-calling APIs, and `nullable`. The recursion is as
+/// deep as the text, which its parser bounds.
 pub(crate) fn unify(schema: &mut Value) {
     let Value::Object(map) = schema else { return };
     match map.get_mut("type") {
@@ -123,7 +123,7 @@ pub(crate) fn unify(schema: &mut Value) {
             let both = Value::from(vec![name.as_str(), "null"]);
             map.insert("type".to_owned(), both);
         } else if ["$ref", "allOf", "anyOf", "oneOf"].iter().any(|keyword| map.contains_key(*keyword)) {
-            // It is about what the others say.
+            // It applies to the value that the other keywords describe.
             let other = Value::Object(std::mem::take(map));
             map.insert("anyOf".to_owned(), Value::from(vec![json!({"type": "null"}), other]));
         }
@@ -136,7 +136,7 @@ pub(crate) fn unify(schema: &mut Value) {
     each_part_mut(schema, &mut unify);
 }
 
-/// Shows each schema that a schema holds, to be changed.
+/// Visits each direct subschema of a schema mutably.
 pub(crate) fn each_part_mut(schema: &mut Value, see: &mut dyn FnMut(&mut Value)) {
     let Value::Object(map) = schema else { return };
     for (keyword, value) in map {
@@ -176,7 +176,7 @@ pub(crate) fn each_part_mut(schema: &mut Value, see: &mut dyn FnMut(&mut Value))
     }
 }
 
-/// The type that a name of another dialect means; `None` for names of JSON Schema, and for unknown ones.
+/// Returns the JSON Schema type for a type name of another dialect; `None` for JSON Schema names and unknown ones.
 fn type_name(name: &str) -> Option<&'static str> {
     Some(match name {
         "dict" | "Dict" | "HashMap" | "Map" | "map" | "Object" => "object",
@@ -190,7 +190,8 @@ fn type_name(name: &str) -> Option<&'static str> {
     })
 }
 
-/// A schema, and the document whose references it has: the nearest schema around it with an `$id`, or the whole.
+/// A schema, and the document that its references are relative to: the nearest enclosing schema with an `$id`, or the
+/// whole document.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spot<'d> {
     pub(crate) schema: &'d Value,
@@ -198,7 +199,7 @@ pub(crate) struct Spot<'d> {
 }
 
 impl<'d> Spot<'d> {
-    /// A schema within this one.
+    /// Returns a schema within this one.
     pub(crate) fn part(self, schema: &'d Value) -> Self {
         Spot { schema, base: if id(schema).is_some() { schema } else { self.base } }
     }
@@ -212,17 +213,17 @@ impl<'d> Spot<'d> {
     }
 }
 
-/// The identifier of a document.
+/// Returns the identifier of a document.
 fn id(schema: &Value) -> Option<&str> {
     let of = |keyword: &str| schema.get(keyword).and_then(Value::as_str);
     let id = of("$id").or_else(|| of("id").filter(|id| id.contains("://")))?;
     (!id.starts_with('#')).then_some(id)
 }
 
-/// What a reference leads to.
+/// The target of a reference.
 pub(crate) enum Target<'d> {
     Known(Spot<'d>),
-    /// A schema that the standard has.
+    /// A schema of the standard.
     Standard,
     Unknown,
 }
@@ -237,7 +238,7 @@ pub(crate) struct Document<'d> {
 }
 
 impl<'d> Document<'d> {
-    /// Walks a document; the references are followed later.
+    /// Walks a document, without following references.
     fn open(root: &'d Value) -> Result<Self, SchemaError> {
         let mut document =
             Document { root: Spot { schema: root, base: root }, ids: Vec::new(), anchors: HashMap::new(), count: 0 };
@@ -264,7 +265,7 @@ impl<'d> Document<'d> {
         Ok(document)
     }
 
-    /// Reads what a document says of itself, for schemas that were checked before.
+    /// Reads the identifiers and anchors of a document whose schemas were checked before.
     pub(crate) fn of(root: &'d Value) -> Result<Self, SchemaError> {
         Document::open(root)
     }
@@ -280,7 +281,7 @@ impl<'d> Document<'d> {
         }
     }
 
-    /// What a reference at a spot leads to.
+    /// Returns the target of a reference in a schema.
     pub(crate) fn target(&self, spot: Spot<'d>, reference: &str) -> Target<'d> {
         let (document, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let base = if document.is_empty() {
@@ -318,10 +319,10 @@ impl<'d> Document<'d> {
         Target::Known(at)
     }
 
-    /// The schemas that a schema refers to.
+    /// Returns the schemas that a schema refers to.
     ///
     /// # Errors
-    /// A reference that leads out of the document.
+    /// A reference leads out of the document.
     pub(crate) fn referred(&self, spot: Spot<'d>) -> Result<Vec<Spot<'d>>, SchemaError> {
         let mut found = Vec::new();
         for keyword in ["$ref", "$dynamicRef", "$recursiveRef"] {
@@ -336,7 +337,7 @@ impl<'d> Document<'d> {
                     )));
                 }
             }
-            // What it leads to depends on the way there: to any of them.
+            // The target depends on the path of evaluation: any of these.
             if let Some(name) = reference.strip_prefix('#').filter(|_| keyword == "$dynamicRef") {
                 found.extend(self.anchors.get(name).into_iter().flatten());
             }
@@ -345,11 +346,11 @@ impl<'d> Document<'d> {
     }
 }
 
-/// Checks that a document keeps the limits, and that its references stay in it and lead somewhere. Returns the number of its
-/// schemas, and whether there are references.
+/// Checks that a document is within the limits, and that its references have targets in it. Returns the number of its
+/// schemas, and whether it has references.
 ///
 /// # Errors
-/// The limit that it does not keep, or the reference.
+/// The limit that is exceeded, or the reference without a target.
 pub(crate) fn check_limits(root: &Value) -> Result<(usize, bool), SchemaError> {
     let document = Document::open(root)?;
     let mut chains = Chains { document: &document, lengths: HashMap::new() };
@@ -372,10 +373,10 @@ pub(crate) fn check_limits(root: &Value) -> Result<(usize, bool), SchemaError> {
     Ok((document.count, has_references))
 }
 
-/// How many schemas say something of the value of each, one inside the other.
+/// For each schema, the number of nested schemas that apply to the same value.
 struct Chains<'a, 'd> {
     document: &'a Document<'d>,
-    /// `None` while it is looked for.
+    /// `None` while it is computed.
     lengths: HashMap<*const Value, Option<usize>>,
 }
 
@@ -414,7 +415,8 @@ impl<'d> Chains<'_, 'd> {
     }
 }
 
-/// Does a reference name the document of an identifier? Without the rules for relative references: by its last part.
+/// Returns whether a reference names the document of an identifier. Compares only the last part: the rules for relative
+/// references are not implemented.
 fn same_document(id: &str, document: &str) -> bool {
     let id = id.trim_end_matches('#');
     id == document

@@ -1,4 +1,4 @@
-//! The gate that every tool call of a run passes: the host's policy, the limits on calls, the cache, the ledger and the journal.
+//! The gate that every tool call of a run passes: policy, limits, cache, ledger and journal.
 
 use super::cache::{CachedResult, CallDigest, CallKey, Lookup, ResultCache};
 use super::in_order::{AskedTurn, CallOrder, NotNow, ResultNote};
@@ -19,37 +19,37 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// What a gate goes by.
+/// The settings of a gate.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GateSetting {
-    /// The most calls; 0 is no limit.
+    /// The maximum number of calls; 0 is no limit.
     pub(crate) limit: u64,
     pub(crate) policy: Policy,
-    /// Who the run is for.
+    /// The tenant of the run.
     pub(crate) tenant: Option<Arc<str>>,
     pub(crate) budget: Option<Budget>,
     pub(crate) journal: Option<Arc<Journal>>,
-    /// The run is driven by hand: its driver can be asked.
+    /// Whether the run is driven step by step: its driver can approve calls.
     pub(crate) by_hand: bool,
-    /// The run is a turn of a session.
+    /// Whether the run is a turn of a session.
     pub(crate) in_session: bool,
-    /// Who is asked about calls of async tools.
+    /// Decides on calls of async tools that need approval.
     #[cfg(feature = "async")]
     pub(crate) approver: Option<super::approval::Approver<super::tool::ToolCall>>,
 }
 
 impl GateSetting {
-    /// Does the run see the tool at all?
+    /// Returns whether the run sees the tool at all.
     pub(crate) fn shows(&self, tool: &Tool) -> bool {
         self.policy.shows(tool, self.tenant.as_deref())
     }
 
-    /// The most bytes that the calls may take in the record of the run; 0 is no limit.
+    /// Returns the maximum bytes of the calls in the record of the run; 0 is no limit.
     fn most_bytes(&self) -> u64 {
         self.journal.as_ref().map_or(0, |journal| journal.most_bytes() as u64)
     }
 
-    /// Is there somebody who can be asked about a call of the tool while the run goes on?
+    /// Returns whether a call of the tool can be approved while the run continues.
     fn can_ask(&self, tool: &Tool) -> bool {
         #[cfg(feature = "async")]
         if self.approver.is_some() && tool.is_async() {
@@ -60,39 +60,39 @@ impl GateSetting {
     }
 }
 
-/// A call that the policy lets pass.
+/// A call that the policy allows.
 #[derive(Debug)]
 pub(crate) struct AllowedCall {
-    /// As the program has them.
+    /// The arguments that the program passed.
     pub(crate) arguments: String,
-    /// What the policy has put in their place.
+    /// The arguments that the policy replaced them with.
     pub(crate) given: Option<String>,
-    /// What has to be approved before it is made.
+    /// The question, if the call needs approval.
     pub(crate) question: Option<String>,
 }
 
 impl AllowedCall {
-    /// The arguments that the tool gets.
+    /// Returns the arguments for the tool.
     pub(crate) fn for_tool(&self) -> &str {
         self.given.as_deref().unwrap_or(&self.arguments)
     }
 }
 
-/// The gate's decision on a call.
+/// The decision of the gate on a call.
 pub(crate) enum Decision<W> {
-    /// The result of an earlier, equal call serves.
+    /// The result of an earlier, equal call is used.
     Cached(CachedResult),
-    /// An equal call is in progress: [`ToolGate::wait`] for it, then ask again.
+    /// An equal call is in progress: wait with [`ToolGate::wait`], then ask again.
     InProgress(CallKey),
-    /// The worker has to wait for its turn, then ask again.
+    /// The worker must wait for its turn, then ask again.
     Later,
-    /// The run may not make the call. Waiters that came meanwhile have to ask again, and are refused in their turn.
+    /// The run may not make the call. Waiters that arrived meanwhile must ask again, and are denied in turn.
     Refused(Error, Vec<W>),
-    /// It was not made in an earlier life, as a worker beside the caller had failed: the caller ends.
+    /// The call was not made in an earlier attempt, because another worker had failed. The caller ends.
     LeftOut(Error),
-    /// The call is in the ledger and has to be made.
+    /// The call is in the ledger and must be made.
     Admitted(PendingCall),
-    /// The call is in the ledger, and ended so in an earlier life of the run: pass it to [`ToolGate::complete`].
+    /// The call is in the ledger and ended like this in an earlier attempt: pass it to [`ToolGate::complete`].
     Replayed(PendingCall, Reply),
 }
 
@@ -102,33 +102,33 @@ struct Found {
     recalled: Recalled,
     /// The result of an equal call.
     earlier: Option<CachedResult>,
-    /// The key that its result will be kept under.
+    /// The cache key of its result.
     key: Option<CallKey>,
 }
 
-/// A call that was admitted and has not ended: pass it to [`ToolGate::complete`] or [`ToolGate::abandon`].
+/// An admitted call that has not ended: pass it to [`ToolGate::complete`] or [`ToolGate::abandon`].
 #[derive(Debug)]
 pub(crate) struct PendingCall {
-    /// The call's number in the run, from 1.
+    /// The number of the call in the run, from 1.
     pub(crate) number: u64,
-    /// The place of the call in the ledger.
+    /// The index of the call in the ledger.
     entry: Option<usize>,
-    /// The key that the result is kept under.
+    /// The cache key of the result.
     key: Option<CallKey>,
-    /// Its name in the journal, where its end is to be told.
+    /// The name in the journal, if the end of the call must be recorded.
     place: Option<Place>,
-    /// What those see who look at the run.
+    /// The call as observers see it.
     seen: Option<CallView>,
-    /// The arguments, as the ledger is to have them, of a call that was approved with other ones.
+    /// The arguments for the ledger, if the call was approved with other ones.
     given: Option<GivenArguments>,
-    /// What the budget has paid for it.
+    /// What the budget paid for it.
     paid: Option<Arc<PaidCall>>,
     /// Where it is noted that the result serves equal calls.
     result_note: Option<ResultNote>,
 }
 
 impl PendingCall {
-    /// A call that is in no ledger.
+    /// Creates a call that is in no ledger.
     pub(crate) fn numbered(number: u64) -> Self {
         PendingCall {
             number,
@@ -142,7 +142,7 @@ impl PendingCall {
         }
     }
 
-    /// A call that nobody has begun to make goes back to the budget before its worker goes on, whoever still holds it.
+    /// Returns the payment of a call that was not started, before its worker continues.
     fn give_back(&self) {
         if let Some(paid) = &self.paid {
             paid.give_back();
@@ -150,17 +150,17 @@ impl PendingCall {
     }
 }
 
-/// Where the arguments are left that a call was approved with.
+/// Set to the arguments that a call was approved with.
 pub(crate) type GivenArguments = Arc<OnceLock<String>>;
 
-/// Bytes that a call takes in a record besides its tool's name, its arguments and its result.
+/// The bytes of a call in a record, besides its tool's name, arguments and result.
 const CALL_BYTES: usize = 100;
 
-/// Counts the tool calls of a run and keeps the results of cached tools. A call of a cached tool that is in progress is not
-/// made a second time: an equal call becomes a waiter (`W`).
+/// Counts the tool calls of a run and keeps the results of cached tools. While a call of a cached tool is in progress,
+/// an equal call is not made but becomes a waiter (`W`).
 pub(crate) struct ToolGate<W> {
     order: CallOrder,
-    /// The number of the last call: calls that are given up are not counted, but no other gets their numbers.
+    /// The number of the last call. Discarded calls do not count, but their numbers are not reused.
     last_number: AtomicU64,
     cache: ResultCache<W>,
     setting: GateSetting,
@@ -178,10 +178,10 @@ impl<W> ToolGate<W> {
         }
     }
 
-    /// Has the policy decide on a call whose arguments fit the tool. Decisions of an earlier life of the run stand.
+    /// Lets the policy decide on a call whose arguments match the tool. Decisions of an earlier attempt are kept.
     ///
     /// # Errors
-    /// Why the run may not make the call; the ledger has it.
+    /// Why the run may not make the call; it is in the ledger.
     pub(crate) fn decide(
         &self,
         ledger: &mut Ledger,
@@ -208,14 +208,14 @@ impl<W> ToolGate<W> {
         }
     }
 
-    /// Notes a call that is not made, with the arguments that the tool would have got, and tells those who look.
+    /// Notes a call that is not made, with the arguments for the tool, and notifies observers.
     pub(crate) fn refuse(&self, ledger: &mut Ledger, tool: &Tool, arguments: &str, error: &Error, worker: Vec<u32>) {
         self.view.refused(&tool.name, &worker, error.reason);
         let shown = Preview::of(&tool.arguments_shown(arguments));
         ledger.refused(&tool.name, shown, &error.message, error.reason, worker);
     }
 
-    /// The decision of an earlier life, or else of the policy.
+    /// Returns the decision of an earlier attempt, or else of the policy.
     fn decision(&self, tool: &Tool, arguments: &str, place: &Place) -> Result<Gated, Error> {
         let GateSetting { policy, journal, .. } = &self.setting;
         let shown = tool.arguments_shown(arguments);
@@ -224,7 +224,8 @@ impl<W> ToolGate<W> {
             None => None,
         };
         match earlier {
-            // What the tool was to get is not in the record: the policy says it again, should it still be needed.
+            // The record does not have the new arguments of the tool: the policy repeats them, if they are still
+            // needed.
             Some((Gated::Allow { given: Some(_) }, false)) if tool.redacts() => {
                 return if policy.is_some() {
                     Ok(self.ask_policy(tool, arguments, place))
@@ -234,20 +235,20 @@ impl<W> ToolGate<W> {
                     Err(denied(tool, why))
                 };
             }
-            // Somebody has approved it with them since.
+            // The call was approved with them since.
             Some((Gated::Allow { given: Some(given) }, false)) => {
                 return Ok(match unfit(tool, &given) {
                     Some(why) => Gated::Deny { why },
                     None => Gated::Allow { given: Some(given) },
                 });
             }
-            // Its end tells that it was made.
+            // The record of its end shows that it was made.
             Some((Gated::Ask { .. }, true)) => return Ok(Gated::Allow { given: None }),
             Some((gated, _)) => return Ok(gated),
             None => {}
         }
         let gated = self.ask_policy(tool, arguments, place);
-        // That a call is allowed as it is, its own line tells; one that an earlier result may serve has none.
+        // The line of a call shows that it was allowed; a call that an earlier result may serve has none.
         if let Some(journal) = journal
             && policy.is_some()
             && (tool.cached || gated != (Gated::Allow { given: None }))
@@ -280,8 +281,8 @@ impl<W> ToolGate<W> {
         }
     }
 
-    /// Decides on a call that the policy lets pass, and records the decision in the ledger and in the journal. `has_turn` when
-    /// everything before it in the program's order has ended.
+    /// Decides on a call that the policy allows, and records the decision in the ledger and in the journal. `has_turn`
+    /// if everything before it in program order has ended.
     pub(crate) fn admit(
         &self,
         ledger: &mut Ledger,
@@ -342,16 +343,17 @@ impl<W> ToolGate<W> {
         self.start(ledger, &asking, pending, (number, recalled, paid))
     }
 
-    /// What an earlier attempt of the run has of a call, and otherwise the result of an equal call. The decision, when that is all.
+    /// Returns what an earlier attempt has of a call, or else the result of an equal call. Returns the decision if that
+    /// settles it.
     fn earlier(&self, asking: &Asking<'_>, mut key: Option<CallKey>) -> Result<Found, Decision<W>> {
-        // What the call gave in an earlier attempt it gives again, whatever equal calls give.
+        // A call keeps its result of an earlier attempt, whatever equal calls return.
         let recalled = self.setting.journal.as_ref().map_or(Recalled::Nothing, |journal| journal.recall(asking));
         let mut earlier = None;
         match &recalled {
             Recalled::LeftOut(error) => return Err(Decision::LeftOut(error.clone())),
             Recalled::Equal(Ended::Json(json)) => earlier = Some(CachedResult::Json(json.as_str().into())),
             Recalled::Equal(Ended::Echo) => earlier = Some(CachedResult::Arguments),
-            // A failure serves no other call.
+            // A failure does not serve other calls.
             Recalled::Equal(Ended::Failed(_)) | Recalled::Nothing => {}
             Recalled::Ended(_) | Recalled::Refused(_) => key = None,
         }
@@ -367,7 +369,7 @@ impl<W> ToolGate<W> {
         Ok(Found { recalled, earlier, key })
     }
 
-    /// Starts a call that is in the ledger: it ends with what the record has of it, or it is announced to the record and admitted.
+    /// Starts a call that is in the ledger: it ends as in the record, or it is announced to the record and admitted.
     fn start(
         &self,
         ledger: &mut Ledger,
@@ -402,7 +404,7 @@ impl<W> ToolGate<W> {
         }
     }
 
-    /// Notes a call that an earlier result serves, and tells those who look.
+    /// Notes a call that an earlier result serves, and notifies observers.
     fn serve(
         &self,
         ledger: &mut Ledger,
@@ -416,12 +418,12 @@ impl<W> ToolGate<W> {
         }
     }
 
-    /// One more number for a call.
+    /// Returns the next number for a call.
     pub(crate) fn next_number(&self) -> u64 {
         self.last_number.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// The call that an admitted one is for its tool, by the number that its run has for it.
+    /// Returns an admitted call as its tool sees it, with its number in the run.
     pub(crate) fn call(
         &self,
         pending: &mut PendingCall,
@@ -453,33 +455,34 @@ impl<W> ToolGate<W> {
         })
     }
 
-    /// Does not count what workers of a parallel call did, from this one on: it was for nothing, as a call before theirs failed.
+    /// Discards what workers of a parallel call did, from this one on, because an earlier call failed.
     pub(crate) fn give_up(&self, from: &Place) {
         self.order.give_up(from);
     }
 
-    /// May calls that workers made ahead of their turns be too many? Then none ends before its turn.
+    /// Returns whether calls that workers made ahead of their turns may exceed the limit. Then no worker ends before
+    /// its turn.
     pub(crate) fn is_exact(&self) -> bool {
         self.order.is_exact()
     }
 
-    /// The other half of the run says so.
+    /// Notes that the other half of the run requires this.
     pub(crate) fn set_exact(&self) {
         self.order.set_exact();
     }
 
-    /// The workers of a parallel call before this one have ended.
+    /// Notes that the workers of a parallel call before this one have ended.
     ///
     /// # Errors
-    /// One of them has made a call that is too many; with its index.
+    /// One of them made a call that exceeds the limit; with its index.
     pub(crate) fn settle(&self, next: &Place) -> Result<(), Error> {
         self.order.settle(next)
     }
 
-    /// Somebody has decided on a call that waits for that: it is approved, perhaps with other arguments, or not, and why.
+    /// Approves a call that needs approval, perhaps with other arguments, or rejects it with a reason.
     ///
     /// # Errors
-    /// The decision cannot be kept in the record of the run; or why the call is not made after all.
+    /// The decision cannot be stored in the record of the run; or why the call is not made after all.
     pub(crate) fn settle_question(
         &self,
         tool: &Tool,
@@ -498,7 +501,7 @@ impl<W> ToolGate<W> {
         why.map_or(Ok(()), |why| Err(denied(tool, &why)))
     }
 
-    /// Who is to be asked about an async call that has a question.
+    /// Returns who approves an async call that has a question.
     #[cfg(feature = "async")]
     fn desk(&self, asked: &AllowedCall) -> Option<super::approval::ApprovalDesk<super::tool::ToolCall>> {
         let GateSetting { approver, journal, .. } = &self.setting;
@@ -506,8 +509,8 @@ impl<W> ToolGate<W> {
         Some(super::approval::ApprovalDesk { approver, journal: journal.clone() })
     }
 
-    /// Records how a call ended, keeps a result for later equal calls as long as there is room, and returns the waiters. The
-    /// program may not have the reply when the journal cannot have it.
+    /// Records how a call ended, keeps a result for later equal calls if there is room, and returns the waiters. If the
+    /// journal cannot store the reply, the program does not get it.
     pub(crate) fn complete(
         &self,
         ledger: &mut Ledger,
@@ -542,13 +545,13 @@ impl<W> ToolGate<W> {
         (self.cache.end(&key, result), noted)
     }
 
-    /// Ends a call whose reply does not matter any more, and returns the waiters.
+    /// Ends a call whose reply is no longer needed, and returns the waiters.
     pub(crate) fn abandon(&self, call: PendingCall) -> Vec<W> {
         call.give_back();
         call.key.map(|key| self.cache.end(&key, None)).unwrap_or_default()
     }
 
-    /// Adds a waiter to the call in progress; returns the waiter when that call has ended.
+    /// Adds a waiter to the call in progress. Returns the waiter if that call has ended.
     pub(crate) fn wait<T: Into<W>>(&self, key: &CallKey, waiter: T) -> Option<T> {
         self.cache.wait(key, waiter)
     }
@@ -559,16 +562,16 @@ impl<W> ToolGate<W> {
     }
 }
 
-/// A call is made with other arguments than the program had: its tool gets them, and the ledger has them.
+/// Replaces the arguments of a call, for its tool and for the ledger.
 pub(crate) fn rewrite(call: &mut ToolCall, tool: &Tool, given: &str) {
     if let Some(slot) = call.given.take() {
-        // Nobody else approves it.
+        // The call is approved only once.
         let _ = slot.set(tool.arguments_shown(given).into_owned());
     }
     (call.arguments, call.is_rewritten) = (given.to_owned(), true);
 }
 
-/// Why a tool cannot get these arguments, which a policy or a person gave it.
+/// Returns why a tool cannot take these arguments, which a policy or an approver supplied.
 pub(super) fn unfit(tool: &Tool, given: &str) -> Option<String> {
     let Ok(arguments) = serde_json::from_str(given) else {
         return Some("the arguments that it was allowed with are not a JSON object".to_owned());
@@ -608,8 +611,8 @@ mod tests {
     use std::sync::Barrier;
     use std::thread::scope;
 
-    /// Two threads make the same call of a cached tool again and again. It is refused, but one may find it in progress with the
-    /// other and wait: as many waiters come back as have begun to wait.
+    /// Two threads repeat the same call of a cached tool. It is denied, but one thread may find it in progress with the
+    /// other and wait: every waiter must be returned.
     #[test]
     fn who_waits_for_a_refused_call_comes_back() {
         const CALLS: usize = 50_000;

@@ -1,4 +1,4 @@
-//! Tools as they come: from JSON Schema, and from the list of an MCP server.
+//! Tools from JSON Schema, and from the tool list of an MCP server.
 
 use super::document::{LIST_BYTES, read};
 use super::json_contract::JsonContract;
@@ -10,21 +10,21 @@ use super::words::cut;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The longest name of a tool.
+/// The maximum length of a tool's name, in bytes.
 const NAME_BYTES: usize = 200;
-/// The most bytes of a description that are kept.
+/// The maximum bytes of a description that are kept.
 const DESCRIPTION_BYTES: usize = 10_000;
-/// The most tools of one list.
+/// The maximum number of tools in one list.
 pub(super) const TOOLS: usize = 10_000;
-/// The most values that the schemas of one API's tools may have together: each has its own copy of what it refers to.
+/// The maximum number of values in the schemas of one API's tools together: each has its own copy of what it refers to.
 pub(super) const VALUES: usize = 2_000_000;
 
-/// What came of a list of tools.
+/// The result of importing a list of tools.
 #[derive(Debug, Default)]
 pub struct Imported {
-    /// The tools: external ones, until [`Tools::served_by`] says otherwise.
+    /// The tools. They are external until [`Tools::served_by`] sets a handler.
     pub tools: Tools,
-    /// The names of those that cannot be used, and why.
+    /// The names of tools that cannot be used, and why.
     pub refused: Vec<(String, SchemaError)>,
 }
 
@@ -42,12 +42,13 @@ impl Imported {
 }
 
 impl Tool {
-    /// A tool as function-calling APIs describe it: a name, a description, the JSON Schema of its arguments, and perhaps that of
-    /// its results. Arguments and results are checked against the schemas; a line in the notation of signatures is made of them
-    /// for models. The tool is external until [`Tool::served_by`] gives it a function.
+    /// Creates a tool from a name, a description and JSON Schemas, as function-calling APIs describe it.
     ///
-    /// A name that no program can write is written with `%XX` for its bytes: `issues/list` is `tool/issues%2Flist`. What the host
-    /// sees in [`ToolCall::name`](crate::ToolCall::name) is the name as it is given here.
+    /// Arguments, and results if there is a schema for them, are checked against the schemas. Models see a line derived
+    /// from the schemas. The tool is external until [`Tool::served_by`] sets a handler.
+    ///
+    /// If programs cannot write the name, they use it with `%XX` for its special bytes: `issues/list` is
+    /// `tool/issues%2Flist`. [`ToolCall::name`](crate::ToolCall::name) returns the name as given here.
     ///
     /// ```
     /// use lisp_runtime::{Engine, Input, Tool};
@@ -65,7 +66,7 @@ impl Tool {
     /// ```
     ///
     /// # Errors
-    /// A schema that is none, that refers to another document, or that is beyond the limits in `docs/tools.md`.
+    /// A schema is not valid, refers to another document, or exceeds the limits in `docs/tools.md`.
     pub fn from_json_schema(
         name: &str,
         description: &str,
@@ -75,7 +76,7 @@ impl Tool {
         Tool::of_contract(name, description, JsonContract::read(input, output)?)
     }
 
-    /// Returns the tool of a record, by the texts of its schemas.
+    /// Returns the tool of a record, from the texts of its schemas.
     pub(crate) fn of_schemas(name: &str, input: &str, output: Option<&str>) -> Result<Self, SchemaError> {
         Tool::from_json_schema(name, "", input, output)
     }
@@ -110,8 +111,11 @@ impl Tool {
 }
 
 impl Tools {
-    /// The tools of an MCP server: the result of `tools/list`, its list alone, or the whole response. What a server says of the
-    /// effects of a tool (`readOnlyHint`, `destructiveHint`, `idempotentHint`) becomes [`Effect`]; it is the server's word.
+    /// Creates tools from the result of an MCP server's `tools/list`: the result, its list alone, or the whole
+    /// response.
+    ///
+    /// The annotations `readOnlyHint`, `destructiveHint` and `idempotentHint` set the [`Effect`]. They are claims of
+    /// the server.
     ///
     /// ```
     /// use lisp_runtime::{Effect, Tools};
@@ -127,7 +131,7 @@ impl Tools {
     /// ```
     ///
     /// # Errors
-    /// The text is no such list. Of single tools [`Imported::refused`] says what is wrong.
+    /// The text is not such a list. For errors in single tools, see [`Imported::refused`].
     pub fn from_mcp_list(list: &str) -> Result<Imported, SchemaError> {
         let mut list = read(list, LIST_BYTES, "the list of tools")?;
         if let Some(result) = list.get_mut("result") {

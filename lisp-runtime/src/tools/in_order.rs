@@ -1,8 +1,9 @@
-//! Counts the tool calls of a run in the order of its program, whichever worker comes first.
+//! Counts the tool calls of a run in program order, whichever worker comes first.
 //!
-//! A call *has its turn* when everything before it in the program's order has ended: then it is known how many calls come before
-//! it, and whether it is one too many. A worker may call ahead of its turn, as long as the calls ahead are fewer than a tenth of the limit;
-//! beyond that its call waits. Calls that were made ahead are counted when their turn comes, and one of them that is then too many fails its worker.
+//! A call *has its turn* when everything before it in program order has ended: then it is known how many calls precede
+//! it, and whether it exceeds the limit. A worker may call ahead of its turn while the calls ahead are fewer than a
+//! tenth of the limit; otherwise its call waits. Calls made ahead are counted when their turn comes. If one of them
+//! then exceeds the limit, its worker fails.
 
 use super::cache::CallDigest;
 use super::tool::Tool;
@@ -14,21 +15,21 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The part of what a run may do that it may do ahead of its turn.
+/// The fraction of the limit that may be used ahead of the turn.
 const PART: u64 = 10;
-/// The most calls that are kept until their turn comes.
+/// The maximum number of calls that are kept until their turn.
 const AHEAD: usize = 1 << 16;
 
 /// The calls of a run.
 #[derive(Debug, Default)]
 pub(crate) struct CallOrder {
-    /// The most calls; 0 is no limit.
+    /// The maximum number of calls; 0 is no limit.
     limit: u64,
-    /// The most bytes that the calls may take in the record of the run; 0 is no limit.
+    /// The maximum bytes of the calls in the record of the run; 0 is no limit.
     most_bytes: u64,
     budget: Option<Budget>,
     payments: Arc<Payments>,
-    /// Calls that were made ahead may be too many.
+    /// Whether calls that were made ahead may exceed the limit.
     is_exact: AtomicBool,
     state: Mutex<State>,
 }
@@ -37,12 +38,12 @@ pub(crate) struct CallOrder {
 struct State {
     /// The calls whose turn has come.
     counted: Sum,
-    /// The results of calls of cached tools among them: equal calls are not counted.
+    /// The results of cached tools among them: equal calls are not counted.
     results: HashSet<CallDigest>,
     ahead: BTreeMap<Vec<u32>, AheadCall>,
-    /// All calls that were made, those that were given up among them.
+    /// All calls that were made, including discarded ones.
     made: Sum,
-    /// The parallel call of the program that a worker has called in, and the calls before it.
+    /// The parallel call of the program in which a worker has made a call, and the calls before it.
     section: Option<(u32, Sum)>,
 }
 
@@ -50,7 +51,7 @@ struct State {
 struct Sum {
     calls: u64,
     by_tool: HashMap<String, u64>,
-    /// Bytes that they take in the record.
+    /// The bytes of the calls in the record.
     bytes: u64,
 }
 
@@ -75,9 +76,9 @@ struct AheadCall {
     tool: String,
     most: u64,
     result: Option<CallDigest>,
-    /// It has a result that serves equal calls.
+    /// Whether its result serves equal calls.
     serves: bool,
-    /// Bytes of the call, and of its result.
+    /// The bytes of the call and of its result.
     bytes: (u64, u64),
     charge: Charge,
 }
@@ -86,9 +87,9 @@ struct AheadCall {
 #[derive(Debug)]
 enum Charge {
     Nothing,
-    /// A call, which is paid for already.
+    /// A call that is already paid for.
     Paid(Arc<Payment>),
-    /// A call: an earlier result serves it, but the call that this is of may come behind it in the program's order.
+    /// A call that was served from an equal one, which may come after it in program order.
     Due,
 }
 
@@ -97,19 +98,19 @@ enum Charge {
 pub(super) struct AskedTurn<'a> {
     pub(super) tool: &'a Tool,
     pub(super) place: &'a Place,
-    /// Everything before it has ended.
+    /// Whether everything before it has ended.
     pub(super) has_turn: bool,
-    /// What its result is kept under, if its tool is cached.
+    /// The cache key of its result, if the tool is cached.
     pub(super) result: Option<CallDigest>,
-    /// Bytes that it takes in the record of the run, without its result.
+    /// The bytes of the call in the record of the run, without its result.
     pub(super) bytes: u64,
 }
 
 /// Why a call cannot be made now.
 pub(super) enum NotNow {
-    /// It has to wait for its turn.
+    /// It must wait for its turn.
     Later,
-    /// It is one too many.
+    /// It exceeds the limit.
     Never(Error),
 }
 
@@ -117,10 +118,10 @@ pub(super) enum NotNow {
 #[derive(Debug)]
 pub(super) struct ResultNote {
     place: Place,
-    /// Of a cached tool.
+    /// The cache key, for a cached tool.
     digest: Option<CallDigest>,
     is_ahead: bool,
-    /// It was counted, or is to be.
+    /// Whether it is, or will be, counted.
     is_new: bool,
 }
 
@@ -133,30 +134,30 @@ impl CallOrder {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Nothing else is counted until this is dropped.
+    /// Locks the order: nothing else is counted until the guard is dropped.
     pub(super) fn open(&self) -> OpenOrder<'_> {
         OpenOrder { order: self, state: self.state() }
     }
 
-    /// How many calls come before a call, and how many of them are of this tool: those that its worker can know of, which are those
-    /// before the outermost parallel call that it is of.
+    /// Returns the number of calls before a call, and how many of them are of this tool. Only calls that its worker can
+    /// know of count: those before its outermost parallel call.
     pub(super) fn before(&self, place: &Place, tool: &str) -> (u64, u64) {
         let mut open = self.open();
         open.note_section(place);
         match &open.state.section {
             Some((_, before)) if !place.is_of_program() => (before.calls, before.of(tool)),
             _ => {
-                // What is too many is told when the call is counted.
+                // An exceeded limit is reported when the call itself is counted.
                 let _ = open.count_before(&place.in_order());
                 (open.state.counted.calls, open.state.counted.of(tool))
             }
         }
     }
 
-    /// A call has ended, and its result takes so many bytes. `serves` when it serves equal calls.
+    /// Notes that a call has ended with a result of `bytes`. `serves` if the result serves equal calls.
     ///
     /// # Errors
-    /// The record may not take as much.
+    /// The record has no room for it.
     pub(super) fn ended(&self, note: &ResultNote, bytes: u64, serves: bool) -> Result<(), Error> {
         let mut open = self.open();
         open.state.made.bytes = open.state.made.bytes.saturating_add(bytes);
@@ -177,7 +178,7 @@ impl CallOrder {
         Ok(())
     }
 
-    /// Forgets what workers of a parallel call did, from this one on: it was for nothing, as a call before theirs failed.
+    /// Discards what workers of a parallel call did, from this one on, because an earlier call failed.
     pub(super) fn give_up(&self, from: &Place) {
         let (first, end) = from.siblings_from();
         let mut state = self.state();
@@ -186,10 +187,10 @@ impl CallOrder {
         state.ahead.extend(given_up);
     }
 
-    /// The workers of a parallel call before this one have ended: calls that they made ahead are counted.
+    /// Notes that the workers of a parallel call before this one have ended, and counts the calls that they made ahead.
     ///
     /// # Errors
-    /// One of them is too many; with the index of its worker.
+    /// One of them exceeds the limit; with the index of its worker.
     pub(super) fn settle(&self, next: &Place) -> Result<(), Error> {
         let (mut open, place) = (self.open(), next.in_order());
         open.count_before(&place).map_err(|error| {
@@ -199,7 +200,7 @@ impl CallOrder {
         })
     }
 
-    /// May calls that were made ahead be too many? Then a worker does not end before its turn.
+    /// Returns whether calls that were made ahead may exceed the limit. Then no worker ends before its turn.
     pub(super) fn is_exact(&self) -> bool {
         self.is_exact.load(Ordering::Acquire)
     }
@@ -209,14 +210,14 @@ impl CallOrder {
     }
 }
 
-/// The calls of a run, while one more is counted.
+/// The locked calls of a run, while one more is counted.
 pub(super) struct OpenOrder<'a> {
     order: &'a CallOrder,
     state: MutexGuard<'a, State>,
 }
 
 impl OpenOrder<'_> {
-    /// May a call be made now?
+    /// Checks whether a call may be made now.
     pub(super) fn may(&mut self, asked: &AskedTurn<'_>) -> Result<(), NotNow> {
         self.note_section(asked.place);
         if !asked.has_turn {
@@ -234,12 +235,12 @@ impl OpenOrder<'_> {
         Ok(())
     }
 
-    /// Does no equal call before it have a result that serves it?
+    /// Returns whether no equal earlier call has a result that serves this one.
     fn is_new(&self, result: Option<CallDigest>) -> bool {
         result.is_none_or(|result| !self.state.results.contains(&result))
     }
 
-    /// Is it sure enough that a call which is made ahead of its turn is not one too many?
+    /// Returns whether a call ahead of its turn is sure enough to stay within the limit.
     fn may_ahead(&self, tool: &Tool) -> bool {
         let (made, counted) = (&self.state.made, &self.state.counted);
         let is_little = |limit: u64, made: u64, counted: u64| limit == 0 || made.saturating_sub(counted) < limit / PART;
@@ -252,7 +253,7 @@ impl OpenOrder<'_> {
             && left.is_none_or(|left| left > 0 && payments.ahead() < left.saturating_add(payments.paid()) / PART)
     }
 
-    /// Would one more call be too many?
+    /// Checks whether one more call is within the limits.
     fn check(&self, tool: &str, most: u64) -> Result<(), Error> {
         let over = |what: &str, limit: u64, raise: &str| {
             Error::new(Reason::ToolCallLimitExceeded, format!("a run may call {what} {limit} times"))
@@ -269,7 +270,7 @@ impl OpenOrder<'_> {
         }
     }
 
-    /// Would so many bytes be too many?
+    /// Checks whether `bytes` more are within the limit of the record.
     fn check_bytes(&self, bytes: u64) -> Result<(), Error> {
         let (bytes, most) = (self.state.counted.bytes.saturating_add(bytes), self.order.most_bytes);
         if !is_over(most, bytes) {
@@ -281,11 +282,11 @@ impl OpenOrder<'_> {
             .detail("limit_bytes", usize::try_from(most).unwrap_or(usize::MAX)))
     }
 
-    /// Counts a call that may be made, or that an earlier result serves, which takes so many bytes. `is_due` when the budget has to pay for one that
-    /// is served, if no equal call comes before it.
+    /// Counts a call of `bytes` that may be made, or that an earlier result serves. `is_due` if the budget must pay for
+    /// a served call when no equal call comes before it.
     ///
     /// # Errors
-    /// The record may not take as much as that result, or the budget has nothing left.
+    /// The record has no room for that result, or the budget is empty.
     pub(super) fn count(
         &mut self,
         asked: &AskedTurn<'_>,
@@ -324,7 +325,7 @@ impl OpenOrder<'_> {
         Ok(is_noted.then(|| ResultNote { place: place.clone(), digest: result, is_ahead: !has_turn, is_new }))
     }
 
-    /// Has the budget pay for a call that was counted. A call that has its turn comes before those that were paid for ahead.
+    /// Makes the budget pay for a counted call. A call that has its turn takes precedence over calls paid in advance.
     pub(super) fn pay(&mut self, asked: &AskedTurn<'_>) -> Result<Option<Arc<PaidCall>>, Error> {
         let Some(budget) = self.order.budget.as_ref().filter(|budget| !budget.has_paid(asked.place)) else {
             return Ok(None);
@@ -347,7 +348,7 @@ impl OpenOrder<'_> {
         Ok(paid)
     }
 
-    /// Notes how many calls come before the parallel call of the program that a place is in.
+    /// Notes the number of calls before the program's parallel call that contains `place`.
     fn note_section(&mut self, place: &Place) {
         let Some(section) = place.outermost() else { return };
         if self.state.section.as_ref().is_none_or(|(known, _)| *known != section) {
@@ -357,7 +358,7 @@ impl OpenOrder<'_> {
         }
     }
 
-    /// Counts the calls before this place that were made ahead, up to one that is too many.
+    /// Counts the calls before `place` that were made ahead, up to one that exceeds the limit.
     fn count_before(&mut self, place: &[u32]) -> Result<(), Error> {
         while let ControlFlow::Continue(()) = self.count_first(place)? {}
         Ok(())
@@ -389,7 +390,7 @@ impl OpenOrder<'_> {
     }
 }
 
-/// Is this more than a limit allows? 0 is none.
+/// Returns whether this exceeds a limit, where 0 is no limit.
 fn is_over(limit: u64, made: u64) -> bool {
     limit > 0 && made > limit
 }

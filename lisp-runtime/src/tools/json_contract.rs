@@ -1,4 +1,4 @@
-//! A tool's JSON Schemas: what its arguments and results are checked against, and the line that models read.
+//! The JSON Schemas of a tool, and the line that models read.
 
 use super::line::{Line, line, parameters};
 use super::schema::{Of, Schema};
@@ -17,7 +17,7 @@ pub(crate) struct JsonContract {
     input: Schema,
     output: Option<Schema>,
     pub(crate) line: Line,
-    /// Both as JSON text, when somebody has asked for it.
+    /// Both schemas as JSON text, made on first use.
     texts: OnceLock<(Box<RawValue>, Option<Box<RawValue>>)>,
 }
 
@@ -27,7 +27,7 @@ impl JsonContract {
         JsonContract { input, output, line, texts: OnceLock::new() }
     }
 
-    /// Reads both schemas.
+    /// Parses both schemas.
     pub(crate) fn read(input: &str, output: Option<&str>) -> Result<Self, SchemaError> {
         let input = Schema::read(input, Of::Arguments).map_err(|error| error.at("the schema of its arguments"))?;
         let output = output
@@ -37,20 +37,20 @@ impl JsonContract {
         Ok(JsonContract::new(input, output))
     }
 
-    /// The schemas of its arguments and of its results as JSON text.
+    /// Returns the schemas of the arguments and the result as JSON text.
     pub(crate) fn texts(&self) -> (&RawValue, Option<&RawValue>) {
-        // Documents that were read from JSON: there is nothing in them that it cannot say.
+        // The documents were parsed from JSON, so writing them cannot fail.
         let text = |schema: &Schema| to_raw_value(&schema.document).unwrap_or_else(|_| RawValue::NULL.to_owned());
         let (input, output) = self.texts.get_or_init(|| (text(&self.input), self.output.as_ref().map(text)));
         (input, output.as_deref())
     }
 
-    /// What its line does not say of the schemas; `None` when it says all.
+    /// Returns what the line does not show of the schemas; `None` if it shows everything.
     pub(crate) fn remark(&self) -> Option<&str> {
         self.line.remark.as_deref()
     }
 
-    /// Are these its schemas?
+    /// Returns whether these are its schemas.
     pub(crate) fn is_of(&self, input: &RawValue, output: Option<&RawValue>) -> bool {
         let is = |schema: &Schema, text: &RawValue| {
             serde_json::from_str::<Value>(text.get()).is_ok_and(|document| document == schema.document)
@@ -63,12 +63,12 @@ impl JsonContract {
         output && is(&self.input, input)
     }
 
-    /// The parameters whose names have hyphens: keywords that name them stay as they are.
+    /// Returns the parameters whose names have hyphens: keywords for them keep the hyphens.
     pub(crate) fn hyphenated(&self) -> Vec<String> {
         parameters(&self.input).into_iter().filter(|name| name.contains('-')).collect()
     }
 
-    /// Why a call with these arguments, JSON text, is not made. The values of redacted ones are not in it.
+    /// Returns why a call with these arguments, JSON text, is not made. Values of redacted arguments are not shown.
     pub(crate) fn refused(&self, tool: &str, arguments: &str, redacted: &[String]) -> Option<Error> {
         let mismatches = self.input.check(arguments, "");
         (!mismatches.is_empty()).then(|| {
@@ -78,7 +78,7 @@ impl JsonContract {
         })
     }
 
-    /// Why a result, JSON text, does not come to the program.
+    /// Returns why a result, JSON text, is not passed to the program.
     pub(crate) fn unfit(&self, tool: &str, result: &str) -> Option<Error> {
         let mismatches = self.output.as_ref()?.check(result, "return");
         (!mismatches.is_empty()).then(|| {
@@ -87,9 +87,9 @@ impl JsonContract {
         })
     }
 
-    /// What is said of each parameter, a line each.
+    /// Returns the descriptions of the parameters, one per line.
     pub(crate) fn notes(&self) -> String {
-        /// The most parameters, and the most bytes of a note.
+        /// The maximum number of parameters, and the maximum bytes of a description.
         const NOTES: usize = 60;
         const NOTE: usize = 300;
         let mut out = String::new();

@@ -1,4 +1,4 @@
-//! The host's own record of the tool calls of a run, within limits of its own.
+//! The ledger: the host's own report of the tool calls of a run, within limits.
 
 use super::cache::CallDigest;
 use super::tool::Reply;
@@ -7,30 +7,30 @@ use lisp_core::Reason;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-/// The most calls that are recorded one by one.
+/// The maximum number of calls with an entry.
 const ENTRIES: usize = 10_000;
-/// The most bytes of arguments and results that are recorded.
+/// The maximum bytes of recorded arguments and results.
 const BYTES: usize = 8 << 20;
 
-/// The record. Calls beyond its limits are counted.
+/// A ledger. Calls beyond its limits are only counted.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     entries: Vec<Entry>,
     bytes: usize,
     dropped: u64,
-    /// Calls beyond the limits that were made.
+    /// Number of calls beyond the limits that were made.
     dropped_made: u64,
-    /// Where the call is that came last; `None` when there was no room for it.
+    /// The index of the last entry; `None` if there was no room for it.
     last: Option<usize>,
-    /// Calls of workers that ended for nothing, as a call before theirs failed.
+    /// Discarded calls of workers: a call before theirs failed.
     given_up: Vec<Entry>,
 }
 
-/// What a record comes to.
+/// The content of a ledger.
 pub(crate) struct TakenLedger {
     pub(crate) lines: Vec<LedgerEntry>,
     pub(crate) dropped: u64,
-    /// How many calls were made.
+    /// Number of calls that were made.
     pub(crate) made: u64,
     pub(crate) given_up: Vec<LedgerEntry>,
 }
@@ -38,14 +38,14 @@ pub(crate) struct TakenLedger {
 #[derive(Debug)]
 struct Entry {
     line: LedgerEntry,
-    /// What the result of a cached tool is kept under.
+    /// The cache key of the result, for a cached tool.
     key: Option<CallDigest>,
-    /// The number of the call; 0 when it was answered from an earlier one's result.
+    /// The number of the call; 0 if it was served from the result of an earlier one.
     number: u64,
 }
 
 impl Entry {
-    /// Was the tool called for it?
+    /// Returns whether the tool was called.
     fn is_made(&self) -> bool {
         !self.line.refused && self.line.status != CallStatus::Cached
     }
@@ -61,7 +61,7 @@ impl Entry {
 }
 
 impl Ledger {
-    /// Records a call before it is made: whatever happens then, the record knows of it. Returns its place.
+    /// Adds a call before it is made, so that the ledger has it whatever happens then. Returns its index.
     pub(crate) fn begin(
         &mut self,
         tool: &str,
@@ -96,7 +96,7 @@ impl Ledger {
         self.last
     }
 
-    /// Records a call that was answered from an earlier one's result.
+    /// Adds a call that was served from the result of an earlier one.
     pub(crate) fn cached(&mut self, tool: &str, arguments: &str, result: &str, worker: Vec<u32>, key: CallDigest) {
         let place = self.begin(tool, arguments, worker, Some(key), 0);
         if let Some(Entry { line, .. }) = place.and_then(|place| self.entries.get_mut(place)) {
@@ -106,7 +106,7 @@ impl Ledger {
         }
     }
 
-    /// Records a call that was not made, and why.
+    /// Adds a call that was not made, and why.
     pub(crate) fn refused(&mut self, tool: &str, arguments: Preview, error: &str, reason: Reason, worker: Vec<u32>) {
         let line = LedgerEntry {
             name: tool.to_owned(),
@@ -122,24 +122,24 @@ impl Ledger {
         self.push(Entry { line, key: None, number });
     }
 
-    /// Puts the call that was recorded last at a place.
+    /// Moves the last entry to an index.
     pub(crate) fn move_last(&mut self, place: usize) {
         if let Some(last) = self.entries.pop() {
             self.entries.insert(place.min(self.entries.len()), last);
         }
     }
 
-    /// Counts calls that are not recorded.
+    /// Counts calls that have no entry.
     pub(crate) fn count(&mut self, more: u64) {
         self.dropped = self.dropped.saturating_add(more);
     }
 
-    /// How many calls are recorded.
+    /// Returns the number of entries.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Records how a call ended.
+    /// Notes how a call ended.
     pub(crate) fn end(&mut self, place: Option<usize>, reply: &Reply, duration: Duration) {
         let Some(entry) = place.and_then(|place| self.entries.get_mut(place)) else { return };
         let before = self.bytes - entry.bytes();
@@ -161,7 +161,7 @@ impl Ledger {
         self.bytes = before + entry.bytes();
     }
 
-    /// A call was made with other arguments than the program had.
+    /// Notes that a call was made with other arguments than the program passed.
     pub(crate) fn rewrite(&mut self, place: Option<usize>, arguments: Preview) {
         let Some(entry) = place.and_then(|place| self.entries.get_mut(place)) else { return };
         let before = self.bytes - entry.bytes();
@@ -169,7 +169,7 @@ impl Ledger {
         self.bytes = before + entry.bytes();
     }
 
-    /// Adds what a worker's record holds.
+    /// Adds the ledger of a worker.
     pub(crate) fn absorb(&mut self, other: Ledger) {
         for entry in other.entries {
             self.push(entry);
@@ -179,13 +179,13 @@ impl Ledger {
         self.keep_given_up(other.given_up);
     }
 
-    /// Adds what the record of a worker holds that ended for nothing.
+    /// Adds the ledger of a worker whose calls were discarded.
     pub(crate) fn give_up(&mut self, other: Ledger) {
         self.keep_given_up(other.entries);
         self.keep_given_up(other.given_up);
     }
 
-    /// Is no call in it, and was none left out?
+    /// Returns whether it has no calls, not even dropped ones.
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.dropped == 0
     }
@@ -195,7 +195,7 @@ impl Ledger {
         self.given_up.extend(entries.into_iter().take(room));
     }
 
-    /// Moves the calls with these numbers to those that were given up.
+    /// Moves the calls with these numbers to the discarded ones.
     pub(crate) fn part(&mut self, given_up: &[u64]) {
         let given_up: HashSet<u64> = given_up.iter().copied().collect();
         let (parted, kept) =
@@ -205,36 +205,36 @@ impl Ledger {
         self.keep_given_up(parted);
     }
 
-    /// The numbers of the calls that were given up.
+    /// Returns the numbers of the discarded calls.
     pub(crate) fn numbers_given_up(&self) -> Vec<u64> {
         self.given_up.iter().map(|entry| entry.number).filter(|&number| number < LedgerEntry::TOO_LONG).collect()
     }
 
-    /// Bytes of the record.
+    /// Returns the bytes of the entries.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Gives the call that was entered last another number.
+    /// Changes the number of the last entry.
     pub(crate) fn number_last(&mut self, number: u64) {
         if let Some(entry) = self.last.and_then(|last| self.entries.get_mut(last)) {
             entry.number = number;
         }
     }
 
-    /// The numbers of the calls, in order.
+    /// Returns the numbers of the calls, in order.
     pub(crate) fn numbers(&self) -> Vec<u64> {
         self.entries.iter().map(|entry| entry.number).collect()
     }
 
-    /// Brings the calls into the order of these numbers; calls with others come last.
+    /// Sorts the calls in the order of these numbers; others come last.
     pub(crate) fn sort_by_numbers(&mut self, numbers: &[u64]) {
         let places: HashMap<u64, usize> = numbers.iter().enumerate().map(|(place, &number)| (number, place)).collect();
         self.entries.sort_by_key(|entry| places.get(&entry.number).copied().unwrap_or(usize::MAX));
     }
 
-    /// Takes the record. Of equal calls of a cached tool the first in the program's order is the one that was made, whichever worker
-    /// came first.
+    /// Takes the content. Among equal calls of a cached tool, the first in program order is shown as the one that was
+    /// made, whichever worker made it.
     pub(crate) fn take(&mut self) -> TakenLedger {
         let taken = std::mem::take(self);
         let mut first: HashMap<CallDigest, usize> = HashMap::new();
@@ -244,7 +244,7 @@ impl Ledger {
             let Some(key) = key else { continue };
             match (lines[i].status, first.get(&key)) {
                 (CallStatus::Cached | CallStatus::Ok, None) => {
-                    // Perhaps a worker made it whose calls were given up, or an earlier life of the run.
+                    // The call was made by a worker whose calls were discarded, or in an earlier attempt of the run.
                     lines[i].status = CallStatus::Ok;
                     first.insert(key, i);
                 }

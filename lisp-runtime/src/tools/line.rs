@@ -1,4 +1,4 @@
-//! A schema in one line, for models: the notation of signatures, and what it lacks. `docs/tools.md` has it in full.
+//! A schema in one line for models: the notation of signatures, and what it leaves out. See `docs/tools.md`.
 
 use super::document::{Document, Link, Spot, Target, each_part};
 use super::schema::Schema;
@@ -7,31 +7,32 @@ use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// The most bytes of a line, without description and remark.
+/// The maximum bytes of a line, without description and remark.
 const LINE_BYTES: usize = 1_000;
-/// How deep maps and vectors are shown, and how many fields of a map: tried in turn until the line is short enough.
+/// The depth of maps and vectors, the number of fields of a map, and the number of forms: tried in turn until the line
+/// is short enough.
 const DETAIL: [(usize, usize, usize); 6] = [(6, 60, 24), (5, 60, 12), (4, 40, 12), (3, 30, 8), (2, 30, 6), (1, 20, 5)];
-/// The most forms of a value that are shown.
+/// The maximum number of forms of a value that are shown.
 const FORMS: usize = 40;
-/// The most steps that one try takes.
+/// The maximum number of steps of one try.
 const STEPS: usize = 20_000;
 
-/// What a tool takes and gives, in one line.
+/// The arguments and the result of a tool in one line.
 #[derive(Debug)]
 pub(crate) struct Line {
     pub(crate) text: String,
-    /// What the line does not say, if anything.
+    /// What the line does not show, if anything.
     pub(crate) remark: Option<String>,
 }
 
-/// The line for a schema of arguments and one of results.
+/// Returns the line for a schema of arguments and one of results.
 pub(crate) fn line(input: &Schema, output: Option<&Schema>) -> Line {
     let mut last = None;
     for detail in DETAIL {
         let mut hidden = Hidden::default();
         let given = written(&input.document, detail, &mut hidden, false);
         let taken = output.map_or(":any".to_owned(), |output| written(&output.document, detail, &mut hidden, true));
-        // Names of formats and definitions may have anything in them; a line stays one.
+        // Names of formats and definitions may contain any character; the line must stay one line.
         let text = format!("{given} -> {taken}").replace(char::is_control, " ");
         let is_short = text.len() <= LINE_BYTES;
         last = Some((text, hidden));
@@ -46,7 +47,7 @@ pub(crate) fn line(input: &Schema, output: Option<&Schema>) -> Line {
     Line { text, remark: hidden.remark() }
 }
 
-/// The names of the arguments.
+/// Returns the names of the arguments.
 pub(crate) fn parameters(schema: &Schema) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     let Ok(document) = Document::of(&schema.document) else { return names };
@@ -69,7 +70,7 @@ pub(crate) fn parameters(schema: &Schema) -> BTreeSet<String> {
     names
 }
 
-/// What a line does not say.
+/// What a line does not show.
 #[derive(Debug, Default)]
 struct Hidden {
     keywords: BTreeSet<&'static str>,
@@ -97,7 +98,7 @@ impl Hidden {
     }
 }
 
-/// Keywords that narrow a value in ways that a line does not say.
+/// Keywords that narrow a value in ways that a line does not show.
 const BEYOND: &[&str] = &[
     "not",
     "if",
@@ -120,7 +121,7 @@ const BEYOND: &[&str] = &[
     "$recursiveRef",
 ];
 
-/// Keywords of which a form has one at least: without them it says nothing of what a value is.
+/// Keywords of which a form has at least one: without them it does not say what a value is.
 const SHAPES: &[&str] = &[
     "type",
     "properties",
@@ -139,7 +140,7 @@ const SHAPES: &[&str] = &[
 struct Writer<'a> {
     document: &'a Document<'a>,
     hidden: &'a mut Hidden,
-    /// The references that are being written, and whether one within each has led to it again.
+    /// The references that are being written, and whether each has led to itself again.
     open: Vec<(*const Value, bool)>,
     detail: (usize, usize, usize),
     steps: usize,
@@ -153,7 +154,7 @@ fn written(schema: &Value, detail: (usize, usize, usize), hidden: &mut Hidden, i
 }
 
 impl<'a> Writer<'a> {
-    /// The arguments of a call.
+    /// Writes the arguments of a call.
     fn parameters(&mut self, root: Spot<'a>) -> String {
         let mut spot = root;
         for _ in 0..8 {
@@ -176,12 +177,12 @@ impl<'a> Writer<'a> {
         format!("({fields})")
     }
 
-    /// A type.
+    /// Writes a type.
     fn of(&mut self, spot: Spot<'a>, depth: usize) -> String {
         self.forms(spot, depth).join("|")
     }
 
-    /// The forms that a value may have, one of them.
+    /// Returns the alternative forms of a value.
     fn forms(&mut self, spot: Spot<'a>, depth: usize) -> Vec<String> {
         self.steps += 1;
         if self.steps > STEPS {
@@ -250,7 +251,7 @@ impl<'a> Writer<'a> {
         together(all)
     }
 
-    /// What the types of a schema say, without what it refers to or is made of.
+    /// Returns the forms by the types of a schema itself, without references and combinations.
     fn own(&mut self, spot: Spot<'a>, depth: usize) -> Vec<String> {
         let has = |keyword: &str| spot.get(keyword).is_some();
         match spot.get("type") {
@@ -287,7 +288,7 @@ impl<'a> Writer<'a> {
     }
 
     fn string(&mut self, spot: Spot<'a>) -> String {
-        /// A longer pattern is not shown.
+        /// The maximum length of a pattern that is shown.
         const PATTERN: usize = 40;
         let mut parts = Vec::new();
         if let Some(Value::String(format)) = spot.get("format") {
@@ -360,7 +361,7 @@ impl<'a> Writer<'a> {
         format!("{{{}}}", self.fields(spot, depth))
     }
 
-    /// The fields of a map: those that have to be there first.
+    /// Writes the fields of a map, required ones first.
     fn fields(&mut self, spot: Spot<'a>, depth: usize) -> String {
         let none = Map::new();
         let fields = spot.get("properties").and_then(Value::as_object).unwrap_or(&none);
@@ -368,7 +369,7 @@ impl<'a> Writer<'a> {
             Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
             _ => Vec::new(),
         };
-        // In an order of their own: as they are required, then by name.
+        // In a canonical order: required fields as listed, then the others by name.
         let needed: BTreeSet<&str> = required.iter().copied().collect();
         let others = fields.keys().map(String::as_str).filter(|name| !needed.contains(name));
         let names: Vec<&str> = required.iter().copied().chain(others).collect();
@@ -392,7 +393,7 @@ impl<'a> Writer<'a> {
                 shown.push(format!("* {}", of.unwrap_or_default()));
             }
             Some(Value::Bool(false)) if !patterned => {}
-            // A result may always have more, as with signatures.
+            // A result may always have more fields, as with signatures.
             _ if self.is_result => {}
             _ => shown.push("...".to_owned()),
         }
@@ -400,7 +401,7 @@ impl<'a> Writer<'a> {
     }
 
     fn field(&mut self, name: &str, of: Spot<'a>, is_needed: bool, depth: usize) -> String {
-        /// A longer default is not shown.
+        /// The maximum length of a default that is shown.
         const DEFAULT: usize = 30;
         let mut forms = self.forms(of, depth + 1);
         let may_be_nil = forms.len() > 1 && forms.contains(&"nil".to_owned());
@@ -433,7 +434,7 @@ impl<'a> Writer<'a> {
         let name = cut(reference.rsplit(['/', '#']).next().filter(|name| !name.is_empty()).unwrap_or("this"), 40);
         if let Some(open) = self.open.iter_mut().find(|open| open.0 == target.key()) {
             open.1 = true;
-            // What the arguments as a whole are has no other name.
+            // The arguments as a whole have no other name.
             return vec![if std::ptr::eq(target.key(), self.document.root.schema) {
                 "@this".to_owned()
             } else {
@@ -465,7 +466,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Notes what the line does not say of a schema.
+    /// Notes what the line does not show of a schema.
     fn note(&mut self, spot: Spot<'a>) {
         let Value::Object(schema) = spot.schema else { return };
         for keyword in BEYOND {
@@ -477,14 +478,14 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Have the alternatives of a schema shapes of their own? Others only narrow it.
+/// Returns whether the alternatives of a schema have shapes of their own; others only narrow it.
 fn says_more(spot: Spot<'_>, keyword: &str) -> bool {
     let Some(Value::Array(parts)) = spot.get(keyword) else { return false };
     let has_shape = |part: &Value| SHAPES.iter().any(|keyword| part.get(*keyword).is_some());
     parts.iter().any(has_shape)
 }
 
-/// The forms of what has to be all of these.
+/// Returns the forms of a value that must match all of these.
 fn together(mut all: Vec<Vec<String>>) -> Vec<String> {
     match all.len() {
         0 => vec![":any".to_owned()],
@@ -493,7 +494,7 @@ fn together(mut all: Vec<Vec<String>>) -> Vec<String> {
     }
 }
 
-/// Forms as one thing.
+/// Groups forms into one.
 fn grouped(forms: &[String]) -> String {
     match forms {
         [one] if !one.contains(" & ") => one.clone(),
@@ -501,17 +502,17 @@ fn grouped(forms: &[String]) -> String {
     }
 }
 
-/// A name as it stands in a line.
+/// Returns a name as it is written in a line.
 fn key(name: &str) -> String {
     let is_plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_' || c == b'-');
     if is_plain { name.to_owned() } else { Value::from(cut(name, 60)).to_string() }
 }
 
-/// `1..10`, `1..`, `..10`, or nothing.
+/// Returns `1..10`, `1..`, `..10`, or nothing.
 fn between(spot: Spot<'_>, low: &str, high: &str) -> String {
     let number = |keyword: &str| spot.get(keyword).filter(|limit| limit.is_number()).map(ToString::to_string);
-    // Of draft 4: the limits themselves are excluded.
+    // In draft 4, these flags make the limits themselves exclusive.
     let excluded = |keyword: &str| spot.get(keyword) == Some(&Value::Bool(true));
     let (from, to) = (number(low), number(high));
     let above = if excluded("exclusiveMinimum") { "above " } else { "" };
@@ -526,7 +527,7 @@ fn between(spot: Spot<'_>, low: &str, high: &str) -> String {
     }
 }
 
-/// The limits of a number, or of how many there are, behind its type.
+/// Returns the limits of a number or of a length, written after the type.
 fn range(spot: Spot<'_>, low: &str, high: &str) -> String {
     let mut parts = Vec::new();
     let plain = between(spot, low, high);

@@ -1,4 +1,4 @@
-//! Tools: their signatures, the gate that every call passes, the ledger of calls, and the threads that calls are made on.
+//! Tools: signatures, the gate that every call passes, the ledger, and the threads on which calls are made.
 
 #[cfg(feature = "async")]
 pub(crate) mod approval;

@@ -1,9 +1,9 @@
-//! Names of tools that no program can write, as symbols: what a symbol cannot have is written as in addresses, `%2F` for a
-//! slash, and so is a `%` itself. Nothing is lost: the name as it was given can be read from the symbol.
+//! Names of tools as symbols. Characters that a symbol cannot have are percent-encoded, `%2F` for a slash, and so is
+//! `%` itself. The original name can be decoded from the symbol.
 
 use std::fmt::Write;
 
-/// The name as programs write it behind `tool/`.
+/// Returns the name as programs write it after `tool/`.
 ///
 /// ```text
 /// issues/list  issues%2Flist      get user  get%20user      100%  100%25      math.sum  math.sum
@@ -23,12 +23,12 @@ pub(crate) fn symbol(name: &str) -> String {
     out
 }
 
-/// The name that a symbol stands for.
+/// Returns the name that a symbol stands for.
 pub(crate) fn name(symbol: &str) -> String {
     percent_decoded(symbol)
 }
 
-/// A text with its `%XX` read; what is not UTF-8 then stays as it is.
+/// Decodes `%XX` in a text. If the result is not UTF-8, returns the text unchanged.
 pub(crate) fn percent_decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

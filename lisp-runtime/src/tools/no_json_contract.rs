@@ -1,11 +1,11 @@
-//! What stands for a tool's JSON Schemas where the feature `json-schema` is off: no tool has any.
+//! Replaces the JSON Schemas of tools when the feature `json-schema` is off.
 
 use super::schema_error::SchemaError;
 use super::tool::Tool;
 use lisp_core::Error;
 use serde_json::value::RawValue;
 
-/// The schemas of a tool, of which there are none.
+/// The schemas of a tool, which never exist.
 #[derive(Debug)]
 pub(crate) enum JsonContract {}
 
@@ -36,7 +36,7 @@ impl JsonContract {
 }
 
 impl Tool {
-    /// Fails: a record that has the schemas of a tool can be read where the feature is on.
+    /// Fails: a record with the schemas of a tool needs the feature.
     pub(crate) fn of_schemas(_: &str, _: &str, _: Option<&str>) -> Result<Self, SchemaError> {
         Err(SchemaError::new("it has a JSON Schema: build ptc-lisp-runtime with the feature json-schema"))
     }

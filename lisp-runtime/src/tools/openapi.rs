@@ -1,4 +1,4 @@
-//! The operations of an HTTP API as tools, by its OpenAPI description.
+//! Tools from the operations of an HTTP API, by its OpenAPI description.
 
 use super::document::{LIST_BYTES, each_part_mut, read_description};
 use super::import::{Imported, TOOLS, VALUES};
@@ -11,17 +11,18 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The longest chain of references to a part of a description that is no schema.
+/// The maximum length of a chain of references to a part of a description that is not a schema.
 const HOPS: usize = 8;
-/// Parameters that a description may name and that are no arguments.
+/// Header parameters that are not arguments.
 const IGNORED_HEADERS: [&str; 3] = ["accept", "authorization", "content-type"];
 const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 
 impl Tools {
-    /// The operations of an HTTP API, by its OpenAPI description (3.0 or 3.1, as JSON or YAML). A tool has the name of the operation's
-    /// `operationId`, or without one its method and path with `_` for all but ASCII letters and digits, as in `get_pets__id_`; its
-    /// arguments are the operation's parameters, and `body`. [`Tool::operation`] says which request it is; the
-    /// host makes it.
+    /// Creates tools from an OpenAPI description (3.0 or 3.1, as JSON or YAML), one for each operation.
+    ///
+    /// A tool is named after the `operationId`. Without one, its name is the method and the path, with `_` for
+    /// everything except ASCII letters and digits, as in `get_pets__id_`. Its arguments are the parameters of the
+    /// operation, and `body`. [`Tool::operation`] returns the HTTP request, which the host makes.
     ///
     /// ```
     /// use lisp_runtime::Tools;
@@ -37,7 +38,7 @@ impl Tools {
     /// ```
     ///
     /// # Errors
-    /// The text is no such description. Of single operations [`Imported::refused`] says what is wrong.
+    /// The text is not such a description. For errors in single operations, see [`Imported::refused`].
     pub fn from_openapi(description: &str) -> Result<Imported, SchemaError> {
         let api = read_description(description, LIST_BYTES, "the description of the API")?;
         let version = version_of(&api, "openapi").unwrap_or_default();
@@ -48,7 +49,7 @@ impl Tools {
             };
             return Err(SchemaError::new(what));
         }
-        // Schemas of 3.0 are of an older draft, whose exclusive limits are flags.
+        // Schemas of 3.0 are of an older draft, where exclusive limits are flags.
         let mut reader = ApiReader { api: &api, is_old: version.starts_with("3.0"), values: 0 };
         let mut imported = Imported::default();
         let paths = api.get("paths").and_then(Value::as_object);
@@ -81,7 +82,7 @@ impl Tools {
     }
 }
 
-/// The version that a field of a description says. In YAML `3.1` is a number.
+/// Returns the version in a field of a description. In YAML `3.1` is a number.
 fn version_of(api: &Value, field: &str) -> Option<String> {
     match api.get(field)? {
         Value::String(version) => Some(version.chars().take(20).collect()),
@@ -90,19 +91,19 @@ fn version_of(api: &Value, field: &str) -> Option<String> {
     }
 }
 
-/// Whether a schema is of what is sent or of what comes: fields that are read only are not sent, and those that are write only do
-/// not come.
+/// Whether a schema describes what is sent or what is received. Read-only fields are not sent; write-only fields are
+/// not received.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Of {
     Request,
     Response,
 }
 
-/// Reads the description of an API.
+/// Reads an API description.
 struct ApiReader<'a> {
     api: &'a Value,
     is_old: bool,
-    /// The values of the schemas so far.
+    /// The number of values in the schemas so far.
     values: usize,
 }
 
@@ -116,7 +117,7 @@ struct Arguments {
 }
 
 impl<'a> ApiReader<'a> {
-    /// What stands at a place of the description.
+    /// Returns the part of the description that a reference points to.
     fn at(&self, reference: &str) -> Result<&'a Value, SchemaError> {
         let shown: String = reference.chars().take(200).collect();
         let Some(pointer) = reference.strip_prefix('#') else {
@@ -127,8 +128,8 @@ impl<'a> ApiReader<'a> {
         found.ok_or_else(|| SchemaError::new(format!("it refers to {shown:?}, which the description does not have")))
     }
 
-    /// A part of the description that is no schema, or what it refers to. What stands beside a reference holds, in a path's item and
-    /// since 3.1.
+    /// Returns a part of the description that is not a schema, with its reference resolved. Fields beside a reference
+    /// count in a path item, and everywhere since 3.1.
     fn resolved(&self, part: &'a Value, is_item: bool) -> Result<Cow<'a, Value>, SchemaError> {
         let (mut part, mut beside) = (part, Vec::new());
         for _ in 0..HOPS {
@@ -138,7 +139,7 @@ impl<'a> ApiReader<'a> {
                 }
                 let mut whole = part.clone();
                 if let Value::Object(map) = &mut whole {
-                    // The outermost holds.
+                    // The outermost value counts.
                     for more in beside.into_iter().rev() {
                         map.extend(more);
                     }
@@ -196,7 +197,7 @@ impl<'a> ApiReader<'a> {
 
     fn parameters(&self, item: &Value, operation: &Value, arguments: &mut Arguments) -> Result<(), SchemaError> {
         let mut seen = BTreeSet::new();
-        // Those of the operation come first, and take the place of those of the path.
+        // Parameters of the operation come first and replace those of the path.
         for of in [operation, item] {
             for given in of.get("parameters").and_then(Value::as_array).into_iter().flatten() {
                 let parameter = self.resolved_owned(given)?;
@@ -212,7 +213,7 @@ impl<'a> ApiReader<'a> {
         Ok(())
     }
 
-    /// As [`ApiReader::resolved`], for a part of a part that may have been put together.
+    /// Like [`ApiReader::resolved`], for a part of a merged part.
     fn resolved_owned(&self, part: &Value) -> Result<Value, SchemaError> {
         let Some(reference) = part.get("$ref").and_then(Value::as_str) else { return Ok(part.clone()) };
         let mut found = self.resolved(self.at(reference)?, false)?.into_owned();
@@ -267,7 +268,7 @@ impl<'a> ApiReader<'a> {
         Ok(())
     }
 
-    /// The schema that a schema refers to, as far as its type shows there.
+    /// Follows the references of a schema until its type is visible.
     fn target<'v>(&'v self, mut schema: &'v Value) -> &'v Value {
         for _ in 0..HOPS {
             match schema.get("$ref").and_then(Value::as_str).and_then(|reference| self.at(reference).ok()) {
@@ -278,7 +279,7 @@ impl<'a> ApiReader<'a> {
         schema
     }
 
-    /// Is it a schema of lists or maps?
+    /// Returns whether it is a schema of arrays or objects.
     fn has_parts(&self, schema: &Value) -> bool {
         matches!(self.target(schema).get("type").and_then(Value::as_str), Some("array" | "object"))
     }
@@ -315,7 +316,7 @@ impl<'a> ApiReader<'a> {
         Ok(())
     }
 
-    /// How the fields of a form are written. Fields that are bytes take them as such.
+    /// Returns how the fields of a form are encoded. Binary fields take their bytes as they are.
     fn body_fields(
         &self,
         schema: &mut Value,
@@ -365,7 +366,7 @@ impl<'a> ApiReader<'a> {
         Ok(fields)
     }
 
-    /// The schema of the result: of the JSON of the first response with success.
+    /// Returns the schema of the result: of the JSON of the first successful response.
     fn output(&mut self, operation: &Value) -> Result<Option<Value>, SchemaError> {
         let responses = operation.get("responses").and_then(Value::as_object);
         let success = responses.into_iter().flatten().find(|(status, _)| status.starts_with('2'));
@@ -376,7 +377,7 @@ impl<'a> ApiReader<'a> {
         self.whole(json!({"allOf": [schema]}), Of::Response).map(Some)
     }
 
-    /// A schema with all of the description's schemas that it refers to, at the places where it looks for them.
+    /// Returns a schema together with all schemas of the description that it refers to.
     fn whole(&mut self, mut schema: Value, of: Of) -> Result<Value, SchemaError> {
         let mut kept = Map::new();
         let mut left = Vec::new();
@@ -406,7 +407,7 @@ impl<'a> ApiReader<'a> {
         Ok(schema)
     }
 
-    /// Leaves out what is not sent: fields that are read only. Those that are write only need not come.
+    /// Removes what is not sent: read-only fields. Makes write-only fields optional in results.
     fn leave_out(&self, schema: &mut Value, of: Of) {
         let keyword = if of == Of::Request { "readOnly" } else { "writeOnly" };
         if let Value::Object(map) = &mut *schema {
@@ -433,7 +434,7 @@ impl<'a> ApiReader<'a> {
         each_part_mut(schema, &mut |part| self.leave_out(part, of));
     }
 
-    /// The schema of the description that a reference written by [`references`] leads to.
+    /// Returns the schema of the description for a reference written by [`references`].
     fn known<'v>(&'v self, schema: &'v Value) -> &'v Value {
         let reference = schema.get("$ref").and_then(Value::as_str).unwrap_or_default();
         let place = reference.strip_prefix(KEPT).map(unescaped).filter(|name| name.starts_with("#/"));
@@ -460,8 +461,9 @@ fn unescaped(name: &str) -> String {
     percent_decoded(name).replace("~1", "/").replace("~0", "~")
 }
 
-/// Lists the references in a schema, by the names under which what they lead to is kept, and writes those anew that lead elsewhere
-/// in the description; returns the number of values in it. The recursion is as deep as the text, which its reader bounds.
+/// Lists the references of a schema, with the names under which their targets are kept, and rewrites references to
+/// other parts of the description. Returns the number of values in the schema. The recursion is as deep as the text,
+/// which its parser bounds.
 fn references(value: &mut Value, found: &mut Vec<(String, String)>) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter_mut().map(|item| references(item, found)).sum::<usize>(),
@@ -470,7 +472,7 @@ fn references(value: &mut Value, found: &mut Vec<(String, String)>) -> usize {
                 && reference.starts_with("#/")
             {
                 match reference.strip_prefix(KEPT) {
-                    // Within a schema that is kept it leads to a part of that.
+                    // Within a kept schema, the reference points to a part of it.
                     Some(rest) => {
                         let name = rest.split('/').next().unwrap_or_default();
                         found.push((unescaped(name), format!("{KEPT}{name}")));
@@ -488,7 +490,7 @@ fn references(value: &mut Value, found: &mut Vec<(String, String)>) -> usize {
     }
 }
 
-/// How a parameter is written, and whether its parts are written one by one.
+/// Returns the style of a parameter, and whether its parts are encoded separately.
 fn style_of(of: &Value, name: &str, location: &str) -> Result<(ParameterStyle, bool), SchemaError> {
     use ParameterStyle::{DeepObject, Form, Label, Matrix, PipeDelimited, Simple, SpaceDelimited};
     let (usual, known): (_, &[_]) = match location {
@@ -519,12 +521,12 @@ fn style_of(of: &Value, name: &str, location: &str) -> Result<(ParameterStyle, b
     Ok((*style, explode))
 }
 
-/// A media type without its parameters.
+/// Returns a media type without its parameters.
 fn plain(media: &str) -> String {
     media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-/// Which of the contents of a body is sent rather than others; `None` when it cannot be.
+/// Returns the preference of a content type of a body; `None` if it cannot be sent.
 fn rank(media: &str) -> Option<usize> {
     let media = plain(media);
     Some(match media.as_str() {
@@ -539,7 +541,7 @@ fn rank(media: &str) -> Option<usize> {
     })
 }
 
-/// A schema of bytes: a string, which is sent as UTF-8, or any bytes.
+/// Returns the schema of bytes: a string, sent as UTF-8, or any bytes.
 fn bytes_schema(given: &Value) -> Value {
     let any = json!({"type": "object", "properties": {"base64": {"type": "string"}}, "required": ["base64"],
         "additionalProperties": false});
@@ -550,7 +552,7 @@ fn bytes_schema(given: &Value) -> Value {
     schema
 }
 
-/// The address of the first server that a part of the description names, with its variables as they are by default.
+/// Returns the URL of the first server that a part of the description names, with default values for its variables.
 fn server_of(of: &Value) -> Option<String> {
     let server = of.get("servers")?.get(0)?;
     let mut url = server.get("url")?.as_str()?.to_owned();
@@ -562,7 +564,7 @@ fn server_of(of: &Value) -> Option<String> {
     Some(url)
 }
 
-/// The content of a request or response that is JSON, or its first, with the media type.
+/// Returns the JSON content of a request or response, or else its first content, with the media type.
 fn content_of(part: &Value) -> Option<(&str, &Value)> {
     let all = part.get("content")?.as_object()?;
     let json = all.iter().find(|(media, _)| plain(media) == "application/json");

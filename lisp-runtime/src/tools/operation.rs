@@ -1,24 +1,24 @@
-//! The HTTP requests that tools of an API stand for.
+//! HTTP requests of tools that are operations of an API.
 
 use std::collections::BTreeMap;
 
-/// The HTTP request that a tool of an API stands for.
+/// The HTTP request that an API tool stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Operation {
-    /// `GET`, `POST` ...
+    /// The method, such as `GET` or `POST`.
     pub method: String,
-    /// The path with its `{parameters}`, as the description has it.
+    /// The path with its `{parameters}`, as in the description.
     pub path: String,
     /// Where the arguments go.
     pub parameters: Vec<OperationParameter>,
-    /// The argument that is the body, and how it is written.
+    /// The body, if the operation has one.
     pub body: Option<OperationBody>,
-    /// The address of the first server that the description names for it, with its variables as they are by default.
+    /// The URL of the first server that the description names for the operation, with default values for its variables.
     pub server: Option<String>,
 }
 
-/// Where an argument of a tool goes in the request, and how it is written there.
+/// Where an argument goes in the request, and how it is encoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OperationParameter {
@@ -26,36 +26,36 @@ pub struct OperationParameter {
     pub argument: String,
     /// The name in the request.
     pub name: String,
-    /// `path`, `query`, `header` or `cookie`.
+    /// The location: `path`, `query`, `header` or `cookie`.
     pub location: String,
-    /// How lists and maps are written.
+    /// How arrays and objects are encoded.
     pub style: ParameterStyle,
-    /// Each part of a list or map is written on its own.
+    /// Whether each part of an array or object is encoded separately.
     pub explode: bool,
-    /// Reserved characters of a query stay as they are.
+    /// Whether reserved characters in a query are left as they are.
     pub allow_reserved: bool,
 }
 
-/// How a parameter is written: the styles of OpenAPI.
+/// The encoding of a parameter: a style of OpenAPI.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParameterStyle {
-    /// `a,b`
+    /// Encodes as `a,b`.
     Simple,
-    /// `.a.b`
+    /// Encodes as `.a.b`.
     Label,
-    /// `;name=a,b`
+    /// Encodes as `;name=a,b`.
     Matrix,
-    /// `name=a&name=b`
+    /// Encodes as `name=a&name=b`.
     #[default]
     Form,
-    /// `name=a%20b`
+    /// Encodes as `name=a%20b`.
     SpaceDelimited,
-    /// `name=a%7Cb`
+    /// Encodes as `name=a%7Cb`.
     PipeDelimited,
-    /// `name[key]=a`
+    /// Encodes as `name[key]=a`.
     DeepObject,
-    /// JSON text
+    /// Encodes as JSON text.
     Json,
 }
 
@@ -67,20 +67,20 @@ pub struct OperationBody {
     pub argument: String,
     /// The media type.
     pub media: String,
-    /// Of a form, the fields that are not written as usual.
+    /// For a form, the fields with a non-default encoding.
     pub fields: BTreeMap<String, BodyField>,
 }
 
-/// How a field of a form is written.
+/// The encoding of a form field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BodyField {
-    /// As a parameter of a query of this style.
+    /// The style of a query parameter, if the field is encoded like one.
     pub style: Option<ParameterStyle>,
-    /// With a style: each part of a list or map is written on its own.
+    /// With a style: whether each part of an array or object is encoded separately.
     pub explode: bool,
-    /// With a style: reserved characters stay as they are.
+    /// With a style: whether reserved characters are left as they are.
     pub allow_reserved: bool,
-    /// Its media type.
+    /// The media type of the field.
     pub media: Option<String>,
 }

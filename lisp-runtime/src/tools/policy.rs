@@ -1,4 +1,4 @@
-//! What a host decides on each call of a tool.
+//! Policies: the host's decision on each tool call.
 
 use super::argument::{argument, arguments};
 use super::tool::{Effect, Tool, ToolError};
@@ -8,13 +8,14 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// Decides on every call of a tool: [`crate::EngineBuilder::policy`]. A closure that takes an [`AskedCall`] is one;
-/// it says the type of the call, `|call: &AskedCall<'_>|`.
+/// Decides on every tool call. Set one with [`crate::EngineBuilder::policy`].
 ///
-/// It is asked on the thread on which the call was come to, at both doors, once for each call, those of parallel workers and those
-/// that an earlier result would serve among them, before anything of the call is done. Arguments that do not fit the tool are
-/// refused before. A call that an earlier result serves is not made: nobody is asked to approve it. A run that is [resumed](crate::Engine::resume) keeps the decisions of its record. A policy that panics
-/// denies the call.
+/// A closure that takes an [`AskedCall`] is a policy; it must name the type: `|call: &AskedCall<'_>|`.
+///
+/// A policy is called once per tool call, before any side effect, on the calling thread, with any isolation. This
+/// includes calls from workers and calls that would be served from the cache. Arguments that do not match the tool are
+/// rejected before. A call that is served from the cache is not made, so it needs no approval. A run that is
+/// [resumed](crate::Engine::resume) keeps the decisions in its record. A policy that panics denies the call.
 ///
 /// ```
 /// use lisp_runtime::{AskedCall, Effect, Engine, Input, PolicyDecision, Reason, Tool};
@@ -33,8 +34,10 @@ pub trait ToolPolicy: Send + Sync {
     /// Decides on a call.
     fn decide(&self, call: &AskedCall<'_>) -> PolicyDecision;
 
-    /// Does a run of this tenant see the tool at all? To a run that does not, it is a tool that was not granted: its name stands in
-    /// no error and no hint. Asked again and again: a quick answer that stays the same is wanted.
+    /// Returns whether runs of a tenant see the tool; the default is true.
+    ///
+    /// If not, the tool does not exist for them: its name is not in errors or hints. Called often, so it should be fast
+    /// and must always return the same answer.
     fn shows(&self, tool: &Tool, tenant: Option<&str>) -> bool {
         let _ = (tool, tenant);
         true
@@ -47,18 +50,21 @@ impl<F: Fn(&AskedCall<'_>) -> PolicyDecision + Send + Sync> ToolPolicy for F {
     }
 }
 
-/// A decision on a call.
+/// The decision of a policy on a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PolicyDecision {
     /// The call is made.
     Allow,
-    /// The call is made with other arguments: a JSON object. They are checked against the tool's
-    /// signature or JSON Schema, if it has one.
+    /// The call is made with other arguments, a JSON object. They are checked against the tool's signature or JSON
+    /// Schema, if it has one.
     AllowWith(String),
-    /// The program ends with `tool_denied` and this reason, which no `try` catches.
+    /// The program ends with `tool_denied` and this reason. `try` does not catch it.
     Deny(String),
-    /// Somebody is asked. A run that is driven by hand stops with [`crate::Progress::Approval`]; another ends with
-    /// `approval_required`, and when it is recorded it goes on after [`crate::Record::approve`].
+    /// The call needs approval, with this question.
+    ///
+    /// A run that is driven step by step suspends with [`crate::Progress::Approval`]. Other runs end with
+    /// `approval_required`, and a recorded run can be resumed after [`crate::Record::approve`]. With `Input::approvals`,
+    /// calls of async tools are decided while the run continues.
     Ask(String),
 }
 
@@ -74,35 +80,35 @@ pub struct AskedCall<'a> {
 }
 
 impl AskedCall<'_> {
-    /// The tool that is called.
+    /// Returns the tool.
     pub fn tool(&self) -> &Tool {
         self.tool
     }
 
-    /// The tool's name, as it was given.
+    /// Returns the original name of the tool.
     pub fn name(&self) -> &str {
         self.tool.given_name()
     }
 
-    /// What a call of it does to the world.
+    /// Returns the declared effect of the tool's calls.
     pub fn effect(&self) -> Effect {
         self.tool.effect_of()
     }
 
-    /// The arguments as the tool would get them: JSON text, an object.
+    /// Returns the arguments for the tool as JSON text: an object.
     pub fn json(&self) -> &str {
         self.arguments
     }
 
-    /// The arguments as a type of the host's.
+    /// Returns the arguments as a Rust type.
     ///
     /// # Errors
-    /// They do not fit.
+    /// They do not match the type.
     pub fn arguments<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
         arguments(self.arguments, self.tool.redacted())
     }
 
-    /// One argument.
+    /// Returns one argument as a Rust type.
     ///
     /// ```
     /// use lisp_runtime::{AskedCall, Engine, Input, PolicyDecision};
@@ -120,35 +126,35 @@ impl AskedCall<'_> {
     /// ```
     ///
     /// # Errors
-    /// It is missing or does not fit; take an `Option` for one that may be missing.
+    /// It is missing or does not match. Use an `Option` for an optional argument.
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<T, ToolError> {
         argument(self.arguments, key, self.tool.redacted())
     }
 
-    /// The name of the call in its run.
+    /// Returns the name of the call in its run.
     pub fn place(&self) -> &Place {
         self.place
     }
 
-    /// Who the run is for: [`crate::Input::tenant`].
+    /// Returns the tenant of the run: [`crate::Input::tenant`].
     pub fn tenant(&self) -> Option<&str> {
         self.tenant
     }
 
-    /// How many calls the run has made before, without those served from an earlier result. For the call of a worker: before the parallel
-    /// call of the program that it is of, so that it does not depend on how far other workers are.
+    /// Returns how many calls the run has made before, without calls served from the cache. For the call of a worker,
+    /// only calls before its outermost parallel call count, so that the number does not depend on timing.
     pub fn calls(&self) -> u64 {
         self.calls
     }
 
-    /// How many of them were of this tool.
+    /// Returns how many of these calls were of this tool.
     pub fn calls_of_tool(&self) -> u64 {
         self.calls_of_tool
     }
 }
 
 impl fmt::Debug for AskedCall<'_> {
-    /// Without the arguments.
+    /// Leaves out the arguments.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AskedCall")
             .field("tool", &self.tool.name)
@@ -183,7 +189,7 @@ impl Policy {
         decided.unwrap_or_else(|_| PolicyDecision::Deny("the host's policy panicked".to_owned()))
     }
 
-    /// Does a run of this tenant see the tool?
+    /// Returns whether runs of this tenant see the tool.
     pub(crate) fn shows(&self, tool: &Tool, tenant: Option<&str>) -> bool {
         let Some(policy) = &self.0 else { return true };
         catch_unwind(AssertUnwindSafe(|| policy.shows(tool, tenant))).unwrap_or(false)

@@ -1,4 +1,4 @@
-//! A tool as hosts and models see it: its name, its line, its description, the request that it stands for.
+//! How hosts and models see a tool: its name, its line, its description, and its HTTP request.
 
 use super::naming::symbol;
 use super::operation::Operation;
@@ -7,8 +7,10 @@ use serde::Serialize;
 use std::sync::Arc;
 
 impl Tool {
-    /// The tool under another name, such as one that begins with where it is from. As with [`Tool::from_json_schema`] any text will
-    /// do; one that no program can write is written with `%XX` for its bytes.
+    /// Renames the tool, for example to add a prefix for its origin.
+    ///
+    /// As with [`Tool::from_json_schema`], the name may be any text. If programs cannot write it, they use it with
+    /// `%XX` for its special bytes.
     ///
     /// ```
     /// use lisp_runtime::Tool;
@@ -22,17 +24,18 @@ impl Tool {
         self
     }
 
-    /// What models see of it: the signature as it is written, or the line made of its schemas.
+    /// Returns the signature as models see it: as it was written, or derived from the schemas.
     pub fn shown(&self) -> &str {
         self.signature.as_deref().unwrap_or_default()
     }
 
-    /// What the line does not say of the tool's schemas though calls are checked for it; `None` when it says all.
+    /// Returns what the signature text does not show although calls are checked for it; `None` if it shows everything.
     pub fn remark(&self) -> Option<&str> {
         self.json_contract.as_ref()?.remark()
     }
 
-    /// The tool in full: its line, whether it is tagged, the remark, the description, and what is said of each parameter.
+    /// Returns the full description: the line, whether the tool is tagged, the remark, the description, and the
+    /// descriptions of the parameters.
     ///
     /// ```
     /// use lisp_runtime::Tool;
@@ -55,14 +58,14 @@ impl Tool {
         out
     }
 
-    /// The request that it stands for, when it is of [`Tools::from_openapi`].
+    /// Returns the HTTP request of the tool, if it comes from [`Tools::from_openapi`].
     pub fn operation(&self) -> Option<&Operation> {
         self.operation.as_deref()
     }
 }
 
 impl Tools {
-    /// All these tools, served by one function, which finds the name of the tool in [`ToolCall::name`].
+    /// Sets one handler for all tools. It finds the name of the tool in [`ToolCall::name`].
     ///
     /// ```
     /// use lisp_runtime::{Engine, Input, Tools};

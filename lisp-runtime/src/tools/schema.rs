@@ -1,4 +1,4 @@
-//! What a JSON Schema takes: a validator that is made once a tool, and mismatches in words.
+//! JSON Schema validation: a validator that is built once per tool, and mismatches in words.
 
 use super::document::{self, Document, Link, SCHEMA_BYTES, Spot, each_part};
 use super::schema_error::SchemaError;
@@ -12,24 +12,25 @@ use serde_json::Value;
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The deepest nesting of a value that is checked.
+/// The maximum nesting of a value that is checked.
 const VALUE_DEPTH: usize = 64;
-/// The most pairs of a schema and a value that a check may look at.
+/// The maximum number of pairs of a schema and a value that one check visits.
 const STEPS: u64 = 500_000;
-/// The most of them for a failed check that says all it finds, and for one that says the first.
+/// The maximum for a failed check that reports all mismatches, and for one that reports the first.
 const STEPS_FOR_ALL: u64 = 50_000;
 const STEPS_FOR_FIRST: u64 = 1_000_000;
-/// The most bytes of a compiled pattern.
+/// The maximum bytes of a compiled pattern.
 const PATTERN_SIZE: usize = 1 << 20;
-/// The most times that a pattern with look-around or a reference to a group may go back.
+/// The maximum number of backtracks of a pattern with look-around or back-references.
 const BACKTRACKS: usize = 500;
 
-/// What a schema is of.
+/// What a schema describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Of {
-    /// Of arguments, in which formats are checked
+    /// Arguments, whose formats are checked.
     Arguments,
-    /// Of results, in which they are not: what other services call a date or an address is not the program's fault
+    /// Results, whose formats are not checked: the program is not to blame for what a service calls a date or an
+    /// address.
     Results,
 }
 
@@ -43,15 +44,15 @@ pub(crate) struct Schema {
 }
 
 impl Schema {
-    /// Reads a schema.
+    /// Parses a schema.
     ///
     /// # Errors
-    /// It is not JSON, no schema, or beyond the limits.
+    /// It is not JSON, not a schema, or exceeds the limits.
     pub(crate) fn read(text: &str, of: Of) -> Result<Self, SchemaError> {
         Schema::new(document::read(text, SCHEMA_BYTES, "the schema")?, of)
     }
 
-    /// Compiles a schema. One that does not say its draft is read as one of 2020-12, 7 or 4, the first that it fits.
+    /// Compiles a schema. If it does not name its draft, the first of 2020-12, 7 and 4 that fits is used.
     pub(crate) fn new(mut document: Value, of: Of) -> Result<Self, SchemaError> {
         document::unify(&mut document);
         let (count, has_references) = document::check_limits(&document)?;
@@ -60,7 +61,7 @@ impl Schema {
         let drafts = [Draft::Draft202012, Draft::Draft7, Draft::Draft4];
         let drafts: &[Draft] = if says { &drafts[..0] } else { &drafts };
         if !says && let Value::Object(map) = &mut document {
-            // A name that nobody knows; it would have to be fetched.
+            // An unknown name, which would have to be fetched.
             map.remove("$schema");
         }
         let mut failed = None;
@@ -73,7 +74,7 @@ impl Schema {
         Err(failed.unwrap_or_else(|| SchemaError::new("it is not a schema")))
     }
 
-    /// Checks JSON text; no mismatch is success. `root` names the value in paths.
+    /// Checks JSON text. Returns no mismatches on success. `root` names the value in paths.
     pub(crate) fn check(&self, json: &str, root: &str) -> Vec<Mismatch> {
         let one = |message: &str| vec![Mismatch::new(root.to_owned(), message.to_owned())];
         let Ok(value) = serde_json::from_str::<Value>(json) else {
@@ -84,12 +85,12 @@ impl Schema {
                 "it is nested more than {VALUE_DEPTH} deep, too deep to be checked against the schema"
             ));
         };
-        // Without references nothing is looked at more often than it is written.
+        // Without references, each schema is visited as often as it is written.
         let may_be_many = self.has_references || (self.count as u64).saturating_mul(nodes) > STEPS;
         if may_be_many && !self.is_within(STEPS, &value, false) {
             return one(&format!("to check it against the schema takes more than {STEPS} steps"));
         }
-        // What the library does not foresee costs a call, not the run.
+        // An unexpected panic of the library fails the call, not the run.
         match catch_unwind(AssertUnwindSafe(|| self.validator.is_valid(&value))) {
             Ok(true) => Vec::new(),
             Ok(false) => {
@@ -121,13 +122,13 @@ impl Schema {
         found
     }
 
-    /// Does a check take at most so many steps? With copies, when it collects errors.
+    /// Returns whether a check takes at most `most` steps. `copies` if it collects errors with copies of values.
     fn is_within(&self, most: u64, value: &Value, copies: bool) -> bool {
         Document::of(&self.document)
             .is_ok_and(|document| Steps { document: &document, left: most, copies }.of(document.root, value))
     }
 
-    /// What one error of the validator says.
+    /// Converts one error of the validator.
     fn mismatches(&self, error: &ValidationError<'_>, root: &str, found: &mut Vec<Mismatch>) {
         let at = path(root, error.instance_path().iter());
         let came = error.instance();
@@ -163,7 +164,8 @@ impl Schema {
         }
     }
 
-    /// Of alternatives, all of which fail, the one that was probably meant: most of it fits, or its mismatch is the deepest.
+    /// Returns the alternative that was probably meant, of several that fail: the one that matches most, or whose
+    /// mismatch is the deepest.
     fn nearest(
         &self,
         context: &[Vec<ValidationError<'static>>],
@@ -233,7 +235,7 @@ impl Schema {
         }
     }
 
-    /// The names of the fields that a refused one is not among.
+    /// Returns the names of the fields that were allowed where an unknown one was found.
     fn fields_beside(&self, schema_path: &str) -> Vec<&str> {
         let parent = schema_path.rsplit_once('/').map_or("", |(parent, _)| parent);
         let schema = self.document.pointer(parent);
@@ -263,7 +265,7 @@ fn build(document: &Value, draft: Option<Draft>, of: Of) -> Result<Validator, Sc
     }
 }
 
-/// The number of values in a value; `None` when it is nested too deep.
+/// Returns the number of values in a value; `None` if it is nested too deep.
 fn size(value: &Value) -> Option<u64> {
     let mut left = vec![(value, 1)];
     let mut nodes = 0;
@@ -281,7 +283,7 @@ fn size(value: &Value) -> Option<u64> {
     Some(nodes)
 }
 
-/// What a copy of a value takes, in steps.
+/// Returns the cost of copying a value, in steps.
 fn weight(value: &Value) -> u64 {
     let mut left = vec![value];
     let mut weight: u64 = 0;
@@ -297,12 +299,12 @@ fn weight(value: &Value) -> u64 {
     weight
 }
 
-/// Counts the pairs of a schema and a value that a check looks at when it leaves nothing out, until there are too many. The recursion
-/// is as deep as a value times a chain of schemas, both of which are bounded.
+/// Counts the pairs of a schema and a value that a full check visits, up to a maximum. The recursion is as deep as the
+/// value times a chain of schemas, both of which are bounded.
 struct Steps<'a, 'd> {
     document: &'a Document<'d>,
     left: u64,
-    /// Errors are collected, with copies of values.
+    /// Whether errors are collected with copies of values.
     copies: bool,
 }
 
@@ -313,11 +315,11 @@ impl<'d> Steps<'_, 'd> {
         is_enough
     }
 
-    /// Counts one schema for a value; false when there are too many.
+    /// Counts one schema for a value. Returns false if there are too many.
     fn of(&mut self, spot: Spot<'d>, value: &Value) -> bool {
         let Value::Object(schema) = spot.schema else { return self.take(1) };
         let mut is_enough = self.take(1) && (!self.copies || self.copied(spot, value));
-        // What is left over is looked at once more.
+        // Remaining items are visited once more.
         let rounds =
             1 + u8::from(schema.contains_key("unevaluatedProperties") || schema.contains_key("unevaluatedItems"));
         for _ in 0..rounds {
@@ -336,7 +338,8 @@ impl<'d> Steps<'_, 'd> {
             }
     }
 
-    /// Each form that does not fit leaves an error with a copy of the value, and what is excluded one with a copy of the schema.
+    /// Each alternative that fails leaves an error with a copy of the value, and each excluded one a copy of the
+    /// schema.
     fn copied(&mut self, spot: Spot<'d>, value: &Value) -> bool {
         let forms = ["anyOf", "oneOf"].into_iter().filter_map(|keyword| spot.get(keyword)?.as_array()).map(Vec::len);
         let forms = forms.sum::<usize>() as u64;
@@ -368,7 +371,7 @@ impl<'d> Steps<'_, 'd> {
     }
 }
 
-/// A place in words: `rows[2].name`.
+/// Formats a path such as `rows[2].name`.
 fn path<'l>(root: &str, steps: impl Iterator<Item = LocationSegment<'l>>) -> String {
     let mut out = root.to_owned();
     for step in steps {
@@ -398,7 +401,7 @@ fn quoted(text: &str) -> String {
     format!("{:?}", cut(text, 60))
 }
 
-/// A value as a program would write it, the beginning of a long one.
+/// Returns a value as a program would write it; a long one is cut.
 pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::Null => "nil".to_owned(),
@@ -447,7 +450,7 @@ fn types(kind: &TypeKind) -> String {
     }
 }
 
-/// What to write instead of a text that looks like the value.
+/// Suggests what to write instead of a string that looks like the value.
 fn loose(kind: &TypeKind, came: &Value) -> String {
     let wants = |name: &str| match kind {
         TypeKind::Single(one) => one.as_str() == name,

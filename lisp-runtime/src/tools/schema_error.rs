@@ -1,6 +1,6 @@
-//! Why a JSON Schema cannot be used.
+//! Errors of JSON Schemas.
 
-/// Why a schema, or a list of tools, cannot be used.
+/// Why a schema or a list of tools cannot be used.
 ///
 /// ```
 /// use lisp_runtime::Tool;
@@ -18,7 +18,7 @@ impl SchemaError {
         SchemaError { message: message.into() }
     }
 
-    /// Returns the error with a place in front.
+    /// Returns the error with a location in front.
     #[cfg(feature = "json-schema")]
     pub(crate) fn at(self, place: &str) -> Self {
         SchemaError { message: format!("{place}: {}", self.message) }

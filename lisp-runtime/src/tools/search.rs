@@ -1,4 +1,4 @@
-//! Finding tools by words, for more of them than a prompt has room for.
+//! Searching tools by words, for more tools than fit in a prompt.
 
 use super::tool::{Body, Effect, Tool, Tools};
 use super::words::{cut, one_line};
@@ -7,25 +7,26 @@ use lisp_core::text::near_names;
 use serde::Serialize;
 use std::sync::Arc;
 
-/// The most words of a search that count.
+/// The maximum number of words that count in a search.
 const WORDS: usize = 12;
-/// The most tools that a search of a program finds.
+/// The maximum number of tools that a program's search returns.
 const FOUND: usize = 10;
 
 /// A tool that a search found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FoundTool {
-    /// Its name behind `tool/`.
+    /// The name, as written after `tool/`.
     pub name: String,
-    /// How it is called: the line of the prompt card.
+    /// The call with its signature, as in the prompt.
     pub usage: String,
-    /// What it does, the beginning of its description.
+    /// The beginning of the description.
     pub about: String,
 }
 
 impl Tools {
-    /// The tools whose names, descriptions or parameters have these words, at most `most`, the best first: those that have most of
-    /// the words, and in their names rather than elsewhere.
+    /// Searches the names, descriptions and parameters of the tools for words. Returns at most `most` tools.
+    ///
+    /// Tools that match more of the words come first; matches in names count more than others.
     ///
     /// ```
     /// use lisp_runtime::{Tool, Tools};
@@ -59,7 +60,7 @@ impl Tools {
         ranked.into_iter().take(most).map(|(_, _, tool)| found(tool)).collect()
     }
 
-    /// A tool named `search` that finds these tools, for programs: `(tool/search {:words "open issues"})`.
+    /// Returns a tool named `search` with which programs search these tools: `(tool/search {:words "open issues"})`.
     ///
     /// ```
     /// use lisp_runtime::{Engine, Input, Tool, Tools};
@@ -80,7 +81,7 @@ impl Tools {
 }
 
 impl Tool {
-    /// What `(doc tool/name)` asks: the page of each of these tools, of several with one name the first.
+    /// Returns the internal tool behind `(doc tool/name)` for these tools. If names are equal, the first tool counts.
     pub(crate) fn pages(tools: Vec<Arc<Tool>>) -> Tool {
         let page = move |name: &str| match tools.iter().find(|tool| tool.name == name) {
             Some(tool) => tool.describe().trim_end().to_owned(),
@@ -94,33 +95,34 @@ impl Tool {
         Tool::new(TOOL_PAGE, move |call| Ok(page(&call.get::<String>("name")?))).effect(Effect::Read)
     }
 
-    /// What `(doc tool/name)` asks where the pages are with another half.
+    /// Returns the internal tool behind `(doc tool/name)` when the other half of the run has the descriptions.
     pub(crate) fn pages_elsewhere() -> Tool {
         Tool::external(TOOL_PAGE)
     }
 
-    /// Is it what `(doc tool/name)` asks? Every run has it, and no policy is asked about it.
+    /// Returns whether this is the internal tool behind `(doc tool/name)`. Every run has it; policies do not see it.
     pub(crate) fn is_pages(&self) -> bool {
         self.name == TOOL_PAGE
     }
 
-    /// What a worker asks at its end, where its calls are counted by another half.
+    /// Returns the internal tool that a worker calls at its end when the other half of the run counts its calls.
     pub(crate) fn end_question() -> Tool {
         Tool::external(Tool::END_QUESTION)
     }
 
-    /// The name of that: programs have none like it.
+    /// Its name, which programs cannot write.
     pub(crate) const END_QUESTION: &str = " end of a worker";
 
-    /// Does a call of it need nobody: is it what `(doc tool/name)` asks, and here?
+    /// Returns whether its calls need no one else: it is the tool behind `(doc tool/name)`, and has the descriptions.
     pub(crate) fn has_pages(&self) -> bool {
         self.is_pages() && matches!(self.body, Body::Function(_))
     }
 }
 
-/// The tools that may have been meant by a name that there is not: the nearest names, or all of a few, and how many there are.
+/// Describes the tools that an unknown name may have meant: the nearest names, or all names if they are few, and their
+/// number.
 pub(crate) fn which_there_are(name: &str, names: &[&str]) -> String {
-    /// The most names that are shown.
+    /// The maximum number of names that are shown.
     const SHOWN: usize = 5;
     let listed = |names: &[&str]| names.iter().map(|name| format!("tool/{name}")).collect::<Vec<_>>().join(", ");
     let near = near_names(name, names.iter().copied(), SHOWN);
@@ -140,7 +142,7 @@ fn found(tool: &Tool) -> FoundTool {
     }
 }
 
-/// The words of a text in lower case; `listOpenIssues` has three.
+/// Returns the words of a text in lower case; `listOpenIssues` has three.
 fn pieces(text: &str) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     let (mut word, mut was_lower) = (String::new(), false);
@@ -158,7 +160,8 @@ fn pieces(text: &str) -> Vec<String> {
     all
 }
 
-/// 3 for the word itself, 2 for one with the same beginning (`issue` and `issues`), 1 for one that has it within.
+/// Returns 3 for an equal word, 2 for one with the same beginning (`issue` and `issues`), and 1 for one that contains
+/// it.
 fn likeness(word: &str, pieces: &[String]) -> usize {
     let of = |piece: &String| {
         let short = word.len().min(piece.len());

@@ -1,4 +1,4 @@
-//! Signatures: what a tool takes and gives, and what a program is to answer. `docs/signatures.md` has them in full.
+//! Signatures: the arguments and results of tools, and the results of programs. `docs/signatures.md` describes them.
 //!
 //! ```text
 //! signature = type | "(" fields ")" "->" type
@@ -14,14 +14,14 @@ use serde_json::{Map as JsonMap, Value as Json};
 use std::collections::HashSet;
 use std::fmt;
 
-/// The deepest nesting of types.
+/// The maximum nesting of types.
 const NESTING: usize = 32;
-/// The most errors that one check reports.
+/// The maximum number of errors that one check reports.
 pub(crate) const ERRORS: usize = 8;
 /// The names of the primitive types.
 const PRIMITIVES: &str = ":string :int :float :bool :keyword :datetime :map :any";
 
-/// A type that a value may have.
+/// A type of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Type {
     String,
@@ -41,7 +41,7 @@ enum Type {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Fields {
     all: Vec<Field>,
-    /// Arguments may have other keys too.
+    /// Whether other keys are allowed in arguments.
     open: bool,
 }
 
@@ -52,7 +52,7 @@ struct Field {
     of: Type,
 }
 
-/// A signature, read.
+/// A parsed signature.
 ///
 /// ```
 /// use lisp_runtime::Signature;
@@ -61,21 +61,21 @@ struct Field {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
-    /// Absent when the signature has an output only.
+    /// Absent if the signature has only a result.
     params: Option<Fields>,
     output: Type,
 }
 
-/// Why a signature cannot be read.
+/// Why a signature is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected {expected} at character {at} of the signature")]
 pub struct SignatureError {
     expected: String,
-    /// Counted from 1.
+    /// The character position, from 1.
     at: usize,
 }
 
-/// A misfit of a value: the place in it, the expected type, and the actual one.
+/// A value that does not match: its path, the expected type, and the actual value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mismatch {
     path: String,
@@ -87,7 +87,7 @@ impl Mismatch {
         Mismatch { path, message }
     }
 
-    /// Without the value, should it be that of one of these arguments, or within it.
+    /// Returns the text, without the value if it is, or is part of, one of these arguments.
     fn shown(&self, redacted: &[String]) -> String {
         match redacted.iter().find(|name| self.path.contains(name.as_str())) {
             Some(name) => format!("{name}: it is missing or does not fit; its value is not shown"),
@@ -105,21 +105,21 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// All mismatches of arguments in one line, without the values of those that are redacted.
+/// Returns all mismatches of arguments in one line, without the values of redacted ones.
 pub(crate) fn sentence_of_arguments(mismatches: &[Mismatch], redacted: &[String]) -> String {
     mismatches.iter().map(|mismatch| mismatch.shown(redacted)).collect::<Vec<_>>().join("; ")
 }
 
-/// All mismatches in one line.
+/// Returns all mismatches in one line.
 pub(crate) fn sentence(mismatches: &[Mismatch]) -> String {
     mismatches.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 impl Signature {
-    /// Reads a signature.
+    /// Parses a signature.
     ///
     /// # Errors
-    /// Where it departs from the grammar, and what was expected there.
+    /// The first character that does not match the grammar, and what was expected there.
     pub fn parse(text: &str) -> Result<Self, SignatureError> {
         let mut parser = Parser { text, at: 0, depth: 0 };
         parser.space();
@@ -142,17 +142,17 @@ impl Signature {
         }
     }
 
-    /// Is there a parameter of exactly this name?
+    /// Returns whether there is a parameter with this exact name.
     pub(crate) fn has_parameter(&self, name: &str) -> bool {
         self.params.as_ref().is_some_and(|params| params.all.iter().any(|field| field.name == name))
     }
 
-    /// Checks the result of a program; no mismatch is success.
+    /// Checks the result of a program. Returns no mismatches on success.
     pub(crate) fn check_result<'h>(&self, h: &'h Heap, value: Value<'h>) -> Res<Vec<Mismatch>> {
         self.check_output(h, value, Of::Result)
     }
 
-    /// Checks what a tool gave.
+    /// Checks the result of a tool.
     pub(crate) fn check_reply<'h>(&self, h: &'h Heap, value: Value<'h>) -> Res<Vec<Mismatch>> {
         self.check_output(h, value, Of::Reply)
     }
@@ -163,7 +163,7 @@ impl Signature {
         Ok(check.found)
     }
 
-    /// Checks the arguments of a call, a map with string keys.
+    /// Checks the arguments of a call: a map with string keys.
     pub(crate) fn check_arguments<'h>(&self, h: &'h Heap, arguments: &'h Map<'h>) -> Res<Vec<Mismatch>> {
         let mut check = Check { h, of: Of::Arguments, path: Vec::new(), found: Vec::new(), seen: HashSet::new() };
         if let Some(params) = &self.params {
@@ -173,9 +173,9 @@ impl Signature {
     }
 }
 
-/// Checks arguments that are JSON: those that a policy or a person gives a tool, beside its program.
+/// Checks arguments as JSON: those that a policy or an approver supplies, not the program.
 impl Signature {
-    /// Where arguments do not fit first.
+    /// Returns the first argument that does not match.
     pub(crate) fn check_json_arguments(&self, arguments: &JsonMap<String, Json>) -> Result<(), Mismatch> {
         self.params.as_ref().map_or(Ok(()), |params| params.check_json(arguments, ""))
     }
@@ -275,7 +275,7 @@ impl<'t> Parser<'t> {
         Ok(word.to_owned())
     }
 
-    /// The fields up to the closing character.
+    /// Parses the fields up to the closing character.
     fn fields(&mut self, close: char) -> Result<Fields, SignatureError> {
         let mut fields = Fields { all: Vec::new(), open: false };
         self.space();
@@ -353,7 +353,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// One step of the way to a value.
+/// One step of a path to a value.
 #[derive(Clone, Copy)]
 enum Step<'a> {
     Name(&'a str),
@@ -363,11 +363,11 @@ enum Step<'a> {
 /// What is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Of {
-    /// The arguments of a call, on their way to JSON: their keys are the names as the tool gets them
+    /// The arguments of a call, before they become JSON: their keys are the names as the tool receives them.
     Arguments,
-    /// What a tool gave, which was JSON
+    /// The result of a tool, which was JSON.
     Reply,
-    /// The result of a program
+    /// The result of a program.
     Result,
 }
 
@@ -376,15 +376,15 @@ struct Check<'a, 'h> {
     of: Of,
     path: Vec<Step<'a>>,
     found: Vec<Mismatch>,
-    /// The vectors and maps that were checked, by where they are and where their type is: what many others refer to is
-    /// checked, and its mismatches are told, once.
+    /// The vectors and maps that were checked, by their addresses and the addresses of their types. A shared object is
+    /// checked, and its mismatches are reported, only once.
     seen: HashSet<(usize, usize)>,
 }
 
 impl<'a, 'h> Check<'a, 'h> {
-    /// Is this the first time that a vector or map is checked against a type?
+    /// Returns whether a vector or map is checked against a type for the first time.
     fn is_new(&mut self, object: *const (), of: &'a Type) -> Res<bool> {
-        /// What the table takes for an entry.
+        /// The bytes of an entry in the table.
         const ENTRY: usize = 40;
         if self.seen.len() == self.seen.capacity() {
             self.h.check_available((self.seen.len() + 1).saturating_mul(2 * ENTRY))?;
@@ -405,21 +405,21 @@ impl<'a, 'h> Check<'a, 'h> {
         self.found.push(Mismatch { path, message });
     }
 
-    /// Checks one value; the recursion is as deep as the signature.
+    /// Checks one value. The recursion is as deep as the signature.
     fn value(&mut self, value: Value<'h>, of: &'a Type) -> Res<()> {
         self.h.charge(1)?;
         let (fits, expected) = match of {
             Type::Any => (true, ""),
             Type::Optional(_) if value.is_nil() => (true, ""),
             Type::Optional(of) => return self.value(value, of),
-            // A keyword is a string for whoever gets the result.
+            // A keyword in a result becomes a string.
             Type::String => (matches!(value, Value::Str(_) | Value::Keyword(..)), "a string"),
             Type::Int => (matches!(value, Value::Int(_) | Value::Big(_)), "an integer"),
             Type::Float => {
                 (value.as_f64().is_some_and(|f| f.is_finite() || matches!(value, Value::Big(_))), "a number")
             }
             Type::Bool => (matches!(value, Value::Bool(_)), "true or false"),
-            // JSON has texts for these.
+            // JSON has strings for these.
             Type::Keyword => match self.of {
                 Of::Result => (matches!(value, Value::Keyword(..)), "a keyword"),
                 _ => (matches!(value, Value::Keyword(..) | Value::Str(_)), "a keyword, or a string that names one"),
@@ -506,9 +506,9 @@ impl<'a, 'h> Check<'a, 'h> {
         Ok(())
     }
 
-    /// A key that the signature does not have: a name that is not quite right, as a rule.
+    /// Reports a key that the signature does not have; usually a misspelled name.
     fn unknown(&mut self, key: &str, fields: &Fields) {
-        /// Of a longer key the beginning is shown.
+        /// The maximum number of characters of a key that are shown.
         const KEY: usize = 60;
         let all = || fields.all.iter().map(|field| field.name.as_str());
         let near = all().find(|name| same_name(name, key)).or_else(|| near_names(key, all(), 1).first().copied());
@@ -524,7 +524,7 @@ impl<'a, 'h> Check<'a, 'h> {
     }
 }
 
-/// Names in a row, of very many the first.
+/// Returns names in a row; of very many, the first ones.
 fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
     const SHOWN: usize = 12;
     let all: Vec<&str> = names.collect();
@@ -532,7 +532,7 @@ fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
     format!("{}{more}", all[..all.len().min(SHOWN)].join(", "))
 }
 
-/// Does a key mean a field? Hyphens and underscores are the same, and so are keywords and strings.
+/// Returns whether a key names a field. Hyphens equal underscores, and keywords equal strings.
 fn names(key: Value<'_>, field: &str) -> bool {
     let text = match key {
         Value::Str(s) | Value::Keyword(_, s) => s.text(),
@@ -541,7 +541,7 @@ fn names(key: Value<'_>, field: &str) -> bool {
     same_name(text, field)
 }
 
-/// Are two names the same but for hyphens and underscores?
+/// Returns whether two names are equal, with hyphens equal to underscores.
 fn same_name(a: &str, b: &str) -> bool {
     let plain = |c: u8| if c == b'-' { b'_' } else { c };
     a.len() == b.len() && a.bytes().zip(b.bytes()).all(|(a, b)| plain(a) == plain(b))

@@ -1,4 +1,4 @@
-//! What threads wait on. The model checker has a file like this of its own.
+//! Synchronization primitives. The model checker replaces this file with its own.
 
 use std::sync::PoisonError;
 pub(super) use std::sync::{Condvar, Mutex, MutexGuard};
@@ -8,7 +8,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits to be woken, at most so long; says whether the time was over.
+/// Waits to be woken, for at most the given time. Returns whether the time is over.
 pub(super) fn wait<'a, T>(
     condvar: &Condvar,
     _mutex: &'a Mutex<T>,
@@ -19,7 +19,7 @@ pub(super) fn wait<'a, T>(
     (guard, waited.timed_out())
 }
 
-/// Starts a thread; false when the system gives none.
+/// Starts a thread. Returns false if the system cannot create one.
 pub(super) fn spawn(work: impl FnOnce() + Send + 'static) -> bool {
     std::thread::Builder::new().name("ptc-lisp-tool".into()).spawn(work).is_ok()
 }

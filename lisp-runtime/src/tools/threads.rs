@@ -1,14 +1,14 @@
-//! The threads that tools are called on when a call may wait for the outside world.
+//! The threads for tool calls that may block.
 
 use super::bounded::{BoundedThreads, Job, JobTicket};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-/// A bounded number of threads for tool calls; calls beyond it queue. Cheap to clone.
+/// A bounded number of threads for tool calls; further calls are queued. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct ToolThreads(Arc<Owner>);
 
-/// Ends idle threads when the last handle goes.
+/// Ends idle threads when the last handle is dropped.
 struct Owner(Arc<BoundedThreads>);
 
 impl Drop for Owner {
@@ -18,23 +18,23 @@ impl Drop for Owner {
 }
 
 impl ToolThreads {
-    /// The number of threads unless the host says otherwise.
+    /// The default number of threads.
     pub(crate) const DEFAULT: usize = 64;
-    /// The most a host may ask for.
+    /// The maximum number of threads.
     pub(crate) const MOST: usize = 1_024;
 
-    /// At most `most` threads, none of which is started yet.
+    /// Creates the pool without any threads; there will be at most `most`.
     pub(crate) fn new(most: usize) -> Self {
         ToolThreads(Arc::new(Owner(BoundedThreads::new(most))))
     }
 
-    /// The threads of engines that have none of their own.
+    /// Returns the pool that engines share by default.
     pub(crate) fn shared() -> Self {
         static SHARED: OnceLock<ToolThreads> = OnceLock::new();
         SHARED.get_or_init(|| ToolThreads::new(Self::DEFAULT)).clone()
     }
 
-    /// The most threads there may be; 0 is none.
+    /// Returns the maximum number of threads; 0 is none.
     pub(crate) fn most(&self) -> usize {
         self.0.0.most()
     }
@@ -42,12 +42,12 @@ impl ToolThreads {
     /// Queues a call.
     ///
     /// # Errors
-    /// The job, when there is no thread and none can be had.
+    /// The job, if there is no thread and none can be started.
     pub(crate) fn submit(&self, job: Job) -> Result<JobTicket, Job> {
         self.0.0.submit(job)
     }
 
-    /// Takes a call back; says whether no thread had begun it.
+    /// Takes a call back. Returns whether no thread had started it.
     pub(crate) fn withdraw(&self, ticket: JobTicket) -> bool {
         self.0.0.withdraw(ticket).is_some()
     }

@@ -27,27 +27,27 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// A call of a tool, as the tool gets it: its arguments are one JSON object with string keys.
+/// A call of a tool, as the tool receives it. The arguments are one JSON object.
 #[derive(Clone, Debug)]
 pub struct ToolCall {
-    /// Its number in the run, from 1.
+    /// The number in the run, from 1.
     pub(crate) number: u64,
-    /// Its name in the run.
+    /// The name in the run.
     pub(crate) place: Place,
     pub(crate) key: Option<String>,
     pub(crate) name: String,
-    /// What programs call the tool, where that is not its name.
+    /// The symbol of the tool in programs, if it differs from its name.
     pub(crate) symbol: Option<String>,
     pub(crate) arguments: String,
-    /// The arguments whose values no error shows.
+    /// The arguments whose values must not appear in errors.
     pub(crate) redacted: Arc<[String]>,
-    /// The policy gave it other arguments than the program.
+    /// Whether the policy replaced the arguments.
     pub(crate) is_rewritten: bool,
-    /// What has to be approved before it is made.
+    /// The question, if the call needs approval.
     pub(crate) question: Option<String>,
-    /// Where other arguments are left that it is approved with.
+    /// Set to the arguments that the call is approved with.
     pub(crate) given: Option<Arc<std::sync::OnceLock<String>>>,
-    /// What a budget has paid for it.
+    /// What a budget paid for it.
     pub(crate) paid: Option<Arc<PaidCall>>,
     /// Who approves it.
     #[cfg(feature = "async")]
@@ -59,90 +59,93 @@ pub struct ToolCall {
 }
 
 impl ToolCall {
-    /// The tool's name.
+    /// Returns the name of the tool.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Somebody begins to make it: from now on its budget has paid. False when nobody waits for it any more and the budget has the
-    /// payment back: then it must not be made.
+    /// Starts the call: from now on its budget has paid. Returns false if the call is no longer needed and the payment
+    /// was returned; then the call must not be made.
     pub(crate) fn begin(&self) -> bool {
         self.paid.as_ref().is_none_or(|paid| paid.begin())
     }
 
-    /// The name that programs have for the tool.
+    /// Returns the symbol of the tool in programs.
     pub(crate) fn symbol(&self) -> &str {
         self.symbol.as_deref().unwrap_or(&self.name)
     }
 
-    /// The arguments as JSON text, an object.
+    /// Returns the arguments as JSON text: an object.
     ///
-    /// Keywords are strings in it. In the names of arguments that the program wrote as keywords, hyphens are underscores
-    /// (`:user-id` is `"user_id"`), unless the tool's signature has the name as it is written. Strings, and all keys below
-    /// the top level, are as the program has them.
+    /// Keywords become strings. In argument names that the program wrote as keywords, hyphens become underscores
+    /// (`:user-id` is `"user_id"`), unless the tool's signature has the name with hyphens. Strings, and all keys below
+    /// the top level, are unchanged.
     pub fn json(&self) -> &str {
         &self.arguments
     }
 
-    /// The arguments as a type of the host's.
+    /// Returns the arguments as a Rust type.
     ///
     /// # Errors
-    /// `invalid_tool_args` when they do not fit; `?` in a tool passes it on to the program.
+    /// `invalid_tool_args` if they do not match. Use `?` in the tool to pass it on to the program.
     pub fn arguments<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
         arguments(&self.arguments, &self.redacted)
     }
 
-    /// One argument.
+    /// Returns one argument as a Rust type.
     ///
     /// # Errors
-    /// `invalid_tool_args` when it is missing or does not fit; take an `Option` for one that may be missing.
+    /// `invalid_tool_args` if it is missing or does not match. Use an `Option` for an optional argument.
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<T, ToolError> {
         argument(&self.arguments, key, &self.redacted)
     }
 
-    /// The indexes on the way to the parallel worker that makes the call; empty for the program itself.
+    /// Returns the path of indexes to the parallel worker that makes the call; empty for the program itself.
     pub fn worker(&self) -> Vec<u32> {
         self.place.worker()
     }
 
-    /// The name of the call in its run: the same at any width of parallel calls, and in every life of a recorded run.
+    /// Returns the name of the call in its run. It does not depend on the number of parallel workers, and is the same
+    /// in every attempt of a recorded run.
     pub fn place(&self) -> &Place {
         &self.place
     }
 
-    /// In a run that is recorded, a name for the call that no other call has, of this run or another: the idempotency key for
-    /// what the tool does. A call that is made again, because nobody knows whether it was made, has the same key.
+    /// Returns a globally unique key of the call, to be used as an idempotency key; `None` if the run is not recorded.
+    ///
+    /// A call that is repeated because it is unknown whether it was made has the same key.
     pub fn key(&self) -> Option<&str> {
         self.key.as_deref()
     }
 
-    /// What somebody has to approve before the call is made, in a run that is driven by hand
+    /// Returns the question, if the call needs approval before it is made
     /// ([`PolicyDecision::Ask`](crate::PolicyDecision::Ask)).
     pub fn question(&self) -> Option<&str> {
         self.question.as_deref()
     }
 
-    /// The trace that the run is part of, for what the tool asks of others: [`Input::traceparent`](crate::Input::traceparent).
+    /// Returns the trace that the run is part of, for requests of the tool:
+    /// [`Input::traceparent`](crate::Input::traceparent).
     pub fn traceparent(&self) -> Option<&str> {
         self.traceparent.as_deref()
     }
 
-    /// How long the run may still take; a tool that can bound itself should. `None` is for ever.
+    /// Returns how long the run may still take; `None` is no limit. Use it to bound the tool's own work.
     pub fn remaining(&self) -> Option<Duration> {
         self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
     }
 
-    /// Has the run been cancelled?
+    /// Returns whether the run was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.cancel.is_cancelled()
     }
 
-    /// Is the time of the caller over?
+    /// Returns whether the caller's time is over.
     pub(crate) fn is_over(&self) -> bool {
         self.is_cancelled() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    /// Waits, but not past the run's deadline or its cancellation.
+    /// Sleeps, but not past the run's deadline or cancellation.
     pub fn sleep(&self, time: Duration) {
         const STEP: Duration = Duration::from_millis(5);
         let end = Instant::now().checked_add(time);
@@ -160,22 +163,22 @@ impl ToolCall {
 
 type Function = Arc<dyn Fn(&ToolCall) -> Result<String, ToolError> + Send + Sync>;
 
-/// A call of an async tool under way: it comes to JSON text.
+/// A call of an async tool in progress, which returns JSON text.
 #[cfg(feature = "async")]
 pub type BoxedCall = std::pin::Pin<Box<dyn Future<Output = Result<String, ToolError>> + Send>>;
 
 #[cfg(feature = "async")]
 pub(super) type AsyncFunction = Arc<dyn Fn(ToolCall) -> BoxedCall + Send + Sync>;
 
-/// What a call of a tool does to the world.
+/// The effect of a tool's calls on the outside world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// It changes nothing: it may be made twice.
+    /// The call changes nothing and can be repeated.
     Read,
-    /// It changes something.
+    /// The call changes something.
     Write,
-    /// Nobody has said; it is treated as one that changes something.
+    /// Not declared. Treated like [`Effect::Write`].
     #[default]
     Unknown,
 }
@@ -183,29 +186,29 @@ pub enum Effect {
 /// How a call is served.
 #[derive(Clone)]
 pub(crate) enum Body {
-    /// A closure of the host's, which returns JSON text
+    /// By a closure of the host, which returns JSON text.
     Function(Function),
-    /// A future of the host's, which comes to JSON text
+    /// By a future of the host, which returns JSON text.
     #[cfg(feature = "async")]
     Async(AsyncFunction),
-    /// Its own arguments
+    /// With its own arguments.
     Echo,
-    /// The reply of a run that is driven by hand
+    /// By the reply of a run that is driven step by step.
     External,
 }
 
-/// A tool: its name, its function, and how its calls are treated.
+/// A tool: its name, its handler, and how its calls are treated.
 #[derive(Clone)]
 pub struct Tool {
     pub(crate) name: String,
     pub(crate) body: Body,
     pub(crate) signature: Option<String>,
     pub(crate) contract: Option<Arc<Signature>>,
-    /// What its arguments and results are checked against as JSON.
+    /// The JSON Schemas for its arguments and results.
     pub(crate) json_contract: Option<Arc<JsonContract>>,
-    /// The parameters with hyphens in their names, of a tool without a signature.
+    /// The parameters with hyphens in their names, for a tool without a signature.
     pub(crate) hyphenated: Arc<[String]>,
-    /// The name as it was given, where that is no symbol.
+    /// The original name, if it is not a symbol.
     pub(crate) given_name: Option<String>,
     pub(crate) description: Option<String>,
     pub(crate) operation: Option<Arc<Operation>>,
@@ -213,12 +216,12 @@ pub struct Tool {
     pub(crate) detached: bool,
     pub(crate) effect: Effect,
     pub(crate) idempotent: bool,
-    /// The most calls in a run; 0 is no limit.
+    /// The maximum number of calls in a run; 0 is no limit.
     pub(crate) most_calls: u64,
     turns: Option<Turns>,
-    /// Its failures are values.
+    /// Whether its failures are values.
     pub(crate) tagged: bool,
-    /// Arguments that are shown to nobody but the tool.
+    /// Arguments that only the tool sees.
     redacted: Arc<[String]>,
     pub(crate) delay: Duration,
     scripted: bool,
@@ -232,7 +235,7 @@ impl fmt::Debug for Tool {
 }
 
 impl Tool {
-    /// A tool: a closure. The result may be anything that serde can write as JSON.
+    /// Creates a tool from a closure. The result may be any value that serde can serialize as JSON.
     pub fn new<R: Serialize>(
         name: impl Into<String>,
         function: impl Fn(&ToolCall) -> Result<R, ToolError> + Send + Sync + 'static,
@@ -244,13 +247,13 @@ impl Tool {
         Tool::from_body(name, Body::Function(Arc::new(function)))
     }
 
-    /// A tool whose calls [`crate::Engine::start`] hands to the caller that drives the run. Under [`crate::Engine::run`] it
-    /// fails.
+    /// Creates a tool whose calls are answered by the caller of [`crate::Engine::start`]. With [`crate::Engine::run`]
+    /// every call fails.
     pub fn external(name: impl Into<String>) -> Self {
         Tool::from_body(name, Body::External)
     }
 
-    /// A tool that returns its arguments, sets and all.
+    /// Creates a tool that returns its arguments unchanged, including sets.
     pub fn echo(name: impl Into<String>) -> Self {
         Tool::from_body(name, Body::Echo)
     }
@@ -280,9 +283,10 @@ impl Tool {
         }
     }
 
-    /// Says what the tool takes and gives, such as `(sku :string, count :int?) -> {price :float}`. Arguments and results
-    /// are checked against it. A call with an argument that is not in it is refused, unless the parameters end with `...`.
-    /// `docs/signatures.md` has the grammar.
+    /// Sets the signature, such as `(sku :string, count :int?) -> {price :float}`.
+    ///
+    /// Arguments and results are checked against it. Unknown arguments are errors, unless the parameters end with
+    /// `...`. `docs/signatures.md` has the grammar.
     #[must_use]
     pub fn signature(mut self, text: impl Into<String>) -> Self {
         let text = text.into();
@@ -294,72 +298,83 @@ impl Tool {
         self
     }
 
-    /// Says what the tool takes and gives; nothing is checked against it.
+    /// Sets a signature that is only shown; nothing is checked against it.
     pub(crate) fn described(mut self, text: String) -> Self {
         self.signature = Some(text);
         self
     }
 
-    /// Keeps a signature that cannot be read as a text only.
+    /// Keeps an invalid signature as text only.
     pub(crate) fn lenient(mut self) -> Self {
         self.fault = None;
         self
     }
 
-    /// Serves a repeated call with equal arguments in one run from the result of the first.
+    /// Serves repeated calls with equal arguments in one run from the result of the first.
     #[must_use]
     pub fn cached(mut self) -> Self {
         self.cached = true;
         self
     }
 
-    /// Calls the tool on one of the engine's tool threads, so that the run ends at its deadline or when it is cancelled
-    /// even if the tool does not return. A reply that comes later is dropped; the thread is taken until the tool returns.
-    /// When all threads are taken ([`crate::EngineBuilder::tool_threads`]) the call waits for one.
+    /// Calls the tool on one of the engine's tool threads, so that the run ends on time even if the tool does not
+    /// return.
+    ///
+    /// At the deadline or on cancellation the run ends without the reply. A late reply is dropped, and the thread stays
+    /// in use until the tool returns. If all threads are in use ([`crate::EngineBuilder::tool_threads`]), the call
+    /// waits for one.
     #[must_use]
     pub fn detached(mut self) -> Self {
         self.detached = true;
         self
     }
 
-    /// Says what a call of the tool does to the world. In a recorded run a call of a tool that only reads is made again when nobody
-    /// knows whether it was made; of others the host says what came of them. The record has the effect: a tool that reads now and
-    /// did not when its call began is one of the others.
+    /// Declares the effect of the tool's calls.
+    ///
+    /// In a resumed run, if it is unknown whether a call was made, it is repeated only if the tool only reads. For
+    /// other tools the host decides ([`Record::settle`](crate::Record::settle)). The effect is stored in the record: a
+    /// tool that was not declared as reading when its call started is not repeated.
     #[must_use]
     pub fn effect(mut self, effect: Effect) -> Self {
         self.effect = effect;
         self
     }
 
-    /// Says that a call made twice does what it does once. It is there for the host and its policy, and in the record; a call of
-    /// which nobody knows whether it was made is made again only when the tool's effect is [`Effect::Read`].
+    /// Declares that a repeated call has no further effect.
+    ///
+    /// This is for the host and its policy, and is stored in the record. It does not make a resumed run repeat calls:
+    /// only [`Effect::Read`] does.
     #[must_use]
     pub fn idempotent(mut self) -> Self {
         self.idempotent = true;
         self
     }
 
-    /// The most calls of the tool that a run may make, without those served from an earlier result; 0 is no limit. One more ends
-    /// the run with `tool_call_limit_exceeded`.
+    /// Sets the maximum number of the tool's calls in a run, without calls served from the cache; 0 is no limit. One
+    /// more call ends the run with `tool_call_limit_exceeded`.
     #[must_use]
     pub fn most_calls(mut self, most: u64) -> Self {
         self.most_calls = most;
         self
     }
 
-    /// How many calls of the tool may be under way at once, in all runs together of the engines that it is granted to; at least 1.
-    /// A call beyond that waits where it would be made, on a thread of its run or on a tool thread, until its run's deadline or
-    /// cancellation. Async tools, and runs that are driven by hand, do not wait: who makes those calls counts them.
+    /// Sets how many calls of the tool may be in progress at once, over all runs of all engines that it is granted to;
+    /// at least 1.
+    ///
+    /// A further call waits on the thread that would make it, until its run's deadline or cancellation. Async tools and
+    /// runs that are driven step by step do not wait; their callers must count the calls.
     #[must_use]
     pub fn concurrency(mut self, most: usize) -> Self {
         self.turns = Some(Turns::new(most.max(1)));
         self
     }
 
-    /// Gives the program a value whether the tool fails or not, for models that write no `try`: `{:ok result}`, or
-    /// `{:error {:reason "tool_error" :message "..." :tool "name"}}`; the reason may be `invalid_tool_args`, too. The keys are
-    /// strings or keywords like those of other results. A signature or schema is of the result alone. A call whose arguments do
-    /// not fit, a limit, a denial and a cancellation are errors of the program all the same.
+    /// Makes failures of the tool values instead of errors, for models that do not write `try`.
+    ///
+    /// The program gets `{:ok result}`, or `{:error {:reason "tool_error" :message "..." :tool "name"}}`. The reason
+    /// may also be `invalid_tool_args`. The keys are strings or keywords, as in other results. A signature or schema
+    /// describes only the result. Arguments that do not match, exceeded limits, denials and cancellation are still
+    /// errors.
     ///
     /// ```
     /// use lisp_runtime::{Engine, Input, Tool, ToolError};
@@ -378,33 +393,34 @@ impl Tool {
         self
     }
 
-    /// Keeps the values of these arguments, by the names by which the tool gets them, out of the ledger and the record: both have
-    /// `"[redacted]"` in their places, and out of the errors of arguments that do not fit; what a panic of the tool says is left out,
-    /// too. The tool, its policy, and who drives the run by hand see them; what the tool says in an error of its own, and what it
-    /// returns, is shown. Not for a cached tool.
+    /// Keeps the values of these arguments, as the tool names them, out of the ledger and the record.
+    ///
+    /// Both have `"[redacted]"` instead. The values are also kept out of errors about arguments that do not match, and
+    /// the message of a panic is dropped. The tool, its policy, and the driver of a step-by-step run see the values.
+    /// The tool's own errors and results are shown. Not supported for cached tools.
     #[must_use]
     pub fn redact<N: Into<String>>(mut self, arguments: impl IntoIterator<Item = N>) -> Self {
         self.redacted = arguments.into_iter().map(Into::into).collect();
         self
     }
 
-    /// The names of the arguments that it keeps out of what is shown.
+    /// Returns the names of the redacted arguments.
     pub(crate) fn redacted(&self) -> &Arc<[String]> {
         &self.redacted
     }
 
-    /// Does it keep arguments out of what is shown?
+    /// Returns whether it has redacted arguments.
     pub(crate) fn redacts(&self) -> bool {
         !self.redacted.is_empty()
     }
 
-    /// Arguments, JSON text, as they may be shown.
+    /// Returns arguments, JSON text, as they may be shown.
     pub(crate) fn arguments_shown<'a>(&self, arguments: &'a str) -> Cow<'a, str> {
         const REDACTED: &str = "\"[redacted]\"";
         if !self.redacts() {
             return Cow::Borrowed(arguments);
         }
-        // What is no object may have such a value anywhere.
+        // Arguments that are not an object may contain such a value anywhere.
         let Ok(all) = serde_json::from_str::<BTreeMap<String, &RawValue>>(arguments) else {
             return Cow::Borrowed(REDACTED);
         };
@@ -421,7 +437,7 @@ impl Tool {
         Cow::Owned(text)
     }
 
-    /// Says what the tool does, in words, for models: the beginning is on the prompt card, and searches look at it.
+    /// Describes the tool for models. Its beginning is in the prompt, and searches use it.
     #[must_use]
     pub fn about(mut self, description: &str) -> Self {
         let text = description.trim();
@@ -429,7 +445,7 @@ impl Tool {
         self
     }
 
-    /// Gives the tool a function in the place of what served it before, as an external one of [`Tool::from_json_schema`].
+    /// Sets the handler of the tool, for example of an external tool of [`Tool::from_json_schema`].
     #[must_use]
     pub fn served_by<R: Serialize>(
         mut self,
@@ -439,57 +455,56 @@ impl Tool {
         self
     }
 
-    /// Waits before each call, for rehearsals. An async tool waits by itself, with a timer of its runtime: one with a delay is an
-    /// error of [`Tools::add`].
+    /// Delays each call, for tests. Async tools wait with their own timer: [`Tools::add`] rejects one with a delay.
     #[must_use]
     pub fn delay(mut self, time: Duration) -> Self {
         self.delay = time;
         self
     }
 
-    /// The tool's name.
+    /// Returns the name as programs write it.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The name as it was given: not that of programs where a program cannot write it.
+    /// Returns the original name, which may differ from the name in programs ([`Tool::name`]).
     pub fn given_name(&self) -> &str {
         self.given_name.as_deref().unwrap_or(&self.name)
     }
 
-    /// Returns true for a tool that comes with a request ([`ScriptedTool`](crate::ScriptedTool)) and does nothing itself. It may have
-    /// the name of one of the host's.
+    /// Returns whether the tool is scripted: it came with a request ([`ScriptedTool`](crate::ScriptedTool)) and has no
+    /// effect. It may have the name of a tool of the host.
     pub fn is_scripted(&self) -> bool {
         self.scripted
     }
 
-    /// Marks a tool that comes with a request.
+    /// Marks a tool that came with a request.
     pub(crate) fn scripted(mut self) -> Self {
         self.scripted = true;
         self
     }
 
-    /// What a call of it does to the world.
+    /// Returns the declared effect of its calls.
     pub fn effect_of(&self) -> Effect {
         self.effect
     }
 
-    /// Does a call made twice do what it does once?
+    /// Returns whether repeated calls have no further effect.
     pub fn is_idempotent(&self) -> bool {
         self.idempotent
     }
 
-    /// Why a call with these arguments, JSON text, is not made: they do not fit the tool's JSON Schema.
+    /// Returns the error if these arguments, JSON text, do not match the tool's JSON Schema.
     pub fn refused(&self, arguments: &str) -> Option<Error> {
         self.json_contract.as_ref()?.refused(&self.name, arguments, &self.redacted)
     }
 
-    /// Why a result, JSON text, does not come to the program: it does not fit the tool's JSON Schema of results.
+    /// Returns the error if this result, JSON text, does not match the tool's JSON Schema of results.
     pub fn unfit(&self, result: &str) -> Option<Error> {
         self.json_contract.as_ref()?.unfit(&self.name, result)
     }
 
-    /// Has its signature or schema a parameter of exactly this name, one with hyphens?
+    /// Returns whether the signature or schema has a parameter with this exact name, which has hyphens.
     pub(crate) fn has_parameter(&self, name: &str) -> bool {
         if self.hyphenated.iter().any(|known| known == name) {
             return true;
@@ -497,12 +512,12 @@ impl Tool {
         self.contract.as_ref().is_some_and(|contract| contract.has_parameter(name))
     }
 
-    /// May a call of it take long?
+    /// Returns whether a call may block.
     pub(crate) fn may_block(&self) -> bool {
         matches!(self.body, Body::Function(_)) || !self.delay.is_zero() || self.turns.is_some()
     }
 
-    /// Calls the tool: on this thread, or on one of `threads` when it is detached.
+    /// Calls the tool on this thread, or on one of `threads` if it is detached.
     pub(crate) fn call(self: &Arc<Self>, call: Box<ToolCall>, threads: &ToolThreads) -> Reply {
         if self.detached && matches!(self.body, Body::Function(_)) {
             return self.call_detached(call, threads);
@@ -541,9 +556,9 @@ impl Tool {
         }
     }
 
-    /// Calls the tool on another thread, and waits no longer than the caller's time.
+    /// Calls the tool on another thread, and waits at most until the caller's time is over.
     fn call_detached(self: &Arc<Self>, call: Box<ToolCall>, threads: &ToolThreads) -> Reply {
-        /// How often the cancellation is looked at.
+        /// How often cancellation is checked.
         const STEP: Duration = Duration::from_millis(5);
         if threads.most() == 0 {
             return Reply::no_thread();
@@ -551,7 +566,7 @@ impl Tool {
         let (reply, replies) = mpsc::sync_channel(1);
         let (deadline, caller, tool) = (call.deadline, call.clone(), self.clone());
         let job = move || {
-            // Nobody listens any more when the run is over.
+            // When the run has ended, the receiver is gone.
             let _ = reply.send(tool.call_here(&call));
         };
         let Ok(ticket) = threads.submit(Box::new(job)) else { return Reply::no_thread() };
@@ -573,24 +588,24 @@ impl Tool {
 
 /// How a call ended.
 pub(crate) enum Reply {
-    /// With a result as JSON text
+    /// With a result as JSON text.
     Json(String),
-    /// With its own arguments as the result
+    /// With its own arguments as the result.
     Echo,
-    /// With an error
+    /// With an error.
     Error(ToolError),
-    /// Not at all: the run may not make it
+    /// Not made: the run may not make it.
     Refused(Error),
-    /// Not at all: it was not made in an earlier life of the run, as a worker beside the caller had failed
+    /// Not made: an earlier attempt did not make it, because another worker had failed.
     LeftOut(Error),
-    /// Not before the run's deadline or cancellation
+    /// Not before the run's deadline or cancellation.
     Late,
-    /// Not at all: the run was over before the tool was called. When the call waited for a thread, with how many there are
+    /// Not made: the run ended first. If the call waited for a thread, with the number of threads.
     NotMade { tool_threads: Option<usize> },
 }
 
 impl Reply {
-    /// The system gives no thread for a tool that needs one.
+    /// Returns the error for a tool that needs a thread when the system cannot create one.
     pub(crate) fn no_thread() -> Self {
         Reply::Error(ToolError::new(
             "it is detached and needs a thread of its own, and there is none: the system gives none, or the engine has none \
@@ -598,7 +613,7 @@ impl Reply {
         ))
     }
 
-    /// How the call ended, as the ledger has it.
+    /// Returns the status for the ledger.
     pub(crate) fn status(&self) -> CallStatus {
         match self {
             Reply::Json(_) | Reply::Echo => CallStatus::Ok,
@@ -607,7 +622,7 @@ impl Reply {
         }
     }
 
-    /// As the journal has it; `None` when nobody knows whether the call was made.
+    /// Returns the end for the journal; `None` if it is unknown whether the call was made.
     #[expect(clippy::option_option, reason = "not known, and known not to have been made")]
     pub(crate) fn ended(&self) -> Option<Option<Ended>> {
         match self {
@@ -619,14 +634,14 @@ impl Reply {
                 panic: error.kind == ToolErrorKind::Panic,
                 code: error.code.clone(),
             }))),
-            // The journal has the decision already.
+            // The journal already has the decision.
             Reply::Refused(error) if error.reason == Reason::ToolDenied => None,
             Reply::NotMade { .. } | Reply::Refused(_) | Reply::LeftOut(_) => Some(None),
             Reply::Late => None,
         }
     }
 
-    /// The bytes of the result, or of why there is none.
+    /// Returns the bytes of the result or of the error.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Reply::Json(json) => json.trim().len() as u64,
@@ -635,12 +650,12 @@ impl Reply {
         }
     }
 
-    /// Is there no reply, as the run was over?
+    /// Returns whether there is no reply because the run ended.
     pub(crate) fn is_missing(&self) -> bool {
         matches!(self, Reply::Late | Reply::NotMade { .. })
     }
 
-    /// Why the call was not made; `None` when it was, or may have been.
+    /// Returns why the call was not made; `None` if it was, or may have been.
     pub(crate) fn why_not_made(&self) -> Option<String> {
         match self {
             Reply::NotMade { tool_threads: Some(most) } => {
@@ -669,7 +684,7 @@ impl From<Ended> for Reply {
     }
 }
 
-/// Calls a closure of the host's; its panic is an error of the tool.
+/// Calls a closure of the host; a panic becomes an error of the tool.
 fn guarded(function: &Function, call: &ToolCall) -> Reply {
     match catch_unwind(AssertUnwindSafe(|| function(call))) {
         Ok(Ok(json)) => Reply::Json(json),
@@ -678,7 +693,7 @@ fn guarded(function: &Function, call: &ToolCall) -> Reply {
     }
 }
 
-/// The error of a tool that panicked. What it said may have the value of a redacted argument in it.
+/// Returns the error of a tool that panicked. The message of the panic may contain the value of a redacted argument.
 pub(super) fn panicked(panic: &(dyn std::any::Any + Send), redacted: &[String]) -> Reply {
     let message = match panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str)) {
         Some(text) if redacted.is_empty() => format!("it panicked: {text}"),
@@ -687,16 +702,16 @@ pub(super) fn panicked(panic: &(dyn std::any::Any + Send), redacted: &[String]) 
     Reply::Error(ToolError { message, kind: ToolErrorKind::Panic, code: None })
 }
 
-/// Tools by name.
+/// A set of tools by name.
 #[derive(Clone, Debug, Default)]
 pub struct Tools {
     by_name: BTreeMap<String, Arc<Tool>>,
-    /// One of them, or of those that it replaced, keeps arguments out of what is shown.
+    /// Whether one of them, or one that was replaced, has redacted arguments.
     redacts: bool,
 }
 
 impl Tools {
-    /// No tools.
+    /// Creates an empty set.
     pub fn new() -> Self {
         Self::default()
     }
@@ -704,9 +719,10 @@ impl Tools {
     /// Adds a tool.
     ///
     /// # Errors
-    /// A name that is empty, taken, or cannot be written in a program behind `tool/`, or a signature that cannot be read.
+    /// The name is empty, taken, or not valid in a program after `tool/`; the signature is not valid; the tool is async
+    /// and has a delay; or it is cached and redacts arguments.
     pub fn add(&mut self, tool: Tool) -> Result<(), BuildError> {
-        // What stands behind the first slash of a symbol has none itself.
+        // After its first slash, a symbol has no other slash.
         if tool.name.contains('/') || !is_name_part(&tool.name) {
             return Err(BuildError::Name(tool.name));
         }
@@ -728,33 +744,33 @@ impl Tools {
         Ok(())
     }
 
-    /// Does one of them keep arguments out of what is shown?
+    /// Returns whether one of them has redacted arguments.
     pub(crate) fn redacts(&self) -> bool {
         self.redacts
     }
 
-    /// The tool of a name.
+    /// Returns the tool of a name.
     pub(crate) fn get(&self, name: &str) -> Option<&Arc<Tool>> {
         self.by_name.get(name)
     }
 
-    /// Adds a tool whose name was checked, in the place of one of that name.
+    /// Adds a tool whose name was checked. It replaces a tool of that name.
     pub(crate) fn insert(&mut self, tool: Tool) {
         self.redacts |= tool.redacts();
         self.by_name.insert(tool.name.clone(), Arc::new(tool));
     }
 
-    /// All tools, by value.
+    /// Returns all tools by value.
     pub(crate) fn into_all(self) -> impl Iterator<Item = Tool> {
         self.by_name.into_values().map(Arc::unwrap_or_clone)
     }
 
-    /// All tools, in the order of their names.
+    /// Returns all tools, sorted by name.
     pub fn all(&self) -> impl Iterator<Item = &Arc<Tool>> {
         self.by_name.values()
     }
 
-    /// All names, in order.
+    /// Returns all names, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.by_name.keys().map(String::as_str)
     }
@@ -764,13 +780,13 @@ impl Tools {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// A tool's name is empty or has characters that a program cannot write.
+    /// The name of a tool is empty or has characters that a program cannot write.
     #[error("{0:?} is not a valid tool name: use letters, digits and _ - . ? ! * + < > = & % '")]
     Name(String),
-    /// Two tools have one name.
+    /// Two tools have the same name.
     #[error("there are two tools named {0}")]
     Twice(String),
-    /// A cached tool with redacted arguments: its results are kept by arguments that are not to be kept.
+    /// A cached tool has redacted arguments: the cache would keep them as keys.
     #[error(
         "tool {0} is cached and redacts arguments; results are kept by their arguments, so it can be one of both only"
     )]
@@ -778,15 +794,15 @@ pub enum BuildError {
     /// An async tool has a delay.
     #[error("tool {0} is async and has a delay: it waits by itself, with a timer of its runtime")]
     Delay(String),
-    /// More threads for tools than an engine may have.
+    /// The number of tool threads exceeds the maximum.
     #[error("tool_threads is {0}; it may be 0 to {most}", most = ToolThreads::MOST)]
     ToolThreads(usize),
-    /// A tool's signature cannot be read.
+    /// The signature of a tool is not valid.
     #[error("the signature of tool {tool}: {error}")]
     Signature {
-        /// The tool's name.
+        /// The name of the tool.
         tool: String,
-        /// What is wrong with it.
+        /// What is wrong with the signature.
         error: SignatureError,
     },
 }

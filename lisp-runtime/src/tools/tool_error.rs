@@ -1,9 +1,9 @@
-//! Why a tool failed.
+//! Errors of tools.
 
 use crate::terms::tool_code::ToolCode;
 use std::fmt;
 
-/// Why a tool failed. Any error becomes one by `?`, and by `?` it becomes a boxed error.
+/// An error of a tool. `?` converts any error into it, and it into a boxed error.
 ///
 /// ```
 /// use lisp_runtime::ToolError;
@@ -23,30 +23,31 @@ pub struct ToolError {
     pub(crate) code: Option<ToolCode>,
 }
 
-/// Whose fault it is that a tool failed.
+/// The cause of a tool's error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ToolErrorKind {
-    /// The tool says that it failed.
+    /// The tool failed.
     Failed,
-    /// The program called it wrongly.
+    /// The program called the tool with wrong arguments.
     Arguments,
-    /// Its closure panicked.
+    /// The tool's closure panicked.
     Panic,
 }
 
 impl ToolError {
-    /// The tool failed; the program ends with `tool_error`.
+    /// Creates the error of a tool that failed. The program ends with `tool_error`.
     pub fn new(message: impl Into<String>) -> Self {
         ToolError { message: message.into(), kind: ToolErrorKind::Failed, code: None }
     }
 
-    /// The program called the tool wrongly; it ends with `invalid_tool_args`.
+    /// Creates the error of a tool that was called with wrong arguments. The program ends with `invalid_tool_args`.
     pub fn invalid_arguments(message: impl Into<String>) -> Self {
         ToolError { message: message.into(), kind: ToolErrorKind::Arguments, code: None }
     }
 
-    /// Sets the code, which the program reads as `(:code e)` of the error that it catches, and which is in the details of the answer
-    /// when it catches none.
+    /// Sets the code of the error.
+    ///
+    /// A program that catches the error reads the code as `(:code e)`. Otherwise the details of the answer have it.
     ///
     /// ```
     /// use lisp_runtime::{Engine, Input, Tool, ToolError};
@@ -81,7 +82,7 @@ impl fmt::Display for ToolError {
     }
 }
 
-/// It is no [`std::error::Error`] itself, or not every error could become one by `?`; boxed it is one.
+/// `ToolError` does not implement [`std::error::Error`]: otherwise `?` could not convert every error into it.
 impl From<ToolError> for Box<dyn std::error::Error + Send + Sync> {
     fn from(error: ToolError) -> Self {
         Box::new(ErrorOfTool(error))
@@ -94,7 +95,7 @@ impl From<ToolError> for Box<dyn std::error::Error> {
     }
 }
 
-/// A [`ToolError`] in a box.
+/// A boxed [`ToolError`].
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct ErrorOfTool(ToolError);

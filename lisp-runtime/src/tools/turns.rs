@@ -1,10 +1,10 @@
-//! Turns at a tool that does few things at once.
+//! Slots of a tool that limits its calls in progress.
 
 use super::sync::{Condvar, Mutex, lock, wait};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The places at a tool. Clones share them.
+/// The slots of a tool. Clones share them.
 #[derive(Clone, Debug)]
 pub(super) struct Turns(Arc<Places>);
 
@@ -14,7 +14,7 @@ struct Places {
     one_free: Condvar,
 }
 
-/// A place that is taken; dropping it gives it back.
+/// A slot in use; dropping it frees the slot.
 pub(super) struct Turn(Arc<Places>);
 
 impl Turns {
@@ -22,9 +22,9 @@ impl Turns {
         Turns(Arc::new(Places { free: Mutex::new(most), one_free: Condvar::new() }))
     }
 
-    /// Waits for a place, until `is_over` says that it is of no use any more.
+    /// Waits for a slot, until `is_over` returns true.
     pub(super) fn wait(&self, is_over: impl Fn() -> bool) -> Option<Turn> {
-        /// How often that is asked.
+        /// How often `is_over` is called.
         const STEP: Duration = Duration::from_millis(5);
         let Places { free, one_free } = &*self.0;
         let mut guard = lock(free);

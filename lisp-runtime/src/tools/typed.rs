@@ -8,10 +8,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 impl Tool {
-    /// A tool whose arguments and results are types of the host's, with the feature `schemars`: their JSON Schemas are its, as with
-    /// [`Tool::from_json_schema`], and calls come to it read. What `serde` is told of a type (`rename`, `default`, `deny_unknown_fields`,
-    /// `tag`) holds in its schema too. The first paragraph of the documentation of the arguments' type says what the tool does,
-    /// unless [`Tool::about`] does.
+    /// Creates a tool from the Rust types of its arguments and its result. Requires the feature `schemars`.
+    ///
+    /// The JSON Schemas of the types are checked, as with [`Tool::from_json_schema`], and the closure receives typed
+    /// arguments. Attributes for `serde` (`rename`, `default`, `deny_unknown_fields`, `tag`) also apply to the schema.
+    /// The first paragraph of the argument type's documentation describes the tool, unless [`Tool::about`] is used.
     ///
     /// ```
     /// use lisp_runtime::{Engine, Input, Tool};
@@ -36,7 +37,8 @@ impl Tool {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Tool::from_json_schema`]: a type whose schema is beyond the limits in `docs/tools.md`, or whose arguments are not an object.
+    /// Those of [`Tool::from_json_schema`]. The schema of a type exceeds the limits in `docs/tools.md`, or the
+    /// arguments are not an object.
     pub fn typed<A, R>(
         name: &str,
         function: impl Fn(A, &ToolCall) -> Result<R, ToolError> + Send + Sync + 'static,

@@ -1,12 +1,12 @@
-//! Texts made to fit where they are shown.
+//! Shortens texts for display.
 
-/// The first characters of a text.
+/// Returns the first characters of a text.
 pub(crate) fn cut(text: &str, most: usize) -> String {
     let end = text.floor_char_boundary(most);
     if end < text.len() { format!("{}...", &text[..end]) } else { text.to_owned() }
 }
 
-/// A text without line breaks.
+/// Returns a text without line breaks.
 pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,7 +1,7 @@
-//! YAML text as a JSON value: descriptions of APIs are mostly written so.
+//! YAML text as a JSON value: most API descriptions are YAML.
 //!
-//! Plain scalars mean what the core schema of YAML 1.2 says: `yes`, `on` and dates are strings, `010` is ten. Keys are strings, as in JSON. Aliases
-//! and merge keys (`<<`) are replaced by what they stand for, within limits.
+//! Plain scalars follow the core schema of YAML 1.2: `yes`, `on` and dates are strings, `010` is ten. Keys are strings,
+//! as in JSON. Aliases and merge keys (`<<`) are expanded, within limits.
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
@@ -10,18 +10,18 @@ use serde_saphyr::options::{DuplicateKeyPolicy, MergeKeyPolicy, NonFiniteFloatPo
 use serde_saphyr::{Error, Location, MessageFormatter, Options, Spanned, UserMessageFormatter};
 use std::fmt;
 
-/// The maximum depth of lists and maps, as of JSON.
+/// The maximum depth of arrays and objects, as for JSON.
 const DEPTH: usize = 127;
-/// The maximum number of values, those that aliases stand for included.
+/// The maximum number of values, including those of aliases.
 const VALUES: usize = 2_000_000;
 /// The maximum number of values that aliases stand for.
 const ALIASED: usize = 100_000;
-/// The maximum number of aliases, of anchors and of merge keys.
+/// The maximum number of aliases, of anchors, and of merge keys.
 const NAMED: usize = 50_000;
-/// The maximum number of bytes of keys and scalars, those that aliases stand for included.
+/// The maximum bytes of keys and scalars, including those of aliases.
 const SCALAR_BYTES: usize = 64 << 20;
 
-/// Reads YAML text.
+/// Parses YAML text.
 ///
 /// # Errors
 /// What is wrong, with line and column.
@@ -36,14 +36,14 @@ pub(super) fn read(text: &str) -> Result<Value, String> {
     })
 }
 
-/// How the place of an error begins.
+/// The beginning of the position in an error.
 const PLACE: &str = " at line ";
 
 fn placed(message: &str, at: Location) -> String {
     format!("{message}{PLACE}{} column {}", at.line(), at.column())
 }
 
-/// A value whose keys are all different once they are strings: `200` and `"200"` are one key of JSON.
+/// A value whose keys are distinct as strings: `200` and `"200"` are the same JSON key.
 struct Node(Value);
 
 impl<'de> Deserialize<'de> for Node {
@@ -115,7 +115,7 @@ fn options() -> Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             max_depth: DEPTH,
-            // A key is looked for over 1,024 characters before depth is counted.
+            // A key is scanned over 1,024 characters before depth is counted.
             flow_nesting_limit: 2_000,
             max_nodes: VALUES,
             max_events: 2 * VALUES,
@@ -139,7 +139,7 @@ fn options() -> Options {
     }
 }
 
-/// What is wrong, without the place. An error of a limit names it.
+/// Returns the error without its position. An error of a limit names the limit.
 fn message(error: &Error) -> String {
     let limit = |what: &str, most: usize| format!("it has more than {most} {what}, which is the limit");
     match error.without_snippet() {
@@ -166,7 +166,7 @@ fn message(error: &Error) -> String {
     }
 }
 
-/// The beginning of a text of others, on one line.
+/// Returns the beginning of a foreign text on one line.
 fn shown(text: &str) -> String {
     text.chars().take(200).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -92,7 +92,7 @@ mod tests {
         let long = fill(&format!(r#"{{"amount": 1, "who": "{}"}}"#, "é".repeat(203)));
         assert_eq!(long, format!("Refund 1 to {}... (3 more characters)?", "é".repeat(200)));
         for (text, wanted) in
-            [("", "0 bytes"), ("a {b", "no }"), ("{}", "no name"), (&"{a}".repeat(21), "21 arguments")]
+            [("", "0 bytes"), ("a {b", "no }"), ("{}", "missing name"), (&"{a}".repeat(21), "21 arguments")]
         {
             assert!(Question::parse(text).unwrap_err().contains(wanted), "{text}");
         }

@@ -216,7 +216,7 @@ const WRONG: &[(&str, (usize, usize), &str, &str)] = &[
     ("[mcp.a]\ncommand = [\"x\"]\nheaders = { A = \"x\" }", (3, 11), "mcp.a.headers", "env"),
     ("[mcp.a]\nurl = \"https://a.com\"\nenv = { A = \"x\" }", (3, 7), "mcp.a.env", "headers"),
     ("[mcp.a]\ncommand = [\"x\"]\nenv = { A = \"${ZERO}\" }", (3, 13), "mcp.a.env.A", "zero byte"),
-    ("[mcp.a]\ncommand = [\"x\"]\nenv = { \"A=\" = \"x\" }", (3, 16), "mcp.a.env.A=", "no name"),
+    ("[mcp.a]\ncommand = [\"x\"]\nenv = { \"A=\" = \"x\" }", (3, 16), "mcp.a.env.A=", "not a valid name"),
     ("[mcp.a]\nurl = \"https://a.com/#x\"", (2, 7), "mcp.a.url", "fragment"),
     ("[mcp.a]\ncommand = [\"x\"]\nstart_timeout_ms = 0", (3, 20), "mcp.a.start_timeout_ms", "1 to 600000"),
     ("[network]\nallow_private = [\"localhost\"]", (2, 18), "network.allow_private[0]", "localhost:9000"),

@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -148,6 +148,7 @@ impl Service {
             parked: Parked::default(),
             troubles: Mutex::default(),
             draining: CancellationToken::new(),
+            drained_at: OnceLock::new(),
             blocking_tools,
             sessions: Turns::default(),
             config,
@@ -206,7 +207,14 @@ impl Service {
 
     /// Begins to end: nothing new begins, durable runs stop where they can.
     pub fn drain(&self) {
+        self.drained_at();
         self.0.draining.cancel();
+    }
+
+    /// When the time is over that the configuration has for what goes on: it runs from the first call.
+    fn drained_at(&self) -> tokio::time::Instant {
+        let time = Duration::from_secs(self.0.config.service.drain_seconds);
+        *self.0.drained_at.get_or_init(|| tokio::time::Instant::now() + time)
     }
 
     /// Is it about to end?
@@ -268,10 +276,11 @@ impl Service {
         self.0.engine.prompt_for(Some(&tenant.name))
     }
 
-    /// Returns when no durable run goes on here any more, after at most the time that the configuration has for that, and when the
+    /// Returns when no durable run goes on here any more, after at most the time that the configuration has for that from the moment of
+    /// [`Service::drain`], and when the
     /// MCP servers that the service has started have ended. The store's file is whole then.
     pub async fn ended(&self) {
-        let until = tokio::time::Instant::now() + Duration::from_secs(self.0.config.service.drain_seconds);
+        let until = self.drained_at();
         while self.living() > 0 && tokio::time::Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }

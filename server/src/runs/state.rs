@@ -12,7 +12,7 @@ use crate::tools::ServiceTools;
 use lisp_runtime::{Budget, Cancel, Engine, Input, LimitsRequest, Outcome, Place, Problem, Request, Tools};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio_util::sync::CancellationToken;
 
 /// Why a request is not done.
@@ -79,6 +79,8 @@ pub(crate) struct Inner {
     pub(crate) troubles: Mutex<HashMap<String, String>>,
     /// Nothing new begins.
     pub(crate) draining: CancellationToken,
+    /// When the time for what goes on is over, from the moment at which the service began to end.
+    pub(crate) drained_at: OnceLock<tokio::time::Instant>,
     /// The tools of the configuration for runs that are no futures.
     pub(crate) blocking_tools: Tools,
     pub(crate) sessions: Turns,

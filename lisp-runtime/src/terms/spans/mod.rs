@@ -1,5 +1,5 @@
-//! Spans of the crate `tracing`, with the feature of that name; without it they are nothing. A span has names, places, figures and
-//! verdicts; never source, arguments or results.
+//! Spans of the crate `tracing`, with the feature `tracing`; without it they do nothing. Spans contain names,
+//! positions, figures and verdicts, but never source, arguments or results.
 
 #[cfg(not(feature = "tracing"))]
 mod off;

@@ -1,4 +1,4 @@
-//! No spans: every type is empty, every function does nothing.
+//! Disabled spans: every type is empty, every function does nothing.
 
 use crate::terms::outcome::{CallStatus, Usage, Verdict};
 use crate::terms::place::Place;

@@ -1,16 +1,16 @@
-//! Spans of the crate `tracing`, all of the target `ptc_lisp` and of the level `INFO`.
+//! Spans of the crate `tracing`, all with the target `ptc_lisp` and the level `INFO`.
 
 use crate::terms::outcome::{CallStatus, Usage, Verdict};
 use crate::terms::place::Place;
 use tracing::field::Empty;
 use tracing::{Span, info_span};
 
-/// The span `run`: a child of the span that the caller is in.
+/// The span `run`: a child of the caller's current span.
 #[derive(Clone, Debug)]
 pub(crate) struct RunSpan(pub(crate) Span);
 
 impl RunSpan {
-    /// No span.
+    /// Creates a disabled span.
     pub(crate) const fn none() -> Self {
         RunSpan(Span::none())
     }
@@ -45,7 +45,7 @@ impl RunSpan {
     }
 }
 
-/// The span `tool_call`: a child of the run's. A tool is called within it.
+/// The span `tool_call`: a child of the run's span. The tool is called in it.
 #[derive(Clone, Debug)]
 pub(crate) struct CallSpan(Span);
 
@@ -82,7 +82,8 @@ impl CallSpan {
     }
 }
 
-/// The span `parallel` of a `pmap` or `pcalls`: a child of the run's. Calls of its workers have places that begin with its own.
+/// The span `parallel` of a `pmap` or `pcalls`: a child of the run's span. The names of its workers' calls begin with
+/// its own.
 #[derive(Debug)]
 pub(crate) struct GroupSpan {
     _span: Span,
@@ -94,7 +95,7 @@ impl GroupSpan {
     }
 }
 
-/// A step of a run that ends where it began: the spans `compile` and `set_up`.
+/// A step of a run that ends in the function where it started: the spans `compile` and `set_up`.
 #[derive(Debug)]
 pub(crate) struct StepSpan(Span);
 

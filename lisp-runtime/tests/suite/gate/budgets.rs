@@ -233,3 +233,29 @@ fn the_lives_of_a_run_pay_once() {
         assert!(engine.run(&program, Input::new().budget(&known)).is_success());
     }
 }
+
+/// What a run has taken and may give back counts as left when the budget is refilled: unused amounts do not add up over refills.
+#[test]
+fn refills_do_not_add_up_while_runs_hold_fuel() {
+    let engine = Engine::builder().tool("t", |_| Ok(1)).limits(Limits::default().with_fuel(800_000)).build().unwrap();
+    let program = engine.compile("(do (reduce + (range 1000)) (tool/t {}))").unwrap();
+    let full = Amounts::new().with_fuel(1_000_000).with_calls(3);
+    let budget = Budget::new(full);
+    for of_one_run in [false, true] {
+        for round in 0..6 {
+            let of_run = if of_one_run { budget.for_one_run() } else { budget.clone() };
+            let Progress::ToolCall(waiting) = engine.start(&program, Input::new().budget(&of_run)) else { panic!() };
+            budget.refill_to(&full);
+            assert_eq!(budget.left().fuel, Some(200_000), "the run has the rest");
+            match round % 3 {
+                // One that is not seen to its end has used all that it took, or what is known when it can go on.
+                0 => drop(waiting),
+                _ => assert!(matches!(waiting.reply(&1), Progress::Done(outcome) if outcome.is_success())),
+            }
+            let left = budget.left();
+            assert!(left.fuel.unwrap() <= 1_000_000 && left.calls.unwrap() <= 3, "{left:?}");
+            budget.refill_to(&full);
+            assert_eq!(budget.left(), full, "nothing is held any more");
+        }
+    }
+}
