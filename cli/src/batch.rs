@@ -1,4 +1,4 @@
-//! `ptcl batch`: requests in, answers out, one JSON object a line, in order, on all cores.
+//! `ptcl batch`: answers requests, one JSON object per line, in order, on all cores.
 
 use crate::exit::{Exit, Failure};
 use crate::isolation::{IsolationOption, Runner};
@@ -10,7 +10,7 @@ use lisp_runtime::{Answer, Engine, Error, Reason, answer_bytes_by, answer_refuse
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::sync::Arc;
 
-/// What is asked of the system at once.
+/// The size of a read from standard input.
 const BLOCK: usize = 256 << 10;
 
 /// What the command takes.
@@ -53,14 +53,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             progress.add(1);
             writeln!(out, "{answer}")
         }
-        // The line must not be missing.
+        // The line must have an answer.
         Next::Lost => writeln!(out, r#"{{"schema":"ptc-lisp/1","verdict":"host_fault"}}"#),
     };
     ordered::in_order(workers, next, write)?;
     Ok(Exit::Ok)
 }
 
-/// The next line that is a request. A byte order mark in front of the first line goes.
+/// Returns the next line that is not blank. A byte order mark before the first line is skipped.
 fn next_request(input: &mut impl BufRead, line_bytes: u64, mut is_first: bool) -> io::Result<Option<Line>> {
     loop {
         let mut line = read_line(input, line_bytes)?;
@@ -86,18 +86,18 @@ fn answer(runner: &Runner, line: &Line, line_bytes: u64) -> String {
     answered.to_json()
 }
 
-/// What comes next on standard input.
+/// A line of standard input.
 enum Line {
     Text(Vec<u8>),
-    /// More bytes than a line may have; they are gone.
+    /// The line is too long; it was skipped.
     TooLong,
     End,
 }
 
-/// The next line. Of one that is too long no more is kept than a line may have.
+/// Reads the next line. Keeps no more of a line than its maximum length.
 fn read_line(input: &mut impl BufRead, most: u64) -> io::Result<Line> {
     let mut line = Vec::new();
-    // One more for the end of the line.
+    // One more byte for the newline.
     let read = input.by_ref().take(most.saturating_add(1)).read_until(b'\n', &mut line)?;
     if read == 0 {
         return Ok(Line::End);

@@ -1,4 +1,4 @@
-//! `ptcl completions`: what a shell needs to complete commands and options.
+//! `ptcl completions`: shell completions for commands and options.
 
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -11,9 +11,9 @@ pub(crate) struct Arguments {
     shell: Shell,
 }
 
-/// Runs the command, for the commands of a parser.
+/// Runs the command for the commands of a parser.
 pub(crate) fn run(arguments: &Arguments, mut parser: clap::Command) -> Result<Exit, Failure> {
-    // The generator panics when it cannot write, so it writes to memory.
+    // The generator panics on write errors, so it writes to memory.
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut parser, "ptcl", &mut script);
     output::print(&script)?;

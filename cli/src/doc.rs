@@ -1,4 +1,4 @@
-//! `ptcl doc`: what a function or special form does.
+//! `ptcl doc`: shows the documentation of a function or special form.
 
 use crate::exit::{Exit, Failure};
 use crate::output;

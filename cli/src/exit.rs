@@ -1,4 +1,4 @@
-//! How the program ends: one table for all commands.
+//! Exit codes and failures of all commands.
 
 use lisp_runtime::{Detail, Outcome, OutcomeKind, Phase, Problem, Reason, Verdict};
 use std::io;
@@ -8,23 +8,23 @@ use std::process::ExitCode;
 /// The exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// A value or `(return v)`
+    /// A value or `(return v)`.
     Ok = 0,
-    /// `(fail v)`; files that are not laid out, or examples that fail
+    /// `(fail v)`; or files that are not formatted, or examples that fail.
     Fail = 1,
-    /// The command line is wrong
+    /// The command line is invalid.
     Usage = 2,
-    /// The program cannot be read or analyzed
+    /// The program cannot be read or analyzed.
     Compile = 3,
-    /// Any other error of the program
+    /// Any other error of the program.
     Error = 4,
-    /// A limit
+    /// A limit was reached.
     Limit = 5,
-    /// A bug of the interpreter, contained
+    /// An internal error, contained.
     HostFault = 70,
-    /// A file or pipe
+    /// A file or pipe cannot be read or written.
     InputOutput = 74,
-    /// Interrupted
+    /// Interrupted.
     Interrupted = 130,
 }
 
@@ -35,7 +35,7 @@ impl From<Exit> for ExitCode {
 }
 
 impl Exit {
-    /// The code of an outcome.
+    /// The exit code for an outcome.
     pub(crate) fn of(outcome: &Outcome) -> Self {
         match (outcome.problem(), outcome.kind()) {
             (Some(problem), _) => Exit::of_problem(problem),
@@ -44,7 +44,7 @@ impl Exit {
         }
     }
 
-    /// The code of a problem.
+    /// The exit code for a problem.
     pub(crate) fn of_problem(problem: &Problem) -> Self {
         if input_of(problem).is_some() {
             return Exit::Usage;
@@ -69,12 +69,12 @@ impl Exit {
     }
 }
 
-/// Which input is at fault, when one is: its number among those that were given.
+/// The index of the input that caused the problem, if one did.
 pub(crate) fn input_of(problem: &Problem) -> Option<usize> {
     detail(problem, "input")
 }
 
-/// A figure of a problem.
+/// A number in the details of a problem.
 pub(crate) fn detail(problem: &Problem, name: &str) -> Option<usize> {
     match problem.error.details.iter().find(|(detail, _)| *detail == name)?.1 {
         Detail::Int(number) => usize::try_from(number).ok(),
@@ -82,34 +82,34 @@ pub(crate) fn detail(problem: &Problem, name: &str) -> Option<usize> {
     }
 }
 
-/// Why a command could not do its work; nothing a program can cause.
+/// Why a command failed. No program can cause this.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// An option means nothing.
+    /// An option is invalid.
     #[error("{0}")]
     Usage(String),
     /// A file cannot be read.
     #[error("{}: {error}", path.display())]
     File {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         error: io::Error,
     },
-    /// Standard input or output.
+    /// Standard input or output failed.
     #[error(transparent)]
     Stream(#[from] io::Error),
-    /// No process layer.
+    /// Process isolation is not available.
     #[error("{0}")]
     Isolation(String),
-    /// The service cannot begin, or breaks off.
+    /// The service cannot start, or stopped with an error.
     #[cfg(feature = "serve")]
     #[error("{0}")]
     Service(String),
-    /// A bug of this program that did no harm.
+    /// An internal error without consequences.
     #[error("{0}")]
     Bug(String),
-    /// The terminal.
+    /// The terminal failed.
     #[error("the prompt: {0}")]
     Prompt(String),
 }

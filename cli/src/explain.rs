@@ -1,4 +1,4 @@
-//! `ptcl explain`: what the reason of an error means.
+//! `ptcl explain`: what an error reason means.
 
 mod texts;
 
@@ -16,7 +16,7 @@ pub(crate) struct Arguments {
     reason: Option<String>,
 }
 
-/// Lines of text are no longer than this.
+/// The maximum width of a line.
 const WIDTH: usize = 100;
 
 /// Runs the command.

@@ -1,4 +1,4 @@
-//! `ptcl fmt`: programs laid out anew.
+//! `ptcl fmt`: formats programs.
 
 use crate::exit::{Exit, Failure};
 use crate::layout::{LayoutError, lay_out};
@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
     check: bool,
 }
 
-/// Runs the command. A program that cannot be read stays as it is, and the others are laid out all the same.
+/// Runs the command. A program that cannot be read is left unchanged; the others are still formatted.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if arguments.files.is_empty() {
         return file(Path::new("-"), arguments.check);
@@ -64,16 +64,16 @@ fn file(path: &Path, check: bool) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Replaces a file by a text: whoever reads it meanwhile has the old text or the new one, whole.
+/// Replaces a file atomically: readers see the old text or the new text, whole.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
-    // What a link points to is replaced, not the link.
+    // Replace the target of a link, not the link.
     let path = fs::canonicalize(path)?;
     let metadata = fs::metadata(&path)?;
     if !metadata.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
     let permissions = metadata.permissions();
-    // A new file would not show that this one must not be written.
+    // A new file would replace one that must not be written.
     if permissions.readonly() {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only"));
     }
@@ -88,7 +88,7 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
         .and_then(|()| file.sync_all())
         .and_then(|()| fs::rename(&beside, &path));
     if written.is_err() {
-        // Why it was not written is the error to tell.
+        // Report the first error, why it was not written.
         let _ = fs::remove_file(&beside);
     }
     written

@@ -1,4 +1,4 @@
-//! The isolation that programs run in: this process, or a process of their own.
+//! Where programs run: in this process, or each in a process of its own.
 
 use crate::exit::Failure;
 use crate::room::{Room, Taken, needs};
@@ -18,7 +18,7 @@ enum Choice {
 
 impl Choice {
     fn side_by_side(self, wanted: usize, engine: &Engine, room: Option<&Room>) -> usize {
-        /// Bytes that a run in a process of its own takes here: its job and its answer.
+        /// Bytes that a run in another process needs here, for its job and its answer.
         const ELSEWHERE: u64 = 32 << 20;
         let each = if self == Choice::InProcess { needs(engine.limits()) } else { ELSEWHERE };
         room.map_or(wanted, |room| room.threads(wanted, each))
@@ -34,12 +34,12 @@ pub(crate) struct IsolationOption {
 }
 
 impl IsolationOption {
-    /// How many runs may go on side by side, of so many: no more than have room in this process.
+    /// Returns how many of the wanted runs fit side by side in the address space of this process.
     pub(crate) fn side_by_side(&self, wanted: usize, engine: &Engine) -> usize {
         self.isolation.side_by_side(wanted, engine, Room::of_process().as_ref())
     }
 
-    /// Makes the runner, and the processes it forks runs from if there are to be any.
+    /// Returns a runner. If process isolation was chosen, sets it up right away.
     pub(crate) fn open(&self, engine: Engine, forkers: usize) -> Result<Runner, Failure> {
         let (sandbox, making) = (OnceLock::new(), Mutex::new(()));
         let runner = Runner { engine, choice: self.isolation, forkers, sandbox, making, room: Room::of_process() };
@@ -50,17 +50,17 @@ impl IsolationOption {
     }
 }
 
-/// Runs programs where they are to run. The process layer is there when it is first needed.
+/// Runs programs in the chosen isolation. Process isolation is set up when it is first needed.
 #[derive(Debug)]
 pub(crate) struct Runner {
     engine: Engine,
     choice: Choice,
     #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "for the process layer"))]
     forkers: usize,
-    /// There once it could be made. What was in the way of it may be gone the next time.
+    /// Set once it could be created. A failure is not kept: the next attempt may succeed.
     sandbox: OnceLock<Layer>,
     making: Mutex<()>,
-    /// Where the address space of this process has a limit.
+    /// Set if the address space of this process is limited.
     room: Option<Room>,
 }
 
@@ -70,12 +70,12 @@ type Layer = lisp_sandbox::Sandbox;
 type Layer = std::convert::Infallible;
 
 impl Runner {
-    /// How many runs may go on side by side, of so many: no more than have room in this process.
+    /// Returns how many of the wanted runs fit side by side in the address space of this process.
     pub(crate) fn side_by_side(&self, wanted: usize) -> usize {
         self.choice.side_by_side(wanted, &self.engine, self.room.as_ref())
     }
 
-    /// The engine behind it.
+    /// Returns the engine.
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
     }
@@ -102,7 +102,7 @@ impl Runner {
         Err("programs run in processes of their own on Linux only".to_owned())
     }
 
-    /// Runs one program.
+    /// Runs a program.
     pub(crate) fn eval(&self, source: &str, input: Input<'_>) -> Result<Outcome, Failure> {
         if self.choice == Choice::InProcess {
             return Ok(self.engine.eval(source, input));
@@ -114,7 +114,7 @@ impl Runner {
         match *sandbox {}
     }
 
-    /// Runs a program that is compiled already.
+    /// Runs a compiled program.
     pub(crate) fn run_program(&self, program: &Program, input: Input<'_>) -> Result<Outcome, Failure> {
         match self.choice {
             Choice::InProcess => Ok(self.engine.run(program, input)),
@@ -122,7 +122,7 @@ impl Runner {
         }
     }
 
-    /// Runs a request. What it asks for itself may be the stronger isolation, never the weaker one.
+    /// Runs a request. A request may ask for stronger isolation, never for weaker.
     pub(crate) fn run(&self, request: &Request<'_>) -> Outcome {
         if self.choice == Choice::InProcess && !request.asks_for_process() {
             let limits = self.engine.limits().with(&request.limits);
@@ -138,7 +138,7 @@ impl Runner {
         }
     }
 
-    /// Where programs run, in words.
+    /// Says where programs run.
     pub(crate) fn place(&self) -> &'static str {
         match self.choice {
             Choice::InProcess => "in this process",
@@ -146,7 +146,7 @@ impl Runner {
         }
     }
 
-    /// Goes on with a saved session.
+    /// Resumes a saved session.
     pub(crate) fn load(
         &self,
         text: &str,
@@ -166,7 +166,7 @@ impl Runner {
         match *sandbox {}
     }
 
-    /// Begins a session.
+    /// Starts a session.
     pub(crate) fn session(&self, input: Input<'static>) -> Result<TurnRunner, Failure> {
         if self.choice == Choice::InProcess {
             let cancel = Cancel::new();
@@ -181,7 +181,7 @@ impl Runner {
     }
 }
 
-/// Why a session could not be saved, loaded or taken back.
+/// The error of a session operation; `None` if the outcome has no problem to show.
 pub(crate) type SessionProblem = Option<Box<Problem>>;
 
 #[cfg(target_os = "linux")]
@@ -192,15 +192,15 @@ fn of_outcome(outcome: &Outcome) -> SessionProblem {
 /// A session in either isolation.
 #[derive(Debug)]
 pub(crate) enum TurnRunner {
-    /// On this thread
+    /// In this process, on this thread.
     InProcess(Box<lisp_runtime::Session>),
-    /// In a process of its own
+    /// In a process of its own.
     #[cfg(target_os = "linux")]
     Process(Box<lisp_sandbox::Session>),
 }
 
 impl TurnRunner {
-    /// Runs one more program.
+    /// Runs a program.
     pub(crate) fn eval(&mut self, source: &str) -> Outcome {
         match self {
             TurnRunner::InProcess(session) => session.eval(source),
@@ -209,7 +209,7 @@ impl TurnRunner {
         }
     }
 
-    /// A handle that ends the turn that runs.
+    /// Returns a handle that cancels the current turn.
     pub(crate) fn cancel_handle(&self) -> &Cancel {
         match self {
             TurnRunner::InProcess(session) => session.cancel_handle(),
@@ -218,7 +218,7 @@ impl TurnRunner {
         }
     }
 
-    /// The names that are defined, in order.
+    /// Returns the defined names, in order.
     pub(crate) fn names(&mut self) -> Vec<String> {
         match self {
             TurnRunner::InProcess(session) => session.names(),
@@ -227,7 +227,7 @@ impl TurnRunner {
         }
     }
 
-    /// The turns so far.
+    /// Returns the number of turns so far.
     pub(crate) fn turns(&self) -> u64 {
         match self {
             TurnRunner::InProcess(session) => session.turns(),
@@ -236,7 +236,7 @@ impl TurnRunner {
         }
     }
 
-    /// Takes back the last turn that succeeded.
+    /// Undoes the last successful turn.
     pub(crate) fn undo(&mut self) -> Result<(), SessionProblem> {
         match self {
             TurnRunner::InProcess(session) => session.undo().map_err(Some),
@@ -245,7 +245,7 @@ impl TurnRunner {
         }
     }
 
-    /// The session as text.
+    /// Returns the session as text.
     pub(crate) fn save(&mut self) -> Result<String, SessionProblem> {
         match self {
             TurnRunner::InProcess(session) => session.save().map_err(Some),

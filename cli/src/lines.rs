@@ -1,6 +1,6 @@
-//! `ptcl run --lines`: a program for each line of standard input, side by side, written in order.
+//! `ptcl run --lines`: runs a program for each line of standard input, in parallel, with output in order.
 //!
-//! What is read goes to the workers in blocks of whole lines, so that little is held at once however long the input is.
+//! Input is passed to the workers in blocks of whole lines, so memory use does not depend on the length of the input.
 
 use crate::exit::{Exit, Failure};
 use crate::isolation::Runner;
@@ -13,47 +13,47 @@ use lisp_runtime::{Input, Outcome, OutcomeKind, Program, visible};
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
-/// What is asked of the system at once.
+/// The size of a read from standard input.
 const BLOCK: usize = 256 << 10;
 
-/// What is done with each line.
+/// What to do with each line.
 pub(crate) struct Each {
     pub(crate) runner: Runner,
     pub(crate) program: Program,
-    /// What each run has besides its line.
+    /// The input of each run, besides the line.
     pub(crate) input: Input<'static>,
     pub(crate) format: Format,
-    /// Goes on after a line whose run failed.
+    /// Whether to continue after a line whose run failed.
     pub(crate) keep_going: bool,
-    /// Nothing is written for a line whose value is nil.
+    /// Whether to write nothing for a line whose value is nil.
     pub(crate) skip_nil: bool,
-    /// The most bytes of a line.
+    /// The maximum bytes of a line.
     pub(crate) line_bytes: usize,
-    /// Draws what is wrong with a run.
+    /// Formats the error of a run.
     pub(crate) complain: Box<dyn Fn(&Outcome) -> String + Send + Sync>,
 }
 
-/// What came of some lines, in order.
+/// The results of some lines, in order.
 #[derive(Default)]
 struct Done {
     parts: Vec<Part>,
-    /// How many lines were run.
+    /// The number of lines run.
     lines: u64,
 }
 
 enum Part {
-    /// Lines of values and what was printed.
+    /// Values and printed lines.
     Text(Vec<u8>),
-    /// A value as JSON, of which the writer makes a row.
+    /// A value as JSON, to be written as a row.
     Row { line: u64, json: String },
-    /// A note on a value that is written all the same.
+    /// A note about a value that is still written.
     Note(String),
     /// A run that failed.
     Failed { said: String, exit: Exit },
 }
 
 impl Done {
-    /// Adds text behind what there is.
+    /// Appends text.
     fn text(&mut self, text: &[u8]) {
         match self.parts.last_mut() {
             Some(Part::Text(before)) => before.extend_from_slice(text),
@@ -66,7 +66,7 @@ impl Done {
     }
 }
 
-/// Runs the program for each line. The exit code is the highest of those of lines whose runs failed.
+/// Runs the program for each line. The exit code is the highest of all failed lines.
 pub(crate) fn run(each: Each, jobs: u16) -> Result<Exit, Failure> {
     let workers = each.runner.side_by_side(ordered::workers(jobs));
     let keep_going = each.keep_going;
@@ -82,7 +82,7 @@ pub(crate) fn run(each: Each, jobs: u16) -> Result<Exit, Failure> {
     let (ended, end) = std::sync::mpsc::channel();
     let take = move |next: Next<Done>| {
         let taken = writer.take(next);
-        // The last word is the one that counts.
+        // The last one sent counts.
         let _ = ended.send(writer.exit);
         taken
     };
@@ -94,7 +94,7 @@ impl Each {
     fn block(&self, block: &[u8], first: u64) -> Done {
         let mut done = Done::default();
         for (line, number) in block.split(|&byte| byte == b'\n').zip(first..) {
-            // A byte order mark in front of all goes.
+            // Skip a byte order mark at the start of the input.
             let line = match line.strip_prefix(BYTE_ORDER_MARK.as_bytes()) {
                 Some(rest) if number == 1 => rest,
                 _ => line,
@@ -121,7 +121,7 @@ impl Each {
         done
     }
 
-    /// Runs the program for one line. Returns whether that failed.
+    /// Runs the program for one line. Returns whether it failed.
     fn line(&self, line: &str, number: u64, done: &mut Done) -> bool {
         let outcome = match self.runner.run_program(&self.program, self.input.clone().json("in", line)) {
             Ok(outcome) => outcome,
@@ -209,10 +209,10 @@ impl Writer {
             Part::Failed { said, exit } => (said, exit),
         };
         out.flush()?;
-        // Without standard error there is nobody to tell.
+        // If standard error is closed, the message is lost.
         let _ = self.progress.aside(|| io::stderr().lock().write_all(said.as_bytes()));
         if !self.keep_going {
-            // Whoever reads standard input waits for the next line, which is of no use any more.
+            // The reader is blocked in a read whose line is not needed any more.
             std::process::exit(exit as i32);
         }
         if exit as i32 > self.exit as i32 {
@@ -226,12 +226,12 @@ fn too_long(most: usize) -> String {
     format!("it has more than {most} bytes: raise --line-bytes, or write one JSON value a line")
 }
 
-/// Standard input in blocks of whole lines. Of a line that is too long no more is kept than shows that.
+/// Standard input in blocks of whole lines. Keeps just enough of a line that is too long to detect it.
 struct Blocks<R> {
     input: R,
-    /// The beginning of a line.
+    /// The start of a line.
     rest: Vec<u8>,
-    /// That line is too long, and what else comes of it is dropped.
+    /// Whether that line is too long, so that the rest of it is dropped.
     drops: bool,
     /// The number of that line.
     line: u64,
@@ -244,7 +244,7 @@ impl<R: Read> Blocks<R> {
         Blocks { input, rest: Vec::new(), drops: false, line: 1, line_bytes, ended: false }
     }
 
-    /// The next block, and the number of its first line.
+    /// Returns the next block and the number of its first line.
     fn next(&mut self) -> io::Result<Option<(Vec<u8>, u64)>> {
         while !self.ended {
             let before = self.rest.len();
@@ -287,7 +287,7 @@ impl<R: Read> Blocks<R> {
 mod tests {
     use super::*;
 
-    /// Gives so many bytes at once.
+    /// A reader that returns this many bytes at a time.
     struct Slow<'a>(&'a [u8], usize);
 
     impl Read for Slow<'_> {
@@ -315,7 +315,8 @@ mod tests {
         }
     }
 
-    /// Of a line beyond the limit one byte too many is kept, however the bytes come; the lines behind it are whole.
+    /// Of a line that is too long, one byte more than the limit is kept, however the bytes arrive. The lines after it
+    /// are whole.
     #[test]
     fn a_line_beyond_the_limit_is_cut_behind_it() {
         for end in ["", "\n", "\n3", "\n3\n\n4"] {

@@ -5,12 +5,20 @@
 //! 45
 //! ```
 //!
-//! Features, all on by default: `serve` builds `ptcl serve`, `mcp` builds `ptcl mcp` (and `serve`), `json-schema` lets `ptcl prompt`
-//! read tools with JSON Schemas. Outside Unix `serve` and `mcp` are left out, outside Linux the process layer too.
+//! Features, all on by default:
+//!
+//! - `serve` builds `ptcl serve`.
+//! - `mcp` builds `ptcl mcp`, and includes `serve`.
+//! - `json-schema` lets `ptcl prompt` read tools with JSON Schemas.
+//! - `manual` builds `ptcl completions` and `ptcl man`.
+//! - `flamegraph` adds `ptcl run --flame`.
+//! - `progress` adds the counter of `ptcl run --lines` and `ptcl batch`.
+//!
+//! `serve` and `mcp` need Unix, and process isolation needs Linux.
 
 #![forbid(unsafe_code)]
-#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
-// They panic where nothing is taken.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::too_many_lines))]
+// They panic if the output is closed.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 #[macro_use]
@@ -116,12 +124,13 @@ enum Command {
 }
 
 impl Command {
-    /// Is standard output for what the command says in the first place? Then nothing begins where that is closed.
+    /// Returns whether the main output goes to standard output. If so, the command does not start while standard output
+    /// is closed.
     fn writes_output(&self) -> bool {
         match self {
             #[cfg(all(unix, feature = "serve"))]
             Command::Serve(_) => false,
-            // They may write files only; what they write to standard output looks for itself.
+            // These may write files only; they check standard output themselves when they use it.
             Command::Fmt(_) => false,
             #[cfg(feature = "manual")]
             Command::Man(_) => false,
@@ -145,13 +154,13 @@ impl Command {
 }
 
 fn main() -> ExitCode {
-    // This program is also the template that runs behind the process door are forked from.
+    // This program is also the template that isolated processes are forked from.
     #[cfg(target_os = "linux")]
     lisp_sandbox::init();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            // Help and version are no errors.
+            // Help and version are not errors.
             let code = if error.use_stderr() { Exit::Usage } else { Exit::Ok };
             if let Some((command, feature)) = left_out(&error) {
                 tell_line!("ptcl: this build has no `ptcl {command}`: build ptcl with `--features {feature}`");
@@ -201,7 +210,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The command that was asked for and that this build leaves out, and the feature that has it, if that is what the error is about.
+/// The command that this build leaves out, and the feature that includes it, if that is what the error is about.
 fn left_out(error: &clap::Error) -> Option<(&'static str, &'static str)> {
     use clap::error::{ContextKind, ContextValue};
     let Some(ContextValue::String(asked)) = error.get(ContextKind::InvalidSubcommand) else { return None };
@@ -210,7 +219,7 @@ fn left_out(error: &clap::Error) -> Option<(&'static str, &'static str)> {
 }
 
 fn report_failure(failure: &Failure) -> Exit {
-    // Whoever closed the pipe does not want to hear about it.
+    // No message for someone who closed the pipe.
     if !failure.is_closed_pipe() {
         tell_line!("ptcl: {failure}");
     }

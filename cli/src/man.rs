@@ -12,9 +12,9 @@ pub(crate) struct Arguments {
     dir: Option<PathBuf>,
 }
 
-/// Runs the command, for the commands of a parser.
+/// Runs the command for the commands of a parser.
 pub(crate) fn run(arguments: &Arguments, parser: clap::Command) -> Result<Exit, Failure> {
-    // The command help has no page: --help says the same.
+    // The command `help` gets no page: `--help` says the same.
     let parser = parser.disable_help_subcommand(true);
     match &arguments.dir {
         Some(dir) => fs::create_dir_all(dir)

@@ -1,4 +1,4 @@
-//! `ptcl mcp`: programs for MCP clients, on standard input and output or over HTTP.
+//! `ptcl mcp`: the MCP server, on standard input and output or over HTTP.
 
 use crate::exit::{Exit, Failure};
 use crate::service::{
@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     bear_file_limits()?;
     let runtime = runtime("mcp")?;
     let done = runtime.block_on(serve(config, arguments));
-    // A thread that reads standard input cannot be ended.
+    // A thread that reads standard input cannot be stopped.
     runtime.shutdown_background();
     done
 }
@@ -72,7 +72,7 @@ async fn serve(mut config: Config, arguments: &Arguments) -> Result<Exit, Failur
     served.map(|()| Exit::Ok)
 }
 
-/// Tells the person who starts the server, and not the model, how to decide on calls.
+/// Tells the person who started the server how to decide on calls. The model does not see it.
 fn tell_approvers(mcp: &Mcp, server: &Server, token: Option<&str>) {
     let scheme = if mcp.service().config().tls.is_some() { "https" } else { "http" };
     let address = format!("{scheme}://{}/", server.address());
@@ -93,7 +93,7 @@ async fn serve_http(mcp: &Mcp, listener: Listener, token: Option<&str>) -> Resul
     let (stop, mcp, runtime) = (server.stop_handle(), mcp.clone(), tokio::runtime::Handle::current());
     at_signal(move || {
         stop();
-        // Sessions stay open as long as nobody ends them.
+        // Sessions stay open until they are ended.
         runtime.block_on(mcp.end());
     })?;
     server.serve().await.map_err(|error| failed(&error))

@@ -1,4 +1,4 @@
-//! Options that several commands have.
+//! Options shared by several commands.
 
 use crate::exit::Failure;
 use crate::render::errors::Text;
@@ -52,24 +52,24 @@ pub(crate) struct LimitOptions {
 }
 
 impl LimitOptions {
-    /// An engine with these limits that lets programs' requests have looser ones: who types the command is the
-    /// operator and the client.
+    /// Returns an engine with these limits. Requests may ask for higher ones: the user of the command is both operator
+    /// and client.
     pub(crate) fn engine(&self) -> Result<Engine, Failure> {
         self.engine_under(&[])
     }
 
-    /// The limits of programs whose lines go to standard output as they are printed. They may print as much as they like, unless the
-    /// options say otherwise.
+    /// Returns an engine for programs whose printed lines go straight to standard output. Printing is unlimited, unless
+    /// the options say otherwise.
     pub(crate) fn engine_for_filters(&self) -> Result<Engine, Failure> {
         self.engine_with(Limits::default().with_print_chars(0).with_prints_bytes(0), &[])
     }
 
-    /// The limits that are asked for.
+    /// Returns the limits of `--limits`.
     pub(crate) fn asked(&self) -> Result<LimitsRequest, Failure> {
         asked("--limits", &self.limits)
     }
 
-    /// An engine with these limits for requests that ask for none, whose requests have no looser ones than the ceiling's.
+    /// Returns an engine with these limits. Requests may ask for limits up to the ceiling.
     pub(crate) fn engine_under(&self, ceiling: &[String]) -> Result<Engine, Failure> {
         self.engine_with(Limits::default(), ceiling)
     }
@@ -87,24 +87,24 @@ impl LimitOptions {
     }
 }
 
-/// Says on standard error what the operator is to know.
+/// Reports internal errors on standard error.
 struct StandardError;
 
 impl Observer for StandardError {
     fn host_fault(&self, fault: &HostFault<'_>) {
         let line = format!("ptcl: host_fault: {}\n", fault.message.replace('\n', " "));
-        // Without standard error there is nobody to tell.
+        // If standard error is closed, the message is lost.
         let _ = std::io::stderr().lock().write_all(line.as_bytes());
     }
 }
 
-/// The limits that an option names.
+/// Parses the limits of an option.
 fn asked(option: &str, limits: &[String]) -> Result<LimitsRequest, Failure> {
     let mut asked = LimitsRequest::default();
     for limit in limits {
         let wrong = |why: String| Failure::Usage(format!("{option} {limit}: {why}"));
         let (name, value) = limit.split_once('=').ok_or_else(|| wrong("write NAME=N".to_owned()))?;
-        // A name that is not known says more than its unit, which depends on the name.
+        // Check the name first: the unit depends on it, and an unknown name is the better error.
         asked.set(name, 0).map_err(|error| wrong(error.to_string()))?;
         let value = amount(name, value).ok_or_else(|| wrong(no_amount(name, value)))?;
         asked.set(name, value).map_err(|error| wrong(error.to_string()))?;
@@ -112,7 +112,7 @@ fn asked(option: &str, limits: &[String]) -> Result<LimitsRequest, Failure> {
     Ok(asked)
 }
 
-/// The units of a limit: milliseconds, bytes, or plain numbers.
+/// The units of a limit: of time, of bytes, or of plain numbers.
 fn units(name: &str) -> &'static [(&'static str, u64)] {
     match name {
         _ if name.ends_with("_ms") => &[("ms", 1), ("s", 1_000), ("min", 60_000)],
@@ -128,7 +128,7 @@ fn units(name: &str) -> &'static [(&'static str, u64)] {
     }
 }
 
-/// The value of a limit, which may have a unit.
+/// Parses the value of a limit, with an optional unit.
 fn amount(name: &str, value: &str) -> Option<u64> {
     let digits = value.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let number: u64 = digits.replace('_', "").parse().ok()?;
@@ -144,7 +144,8 @@ fn no_amount(name: &str, value: &str) -> String {
 }
 
 impl Grant {
-    /// The input these options describe. The problem of a set-up program is the outcome of the run, hence the pair.
+    /// Returns the input that these options describe. The problem of a setup program is the outcome of the run, hence
+    /// the nested result.
     pub(crate) fn input(&self, engine: &Engine) -> Result<Result<Input<'static>, SetupProblem>, Failure> {
         let mut input = Input::new().strict_data(self.strict_data);
         for option in &self.data {
@@ -156,7 +157,7 @@ impl Grant {
         self.input_beside(engine, input)
     }
 
-    /// The input of many runs, which share the data of files: that is brought in once.
+    /// Returns the input for many runs. The data from files is imported once and shared.
     pub(crate) fn shared_input(&self, engine: &Engine) -> Result<Result<Input<'static>, SetupProblem>, Failure> {
         let mut input = Input::new().strict_data(self.strict_data);
         for option in &self.data {
@@ -170,7 +171,7 @@ impl Grant {
         self.input_beside(engine, input)
     }
 
-    /// The input with what comes besides the data of files.
+    /// Adds everything but the data from files.
     fn input_beside(
         &self,
         engine: &Engine,
@@ -204,7 +205,7 @@ impl Grant {
         Ok(Ok(input))
     }
 
-    /// The files that it reads.
+    /// Returns the files that these options read.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         let data = self.data.iter().map(|option| match option.split_once('=') {
             Some((name, file)) if !name.contains(['/', '.']) => PathBuf::from(file),
@@ -213,7 +214,7 @@ impl Grant {
         data.chain(self.memory.clone()).chain(self.setup.clone()).collect()
     }
 
-    /// May a name be one of the data? A search in the text of an object finds it without taking that apart.
+    /// Returns whether a name may be defined by the data. Objects are searched as text, not parsed.
     pub(crate) fn may_give(&self, name: &str) -> bool {
         let key = format!("\"{name}\"");
         let gives = |(bound, text): (Option<String>, String)| match bound {
@@ -223,11 +224,11 @@ impl Grant {
         self.names(name) || self.data.iter().filter_map(|option| data_of(option).ok()).any(gives)
     }
 
-    /// The names of the data.
+    /// Returns the names of the data.
     pub(crate) fn given_names(&self) -> BTreeSet<String> {
         let bound = self.arg.iter().chain(&self.arg_json).filter_map(|argument| argument.split_once('='));
         let mut names: BTreeSet<String> = bound.map(|(name, _)| name.to_owned()).collect();
-        // What cannot be read was read before, and it was said what is wrong.
+        // Data that cannot be read was reported before.
         for (name, text) in self.data.iter().filter_map(|option| data_of(option).ok()) {
             match name {
                 Some(name) => drop(names.insert(name)),
@@ -240,7 +241,7 @@ impl Grant {
         names
     }
 
-    /// The names of the data, `data/NAME` each, and the keys in it as keywords.
+    /// Returns the data names as `data/NAME`, and the keys in the data as keywords.
     pub(crate) fn data_names(&self) -> BTreeSet<String> {
         let mut names: BTreeSet<String> = self.given_names().iter().map(|name| format!("data/{name}")).collect();
         for (_, text) in self.data.iter().filter_map(|option| data_of(option).ok()) {
@@ -249,13 +250,13 @@ impl Grant {
         names
     }
 
-    /// Does an option bind this name? What an object of a file binds is not looked at.
+    /// Returns whether an option itself defines this name. Keys of objects in files are not considered.
     pub(crate) fn names(&self, name: &str) -> bool {
         let mut all = self.data.iter().chain(&self.arg).chain(&self.arg_json);
         all.any(|option| option.split_once('=').is_some_and(|(bound, _)| bound == name))
     }
 
-    /// The option that gave an input, by the input's number.
+    /// Returns the option that defined an input, by the index of the input.
     pub(crate) fn input_option(&self, number: usize) -> Option<String> {
         let with = |option: &'static str| move |value: &String| format!("{option} {value}");
         let data = self.data.iter().map(with("--data")).chain(self.arg.iter().map(with("--arg")));
@@ -264,14 +265,14 @@ impl Grant {
         data.chain(memory).nth(number)
     }
 
-    /// A set-up program and the name of its file.
+    /// Returns a setup program and the name of its file.
     pub(crate) fn setup_text(&self, index: usize) -> Option<Text> {
         let path = self.setup.get(index)?;
         Some(Text { name: path.display().to_string(), source: read_file(path).ok()? })
     }
 }
 
-/// A set-up program that cannot be compiled.
+/// A setup program that does not compile.
 #[derive(Debug)]
 pub(crate) struct SetupProblem {
     pub(crate) file: String,
@@ -279,13 +280,13 @@ pub(crate) struct SetupProblem {
     pub(crate) problem: Box<lisp_runtime::Problem>,
 }
 
-/// The two sides of an argument.
+/// Splits a NAME=VALUE argument.
 fn named<'a>(option: &str, argument: &'a str) -> Result<(&'a str, &'a str), Failure> {
     let sides = argument.split_once('=').filter(|(name, _)| !name.is_empty());
     sides.ok_or_else(|| Failure::Usage(format!("{option} {argument}: write NAME=VALUE")))
 }
 
-/// The text of a file with data, and the name that binds it; a JSON object without one binds each of its keys.
+/// Returns the text of a data file and the name to bind it to. Without a name, a JSON object binds each of its keys.
 fn data_of(option: &str) -> Result<(Option<String>, String), Failure> {
     if let Some((name, file)) = option.split_once('=')
         && !name.contains(['/', '.'])
@@ -309,7 +310,7 @@ fn data_of(option: &str) -> Result<(Option<String>, String), Failure> {
     }
 }
 
-/// A file's text. A byte order mark in front goes.
+/// Reads a file as text, without a byte order mark.
 pub(crate) fn read_file(path: &Path) -> Result<String, Failure> {
     let failure = |error| Failure::File { path: path.to_owned(), error };
     let text = std::fs::read_to_string(path).map_err(failure)?;
@@ -319,7 +320,7 @@ pub(crate) fn read_file(path: &Path) -> Result<String, Failure> {
     })
 }
 
-/// A program's text: from a file, from standard input, or as it is.
+/// Reads a program from a file, from standard input or from the command line.
 pub(crate) fn read_program(file: Option<&Path>, expression: Option<&str>) -> Result<(String, String), Failure> {
     match (file, expression) {
         (_, Some(text)) => Ok(("-e".to_owned(), text.to_owned())),

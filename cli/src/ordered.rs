@@ -1,7 +1,7 @@
-//! Work done side by side, whose results are taken in order.
+//! Parallel work whose results are taken in order.
 //!
-//! Each worker finds its own work, does it, and takes the results that are next in order when one of them is its own: so a
-//! piece of work wakes no thread as long as there is more.
+//! Each worker finds its own work and does it. If its result is the next in order, the worker also takes the results
+//! that follow. So no thread needs to be woken while there is work.
 
 use std::collections::VecDeque;
 use std::io;
@@ -10,25 +10,25 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Scope;
 
-/// Results that may wait for an earlier one, for each worker.
+/// The number of results per worker that may wait for an earlier one.
 const AHEAD: usize = 8;
-/// The stack of a worker. Programs do not use it, the analysis of nested source does.
+/// The stack size of a worker. Programs do not need it, but the analysis of nested source does.
 const STACK_BYTES: usize = 8 << 20;
 
 /// A piece of work.
 pub(crate) type Work<T> = Box<dyn FnOnce() -> T + Send>;
 
-/// What comes next, for who takes the results.
+/// What the consumer of the results gets.
 pub(crate) enum Next<T> {
     /// A result.
     Done(T),
-    /// The worker broke; there is no result.
+    /// The worker panicked; there is no result.
     Lost,
-    /// Nothing is there yet: what was written may be shown meanwhile.
+    /// No result is ready: a good time to flush output.
     Nothing,
 }
 
-/// How many workers there may be; 0 is one for each core.
+/// The number of workers; 0 is one per core.
 pub(crate) fn workers(jobs: u16) -> usize {
     match jobs {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -36,11 +36,11 @@ pub(crate) fn workers(jobs: u16) -> usize {
     }
 }
 
-/// Has the work done that `next` finds, by at most so many workers and never too far ahead of the results, which `take` gets in
-/// order. Ends when there is no more, or `take` fails.
+/// Runs the work that `next` returns on a number of workers, not too far ahead of the results. `take` gets the results
+/// in order. Ends when there is no more work or `take` fails.
 ///
-/// A worker begins when the one before it has found work: there are never more than that takes. Where the system gives no more
-/// threads, those that there are do all.
+/// A worker starts when the one before it has found work, so no more are started than needed. If the system provides no
+/// more threads, the existing ones do all the work.
 pub(crate) fn in_order<T: Send>(
     workers: usize,
     next: impl FnMut() -> io::Result<Option<Work<T>>> + Send,
@@ -56,19 +56,19 @@ pub(crate) fn in_order<T: Send>(
     std::thread::scope(|scope| shared.begin(scope))?;
     let read = shared.source.into_inner().unwrap_or_else(PoisonError::into_inner).is_over;
     let mut results = shared.results.into_inner().unwrap_or_else(PoisonError::into_inner);
-    // A reader that stops because nobody listens is the taker's failure.
+    // If the reader stopped because of the consumer, the consumer's error counts.
     results.taken.and_then(|()| (results.take)(Next::Nothing)).and(read.map(drop))
 }
 
-/// What the workers share.
+/// The state that the workers share.
 struct Shared<N, T, F> {
     source: Mutex<Source<N>>,
     results: Mutex<Results<T, F>>,
-    /// Told of when there is room for a result that somebody wants, or nobody takes any more.
+    /// Notified when there is space for a result that a worker waits for, or when no more results are taken.
     room: Condvar,
-    /// How many results may wait or be at work.
+    /// The maximum number of results that wait or are being computed.
     most: usize,
-    /// Workers that have not begun.
+    /// The number of workers not started yet.
     to_begin: AtomicUsize,
 }
 
@@ -78,7 +78,7 @@ where
     T: Send,
     F: FnMut(Next<T>) -> io::Result<()> + Send,
 {
-    /// Begins one more worker, if there may be one.
+    /// Starts another worker, unless all are started.
     fn begin<'s>(&'s self, scope: &'s Scope<'s, '_>) -> io::Result<()> {
         let fewer = self.to_begin.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
         if fewer.is_ok() {
@@ -88,29 +88,29 @@ where
         Ok(())
     }
 
-    /// What a worker does.
+    /// The loop of a worker.
     fn work<'s>(&'s self, scope: &'s Scope<'s, '_>) {
         let mut is_first = true;
         loop {
-            // Nobody else gets work meanwhile, so its number is its place in the order.
+            // No other worker gets work meanwhile, so its number is its position in the order.
             let mut found = locked(&self.source);
             if !matches!(found.is_over, Ok(false)) {
                 return;
             }
-            // At the end the last place stays empty.
+            // At the end the last slot stays empty.
             let Some(number) = self.place() else { return };
             let Some(work) = found.work() else { return };
             drop(found);
             if std::mem::take(&mut is_first) && self.begin(scope).is_err() {
                 self.to_begin.store(0, Ordering::Relaxed);
             }
-            // A worker that broke must not leave a gap.
+            // A worker that panicked must not leave a gap.
             let result = catch_unwind(AssertUnwindSafe(work)).map_or(Next::Lost, Next::Done);
             locked(&self.results).put(number, result, &self.room);
         }
     }
 
-    /// The number of the next piece of work, when there is room for its result; `None` when nobody takes it any more.
+    /// Waits for space, and returns the number of the next piece of work. Returns `None` if no more results are taken.
     fn place(&self) -> Option<usize> {
         let mut results = locked(&self.results);
         while results.taken.is_ok() && results.waiting.len() >= self.most {
@@ -124,10 +124,10 @@ where
     }
 }
 
-/// Where work comes from.
+/// The source of work.
 struct Source<N> {
     next: N,
-    /// There is no more, or why no more could be found.
+    /// Whether there is no more work, or the error that ended it.
     is_over: io::Result<bool>,
 }
 
@@ -145,21 +145,22 @@ impl<N> Source<N> {
     }
 }
 
-/// Where results go.
+/// The results so far.
 struct Results<T, F> {
-    /// How many were taken.
+    /// The number of results taken.
     first: usize,
-    /// The places of those that are at work or wait for an earlier one, in order.
+    /// The slots of work in progress, and of results that wait for an earlier one, in order.
     waiting: VecDeque<Option<Next<T>>>,
     take: F,
-    /// What came of the last one that was taken.
+    /// The result of the last `take`.
     taken: io::Result<()>,
-    /// A worker waits for room: only one can, which has the source. To tell nobody would be a call of the system all the same.
+    /// Whether a worker waits for space. Only the one that holds the source can. Avoids a system call for notifying no
+    /// one.
     wants_room: bool,
 }
 
 impl<T, F: FnMut(Next<T>) -> io::Result<()>> Results<T, F> {
-    /// Puts a result in its place, and takes those that are next in order.
+    /// Stores a result, and takes the ones that are next in order.
     fn put(&mut self, number: usize, result: Next<T>, room: &Condvar) {
         if let Some(place) = self.waiting.get_mut(number - self.first) {
             *place = Some(result);
@@ -182,7 +183,7 @@ impl<T, F: FnMut(Next<T>) -> io::Result<()>> Results<T, F> {
     }
 }
 
-/// Who broke has left nothing half done: `next` and `take` are run to the end or not at all.
+/// Ignores poisoning: `next` and `take` run completely or not at all, so nothing is left half done.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -193,7 +194,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    /// What is taken of `count` pieces of work, each of which is done by `work` with its number.
+    /// Returns what `take` got for `count` pieces of work, each given its number.
     fn taken(jobs: usize, count: usize, work: impl Fn(usize) -> usize + Send + Sync + 'static) -> Vec<Option<usize>> {
         let (mut number, work, mut all) = (0, Arc::new(work), Vec::new());
         let next = || {
@@ -233,7 +234,7 @@ mod tests {
         assert_eq!(taken(2, 6, breaks), [Some(0), Some(1), Some(2), None, Some(4), Some(5)]);
     }
 
-    /// While the first piece of work is not done, no more is begun than may wait for it.
+    /// While the first piece of work is not done, no more work starts than may wait for it.
     #[test]
     fn nobody_gets_too_far_ahead() {
         const WORKERS: usize = 2;
@@ -284,7 +285,7 @@ mod tests {
         assert_eq!((ended.unwrap_err().to_string(), left), ("full".to_owned(), 0));
     }
 
-    /// What is there is shown before anybody waits for more.
+    /// Results are flushed before waiting for more work.
     #[test]
     fn results_are_shown_before_the_next_work_is_waited_for() {
         let shown = AtomicUsize::new(0);
@@ -294,7 +295,7 @@ mod tests {
             if number > 3 {
                 return Ok(None);
             }
-            // With one worker all before is done.
+            // With one worker, all earlier work is done.
             assert_eq!(shown.load(Ordering::SeqCst), number - 1);
             Ok(Some(Box::new(|| ()) as Work<()>))
         };

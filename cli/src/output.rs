@@ -5,12 +5,12 @@ use lisp_runtime::{Outcome, visible};
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
-/// A text for standard output. On a terminal it is for a person: nothing in it steers the terminal or hides.
+/// Prepares text for standard output. On a terminal, characters that control the terminal or are invisible are escaped.
 pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     if io::stdout().is_terminal() { visible(text) } else { Cow::Borrowed(text) }
 }
 
-/// Writes a text, which is all that the command is for.
+/// Writes the main output of a command.
 pub(crate) fn print(text: &[u8]) -> Result<(), Failure> {
     is_open()?;
     let mut out = io::stdout().lock();
@@ -18,7 +18,7 @@ pub(crate) fn print(text: &[u8]) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Refuses to begin where standard output is closed: what is written would be lost, and nobody would be told.
+/// Fails if standard output was closed at the start: the output would be lost without notice.
 pub(crate) fn is_open() -> Result<(), Failure> {
     if was_closed() {
         let why = "standard output is closed; to drop what is written, write >/dev/null";
@@ -32,13 +32,13 @@ fn was_closed() -> bool {
     lisp_sandbox::output_was_closed()
 }
 
-/// Elsewhere it is not known.
+/// Not known on other systems.
 #[cfg(not(target_os = "linux"))]
 fn was_closed() -> bool {
     false
 }
 
-/// What of the printed lines is not there, because the person set a limit on them.
+/// A note about printed lines that were cut or left out because of limits.
 pub(crate) fn lost_prints(outcome: &Outcome) -> Option<String> {
     let lines =
         |count: u64| if count == 1 { "1 printed line is".to_owned() } else { format!("{count} printed lines are") };

@@ -1,9 +1,9 @@
-//! How far long work is, on a terminal that does not show its output.
+//! Progress of long work, on a terminal that does not show the output.
 
 #[cfg(feature = "progress")]
 pub(crate) use shown::Progress;
 
-/// Counts nothing: this build is without the feature `progress`.
+/// Does nothing: this build is without the feature `progress`.
 #[cfg(not(feature = "progress"))]
 pub(crate) struct Progress;
 
@@ -26,7 +26,8 @@ mod shown {
     use std::io::{self, IsTerminal};
     use std::time::Duration;
 
-    /// A line on standard error that counts; nothing where that is no terminal, or shows the output or what is typed.
+    /// A counter on standard error. Does nothing if that is not a terminal, or if a terminal is also the input or
+    /// output.
     pub(crate) struct Progress(Option<ProgressBar>);
 
     impl Progress {

@@ -1,4 +1,4 @@
-//! `ptcl prompt`: the reference card for a model's system prompt.
+//! `ptcl prompt`: prints a language reference for a model's system prompt.
 
 use crate::exit::{Exit, Failure};
 use crate::options;
@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// The tools that a text describes.
+/// Parses the tools that a text describes.
 fn tools(text: &str) -> Result<Vec<Tool>, String> {
     if let Some(list) = listed(text) {
         return list.iter().map(Function::tool).collect();
@@ -53,7 +53,7 @@ fn tools(text: &str) -> Result<Vec<Tool>, String> {
     tools.into_iter().map(external).collect()
 }
 
-/// The tools of a list, if the text is one: an array, or an object with one as `tools`.
+/// Parses a list of tools: an array, or an object with an array in `tools`. `None` for other JSON.
 fn listed(text: &str) -> Option<Vec<Function<'_>>> {
     #[derive(Deserialize)]
     struct List<'a> {
@@ -76,7 +76,7 @@ struct Function<'a> {
     #[cfg_attr(not(feature = "json-schema"), expect(dead_code, reason = "only a tool with schemas has it"))]
     #[serde(borrow, rename = "outputSchema")]
     results: Option<&'a RawValue>,
-    /// Where there is an envelope around it.
+    /// Set if the tool is in an envelope.
     #[serde(borrow)]
     function: Option<Box<Function<'a>>>,
 }
@@ -103,7 +103,7 @@ impl Function<'_> {
     }
 }
 
-/// The signature of a tool that is given as a text or as a request describes it, if it has one.
+/// The signature of a tool, given as a string or in an object as in requests.
 fn signature(tool: &str) -> Result<Option<String>, String> {
     if let Ok(signature) = serde_json::from_str(tool) {
         return Ok(Some(signature));

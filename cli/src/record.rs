@@ -7,29 +7,29 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A recording whose lines go to a file as they are written.
+/// A recording that writes its lines to a file.
 pub(crate) struct Record {
     recording: Recording,
     path: PathBuf,
-    /// Whether the file was made for this record. Another is emptied at the record's first line, and never removed.
+    /// Whether the file was created for this record. An existing file is emptied at the first line, and never removed.
     is_new: bool,
 }
 
 impl Record {
-    /// Opens the file, so that one that cannot be written is an error before anything runs.
+    /// Opens the file, so that a file that cannot be written is an error before anything runs.
     pub(crate) fn to(path: &Path) -> Result<Record, Failure> {
         let failed = |error| Failure::File { path: path.to_owned(), error };
         let (file, is_new) = match File::create_new(path) {
             Ok(file) => (file, true),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                // A symbolic link may be there without its file.
+                // A symbolic link may exist without its target.
                 let is_new = !path.exists();
                 let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
                 (file.map_err(failed)?, is_new)
             }
             Err(error) => return Err(failed(error)),
         };
-        // A device or a pipe has nothing to be emptied.
+        // A device or a pipe cannot be emptied.
         let is_emptied = AtomicBool::new(is_new || !file.metadata().map_err(failed)?.is_file());
         let keep = move |line: &str| {
             if !is_emptied.swap(true, Ordering::Relaxed) {
@@ -45,7 +45,8 @@ impl Record {
         &self.recording
     }
 
-    /// Writes the answer after the record. A program that cannot be compiled has no record: no file stays that was made for it.
+    /// Writes the answer after the record. A program that does not compile has no record, and a file created for it is
+    /// removed.
     pub(crate) fn finish(&self, answer: &mut Answer) -> Result<(), Failure> {
         let failed = |error| Failure::File { path: self.path.clone(), error };
         let run_id = self.recording.run_id();
@@ -56,7 +57,7 @@ impl Record {
             };
         }
         if self.recording.text().is_empty() {
-            // Its first line could not be written: that is what the run ended in.
+            // The first line could not be written, and the run ended with that error.
             return Ok(());
         }
         answer.run_id = run_id;

@@ -1,4 +1,4 @@
-//! `ptcl replay`: a recorded run again, without its tools.
+//! `ptcl replay`: runs a recorded run again, without its tools.
 
 use crate::exit::{Exit, Failure};
 use crate::render::{errors, values};
@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     let engine = builder.build().map_err(|error| wrong(&error))?;
     let (program, input, _) = engine.open_record(&record, &[]).map_err(|error| wrong(&error))?;
-    // What was computed is computed again, at the pace of this machine.
+    // Everything is computed again, at the speed of this machine: no deadline.
     let mut no_deadline = LimitsRequest::default();
     (no_deadline.timeout_ms, no_deadline.parallel_timeout_ms) = (Some(u64::MAX), Some(u64::MAX));
     let outcome = match engine.start(&program, input.limits_over(&no_deadline)) {
@@ -84,7 +84,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
 }
 
-/// The bytes of a record; of a file that is none for its size no more are read than show that.
+/// Reads a record. Of a file that is too large, reads only enough to detect it.
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let failure = |error| Failure::File { path: path.to_owned(), error };
     let mut bytes = Vec::new();
@@ -96,7 +96,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     }
 }
 
-/// The first part in which two answers differ; what depends on the machine and on time is not looked at.
+/// The first section in which two answers differ. Sections that depend on the machine or on time are not compared.
 fn difference(recorded: &str, again: &str, without_fuel: bool) -> Option<String> {
     let (Some(recorded), Some(again)) = (parts(recorded, without_fuel), parts(again, without_fuel)) else {
         return Some("its form".to_owned());
@@ -110,7 +110,7 @@ fn difference(recorded: &str, again: &str, without_fuel: bool) -> Option<String>
     names.into_iter().find(|name| !is_same(name)).map(ToString::to_string)
 }
 
-/// The parts of an answer that are the same each time, as JSON text; `None` of what is no answer.
+/// The reproducible sections of an answer, as JSON text; `None` if it is not an answer.
 fn parts(answer: &str, without_fuel: bool) -> Option<BTreeMap<String, String>> {
     let parts: BTreeMap<String, &RawValue> = serde_json::from_str(answer).ok()?;
     let mut out = BTreeMap::new();
@@ -137,7 +137,7 @@ fn parts(answer: &str, without_fuel: bool) -> Option<BTreeMap<String, String>> {
     Some(out)
 }
 
-/// Is it the same JSON, but for spaces between its parts?
+/// Returns whether two JSON texts are equal apart from whitespace.
 fn is_same(one: &str, other: &str) -> bool {
     one == other || values::without_space(one) == values::without_space(other)
 }

@@ -1,15 +1,16 @@
-//! Room in the address space of this process, where that has a limit (`ulimit -v`). An allocation that fails ends the process, and every
-//! run with it: so no more runs are begun than have room for what their limits allow them.
+//! Limits how many runs go on at once if the address space of this process is limited (`ulimit -v`). A failed
+//! allocation would end the process and all its runs. So a run starts only if there is space for all that its limits
+//! allow.
 
 use lisp_runtime::Limits;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// What a thread takes: its stack, and the part of the address space that the allocator sets aside for it.
+/// The space of a thread: its stack, and the address space that the allocator reserves for it.
 const THREAD: u64 = (8 + 64) << 20;
-/// Memory kept back for what no run has: the reader, the writer, threads that help.
+/// Space kept for everything else: the reader, the writer and helper threads.
 const REST: u64 = 64 << 20;
 
-/// The room that runs share.
+/// The space that runs share.
 #[derive(Debug)]
 pub(crate) struct Room {
     most: u64,
@@ -17,12 +18,12 @@ pub(crate) struct Room {
     freed: Condvar,
 }
 
-/// Room that a run has; it is given back with this.
+/// The space of a run, released when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Taken<'a>(&'a Room, u64);
 
 impl Room {
-    /// The room of this process; `None` where there is no limit.
+    /// Returns the space of this process, or `None` if it is not limited.
     pub(crate) fn of_process() -> Option<Room> {
         let (limit, used) = address_space()?;
         Some(Room::new(limit.saturating_sub(used).saturating_sub(REST)))
@@ -32,13 +33,13 @@ impl Room {
         Room { most, taken: Mutex::new(0), freed: Condvar::new() }
     }
 
-    /// How many threads have room, of so many, when the runs of each take so many bytes: one at least.
+    /// Returns how many of the wanted threads fit, if the runs of each need this many bytes. At least one.
     pub(crate) fn threads(&self, wanted: usize, each: u64) -> usize {
         let fit = self.most / THREAD.saturating_add(each);
         wanted.min(usize::try_from(fit).unwrap_or(usize::MAX)).max(1)
     }
 
-    /// Waits for room for a run. One that could take more than there is has all of it: it runs alone.
+    /// Waits for the space of a run. A run that could need more than there is gets all of it, and runs alone.
     pub(crate) fn take(&self, limits: &Limits) -> Taken<'_> {
         let bytes = needs(limits).min(self.most);
         let mut taken = self.lock();
@@ -61,8 +62,8 @@ impl Drop for Taken<'_> {
     }
 }
 
-/// The address space that a run in this process may take: its heap, and each worker's, is there twice while it is compacted; a result
-/// is there as a value and as texts.
+/// The address space that a run in this process may need. Its heap and those of its workers exist twice during
+/// compaction; a result exists as a value and as texts.
 pub(crate) fn needs(limits: &Limits) -> u64 {
     let bytes = |limit: u64| if limit == 0 { u64::MAX } else { limit };
     let workers = bytes(limits.worker_heap_bytes).saturating_mul(2).saturating_mul(limits.parallel_workers);
@@ -77,7 +78,7 @@ pub(crate) fn needs(limits: &Limits) -> u64 {
     .fold(0, u64::saturating_add)
 }
 
-/// The limit of the address space, and what is taken of it.
+/// The limit of the address space, and how much of it is used.
 #[cfg(target_os = "linux")]
 fn address_space() -> Option<(u64, u64)> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::As).current?;
@@ -116,7 +117,7 @@ mod tests {
             }
         });
         assert!(peak.into_inner() <= 3 && *room.lock() == 0);
-        // One that is larger than all of it runs alone.
+        // A run larger than all the space runs alone.
         let alone = room.take(&Limits::unlimited());
         assert_eq!(*room.lock(), room.most);
         drop(alone);

@@ -1,4 +1,4 @@
-//! `ptcl run`: one program, its value on standard output.
+//! `ptcl run`: runs a program and prints its value.
 
 use crate::exit::{Exit, Failure, detail, input_of};
 use crate::isolation::IsolationOption;
@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 }
 
 fn once(arguments: &Arguments) -> Result<Exit, Failure> {
-    // An answer says what it leaves out; what goes to standard output goes there whole.
+    // The answer says what it leaves out; output on standard output must be complete.
     let engine = if arguments.json { arguments.limits.engine()? } else { arguments.limits.engine_for_filters()? };
     let (name, source) = options::read_program(arguments.file.as_deref(), arguments.expression.as_deref())?;
     let input = match arguments.lines {
@@ -105,7 +105,7 @@ fn once(arguments: &Arguments) -> Result<Exit, Failure> {
             return Ok(Exit::of_problem(&setup.problem));
         }
     };
-    // Only what may name it is compiled to see whether it does: the run compiles the program in its own time.
+    // Compile only if the program may name it. The run itself compiles it within its time limit.
     let names_in = || engine.compile(&source).is_ok_and(|program| program.data_names().any(|name| name == IN));
     let wants_in = source.contains("data/in") && names_in() && !arguments.grant.given_names().contains(IN);
     if arguments.watch && wants_in {
@@ -125,11 +125,12 @@ fn once(arguments: &Arguments) -> Result<Exit, Failure> {
     }
 }
 
-/// A handle that Ctrl-C cancels. Without a handler Ctrl-C ends the process, as everywhere.
+/// Returns a handle that Ctrl-C cancels. Without a handler, Ctrl-C ends the process.
 fn cancelled_by_ctrl_c() -> Cancel {
     let cancel = Cancel::new();
     let interrupt = cancel.clone();
-    // The run ends in order. What does not look at the handle, such as a write to a pipe that nobody reads, has a second.
+    // The run ends in an orderly way. Code that does not check the handle, such as a blocked write to a pipe, has one
+    // second.
     let handler = move || {
         interrupt.cancel();
         std::thread::sleep(Duration::from_secs(1));
@@ -139,7 +140,7 @@ fn cancelled_by_ctrl_c() -> Cancel {
     cancel
 }
 
-/// Runs the program once for each line of standard input.
+/// Runs the program once per line of standard input.
 fn each_line(
     arguments: &Arguments,
     engine: Engine,
@@ -170,7 +171,7 @@ fn each_line(
     lines::run(each, arguments.jobs)
 }
 
-/// Runs the program once and writes its value, or the whole answer.
+/// Runs the program once, and writes its value or the whole answer.
 fn whole(
     arguments: &Arguments,
     engine: Engine,
@@ -184,14 +185,14 @@ fn whole(
     };
     let input = if arguments.wants_profile() { input.profile() } else { input };
     let runner = arguments.isolation.open(engine, 1)?;
-    // Last: what is wrong before leaves no file.
+    // Last, so that earlier errors leave no file.
     let record = arguments.record.as_deref().map(Record::to).transpose()?;
     let input = match &record {
         Some(record) => input.record(record.recording()),
         None => input,
     };
     let outcome = runner.eval(source, input)?;
-    // Only on request: it looks at the whole of the value again.
+    // Only if needed: it processes the whole value again.
     let mut answer = (arguments.json || record.is_some()).then(|| Answer::new(None, &outcome));
     if let (Some(record), Some(answer)) = (&record, &mut answer) {
         record.finish(answer)?;
@@ -212,7 +213,7 @@ fn whole(
     }
 }
 
-/// Writes the value to standard output, and to standard error what there is to say about it.
+/// Writes the value to standard output, and notes to standard error.
 fn write_outcome(outcome: &Outcome, format: Format, texts: &Texts<'_>) -> Result<Exit, Failure> {
     let mut out = io::stdout().lock();
     let mut exit = Exit::of(outcome);
@@ -244,10 +245,10 @@ fn write_outcome(outcome: &Outcome, format: Format, texts: &Texts<'_>) -> Result
     Ok(exit)
 }
 
-/// The name of what comes from standard input, as data.
+/// The name of standard input as data.
 const IN: &str = "in";
 
-/// What standard input has, as `data/in`.
+/// Reads standard input as `data/in`.
 fn read_in(input: Input<'static>, slurp: bool) -> Result<Input<'static>, Failure> {
     let mut text = String::new();
     io::stdin().lock().read_to_string(&mut text)?;
@@ -272,7 +273,7 @@ fn read_in(input: Input<'static>, slurp: bool) -> Result<Input<'static>, Failure
     Ok(input.json(IN, all))
 }
 
-/// Shows where the work was done, and draws it. A run that did not begin has no profile.
+/// Shows the profile and writes the flame graph. A run that did not start has no profile.
 fn show_profile(arguments: &Arguments, outcome: &Outcome, texts: &Texts<'_>) -> Result<(), Failure> {
     let Some(profile) = &outcome.profile else { return Ok(()) };
     let drawn = Drawn::new(profile, texts);
@@ -289,7 +290,7 @@ fn show_profile(arguments: &Arguments, outcome: &Outcome, texts: &Texts<'_>) -> 
     Ok(())
 }
 
-/// The value as it is to be written.
+/// Returns the value in the requested format.
 fn written(outcome: &Outcome, format: Format) -> Result<Vec<u8>, Unfit> {
     match format {
         Format::Csv | Format::Table => values::rows(values::json(outcome)?, format),
@@ -300,15 +301,15 @@ fn written(outcome: &Outcome, format: Format) -> Result<Vec<u8>, Unfit> {
     }
 }
 
-/// Has each line printed as the program prints it; a record keeps them besides. When standard output takes no more, the run is cancelled, and the
-/// error is in the channel.
+/// Writes each line as the program prints it; a record also keeps them. If standard output fails, the run is cancelled
+/// and the error is sent to the channel.
 fn streaming<'a>(input: Input<'a>, cancel: &Cancel, keeps: bool) -> (Input<'a>, Option<Receiver<io::Error>>) {
     let (fails, failed): (Sender<io::Error>, _) = channel();
     let cancel = cancel.clone();
     let show = move |line: &str| {
         let mut out = io::stdout().lock();
         if let Err(error) = writeln!(out, "{}", output::shown(line)).and_then(|()| out.flush()) {
-            // The first error is enough: nobody may be there to take this one.
+            // The first error is enough; it may already have been received.
             let _ = fails.send(error);
             cancel.cancel();
         }
@@ -316,7 +317,7 @@ fn streaming<'a>(input: Input<'a>, cancel: &Cancel, keeps: bool) -> (Input<'a>, 
     (if keeps { input.on_print(show) } else { input.print_to(show) }, Some(failed))
 }
 
-/// What is wrong or left out, for standard error.
+/// The message for standard error: the error, or what was left out.
 fn complaint(outcome: &Outcome, texts: &Texts<'_>) -> String {
     if let Some(total) = outcome.text_cut() {
         return format!("ptcl: the value is cut; the whole of it has {total} bytes\n");
@@ -342,7 +343,7 @@ fn complaint(outcome: &Outcome, texts: &Texts<'_>) -> String {
     errors::draw_in(problem, texts)
 }
 
-/// What is to be said of data that the program names, and that has another name where it is given: it was nil.
+/// A note about data that the program names but the options give under another name, so that it was nil.
 fn missing_data(source: &str, grant: &Grant) -> String {
     let Ok(program) = Engine::default().compile(source) else { return String::new() };
     let mut names = program.data_names().filter(|name| *name != IN && !grant.may_give(name)).peekable();
@@ -358,12 +359,12 @@ fn missing_data(source: &str, grant: &Grant) -> String {
     missing.filter_map(line).collect()
 }
 
-/// The program and its set-up programs.
+/// The program and its setup programs.
 struct Texts<'a> {
     grant: &'a Grant,
     name: &'a str,
     source: &'a str,
-    /// It runs once for each line of standard input.
+    /// Whether it runs once per line of standard input.
     by_line: bool,
 }
 

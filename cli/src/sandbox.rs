@@ -1,4 +1,4 @@
-//! `ptcl sandbox`: what the process layer can do here, and a program that is watched through named pipes.
+//! `ptcl sandbox`: shows what process isolation can do here, or runs a program controlled through named pipes.
 
 use crate::exit::{Exit, Failure};
 use crate::options::{Grant, LimitOptions};
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let sandbox = Sandbox::builder().engine(engine).build().map_err(no_layer)?;
     let input = match arguments.json {
         true => input,
-        // Who does not read the output may still read the pipes.
+        // If the output is closed, the pipes may still be in use.
         false => input.on_print(|line| drop(writeln!(io::stdout().lock(), "{line}"))),
     };
     let input = input.tools(read_line()?);
@@ -74,7 +74,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let outcome = managed.wait();
     match ended_by.load(Ordering::Relaxed) {
         0 => {}
-        // The pipes are gone; now the signal does what it does.
+        // The pipes are removed; now let the signal take its default action.
         signal => signal_hook::low_level::emulate_default_handler(signal)?,
     }
     let Some(outcome) = outcome else {
@@ -91,8 +91,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     Ok(Exit::of(&outcome))
 }
 
-/// `(tool/read-line)`: the next line of standard input, nil at its end. A client holds the program at a place of the
-/// program's choice with it, to measure what lies between two places.
+/// `(tool/read-line)`: returns the next line of standard input, or nil at its end. A client can use it to hold the
+/// program at two points and measure what lies between them.
 fn read_line() -> Result<Tools, Failure> {
     let read = |_: &lisp_runtime::ToolCall| {
         let mut line = String::new();
@@ -100,13 +100,13 @@ fn read_line() -> Result<Tools, Failure> {
         Ok((read > 0).then(|| line.trim_end_matches(['\n', '\r']).to_owned()))
     };
     let mut tools = Tools::new();
-    // On a thread of its own: the run's end does not wait for a line.
+    // Detached: the end of the run does not wait for a line.
     let tool = Tool::new("read-line", read).signature("() -> :string?").detached();
     tools.add(tool).map_err(|error| Failure::Usage(error.to_string()))?;
     Ok(tools)
 }
 
-/// Ends the program, and with it its pipes, on the signals that end a process; the number is the signal's.
+/// Ends the program and its pipes on termination signals. The result holds the number of the signal.
 fn stop_on_signals(managed: &Managed) -> io::Result<Arc<AtomicI32>> {
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     let ended_by = Arc::new(AtomicI32::new(0));

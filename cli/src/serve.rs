@@ -1,4 +1,4 @@
-//! `ptcl serve`: programs over HTTP.
+//! `ptcl serve`: the HTTP service.
 
 use crate::exit::{Exit, Failure};
 use crate::service::{

@@ -1,4 +1,4 @@
-//! What the commands that serve have in common: their options, their log, how they end.
+//! What the commands that serve share: options, logging and shutdown.
 
 use crate::exit::Failure;
 use clap::ValueEnum;
@@ -36,7 +36,7 @@ pub(crate) struct ServiceOptions {
 }
 
 impl ServiceOptions {
-    /// The configuration, with what the command line says over it.
+    /// Returns the configuration, overridden by the command line.
     pub(crate) fn config(&self, listen: Option<SocketAddr>, store: Option<&PathBuf>) -> Result<Config, Failure> {
         let mut config = match &self.config {
             Some(path) => Config::read(path).map_err(|error| Failure::Usage(error.to_string()))?,
@@ -58,9 +58,10 @@ impl ServiceOptions {
     }
 }
 
-/// The runtime of a command that serves, when there are threads for it: for want of one it would panic where nobody sees it.
+/// Returns the async runtime of a serving command. Checks first that its threads can be created: otherwise tokio would
+/// panic.
 pub(crate) fn runtime(name: &str) -> Result<tokio::runtime::Runtime, Failure> {
-    /// Besides one for each core: for the store, signals, calls of tools and processes.
+    /// Threads besides one per core: for the store, signals, tool calls and processes.
     const MORE: usize = 16;
     let wanted = std::thread::available_parallelism().map_or(1, usize::from) + MORE;
     let (go, wait) = channel::<()>();
@@ -71,7 +72,7 @@ pub(crate) fn runtime(name: &str) -> Result<tokio::runtime::Runtime, Failure> {
             break None;
         }
         let wait = wait.clone();
-        // It ends when nobody holds the other end any more.
+        // Ends when the other end of the channel is dropped.
         let idle = move || drop(wait.lock().map(|wait| wait.recv()));
         match std::thread::Builder::new().stack_size(1 << 16).spawn(idle) {
             Ok(thread) => held.push(thread),
@@ -89,15 +90,15 @@ pub(crate) fn runtime(name: &str) -> Result<tokio::runtime::Runtime, Failure> {
     }
 }
 
-/// How often what is over for long is forgotten.
+/// The interval at which old runs and sessions are deleted.
 const SWEEP: Duration = Duration::from_secs(600);
 
-/// What the service has to say to its operator; `PTCL_LOG` says how much, as `RUST_LOG` does elsewhere.
+/// Logs to standard error. `PTCL_LOG` sets the level, like `RUST_LOG` elsewhere.
 pub(crate) fn log_to_standard_error(config: &Config) {
-    // What libraries have to say of a server is in the errors of its calls.
+    // What rmcp logs about a server is also in the errors of calls.
     let filter = EnvFilter::try_from_env("PTCL_LOG").unwrap_or_else(|_| EnvFilter::new("warn,rmcp=off"));
     let scrubber = config.scrubber();
-    // A second one, in a test, stays without effect.
+    // In tests, a second call has no effect.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(move || Scrubbed(scrubber.clone()))
@@ -105,7 +106,7 @@ pub(crate) fn log_to_standard_error(config: &Config) {
         .try_init();
 }
 
-/// Standard error without what is secret in the configuration. A line comes in one piece.
+/// Standard error without the secrets of the configuration. Each write is one line.
 struct Scrubbed(Scrubber);
 
 impl io::Write for Scrubbed {
@@ -122,12 +123,13 @@ impl io::Write for Scrubbed {
     }
 }
 
-/// Has a write beyond a limit for the size of files (`ulimit -f`) fail as one on a full disk does: it would end the process.
+/// Makes a write beyond the file size limit (`ulimit -f`) fail like one on a full disk. By default it would end the
+/// process.
 pub(crate) fn bear_file_limits() -> io::Result<()> {
     signal_hook::flag::register(SIGXFSZ, Arc::default()).map(drop)
 }
 
-/// Why a service does not begin.
+/// Why a service does not start.
 pub(crate) fn not_begun(error: &ServiceError) -> Failure {
     match error {
         ServiceError::Config(_) => Failure::Usage(error.to_string()),
@@ -136,12 +138,12 @@ pub(crate) fn not_begun(error: &ServiceError) -> Failure {
     }
 }
 
-/// The file of the store.
+/// Opens the store in its file.
 pub(crate) fn store_in_file(config: &Config) -> Result<SqliteStore, StoreError> {
     SqliteStore::open(&config.store, config.service.durability)
 }
 
-/// Calls a function at the first signal to end; the second one ends the process at once.
+/// Calls a function at the first termination signal; the second one ends the process at once.
 pub(crate) fn at_signal(stop: impl Fn() + Send + 'static) -> io::Result<()> {
     let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGINT])?;
     let wait = move || {
@@ -155,7 +157,7 @@ pub(crate) fn at_signal(stop: impl Fn() + Send + 'static) -> io::Result<()> {
     std::thread::Builder::new().name("signals".to_owned()).spawn(wait).map(drop)
 }
 
-/// Forgets what is over for long, as long as it is polled.
+/// Deletes old runs and sessions at intervals, while it is polled.
 pub(crate) async fn sweep(service: Service) {
     loop {
         let its = service.clone();

@@ -1,4 +1,4 @@
-//! `ptcl slate`: programs one after the other, each in a fresh process.
+//! `ptcl slate`: runs programs one after the other, each in a fresh process.
 
 use crate::exit::{Exit, Failure};
 use crate::options::{self, LimitOptions};
@@ -29,7 +29,8 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// Runs the command, each program for at most 60 seconds unless `--limits` says otherwise. Its exit code is that of the first program that failed.
+/// Runs the command. Each program may take 60 seconds, unless `--limits` says otherwise. The exit code is that of the
+/// first program that failed.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let engine = arguments.limits.engine()?;
     let sandbox = Sandbox::builder().engine(engine).build().map_err(|error| Failure::Isolation(error.to_string()))?;
@@ -79,7 +80,8 @@ fn as_json(file: &str, run: &SlateRun) -> serde_json::Value {
     json!({"file": file, "output": run.output, "output_bytes": run.output_bytes, "value": value, "text": run.text, "failure": failure})
 }
 
-/// Draws an error of the program in its text, with its hint; what is in a set-up program, or in no text, is said in words.
+/// Reports an error of the program under its source line, with its hint. An error in a setup program, or without a
+/// position, is reported as plain text.
 fn complain(file: &str, source: &str, outcome: &Outcome, failure: &SlateFailure) {
     match outcome.problem() {
         Some(problem) if problem.setup.is_none() => tell!("{}", errors::draw(problem, file, source)),

@@ -1,7 +1,6 @@
-//! What is said on standard error.
+//! Messages on standard error.
 
-/// Says a text on standard error, as it is. Where standard error takes nothing there is nobody to tell, and the command goes on:
-/// `eprint!` would panic.
+/// Writes text to standard error. If that fails, the command continues; `eprint!` would panic.
 macro_rules! tell {
     ($($text:tt)*) => {{
         use std::io::Write as _;
@@ -9,7 +8,7 @@ macro_rules! tell {
     }};
 }
 
-/// Says a text on standard error, with the end of a line.
+/// Writes text to standard error, with a newline.
 macro_rules! tell_line {
     ($($text:tt)*) => {{
         use std::io::Write as _;

@@ -1,4 +1,4 @@
-//! `ptcl test`: the examples of programs and pages.
+//! `ptcl test`: runs the examples in programs and pages.
 
 mod examples;
 mod pages;
@@ -26,14 +26,14 @@ pub(crate) struct Arguments {
     limits: LimitOptions,
 }
 
-/// How many examples passed and failed.
+/// The number of examples that passed and failed.
 #[derive(Default)]
 struct Tally {
     passed: usize,
     failed: usize,
 }
 
-/// Runs the command: 0 when all examples pass, 1 when one does not.
+/// Runs the command. Exits with 0 if all examples pass, and with 1 if one fails.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if !arguments.watch {
         return once(arguments);
@@ -64,7 +64,7 @@ fn is_page(path: &Path) -> bool {
     path.extension().is_some_and(|end| end.eq_ignore_ascii_case("md") || end.eq_ignore_ascii_case("markdown"))
 }
 
-/// Evaluates the forms of a text one after the other and compares.
+/// Evaluates the forms of a text in order, and compares their values.
 fn session(engine: &Engine, name: &str, text: &str, tally: &mut Tally) -> Result<(), Failure> {
     let (forms, strays) = match examples(text) {
         Ok(found) => found,
@@ -98,10 +98,10 @@ fn session(engine: &Engine, name: &str, text: &str, tally: &mut Tally) -> Result
     Ok(())
 }
 
-/// What an expression came to.
+/// The result of an expression.
 enum Got {
     Value(String),
-    /// `(fail v)`
+    /// `(fail v)`.
     Failed(String),
     Error {
         reason: &'static str,
@@ -133,12 +133,12 @@ impl Got {
     }
 }
 
-/// How a value that is written as data prints.
+/// How a value written as data prints.
 fn printed(value: &str, engine: &Engine) -> Option<String> {
     if !examples::is_one_form(value) {
         return None;
     }
-    // Behind a space the quote makes data of a list, and leaves nil, true and false what they are.
+    // After a space the quote turns a list into data, and leaves nil, true and false unchanged.
     let program = engine.compile(&format!("' {value}")).ok()?;
     let outcome = engine.run(&program, Input::new());
     outcome.text().filter(|_| outcome.is_success()).map(str::to_owned)

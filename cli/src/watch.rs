@@ -1,13 +1,14 @@
-//! `--watch`: the same again whenever a file changes.
+//! `--watch`: runs again whenever a file changes.
 
 use crate::exit::{Exit, Failure};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// How often the files are looked at.
+/// How often the files are checked.
 const STEP: Duration = Duration::from_millis(200);
 
-/// Does the work, and again after each change of a file, until the process is ended or nobody reads what it writes. What fails is said.
+/// Does the work, and again after each change of a file. Ends with the process, or when the output is closed. Failures
+/// are reported.
 pub(crate) fn again(files: &[PathBuf], mut work: impl FnMut() -> Result<Exit, Failure>) -> Result<Exit, Failure> {
     loop {
         let before = stamps(files);
@@ -22,7 +23,7 @@ pub(crate) fn again(files: &[PathBuf], mut work: impl FnMut() -> Result<Exit, Fa
             std::thread::sleep(STEP);
             now = stamps(files);
         }
-        // Whoever writes a file may not be done with it.
+        // The file may still be being written.
         loop {
             std::thread::sleep(STEP / 2);
             let later = std::mem::replace(&mut now, stamps(files));
@@ -33,13 +34,13 @@ pub(crate) fn again(files: &[PathBuf], mut work: impl FnMut() -> Result<Exit, Fa
     }
 }
 
-/// When each file was written last, and its size; none of one that is not there.
+/// The modification time and size of each file; `None` if it does not exist.
 fn stamps(files: &[PathBuf]) -> Vec<Option<(SystemTime, u64)>> {
     let stamp = |file: &PathBuf| std::fs::metadata(file).and_then(|data| Ok((data.modified()?, data.len()))).ok();
     files.iter().map(stamp).collect()
 }
 
-/// Are these files, and none of them standard input?
+/// Checks that these are files, and none of them is standard input.
 pub(crate) fn check(files: &[PathBuf]) -> Result<(), Failure> {
     match files.is_empty() || files.iter().any(|file| file == Path::new("-")) {
         true => Err(Failure::Usage("--watch needs a file: pass the program or its data in one".to_owned())),

@@ -39,6 +39,7 @@
 // A number that does not fit is an error, never another number. Where a cast is right, its function says why.
 #![cfg_attr(not(test), deny(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap))]
 #![cfg_attr(not(test), deny(clippy::disallowed_macros, clippy::disallowed_methods, clippy::disallowed_types))]
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
 
 pub mod builtins;
 mod code;

@@ -1,20 +1,20 @@
-//! What a client says that it takes (RFC 9110, section 12.5.1).
+//! The `Accept` header (RFC 9110, section 12.5.1).
 
 use axum::http::{HeaderMap, header};
 
-/// The kinds of responses that a client takes.
+/// The response types that a client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Accepts {
     pub(crate) json: bool,
     pub(crate) events: bool,
 }
 
-/// Marks a request whose client takes JSON alone: nothing can be asked of it on the way.
+/// Marks a request whose client accepts JSON only: it cannot be asked a question before the response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JsonOnly;
 
 impl Accepts {
-    /// Reads the header. Without it a client takes everything.
+    /// Parses the header. Without it, a client accepts everything.
     pub(crate) fn of(headers: &HeaderMap) -> Self {
         let given = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
         let ranges: Vec<_> = given.flat_map(|value| value.split(',')).filter_map(range).collect();
@@ -23,7 +23,7 @@ impl Accepts {
     }
 }
 
-/// A media range and whether it is wanted at all. A weight that is no number counts as none.
+/// A media range, and whether its weight is above zero. An invalid weight is ignored.
 fn range(text: &str) -> Option<(String, bool)> {
     let mut parts = text.split(';').map(str::trim);
     let range = parts.next().filter(|range| !range.is_empty())?.to_ascii_lowercase();
@@ -32,7 +32,7 @@ fn range(text: &str) -> Option<(String, bool)> {
     Some((range, weight.is_none_or(|weight| weight > 0.0)))
 }
 
-/// The range that says most of a kind decides.
+/// The most specific matching range decides.
 fn is_taken(ranges: &[(String, bool)], kind: &str) -> bool {
     let whole = kind.split_once('/').map(|(whole, _)| format!("{whole}/*")).unwrap_or_default();
     let find = |wanted: &str| ranges.iter().find(|(range, _)| range == wanted).map(|(_, is_wanted)| *is_wanted);

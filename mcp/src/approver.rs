@@ -1,4 +1,4 @@
-//! An approver for a server that a person starts without having set one up.
+//! Creates an approver for a server that was started without one.
 
 use crate::handler::OpenError;
 use base64::Engine;
@@ -6,14 +6,14 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 use lisp_server::config::{Config, Tenant};
 use lisp_server::store::StoreError;
 
-/// Bytes of a token.
+/// The length of a token in bytes.
 const TOKEN: usize = 24;
 
-/// Adds an approver to a tenant, or to the only user of a configuration without tenants, and returns the token. Returns `None`
-/// when no tool asks for approvals, when the tenant has approvers, and when it is not said which of several tenants is meant.
+/// Adds an approver to a tenant and returns the token. Without tenants, it is added to the only user. Returns `None` if
+/// no tool needs approvals, if the tenant already has approvers, or if there are several tenants and none is named.
 ///
 /// # Errors
-/// The system gives no random bytes.
+/// If the system provides no random bytes.
 pub fn add_approver(config: &mut Config, tenant: Option<&str>) -> Result<Option<String>, OpenError> {
     let found = tenant.map_or_else(|| config.anonymous(), |name| config.tenant_named(name));
     let Some(name) = found.filter(|tenant| !Tenant::has_approvers(tenant)).map(|tenant| tenant.name.clone()) else {

@@ -1,4 +1,4 @@
-//! Questions to the user behind a client, and what the answers mean.
+//! Questions to the user of a client, and how the answers are read.
 
 use crate::show;
 use lisp_runtime::visible;
@@ -8,7 +8,7 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 
-/// The form: yes or no.
+/// The form for a yes-or-no decision.
 pub(crate) fn form(call: &WaitingCall) -> Option<ElicitRequestParams> {
     let question = visible(call.question.as_deref().unwrap_or("May this call be made?"));
     let schema = json!({
@@ -27,12 +27,12 @@ pub(crate) fn form(call: &WaitingCall) -> Option<ElicitRequestParams> {
     })
 }
 
-/// The form in a result.
+/// The form as part of a result, for clients that answer by sending their request again.
 pub(crate) fn input(call: &WaitingCall) -> Option<InputRequest> {
     Some(InputRequest::Elicitation(ElicitRequest::new(form(call)?)))
 }
 
-/// What a user said: `None` when nothing was decided.
+/// Reads a user's answer; `None` if it decides nothing.
 pub(crate) fn reply(said: &ElicitResult) -> Option<Reply> {
     let reject = |why: &str| decision(&json!({ "reject": why }));
     match said.action {
@@ -47,12 +47,12 @@ pub(crate) fn reply(said: &ElicitResult) -> Option<Reply> {
                 },
             }
         }
-        // It was closed; nothing is decided.
+        // The user closed the form: nothing is decided.
         _ => None,
     }
 }
 
-/// A reply of this form; `None` when it has none.
+/// Parses a reply; `None` if it has another form.
 pub(crate) fn decision(decision: &Value) -> Option<Reply> {
     serde_json::from_str(&decision.to_string()).ok()
 }

@@ -1,4 +1,4 @@
-//! What a client of one tenant gets at.
+//! The service as a client of one tenant sees it.
 
 use crate::accept::JsonOnly;
 use crate::ticket::Tickets;
@@ -14,26 +14,26 @@ use rmcp::transport::common::http_header::HEADER_SESSION_ID;
 use std::sync::{Arc, OnceLock};
 use tokio_util::sync::CancellationToken;
 
-/// The service, as one tenant sees it.
+/// The service for one tenant.
 #[derive(Clone)]
 pub(crate) struct Door {
     pub(crate) service: Service,
     pub(crate) tenant: Arc<TenantState>,
     pub(crate) tickets: Tickets,
-    /// The client has gone.
+    /// Cancelled when the client disconnects.
     pub(crate) gone: CancellationToken,
-    /// Where approvers decide.
+    /// The address where approvers decide.
     pub(crate) approvals: Arc<OnceLock<String>>,
     pub(crate) under_way: UnderWay,
 }
 
 impl Door {
-    /// The tenant's name.
+    /// Returns the tenant's name.
     pub(crate) fn name(&self) -> &str {
         &self.tenant.name
     }
 
-    /// Who decides on a call that the user of the client was not asked about, or did not decide on.
+    /// Says who decides on a call if the user of the client was not asked, or did not decide.
     pub(crate) fn approver(&self) -> String {
         let has_approvers = self.settings().is_some_and(Tenant::has_approvers);
         match (has_approvers, self.approvals.get()) {
@@ -47,35 +47,35 @@ impl Door {
         }
     }
 
-    /// Returns whether the tenant's programs have this tool of the service.
+    /// Returns whether this tool of the service exists for the tenant's programs.
     pub(crate) fn sees(&self, tool: &Tool) -> bool {
         self.settings().is_none_or(|tenant| tenant.sees(tool.given_name()))
     }
 
-    /// The tenant's settings.
+    /// Returns the tenant's settings.
     pub(crate) fn settings(&self) -> Option<&Tenant> {
         self.service.config().tenant_named(&self.tenant.name)
     }
 }
 
-/// How a client can be asked.
+/// How a client's user can be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asking {
-    /// By a request of the server's, while its own waits.
+    /// With a request from the server, while the client's own request waits.
     Elicit,
-    /// In the result of its request, which it sends again with the answers.
+    /// In the result of the request, which the client sends again with the answers.
     Rounds,
     /// Not at all: an approver decides.
     Nobody,
 }
 
-/// Who has sent a request.
+/// The client that sent a request.
 pub(crate) struct Client {
     pub(crate) peer: Peer<RoleServer>,
     pub(crate) asking: Asking,
     pub(crate) progress: Option<ProgressToken>,
     pub(crate) meta: RequestMetaObject,
-    /// The request is cancelled, or its session has ended.
+    /// Cancelled when the request is cancelled or its session ends.
     pub(crate) cancelled: CancellationToken,
     pub(crate) is_stateless: bool,
     _entered: Option<Entered>,
@@ -100,7 +100,7 @@ impl Client {
     }
 }
 
-/// Does a client show forms? One that names no mode does.
+/// Returns whether the client shows forms. Clients that name no elicitation mode do.
 fn has_forms(declared: &ClientCapabilities) -> bool {
     declared.elicitation.as_ref().is_some_and(|elicitation| elicitation.form.is_some() || elicitation.url.is_none())
 }

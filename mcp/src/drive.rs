@@ -1,4 +1,4 @@
-//! Runs, from their beginning or a decision to their answer or the next question.
+//! Drives runs until they have an answer or a question.
 
 use crate::ask;
 use crate::door::{Asking, Client, Door};
@@ -11,13 +11,13 @@ use rmcp::ErrorData;
 use rmcp::model::{CallToolResponse, ElicitResult, ErrorCode, InputRequests, InputRequiredResult, InputResponses};
 use std::time::Duration;
 
-/// How soon a run is told again what it has not heard.
+/// The pause before a decision is sent again to a run that has not received it.
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// What a request comes to.
+/// The response to a request.
 pub(crate) type Responded = Result<CallToolResponse, ErrorData>;
 
-/// A request under way.
+/// A request in progress.
 pub(crate) struct Drive<'a> {
     pub(crate) door: &'a Door,
     pub(crate) client: &'a Client,
@@ -43,7 +43,7 @@ impl Drive<'_> {
         let run_id = uuid::Uuid::now_v7().to_string();
         let mut watch = Watch::new(service, &run_id);
         let run = self.notes.follow(&mut watch, service.run(tenant, request, &run_id));
-        // Dropped, the run is cancelled.
+        // Dropping the future cancels the run.
         let answered = tokio::select! {
                 biased;
             () = self.client.cancelled.cancelled() => return Err(cancelled()),
@@ -56,12 +56,12 @@ impl Drive<'_> {
         .into())
     }
 
-    /// Waits for a durable run, and asks what it asks.
+    /// Waits for a durable run, and asks its questions. If the request is cancelled, so is the run.
     pub(crate) async fn go_on(&self, run_id: &str) -> Responded {
         self.go_on_with(run_id, Decided::default(), Ends::Run).await
     }
 
-    /// As [`Drive::go_on`], for a request that only collects: when it is cancelled the run goes on.
+    /// Like [`Drive::go_on`], but the run continues if the request is cancelled.
     pub(crate) async fn collect(&self, run_id: &str) -> Responded {
         self.go_on_with(run_id, Decided::default(), Ends::Request).await
     }
@@ -93,13 +93,13 @@ impl Drive<'_> {
             }
             let open: Vec<&WaitingCall> = state.calls.iter().filter(|call| !decided.has(call)).collect();
             if open.is_empty() {
-                // The run has not come to hear what the user has said.
+                // The run has not received the user's decisions yet.
                 if !self.pass_on(&state, &decided).await {
                     return Ok(self.paused(&state));
                 }
                 continue;
             }
-            // The user decides on calls; the results of others are the model's.
+            // The user decides on calls that have a question; the model sends results of the others.
             match (self.client.asking, open.iter().find(|call| call.question.is_some())) {
                 (Asking::Nobody, _) | (_, None) => return Ok(self.paused(&state)),
                 (Asking::Rounds, Some(_)) => return Ok(self.next_input(&state, &open)),
@@ -118,7 +118,8 @@ impl Drive<'_> {
         }
     }
 
-    /// What a run waits for; one that an earlier server had under way comes to it again first. Else what the request comes to.
+    /// Waits until the run has open calls, and returns its state. If it ends instead, returns the response. A run from
+    /// an earlier server has to reach its calls again first.
     pub(crate) async fn waiting(&self, run_id: &str) -> Result<Result<Box<RunState>, CallToolResponse>, ErrorData> {
         let waited = tokio::select! {
             biased;
@@ -137,14 +138,14 @@ impl Drive<'_> {
         let Some(form) = ask::form(call) else { return Asked::Nothing };
         let said = tokio::select! {
             biased;
-            // It is seen to in the loop.
+            // The caller's loop handles this.
             () = self.client.cancelled.cancelled() => return Asked::Moved,
             () = self.door.gone.cancelled() => return Asked::Nothing,
             () = self.answered_elsewhere(run_id, call, watch) => return Asked::Moved,
             said = self.client.peer.create_elicitation(form) => said,
         };
         if self.client.cancelled.is_cancelled() {
-            // An answer that comes at the same time decides nothing any more.
+            // An answer that arrives now has no effect.
             return Asked::Moved;
         }
         let reply = match said {
@@ -157,7 +158,7 @@ impl Drive<'_> {
         reply.map_or(Asked::Nothing, |reply| Asked::Said(Box::new(reply)))
     }
 
-    /// Returns when an approver has decided on a call, or the run has ended.
+    /// Returns when the call is answered elsewhere or the run has ended.
     async fn answered_elsewhere(&self, run_id: &str, call: &WaitingCall, watch: &Watch) {
         let mut changes = watch.changes();
         while changes.changed().await.is_ok() {
@@ -169,7 +170,7 @@ impl Drive<'_> {
         std::future::pending().await
     }
 
-    /// Passes decisions on once more, after a moment. False when one does not fit its call.
+    /// Sends the decisions again after a pause. Returns false if one does not fit its call.
     async fn pass_on(&self, state: &RunState, decided: &Decided) -> bool {
         tokio::time::sleep(AGAIN).await;
         for call in &state.calls {
@@ -182,10 +183,10 @@ impl Drive<'_> {
         true
     }
 
-    /// Passes a decision on. False when it does not fit the call.
+    /// Sends a decision. Returns false if it does not fit the call.
     async fn tell(&self, run_id: &str, call: &str, reply: &Reply) -> bool {
         match self.door.service.reply(self.door.name(), run_id, call, reply) {
-            // An approver was faster, or the run has to come to the call again: what is open then is looked at again.
+            // An approver was faster, or the run has not reached the call again: check the open calls again.
             Ok(_) | Err(Refused::Conflict(_) | Refused::NotFound(_)) => true,
             Err(error) => {
                 tracing::warn!(run_id, %error, "a decision does not fit");
@@ -200,7 +201,7 @@ impl Drive<'_> {
         show::paused(&state.run_id, &token, &state.calls, &self.door.approver()).into()
     }
 
-    /// As far as the run is by now.
+    /// The response for the current state of the run.
     pub(crate) fn now(&self, run_id: &str) -> CallToolResponse {
         match self.door.service.state(self.door.name(), run_id) {
             Ok(state) => match &state.answer {
@@ -220,7 +221,7 @@ impl Drive<'_> {
         InputRequiredResult::new(Some(questions), Some(token)).into()
     }
 
-    /// A request that comes again with answers.
+    /// Handles a request that was sent again with answers.
     pub(crate) async fn next_round(&self, token: &str, answers: Option<&InputResponses>) -> Responded {
         let (service, tenant) = (&self.door.service, self.door.name());
         let invalid = |why: String| Err(ErrorData::invalid_params(format!("requestState: {why}"), None));
@@ -236,7 +237,7 @@ impl Drive<'_> {
         for (name, said) in answers.into_iter().flatten() {
             let said = serde_json::from_value::<ElicitResult>(said.clone()).ok();
             let reply = said.as_ref().and_then(ask::reply);
-            // Answers to other questions than those that were asked decide nothing.
+            // Only answers to the questions that were asked count.
             let open = state.calls.iter().find(|call| call.call == *name && ticket.names(call));
             match (open, reply) {
                 (Some(call), Some(reply)) => {
@@ -244,7 +245,7 @@ impl Drive<'_> {
                     decided.add(call, reply);
                 }
                 (Some(_), None) => is_undecided = true,
-                // The same request may come twice.
+                // The same request may arrive twice.
                 (None, Some(reply)) => match service.said(tenant, &ticket.run_id, Some(name), &reply) {
                     Ok(Said::Other) => return invalid(format!("the call {name} was decided on before, and otherwise")),
                     Ok(Said::Same | Said::Nothing) => {}
@@ -253,7 +254,7 @@ impl Drive<'_> {
                 (None, None) => {}
             }
         }
-        // A user who was asked and does not decide is not asked again at once.
+        // A user who did not decide is not asked again right away.
         if is_undecided {
             return Ok(self.now(&ticket.run_id));
         }
@@ -261,26 +262,26 @@ impl Drive<'_> {
     }
 }
 
-/// What ends with a request that is cancelled.
+/// What a cancelled request ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ends {
-    /// The run.
+    /// The request and its run.
     Run,
-    /// The request alone.
+    /// The request only.
     Request,
 }
 
-/// What became of a question.
+/// The result of a question.
 enum Asked {
     /// The user has decided.
     Said(Box<Reply>),
-    /// The user has decided nothing.
+    /// The user has not decided.
     Nothing,
-    /// It is not open any more, or nobody waits for it.
+    /// The call is no longer open, or the request was cancelled.
     Moved,
 }
 
-/// What the user has said in this request, for a run that has not come to hear it: nobody is asked twice.
+/// The user's decisions in this request that the run may not have received yet. No question is asked twice.
 #[derive(Default)]
 struct Decided(Vec<(String, String, Reply)>);
 

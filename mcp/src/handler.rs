@@ -1,4 +1,4 @@
-//! The server of one client: what it says of itself, and which tool a request is for.
+//! The MCP server for one client: what it declares, and how it dispatches requests.
 
 #![expect(deprecated, reason = "clients of revision 2025-11-25 set the level of log messages")]
 
@@ -24,29 +24,29 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// The requests that a client of any revision may send, and those of sessions only.
+/// The requests allowed in every protocol revision, and those that need a session.
 const METHODS: [&str; 3] = ["server/discover", "tools/list", "tools/call"];
 const SESSION_METHODS: [&str; 3] = ["initialize", "ping", "logging/setLevel"];
 
-/// Does the request stand for itself, without a session?
+/// Returns whether the request needs no session.
 fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version().is_some_and(|version| !version.has_initialize())
 }
 
-/// Why there is no server.
+/// Why a server cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// The store does not keep the key of the tokens.
+    /// The store cannot keep the key for tokens.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// There are tenants, and it is not said for which one the client runs programs.
+    /// There are tenants, and none was named.
     #[error("the configuration has tenants: say whose programs these are with --tenant NAME")]
     NoTenant,
-    /// There is no such tenant.
+    /// No tenant has this name.
     #[error("the configuration has no tenant {0}")]
     UnknownTenant(String),
-    /// The connection broke.
+    /// The connection failed.
     #[error("the connection: {0}")]
     Connection(String),
 }
@@ -56,7 +56,7 @@ pub enum OpenError {
 pub struct Mcp {
     pub(crate) service: Service,
     tickets: Tickets,
-    /// Calls of tools under way.
+    /// Tool calls in progress.
     calls: TaskTracker,
     pub(crate) ended: CancellationToken,
     approvals: Arc<OnceLock<String>>,
@@ -69,10 +69,10 @@ impl std::fmt::Debug for Mcp {
 }
 
 impl Mcp {
-    /// A service for MCP clients.
+    /// Creates a server for MCP clients.
     ///
     /// # Errors
-    /// The store does not keep the key that tokens of paused runs are sealed with.
+    /// If the store cannot keep the key that seals the tokens of paused runs.
     pub fn new(service: Service) -> Result<Mcp, OpenError> {
         let tickets = Tickets::new(&service)?;
         Ok(Mcp {
@@ -84,28 +84,28 @@ impl Mcp {
         })
     }
 
-    /// Sets the address that results of paused runs name: where approvers decide, such as that of
-    /// [`lisp_server::http::approvals`]. The first one stays.
+    /// Sets the address named in results of paused runs: where approvers decide, for example that of
+    /// [`lisp_server::http::approvals`]. Only the first call has an effect.
     pub fn approvals_at(&self, address: &str) {
         let _ = self.approvals.set(address.to_owned());
     }
 
-    /// The service.
+    /// Returns the service.
     pub fn service(&self) -> &Service {
         &self.service
     }
 
-    /// Ends: nothing new begins, calls under way have the time that the configuration says, then connections are closed.
+    /// Shuts down. Nothing new starts, calls in progress get `drain_seconds`, then connections are closed.
     pub async fn end(&self) {
         self.service.drain();
         self.calls.close();
         let time = Duration::from_secs(self.service.config().service.drain_seconds);
-        // Those that are not done by then are cut off.
+        // Calls that are still in progress after that are cut off.
         let _ = tokio::time::timeout(time, self.calls.wait()).await;
         self.ended.cancel();
     }
 
-    /// The tenant of a name; without one the only one of a service without tenants.
+    /// Returns the tenant of this name, or without a name the only one of a service without tenants.
     pub(crate) fn tenant(&self, name: Option<&str>) -> Result<Arc<TenantState>, OpenError> {
         let config = self.service.config();
         let name = match (name, config.anonymous()) {
@@ -116,7 +116,7 @@ impl Mcp {
         self.service.tenant(name).ok_or_else(|| OpenError::UnknownTenant(name.to_owned()))
     }
 
-    /// The server of clients of a tenant.
+    /// Returns the handler for a tenant's client.
     pub(crate) fn handler(&self, tenant: Arc<TenantState>, gone: CancellationToken) -> Handler {
         let tools = schema::tools(&self.service.prompt(&tenant)).into();
         let door = Door {
@@ -136,24 +136,24 @@ impl Mcp {
 pub(crate) struct Handler {
     door: Door,
     tools: Arc<[Tool]>,
-    /// The client wants printed lines as log messages.
+    /// Whether the client wants printed lines as log messages.
     logs: Arc<AtomicBool>,
     calls: TaskTracker,
 }
 
 impl Handler {
-    /// The calls that its clients have under way.
+    /// Returns the calls in progress of its sessions.
     pub(crate) fn under_way(&self) -> UnderWay {
         self.door.under_way.clone()
     }
 
-    /// This handler, for another client.
+    /// Returns a copy for another client.
     pub(crate) fn for_another(&self) -> Self {
         Handler { logs: Arc::default(), ..self.clone() }
     }
 }
 
-/// What a request asks for, in short: another one is not gone on with by its state.
+/// The digest of a request. A state token works only with the request that it was made for.
 fn contents(request: &CallToolRequestParams) -> [u8; 32] {
     let arguments = request.arguments.clone().unwrap_or_default();
     let mut digest = Sha256::new();
@@ -195,7 +195,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         if is_stateless(&context) {
-            // Each request says what it wants.
+            // Without a session, each request sets its own log level.
             return Err(ErrorData::method_not_found::<SetLevelRequestMethod>());
         }
         self.logs.store(has_prints(request.level), Ordering::Relaxed);

@@ -22,10 +22,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 
-/// The most sessions that clients of one tenant have open. A session without requests ends after five minutes.
+/// The maximum number of open sessions per tenant. A session without requests ends after five minutes.
 const SESSIONS: usize = 1_000;
 
-/// The doors of the tenants: a session of one is nothing to another.
+/// One endpoint per tenant, so that sessions of one tenant do not exist for another.
 #[derive(Clone)]
 struct Doors {
     mcp: Mcp,
@@ -40,8 +40,9 @@ struct Endpoint {
 }
 
 impl Mcp {
-    /// The routes for HTTP clients: `/mcp`, `/healthz` and `/readyz`, and those of [`lisp_server::http::approvals`]. Who may ask is decided as the service's own routes do: by
-    /// bearer tokens when there are tenants, and by `Host` and `Origin`.
+    /// Returns the routes for HTTP clients: `/mcp`, `/healthz`, `/readyz` and those of
+    /// [`lisp_server::http::approvals`]. Access is controlled as in the service: by bearer tokens if there are tenants,
+    /// and by `Host` and `Origin`.
     pub fn router(&self) -> Router {
         let doors = Doors { mcp: self.clone(), by_tenant: Arc::default() };
         let service = self.service.clone();
@@ -62,15 +63,15 @@ async fn ready(State(service): State<Service>) -> Result<&'static str, ProblemDe
 }
 
 impl Doors {
-    /// The endpoint of a tenant.
+    /// Returns the endpoint of a tenant.
     fn of(&self, asking: &Asking) -> Endpoint {
         let mut all = self.by_tenant.lock().unwrap_or_else(PoisonError::into_inner);
         let made = || {
-            // Whoever leaves cancels its requests; there is no other sign of it here.
+            // A client that disconnects cancels its requests; there is no other sign of it here.
             let handler = self.mcp.handler(asking.0.clone(), CancellationToken::new());
             let under_way = handler.under_way();
             let sessions = Arc::<LocalSessionManager>::default();
-            // Hosts and origins were looked at before.
+            // Hosts and origins were checked before.
             let config = StreamableHttpServerConfig::default()
                 .disable_allowed_hosts()
                 .with_max_request_body_bytes(usize::MAX)
@@ -82,12 +83,12 @@ impl Doors {
     }
 }
 
-/// Is it a request for a session?
+/// Returns whether the message opens a session.
 fn opens_session(message: &ClientJsonRpcMessage) -> bool {
     matches!(message, JsonRpcMessage::Request(asked) if matches!(asked.request, ClientRequest::InitializeRequest(_)))
 }
 
-/// A response without more to say.
+/// A plain response with a reason.
 fn refused(status: StatusCode, why: &'static str) -> Response {
     let mut response = (status, why).into_response();
     if status == StatusCode::METHOD_NOT_ALLOWED {
@@ -145,7 +146,7 @@ impl Endpoint {
         if accepts.events { response } else { as_json(response).await }
     }
 
-    /// The stream of a session. Without a session, and for a client that takes no stream, there is none.
+    /// Opens the event stream of a session. Fails without a session, or if the client does not accept event streams.
     async fn get(&self, mut parts: Parts) -> Response {
         if !Accepts::of(&parts.headers).events || !parts.headers.contains_key(HEADER_SESSION_ID) {
             return refused(StatusCode::METHOD_NOT_ALLOWED, "no stream here: send messages with POST\n");
@@ -154,7 +155,7 @@ impl Endpoint {
         self.pass(parts, Body::empty()).await
     }
 
-    /// Ends a session, and with it the calls that it has under way.
+    /// Ends a session and its calls in progress.
     async fn delete(&self, parts: Parts) -> Response {
         let session = parts.headers.get(HEADER_SESSION_ID).and_then(|id| id.to_str().ok()).map(str::to_owned);
         let is_known = match &session {
@@ -171,7 +172,7 @@ impl Endpoint {
     }
 }
 
-/// The last message of a stream of events, as JSON: what the request is answered with.
+/// Turns an event stream into a JSON response: its last message, which is the answer to the request.
 async fn as_json(response: Response) -> Response {
     let kind = response.headers().get(header::CONTENT_TYPE);
     if !kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {

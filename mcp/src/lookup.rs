@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// The most functions, and the most tools, that a search shows.
+/// The maximum number of functions, and of tools, that a search shows.
 const SHOWN: usize = 15;
-/// The most words of a search that count.
+/// The maximum number of words of a search; more are ignored.
 const WORDS: usize = 12;
 
-/// The text that a tool takes alone.
+/// Reads the only argument of a tool, a string.
 fn text(arguments: &JsonObject, name: &str, of: &str) -> Result<String, CallToolResult> {
     if let Some(unknown) = arguments.keys().find(|given| *given != name) {
         return Err(show::failed(format!("unknown argument {unknown:?}; {of} takes {name}")));
@@ -24,7 +24,7 @@ fn text(arguments: &JsonObject, name: &str, of: &str) -> Result<String, CallTool
     }
 }
 
-/// A function that a search found.
+/// A function found by a search.
 struct Found {
     rank: (usize, usize),
     name: &'static str,
@@ -32,7 +32,7 @@ struct Found {
     about: String,
 }
 
-/// The functions that have most of the words, in their names rather than in their texts.
+/// Finds the functions that match the most words. Matches in names rank above matches in documentation.
 fn functions(words: &[String]) -> Vec<Found> {
     let found = |name: &'static str| {
         let page = describe_name(name).ok()?;
@@ -47,12 +47,12 @@ fn functions(words: &[String]) -> Vec<Found> {
     };
     let mut all: Vec<Found> = builtin_names().filter_map(found).collect();
     all.sort_by(|a, b| b.rank.cmp(&a.rank).then_with(|| a.name.cmp(b.name)));
-    // Names of one function stand for it once.
+    // List a function with several names once.
     all.dedup_by(|a, b| a.usage == b.usage);
     all
 }
 
-/// Finds functions of the language, and tools.
+/// Searches functions of the language and tools.
 pub(crate) fn search(door: &Door, arguments: &JsonObject) -> CallToolResult {
     let given = match text(arguments, "words", "search") {
         Ok(given) => given,
@@ -87,7 +87,7 @@ pub(crate) fn search(door: &Door, arguments: &JsonObject) -> CallToolResult {
     result
 }
 
-/// The whole text on a function or a tool.
+/// Returns the full documentation of a function or a tool.
 pub(crate) fn describe(door: &Door, arguments: &JsonObject) -> CallToolResult {
     let name = match text(arguments, "name", "describe") {
         Ok(name) => name,

@@ -1,19 +1,19 @@
-//! Texts that are messages, and what is said to those that are none.
+//! Parses messages, and answers those that are invalid.
 
 use rmcp::model::{ClientJsonRpcMessage, ErrorData, RequestId, ServerJsonRpcMessage};
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use std::fmt;
 
-/// The message in a text; or else what is to be said to it, unless it is a notification, which nobody answers.
+/// Parses a message. On failure returns the answer to send; notifications get none.
 pub(crate) fn read_message(text: &[u8]) -> Result<ClientJsonRpcMessage, Option<Box<ServerJsonRpcMessage>>> {
-    // A byte order mark is no part of JSON.
+    // JSON has no byte order mark: skip it.
     let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
     if let Ok(message) = serde_json::from_slice(text) {
         return Ok(message);
     }
     let (id, error) = match serde_json::from_slice::<Value>(text) {
-        // Nesting beyond what is read has an id all the same.
+        // A message nested too deeply still has an ID.
         Err(error) => (id_of(text), ErrorData::parse_error(format!("the message is not JSON: {error}"), None)),
         Ok(value) => {
             let id = value.get("id");
@@ -28,7 +28,7 @@ pub(crate) fn read_message(text: &[u8]) -> Result<ClientJsonRpcMessage, Option<B
     Err(Some(Box::new(ServerJsonRpcMessage::error(error, id))))
 }
 
-/// The id of a request whose line is too long, if it stands in the beginning that was kept.
+/// The ID of a request whose line is too long, if the part that was kept contains it.
 pub(crate) fn id_of(line: &[u8]) -> Option<RequestId> {
     struct Id<'a>(&'a mut Option<RequestId>);
 
@@ -59,7 +59,7 @@ pub(crate) fn id_of(line: &[u8]) -> Option<RequestId> {
     }
 
     let mut id = None;
-    // It breaks off where the line was cut.
+    // Fails where the line was cut, which is expected.
     let _ = Id(&mut id).deserialize(&mut serde_json::Deserializer::from_slice(line));
     id
 }

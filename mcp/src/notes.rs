@@ -1,4 +1,4 @@
-//! What a client hears of a run while it goes on: progress, and printed lines as log messages.
+//! Notifications during a run: progress, and printed lines as log messages.
 
 #![expect(
     deprecated,
@@ -17,14 +17,14 @@ use std::sync::Arc;
 use tokio::sync::watch::Receiver;
 use tokio_util::sync::CancellationToken;
 
-/// The events of a run, as they are read.
+/// A reader of a run's events.
 pub(crate) struct Watch {
     log: Arc<EventLog>,
     changes: Receiver<usize>,
     next: usize,
 }
 
-/// The fields of an event, of which one may be nested too deeply for a value.
+/// The fields of an event. They are kept as text, because one may be nested too deeply for a value.
 type Fields = BTreeMap<String, Box<RawValue>>;
 
 impl Watch {
@@ -34,18 +34,18 @@ impl Watch {
         Watch { log, changes, next: 0 }
     }
 
-    /// Tells of each event from now on.
+    /// Returns a receiver that is notified of new events.
     pub(crate) fn changes(&self) -> Receiver<usize> {
         self.changes.clone()
     }
 }
 
-/// Are printed lines log messages of this level?
+/// Returns whether this log level includes printed lines.
 pub(crate) fn has_prints(level: LoggingLevel) -> bool {
     matches!(level, LoggingLevel::Debug | LoggingLevel::Info)
 }
 
-/// What a client wants to hear.
+/// The notifications that a client wants.
 pub(crate) struct Notes {
     peer: Peer<RoleServer>,
     progress: Option<ProgressToken>,
@@ -53,13 +53,13 @@ pub(crate) struct Notes {
 }
 
 impl Notes {
-    /// `logs`: does the client's session want log messages? A request that stands for itself says so itself.
+    /// `logs` is the session's setting. A request without a session has its own.
     pub(crate) fn new(client: &Client, logs: bool) -> Self {
         let logs = if client.is_stateless { client.meta.log_level().is_some_and(has_prints) } else { logs };
         Notes { peer: client.peer.clone(), progress: client.progress.clone(), logs }
     }
 
-    /// Does something, and tells the client what happens in the run meanwhile.
+    /// Runs `work`, and notifies the client of events meanwhile.
     pub(crate) async fn follow<T>(&self, watch: &mut Watch, work: impl Future<Output = T>) -> T {
         if self.progress.is_none() && !self.logs {
             return work.await;
@@ -70,7 +70,7 @@ impl Notes {
             done.cancel();
             came
         };
-        // A client that has gone hears nothing; the run goes on until its request is cancelled.
+        // If the client has disconnected, the run continues until its request is cancelled.
         let (came, _) = tokio::join!(work, self.tell(watch, &done));
         came
     }
@@ -114,7 +114,7 @@ impl Notes {
             self.log(&message).await?;
         }
         if let Some(token) = &self.progress {
-            // Far fewer than what a number holds exactly.
+            // Event counts stay far below 2^53, so the conversion is exact.
             let progress = ProgressNotificationParam::new(token.clone(), number as f64).with_message(message);
             self.peer.notify_progress(progress).await?;
         }

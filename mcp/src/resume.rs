@@ -1,4 +1,5 @@
-//! The tool `resume`: the outcome of a paused run, and results that it waits for. It decides on no approval.
+//! The tool `resume`: returns the outcome of a paused run, and sends results that it waits for. It cannot approve
+//! calls.
 
 use crate::ask;
 use crate::door::Asking;
@@ -11,14 +12,14 @@ use rmcp::model::{CallToolResponse, ContentBlock, JsonObject};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
-/// What the tool takes.
+/// The arguments of the tool.
 pub(crate) const ARGUMENTS: [&str; 5] = ["token", "wait_seconds", "call", "result", "error"];
-/// What it took once, and what models may try.
+/// Arguments of earlier versions, which models may still try.
 const DECISIONS: [&str; 3] = ["approve", "reject", "arguments"];
-/// How often it looks at a run meanwhile.
+/// The interval at which a run is checked.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// What is asked, as it was sent.
+/// The arguments of a call.
 struct Asked {
     token: String,
     wait: Duration,
@@ -49,7 +50,7 @@ impl Asked {
         Ok(Asked { token, wait: Duration::from_secs(wait), call, reply: Asked::reply(given)? })
     }
 
-    /// What is said of a call, when something is.
+    /// Reads the reply, if there is one.
     fn reply(given: JsonObject) -> Result<Option<Reply>, String> {
         let said: Map<String, Value> = given
             .into_iter()
@@ -68,7 +69,7 @@ impl Asked {
     }
 }
 
-/// Goes on with a paused run.
+/// Resumes a paused run.
 pub(crate) async fn call(drive: &Drive<'_>, arguments: JsonObject) -> Responded {
     let failed = |why: String| Ok(show::failed(why).into());
     let open = |token: &str| drive.door.tickets.open(drive.door.name(), Purpose::Resume, token);
@@ -98,7 +99,7 @@ pub(crate) async fn call(drive: &Drive<'_>, arguments: JsonObject) -> Responded 
     }
 }
 
-/// A result with something in front of it, as an error.
+/// Adds a reason in front of a result, and marks it as an error.
 fn with_reason(result: CallToolResponse, why: String) -> CallToolResponse {
     let CallToolResponse::Complete(mut result) = result else { return show::failed(why).into() };
     result.content.insert(0, ContentBlock::text(why));
@@ -106,7 +107,7 @@ fn with_reason(result: CallToolResponse, why: String) -> CallToolResponse {
     result.into()
 }
 
-/// The outcome of a run, or what it still waits for when the time is over.
+/// Returns the outcome of a run, or what it still waits for when the time is over.
 async fn outcome(drive: &Drive<'_>, run_id: &str, wait: Duration) -> Responded {
     if drive.client.asking == Asking::Nobody && !wait.is_zero() {
         let state = match drive.waiting(run_id).await? {
@@ -122,7 +123,7 @@ async fn outcome(drive: &Drive<'_>, run_id: &str, wait: Duration) -> Responded {
         };
         tokio::select! {
             biased;
-            // The request ends, and the run does not: nobody has asked for that.
+            // Ends the request but not the run: no one asked to cancel that.
             () = drive.client.cancelled.cancelled() => return Err(crate::drive::cancelled()),
             () = has_moved => {}
             () = tokio::time::sleep(wait) => {}
@@ -131,7 +132,7 @@ async fn outcome(drive: &Drive<'_>, run_id: &str, wait: Duration) -> Responded {
     drive.collect(run_id).await
 }
 
-/// Passes on what came of a call.
+/// Sends the result of a call.
 async fn said(drive: &Drive<'_>, ticket: &Ticket, name: Option<&str>, reply: &Reply) -> Responded {
     let (service, tenant, run_id) = (&drive.door.service, drive.door.name(), &*ticket.run_id);
     let state = match service.state(tenant, run_id) {
@@ -153,7 +154,7 @@ async fn said(drive: &Drive<'_>, ticket: &Ticket, name: Option<&str>, reply: &Re
     if let Some(call) = open {
         match service.reply(tenant, run_id, &call.call, reply) {
             Ok(_) => return drive.collect(run_id).await,
-            // It was answered in this moment.
+            // It was answered just now.
             Err(Refused::Conflict(_)) => {}
             Err(refused) => return again(format!("nothing was said: {refused}")),
         }

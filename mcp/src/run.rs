@@ -6,10 +6,10 @@ use lisp_runtime::{Request, near_field, near_names};
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
-/// What the tool takes.
+/// The arguments of the tool.
 pub(crate) const ARGUMENTS: [&str; 6] = ["program", "data", "signature", "tools", "limits", "json_keys"];
 
-/// What is wrong with the tools that a model answers itself.
+/// Checks the tools that the model answers itself.
 fn check_tools(drive: &Drive<'_>, arguments: &JsonObject) -> Result<(), String> {
     let Some(Value::Object(tools)) = arguments.get("tools") else { return Ok(()) };
     for (name, tool) in tools {
@@ -45,7 +45,7 @@ pub(crate) async fn call(drive: &Drive<'_>, mut arguments: JsonObject) -> Respon
         Err(error) => {
             let field = error.path().to_string();
             let message = error.into_inner().to_string();
-            // The place is one in a text that nobody has seen.
+            // The position is one in text that the client has never seen.
             let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
             let field = if field == "." { String::new() } else { format!("{field}: ") };
             let near = near_field(message).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();

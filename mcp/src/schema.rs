@@ -5,16 +5,16 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The most bytes of the card of the language in the description of `run`.
+/// The maximum bytes of the language prompt in the description of `run`.
 const CARD_BYTES: usize = 8_000;
 
-/// The longest time that `resume` waits.
+/// The maximum time that `resume` waits.
 pub(crate) const WAIT_SECONDS: u64 = 50;
 
-/// Any value. Some clients take a schema without a type for a mistake.
+/// Any value. Some clients reject a schema without a type.
 const ANY: [&str; 6] = ["object", "array", "string", "number", "boolean", "null"];
 
-/// The tools, with the card of the language for one tenant.
+/// Returns the tools, with a tenant's language prompt.
 pub(crate) fn tools(card: &str) -> Vec<Tool> {
     vec![run(card), search(), describe(), resume()]
 }
@@ -26,7 +26,7 @@ fn object(schema: Value) -> Arc<JsonObject> {
     }
 }
 
-/// The card, as many of its lines as there is room for.
+/// Cuts the prompt after as many whole lines as fit.
 fn bounded(card: &str) -> String {
     let mut end = 0;
     let (mut left, mut is_full) = (0, false);
@@ -44,7 +44,7 @@ fn bounded(card: &str) -> String {
     }
 }
 
-/// What a run answers, and what one that is paused does.
+/// The output schema: the answer of a run, and the fields of a paused run.
 fn answer() -> Value {
     json!({
         "type": "object",

@@ -9,13 +9,14 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The most bytes of arguments in a text; the structured result has all.
+/// The maximum bytes of arguments in the text. The structured result has all of them.
 const ARGUMENT_BYTES: usize = 2_000;
 
-/// Parts of an answer that a model has no use for: no later run has the definitions, and the limits are the server's.
+/// Sections of an answer that are of no use to a model: later runs do not have the definitions, and the limits are the
+/// server's.
 const LEFT_OUT: [&str; 2] = ["memory", "limits"];
 
-/// The parts of an answer that its text is made of.
+/// The sections of an answer that its text is made of.
 #[derive(Deserialize)]
 struct Parts {
     verdict: String,
@@ -30,12 +31,12 @@ struct Parts {
     warnings: Vec<WarningReport>,
 }
 
-/// A result that says what is wrong.
+/// Returns an error result.
 pub(crate) fn failed(why: impl Into<String>) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(why)])
 }
 
-/// A result for a request that the service does not take.
+/// Returns the result for a request that the service rejects.
 pub(crate) fn refused(refused: &Refused) -> CallToolResult {
     match refused {
         Refused::Busy(busy) => {
@@ -49,11 +50,11 @@ pub(crate) fn refused(refused: &Refused) -> CallToolResult {
     }
 }
 
-/// The result for an answer.
+/// Returns the result for an answer.
 pub(crate) fn answer(answer: &str) -> CallToolResult {
     let structured = structured(answer);
     let Ok(parts) = serde_json::from_str::<Parts>(answer) else {
-        // It is ours, and reads.
+        // The service wrote the answer, so it can be read.
         return failed("the answer cannot be read; this is a fault of the server");
     };
     let is_ok = parts.verdict == "ok" && parts.outcome.as_deref() != Some("fail");
@@ -67,7 +68,7 @@ pub(crate) fn answer(answer: &str) -> CallToolResult {
 }
 
 impl Parts {
-    /// The value, or what is wrong and what to do.
+    /// The value, or the error with its hint.
     fn head(&self) -> String {
         let mut head = match (&self.error, &self.text) {
             (Some(error), _) => {
@@ -97,7 +98,7 @@ impl Parts {
     }
 }
 
-/// The answer as a value. A part that is nested deeper than JSON readers go is left out, and named among what is cut.
+/// The answer as a value. A section nested deeper than JSON parsers allow is left out, and listed as cut.
 fn structured(answer: &str) -> Option<Value> {
     let parts: BTreeMap<String, Box<RawValue>> = serde_json::from_str(answer).ok()?;
     let (mut all, mut left_out) = (Map::new(), Vec::new());
@@ -116,7 +117,7 @@ fn structured(answer: &str) -> Option<Value> {
     Some(Value::Object(all))
 }
 
-/// A call in one line.
+/// A call on one line.
 pub(crate) fn call(call: &WaitingCall) -> String {
     let arguments = visible(call.arguments.get());
     let end = arguments.floor_char_boundary(ARGUMENT_BYTES);
@@ -127,7 +128,8 @@ pub(crate) fn call(call: &WaitingCall) -> String {
     format!("tool/{} {}{cut}", call.name, &arguments[..end])
 }
 
-/// The result for a run that waits for what its client cannot be asked for here. `approver` says who decides.
+/// Returns the result for a run that waits for something that its client cannot be asked here. `approver` says who
+/// decides.
 pub(crate) fn paused(run_id: &str, token: &str, calls: &[WaitingCall], approver: &str) -> CallToolResult {
     let mut text = "paused: the run is suspended, and nothing of what follows has been done.\n".to_owned();
     for waiting in calls {

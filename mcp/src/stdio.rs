@@ -1,4 +1,4 @@
-//! One client on a pair of streams: a JSON-RPC message a line.
+//! Serves one client over a pair of streams, with one JSON-RPC message per line.
 
 use crate::handler::{Mcp, OpenError};
 use crate::message::{id_of, read_message};
@@ -14,15 +14,15 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// The most messages that wait to be written.
+/// The maximum number of messages that wait to be written.
 const QUEUE: usize = 16;
 
 impl Mcp {
-    /// Serves one client until it closes its stream, or until [`Mcp::end`]: a JSON-RPC message a line, at most `max_body_bytes` of
-    /// the configuration each. Requests under way when the stream ends have some seconds to be answered.
+    /// Serves one client until it closes its stream or until [`Mcp::end`]. Each line is a JSON-RPC message of at most
+    /// `max_body_bytes`. Requests in progress when the stream ends get a few seconds to finish.
     ///
     /// # Errors
-    /// There are tenants and none is named, or there is no such tenant; or the streams break.
+    /// If there are tenants and none is named, the tenant does not exist, or a stream fails.
     pub async fn serve_stdio<R, W>(&self, tenant: Option<&str>, read: R, write: W) -> Result<(), OpenError>
     where
         R: AsyncRead + Send + Unpin + 'static,
@@ -34,15 +34,15 @@ impl Mcp {
         let lines = Lines::new(read, write, self.service.config().service.max_body_bytes, versions, gone);
         match serve_server_with_ct(handler, lines, self.ended.child_token()).await {
             Ok(running) => running.waiting().await.map(drop).map_err(|error| OpenError::Connection(error.to_string())),
-            // Gone before it began.
+            // The client disconnected before it started.
             Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
             Err(error) => Err(OpenError::Connection(error.to_string())),
         }
     }
 }
 
-/// Returns whether a client begins with this request: by `initialize`, or by a request of a revision without it. Questions that may
-/// come before (`ping`, `server/discover`), and requests that say too little of themselves, begin nothing.
+/// Returns whether this request starts the connection: `initialize`, or a request of a protocol revision without it.
+/// Requests that may come earlier (`ping`, `server/discover`) do not, nor do requests without the required metadata.
 fn begins(request: &ClientRequest, versions: &[ProtocolVersion]) -> bool {
     let meta = request.get_meta();
     match request {
@@ -60,9 +60,9 @@ struct Lines<R> {
     read: BufReader<R>,
     line: Vec<u8>,
     most: usize,
-    /// The rest of a line that was too long is passed over.
+    /// Whether the rest of a line that is too long is being skipped.
     is_passing: bool,
-    /// What is said to a line that is no message.
+    /// The answer to a line that is not a message.
     reply: Option<Vec<u8>>,
     has_begun: bool,
     versions: Vec<ProtocolVersion>,
@@ -71,7 +71,7 @@ struct Lines<R> {
     gone: CancellationToken,
 }
 
-/// What was read.
+/// The result of reading a line.
 enum Read {
     Line,
     TooLong,
@@ -98,7 +98,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         }
     }
 
-    /// Reads on to the end of a line. Dropped in the middle it goes on where it was.
+    /// Reads to the end of the line. If this is dropped before, the next call continues.
     async fn read_line(&mut self) -> io::Result<Read> {
         loop {
             let there = self.read.fill_buf().await?;
@@ -107,7 +107,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
             let take = newline.map_or(there.len(), |at| at + 1);
             let is_too_long = !self.is_passing && self.line.len().saturating_add(take) > self.most.saturating_add(1);
             if !self.is_passing {
-                // Of one that is too long the beginning is enough.
+                // The start of a line that is too long is enough.
                 let room = self.most.saturating_add(1).saturating_sub(self.line.len());
                 self.line.extend_from_slice(&there[..take.min(room)]);
             }
@@ -118,14 +118,14 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
                 (true, ..) => return Ok(Read::TooLong),
                 (false, true, _) => return Ok(Read::Line),
                 (false, false, true) if self.line.is_empty() => return Ok(Read::End),
-                // The last line may have no end.
+                // The last line may have no newline.
                 (false, false, true) => return Ok(Read::Line),
                 (false, false, false) => {}
             }
         }
     }
 
-    /// The message of the line; without one, perhaps what to say to it.
+    /// Parses the message of the line. On failure, may set `reply`.
     fn message(&mut self) -> Option<ClientJsonRpcMessage> {
         let line = self.line.trim_ascii();
         if line.is_empty() {
@@ -164,7 +164,7 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
             if self.reply.is_some() {
-                // Dropped while it waits for room, it says it the next time.
+                // If this is dropped while it waits, the reply is sent by the next call.
                 let room = self.queue.as_ref()?.reserve().await.ok()?;
                 room.send(self.reply.take().unwrap_or_default());
             }
@@ -193,7 +193,7 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
                     self.has_begun |= begins(&asked.request, &self.versions);
                     return Some(JsonRpcMessage::Request(asked));
                 }
-                // What is no request belongs to nothing before the client has begun.
+                // Before the connection has started, only requests are accepted.
                 Some(message) if self.has_begun => return Some(message),
                 _ => {}
             }

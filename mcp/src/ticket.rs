@@ -1,7 +1,7 @@
-//! Tokens of runs that wait: sealed, for one tenant, one run and the calls that it waits for.
+//! Tokens of waiting runs, sealed for one tenant, one run and its open calls.
 //!
-//! A token names a run and decides nothing by itself, so that it can be used again: what was said of a call once is not said of
-//! it a second time.
+//! A token names a run and decides nothing by itself, so it may be used repeatedly: a reply that was sent once is not
+//! sent again.
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
@@ -14,22 +14,22 @@ use uuid::Uuid;
 
 /// The name of the key in the store.
 const KEY: &str = "mcp-tokens";
-/// Bytes of a run's name, of a moment, of the digest of a call, and of the seal.
+/// The lengths in bytes of a run ID, a time, the digest of a call, and the seal.
 const RUN: usize = 16;
 const MOMENT: usize = 8;
 const CALL: usize = 8;
 const SEAL: usize = 16;
 
-/// What a token is for. One of one kind is none of another.
+/// The purpose of a token. A token for one purpose is invalid for another.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Purpose<'a> {
-    /// The tool `resume`.
+    /// For the tool `resume`.
     Resume,
-    /// The state of a request with these contents that the client sends again.
+    /// For a request with this digest that the client sends again.
     Round(&'a [u8; 32]),
 }
 
-/// Why a token opens nothing.
+/// Why a token is invalid.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 pub(crate) enum BadTicket {
     #[error("this is no token of this server: copy it whole from the result of the paused run")]
@@ -38,7 +38,7 @@ pub(crate) enum BadTicket {
     Expired,
 }
 
-/// What a token says.
+/// The contents of a token.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Ticket {
     pub(crate) run_id: String,
@@ -46,18 +46,18 @@ pub(crate) struct Ticket {
 }
 
 impl Ticket {
-    /// Returns whether the run waited for this when the token was made.
+    /// Returns whether the run waited for this call when the token was made.
     pub(crate) fn names(&self, call: &WaitingCall) -> bool {
         self.calls.contains(&digest(call))
     }
 
-    /// Returns whether the run waited for this alone.
+    /// Returns whether the run waited for this call only.
     pub(crate) fn names_only(&self, call: &WaitingCall) -> bool {
         self.calls == [digest(call)]
     }
 }
 
-/// Makes tokens and opens them.
+/// Creates and opens tokens.
 #[derive(Clone)]
 pub(crate) struct Tickets {
     key: Vec<u8>,
@@ -73,7 +73,7 @@ impl Tickets {
     }
 
     fn seal(&self, tenant: &str, purpose: Purpose<'_>, body: &[u8]) -> [u8; SEAL] {
-        // HMAC takes a key of any length.
+        // HMAC accepts keys of any length.
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.key) else { return [0; SEAL] };
         mac.update(&(tenant.len() as u64).to_le_bytes());
         mac.update(tenant.as_bytes());
@@ -90,7 +90,7 @@ impl Tickets {
         seal
     }
 
-    /// A token for what a run waits for.
+    /// Creates a token for a run and its open calls.
     pub(crate) fn make(&self, tenant: &str, purpose: Purpose<'_>, run_id: &str, calls: &[WaitingCall]) -> String {
         let run = Uuid::parse_str(run_id).unwrap_or_default();
         let until = now_ms().saturating_add(self.life_ms);
@@ -123,12 +123,12 @@ impl Tickets {
     }
 }
 
-/// Takes as long wherever they differ.
+/// Compares in constant time.
 fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
 }
 
-/// A call and what is asked of it, in short.
+/// The digest of a call and what it waits for.
 fn digest(call: &WaitingCall) -> [u8; CALL] {
     let text = serde_json::to_vec(&(call.asked(), call)).unwrap_or_default();
     let mut short = [0; CALL];

@@ -1,10 +1,10 @@
-//! The calls of sessions that are under way: they end with their session.
+//! Calls in progress of sessions, which end with their session.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 
-/// What cancels the calls of each session.
+/// Cancels the calls of a session.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UnderWay(Arc<Mutex<State>>);
 
@@ -14,7 +14,7 @@ struct State {
     calls: HashMap<String, BTreeMap<u64, CancellationToken>>,
 }
 
-/// A call that is under way until this is dropped.
+/// A call in progress, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Entered {
     all: UnderWay,
@@ -27,7 +27,7 @@ impl UnderWay {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a call of a session, and what cancels it.
+    /// Registers a call of a session with its cancellation token.
     pub(crate) fn enter(&self, session: &str, cancel: CancellationToken) -> Entered {
         let mut state = self.lock();
         state.next += 1;

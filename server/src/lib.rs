@@ -1,5 +1,5 @@
-//! PTC-Lisp as a service: runs, durable runs and sessions over HTTP, with a store and tools from a configuration.
-//! `docs/service.md` describes it, and `ptcl serve` is this as a command.
+//! PTC-Lisp as an HTTP service: runs, durable runs and sessions, with a store and configured tools.
+//! `docs/service.md` describes the service, and `ptcl serve` runs it.
 //!
 //! ```
 //! use lisp_server::{config::Config, http::Server, runs::Service, store::SqliteStore};
@@ -28,10 +28,11 @@
 //! # }
 //! ```
 //!
-//! It has no features: on Linux programs run behind the process door, unless the configuration says otherwise.
+//! The crate has no features. On Linux every program runs in a process of its own, unless the configuration says
+//! otherwise.
 
 #![forbid(unsafe_code)]
-#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::too_many_lines))]
 
 pub mod config;
 pub mod http;

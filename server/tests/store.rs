@@ -221,6 +221,14 @@ fn what_is_no_store_is_refused() {
     let error = SqliteStore::open(&file.0, Durability::Process).unwrap_err();
     assert!(error.to_string().contains(&file.0.display().to_string()), "{error}");
     file.remove();
+    // A pipe, as a device would be, is not opened, and keeps its mode.
+    let made = std::process::Command::new("mkfifo").arg("-m").arg("644").arg(&file.0).status().unwrap();
+    assert!(made.success());
+    let error = SqliteStore::open(&file.0, Durability::Process).unwrap_err();
+    assert!(error.to_string().contains("not a regular file"), "{error}");
+    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&file.0).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o644);
+    file.remove();
     drop(file.open());
     let later = rusqlite::Connection::open(&file.0).unwrap();
     later.pragma_update(None, "user_version", 99).unwrap();

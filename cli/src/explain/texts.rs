@@ -1,8 +1,8 @@
-//! The reasons, in the order of their list.
+//! Explanations of the error reasons, in the order of their list.
 
 use lisp_runtime::Reason;
 
-/// What is said of a reason.
+/// The explanation of a reason.
 #[derive(Debug)]
 pub(super) struct Explanation {
     pub(super) reason: Reason,
@@ -12,12 +12,12 @@ pub(super) struct Explanation {
     pub(super) example: Example,
 }
 
-/// How the error comes about.
+/// What causes the error.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Example {
-    /// A program that ends with it, under limits if any are needed, and a program that does not.
+    /// A program that ends with it, under limits if needed, and a corrected program.
     Program { wrong: &'static str, limits: &'static str, right: &'static str },
-    /// What only a host can cause.
+    /// A description, for errors that only a host can cause.
     Words(&'static str),
 }
 
@@ -39,7 +39,7 @@ const fn explain(
     Explanation { reason, means, why, mend, example }
 }
 
-/// Every reason.
+/// An explanation for every reason.
 pub(super) const EXPLANATIONS: &[Explanation] = &[
     explain(
         Reason::ParseError,

@@ -1,11 +1,12 @@
-//! Source text laid out anew.
+//! Formats source text.
 //!
-//! The text is cut into tokens by the interpreter's own lexer and nested into [`tree`]s; [`style`] knows how each kind of form
-//! is written, and [`mod@write`] puts it on lines. Line breaks of the author stay where forms allow them. A form that does not fit
-//! gets the breaks of its kind, from the outside in, so a text that was laid out once stays as it is.
+//! The text is split into tokens by the interpreter's own lexer and nested into [`tree`]s. [`style`] has the rules for
+//! each kind of form, and [`mod@write`] writes the lines. Line breaks of the author are kept where forms allow them. A
+//! form that does not fit gets the breaks of its kind, from the outside in. Formatting a formatted text changes
+//! nothing.
 //!
-//! The layout goes down the nesting of the text by calls: it takes only what [`read`] takes with its default nesting, 64 levels.
-//! Marks such as `#_` may follow each other without an end, and do not nest here.
+//! The formatter recurses over the nesting of the text. It therefore accepts only what [`read`] accepts at its default
+//! nesting limit, 64 levels. Any number of marks such as `#_` may follow each other; they do not count as nesting.
 
 mod style;
 mod tree;
@@ -15,21 +16,21 @@ use lisp_core::Error;
 use lisp_core::syntax::lexer::{Token, tokens};
 use lisp_core::syntax::{ReadLimits, read};
 
-/// No line is longer, unless a name, a string or a comment is.
+/// The maximum line width, unless a name, a string or a comment is longer.
 pub(crate) const WIDTH: usize = 100;
 
-/// Why a text has no layout.
+/// Why a text cannot be formatted.
 #[derive(Debug)]
 pub(crate) enum LayoutError {
     /// It cannot be read.
     Unreadable(Error),
-    /// The layout would not have been the same program: a bug of this code.
+    /// The formatted text would not be the same program: a bug in the formatter.
     Changed,
 }
 
-/// A text laid out. It has the tokens and the comments of the original, in their order.
+/// Formats a text. The result has the same tokens and comments, in the same order.
 pub(crate) fn lay_out(text: &str) -> Result<String, LayoutError> {
-    // Text that is too large to run can still be laid out; text that is nested too deeply cannot.
+    // Text that is too large to run can be formatted; text nested too deeply cannot.
     let limits = ReadLimits { source_bytes: 0, names: 0, ..ReadLimits::default() };
     read(text, &limits).map_err(LayoutError::Unreadable)?;
     let laid_out = write::write(&tree::nest(text));
@@ -39,7 +40,7 @@ pub(crate) fn lay_out(text: &str) -> Result<String, LayoutError> {
     }
 }
 
-/// All that the reader makes forms of, and the comments. Two texts with the same parts have the same forms.
+/// The tokens that the reader builds forms from, and the comments. Texts with the same parts have the same forms.
 fn parts(text: &str) -> impl Iterator<Item = (Option<Token>, &str)> {
     tokens(text).filter(|(token, _)| *token != Ok(Token::Space)).map(move |(token, span)| {
         let part = text.get(span.start as usize..span.end as usize).unwrap_or("");

@@ -1,9 +1,9 @@
-//! How each kind of form is written: where it may break, and how far what stands on a new line is indented.
+//! Formatting rules for each kind of form: where it may break, and how new lines are indented.
 
 use super::tree::{Collection, Item};
 use lisp_core::syntax::lexer::Delimiter;
 
-/// What a collection is to the one around it.
+/// The role of a collection in the one around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Code,
@@ -11,38 +11,38 @@ pub(super) enum Role {
     Bindings,
     /// The functions of `letfn`.
     Functions,
-    /// One of these.
+    /// One function of `letfn`.
     Function,
     /// Part of a quoted collection.
     Data,
 }
 
-/// How far what stands on a new line is indented.
+/// The indentation of new lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Indent {
     /// Under the first item.
     Aligned,
-    /// Under the first argument; under the function when that stands on a line of its own.
+    /// Under the first argument, or under the function if the first argument is on a new line.
     Call,
-    /// By two.
+    /// By two columns.
     Body,
-    /// By two when what stands behind so many arguments begins a line, else as a call.
+    /// By two columns if the form after this many arguments starts a new line, otherwise like a call.
     Block(usize),
 }
 
-/// Which forms begin a line when not all fit on one. The first form has the number 0.
+/// Which forms start a new line if the collection does not fit on one. The first form has index 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Breaks {
-    /// Each from this one on.
+    /// Every form from this index on.
     From(usize),
-    /// This one and every second behind it.
+    /// The form at this index, and every second one after it.
     Pairs(usize),
-    /// Those that do not fit on the line.
+    /// Forms that do not fit on the current line.
     Filled,
 }
 
 impl Breaks {
-    /// Whether the form of this number begins a line.
+    /// Returns whether the form at this index starts a new line.
     pub(super) fn before(self, form: usize) -> bool {
         match self {
             Breaks::From(first) => form >= first,
@@ -52,13 +52,13 @@ impl Breaks {
     }
 }
 
-/// How a collection is written.
+/// The formatting rules for a collection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Style<'t> {
     pub(super) indent: Indent,
     pub(super) breaks: Breaks,
     role: Role,
-    /// What is called.
+    /// The name of the function or special form.
     head: Option<&'t str>,
 }
 
@@ -80,7 +80,7 @@ impl<'t> Style<'t> {
         Style { indent, breaks, role, head }
     }
 
-    /// The role of a form in the collection, by its number and the form before it.
+    /// The role of a form in the collection, by its index and the form before it.
     pub(super) fn role_of(&self, number: usize, before: Option<&str>) -> Role {
         match (self.role, self.head) {
             (Role::Data, _) => Role::Data,
@@ -93,7 +93,7 @@ impl<'t> Style<'t> {
     }
 }
 
-/// Whether what is called takes names and values in a vector first.
+/// Returns whether the first argument is a vector of names and values.
 fn binds(head: &str) -> bool {
     matches!(
         head,
@@ -111,7 +111,7 @@ fn binds(head: &str) -> bool {
     )
 }
 
-/// Words and numbers fill their lines; of other elements each has a line.
+/// Names and numbers fill their lines; other elements get a line each.
 fn elements(collection: &Collection<'_>) -> Breaks {
     match collection.forms().all(|item| item.name().is_some() && !item.broken) {
         true => Breaks::Filled,
@@ -122,7 +122,7 @@ fn elements(collection: &Collection<'_>) -> Breaks {
 fn call(collection: &Collection<'_>, head: Option<&str>) -> (Indent, Breaks) {
     let is_vector = |number: usize| collection.forms().nth(number).is_some_and(|item| item.is(Delimiter::Vector));
     let is_name = |number: usize| collection.forms().nth(number).is_some_and(|item| item.collection().is_none());
-    // Parameters stay behind the name.
+    // Parameters stay on the line of the name.
     let behind_parameters = |name: usize| name + 1 + usize::from(is_vector(name + 1));
     match head.unwrap_or("") {
         "def" | "defonce" | "ns" => (Indent::Body, Breaks::From(2)),
@@ -139,7 +139,7 @@ fn call(collection: &Collection<'_>, head: Option<&str>) -> (Indent, Breaks) {
         "condp" => (Indent::Block(2), Breaks::Pairs(3)),
         "assoc" => (Indent::Call, Breaks::Pairs(2)),
         "hash-map" | "array-map" => (Indent::Call, Breaks::Pairs(3)),
-        // One of several bodies of a function: ([a b] body ...).
+        // One of several bodies of a function: `([a b] body ...)`.
         _ if is_vector(0) => (Indent::Call, Breaks::From(1)),
         _ => (Indent::Call, Breaks::From(2)),
     }

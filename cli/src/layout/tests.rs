@@ -3,7 +3,7 @@ use lisp_core::syntax::{Form, FormKind, Names, ReadLimits, read};
 use std::fs;
 use std::path::Path;
 
-/// The forms of a text without their places.
+/// The forms of a text without their positions.
 fn forms(text: &str) -> Vec<String> {
     fn show(form: &Form, names: &Names) -> String {
         let all = |forms: &[Form]| forms.iter().map(|form| show(form, names)).collect::<Vec<_>>().join(" ");
@@ -24,7 +24,7 @@ fn forms(text: &str) -> Vec<String> {
     source.forms.iter().map(|form| show(form, &source.names)).collect()
 }
 
-/// The layout, which keeps the forms and stays as it is when it is laid out again.
+/// Formats a text, and checks that its forms are the same and that formatting it again changes nothing.
 fn checked(text: &str) -> String {
     let once = match lay_out(text) {
         Ok(once) => once,
@@ -79,9 +79,9 @@ fn deep_and_long_texts() {
         assert!(matches!(lay_out(&nested(open, close, 65)), Err(LayoutError::Unreadable(_))));
         assert!(matches!(lay_out(&nested(open, close, 200_000)), Err(LayoutError::Unreadable(_))));
     }
-    // A quote inside of quoted data is a form around the next one.
+    // A quote inside quoted data is a form around the next one.
     assert_eq!(checked(&nested("'(", ")", 30)).matches('x').count(), 1);
-    // Marks do not nest.
+    // Marks do not count as nesting.
     checked(&format!("[{} 1]", "#_ x ".repeat(20_000)));
     checked(&format!("[{}{} 1]", "#_".repeat(20_000), " x".repeat(20_000)));
     checked(&format!("[{} 1]", "^:a ".repeat(20_000)));
@@ -92,7 +92,7 @@ fn deep_and_long_texts() {
     checked(&format!("(do {}\n)", "; c\n".repeat(100_000)));
     let long = checked(&format!("[{}]", "1234 ".repeat(20_000)));
     assert!(long.lines().all(|line| line.len() <= WIDTH));
-    // Twenty on a line, and the last one has no room behind it for the bracket.
+    // Twenty per line; the last one has no space after it for the bracket.
     assert_eq!(long.lines().count(), 1_001);
 }
 
@@ -117,7 +117,7 @@ fn programs_of_the_repository() {
     assert!(programs.len() > 300, "{}", programs.len());
     for program in &programs {
         let laid_out = checked(program);
-        // Whatever breaks the author made or did not make.
+        // Whatever line breaks the author used.
         checked(&program.replace('\n', " \n "));
         if !program.contains(';') {
             checked(&program.replace('\n', " "));
@@ -132,7 +132,7 @@ fn programs_of_the_repository() {
     }
 }
 
-/// A generator of numbers: the same each time.
+/// A deterministic number generator.
 struct Numbers(u64);
 
 impl Numbers {

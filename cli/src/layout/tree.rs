@@ -1,37 +1,37 @@
-//! Tokens nested into collections, with comments and marks.
+//! Nests tokens into collections, with comments and marks.
 
 use lisp_core::syntax::lexer::{Delimiter, Token, tokens};
 
-/// What stands in a collection, or at the top level.
+/// An item of a collection or of the top level.
 #[derive(Debug)]
 pub(super) struct Item<'t> {
     pub(super) kind: Kind,
-    /// Line breaks between it and what stands before it, at most two.
+    /// The number of line breaks before it, at most two.
     pub(super) breaks: usize,
     pub(super) pieces: Vec<Piece<'t>>,
-    /// Its characters on one line.
+    /// Its width in characters on one line.
     pub(super) width: usize,
-    /// It cannot stand on one line.
+    /// Whether it cannot be on one line.
     pub(super) broken: bool,
 }
 
-/// What an item is to the collection.
+/// The kind of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A form, with what is said of it: `^:private twice`.
+    /// A form with its metadata: `^:private twice`.
     Form,
     /// A form that `#_` leaves out.
     LeftOut,
     Comment,
 }
 
-/// What an item is made of.
+/// A piece of an item.
 #[derive(Debug)]
 pub(super) enum Piece<'t> {
-    /// A mark in front of a form, a form without parts, or a comment.
+    /// A mark before a form, a form without parts, or a comment.
     Text(&'t str),
     Space,
-    /// The next piece begins on a new line.
+    /// The next piece starts on a new line.
     Break,
     Collection(Collection<'t>),
 }
@@ -40,7 +40,7 @@ pub(super) enum Piece<'t> {
 #[derive(Debug)]
 pub(super) struct Collection<'t> {
     pub(super) delimiter: Delimiter,
-    /// A quote stands before it.
+    /// Whether a quote is before it.
     pub(super) quoted: bool,
     pub(super) items: Vec<Item<'t>>,
     pub(super) width: usize,
@@ -75,7 +75,7 @@ impl<'t> Item<'t> {
         }
     }
 
-    /// The collection that it is, or that stands behind its marks.
+    /// The collection, if the item is one, with or without marks.
     pub(super) fn collection(&self) -> Option<&Collection<'t>> {
         match self.pieces.last()? {
             Piece::Collection(collection) => Some(collection),
@@ -83,7 +83,7 @@ impl<'t> Item<'t> {
         }
     }
 
-    /// Whether it is an opening delimiter of this kind, with what stands in it.
+    /// Returns whether the item is a collection with this opening delimiter.
     pub(super) fn is(&self, delimiter: Delimiter) -> bool {
         self.collection().is_some_and(|collection| collection.delimiter == delimiter)
     }
@@ -98,34 +98,34 @@ impl<'t> Collection<'t> {
         Collection { delimiter, quoted, width: delimiter.opener().len() + width + 1, items, broken }
     }
 
-    /// The forms in it: all but comments and what is left out.
+    /// The forms in it, without comments and left-out forms.
     pub(super) fn forms(&self) -> impl Iterator<Item = &Item<'t>> {
         self.items.iter().filter(|item| item.kind == Kind::Form)
     }
 }
 
-/// A collection that is not closed yet, or the top level.
+/// An open collection, or the top level.
 struct Level<'t> {
     delimiter: Delimiter,
     items: Vec<Item<'t>>,
-    /// The item that marks have begun.
+    /// An item that started with marks.
     open: Option<Open<'t>>,
     /// Line breaks since the last token.
     breaks: usize,
-    /// Whitespace stands behind the last token.
+    /// Whether whitespace follows the last token.
     spaced: bool,
 }
 
-/// An item whose form is still to come.
+/// An item whose form has not come yet.
 struct Open<'t> {
     item: Item<'t>,
-    /// How many forms are left out before it.
+    /// The number of forms to leave out before it.
     left_out: usize,
-    /// What is left out says something of the form behind it, which is of the same item.
+    /// Whether the item started with metadata, so that the form after a left-out form belongs to it.
     says: bool,
-    /// A mark was the last token.
+    /// Whether the last token was a mark.
     marked: bool,
-    /// That mark was a quote.
+    /// Whether that mark was a quote.
     quoted: bool,
 }
 
@@ -134,7 +134,7 @@ impl<'t> Level<'t> {
         Level { delimiter, items: Vec::new(), open: None, breaks: 0, spaced: false }
     }
 
-    /// The item that the next token belongs to.
+    /// Returns the item that the next token belongs to.
     fn begin(&mut self) -> &mut Open<'t> {
         let (breaks, spaced) = (std::mem::take(&mut self.breaks), std::mem::take(&mut self.spaced));
         let breaks = if self.items.is_empty() { 0 } else { breaks };
@@ -160,7 +160,7 @@ impl<'t> Level<'t> {
         open.item.push(Piece::Text(text));
     }
 
-    /// Adds a form to the item that [`Level::begin`] began.
+    /// Adds a form to the item started by [`Level::begin`].
     fn form(&mut self, piece: Piece<'t>) {
         let Some(mut open) = self.open.take() else { return };
         open.item.push(piece);
@@ -189,7 +189,7 @@ impl<'t> Level<'t> {
         self.items.push(item);
     }
 
-    /// Ends an item behind whose marks no form stands.
+    /// Ends an item that has marks but no form.
     fn end(&mut self) {
         if let Some(mut open) = self.open.take() {
             open.item.kind = Kind::LeftOut;
@@ -198,7 +198,7 @@ impl<'t> Level<'t> {
     }
 }
 
-/// The items of a text that the reader takes.
+/// Returns the items of a text that the reader accepts.
 pub(super) fn nest(text: &str) -> Vec<Item<'_>> {
     let mut level = Level::new(Delimiter::List);
     let mut outer: Vec<Level<'_>> = Vec::new();
@@ -216,7 +216,7 @@ pub(super) fn nest(text: &str) -> Vec<Item<'_>> {
                 outer.push(std::mem::replace(&mut level, Level::new(delimiter)));
             }
             Ok(Token::Close(_)) => {
-                // The reader has seen that each closes something.
+                // The reader has checked that delimiters match.
                 let Some(parent) = outer.pop() else { continue };
                 let mut inner = std::mem::replace(&mut level, parent);
                 inner.end();

@@ -1,10 +1,10 @@
-//! Trees on lines.
+//! Writes trees as lines.
 
 use super::WIDTH;
 use super::style::{Breaks, Indent, Role, Style};
 use super::tree::{Collection, Item, Kind, Piece};
 
-/// The text of items at the top level.
+/// Formats the items at the top level.
 pub(super) fn write(items: &[Item<'_>]) -> String {
     let mut page = Page { text: String::new(), column: 0 };
     for (index, item) in items.iter().enumerate() {
@@ -21,29 +21,29 @@ pub(super) fn write(items: &[Item<'_>]) -> String {
     page.text
 }
 
-/// What is written so far.
+/// The text written so far.
 struct Page {
     text: String,
-    /// Characters on the last line.
+    /// The length of the last line, in characters.
     column: usize,
 }
 
-/// Where the items of a collection stand.
+/// The layout of a collection's items.
 #[derive(Clone)]
 struct Plan<'c, 't> {
     collection: &'c Collection<'t>,
     style: Style<'t>,
-    /// The column behind the opening delimiter.
+    /// The column after the opening delimiter.
     inside: usize,
-    /// The column of the first argument, when that stands behind the function.
+    /// The column of the first argument, if it is on the line of the function.
     argument: Option<usize>,
-    /// Forms so far.
+    /// The number of forms so far.
     forms: usize,
-    /// The breaks of its kind are made, besides those of the author.
+    /// Whether the breaks of the collection's kind are made, besides those of the author.
     full: bool,
-    /// The body of a block begins a line.
+    /// Whether the body of a block starts on a new line.
     has_body: bool,
-    /// How many closing delimiters stand behind the last item.
+    /// The number of closing delimiters after the last item.
     closers: usize,
 }
 
@@ -68,20 +68,21 @@ impl<'c, 't> Plan<'c, 't> {
         }
     }
 
-    /// Whether an item, which is not the first, begins a line. Of an item that fills a line the width says so, too.
+    /// Returns whether an item other than the first starts a new line. For items that fill lines, the width can also
+    /// cause a break.
     fn breaks_before(&self, index: usize) -> bool {
         let is_own = |item: &Item<'_>| self.full && item.kind != Kind::Comment && self.style.breaks.before(self.forms);
         self.is_broken_before(index) || self.collection.items.get(index).is_some_and(is_own)
     }
 
-    /// Whether the author or a comment makes an item begin a line.
+    /// Returns whether the author or a comment makes an item start a new line.
     fn is_broken_before(&self, index: usize) -> bool {
         let item = |index: usize| self.collection.items.get(index);
         let behind_comment = index.checked_sub(1).and_then(item).is_some_and(|item| item.kind == Kind::Comment);
         behind_comment || item(index).is_some_and(|item| item.breaks > 0)
     }
 
-    /// The column of what begins a line now.
+    /// The column of an item that starts a new line now.
     fn indent(&self) -> usize {
         let call = self.argument.unwrap_or(self.inside);
         match self.style.indent {
@@ -94,12 +95,12 @@ impl<'c, 't> Plan<'c, 't> {
         }
     }
 
-    /// How many columns must be free behind an item.
+    /// The number of columns that must stay free after an item.
     fn behind(&self, index: usize) -> usize {
         if index + 1 == self.collection.items.len() { self.closers } else { 0 }
     }
 
-    /// Takes note of an item that was put somewhere.
+    /// Records where an item was placed.
     fn pass(&mut self, item: &Item<'_>, column: usize, begins_line: bool) {
         if item.kind == Kind::Form {
             if self.forms == 1 && !begins_line {
@@ -119,14 +120,14 @@ impl Page {
         };
     }
 
-    /// Ends the line, with an empty one behind it when there are two breaks.
+    /// Ends the line, followed by an empty line if there are two breaks.
     fn new_line(&mut self, breaks: usize, indent: usize) {
         self.text.push_str(if breaks > 1 { "\n\n" } else { "\n" });
         self.text.extend(std::iter::repeat_n(' ', indent));
         self.column = indent;
     }
 
-    /// An item, behind whose end so many columns must be free.
+    /// Writes an item. This many columns must stay free after it.
     fn item(&mut self, item: &Item<'_>, role: Role, behind: usize) {
         let start = self.column;
         for (index, piece) in item.pieces.iter().enumerate() {
@@ -170,7 +171,7 @@ impl Page {
                 before = item.name();
             }
         }
-        // A comment would swallow what closes the collection.
+        // A comment would swallow the closing delimiter.
         if collection.items.last().is_some_and(|item| item.kind == Kind::Comment) {
             self.new_line(1, plan.indent());
         }
@@ -178,8 +179,8 @@ impl Page {
     }
 }
 
-/// Whether the author's line breaks are not enough: an item that could stand on one line does not fit, or one stands behind
-/// another that has several lines.
+/// Returns whether the author's line breaks are not enough: an item that could be on one line does not fit, or an item
+/// follows one that spans several lines.
 fn is_crowded(mut plan: Plan<'_, '_>) -> bool {
     let mut column = plan.inside;
     let mut behind_lines = false;

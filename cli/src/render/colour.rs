@@ -1,17 +1,17 @@
-//! Colours: where, and whether.
+//! Whether output has colours.
 
 use clap::ColorChoice;
 use std::sync::OnceLock;
 
 static ASKED: OnceLock<ColorChoice> = OnceLock::new();
 
-/// What `--color` says; once, before anything is written.
+/// Sets the choice of `--color`. Called once, before anything is written.
 pub(crate) fn ask(choice: ColorChoice) {
-    // It is asked for once.
+    // This is called once only.
     let _ = ASKED.set(choice);
 }
 
-/// Are there to be colours in a stream? Without a word on it: on a terminal, unless `NO_COLOR` is set.
+/// Returns whether a stream gets colours. By default it does on a terminal, unless `NO_COLOR` is set.
 pub(crate) fn is_wanted(is_terminal: bool) -> bool {
     match ASKED.get() {
         Some(ColorChoice::Always) => true,

@@ -1,4 +1,4 @@
-//! Errors drawn under the source line.
+//! Errors shown under their source line.
 
 use super::colour;
 use lisp_core::syntax::LineIndex;
@@ -7,10 +7,10 @@ use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, Na
 use std::fmt::{self, Write};
 use std::io::IsTerminal;
 
-/// A text with a line longer than this is not drawn: the error says its place in words.
+/// If a line of the text is longer than this, the position is given in words instead.
 const LINE_BYTES: usize = 2_000;
 
-/// A problem with the text it is in, as the reporter wants it.
+/// A problem with its text, as the report library needs it.
 struct Drawing<'a> {
     problem: &'a Problem,
     name: &'a str,
@@ -55,21 +55,20 @@ impl Diagnostic for Drawing<'_> {
     }
 }
 
-/// A text that a problem may be in, and what it is called.
+/// A source text and its name.
 #[derive(Clone, Debug)]
 pub(crate) struct Text {
     pub(crate) name: String,
     pub(crate) source: String,
 }
 
-/// The texts that the place of a problem, or of a call on the way to it, may be in.
+/// The source texts that the position of a problem, or of a call in its call chain, may refer to.
 pub(crate) trait Texts {
-    /// The program at hand, a set-up program, or an earlier turn.
+    /// Returns the program, a setup program or an earlier turn.
     fn text(&self, setup: Option<usize>, turn: Option<u64>) -> Option<Text>;
 }
 
-/// A problem for people, under the line of the text that it is in, with the values that were there and the calls on
-/// the way to it.
+/// Formats a problem for people: the source line, the values involved and the call chain.
 pub(crate) fn draw_in(problem: &Problem, texts: &impl Texts) -> String {
     let mut drawn = match texts.text(problem.setup, problem.turn) {
         Some(text) => draw(problem, &text.name, &text.source),
@@ -99,7 +98,7 @@ pub(crate) fn draw_in(problem: &Problem, texts: &impl Texts) -> String {
     drawn
 }
 
-/// Says of a call on the way that it was made from the same place before.
+/// Notes that a call in the chain was made repeatedly from the same position.
 fn say_again(drawn: &mut String, times: u32) {
     match times {
         0 => {}
@@ -108,7 +107,7 @@ fn say_again(drawn: &mut String, times: u32) {
     }
 }
 
-/// What keeps a text from being read, with its place.
+/// The problem of a text that cannot be read, with its position.
 pub(crate) fn unreadable(error: Error, source: &str) -> Problem {
     let lines = LineIndex::new(source);
     let place = error.span.map(|span| (lines.position(span.start), lines.position(span.end)));
@@ -118,7 +117,7 @@ pub(crate) fn unreadable(error: Error, source: &str) -> Problem {
     problem
 }
 
-/// A problem for people, with the source line when there is one, and what else is wrong in the text.
+/// Formats a problem for people: the source line if there is one, and the other errors in the text.
 pub(crate) fn draw(problem: &Problem, name: &str, source: &str) -> String {
     let mut drawn = draw_one(problem, name, source);
     for more in &problem.more {
@@ -141,7 +140,7 @@ fn draw_one(problem: &Problem, name: &str, source: &str) -> String {
     let mut text = String::new();
     let handler = GraphicalReportHandler::new_themed(theme)
         .with_width(100)
-        // Code in a hint breaks at spaces only.
+        // Break code in hints at spaces only.
         .with_break_words(false)
         .with_word_separator(textwrap::WordSeparator::AsciiSpace);
     match handler.render_report(&mut text, &Drawing { problem, name, source }) {

@@ -1,4 +1,4 @@
-//! Text for people: errors under their source line, values in the format that was asked for.
+//! Text for people: errors under their source line, and values in the requested format.
 
 pub(crate) mod colour;
 pub(crate) mod errors;

@@ -1,4 +1,4 @@
-//! Where a run did its work: beside the source, and as a picture.
+//! Profiles of runs: beside the source, and as a flame graph.
 
 use super::errors::Texts;
 use lisp_core::syntax::LineIndex;
@@ -6,20 +6,20 @@ use lisp_runtime::{Cost, Profile, ProfileNode};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
-/// Forms that are shown.
+/// The number of forms shown.
 const FORMS: usize = 12;
-/// Of a longer program only the lines at which something was spent are shown.
+/// For a longer program, only lines with a cost are shown.
 const LINES: usize = 200;
-/// Characters of a form that are shown.
+/// The maximum characters shown of a form.
 const CHARS: usize = 48;
 
-/// A text of the run: none for the program itself.
+/// Identifies a source text; both `None` for the program itself.
 type Place = (Option<usize>, Option<u64>);
 
-/// A profile with the texts that it is about.
+/// A profile with its source texts.
 pub(crate) struct Drawn<'a> {
     profile: &'a Profile,
-    /// What each node and all below it spent.
+    /// The cost of each node, including everything below it.
     totals: Vec<Cost>,
     texts: HashMap<Place, (String, String)>,
     lines: HashMap<Place, LineIndex>,
@@ -61,7 +61,7 @@ impl<'a> Drawn<'a> {
         Some(self.lines.get(&place(node))?.position(node.span?.0))
     }
 
-    /// The beginning of a form, in one line.
+    /// The start of a form, on one line.
     fn form(&self, node: &ProfileNode) -> Option<String> {
         let (start, end) = node.span?;
         let text = self.texts.get(&place(node))?.1.get(start as usize..end as usize)?;
@@ -74,7 +74,7 @@ impl<'a> Drawn<'a> {
         }
     }
 
-    /// The table for people: the lines of the program with what was spent at each, and the forms that took most.
+    /// Returns the report for people: the lines of the program with their cost, and the most expensive forms.
     pub(crate) fn table(&self) -> String {
         let whole = self.whole();
         let mut out = format!(
@@ -110,11 +110,11 @@ impl<'a> Drawn<'a> {
         out
     }
 
-    /// What was spent at each line of the program, and in other texts.
+    /// The cost of each line of the program, and of all other texts.
     fn by_line(&self) -> (BTreeMap<u32, Cost>, Cost) {
         let (mut lines, mut elsewhere) = (BTreeMap::<u32, Cost>::new(), Cost::default());
         for node in &self.profile.nodes {
-            // What the language does, it does for the form that called it.
+            // Work of the language itself counts for the form that called it.
             let mut at = Some(node);
             while let Some(inner) = at.filter(|node| node.span.is_none()) {
                 at = self.parent(inner);
@@ -127,13 +127,13 @@ impl<'a> Drawn<'a> {
         (lines, elsewhere)
     }
 
-    /// What each form took with all that it called, the most first.
+    /// The cost of each form with everything that it calls, most expensive first.
     fn by_form(&self) -> Vec<(String, Cost)> {
         let mut forms: HashMap<(Place, (u32, u32)), (usize, Cost)> = HashMap::new();
         for (number, node) in self.profile.nodes.iter().enumerate() {
             let Some(span) = node.span else { continue };
             let key = (place(node), span);
-            // What calls itself is counted once.
+            // A recursive form is counted once.
             let mut above = self.parent(node);
             while let Some(node) = above.filter(|node| node.span.map(|span| (place(node), span)) != Some(key)) {
                 above = self.parent(node);
@@ -153,7 +153,7 @@ impl<'a> Drawn<'a> {
         forms.into_iter().map(label).collect()
     }
 
-    /// One line for each way of calls, with its fuel: what drawers of flame graphs read.
+    /// One line per call chain, with its fuel: the input format of flame graph tools.
     #[cfg(feature = "flamegraph")]
     fn folded(&self) -> Vec<String> {
         let mut ways: Vec<String> = Vec::with_capacity(self.profile.nodes.len());
@@ -177,7 +177,7 @@ impl<'a> Drawn<'a> {
         folded
     }
 
-    /// A flame graph of the fuel, an SVG.
+    /// Returns a flame graph of the fuel, as SVG.
     #[cfg(feature = "flamegraph")]
     pub(crate) fn flame(&self) -> std::io::Result<Vec<u8>> {
         let folded = self.folded();
@@ -213,7 +213,7 @@ fn millis(nanos: u64) -> String {
     format!("{:.3}", nanos as f64 / 1e6)
 }
 
-/// A number with a comma between thousands.
+/// Formats a number with commas between thousands.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -1,9 +1,9 @@
-//! A table of text for a terminal.
+//! Text tables for terminals.
 
 use lisp_runtime::visible_in_place;
 use unicode_width::UnicodeWidthStr;
 
-/// Draws rows under the names of their columns, if those have any. Numbers stand at the right.
+/// Formats rows as a table, with column names if there are any. Numbers are aligned right.
 pub(crate) fn draw(columns: Option<&[String]>, rows: &[Vec<String>]) -> String {
     let count = rows.iter().map(Vec::len).chain(columns.map(<[String]>::len)).max().unwrap_or(0);
     let shown = |text: &String| visible_in_place(&text.replace(|c: char| c.is_control(), "\u{fffd}")).into_owned();

@@ -1,4 +1,4 @@
-//! How the value of a program is written: as Clojure would print it, as JSON, as text, as CSV, or as a table.
+//! Formats of values: Clojure syntax, JSON, text, CSV and tables.
 
 use super::table;
 use clap::{Args, ValueEnum};
@@ -53,7 +53,7 @@ impl OutputOptions {
     }
 }
 
-/// Why a value cannot be written so.
+/// Why a value cannot be written in a format.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unfit {
     #[error("the value has no JSON text: {0}")]
@@ -73,7 +73,7 @@ pub(crate) enum Unfit {
 }
 
 impl Unfit {
-    /// The message for the prompt, which has no options.
+    /// The message for the REPL, which has no options.
     pub(crate) fn at_prompt(&self) -> String {
         match self {
             Unfit::NoRows(name, kind) => format!("{name} takes a vector of maps or of vectors; this value is {kind}"),
@@ -82,7 +82,7 @@ impl Unfit {
     }
 }
 
-/// The text of a value as it is, or as JSON, with the end of its line.
+/// Writes a value in Clojure syntax or as JSON, with a newline.
 pub(crate) fn line(outcome: &Outcome, format: Format, out: &mut Vec<u8>) -> Result<(), Unfit> {
     let text = match format {
         Format::Clojure => outcome.text().unwrap_or_default(),
@@ -100,20 +100,20 @@ pub(crate) fn line(outcome: &Outcome, format: Format, out: &mut Vec<u8>) -> Resu
     Ok(())
 }
 
-/// The value as JSON text, whole.
+/// The complete value as JSON text.
 pub(crate) fn json(outcome: &Outcome) -> Result<&str, Unfit> {
     outcome
         .json()
         .ok_or_else(|| Unfit::NoJson(outcome.json_error().map_or_else(String::new, |error| error.message.clone())))
 }
 
-/// Notes on the value as JSON: where it has null for a number.
+/// Notes about JSON that has null in place of a number.
 pub(crate) fn notes(outcome: &Outcome) -> impl Iterator<Item = &str> {
     let of_value = outcome.warnings().iter().filter(|warning| warning.kind == WarningKind::NullInValue);
     of_value.map(|warning| warning.message.as_str())
 }
 
-/// Notes on the text of a program, a line each.
+/// Notes about the text of a program, one per line.
 pub(crate) fn notes_on_program(warnings: &[Warning]) -> impl Iterator<Item = String> {
     let of_program = warnings.iter().filter(|warning| warning.kind.is_of_program());
     of_program.map(|Warning { message, position, repair, .. }| {
@@ -123,7 +123,7 @@ pub(crate) fn notes_on_program(warnings: &[Warning]) -> impl Iterator<Item = Str
     })
 }
 
-/// The value as a table or as CSV.
+/// The value as a table or CSV.
 pub(crate) fn rows(json: &str, format: Format) -> Result<Vec<u8>, Unfit> {
     let name = if format == Format::Csv { "CSV" } else { "a table" };
     let no_rows = || Unfit::NoRows(name, kind(json));
@@ -151,14 +151,14 @@ fn kind(json: &str) -> &'static str {
     }
 }
 
-/// A row: a map, with its keys in their order, or a vector. What stands in it stays the text that it is, so that no number changes.
+/// A row: a map with its keys in order, or a vector. Cells stay JSON text, so that no number changes.
 enum Row<'j> {
     Fields(Vec<(String, &'j RawValue)>),
     Cells(Vec<&'j RawValue>),
 }
 
 impl<'j> Row<'j> {
-    /// `None` when the JSON text is neither.
+    /// Returns `None` if the JSON is neither an object nor an array.
     fn of(json: &'j str) -> Option<Row<'j>> {
         match json.trim_start().bytes().next()? {
             b'{' => serde_json::from_str::<Fields<'j>>(json).ok().map(|fields| Row::Fields(fields.0)),
@@ -193,7 +193,7 @@ impl<'de: 'j, 'j> Deserialize<'de> for Fields<'j> {
 
 /// Rows with their columns.
 struct Sheet {
-    /// `None` when the rows are vectors.
+    /// `None` if the rows are vectors.
     columns: Option<Vec<String>>,
     cells: Vec<Vec<String>>,
 }
@@ -240,7 +240,7 @@ fn of_columns(fields: Vec<(String, &RawValue)>, columns: &[String]) -> Vec<Strin
     columns.iter().map(|column| value(column).unwrap_or_default()).collect()
 }
 
-/// What stands in a cell: nothing for nil, a string as it is, the JSON of anything else.
+/// The text of a cell: empty for nil, a string as it is, JSON for anything else.
 fn cell(value: &RawValue) -> String {
     match value.get() {
         "null" => String::new(),
@@ -248,7 +248,7 @@ fn cell(value: &RawValue) -> String {
     }
 }
 
-/// JSON text without the spaces between its parts.
+/// Removes whitespace between the tokens of JSON text.
 pub(crate) fn without_space(json: &str) -> String {
     let (mut in_string, mut escaped) = (false, false);
     let mut text = String::with_capacity(json.len());
@@ -266,7 +266,7 @@ pub(crate) fn without_space(json: &str) -> String {
     text
 }
 
-/// CSV of rows that come one by one: the first one says which columns there are.
+/// Writes CSV rows one by one. The first row sets the columns.
 #[derive(Default)]
 pub(crate) struct CsvLines {
     columns: Option<Vec<String>>,
@@ -274,7 +274,7 @@ pub(crate) struct CsvLines {
 }
 
 impl CsvLines {
-    /// Writes one row, which is the JSON text of a map or a vector.
+    /// Writes one row, given as the JSON text of a map or a vector.
     pub(crate) fn row(&mut self, json: &str, out: &mut Vec<u8>) -> Result<(), Unfit> {
         let row = Row::of(json).ok_or_else(|| Unfit::NoRows("CSV with --lines", kind(json)))?;
         self.rows += 1;
@@ -327,7 +327,7 @@ mod tests {
         assert_eq!(csv(r#"{"b": "say \"hi\"", "a": true}"#).unwrap(), "b,a\n\"say \"\"hi\"\"\",true\n");
         assert_eq!(csv("[[1, \"a\\nb\"], [2.5]]").unwrap(), "1,\"a\nb\"\n2.5\n");
         assert_eq!(csv("[]").unwrap(), "");
-        // Numbers stay what they are, and depth is no matter.
+        // Numbers do not change, and any depth is accepted.
         assert_eq!(
             csv("[[123456789012345678901234567890, 1.50, -0.0]]").unwrap(),
             "123456789012345678901234567890,1.50,-0.0\n"
@@ -352,7 +352,7 @@ mod tests {
         lines.row(r#"{"b": 1, "a": 2}"#, &mut out).unwrap();
         lines.row(r#"{"a": 3}"#, &mut out).unwrap();
         assert_eq!(String::from_utf8(out.clone()).unwrap(), "b,a\n1,2\n,3\n");
-        // What is no row counts as none.
+        // Values that are not rows do not count.
         let (mut late, mut written) = (CsvLines::default(), Vec::new());
         assert!(matches!(late.row("5", &mut written), Err(Unfit::NoRows(..))));
         late.row(r#"{"a": 1}"#, &mut written).unwrap();

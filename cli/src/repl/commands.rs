@@ -1,12 +1,12 @@
-//! The commands of the prompt: words that begin with a colon.
+//! The commands of the REPL: words that start with a colon.
 
 use lisp_core::syntax::lexer::{Token, tokens};
 use lisp_runtime::is_incomplete;
 
-/// A command, what stands behind it, and what it does.
+/// A command, its argument and its description.
 pub(super) struct Command {
     pub(super) name: &'static str,
-    /// What it takes; empty when it takes nothing, in brackets when that may be left out.
+    /// The argument; empty for none, in brackets if it is optional.
     pub(super) takes: &'static str,
     pub(super) does: &'static str,
 }
@@ -15,7 +15,7 @@ const fn command(name: &'static str, takes: &'static str, does: &'static str) ->
     Command { name, takes, does }
 }
 
-/// All of them, in the order of the help.
+/// All commands, in the order of `:help`.
 pub(super) const COMMANDS: &[Command] = &[
     command(":help", "", "show this help"),
     command(":doc", "NAME", "show the documentation of a function, form or tool/NAME"),
@@ -41,7 +41,7 @@ pub(super) const COMMANDS: &[Command] = &[
     command(":quit", "", "leave; same as Ctrl-D"),
 ];
 
-/// A line that is a command: its name, and what stands behind it.
+/// Parses a command line into the command and its argument.
 pub(super) fn parse(text: &str) -> Option<(&'static Command, &str)> {
     let text = text.trim();
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
@@ -52,12 +52,12 @@ pub(super) fn parse(text: &str) -> Option<(&'static Command, &str)> {
         word => word,
     };
     let command = COMMANDS.iter().find(|command| command.name == name)?;
-    // A keyword may stand in front of a form.
+    // It may also be a keyword in front of a form.
     let rest = rest.trim();
     (!command.takes.is_empty() || rest.is_empty()).then_some((command, rest))
 }
 
-/// Is there no more to wait for: a command, or a complete form?
+/// Returns whether the input is complete: a command or complete forms.
 pub(super) fn is_whole(text: &str) -> bool {
     match parse(text) {
         Some((_, argument)) => !argument.starts_with(['(', '[', '{']) || !is_incomplete(argument),
@@ -65,20 +65,20 @@ pub(super) fn is_whole(text: &str) -> bool {
     }
 }
 
-/// Does a command lack what it takes?
+/// Returns whether a required argument is missing.
 pub(super) fn lacks(command: &Command, argument: &str) -> bool {
     argument.is_empty() && !command.takes.is_empty() && !command.takes.starts_with('[')
 }
 
-/// The command in a line that gives it something, when it takes nothing.
+/// The command, if it takes no argument but the line has one.
 pub(super) fn with_too_much(text: &str) -> Option<&'static str> {
     let (word, rest) = text.trim().split_once(char::is_whitespace)?;
     let command = COMMANDS.iter().find(|command| command.name == word && command.takes.is_empty())?;
-    // Behind a keyword there may be forms.
+    // A keyword with forms after it is a program.
     (!rest.trim_start().starts_with(['(', '[', '{', ':'])).then_some(command.name)
 }
 
-/// What is to be said to who writes a command of another prompt.
+/// A hint for someone who types a command of another REPL.
 pub(super) fn meant(text: &str) -> Option<&'static str> {
     match text.trim() {
         "quit" | "exit" | "(quit)" | "(exit)" => Some("to leave, type :quit or press Ctrl-D"),
@@ -87,19 +87,19 @@ pub(super) fn meant(text: &str) -> Option<&'static str> {
     }
 }
 
-/// Is there nothing to evaluate: spaces and comments only?
+/// Returns whether the input has only whitespace and comments.
 pub(super) fn is_empty(text: &str) -> bool {
     tokens(text).all(|(token, _)| matches!(token, Ok(Token::Space | Token::Comment)))
 }
 
-/// The word that looks like a command in what is not one: a name behind a colon, alone in its line or first.
+/// The first word if it looks like an unknown command: a colon and a name.
 pub(super) fn unknown(text: &str) -> Option<&str> {
     let word = text.split_whitespace().next()?;
     let name = word.strip_prefix(':')?;
     (!name.is_empty() && name.chars().all(|c| c.is_ascii_alphabetic() || matches!(c, '-' | '?' | '!'))).then_some(word)
 }
 
-/// The names, for an error.
+/// The command names, for an error.
 pub(super) fn names() -> String {
     let names: Vec<&str> = COMMANDS.iter().map(|command| command.name).collect();
     names.join(" ")
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!((with_too_much(":undo 3"), with_too_much(":limits a=1")), (Some(":undo"), Some(":limits")));
         assert_eq!((with_too_much(":undo (a)"), with_too_much(":doc map"), with_too_much(":a 1")), (None, None, None));
         assert!(is_empty(" ; nothing\n") && is_empty(",") && !is_empty("; a\n1") && !is_empty("#_"));
-        // A keyword, and forms behind it.
+        // A keyword with forms after it.
         assert_eq!((parsed(":a"), parsed(":undo (+ 1 2)"), parsed("(:doc m)"), parsed("")), (None, None, None, None));
         assert_eq!((unknown(":frob x"), unknown("(:frob)"), unknown(": a")), (Some(":frob"), None, None));
     }

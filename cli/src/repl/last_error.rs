@@ -4,12 +4,12 @@ use lisp_core::syntax::lexer::tokens;
 use lisp_core::syntax::{ReadLimits, read};
 use lisp_runtime::{Outcome, OutcomeKind};
 
-/// What a form failed with, as a program writes it: an error as a map, what `fail` was given as it is. `None` when it did not fail.
+/// The error of an outcome as source text: an error as a map, the value of `fail` as it is. `None` if it did not fail.
 pub(super) fn literal(outcome: &Outcome) -> Option<String> {
     let Some(problem) = outcome.problem() else {
         let failed = outcome.kind() == Some(OutcomeKind::Fail) && outcome.text_cut().is_none();
         let text = outcome.text().unwrap_or("nil");
-        // A quote makes data of what is printed, if that can be read; a function, for one, cannot.
+        // A quote turns printed text back into data, if it can be read. Functions, for example, cannot.
         let is_data = is_one_form(text) && !text.contains("#<");
         let value = if is_data { format!("' {text}") } else { quoted(text) };
         return failed.then(|| format!("{{:reason :failed :value {value}}}"));
@@ -33,7 +33,7 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// A line with the error in the place of `*e`, which stands in no string and no comment.
+/// Replaces `*e` in a line by the error, except in strings and comments.
 pub(super) fn put_into(line: String, error: Option<&str>) -> String {
     let part = |start: u32, end: u32| line.get(start as usize..end as usize).unwrap_or("");
     let places: Vec<_> = tokens(&line).filter(|(_, span)| part(span.start, span.end) == "*e").collect();

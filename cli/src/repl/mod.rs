@@ -1,4 +1,4 @@
-//! `ptcl repl`: a prompt.
+//! `ptcl repl`: a REPL.
 
 mod commands;
 mod last_error;
@@ -83,13 +83,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     done.map(|()| Exit::Ok)
 }
 
-/// Shows a printed line at once. An output that takes no more ends the command with the next value.
+/// Prints a line right away. If standard output is closed, the command ends with the next value.
 fn print_line(line: &str) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{}", output::shown(line)).and_then(|()| out.flush());
 }
 
-/// The session, and what it takes to begin another one from a file.
+/// The session, and what is needed to start another one from a file.
 struct Talk<'a> {
     runner: Runner,
     input: Input<'static>,
@@ -101,17 +101,17 @@ struct Talk<'a> {
     data: BTreeSet<String>,
     /// The last value.
     last: Option<Outcome>,
-    /// What all turns took.
+    /// The fuel of all turns.
     fuel: u64,
     /// The file of the last `:load`.
     loaded: Option<String>,
-    /// The last error, as a program writes it.
+    /// The last error, as source text.
     error: Option<String>,
-    /// The tools that were made here, and the JSON that each returns.
+    /// The mock tools, with the JSON that each returns.
     mocks: BTreeMap<String, String>,
-    /// Where forms and their values are written.
+    /// The file that forms and their values are recorded to.
     recorded: Option<File>,
-    /// Of the last form that failed.
+    /// The exit code of the last form that failed.
     exit: Exit,
 }
 
@@ -136,7 +136,7 @@ impl Talk<'_> {
         Ok(())
     }
 
-    /// What may complete a name.
+    /// All names that can be completed.
     fn names(&mut self) -> BTreeSet<String> {
         let mut names = self.data.clone();
         names.extend(self.session.names());
@@ -208,7 +208,7 @@ impl Talk<'_> {
         Ok(())
     }
 
-    /// Writes something of the last value.
+    /// Prints text made from the last value.
     fn with_last(&self, text: impl FnOnce(&Outcome) -> Result<String, String>) -> Result<(), Failure> {
         match self.last.as_ref().filter(|last| last.is_success()).map(text) {
             Some(Ok(text)) => show(&text),
@@ -223,7 +223,7 @@ impl Talk<'_> {
         }
     }
 
-    /// A form that was typed.
+    /// Evaluates input.
     fn form(&mut self, line: String) -> Result<(), Failure> {
         if let Some(command) = commands::with_too_much(&line) {
             tell_line!("{command} takes no argument");
@@ -279,7 +279,7 @@ impl Talk<'_> {
         Ok(out.flush()?)
     }
 
-    /// What each form in a form took.
+    /// Shows the fuel that each form inside a form used.
     fn fuel(&mut self, form: &str) -> Result<(), Failure> {
         self.turn(form.to_owned())?;
         let profile = self.last.as_ref().and_then(|last| last.profile.as_ref());
@@ -293,7 +293,7 @@ impl Talk<'_> {
         self.mocks.iter().map(|(name, json)| format!("tool/{name} always returns {json}\n")).collect()
     }
 
-    /// Makes a tool that returns the value of a form, and goes on with the session as it is.
+    /// Adds a tool that returns the value of a form. The session continues.
     fn mock(&mut self, argument: &str) -> Result<(), Failure> {
         let Some((name, form)) = argument.split_once(char::is_whitespace) else {
             tell_line!(":mock takes NAME FORM, and makes (tool/NAME {{...}}) return the value of FORM");
@@ -326,7 +326,7 @@ impl Talk<'_> {
         Ok(())
     }
 
-    /// Begins to write forms and values to a file, or ends it.
+    /// Starts or stops recording forms and values to a file.
     fn record(&mut self, file: &str) {
         self.recorded = None;
         if file.is_empty() {
@@ -341,13 +341,13 @@ impl Talk<'_> {
         }
     }
 
-    /// Writes the last form and what came of it, when that is asked for.
+    /// Records the last form and its result, if recording is on.
     fn keep(&mut self, outcome: &Outcome) {
         let (Some(file), Some(form)) = (&mut self.recorded, self.texts.turns.last()) else { return };
         let text = outcome.text().unwrap_or_default();
         let came = match outcome.problem() {
             Some(problem) => format!("\n; => error: {}", problem.error.reason),
-            // A value that is cut is none that can be compared.
+            // A value that was cut cannot be compared.
             None if outcome.text_cut().is_some() || text.contains('\n') => String::new(),
             None if outcome.kind() == Some(OutcomeKind::Fail) => format!("\n; => failed: {text}"),
             None => format!("\n; => {text}"),
@@ -358,7 +358,7 @@ impl Talk<'_> {
         }
     }
 
-    /// What a name of the language does; what a tool does the run knows, which sees it.
+    /// Shows the documentation of a name of the language. For a tool, the session has it.
     fn doc(&mut self, name: &str) -> Result<(), Failure> {
         let is_tool = name
             .strip_prefix("tool/")
@@ -400,14 +400,14 @@ impl Talk<'_> {
         Ok(())
     }
 
-    /// What came of something, or nothing when it failed, which is said.
+    /// Returns the result, or reports the problem and returns `None`.
     fn said<T>(&self, done: Result<T, SessionProblem>) -> Option<T> {
         let say = |problem: Box<Problem>| tell!("{}", errors::draw_in(&problem, &self.texts));
         done.map_err(|problem| problem.map(say)).ok()
     }
 }
 
-/// Says what a command that turns something on and off has done.
+/// Reports that a setting was turned on or off.
 fn say_whether(what: &str, on: bool) {
     match on {
         true => tell_line!("{what}: on"),
@@ -415,7 +415,7 @@ fn say_whether(what: &str, on: bool) {
     }
 }
 
-/// Tools that always return the same.
+/// Creates tools that always return the same value.
 fn made(mocks: &BTreeMap<String, String>) -> Result<Tools, BuildError> {
     let mut tools = Tools::new();
     for (name, json) in mocks {
@@ -425,7 +425,7 @@ fn made(mocks: &BTreeMap<String, String>) -> Result<Tools, BuildError> {
     Ok(tools)
 }
 
-/// The functions and forms that have a text in their name or page, each with its first line.
+/// Lists functions and special forms whose name or documentation contains a text, with their first lines.
 fn apropos(text: &str) -> Result<(), Failure> {
     let wanted = text.to_lowercase();
     let mut found = BTreeSet::new();
@@ -434,7 +434,7 @@ fn apropos(text: &str) -> Result<(), Failure> {
         if name.contains(&wanted) || page.to_lowercase().contains(&wanted) {
             let mut lines = page.lines();
             let (call, does) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default().trim());
-            // Functions of several namespaces may have one page.
+            // Functions in several namespaces may share their documentation.
             if found.insert(call.to_owned()) {
                 show(&format!("{call}\n  {does}\n"))?;
             }
@@ -446,12 +446,12 @@ fn apropos(text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Shows a text.
+/// Prints text.
 fn show(text: &str) -> Result<(), Failure> {
     Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
 }
 
-/// What a turn took, in a line.
+/// The resources a turn used, on one line.
 fn figures(usage: &Usage) -> String {
     let ms = usage.duration_us as f64 / 1_000.0;
     format!(
@@ -466,10 +466,10 @@ fn limits_text(limits: &Limits) -> String {
     Limits::NAMES.iter().map(|name| format!("  {name:<24} {}\n", value(name))).collect()
 }
 
-/// What has been typed, turn by turn, and the set-up programs.
+/// The programs typed so far, turn by turn, and the setup programs.
 struct Texts<'a> {
     grant: &'a Grant,
-    /// The turns of a session that was loaded, whose texts are not here.
+    /// The number of turns of a loaded session, whose text is not available.
     before: u64,
     turns: Vec<String>,
 }

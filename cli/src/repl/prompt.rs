@@ -1,5 +1,5 @@
-//! What the line editor asks: is the form complete, how could this name go on, what does the function take, and in which colours
-//! is it shown?
+//! Callbacks of the line editor: is the input complete, how can a name be completed, what does a function take, and
+//! which colours does the line have?
 
 use super::commands::{self, COMMANDS};
 use lisp_runtime::{builtin_names, describe_name};
@@ -11,10 +11,10 @@ use rustyline::{Context, Helper};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// What there is to complete, and whether there are colours.
+/// Names for completion, and whether to use colours.
 #[derive(Default)]
 pub(super) struct Prompt {
-    /// Definitions, data and keys.
+    /// Definitions, data names and keys.
     pub(super) names: BTreeSet<String>,
     pub(super) colours: bool,
 }
@@ -56,7 +56,7 @@ impl Completer for Prompt {
 impl Hinter for Prompt {
     type Hint = String;
 
-    /// What the function takes whose name was typed last, behind the end of the line.
+    /// The arguments of the function whose name was just typed, shown after the end of the line.
     fn hint(&self, line: &str, at: usize, _: &Context<'_>) -> Option<String> {
         if at < line.len() {
             return None;
@@ -98,7 +98,7 @@ const NUMBER: &str = "35";
 const KNOWN: &str = "34";
 const MATCH: &str = "1;7";
 
-/// A line in colours; the brackets at the cursor that belong together stand out.
+/// Colours a line, and highlights the matching brackets at the cursor.
 fn painted(line: &str, at: usize) -> String {
     let (words, pairs) = words_of(line);
     let of_cursor = pairs.into_iter().find(|(open, close)| *open == at || *close == at || *close + 1 == at);
@@ -128,7 +128,7 @@ fn painted(line: &str, at: usize) -> String {
 
 type Words<'l> = Vec<(usize, &'l str)>;
 
-/// The words of a line with their places, whatever they are, and the brackets that belong together.
+/// The tokens of a line with their positions, and the pairs of matching brackets. Works for any text.
 fn words_of(line: &str) -> (Words<'_>, Vec<(usize, usize)>) {
     let (mut words, mut open, mut pairs) = (Vec::new(), Vec::new(), Vec::new());
     let mut at = 0;
@@ -149,7 +149,7 @@ fn words_of(line: &str) -> (Words<'_>, Vec<(usize, usize)>) {
                 }
                 1
             }
-            // A character such as \( is no bracket.
+            // A character such as `\(` is not a bracket.
             '\\' => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
             _ if ends_word(first) => first.len_utf8(),
             _ => rest.find(|c: char| ends_word(c) || c == ';').unwrap_or(rest.len()),
@@ -160,7 +160,7 @@ fn words_of(line: &str) -> (Words<'_>, Vec<(usize, usize)>) {
     (words, pairs)
 }
 
-/// Where a string ends that begins a text.
+/// The end of the string at the start of a text.
 fn string_end(text: &str) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {

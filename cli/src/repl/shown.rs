@@ -1,25 +1,25 @@
-//! How a value is shown at the prompt.
+//! How values are shown in the REPL.
 
 use crate::render::values::{self, Format};
 use lisp_runtime::Outcome;
 
-/// Lines of a value that are shown at a terminal.
+/// The maximum number of lines shown of a value on a terminal.
 const LINES: usize = 40;
-/// The window when there is no telling how wide it is.
+/// The assumed width if the terminal's is unknown.
 const COLUMNS: usize = 100;
 
-/// How values are shown.
+/// Settings for showing values.
 pub(super) struct Shown {
-    /// As JSON
+    /// Show JSON.
     pub(super) json: bool,
-    /// With time and fuel behind each
+    /// Show time and fuel after each value.
     pub(super) time: bool,
-    /// Cut to the window, and vectors of maps as tables
+    /// Fit values to the window, and show vectors of maps as tables.
     pub(super) fits: bool,
 }
 
 impl Shown {
-    /// The text of a value that is there, with the end of its last line.
+    /// The text of a value, with a final newline.
     pub(super) fn value(&self, outcome: &Outcome) -> String {
         if self.json {
             return match values::json(outcome) {
@@ -39,7 +39,7 @@ impl Shown {
         self.cut(outcome.text().unwrap_or_default())
     }
 
-    /// As much of a text as the window takes, and how to see the rest.
+    /// Cuts text to the window, with a note on how to see the rest.
     fn cut(&self, text: &str) -> String {
         let text = text.trim_end_matches('\n');
         if !self.fits {
@@ -49,7 +49,7 @@ impl Shown {
     }
 }
 
-/// Is it an array of objects?
+/// Returns whether the JSON is an array of objects.
 fn is_rows(json: &str) -> bool {
     json.starts_with("[{")
 }

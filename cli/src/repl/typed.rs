@@ -1,4 +1,4 @@
-//! Where the forms come from: a terminal with a history, or a file or a pipe.
+//! Where input comes from: a terminal with a history, or a file or pipe.
 
 use super::commands;
 use super::prompt::Prompt;
@@ -9,20 +9,20 @@ use rustyline::{CompletionType, Config, Editor};
 use std::io::{BufRead, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// Where they come from.
+/// The source of the input.
 pub(super) enum Typed {
     AtTerminal {
         editor: Box<Editor<Prompt, FileHistory>>,
         history: Option<PathBuf>,
     },
-    /// A file or a pipe; lines are counted for its errors.
+    /// A file or a pipe; lines are counted for error messages.
     Piped {
         lines: u64,
     },
 }
 
 impl Typed {
-    /// The terminal, with the lines of earlier times.
+    /// A terminal, with the history of earlier sessions.
     pub(super) fn at_terminal(prompt: Prompt) -> Result<Typed, Failure> {
         let failed = |error: ReadlineError| Failure::Prompt(error.to_string());
         let config = Config::builder()
@@ -35,19 +35,19 @@ impl Typed {
         editor.set_helper(Some(prompt));
         let history = history_file();
         if let Some(path) = &history {
-            // There is none the first time.
+            // The file does not exist the first time.
             let _ = editor.load_history(path);
         }
         Ok(Typed::AtTerminal { editor: Box::new(editor), history })
     }
 
-    /// The next form, or several, as they were typed; `None` at the end.
+    /// Returns the next complete input, of one or more forms; `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<String>, Failure> {
         match self {
             Typed::AtTerminal { editor, .. } => loop {
                 match editor.readline("ptc> ") {
                     Ok(line) => {
-                        // A history that cannot be kept is no reason to stop.
+                        // Continue if the history cannot be kept.
                         let _ = editor.add_history_entry(line.trim_end());
                         return Ok(Some(line));
                     }
@@ -67,13 +67,13 @@ impl Typed {
                         return Ok(Some(text));
                     }
                 }
-                // What is not complete at the end gets its error.
+                // Incomplete input at the end is returned, to report its error.
                 Ok((!text.trim().is_empty()).then_some(text))
             }
         }
     }
 
-    /// What completes names, to be told of new ones.
+    /// The completer, to add new names.
     pub(super) fn prompt(&mut self) -> Option<&mut Prompt> {
         match self {
             Typed::AtTerminal { editor, .. } => editor.helper_mut(),
@@ -81,7 +81,7 @@ impl Typed {
         }
     }
 
-    /// Keeps the lines that were typed.
+    /// Saves the history.
     pub(super) fn end(&mut self) {
         if let Typed::AtTerminal { editor, history: Some(path) } = self
             && let Err(error) = editor.save_history(path)
@@ -91,7 +91,7 @@ impl Typed {
     }
 }
 
-/// The next line that is UTF-8; of another it says so and goes on.
+/// Returns the next line that is valid UTF-8; reports and skips others.
 fn piped_line(lines: &mut u64) -> Result<Option<String>, Failure> {
     loop {
         let mut line = Vec::new();
@@ -106,7 +106,7 @@ fn piped_line(lines: &mut u64) -> Result<Option<String>, Failure> {
     }
 }
 
-/// Where lines are kept: `ptcl/history` in the user's directory for state, which is made.
+/// The history file: `ptcl/history` in the user's state directory, which is created.
 fn history_file() -> Option<PathBuf> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")))?;
@@ -120,7 +120,7 @@ fn history_file() -> Option<PathBuf> {
     }
 }
 
-/// Makes a directory that nobody else reads.
+/// Creates a directory that only the user can read.
 fn make_private(dir: &Path) -> std::io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);

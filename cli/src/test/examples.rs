@@ -4,32 +4,32 @@ use lisp_core::Error;
 use lisp_core::syntax::lexer::{Token, tokens};
 use lisp_core::syntax::{LineIndex, ReadLimits, read};
 
-/// A form at the top level, and what is said of it.
+/// A top-level form and its expected result.
 #[derive(Debug)]
 pub(super) struct Example<'t> {
-    /// Its text, with all that stands between it and the form before: marks are no part of a form.
+    /// The text of the form, with everything after the previous form: marks are not part of a form.
     pub(super) source: &'t str,
-    /// The first line of its own text.
+    /// The first line of the form.
     pub(super) title: &'t str,
-    /// The byte that it begins at.
+    /// The byte offset of the form.
     pub(super) start: u32,
     pub(super) expected: Option<Expected<'t>>,
 }
 
-/// What a comment says of the form before it.
+/// The expected result, from a comment after the form.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Expected<'t> {
     Value(&'t str),
-    /// The name of a reason.
+    /// The reason of an error.
     Error(&'t str),
 }
 
-/// The forms of a text, and where comments stand that say what no form before them comes to.
+/// Returns the forms of a text, and the positions of expectations without a form before them.
 ///
 /// # Errors
-/// The text cannot be read.
+/// If the text cannot be read.
 pub(super) fn examples(text: &str) -> Result<(Vec<Example<'_>>, Vec<u32>), Error> {
-    // Each form is evaluated within the limits of a program.
+    // The limits on programs apply to each form, not to the whole text.
     let source = read(text, &ReadLimits { source_bytes: 0, names: 0, ..ReadLimits::default() })?;
     let lines = LineIndex::new(text);
     let part = |start: u32, end: u32| text.get(start as usize..end as usize).unwrap_or("");
@@ -37,7 +37,7 @@ pub(super) fn examples(text: &str) -> Result<(Vec<Example<'_>>, Vec<u32>), Error
     let (mut forms, mut strays) = (Vec::with_capacity(source.forms.len()), Vec::new());
     let mut before = 0;
     let mut spans = source.forms.iter().map(|form| form.span).peekable();
-    // Those before the first form are of none.
+    // Expectations before the first form have no form.
     let first = spans.peek().map_or(u32::MAX, |span| span.start);
     while let Some((at, _)) = comments.next_if(|(at, _)| *at < first) {
         strays.push(at);
@@ -59,7 +59,7 @@ pub(super) fn examples(text: &str) -> Result<(Vec<Example<'_>>, Vec<u32>), Error
     Ok((forms, strays))
 }
 
-/// The comments `; => ...` and `; !reason` outside of forms, and where they stand.
+/// The comments `; => ...` and `; !reason` outside of forms, with their positions.
 fn expectations(text: &str) -> Vec<(u32, Expected<'_>)> {
     let mut depth = 0usize;
     let mut found = Vec::new();
@@ -85,13 +85,13 @@ fn expectations(text: &str) -> Vec<(u32, Expected<'_>)> {
     found
 }
 
-/// The reason in `!type_error`, which no value prints as.
+/// The reason in `!type_error`. No value prints like that.
 fn short_error(value: &str) -> Option<&str> {
     let reason = value.strip_prefix('!')?;
     (!reason.is_empty() && reason.chars().all(|c| c.is_ascii_lowercase() || c == '_')).then_some(reason)
 }
 
-/// Whether a text is one form and no more, but for comments.
+/// Returns whether a text is exactly one form, apart from comments.
 pub(super) fn is_one_form(text: &str) -> bool {
     read(text, &ReadLimits::default()).is_ok_and(|source| source.forms.len() == 1)
 }

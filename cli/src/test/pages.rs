@@ -1,6 +1,7 @@
-//! The programs in a page of Markdown.
+//! The programs in a Markdown page.
 
-/// The fenced blocks of clojure or lisp, each with as many empty lines before it as stand before it in the page.
+/// Returns the fenced clojure or lisp blocks. Each is padded with empty lines, so that its line numbers are those of
+/// the page.
 pub(super) fn blocks(page: &str) -> Vec<String> {
     let mut blocks = Vec::new();
     let mut open: Option<Fence> = None;
@@ -15,16 +16,16 @@ pub(super) fn blocks(page: &str) -> Vec<String> {
             Some(_) => {}
         }
     }
-    // A block that is not closed goes on to the end of the page.
+    // A block that is not closed extends to the end of the page.
     blocks.extend(open.and_then(|fence| fence.program));
     blocks
 }
 
-/// A fence that is open.
+/// An open fence.
 struct Fence {
     mark: char,
     length: usize,
-    /// Absent in a block of something else.
+    /// The text of a program; `None` in other blocks.
     program: Option<String>,
 }
 

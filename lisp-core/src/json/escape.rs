@@ -1,22 +1,23 @@
 //! The escapes of JSON's strings, decoded.
 
 use super::cursor::Unexpected;
-use super::read::Stop;
-use crate::heap::Heap;
+use crate::heap::{Heap, Res};
 use crate::text::plain::end_of_plain;
 
 /// Adds to `out` what a string stands for; `text` is what is between its quotation marks. The work was charged for with the text as
 /// a whole.
-pub(super) fn unescape(h: &Heap, text: &str, out: &mut String) -> Result<(), Stop> {
+pub(super) fn unescape(h: &Heap, text: &str, out: &mut String) -> Res<Result<(), Unexpected>> {
     let mut rest = text;
     loop {
-        let (plain, escaped) = rest.split_at_checked(end_of_plain(rest.as_bytes(), 0)).ok_or(Unexpected)?;
+        let Some((plain, escaped)) = rest.split_at_checked(end_of_plain(rest.as_bytes(), 0)) else {
+            return Ok(Err(Unexpected));
+        };
         out.push_str(plain);
         if escaped.is_empty() {
-            return Ok(());
+            return Ok(Ok(()));
         }
         h.poll_every(1)?;
-        let (c, after) = escape(escaped).ok_or(Unexpected)?;
+        let Some((c, after)) = escape(escaped) else { return Ok(Err(Unexpected)) };
         out.push(c);
         rest = after;
     }
@@ -74,7 +75,7 @@ mod tests {
             let text = parts.concat();
             let h = Heap::new(1, usize::MAX / 2);
             let mut out = String::from("before ");
-            let read = unescape(&h, &text, &mut out).is_ok().then_some(out);
+            let read = matches!(unescape(&h, &text, &mut out), Ok(Ok(()))).then_some(out);
             let quoted = format!("\"{text}\"");
             let mut parser = jiter::Jiter::new(quoted.as_bytes());
             let known = parser.next_str().ok().map(|text| format!("before {text}"));

@@ -16,7 +16,7 @@ use crate::text::plain::is_plain;
 use num_bigint::BigInt;
 
 /// Why the reader stops.
-pub(super) enum Stop {
+enum Stop {
     Error(ReadError),
     /// What comes is not JSON.
     Unexpected,
@@ -267,7 +267,7 @@ impl<'h> Reader<'h> {
     fn decoded<T>(&mut self, escaped: &str, work: impl FnOnce(&mut Self, &str) -> Res<T>) -> Result<T, Stop> {
         let mut text = std::mem::take(&mut self.scratch);
         text.clear();
-        unescape(self.h, escaped, &mut text)?;
+        unescape(self.h, escaped, &mut text)??;
         let done = work(self, &text)?;
         self.scratch = text;
         Ok(done)

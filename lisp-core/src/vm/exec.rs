@@ -40,6 +40,10 @@ impl<'h> State<'h> {
     }
 
     /// Does what the frames say, one instruction after the other.
+    #[cfg_attr(
+        not(test),
+        expect(clippy::too_many_lines, reason = "the loop of the machine has an arm for each instruction")
+    )]
     fn dispatch(&mut self, h: &'h Ctx) -> Res<Exit> {
         'frame: loop {
             let Some(&Frame { code, base, .. }) = self.frames.last() else { return Ok(Exit::Done(Ending::Value)) };

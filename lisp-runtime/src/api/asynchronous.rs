@@ -29,12 +29,12 @@ impl Engine {
     /// Runs a program as a future, on any executor. Parallel workers take turns on the polling thread.
     ///
     /// - Async tools ([`Tool::new_async`]) hold no thread while they wait. Other tools run on the engine's tool threads
-    ///   ([`EngineBuilder::tool_threads`](crate::EngineBuilder::tool_threads)), or on the polling thread if none is
-    ///   free.
+    ///   ([`EngineBuilder::tool_threads`](crate::EngineBuilder::tool_threads)), or on the polling thread if there are
+    ///   none.
     /// - A poll computes for about 1 ms, then wakes itself and yields. Some work is not divided and takes longer. The
     ///   first poll parses data given as JSON text; [`Engine::import`] it beforehand to avoid that. The last poll
     ///   writes the result. A turn of a parallel worker takes up to about 2 ms. A built-in over many elements, such as
-    ///   `(reduce + ..)`, can take about 10 ms with the default budget.
+    ///   `(reduce + ..)`, can take about 10 ms with the default heap limit.
     /// - The time of the run starts with this call. If tool calls do not return, the run ends at its deadline, or
     ///   within 5 ms of a cancellation: one thread per process wakes all waiting runs. That thread does not exist with
     ///   [`EngineBuilder::without_threads`](crate::EngineBuilder::without_threads), or if the system cannot create it.

@@ -30,7 +30,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// Holds the limits and the tools with which programs run.
+/// Compiles and runs programs, with the limits and the tools that it holds.
 ///
 /// An engine is built once, is cheap to clone, and can be shared by any number of threads.
 ///
@@ -181,7 +181,7 @@ impl Engine {
     /// are represented as the engine is set ([`EngineBuilder::json_keys`]), in every run.
     ///
     /// # Errors
-    /// The text is not JSON, or its values take more than the set-up ceiling.
+    /// The text is not JSON, or its values take more than the set-up ceiling (`setup_heap_bytes`).
     pub fn import<'a>(&self, name: &'a str, json: impl Into<Cow<'a, str>>) -> Result<DataSet, Box<Problem>> {
         self.import_source(Source::Data(name.into(), Ok(json.into())))
     }
@@ -570,8 +570,8 @@ impl EngineBuilder {
     /// Starts no threads, for a host that forks ([`run_bounded`]) or must stay single-threaded.
     ///
     /// Parallel workers and their tools take turns on the thread of their run; calls of detached tools fail. The
-    /// deadline is only checked between instructions: one built-in over large data can overrun it, by about a second
-    /// with the default budget. Other engines have a thread that interrupts a built-in at the deadline.
+    /// deadline is only checked between instructions: one built-in over large data can overrun it, by up to about a
+    /// second with the default heap limit. Other engines have a thread that interrupts a built-in at the deadline.
     ///
     /// [`run_bounded`]: https://docs.rs/ptc-lisp-sandbox
     #[must_use]
@@ -673,8 +673,7 @@ impl EngineBuilder {
     /// Builds the engine.
     ///
     /// # Errors
-    /// Two tools have the same name, a tool has a name that no program can write, a signature is not valid, or there
-    /// are more tool threads than the maximum.
+    /// Those of [`Tools::add`], such as two tools with the same name, or more tool threads than the maximum.
     pub fn build(self) -> Result<Engine, BuildError> {
         let mut tools = Tools::new();
         for tool in self.tools {

@@ -276,7 +276,8 @@ impl<'a> Input<'a> {
         self
     }
 
-    /// Adds a program to run first, under the set-up ceiling. Its definitions stay; its prints are dropped.
+    /// Adds a program to run first, under the set-up ceiling (`setup_heap_bytes`). Its definitions stay; its prints are
+    /// dropped.
     #[must_use]
     pub fn setup(mut self, program: &Program) -> Self {
         self.setup.push(program.clone());

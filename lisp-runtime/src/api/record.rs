@@ -688,8 +688,8 @@ impl Engine {
     ///
     /// A run with them, with any isolation, replays what the recorded run did without calling a tool, and continues
     /// from where it stopped. `sets` are the data sets of the run, in any order. The tenant ([`Input::tenant`]) is in
-    /// the record and is not given again. Options that a record does not have, such as a budget or a cancel handle, can
-    /// be set on the returned input or given to [`Engine::open_record_given`].
+    /// the record and is not given again. Set options that a record does not have, such as a budget, on the returned
+    /// input, or give them to [`Engine::open_record_given`].
     ///
     /// # Errors
     /// A tool, a data set or the program of the record does not fit this engine.

@@ -54,7 +54,7 @@ impl Record {
             expires_ms,
             seal: seal.iter().map(|byte| format!("{byte:02x}")).collect(),
         };
-        // Texts and a number: there is nothing in it that JSON cannot say.
+        // Texts and a number: this cannot fail.
         Ok(format!("{}\n{}", serde_json::to_string(&line).unwrap_or_default(), self.text))
     }
 

@@ -26,7 +26,7 @@ pub struct Amounts {
 }
 
 impl Amounts {
-    /// Creates amounts of which none is counted.
+    /// Creates amounts that are all uncounted.
     pub fn new() -> Self {
         Self::default()
     }
@@ -65,11 +65,11 @@ impl Amounts {
 /// - Runs and fuel are taken before a run starts: one run, and its fuel limit, or the fuel that is left if that is
 ///   less. Unused fuel is returned when the run ends. If its end is not seen, because its [`Waiting`](crate::Waiting)
 ///   was dropped or its process was killed, all of its fuel counts as used.
-/// - Each tool call is taken before it is made. Calls of parallel workers are counted in program order, so which of
-///   them finds the budget empty does not depend on timing, as long as no other run uses the budget. Calls that were
-///   discarded because an earlier call failed are paid for; later calls of the run use their payments. A later worker's
-///   call never takes the last amount from an earlier worker. For this, a run may overdraw the calls by less than a
-///   tenth of what it had left.
+/// - Each tool call is taken before it is made. Calls of parallel workers are counted in program order. So timing does
+///   not decide which of them finds the budget empty, unless other runs use the budget too. Calls that were discarded
+///   because an earlier call failed are paid for; later calls of the run use their payments. An earlier worker never
+///   finds the budget empty because of a call that a later worker has already made. For this, each run may overdraw the
+///   calls by less than a tenth of what was left for it.
 /// - Bytes are taken when a run ends. Runs in progress may overdraw them.
 ///
 /// ```
@@ -100,6 +100,29 @@ struct Account {
     full_calls: Option<u64>,
 }
 
+/// Fuel that a run has taken and may return. It counts as left when the budget is refilled.
+#[derive(Debug)]
+struct Held {
+    account: Arc<Mutex<Account>>,
+    fuel: u64,
+}
+
+impl Held {
+    /// Ends the hold: the fuel is returned, or will not be.
+    fn release(&mut self, account: &mut Account) {
+        account.held_fuel = account.held_fuel.saturating_sub(std::mem::take(&mut self.fuel));
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if self.fuel > 0 {
+            let account = self.account.clone();
+            self.release(&mut account.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+}
+
 /// What a run has paid so far, over all its attempts. A new attempt replays earlier ones, so what they paid counts for
 /// it too.
 #[derive(Debug, Default)]
@@ -112,6 +135,8 @@ struct Bill {
     bytes: u64,
     /// The fuel and bytes that earlier attempts are known to have used.
     known: (u64, u64),
+    /// What the current attempt may return. After one whose end is not seen, what the next one takes again.
+    held: Option<Held>,
     /// The calls that earlier attempts have started.
     calls: BTreeSet<Place>,
 }
@@ -219,11 +244,17 @@ impl Budget {
         account.left = left;
         // What earlier attempts are known to have used is not returned.
         let known = bill.as_ref().map_or(0, |bill| bill.known.0);
+        if let Some(before) = bill.as_mut().and_then(|bill| bill.held.as_mut()) {
+            before.release(&mut account);
+        }
         let held = fuel.unwrap_or(0).saturating_sub(known);
         account.held_fuel = account.held_fuel.saturating_add(held);
+        let mut held = Some(Held { account: self.account.clone(), fuel: held });
         let life = bill.as_mut().map_or(0, |bill| {
             (bill.life, bill.has_begun) = (bill.life + 1, true);
             (bill.fuel, bill.bytes) = (fuel.unwrap_or(0), 0);
+            // The one before is released: dropping it takes no lock.
+            bill.held = held.take();
             bill.life
         });
         let is_less = fuel.is_some_and(|fuel| limit == 0 || fuel < limit);
@@ -387,8 +418,8 @@ pub(crate) struct Taken {
     budget: Budget,
     /// The fuel, if it is counted.
     pub(crate) fuel: Option<u64>,
-    /// How much of it may be returned.
-    held: u64,
+    /// How much of it may come back, unless the bill has that.
+    held: Option<Held>,
     /// Whether it is less than the limit of the run.
     pub(crate) is_less: bool,
     /// The attempt of the run that took it.
@@ -418,11 +449,16 @@ impl Taken {
     fn pay(&mut self, fuel: Option<u64>, bytes: u64) {
         self.is_settled = true;
         let mut account = self.budget.account();
-        account.held_fuel = account.held_fuel.saturating_sub(std::mem::take(&mut self.held));
+        if let Some(held) = &mut self.held {
+            held.release(&mut account);
+        }
         let mut bill = self.budget.bill();
         // The next attempt now holds what this one took.
         if bill.as_ref().is_some_and(|bill| bill.life != self.life) {
             return;
+        }
+        if let Some(held) = bill.as_mut().and_then(|bill| bill.held.as_mut()) {
+            held.release(&mut account);
         }
         let taken = self.fuel.unwrap_or(0);
         let known = bill.as_ref().map_or((0, 0), |bill| bill.known);
@@ -459,10 +495,6 @@ impl Drop for Taken {
     fn drop(&mut self) {
         if let (false, Some(_), Some((fuel, bytes))) = (self.is_settled, &self.budget.bill, self.used) {
             self.pay(Some(fuel), bytes);
-        }
-        if self.held > 0 {
-            let mut account = self.budget.account();
-            account.held_fuel = account.held_fuel.saturating_sub(self.held);
         }
     }
 }

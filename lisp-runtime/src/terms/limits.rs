@@ -114,7 +114,7 @@ macro_rules! limits {
             /// Asks for a limit by its name.
             ///
             /// # Errors
-            /// The name does not match any limit. The message lists near matches.
+            /// The name does not match any limit. The message has the nearest name, or all names.
             pub fn set(&mut self, name: &str, value: u64) -> Result<(), UnknownLimit> {
                 match name {
                     $(stringify!($name) => self.$name = Some(value),)*
@@ -154,7 +154,8 @@ limits! {
     timeout_ms, with_timeout_ms = 1_000, Zero::Nothing;
     /// Bytes that the program may hold above the baseline. 0 is off.
     heap_bytes, with_heap_bytes = 10_000_000, Zero::Off;
-    /// Bytes that the host's input may take: data, memory, history and the compiled program. 0 is off.
+    /// Bytes that the host's input may take: data, memory, history and the compiled program (the set-up ceiling). 0 is
+    /// off.
     setup_heap_bytes, with_setup_heap_bytes = 40_000_000, Zero::Off;
     /// Bytes that each parallel worker may hold. 0 is off.
     worker_heap_bytes, with_worker_heap_bytes = 10_000_000, Zero::Off;

@@ -13,7 +13,6 @@ pub(crate) mod place;
 pub(crate) mod position;
 pub(crate) mod print_hook;
 pub(crate) mod profile;
-mod report;
 pub(crate) mod run_id;
 pub(crate) mod run_view;
 pub(crate) mod scope;

@@ -2,5 +2,6 @@
 
 pub(crate) mod card;
 pub(crate) mod convert;
+mod problem;
 pub(crate) mod reference;
 pub(crate) mod visible;

@@ -313,7 +313,7 @@ impl<W> ToolGate<W> {
         }
         let Found { recalled, earlier, key } = match self.earlier(&asking, key) {
             Ok(found) => found,
-            Err(decision) => return decision,
+            Err(decision) => return *decision,
         };
         let is_new = matches!(recalled, Recalled::Nothing);
         let counted = order.count(&turn, earlier.as_ref().map(CachedResult::bytes), earlier.is_some() && is_new);
@@ -345,12 +345,12 @@ impl<W> ToolGate<W> {
 
     /// Returns what an earlier attempt has of a call, or else the result of an equal call. Returns the decision if that
     /// settles it.
-    fn earlier(&self, asking: &Asking<'_>, mut key: Option<CallKey>) -> Result<Found, Decision<W>> {
+    fn earlier(&self, asking: &Asking<'_>, mut key: Option<CallKey>) -> Result<Found, Box<Decision<W>>> {
         // A call keeps its result of an earlier attempt, whatever equal calls return.
         let recalled = self.setting.journal.as_ref().map_or(Recalled::Nothing, |journal| journal.recall(asking));
         let mut earlier = None;
         match &recalled {
-            Recalled::LeftOut(error) => return Err(Decision::LeftOut(error.clone())),
+            Recalled::LeftOut(error) => return Err(Box::new(Decision::LeftOut(error.clone()))),
             Recalled::Equal(Ended::Json(json)) => earlier = Some(CachedResult::Json(json.as_str().into())),
             Recalled::Equal(Ended::Echo) => earlier = Some(CachedResult::Arguments),
             // A failure does not serve other calls.
@@ -362,7 +362,7 @@ impl<W> ToolGate<W> {
         {
             match self.cache.look_up(key) {
                 Lookup::Found(result) => earlier = Some(result),
-                Lookup::InProgress => return Err(Decision::InProgress(key.clone())),
+                Lookup::InProgress => return Err(Box::new(Decision::InProgress(key.clone()))),
                 Lookup::Begun => {}
             }
         }

@@ -310,7 +310,7 @@ impl Tool {
         self
     }
 
-    /// Serves repeated calls with equal arguments in one run from the result of the first.
+    /// Caches results: a repeated call with equal arguments in one run returns the result of the first one.
     #[must_use]
     pub fn cached(mut self) -> Self {
         self.cached = true;
@@ -396,8 +396,8 @@ impl Tool {
     /// Keeps the values of these arguments, as the tool names them, out of the ledger and the record.
     ///
     /// Both have `"[redacted]"` instead. The values are also kept out of errors about arguments that do not match, and
-    /// the message of a panic is dropped. The tool, its policy, and the driver of a step-by-step run see the values.
-    /// The tool's own errors and results are shown. Not supported for cached tools.
+    /// the message of a panic is dropped. The tool, its policy, and the caller that drives a run step by step see the
+    /// values. The tool's own errors and results are shown. Not supported for cached tools.
     #[must_use]
     pub fn redact<N: Into<String>>(mut self, arguments: impl IntoIterator<Item = N>) -> Self {
         self.redacted = arguments.into_iter().map(Into::into).collect();

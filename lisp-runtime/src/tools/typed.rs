@@ -37,7 +37,7 @@ impl Tool {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Tool::from_json_schema`]. The schema of a type exceeds the limits in `docs/tools.md`, or the
+    /// Those of [`Tool::from_json_schema`]: the schema of a type exceeds the limits in `docs/tools.md`, or the
     /// arguments are not an object.
     pub fn typed<A, R>(
         name: &str,

@@ -1,4 +1,4 @@
-//! The text of a configuration: where its fields stand, and what they refer to.
+//! The text of a configuration file, with the positions of its fields and the files it refers to.
 
 use super::error::ConfigError;
 use super::secret::{self, Secret};
@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The most bytes of a file of any kind.
+/// The maximum size of any file that is read.
 const FILE_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Where the values of environment variables come from.
+/// Looks up environment variables.
 pub(super) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// The text of a configuration.
@@ -21,7 +21,7 @@ pub(super) struct Document<'a> {
     name: &'a str,
     text: &'a str,
     root: Spanned<DeTable<'a>>,
-    /// Where relative paths begin.
+    /// The directory that relative paths start from.
     base: PathBuf,
     environment: Environment<'a>,
 }
@@ -82,7 +82,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Is there such a field? Of fields in tables.
+    /// Returns whether the field exists. Works for fields in tables only.
     pub(super) fn has(&self, path: &[&str]) -> bool {
         let [tables @ .., field] = path else { return true };
         let within = tables.iter().try_fold(self.root.get_ref(), |table, step| match table.get(*step)?.get_ref() {
@@ -92,12 +92,12 @@ impl<'a> Document<'a> {
         within.is_some_and(|table| table.contains_key(*field))
     }
 
-    /// Line and column of a field's value, or of the innermost table around it that is there.
+    /// Line and column of a field's value, or of the innermost table around it that exists.
     pub(super) fn position(&self, path: &[&str]) -> Option<(usize, usize)> {
         self.start(path).map(|start| position(self.text, start))
     }
 
-    /// The first byte of a field's value, or of the innermost table around it that is there.
+    /// The first byte of a field's value, or of the innermost table around it that exists.
     fn start(&self, path: &[&str]) -> Option<usize> {
         let mut table = self.root.get_ref();
         let mut start = None;
@@ -114,7 +114,7 @@ impl<'a> Document<'a> {
             }
             match value.get_ref() {
                 DeValue::Table(inner) => {
-                    // One that stands behind its name, not below it.
+                    // A value after its name, rather than a table below it.
                     if value.span().start > key.span().end {
                         start = Some(value.span().start);
                     }
@@ -129,7 +129,7 @@ impl<'a> Document<'a> {
         start
     }
 
-    /// A number, unless it is out of its range.
+    /// Checks that a number is in its range.
     pub(super) fn within(&self, path: &[&str], given: u64, range: RangeInclusive<u64>) -> Result<u64, ConfigError> {
         if range.contains(&given) {
             return Ok(given);
@@ -139,17 +139,17 @@ impl<'a> Document<'a> {
         Err(self.error(path, message, "write a number within this range"))
     }
 
-    /// A number of things in memory, unless it is out of its range.
+    /// Checks that a number of objects in memory is in its range.
     pub(super) fn count(&self, path: &[&str], given: u64, range: RangeInclusive<u64>) -> Result<usize, ConfigError> {
         self.within(path, given, range).map(|given| usize::try_from(given).unwrap_or(usize::MAX))
     }
 
-    /// A path, from where the configuration stands.
+    /// Resolves a path against the directory of the configuration.
     pub(super) fn path(&self, given: &str) -> PathBuf {
         self.base.join(given)
     }
 
-    /// The text of a file that the configuration names.
+    /// Reads a file that the configuration names.
     pub(super) fn file(&self, path: &[&str], given: &str) -> Result<String, ConfigError> {
         let at = self.path(given);
         read_bounded(&at).map_err(|error| {
@@ -158,7 +158,7 @@ impl<'a> Document<'a> {
         })
     }
 
-    /// A JSON Schema, as a table or in a file; as JSON text.
+    /// Returns a JSON Schema as JSON text. It is given as a table or in a file.
     pub(super) fn schema(
         &self,
         path: &[&str],
@@ -183,13 +183,13 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// A text with the values of environment variables in the places of `${NAME}`.
+    /// Replaces each `${NAME}` by the value of that environment variable.
     pub(super) fn secret(&self, path: &[&str], template: &str) -> Result<Secret, ConfigError> {
         secret::fill(template, self.environment).map_err(|(message, next)| self.error(path, message, next))
     }
 }
 
-/// A path in the document as people write it.
+/// A path to a field, as written in TOML.
 fn shown(path: &[&str]) -> String {
     let mut text = String::new();
     for step in path {
@@ -214,7 +214,7 @@ fn position(text: &str, byte: usize) -> (usize, usize) {
     (line, before[start..].chars().count() + 1)
 }
 
-/// The text of a file of at most 16 MiB.
+/// Reads a file of at most 16 MiB.
 pub(super) fn read_bounded(path: &Path) -> Result<String, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let mut text = String::new();
@@ -229,7 +229,8 @@ fn json_of_table(table: &toml::Table) -> Option<Json> {
     table.iter().map(|(key, value)| Some((key.clone(), json_of(value)?))).collect::<Option<_>>().map(Json::Object)
 }
 
-/// A value as JSON; dates are strings. The reader of TOML bounds the depth. `None` for numbers that JSON does not have.
+/// Converts a TOML value to JSON; dates become strings. The TOML parser limits the depth. Returns `None` for numbers
+/// that JSON does not have.
 fn json_of(value: &toml::Value) -> Option<Json> {
     Some(match value {
         toml::Value::String(text) => text.as_str().into(),

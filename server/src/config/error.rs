@@ -1,21 +1,21 @@
-//! What is wrong with a configuration, and where.
+//! Configuration errors.
 
 use std::fmt;
 
-/// Why a configuration cannot be used: the place, the field, what is wrong, and one next step. No value of an environment
-/// variable is in it.
+/// An error in a configuration: where it is, what is wrong, and a next step. It never contains the value of an
+/// environment variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConfigError {
-    /// The file, or the name that the text was given.
+    /// The file, or the name given to the text.
     pub file: String,
-    /// Line and column, from 1; absent when it is about the file as a whole.
+    /// Line and column, from 1; `None` if the error is about the whole file.
     pub at: Option<(usize, usize)>,
-    /// The field, such as `tools.weather.url`; empty when it is about the file as a whole.
+    /// The field, such as `tools.weather.url`; empty if the error is about the whole file.
     pub field: String,
     /// What is wrong.
     pub message: String,
-    /// What to do.
+    /// A next step that resolves the error.
     pub next: String,
 }
 

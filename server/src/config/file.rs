@@ -1,10 +1,10 @@
-//! The configuration as it is written: what serde reads. What it means is made of it elsewhere.
+//! The configuration as serde reads it, before it is checked.
 
 use lisp_runtime::{Effect, Keys, LimitsRequest};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// Which door runs pass.
+/// Where programs run.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Door {
@@ -12,16 +12,16 @@ pub(super) enum Door {
     InProcess,
 }
 
-/// What becomes of the calls of a tool.
+/// The policy for the calls of a tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
-    /// They are made.
+    /// Calls are made.
     #[default]
     Allow,
-    /// They end the program with `tool_denied`.
+    /// Calls end the program with `tool_denied`.
     Deny,
-    /// Somebody is asked about each.
+    /// Each call waits for an approval.
     Ask,
 }
 

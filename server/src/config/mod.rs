@@ -1,4 +1,4 @@
-//! What the service is told when it starts: a file of TOML. `docs/service.md` has every key.
+//! The configuration of the service: a TOML file. `docs/service.md` lists all keys.
 //!
 //! ```
 //! use lisp_server::config::Config;
@@ -47,7 +47,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What the service is told when it starts. [`Config::default`] is that of an empty file.
+/// The configuration of a service. [`Config::default`] equals an empty file.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Config {
@@ -55,29 +55,29 @@ pub struct Config {
     pub listen: SocketAddr,
     /// The file of the store.
     pub store: PathBuf,
-    /// Does the configuration name that file, rather than leave it at `ptc.db`?
+    /// Whether the configuration sets `store`; otherwise it is `ptc.db`.
     pub names_store: bool,
-    /// The door that runs pass when their request does not say.
+    /// The isolation of runs whose request does not name one.
     pub isolation: Isolation,
-    /// What the keys of JSON objects become when a request does not say.
+    /// How keys of JSON objects are represented if the request does not say.
     pub json_keys: Keys,
-    /// The limits of runs that ask for none, over the usual ones; [`Config::limits`] has both.
+    /// Limits of runs that ask for none. [`Config::limits`] combines them with the defaults.
     pub limits: LimitsRequest,
-    /// What requests may raise limits up to; [`Config::ceiling_of`] has all of it.
+    /// The highest limits that requests may ask for. [`Config::ceiling_of`] combines them with the other limits.
     pub ceiling: LimitsRequest,
-    /// What the service as a whole may take.
+    /// Limits of the service as a whole.
     pub service: Service,
-    /// Certificate and key, when the service speaks TLS.
+    /// Certificate and key; if set, the service speaks TLS.
     pub tls: Option<Tls>,
-    /// Who may use the service. Empty: [`Config::anonymous`].
+    /// The tenants. If empty, [`Config::anonymous`] uses the service.
     pub tenants: Vec<Tenant>,
-    /// HTTP endpoints, by the names of the tools.
+    /// HTTP endpoints, by tool name.
     pub tools: BTreeMap<String, HttpTool>,
-    /// HTTP APIs, by the beginnings of their tools' names.
+    /// HTTP APIs, by the prefix of their tools' names.
     pub openapi: BTreeMap<String, Api>,
-    /// MCP servers, by the beginnings of their tools' names.
+    /// MCP servers, by the prefix of their tools' names.
     pub mcp: BTreeMap<String, McpServer>,
-    /// What tools may reach besides public addresses.
+    /// Which addresses tools may reach besides public ones.
     pub network: Network,
     anonymous: Tenant,
     source: Source,
@@ -87,9 +87,9 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tls {
-    /// The file with the chain of certificates, PEM.
+    /// The file with the certificate chain, as PEM.
     pub certificate: PathBuf,
-    /// The file with the private key, PEM.
+    /// The file with the private key, as PEM.
     pub key: PathBuf,
 }
 
@@ -116,11 +116,11 @@ impl Default for Config {
     }
 }
 
-/// The name and the text of a configuration, for errors that are found when it is used.
+/// Name and text of the configuration, for errors found when it is used.
 #[derive(Clone, Default)]
 struct Source(Option<Arc<(String, String)>>);
 
-/// Two that say the same are the same, wherever it is written.
+/// Always equal: two configurations with the same content are equal, wherever they come from.
 impl PartialEq for Source {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -134,11 +134,11 @@ impl fmt::Debug for Source {
 }
 
 impl Config {
-    /// Reads a file of at most 16 MiB, the files that it names, and the environment variables that it names. Relative paths in it
-    /// begin where the file stands.
+    /// Reads a file of at most 16 MiB, with the files and environment variables it names. Relative paths start from the
+    /// directory of the file.
     ///
     /// # Errors
-    /// The file cannot be read, or something in it is wrong: with its place and one next step.
+    /// If the file cannot be read or something in it is wrong. The error has the position and a next step.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let name = path.display().to_string();
         let text = document::read_bounded(path).map_err(|error| ConfigError {
@@ -152,15 +152,16 @@ impl Config {
         Config::of(&text, &name, base, &variable)
     }
 
-    /// Reads a text. `name` stands for it in errors; relative paths begin in the working directory.
+    /// Parses a configuration. Errors use `name` as the name of the file. Relative paths start from the working
+    /// directory.
     ///
     /// # Errors
-    /// As of [`Config::read`].
+    /// See [`Config::read`].
     pub fn parse(text: &str, name: &str) -> Result<Self, ConfigError> {
         Config::parse_with(text, name, &variable)
     }
 
-    /// Reads a text, with environment variables from a function in the place of the process's.
+    /// Parses a configuration with environment variables from a function instead of the process.
     ///
     /// ```
     /// use lisp_server::config::Config;
@@ -178,7 +179,7 @@ impl Config {
     /// ```
     ///
     /// # Errors
-    /// As of [`Config::read`].
+    /// See [`Config::read`].
     pub fn parse_with(
         text: &str,
         name: &str,
@@ -237,7 +238,8 @@ impl Config {
         })
     }
 
-    /// The file of a field, and its line and column. A schema that is in a file of its own is where that is named.
+    /// The file, line and column of a field. For a schema in its own file, the position is that of the field that names
+    /// the file.
     pub(crate) fn place_of(&self, path: &[String]) -> Option<(String, Option<(usize, usize)>)> {
         let (name, text) = self.source.0.as_deref()?;
         let document = Document::parse(name, text, PathBuf::new(), &|_| None).ok()?;
@@ -252,7 +254,7 @@ impl Config {
         Some((name.clone(), position))
     }
 
-    /// Takes what is secret in the configuration out of texts.
+    /// Returns a scrubber that removes the secrets of the configuration from text.
     pub fn scrubber(&self) -> Scrubber {
         let of_tools = self.tools.values().map(|tool| &tool.headers);
         let of_apis = self.openapi.values().map(|api| &api.headers);
@@ -264,10 +266,10 @@ impl Config {
         Scrubber::of(headers.chain(of_servers))
     }
 
-    /// Checks that there is a certificate, and that the key is its key.
+    /// Checks that the certificate can be read and that the key belongs to it.
     ///
     /// # Errors
-    /// What is wrong with which of the two.
+    /// If one of the two is missing or invalid, or they do not belong together.
     pub fn check_tls(&self) -> Result<(), ConfigError> {
         let Some(tls) = &self.tls else { return Ok(()) };
         tls.check().map_err(|(field, message, next)| {
@@ -277,18 +279,18 @@ impl Config {
         })
     }
 
-    /// The limits of a run that asks for none: the usual ones, and `[limits]` over them.
+    /// Returns the limits of a run that asks for none: the defaults, overridden by `[limits]`.
     pub fn limits(&self) -> Limits {
         Limits::default().with(&self.limits)
     }
 
-    /// What a tenant's requests may raise limits up to: the limits of runs, `[ceiling]` over them, and the tenant's own ceiling
-    /// over that.
+    /// Returns the highest limits that a tenant's requests may ask for: the limits of runs, overridden by `[ceiling]`,
+    /// overridden by the tenant's own ceiling.
     pub fn ceiling_of(&self, tenant: &Tenant) -> Limits {
         self.limits().with(&self.ceiling).with(&tenant.ceiling)
     }
 
-    /// Whose token it is. It takes the same time whichever tenant's it is, or nobody's.
+    /// Returns the tenant that has this token. Takes the same time whichever tenant it is, or if none has it.
     ///
     /// ```
     /// use lisp_server::config::Config;
@@ -304,7 +306,7 @@ impl Config {
         tenants::find(&self.tenants, token)
     }
 
-    /// Returns the tenant on whose runs the owner of this token decides. It takes as long as [`Config::tenant_of`].
+    /// Returns the tenant whose approver has this token. Takes as long as [`Config::tenant_of`].
     ///
     /// ```
     /// use lisp_server::config::Config;
@@ -317,15 +319,15 @@ impl Config {
         tenants::find_approver(self.tenants.iter().chain(self.anonymous()), token)
     }
 
-    /// Adds a token of an approver to a tenant, or to the only user of a service without tenants. A name that no tenant has
-    /// adds nothing.
+    /// Adds an approver's token to a tenant, or to the anonymous user of a service without tenants. Does nothing if no
+    /// tenant has the name.
     pub fn add_approver(&mut self, tenant: &str, token: &str) {
         let is_anonymous = self.tenants.is_empty().then_some(&mut self.anonymous);
         let all = self.tenants.iter_mut().chain(is_anonymous);
         all.filter(|known| known.name == tenant).for_each(|known| known.add_approver(token));
     }
 
-    /// Returns whether there is a tool whose calls an approver decides on.
+    /// Returns whether any tool needs an approver's decision on its calls.
     pub fn asks(&self) -> bool {
         let of_apis = self.openapi.values().map(|api| (api.policy, &api.policies));
         let of_servers = self.mcp.values().map(|server| (server.policy, &server.policies));
@@ -335,7 +337,7 @@ impl Config {
                 .any(|(usual, single)| usual == Decision::Ask || single.values().any(|one| *one == Decision::Ask))
     }
 
-    /// The tenant of a name, such as that of a run in the store.
+    /// Returns the tenant of this name, for example that of a run in the store.
     pub fn tenant_named(&self, name: &str) -> Option<&Tenant> {
         match self.anonymous() {
             Some(anonymous) => (anonymous.name == name).then_some(anonymous),
@@ -343,16 +345,16 @@ impl Config {
         }
     }
 
-    /// Who uses the service without a token: somebody only when there are no tenants.
+    /// Returns the user of a service without tenants, or `None` if there are tenants.
     pub fn anonymous(&self) -> Option<&Tenant> {
         self.tenants.is_empty().then_some(&self.anonymous)
     }
 
-    /// May the service listen on this address? Without tenants everybody who reaches it may use it, so that it has to be one of
-    /// this machine only.
+    /// Checks whether the service may listen on this address. Without tenants everyone who reaches the address may use
+    /// the service, so it must be a loopback address.
     ///
     /// # Errors
-    /// It may not, and what to do.
+    /// If the address is not allowed, with a next step.
     pub fn check_exposure(&self, address: SocketAddr) -> Result<(), ConfigError> {
         if address.ip().to_canonical().is_loopback() || !self.tenants.is_empty() {
             return Ok(());
@@ -400,7 +402,7 @@ impl Tls {
     }
 }
 
-/// A variable of the process's environment. One that is no text is none.
+/// An environment variable of the process, or `None` if it is not valid Unicode.
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }

@@ -3,32 +3,32 @@
 use reqwest::Url;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What tools may reach besides public addresses: the table `[network]`.
+/// The addresses that tools may reach besides public ones: the table `[network]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Network {
     allowed: Vec<Allowed>,
 }
 
-/// One entry of `allow_private`.
+/// An entry of `allow_private`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Allowed {
-    /// A network, at every port.
+    /// A network, at all ports.
     Network { base: IpAddr, bits: u32 },
     /// An address, at one port.
     Address(IpAddr, u16),
-    /// A name, at one port: whatever addresses it has.
+    /// A host name, at one port; applies to all its addresses.
     Name(String, u16),
 }
 
 impl Network {
-    /// Reads an entry: `127.0.0.1:8080`, `10.0.0.0/8`, `10.1.2.3`, `[::1]:8080`, `localhost:9000`.
+    /// Parses an entry: `127.0.0.1:8080`, `10.0.0.0/8`, `10.1.2.3`, `[::1]:8080`, `localhost:9000`.
     pub(super) fn allow(&mut self, entry: &str) -> Result<(), String> {
         let allowed = parse(entry).ok_or_else(|| format!("{entry:?} is not a network, an address or NAME:PORT"))?;
         self.allowed.push(allowed);
         Ok(())
     }
 
-    /// May a connection go to this address? `name` is the host as it stands in the URL.
+    /// Returns whether a connection to this address is allowed. `name` is the host as written in the URL.
     pub fn permits(&self, name: &str, port: u16, address: IpAddr) -> bool {
         let address = address.to_canonical();
         is_public(address)
@@ -39,7 +39,7 @@ impl Network {
             })
     }
 
-    /// Is something allowed at this port that is not at others?
+    /// Returns whether any entry allows this port only.
     pub(crate) fn names_port(&self, port: u16) -> bool {
         self.allowed.iter().any(|allowed| match allowed {
             Allowed::Network { .. } => false,
@@ -47,11 +47,11 @@ impl Network {
         })
     }
 
-    /// Is a URL one that tools may have: `http` or `https`, without user and password, and not of an address that may not be
-    /// reached? What names lead to is checked when they are connected to.
+    /// Checks that tools may use a URL: `http` or `https`, without user and password, and not with an address that may
+    /// not be reached. Host names are checked when a connection is made.
     ///
     /// # Errors
-    /// What is wrong, and what to do.
+    /// What is wrong, and a next step.
     pub(crate) fn check(&self, url: &Url) -> Result<(), (String, String)> {
         let wrong = |message: &str, next: &str| Err((message.to_owned(), next.to_owned()));
         if !matches!(url.scheme(), "http" | "https") {
@@ -73,13 +73,13 @@ impl Network {
     }
 }
 
-/// The address that a host of a URL is, when it is one. Odd spellings are not odd any more: the reader of URLs has made
-/// `127.0.0.1` of `0x7f.1`.
+/// Returns the address if the host of a URL is one. The URL parser has already normalized unusual spellings, such as
+/// `0x7f.1` to `127.0.0.1`.
 fn literal(host: &str) -> Option<IpAddr> {
     host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host).parse().ok()
 }
 
-/// A name without the dot at its end.
+/// Removes the dot at the end of a name.
 fn plain(name: &str) -> &str {
     name.strip_suffix('.').unwrap_or(name)
 }
@@ -99,7 +99,7 @@ fn parse(entry: &str) -> Option<Allowed> {
     if let Some(address) = literal(host) {
         return Some(Allowed::Address(address.to_canonical(), port));
     }
-    // What a URL would read as an address is no name.
+    // A name that the URL parser would read as an address is not a name.
     let url = Url::parse(&format!("http://{host}/")).ok()?;
     let is_name = url.host_str() == Some(&host.to_ascii_lowercase()) && !host.contains('*');
     is_name.then(|| Allowed::Name(plain(host).to_owned(), port))
@@ -117,7 +117,8 @@ fn is_within(address: IpAddr, base: IpAddr, bits: u32) -> bool {
     }
 }
 
-/// Is it an address of the public Internet? What is not known to be one is none: IANA's registries of special addresses.
+/// Returns whether an address is on the public Internet, by IANA's registries of special-purpose addresses. Addresses
+/// not known to be public are not.
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -125,29 +126,29 @@ fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// The networks of version 4 that are not public.
+/// The IPv4 networks that are not public.
 const SPECIAL_V4: &[(Ipv4Addr, u32)] = &[
     // This network, unspecified
     (Ipv4Addr::new(0, 0, 0, 0), 8),
     // Private
     (Ipv4Addr::new(10, 0, 0, 0), 8),
-    // Shared behind carriers' translation
+    // Shared, behind carrier-grade NAT
     (Ipv4Addr::new(100, 64, 0, 0), 10),
     // Loopback
     (Ipv4Addr::new(127, 0, 0, 0), 8),
-    // Link-local, metadata of clouds among it
+    // Link-local, with cloud metadata services
     (Ipv4Addr::new(169, 254, 0, 0), 16),
     // Private
     (Ipv4Addr::new(172, 16, 0, 0), 12),
-    // Protocols
+    // IETF protocol assignments
     (Ipv4Addr::new(192, 0, 0, 0), 24),
     // Documentation
     (Ipv4Addr::new(192, 0, 2, 0), 24),
-    // Relays of 6to4
+    // 6to4 relays
     (Ipv4Addr::new(192, 88, 99, 0), 24),
     // Private
     (Ipv4Addr::new(192, 168, 0, 0), 16),
-    // Benchmarks
+    // Benchmarking
     (Ipv4Addr::new(198, 18, 0, 0), 15),
     // Documentation
     (Ipv4Addr::new(198, 51, 100, 0), 24),
@@ -164,21 +165,21 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     let parts = address.segments();
     let embedded = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
     match parts {
-        // Addresses of version 4, as they are written in version 6
+        // IPv4-mapped addresses
         [0, 0, 0, 0, 0, 0xffff, high, low] => is_public_v4(embedded(high, low)),
-        // NAT64: version 4 behind it
+        // NAT64: contains an IPv4 address
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => is_public_v4(embedded(high, low)),
-        // 6to4: version 4 within it
+        // 6to4: contains an IPv4 address
         [0x2002, high, low, ..] => is_public_v4(embedded(high, low)),
-        // Teredo: a server, and a client whose address is turned over
+        // Teredo: contains the IPv4 address of a server, and that of a client with inverted bits
         [0x2001, 0, high, low, _, _, client_high, client_low] => {
             is_public_v4(embedded(high, low)) && is_public_v4(embedded(!client_high, !client_low))
         }
-        // Other protocols, benchmarks and identifiers
+        // Other protocols, benchmarking and identifiers
         [0x2001, 1..=0x01ff, ..] => false,
         // Documentation
         [0x2001, 0xdb8, ..] | [0x3fff, 0..=0x0fff, ..] => false,
-        // All else that is public is below 2000::/3: not loopback, local, link-local, multicast
+        // All other public addresses are in 2000::/3; loopback, local, link-local and multicast addresses are not.
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }

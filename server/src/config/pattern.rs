@@ -1,6 +1,6 @@
-//! Which tools a tenant sees.
+//! Patterns for the tools that a tenant sees.
 
-/// A name of tools, or its beginning: `weather`, `crm__*`.
+/// A tool name or a prefix with `*`: `weather`, `crm__*`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolPattern {
     text: String,
@@ -8,14 +8,14 @@ pub struct ToolPattern {
 }
 
 impl ToolPattern {
-    /// Reads a pattern: a name, or its beginning and `*`. `None` for a `*` elsewhere, and for an empty one.
+    /// Parses a pattern: a name, or a prefix followed by `*`. Returns `None` if it is empty or has a `*` elsewhere.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (start, is_open) = text.strip_suffix('*').map_or((text, false), |start| (start, true));
         let is_pattern = !start.contains('*') && (is_open || !start.is_empty());
         is_pattern.then(|| ToolPattern { text: start.to_owned(), is_open })
     }
 
-    /// Is it the pattern of this tool?
+    /// Returns whether the pattern matches a tool's name.
     pub fn fits(&self, name: &str) -> bool {
         if self.is_open { name.starts_with(&self.text) } else { name == self.text }
     }

@@ -1,18 +1,18 @@
-//! What somebody is asked about a call.
+//! The questions that approvers are asked about calls.
 
 use serde_json::{Map, Value};
 
-/// The most bytes of a question as it is written.
+/// The maximum bytes of a question as written.
 const TEMPLATE_BYTES: usize = 1_000;
-/// The most arguments in a question.
+/// The maximum number of arguments in a question.
 const ARGUMENTS: usize = 20;
-/// The most characters of an argument in a question.
+/// The maximum characters shown of an argument.
 const ARGUMENT_CHARS: usize = 200;
 
-/// A question with the names of arguments in braces: `Refund {amount} to {customer}?`.
+/// A question with argument names in braces: `Refund {amount} to {customer}?`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// A text and the name of the argument behind it.
+    /// Text, each followed by the name of an argument.
     parts: Vec<(String, String)>,
     end: String,
 }
@@ -40,13 +40,13 @@ impl Question {
         Ok(Question { parts, end: rest.to_owned() })
     }
 
-    /// The names of the arguments that it shows.
+    /// The names of the arguments in the question.
     pub fn arguments(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().map(|(_, name)| name.as_str())
     }
 
-    /// The question about a call with these arguments. Each is cut to 200 characters, and says so; characters that would draw
-    /// something else than themselves are written as escapes.
+    /// Returns the question for a call with these arguments. Each argument is cut to 200 characters, with a mark.
+    /// Control characters and characters that change the direction of text are escaped.
     pub fn fill(&self, arguments: &Map<String, Value>) -> String {
         let mut text = String::new();
         for (before, name) in &self.parts {
@@ -61,7 +61,7 @@ impl Question {
     }
 }
 
-/// Writes an argument, of which nothing can look like the question around it.
+/// Appends an argument, cut and escaped.
 fn push(text: &mut String, value: &str) {
     for char in value.chars().take(ARGUMENT_CHARS) {
         if char.is_control()

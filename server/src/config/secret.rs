@@ -1,30 +1,31 @@
-//! Texts with values of environment variables in them.
+//! Strings that contain values of environment variables.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-/// A text that may have values of environment variables in it: it is in no error and in no `Debug`.
+/// A string that may contain values of environment variables. It is never shown in errors or by `Debug`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret {
     text: Arc<str>,
-    /// The values of variables in it.
+    /// The variable values that it contains.
     values: Arc<[String]>,
 }
 
 impl Secret {
-    /// The text.
+    /// Returns the text.
     pub fn expose(&self) -> &str {
         &self.text
     }
 }
 
-/// Takes the values of secrets out of texts that others see. Values of fewer than four bytes stay: they are in many texts by chance.
+/// Removes secret values from text that others see. Values shorter than four bytes are not removed: they occur in too
+/// many texts by chance.
 #[derive(Clone, Default)]
 pub struct Scrubber(Arc<[String]>);
 
-/// A text of JSON as other languages' writers spell it: PHP's with `\/`, Go's without signs of HTML, Python's in ASCII, and those of
+/// Other spellings of JSON text: PHP writes `\/`, Go escapes HTML characters, Python writes ASCII only, and some do
 /// several of these.
 fn of_other_writers(text: &str) -> Vec<String> {
     let units = |c: char| {
@@ -41,7 +42,7 @@ fn of_other_writers(text: &str) -> Vec<String> {
     let upper = |text: &str| {
         let mut spelled = String::with_capacity(text.len());
         let mut rest = text;
-        // The digits of an escape may be capitals.
+        // Escapes may have uppercase hex digits.
         while let Some((before, after)) = rest.split_once("\\u") {
             let (digits, behind) = after.split_at_checked(4).unwrap_or((after, ""));
             spelled = spelled + before + "\\u" + &digits.to_ascii_uppercase();
@@ -55,13 +56,13 @@ fn of_other_writers(text: &str) -> Vec<String> {
 }
 
 impl Scrubber {
-    /// The least bytes of a value.
+    /// The minimum bytes of a value.
     const LEAST: usize = 4;
 
-    /// One for these.
+    /// Returns a scrubber for these secrets.
     pub(crate) fn of<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
         let values = secrets.into_iter().flat_map(|secret| secret.values.iter()).filter(|v| v.len() >= Self::LEAST);
-        // As it stands in JSON, and in what a log shows of a text, too.
+        // Also as spelled in JSON, and as a log shows strings.
         let spelled = values.flat_map(|value| {
             let quoted = [Some(format!("{value:?}")), serde_json::to_string(value).ok()];
             let within = quoted.into_iter().flatten().map(|quoted| quoted[1..quoted.len() - 1].to_owned());
@@ -73,19 +74,19 @@ impl Scrubber {
         Scrubber(distinct.into_iter().collect())
     }
 
-    /// Has it nothing to take out?
+    /// Returns whether there are no values to remove.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns the text with a mark in the place of every value, or of several that overlap.
+    /// Replaces every value by a mark. Overlapping values get one mark.
     pub fn scrub<'t>(&self, text: &'t str) -> Cow<'t, str> {
         self.scrubbed(text, false)
     }
 
-    /// The same for a text that was cut, and may end in the middle of a value.
+    /// Like [`Scrubber::scrub`], for text that was cut and may end inside a value.
     pub fn scrub_cut<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        // The character that was cut.
+        // A character that was cut in half.
         self.scrubbed(text.trim_end_matches(char::REPLACEMENT_CHARACTER), true)
     }
 
@@ -117,7 +118,7 @@ impl fmt::Debug for Scrubber {
     }
 }
 
-/// Where a value stands in a text, over itself, too.
+/// All positions of a value in a text, including overlapping ones.
 fn places(text: &str, value: &str) -> Vec<(usize, usize)> {
     let (mut found, mut from) = (Vec::new(), 0);
     let step = value.chars().next().map_or(1, char::len_utf8);
@@ -128,7 +129,7 @@ fn places(text: &str, value: &str) -> Vec<(usize, usize)> {
     found
 }
 
-/// The bytes of the longest beginning of a value that a text ends with.
+/// The length in bytes of the longest prefix of a value that the text ends with.
 fn beginning(text: &str, value: &str) -> Option<usize> {
     let ends = value.char_indices().map(|(at, _)| at).filter(|at| *at > 0);
     ends.rev().find(|end| text.ends_with(&value[..*end]))
@@ -140,10 +141,10 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Puts the values of variables in the places of `${NAME}`.
+/// Replaces each `${NAME}` by the value of that environment variable.
 ///
 /// # Errors
-/// What is wrong, and what to do: without any value.
+/// What is wrong, and a next step. Neither contains a value.
 pub(super) fn fill(template: &str, environment: &dyn Fn(&str) -> Option<String>) -> Result<Secret, (String, String)> {
     let (mut text, mut values) = (String::new(), Vec::new());
     let mut rest = template;
@@ -216,7 +217,7 @@ mod tests {
         for (values, text, scrubbed) in [
             (&["s3cret"][..], "you sent Bearer s3cret", "you sent Bearer [secret]"),
             (&["abc"], "abc", "abc"),
-            // As writers of JSON in PHP, Go and Python spell it.
+            // JSON as PHP, Go and Python write it.
             (&["abc/def"], r#"{"k": "abc\/def"}"#, r#"{"k": "[secret]"}"#),
             (&["abc&d<e"], r#"{"k": "abc\u0026d\u003ce"}"#, r#"{"k": "[secret]"}"#),
             (
@@ -224,7 +225,7 @@ mod tests {
                 r#"["ab\u00e4c\ud83d\ude00/", "ab\u00E4c\uD83D\uDE00\/"]"#,
                 r#"["[secret]", "[secret]"]"#,
             ),
-            // One in another, one over another, one over itself, in any order.
+            // Values inside, overlapping, or overlapping themselves, in any order.
             (&["abcd", "abcdefghijkl"], "A:abcd B:abcdefghijkl", "A:[secret] B:[secret]"),
             (&["abcdefghijkl", "abcd", "efgh"], "abcdefghijkl, efgh", "[secret], [secret]"),
             (&["abcdef", "defghi"], "-abcdefghi-", "-[secret]-"),

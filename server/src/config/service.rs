@@ -1,17 +1,17 @@
-//! What the service as a whole may take.
+//! Limits of the service as a whole.
 
 use super::document::Document;
 use super::error::ConfigError;
 use serde::Deserialize;
 
-/// How safe an answered request is.
+/// What an acknowledged request survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Durability {
-    /// It survives the death of the process, not that of the machine: SQLite's `synchronous = NORMAL`.
+    /// The death of the process, but not a power failure: SQLite's `synchronous = NORMAL`.
     #[default]
     Process,
-    /// It survives a power failure: SQLite's `synchronous = FULL`.
+    /// A power failure: SQLite's `synchronous = FULL`.
     Machine,
 }
 
@@ -24,11 +24,11 @@ macro_rules! service {
             $($name: Option<u64>,)*
         }
 
-        /// What the service as a whole may take: the table `[service]`.
+        /// Limits of the service as a whole: the table `[service]`.
         #[derive(Clone, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct Service {
-            /// How safe an answered request is.
+            /// What an acknowledged request survives.
             pub durability: Durability,
             $($(#[$doc])* pub $name: $type,)*
         }
@@ -40,7 +40,7 @@ macro_rules! service {
         }
 
         impl Service {
-            /// Each number with what it may be.
+            /// The range of each number.
             #[cfg(test)]
             pub(super) const RANGES: &[(&str, std::ops::RangeInclusive<u64>)] = &[$((stringify!($name), $range),)*];
 
@@ -62,34 +62,35 @@ macro_rules! service {
     };
 }
 
-/// Four runs for each core: most of a run is waiting for tools.
+/// Four runs per core: a run spends most of its time waiting for tools.
 fn concurrency() -> usize {
     std::thread::available_parallelism().map_or(4, |cores| cores.get().saturating_mul(4)).min(100_000)
 }
 
 service! {
-    /// Connections open at once; more are closed.
+    /// The maximum number of open connections. At the limit, a new one closes the one that has been idle longest, or is
+    /// closed.
     max_connections: usize = 2_048, 1..=1_000_000;
-    /// Bytes of a request's body.
+    /// The maximum bytes of a request body.
     max_body_bytes: usize = 16_777_216, 1_024..=1_073_741_824;
-    /// Runs under way at once. Four for each core by default.
+    /// Slots: runs in progress at once. Four per core by default.
     concurrency: usize = concurrency(), 1..=100_000;
-    /// Runs that wait for a place; more are turned away with 429.
+    /// The maximum number of runs, other than durable ones, that wait for a slot; more get 429.
     queue: usize = 1_024, 0..=1_000_000;
-    /// How long a run waits for a place.
+    /// How long a run that is not durable waits for a slot.
     queue_seconds: u64 = 10, 0..=3_600;
-    /// How long a client may take to send the head of a request.
+    /// How long a connection may be idle, from when it is accepted and between requests.
     header_seconds: u64 = 10, 1..=600;
-    /// How long a client may take to send the body of a request.
+    /// How long sending the body of a request may take.
     body_seconds: u64 = 30, 1..=3_600;
-    /// How long runs under way may go on after the service was told to end.
+    /// How long runs continue after shutdown starts.
     drain_seconds: u64 = 30, 0..=3_600;
     /// How long a finished run stays in the store.
     keep_finished_hours: u64 = 168, 1..=87_600;
-    /// A run that waits for somebody this long gives up its place until there is an answer.
+    /// How long a run waits for outside answers before it is suspended and frees its slot.
     park_after_ms: u64 = 250, 0..=3_600_000;
-    /// Runs of a tenant in the store, finished ones among them.
+    /// The maximum number of runs of each tenant in the store, including finished ones.
     max_runs_stored: u64 = 1_000_000, 1..=100_000_000;
-    /// Sessions of a tenant in the store.
+    /// The maximum number of sessions of each tenant in the store.
     max_sessions: usize = 100_000, 1..=10_000_000;
 }

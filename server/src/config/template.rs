@@ -1,13 +1,13 @@
-//! URLs with the names of arguments in their paths.
+//! URL templates: argument names in braces in the path.
 
 use reqwest::Url;
 use std::collections::BTreeSet;
 
-/// The most bytes of an argument in a path.
+/// The maximum bytes of an argument in a path.
 const ARGUMENT_BYTES: usize = 2_000;
 
-/// A URL with names of arguments in braces in its path: `https://crm.example.com/orders/{id}`. What the arguments are changes
-/// neither scheme nor host, nor how many parts the path has.
+/// A URL with argument names in braces in its path: `https://crm.example.com/orders/{id}`. Arguments change neither the
+/// scheme nor the host nor the number of path segments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UrlTemplate {
     /// The URL with an empty path.
@@ -16,7 +16,7 @@ pub struct UrlTemplate {
     query: Option<String>,
 }
 
-/// A part of a path, between two slashes: texts, each with the name of an argument behind it, and a text.
+/// A path segment: pieces of text, each followed by an argument name, and a last piece of text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Segment {
     arguments: Vec<(String, String)>,
@@ -24,7 +24,7 @@ struct Segment {
 }
 
 impl UrlTemplate {
-    /// Reads a URL.
+    /// Parses a URL.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let (front, query) = text.split_once('?').map_or((text, None), |(front, query)| (front, Some(query)));
         let (scheme, rest) = front.split_once("://").ok_or("it does not start with http:// or https://")?;
@@ -40,7 +40,7 @@ impl UrlTemplate {
         UrlTemplate { origin, segments: Vec::new(), query }.with_path(path)
     }
 
-    /// A path, with names in braces, below a URL without a query.
+    /// Parses a path with argument names, relative to a URL without a query.
     ///
     /// # Errors
     /// What is wrong with the path.
@@ -60,12 +60,12 @@ impl UrlTemplate {
             return Err(format!("its path has the character {odd:?}"));
         }
         self.segments = path.split('/').map(Segment::parse).collect::<Result<_, _>>()?;
-        // Whatever the reader of URLs makes of a path, its parts stay these.
+        // Check that the URL parser keeps these segments.
         self.filled(|_| Ok("x".to_owned()))?;
         Ok(self)
     }
 
-    /// The URL as far as it is always the same: scheme, host, port.
+    /// Returns the constant part of the URL: scheme, host and port.
     pub fn origin(&self) -> &Url {
         &self.origin
     }
@@ -75,17 +75,17 @@ impl UrlTemplate {
         self.segments.iter().flat_map(|segment| segment.arguments.iter().map(|(_, name)| name.as_str()))
     }
 
-    /// The names in the query that the URL has itself.
+    /// The parameter names in the URL's own query.
     pub(crate) fn query_names(&self) -> BTreeSet<String> {
         let mut url = self.origin.clone();
         url.set_query(self.query.as_deref());
         url.query_pairs().map(|(name, _)| name.into_owned()).collect()
     }
 
-    /// The URL with the arguments in their places: each encoded, with the texts that it is made of.
+    /// Fills in the arguments. `argument` returns a value with the texts it is made of; each value is encoded.
     ///
     /// # Errors
-    /// An argument that is not there, is empty, or has what could lead elsewhere.
+    /// If an argument is missing or empty, or could change where the URL leads.
     pub(crate) fn fill(&self, argument: impl Fn(&str) -> Option<(String, Vec<String>)>) -> Result<Url, String> {
         self.filled(|name| {
             let (written, texts) =
@@ -144,14 +144,14 @@ impl Segment {
     }
 }
 
-/// Is it a part of a path that names the part before, or none?
+/// Returns whether a path segment is `.` or `..`, or a spelling of it.
 fn is_dots(segment: &str) -> bool {
     let plain = segment.replace("%2e", ".").replace("%2E", ".");
     plain == "." || plain == ".."
 }
 
-/// May a value be a part of a path? What is encoded once more on the way is looked at, too: a server that decodes too often would
-/// go where it leads.
+/// Checks that a value may be part of a path. Percent-encoded values are checked decoded too, because some servers
+/// decode more than once.
 fn check(name: &str, value: &str) -> Result<(), String> {
     let mut decoded = value.as_bytes().to_vec();
     loop {
@@ -169,7 +169,7 @@ fn check(name: &str, value: &str) -> Result<(), String> {
     }
 }
 
-/// Each `%XX` as its byte; others stay. It is shorter unless there were none.
+/// Decodes each valid `%XX`. The result is shorter unless there were none.
 fn percent_decoded(text: &[u8]) -> Vec<u8> {
     let digit =
         |at: usize| text.get(at).and_then(|byte| char::from(*byte).to_digit(16)).and_then(|n| u8::try_from(n).ok());
@@ -190,7 +190,7 @@ fn percent_decoded(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A value of which nothing but letters, digits and `-._~` stays as it is.
+/// Percent-encodes everything but letters, digits and `-._~`.
 pub(crate) fn encoded(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     for byte in value.bytes() {

@@ -1,4 +1,4 @@
-//! Who may use the service.
+//! Tenants and approvers.
 
 use super::document::Document;
 use super::error::ConfigError;
@@ -9,38 +9,38 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use subtle::{Choice, ConstantTimeEq};
 
-/// The most tenants.
+/// The maximum number of tenants.
 const TENANTS: usize = 10_000;
-/// The most tokens of a tenant.
+/// The maximum number of tokens of a tenant.
 const TOKENS: usize = 100;
-/// The most patterns of a tenant.
+/// The maximum number of patterns of a tenant.
 const PATTERNS: usize = 1_000;
 
-/// Who may use the service, and how much of it: an entry of `[[tenants]]`.
+/// A tenant: an entry of `[[tenants]]`, with its tokens and limits.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Tenant {
-    /// The name, by which runs, metrics and logs know it.
+    /// The name used in runs, metrics and logs.
     pub name: String,
-    /// Its runs under way at once; those of the service when absent.
+    /// The maximum number of its runs in progress at once; `None` uses that of the service.
     pub concurrency: Option<usize>,
-    /// Its runs that wait for a place; those of the service when absent.
+    /// The maximum number of its runs that wait for a slot; `None` uses that of the service.
     pub queue: Option<usize>,
-    /// Runs that it may begin in a second, over time.
+    /// The rate at which it may start runs, per second; `None` is unlimited.
     pub runs_per_second: Option<f64>,
-    /// Runs that it may begin at once, when there is a rate; at least 1.
+    /// How many runs it may start at once within that rate; at least 1.
     pub burst: u32,
-    /// What its requests may raise limits up to, in the place of the general ceiling.
+    /// The highest limits that its requests may ask for; overrides `[ceiling]`.
     pub ceiling: LimitsRequest,
-    /// The tools that it sees; all when absent.
+    /// The tools that exist for its programs; `None` is all.
     pub tools: Option<Vec<ToolPattern>>,
-    /// Its runs share processes: see [`lisp_sandbox::Domain`].
+    /// Whether its runs share processes: see [`lisp_sandbox::Domain`].
     pub domain: bool,
     /// What its runs may use together.
     pub budget: Option<TenantBudget>,
     /// SHA-256 of its tokens.
     tokens: Vec<[u8; 32]>,
-    /// SHA-256 of the tokens of its approvers.
+    /// SHA-256 of its approvers' tokens.
     approvers: Vec<[u8; 32]>,
 }
 
@@ -50,12 +50,12 @@ pub struct Tenant {
 pub struct TenantBudget {
     /// The amounts.
     pub amounts: Amounts,
-    /// After how long they are there again in full; never when absent.
+    /// The interval after which the full amounts are available again; `None` is never.
     pub refill_seconds: Option<u64>,
 }
 
 impl Tenant {
-    /// Who uses a service that has no tenants.
+    /// The user of a service without tenants.
     pub(super) fn anonymous() -> Self {
         Tenant {
             name: "anonymous".to_owned(),
@@ -72,17 +72,18 @@ impl Tenant {
         }
     }
 
-    /// Returns whether there are tokens of approvers. Then only a request with such a token approves or rejects a call.
+    /// Returns whether the tenant has approvers. If so, only a request with an approver's token may approve or reject a
+    /// call.
     pub fn has_approvers(&self) -> bool {
         !self.approvers.is_empty()
     }
 
-    /// Adds a token of an approver.
+    /// Adds an approver's token.
     pub(super) fn add_approver(&mut self, token: &str) {
         self.approvers.push(Sha256::digest(token.as_bytes()).into());
     }
 
-    /// Adds the approvers of a service without tenants.
+    /// Reads the approvers of a service without tenants.
     pub(super) fn read_approvers(&mut self, file: &file::File, document: &Document<'_>) -> Result<(), ConfigError> {
         let (one, more) = (&file.approver_token_sha256, &file.approver_tokens_sha256);
         self.approvers = digests(one.as_ref(), more, &[], APPROVER_FIELDS, document)?;
@@ -100,7 +101,7 @@ impl Tenant {
         }
     }
 
-    /// Does it see the tool of this name?
+    /// Returns whether the tool exists for this tenant.
     pub fn sees(&self, tool: &str) -> bool {
         self.tools.as_ref().is_none_or(|patterns| patterns.iter().any(|pattern| pattern.fits(tool)))
     }
@@ -130,7 +131,7 @@ impl Tenant {
         let count = |field, given: Option<u64>, least, most| {
             given.map(|given| document.count(&path(field), given, least..=most)).transpose()
         };
-        // A second's worth of runs at once, unless it says otherwise.
+        // The default burst is one second's worth of runs.
         let usual = rate.map_or(1, |rate| (1..=1_000_000).find(|n| f64::from(*n) >= rate).unwrap_or(1_000_000));
         let burst = match file.burst {
             Some(given) => u32::try_from(document.within(&path("burst"), given, 1..=1_000_000)?).unwrap_or(u32::MAX),
@@ -187,9 +188,9 @@ fn patterns(given: &[String], index: &str, document: &Document<'_>) -> Result<Ve
     given.iter().map(read).collect()
 }
 
-/// The fields that have the tokens of approvers.
+/// The fields with approvers' tokens.
 const APPROVER_FIELDS: [&str; 2] = ["approver_token_sha256", "approver_tokens_sha256"];
-/// What a field of tokens has.
+/// The next step for an invalid token field.
 const TOKEN_NEXT: &str = "write what `printf %s \"$TOKEN\" | sha256sum` prints: 64 hex digits";
 
 fn tokens(file: &file::Tenant, index: &str, document: &Document<'_>) -> Result<Vec<[u8; 32]>, ConfigError> {
@@ -205,7 +206,7 @@ fn tokens(file: &file::Tenant, index: &str, document: &Document<'_>) -> Result<V
     }
 }
 
-/// Reads the digests of tokens from a field with one and a field with several.
+/// Reads token digests from a field with one and a field with several.
 fn digests(
     one: Option<&String>,
     more: &[String],
@@ -237,7 +238,7 @@ fn digest_of(text: &str) -> Option<[u8; 32]> {
     Some(digest)
 }
 
-/// All tenants.
+/// Reads all tenants.
 pub(super) fn read(files: &[file::Tenant], document: &Document<'_>) -> Result<Vec<Tenant>, ConfigError> {
     if files.len() > TENANTS {
         let message = format!("there are {}, and there may be {TENANTS}", files.len());
@@ -266,12 +267,12 @@ pub(super) fn read(files: &[file::Tenant], document: &Document<'_>) -> Result<Ve
     Ok(tenants)
 }
 
-/// Returns the tenant whose token it is. All tokens of all tenants are compared in the same time, whichever it is.
+/// Returns the tenant that has this token. Compares with all tokens of all tenants, in the same time whichever matches.
 pub(super) fn find<'a>(tenants: impl IntoIterator<Item = &'a Tenant>, token: &str) -> Option<&'a Tenant> {
     find_by(tenants, token, |tenant| &tenant.tokens)
 }
 
-/// Returns the tenant whose approver's token it is, in the same time as [`find`].
+/// Returns the tenant whose approver has this token, in the same time as [`find`].
 pub(super) fn find_approver<'a>(tenants: impl IntoIterator<Item = &'a Tenant>, token: &str) -> Option<&'a Tenant> {
     find_by(tenants, token, |tenant| &tenant.approvers)
 }

@@ -1,4 +1,4 @@
-//! A configuration as a whole: each field wrong once, the example of the documentation, tokens, exposure.
+//! Tests of whole configurations: each field wrong once, the example of the documentation, tokens and exposure.
 
 use super::*;
 use lisp_runtime::{Amounts, Effect};
@@ -74,7 +74,7 @@ fn the_table_of_the_documentation_has_every_key() {
         }
         parse(&format!("[service]\n{name} = {}", range.start())).unwrap();
         parse(&format!("[service]\n{name} = {}", range.end())).unwrap();
-        // The default is what the table says.
+        // The default is the value in the table.
         if *name != "concurrency" {
             let usual = row.split('|').nth(3).unwrap().trim();
             let same = parse(&format!("[service]\n{name} = {usual}")).unwrap();
@@ -88,7 +88,7 @@ fn the_table_of_the_documentation_has_every_key() {
     }
 }
 
-/// A text, line and column, field, and what the message and the next step have.
+/// A configuration, line and column, field, and parts of the message and the next step.
 const WRONG: &[(&str, (usize, usize), &str, &str)] = &[
     ("listen = 7117", (1, 10), "listen", "expected a string"),
     ("listen = \"7117\"", (1, 10), "listen", "127.0.0.1:7117"),

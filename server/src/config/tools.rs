@@ -1,4 +1,4 @@
-//! The tools of the service: HTTP endpoints, APIs, MCP servers.
+//! The tools of the service: HTTP endpoints, HTTP APIs and MCP servers.
 
 use super::document::Document;
 use super::error::ConfigError;
@@ -12,11 +12,11 @@ use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
 use std::collections::BTreeMap;
 
-/// The most headers of a tool, and variables of a process.
+/// The maximum number of headers of a tool or environment variables of a process.
 const PAIRS: usize = 100;
-/// The most redacted arguments.
+/// The maximum number of redacted arguments.
 const REDACTED: usize = 100;
-/// Headers that are the service's own.
+/// Headers that only the service sets.
 const OWN_HEADERS: &[&str] = &[
     "connection",
     "content-length",
@@ -31,85 +31,85 @@ const OWN_HEADERS: &[&str] = &[
     "upgrade",
 ];
 
-/// How the calls of a tool are treated.
+/// Settings for the calls of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CallSettings {
-    /// What a call does to the world; absent: what the method or the server says.
+    /// What a call does outside; `None` follows the HTTP method or the MCP server.
     pub effect: Option<Effect>,
-    /// Does a call made twice do what it does once? Absent: what the method or the server says.
+    /// Whether two equal calls have the effect of one; `None` follows the HTTP method or the MCP server.
     pub idempotent: Option<bool>,
-    /// Serves a repeated call of a run from the result of the first.
+    /// Whether repeated calls of a run get the result of the first.
     pub cached: bool,
-    /// Failures are values.
+    /// Whether failures are values of the program.
     pub tagged: bool,
-    /// Calls under way at once, of all runs; more wait.
+    /// The maximum number of calls in progress at once, over all runs; more wait.
     pub concurrency: usize,
-    /// Calls of one run; 0 is no limit.
+    /// The maximum number of calls of one run; 0 is no limit.
     pub most_calls: u64,
     /// Arguments that the ledger and the record do not show.
     pub redact: Vec<String>,
-    /// How long a call may take; the rest of the run's time when that is less.
+    /// How long a call may take; never longer than the rest of the run's time.
     pub timeout_ms: u64,
-    /// Bytes of a response.
+    /// The maximum bytes of a response.
     pub max_response_bytes: usize,
 }
 
-/// A header of the requests of a tool.
+/// A header of a tool's requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The name.
+    /// The header name.
     pub name: HeaderName,
-    /// The value.
+    /// The header value.
     pub value: Secret,
 }
 
-/// A tool that is an HTTP endpoint: `[tools.NAME]`.
+/// An HTTP endpoint as a tool: `[tools.NAME]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HttpTool {
-    /// The URL with names of arguments in braces in its path.
+    /// The URL, with argument names in braces in its path.
     pub url: UrlTemplate,
-    /// The method.
+    /// The HTTP method.
     pub method: Method,
-    /// What the tool does, in words.
+    /// The description that models read.
     pub description: String,
-    /// The JSON Schema of the arguments.
+    /// The JSON Schema of the arguments, as JSON text.
     pub input: String,
-    /// The JSON Schema of the result.
+    /// The JSON Schema of the result, as JSON text.
     pub output: Option<String>,
     /// Headers of each request.
     pub headers: Vec<Header>,
-    /// How calls are treated.
+    /// Settings for calls.
     pub calls: CallSettings,
-    /// What becomes of calls.
+    /// The policy for calls.
     pub policy: Decision,
-    /// What is asked about a call.
+    /// The question asked about a call.
     pub question: Option<Question>,
 }
 
-/// An HTTP API with a description: `[openapi.NAME]`.
+/// An HTTP API with an OpenAPI description: `[openapi.NAME]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Api {
-    /// The description, JSON text.
+    /// The description as JSON text.
     pub description: String,
-    /// What the paths of the description stand behind, in the place of the servers that it names.
+    /// Replaces the servers of the description.
     pub base_url: Option<Url>,
     /// Headers of each request.
     pub headers: Vec<Header>,
-    /// How calls are treated.
+    /// Settings for calls.
     pub calls: CallSettings,
-    /// What becomes of calls.
+    /// The policy for calls.
     pub policy: Decision,
-    /// What becomes of calls of single operations, by `operationId`.
+    /// The policy for single operations, by `operationId`.
     pub policies: BTreeMap<String, Decision>,
 }
 
 /// How an MCP server is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum McpConnection {
-    /// A process, over its standard input and output
+    /// A process, over its standard input and output.
     Command {
         /// The program.
         program: String,
@@ -118,9 +118,9 @@ pub enum McpConnection {
         /// Its environment, besides `PATH`.
         env: Vec<(String, Secret)>,
     },
-    /// Streamable HTTP
+    /// Streamable HTTP.
     Http {
-        /// Where it is.
+        /// The endpoint.
         url: Url,
         /// Headers of each request.
         headers: Vec<Header>,
@@ -135,15 +135,15 @@ pub struct McpServer {
     pub connection: McpConnection,
     /// How long it may take to start and to list its tools.
     pub start_timeout_ms: u64,
-    /// How calls are treated.
+    /// Settings for calls.
     pub calls: CallSettings,
-    /// What becomes of calls.
+    /// The policy for calls.
     pub policy: Decision,
-    /// What becomes of calls of single tools, by the server's names.
+    /// The policy for single tools, by the server's names.
     pub policies: BTreeMap<String, Decision>,
 }
 
-/// What the three kinds of tools say of their calls.
+/// The call settings that all three kinds of tools share.
 struct CallsFile<'a> {
     effect: Option<Effect>,
     idempotent: Option<bool>,
@@ -234,7 +234,7 @@ fn headers(
     given.iter().map(read).collect()
 }
 
-/// Is it a header that only the service sets?
+/// Returns whether only the service may set this header.
 pub(crate) fn is_own_header(name: &HeaderName) -> bool {
     OWN_HEADERS.contains(&name.as_str()) || name.as_str().starts_with("proxy-")
 }
@@ -295,7 +295,7 @@ impl HttpTool {
     }
 }
 
-/// The name of an API or an MCP server, which its tools begin with.
+/// Checks the name of an API or MCP server, which is the prefix of its tools' names.
 fn check_prefix(kind: &str, name: &str, document: &Document<'_>) -> Result<(), ConfigError> {
     let is_name = (1..=64).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
@@ -400,7 +400,7 @@ fn environment(
     given.iter().map(read).collect()
 }
 
-/// All tools of one kind.
+/// Reads all tools of one kind.
 fn all<F, T>(
     files: &BTreeMap<String, F>,
     document: &Document<'_>,
@@ -410,14 +410,14 @@ fn all<F, T>(
     files.iter().map(|(name, file)| Ok((name.clone(), read(name, file, document, network)?))).collect()
 }
 
-/// The tools of the three kinds.
+/// The tools of all three kinds.
 pub(super) struct AllTools {
     pub(super) tools: BTreeMap<String, HttpTool>,
     pub(super) openapi: BTreeMap<String, Api>,
     pub(super) mcp: BTreeMap<String, McpServer>,
 }
 
-/// Reads the tools of the three kinds.
+/// Reads the tools of all three kinds.
 pub(super) fn read(file: &file::File, document: &Document<'_>, network: &Network) -> Result<AllTools, ConfigError> {
     Ok(AllTools {
         tools: all(&file.tools, document, network, HttpTool::read)?,

@@ -1,4 +1,4 @@
-//! What the service says of itself: functions, the card, health, figures, the page.
+//! The routes about the service itself: functions, the prompt for models, health, metrics and the page.
 
 use super::body::{Asked, json, off_thread};
 use super::guard::Asking;
@@ -10,26 +10,26 @@ use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
-/// The most words of a search.
+/// The maximum number of words in a search.
 const WORDS: usize = 12;
 
-/// Which functions.
+/// The query of a search for functions.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Search {
     q: Option<String>,
 }
 
-/// What a function or special form does.
+/// The documentation of a function or special form.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct FunctionPage {
-    /// Its name.
+    /// Name of the function or special form.
     name: String,
-    /// How it is called and what it does, with an example.
+    /// Usage, description and an example.
     doc: String,
 }
 
-/// Functions and special forms.
+/// A list of functions and special forms.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct FunctionList {
     functions: Vec<FunctionPage>,
@@ -39,13 +39,13 @@ fn text_of(of: &impl Serialize) -> Response {
     json(StatusCode::OK, serde_json::to_string(of).unwrap_or_default())
 }
 
-/// Functions and special forms, with what they do
+/// Search the functions and special forms
 #[utoipa::path(
     get,
     path = "/v1/functions",
     tag = "language",
-    params(("q" = Option<String>, Query, description = "words that the name or the text must contain, at most 12")),
-    responses((status = 200, description = "those that fit", body = FunctionList), OfTenant, OfQuery)
+    params(("q" = Option<String>, Query, description = "words that the name or documentation must contain; at most 12")),
+    responses((status = 200, description = "the matching functions and special forms", body = FunctionList), OfTenant, OfQuery)
 )]
 pub(crate) async fn functions(Asking(_): Asking, Asked(search): Asked<Search>) -> Result<Response, ProblemDetails> {
     let asked = search.q.unwrap_or_default().to_lowercase();
@@ -63,13 +63,13 @@ pub(crate) async fn functions(Asking(_): Asking, Asked(search): Asked<Search>) -
     Ok(text_of(&FunctionList { functions: found.collect() }))
 }
 
-/// What a function or special form does
+/// Get the documentation of a function or special form
 #[utoipa::path(
     get,
     path = "/v1/functions/{*name}",
     tag = "language",
-    params(("name" = String, Path, description = "its name, such as clojure.string/join")),
-    responses((status = 200, description = "what it does", body = FunctionPage), OfTenant, OfName)
+    params(("name" = String, Path, description = "the name, such as clojure.string/join")),
+    responses((status = 200, description = "the documentation", body = FunctionPage), OfTenant, OfName)
 )]
 pub(crate) async fn function(Asking(_): Asking, Path(name): Path<String>) -> Result<Response, ProblemDetails> {
     let text = lisp_runtime::describe_name(&name).map_err(|like| {
@@ -79,7 +79,7 @@ pub(crate) async fn function(Asking(_): Asking, Path(name): Path<String>) -> Res
     Ok(text_of(&FunctionPage { name, doc: text.to_string() }))
 }
 
-/// The card for a model's system prompt, with the tools that the tenant sees
+/// Get the text that tells a model the language and the tenant's tools
 #[utoipa::path(
     get,
     path = "/v1/prompt",
@@ -90,27 +90,27 @@ pub(crate) async fn prompt(State(service): State<Service>, Asking(tenant): Askin
     ([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], service.prompt(&tenant)).into_response()
 }
 
-/// The service is alive
+/// Check that the service is alive
 #[utoipa::path(
     get,
     path = "/healthz",
     tag = "operation",
     security(()),
-    responses((status = 200, description = "it is", body = String, content_type = "text/plain"))
+    responses((status = 200, description = "the service is alive", body = String, content_type = "text/plain"))
 )]
 pub(crate) async fn alive() -> &'static str {
     "ok\n"
 }
 
-/// The service takes requests
+/// Check that the service accepts requests
 #[utoipa::path(
     get,
     path = "/readyz",
     tag = "operation",
     security(()),
     responses(
-        (status = 200, description = "it does", body = String, content_type = "text/plain"),
-        (status = 503, description = "it is going down, its store cannot be written, or another process has it", body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 200, description = "the service accepts requests", body = String, content_type = "text/plain"),
+        (status = 503, description = "shutting down, the store cannot be written, or another process owns it", body = ProblemDetails, content_type = "application/problem+json"),
     )
 )]
 pub(crate) async fn ready(State(service): State<Service>) -> Result<&'static str, ProblemDetails> {
@@ -118,24 +118,24 @@ pub(crate) async fn ready(State(service): State<Service>) -> Result<&'static str
     Ok("ready\n")
 }
 
-/// Figures for Prometheus, in the text format of OpenMetrics
+/// Get metrics for Prometheus, in the OpenMetrics text format
 #[utoipa::path(
     get,
     path = "/metrics",
     tag = "operation",
-    responses((status = 200, description = "the figures", body = String, content_type = "application/openmetrics-text"), OfTenant)
+    responses((status = 200, description = "the metrics", body = String, content_type = "application/openmetrics-text"), OfTenant)
 )]
 pub(crate) async fn metrics(State(service): State<Service>, Asking(_): Asking) -> Response {
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     ([(header::CONTENT_TYPE, kind)], service.metrics()).into_response()
 }
 
-/// `GET /`
+/// `GET /`: the page for programs and open calls.
 pub(crate) async fn page() -> Response {
     (page_headers(), Html(include_str!("../page/index.html"))).into_response()
 }
 
-/// `GET /` of the routes for approvers: the calls that wait, and no program
+/// `GET /` of the approver routes: a page with open calls only.
 pub(crate) async fn page_of_approvals() -> Response {
     let page = include_str!("../page/index.html").replacen("<body>", "<body class=\"approvals\">", 1);
     (page_headers(), Html(page)).into_response()
@@ -153,7 +153,7 @@ pub(crate) async fn style() -> Response {
         .into_response()
 }
 
-/// The page runs its own script, and talks to this service only.
+/// Headers that let the page run only its own script and connect only to this service.
 fn page_headers() -> [(header::HeaderName, &'static str); 3] {
     let policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; \
                   form-action 'none'; frame-ancestors 'none'";

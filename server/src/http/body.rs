@@ -1,4 +1,4 @@
-//! The body of a request, within its limits.
+//! Reads requests: bodies within their limits, JSON and queries.
 
 use super::problem::ProblemDetails;
 use crate::runs::{Refused, Service};
@@ -17,7 +17,7 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-/// The body of a request as text, within the size and the time that the configuration allows.
+/// The body of a request as text, within `max_body_bytes` and `body_seconds`.
 #[derive(Debug)]
 pub struct Text(pub String);
 
@@ -52,7 +52,7 @@ impl FromRequest<Service> for Text {
                 return Err(ProblemDetails::new(StatusCode::BAD_REQUEST, format!("the body broke off: {error}")));
             }
         };
-        // A byte order mark is no part of JSON.
+        // JSON has no byte order mark: skip it.
         let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").map_or_else(|| bytes.clone(), |rest| bytes.slice_ref(rest));
         String::from_utf8(bytes.into()).map(Text).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
@@ -61,7 +61,7 @@ impl FromRequest<Service> for Text {
     }
 }
 
-/// The query of a request.
+/// The query of a request; unknown or invalid parameters are errors.
 #[derive(Debug)]
 pub(crate) struct Asked<T>(pub(crate) T);
 
@@ -77,7 +77,7 @@ impl<T: serde::de::DeserializeOwned> FromRequestParts<Service> for Asked<T> {
     }
 }
 
-/// No query: the route has no parameter that could be meant.
+/// Rejects any query, for routes without parameters.
 #[derive(Debug)]
 pub(crate) struct NoQuery;
 
@@ -95,9 +95,9 @@ impl FromRequestParts<Service> for NoQuery {
     }
 }
 
-/// Reads JSON; an error names the field.
+/// Reads a JSON object; an error names the field.
 pub(crate) fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ProblemDetails> {
-    // Values in the order of the fields would be taken for them.
+    // Serde would read an array as the fields in their order.
     if text.trim_start().starts_with('[') {
         return Err(ProblemDetails::of_field(
             "",
@@ -117,7 +117,7 @@ pub(crate) fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ProblemDe
     Ok(value)
 }
 
-/// Reads the request of a run, of which the last of equal fields counts.
+/// Reads the request of a run. If a field is repeated, the last one counts.
 pub(crate) fn read_request(text: &str) -> Result<lisp_runtime::Request<'_>, ProblemDetails> {
     let wrong = match read(text) {
         Err(wrong) if read::<IgnoredAny>(text).is_ok() => wrong,
@@ -130,7 +130,7 @@ pub(crate) fn read_request(text: &str) -> Result<lisp_runtime::Request<'_>, Prob
     }
 }
 
-/// Reads an object of which the last of equal fields counts: the text without the others, if there are such.
+/// Drops repeated fields of an object, so that the last one counts. Borrows the text if none is repeated.
 pub(crate) fn last_of_equal(text: &str) -> Cow<'_, str> {
     struct Fields;
     impl<'de> Visitor<'de> for Fields {
@@ -157,7 +157,7 @@ pub(crate) fn last_of_equal(text: &str) -> Cow<'_, str> {
     serde_json::to_string(&last).map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
-/// Does what may take its time where no other request waits for it.
+/// Runs blocking work on a thread of its own, so that no other request waits for it.
 pub(crate) async fn off_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Refused> + Send + 'static,
 ) -> Result<T, ProblemDetails> {
@@ -165,7 +165,7 @@ pub(crate) async fn off_thread<T: Send + 'static>(
     Ok(done.unwrap_or_else(|error| Err(Refused::Fault(error.to_string())))?)
 }
 
-/// An answer as JSON text.
+/// A JSON response.
 pub(crate) fn json(status: StatusCode, text: String) -> axum::response::Response {
     let response = axum::response::Response::builder().status(status).header(header::CONTENT_TYPE, "application/json");
     response.body(Body::from(text)).unwrap_or_default()

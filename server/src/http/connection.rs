@@ -1,6 +1,8 @@
-//! Connections: how many there are, and which are closed. A connection without a request under way is idle. It is closed when that
-//! lasts for longer than the head of a request may take, from the moment at which it was accepted, and sooner when another one
-//! needs its place.
+//! Limits the number of connections and closes idle ones.
+//!
+//! A connection without a request in progress is idle. It is closed once it has been idle for longer than
+//! `header_seconds`, counted from when it was accepted or last busy. It is closed earlier if a new connection needs its
+//! slot.
 
 use crate::config::Config;
 use axum::body::{Body, Bytes, HttpBody};
@@ -20,10 +22,10 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_io_timeout::TimeoutStream;
 use tower_service::Service;
 
-/// A write of so many bytes is part of a response; what HTTP/2 says to keep a connection going is shorter.
+/// A write of at least this many bytes is part of a response; HTTP/2 keep-alive frames are shorter.
 const PART_OF_RESPONSE: usize = 256;
 
-/// The connections of a server.
+/// All connections of a server.
 #[derive(Clone, Debug)]
 pub(super) struct Connections(Arc<Room>);
 
@@ -43,7 +45,7 @@ struct Open {
 }
 
 impl Open {
-    /// Closes the connection that has been idle for longest. False when all are at work.
+    /// Closes the connection that has been idle longest. Returns false if all are busy.
     fn close_one(&mut self) -> bool {
         let idle = self.connections.iter().filter_map(|(&number, activity)| Some((activity.idle_since()?, number)));
         let Some((_, number)) = idle.min() else { return false };
@@ -68,12 +70,12 @@ impl Connections {
         self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes the connection that has been idle for longest, if any is.
+    /// Closes the connection that has been idle longest, if there is one.
     pub(super) fn close_one(&self) {
         self.open().close_one();
     }
 
-    /// A place for one more connection: a free one, or that of an idle one, which is closed.
+    /// Takes a slot for a new connection. If none is free, the connection that has been idle longest is closed.
     fn place(&self) -> Option<Place> {
         let activity = Arc::new(Activity::new());
         let mut open = self.open();
@@ -88,7 +90,7 @@ impl Connections {
     }
 }
 
-/// A place among the connections.
+/// A slot of `max_connections`, freed when it is dropped.
 struct Place {
     connections: Connections,
     number: u64,
@@ -102,21 +104,21 @@ impl Drop for Place {
     }
 }
 
-/// What a connection does.
+/// The state of a connection, shared with its requests.
 #[derive(Debug)]
 struct Activity(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
-    /// Requests whose response is not at its end.
+    /// Requests whose response has not ended.
     requests: usize,
-    /// When the last of them ended.
+    /// When the last request ended, or the last part of a response was sent.
     idle_since: Instant,
     last: u64,
-    /// Requests of whose response a part was given, and nobody has come for the next: since when.
+    /// Requests with a part of the response ready that the connection has not taken on, and since when.
     given: BTreeMap<u64, Instant>,
     is_unwanted: bool,
-    /// Wakes the connection.
+    /// Wakes the task of the connection.
     waker: Option<Waker>,
 }
 
@@ -136,7 +138,7 @@ impl Activity {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A request begins.
+    /// Counts a new request.
     fn begin(self: &Arc<Self>) -> UnderWay {
         let mut state = self.lock();
         (state.requests, state.last) = (state.requests + 1, state.last + 1);
@@ -148,7 +150,7 @@ impl Activity {
         (state.requests == 0).then_some(state.idle_since)
     }
 
-    /// Something of a response was sent.
+    /// Records that part of a response was sent.
     fn touch(&self) {
         self.lock().idle_since = Instant::now();
     }
@@ -161,7 +163,7 @@ impl Activity {
         }
     }
 
-    /// Until when nothing needs to be done about the connection; `None` when it is to be closed now.
+    /// Returns when the connection must be looked at again, or `None` if it must be closed now.
     fn until(&self, waker: &Waker, is_blocked: bool, room: &Room) -> Option<Instant> {
         let mut state = self.lock();
         if !state.waker.as_ref().is_some_and(|known| known.will_wake(waker)) {
@@ -169,29 +171,29 @@ impl Activity {
         }
         let now = Instant::now();
         let at_work = state.requests > 0 || is_blocked;
-        // A request that ends in the meantime leaves as much time.
+        // A request that ends meanwhile leaves at least this much time.
         let until = if at_work { now } else { state.idle_since } + room.idle_time;
         let stalled = state.given.values().min().map(|since| *since + room.write_time);
         let until = stalled.map_or(until, |stalled| until.min(stalled));
-        // A request that came at the same time is served.
+        // A request that arrived at the same time is still served.
         let is_unwanted = state.is_unwanted && state.requests == 0;
         (!is_unwanted && until > now).then_some(until)
     }
 }
 
-/// A request, until its response is at its end or nobody wants it any more.
+/// A request in progress, until its response ends or is dropped.
 struct UnderWay {
     activity: Arc<Activity>,
     number: u64,
 }
 
 impl UnderWay {
-    /// A part of the response was given.
+    /// Records that a part of the response is ready.
     fn gives(&self) {
         self.activity.lock().given.insert(self.number, Instant::now());
     }
 
-    /// The next part is asked for.
+    /// Records that the next part was asked for.
     fn is_asked(&self) {
         self.activity.lock().given.remove(&self.number);
     }
@@ -205,7 +207,7 @@ impl Drop for UnderWay {
     }
 }
 
-/// The body of a response, whose request is under way as long as it is there.
+/// A response body that keeps its request in progress while it exists.
 struct ResponseBody {
     body: Body,
     request: UnderWay,
@@ -236,7 +238,7 @@ impl HttpBody for ResponseBody {
     }
 }
 
-/// The service of one connection, which says when requests begin and end.
+/// The service of one connection; counts requests in progress.
 #[derive(Clone, Debug)]
 pub(super) struct Counted<S> {
     service: S,
@@ -266,7 +268,7 @@ where
     }
 }
 
-/// Lets connections in.
+/// Accepts connections, up to the limit.
 #[derive(Clone, Debug)]
 pub(super) struct Acceptor(pub(super) Connections);
 
@@ -291,18 +293,18 @@ impl<S: Send + 'static> Accept<TcpStream, S> for Acceptor {
     }
 }
 
-/// A connection with its place.
+/// A connection with its slot.
 pub(super) struct Connection {
     stream: Pin<Box<TimeoutStream<TcpStream>>>,
     wakes: Pin<Box<Sleep>>,
-    /// The client does not take what is written.
+    /// The last write was pending: the client does not read.
     is_blocked: bool,
     room: Arc<Room>,
     place: Place,
 }
 
 impl Connection {
-    /// Is it to be closed, as nothing comes from it?
+    /// Returns whether the connection has been idle or stalled for too long. Called while there is nothing to read.
     fn is_over(&mut self, context: &mut Context<'_>) -> bool {
         loop {
             let Some(until) = self.place.activity.until(context.waker(), self.is_blocked, &self.room) else {

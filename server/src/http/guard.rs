@@ -1,4 +1,4 @@
-//! Who may ask: tokens, and pages of other origins.
+//! Access control: tokens, origins and the Host header.
 
 use super::problem::ProblemDetails;
 use crate::config::Tenant;
@@ -11,7 +11,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use std::sync::Arc;
 
-/// The tenant that asks: whose token it is, or the only one of a service without tenants.
+/// The tenant of a request: the one its token belongs to, or the only one of a service without tenants.
 #[derive(Debug)]
 pub struct Asking(pub Arc<TenantState>);
 
@@ -40,7 +40,7 @@ impl FromRequestParts<Service> for Asking {
     }
 }
 
-/// Somebody who looks at a tenant's runs and answers their calls: the tenant itself, or an approver.
+/// A caller that may see a tenant's runs and answer their calls: the tenant itself or an approver.
 #[derive(Debug)]
 pub(crate) struct Looking {
     pub(crate) tenant: Arc<TenantState>,
@@ -61,7 +61,7 @@ impl FromRequestParts<Service> for Looking {
 }
 
 impl Looking {
-    /// Refuses a decision on a call from someone else than an approver, where the tenant has approvers.
+    /// Rejects a decision on a call unless the caller is an approver or the tenant has no approvers.
     pub(crate) fn check_may_decide(&self, service: &Service, reply: &Reply) -> Result<(), ProblemDetails> {
         let tenant = service.config().tenant_named(&self.tenant.name);
         if self.is_approver || !reply.is_decision() || !tenant.is_some_and(Tenant::has_approvers) {
@@ -72,7 +72,7 @@ impl Looking {
     }
 }
 
-/// Lets approvers through and nobody else.
+/// Rejects every request without an approver's token.
 pub(super) async fn approvers_only(State(service): State<Service>, request: Request, next: Next) -> Response {
     match bearer(request.headers()).and_then(|token| service.config().approver_of(token)) {
         Some(_) => next.run(request).await,
@@ -92,8 +92,8 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
 }
 
-/// Refuses what pages of other origins send. A service without tokens has to be named as this machine names itself, too: else
-/// a page could have its own name point here.
+/// Rejects requests from pages of other origins. Without tenants, the host must also be a loopback name or address.
+/// Otherwise a page could make its own name resolve to this machine.
 pub async fn own_origin(State(service): State<Service>, request: Request, next: Next) -> Response {
     let host = request.uri().host().map(str::to_owned).or_else(|| {
         let host = request.headers().get(header::HOST)?.to_str().ok()?;
@@ -117,8 +117,8 @@ pub async fn own_origin(State(service): State<Service>, request: Request, next: 
     next.run(request).await
 }
 
-/// Refuses requests that do not say, or say twice, which host they are for: what stands in front of the service may have read another
-/// one than the service does.
+/// Rejects requests with no Host header (HTTP/1.1), several, or one that differs from `:authority`. A proxy in front of
+/// the service could have read a different host.
 pub async fn one_host(request: Request, next: Next) -> Response {
     match misnamed_host(&request) {
         None => next.run(request).await,
@@ -144,7 +144,7 @@ fn misnamed_host(request: &Request) -> Option<&'static str> {
     request.uri().authority().is_some_and(is_other).then_some("the Host header names another host than :authority")
 }
 
-/// Is it a name or an address, and perhaps a port?
+/// Returns whether this is a valid host, with or without a port.
 fn is_host(authority: &Authority) -> bool {
     let Some(port) = authority.as_str().strip_prefix(authority.host()) else { return false };
     let port = port.strip_prefix(':').unwrap_or(port);

@@ -1,4 +1,4 @@
-//! Connections: how many, how slow, how they end.
+//! Listens and serves.
 
 use super::connection::{Acceptor, Connections};
 use super::router;
@@ -12,35 +12,36 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
-/// Why nobody listens.
+/// An error while listening or serving.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ListenError {
-    /// The address cannot be had.
+    /// Cannot listen on the address.
     #[error("cannot listen on {address}: {error}")]
     Address {
         /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// The error of the operating system.
         error: io::Error,
     },
-    /// The certificate or its key.
+    /// The certificate or its key cannot be used.
     #[error("TLS with {certificate}: {error}")]
     Tls {
-        /// The file.
+        /// The file of the certificate.
         certificate: String,
         /// What is wrong.
         error: io::Error,
     },
-    /// The address is open to others, and nobody needs a token.
+    /// The address is reachable from other machines, and no token is required.
     #[error(transparent)]
     Exposed(#[from] crate::config::ConfigError),
-    /// Serving broke off.
+    /// Serving stopped with an error.
     #[error("serving broke off: {0}")]
     Serve(io::Error),
 }
 
-/// An address that nobody else listens on. It is taken before the store is opened: a service that cannot listen takes no store.
+/// A socket bound to an address. It is bound before the store is opened, so a service that cannot listen never takes
+/// the store.
 #[derive(Debug)]
 pub struct Listener {
     listener: TcpListener,
@@ -48,10 +49,10 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Takes an address.
+    /// Binds the address.
     ///
     /// # Errors
-    /// It cannot be had, or it is open to others while nobody needs a token.
+    /// If the address cannot be bound, or if other machines can reach it and no token is required.
     pub fn bind(config: &Config, address: SocketAddr) -> Result<Listener, ListenError> {
         config.check_exposure(address)?;
         let failed = |error| ListenError::Address { address, error };
@@ -62,7 +63,7 @@ impl Listener {
     }
 }
 
-/// A service that listens.
+/// A service with the address it listens on.
 #[derive(Debug)]
 pub struct Server {
     service: Service,
@@ -72,32 +73,33 @@ pub struct Server {
 }
 
 impl Server {
-    /// Takes the address.
+    /// Binds the address and returns a server for it.
     ///
     /// # Errors
-    /// As of [`Listener::bind`].
+    /// See [`Listener::bind`].
     pub fn bind(service: Service, address: SocketAddr) -> Result<Server, ListenError> {
         let listener = Listener::bind(service.config(), address)?;
         Ok(Server::new(service, listener))
     }
 
-    /// Serves at an address.
+    /// Returns a server for a bound address, with the routes of [`router`].
     pub fn new(service: Service, listener: Listener) -> Server {
         let router = router(service.clone());
         Server::with_router(service, listener, router)
     }
 
-    /// Serves other routes than those of [`router`].
+    /// Returns a server with routes other than those of [`router`].
     pub fn with_router(service: Service, listener: Listener, router: Router) -> Server {
         Server { service, listener, handle: Handle::new(), router }
     }
 
-    /// The address, with the port that was found.
+    /// Returns the address, with the actual port if port 0 was asked for.
     pub fn address(&self) -> SocketAddr {
         self.listener.address
     }
 
-    /// Ends the server: nobody new is let in, requests under way have the time that the configuration says.
+    /// Returns a function that stops the server. New connections are then refused; requests in progress get
+    /// `drain_seconds`.
     pub fn stop_handle(&self) -> impl Fn() + Send + Sync + 'static + use<> {
         let (service, handle) = (self.service.clone(), self.handle.clone());
         move || {
@@ -106,10 +108,10 @@ impl Server {
         }
     }
 
-    /// Serves until [`Server::stop_handle`] is called, and then until the requests under way are answered.
+    /// Serves until the function of [`Server::stop_handle`] is called and the requests in progress have ended.
     ///
     /// # Errors
-    /// The certificate cannot be read, or the system fails.
+    /// If the certificate or its key cannot be read, or the system fails.
     pub async fn serve(self) -> Result<(), ListenError> {
         let Server { service, listener, handle, router, .. } = self;
         let config = service.config().clone();
@@ -117,7 +119,7 @@ impl Server {
         let acceptor = Acceptor(connections.clone());
         let app = router.into_make_service();
         let mut server = axum_server::from_tcp(listener.listener).map_err(ListenError::Serve)?.handle(handle);
-        // There are no descriptors for another one: one that is idle gives up its own.
+        // No file descriptor is left: close an idle connection.
         server = server.accept_error_handler(move |peer, _| {
             if peer.is_none() {
                 connections.close_one()
@@ -125,7 +127,7 @@ impl Server {
         });
         let header_time = Duration::from_secs(config.service.header_seconds);
         let http = server.http_builder();
-        // The time that a head may take is looked after by the connection.
+        // The connection itself enforces the time for a request's head.
         http.http1().timer(TokioTimer::new()).header_read_timeout(None).max_buf_size(64 << 10);
         http.http2().timer(TokioTimer::new()).max_concurrent_streams(64).keep_alive_interval(header_time);
         let served = match &config.tls {

@@ -1,4 +1,4 @@
-//! The HTTP door: routes, what may come in, and how errors look.
+//! The HTTP interface: routes, access control, limits on connections, and errors.
 
 mod about;
 mod body;
@@ -29,14 +29,14 @@ use tower_http::catch_panic::CatchPanicLayer;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-/// All routes.
+/// Returns all routes of the service.
 pub fn router(service: Service) -> Router {
     let api = OpenApiRouter::new()
         .routes(routes!(runs::run))
         .routes(routes!(runs::submit, runs::list))
         .routes(routes!(runs::state, runs::cancel))
         .routes(routes!(runs::events))
-        // The name of a call may have a slash.
+        // A call's name may contain slashes.
         .routes(routes!(runs::reply))
         .routes(routes!(sessions::open))
         .routes(routes!(sessions::show, sessions::delete))
@@ -61,10 +61,10 @@ pub fn router(service: Service) -> Router {
     finished(router, service, "/openapi.json has all")
 }
 
-/// The routes for approvers: the tenant's runs, what their calls ask, and the answers, at the same addresses as those of
-/// [`router`]; and a page at `/`. Every request needs the token of an approver, but for the page.
+/// Returns the routes for approvers: the tenant's runs, their open calls and the answers, with a page at `/`. The paths
+/// are those of [`router`]. Every request except those for the page needs an approver's token.
 ///
-/// `ptcl mcp` serves them to people, while a model talks to the same service over MCP.
+/// `ptcl mcp` serves these to people while a model uses the same service over MCP.
 pub fn approvals(service: Service) -> Router {
     let runs = OpenApiRouter::new()
         .routes(routes!(runs::list))
@@ -82,7 +82,7 @@ fn page_files() -> Router<Service> {
     Router::new().route("/page.js", get(about::script)).route("/page.css", get(about::style))
 }
 
-/// What all routes have in common.
+/// Adds what all routes share: request counting, problem documents, panic handling and the check of the Host header.
 fn finished(router: Router<Service>, service: Service, more: &'static str) -> Router {
     router
         .route_layer(from_fn_with_state(service.clone(), count))
@@ -99,9 +99,9 @@ fn finished(router: Router<Service>, service: Service, more: &'static str) -> Ro
         .with_state(service)
 }
 
-/// The last look at a response: errors of the libraries look like the service's own, and nothing is kept on the way.
+/// Turns plain-text errors of libraries into problem documents, and disables caching.
 async fn finish(response: Response) -> Response {
-    /// What such errors say is short.
+    /// The maximum bytes of such an error's text.
     const MOST: usize = 4_096;
     let is_bare = |response: &Response| {
         let kind = response.headers().get(header::CONTENT_TYPE);
@@ -121,7 +121,7 @@ async fn finish(response: Response) -> Response {
     response
 }
 
-/// Counts requests by their route.
+/// Counts requests by route.
 async fn count(State(service): State<Service>, request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned()).unwrap_or_default();
     let begun = Instant::now();

@@ -1,5 +1,4 @@
-//! The OpenAPI description of the service. The routes are registered with the functions that serve them, whose attributes say what
-//! they take and give.
+//! The OpenAPI description of the service. The attributes of the handlers describe the routes.
 
 use super::problem::ProblemDetails;
 use crate::runs::schemas::{ErrorReport, LedgerLine, Usage};
@@ -13,7 +12,7 @@ use utoipa::openapi::{
 };
 use utoipa::{IntoResponses, ToSchema};
 
-/// The description before the routes are in it.
+/// Returns the description without routes.
 pub(super) fn blank() -> OpenApi {
     let info = InfoBuilder::new()
         .title("PTC-Lisp")
@@ -34,20 +33,20 @@ pub(super) fn blank() -> OpenApi {
                 .schema_from::<LedgerLine>()
                 .build(),
         ))
-        // A service without tenants asks for no token.
+        // A service without tenants needs no token.
         .security(Some([SecurityRequirement::new("tenant", [""; 0]), SecurityRequirement::default()]))
         .build()
 }
 
-/// The description as JSON text. A path that takes the rest of an address is written as OpenAPI writes it.
+/// Returns the description as JSON. Catch-all path parameters are written as OpenAPI writes parameters.
 pub(super) fn text(mut api: OpenApi) -> String {
     let paths = std::mem::replace(&mut api.paths, Paths::new());
     api.paths.paths = paths.paths.into_iter().map(|(path, item)| (path.replace("{*", "{"), item)).collect();
-    // Names and texts of our own: there is nothing in it that JSON cannot say.
+    // Cannot fail: the description has only our own names and text.
     serde_json::to_string(&api).unwrap_or_default()
 }
 
-/// Problem details under these statuses.
+/// Problem responses for the given statuses.
 fn problems(statuses: &[(StatusCode, &str)]) -> BTreeMap<String, RefOr<Response>> {
     let one = |&(status, about): &(StatusCode, &str)| {
         let content = ContentBuilder::new().schema(Some(Ref::from_schema_name(ProblemDetails::name()))).build();
@@ -57,55 +56,52 @@ fn problems(statuses: &[(StatusCode, &str)]) -> BTreeMap<String, RefOr<Response>
     statuses.iter().map(one).collect()
 }
 
-/// How a request of a tenant may end whatever it asks for.
+/// Problem responses of every route that a tenant uses.
 pub(crate) struct OfTenant;
 
 impl IntoResponses for OfTenant {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         problems(&[
-            (StatusCode::UNAUTHORIZED, "no tenant has the token"),
-            (
-                StatusCode::FORBIDDEN,
-                "a page of another origin, or a service without tenants that is not asked for as localhost",
-            ),
-            (StatusCode::INTERNAL_SERVER_ERROR, "a fault of the service, which no program can cause"),
+            (StatusCode::UNAUTHORIZED, "no tenant has this token"),
+            (StatusCode::FORBIDDEN, "a page of another origin, or, without tenants, a host other than this machine"),
+            (StatusCode::INTERNAL_SERVER_ERROR, "an internal error, which no program can cause"),
         ])
     }
 }
 
-/// How a request may end that names a thing.
+/// Problem responses of routes that name a run, call, session or function.
 pub(crate) struct OfName;
 
 impl IntoResponses for OfName {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
-        problems(&[(StatusCode::NOT_FOUND, "there is no such thing for this tenant")])
+        problems(&[(StatusCode::NOT_FOUND, "not found for this tenant")])
     }
 }
 
-/// How a request with a query may end.
+/// Problem responses of routes with a query.
 pub(crate) struct OfQuery;
 
 impl IntoResponses for OfQuery {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
-        problems(&[(StatusCode::BAD_REQUEST, "the query does not fit")])
+        problems(&[(StatusCode::BAD_REQUEST, "the query is invalid")])
     }
 }
 
-/// How a request with a body may end.
+/// Problem responses of routes with a body.
 pub(crate) struct OfBody;
 
 impl IntoResponses for OfBody {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         problems(&[
-            (StatusCode::BAD_REQUEST, "the body is not JSON, or does not fit; field names the place"),
-            (StatusCode::REQUEST_TIMEOUT, "the body was too slow"),
-            (StatusCode::PAYLOAD_TOO_LARGE, "the body has too many bytes"),
+            (StatusCode::BAD_REQUEST, "the body is not JSON or is invalid; field says where"),
+            (StatusCode::REQUEST_TIMEOUT, "the body took longer than body_seconds"),
+            (StatusCode::PAYLOAD_TOO_LARGE, "the body is larger than max_body_bytes"),
             (StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body is compressed"),
         ])
     }
 }
 
-/// How a request may end that has something run.
+/// Problem responses of routes that run programs.
 pub(crate) struct OfWork;
 
 impl IntoResponses for OfWork {
@@ -113,13 +109,17 @@ impl IntoResponses for OfWork {
         problems(&[
             (
                 StatusCode::UNPROCESSABLE_ENTITY,
-                "the Idempotency-Key names another request, or the tenant has as many as it may",
+                "the Idempotency-Key belongs to another request, the tenant's maximum of runs or sessions is reached, or \
+                 a tenant with a budget opens a session",
             ),
             (
                 StatusCode::TOO_MANY_REQUESTS,
-                "more than the rate of the tenant, or no place; Retry-After says when to try again",
+                "rate exceeded, queue full or no free slot; Retry-After says when to try again",
             ),
-            (StatusCode::SERVICE_UNAVAILABLE, "the service is going down"),
+            (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "shutting down, or the store failed; Retry-After may say when to try again",
+            ),
         ])
     }
 }

@@ -7,19 +7,19 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use std::time::Duration;
 
-/// Why a request got no answer of a run.
+/// A problem document (RFC 9457): why a request was not served.
 #[derive(Clone, Debug, Serialize, utoipa::ToSchema)]
 pub struct ProblemDetails {
-    /// What kind of fault it is: `about:blank`, as the status says it.
+    /// Always `about:blank`: the status says what kind of problem it is.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// The status in words.
+    /// The name of the HTTP status.
     pub title: String,
-    /// The status.
+    /// The HTTP status.
     pub status: u16,
-    /// What is wrong, and one next step.
+    /// What is wrong, and a next step.
     pub detail: String,
-    /// The field of the request that is wrong.
+    /// The invalid field of the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
     #[serde(skip)]
@@ -91,7 +91,7 @@ impl IntoResponse for ProblemDetails {
         if status == StatusCode::UNAUTHORIZED {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        // Who was cut off in the middle of a request may not go on with the next one behind it.
+        // The rest of the request was not read, so the connection cannot carry another one.
         if matches!(status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT) {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }

@@ -17,12 +17,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-/// The longest idempotency key.
+/// The maximum length of an idempotency key.
 const KEY_BYTES: usize = 255;
-/// The most runs of one list.
+/// The maximum number of runs in a list.
 const LIST: usize = 1_000;
 
-/// How the answer is wanted.
+/// The query of `POST /v1/run`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Manner {
@@ -35,7 +35,7 @@ impl Manner {
     }
 }
 
-/// A header of a request that comes again, with the digest of the request.
+/// An idempotency key, with the digest of its request.
 struct Key<'h>(&'h str, String);
 
 impl Key<'_> {
@@ -55,11 +55,11 @@ fn request_of(text: &str) -> Result<Request<'_>, ProblemDetails> {
     }
 }
 
-/// The request, with the trace of its header where it names none itself.
+/// Adds the `traceparent` of the header to a request that has none.
 fn traced<'t>(text: &'t str, request: &Request<'_>, headers: &HeaderMap) -> Cow<'t, str> {
     let header = headers.get("traceparent").and_then(|header| header.to_str().ok());
     let is_one = |trace: &&str| trace.len() == 55 && trace.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
-    // An object that has a program: there is a field behind the brace.
+    // The object has a `program`, so a field follows the brace.
     match (header.filter(is_one), text.trim_start().strip_prefix('{')) {
         (Some(trace), Some(fields)) if request.traceparent.is_none() => {
             Cow::Owned(format!("{{\"traceparent\":\"{trace}\",{fields}"))
@@ -77,19 +77,19 @@ fn key<'h>(headers: &'h HeaderMap, text: &str) -> Result<Option<Key<'h>>, Proble
     Ok(Some(Key(key, crate::runs::digest(text))))
 }
 
-/// Runs a program and waits for its answer; with `?stream` its events come as they happen
+/// Run a program and wait for its answer; with `?stream`, get its events as they happen
 #[utoipa::path(
     post,
     path = "/v1/run",
     tag = "runs",
     params(
-        ("stream" = Option<String>, Query, description = "its events, as server-sent events; false and 0 are no"),
-        ("Idempotency-Key" = Option<String>, Header, description = "a request that comes again with it is not run again"),
+        ("stream" = Option<String>, Query, description = "stream the events of the run; false and 0 turn this off"),
+        ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 ASCII characters; a repeated request with the same key is not run again"),
     ),
     request_body(content = RunRequest, content_type = "application/json"),
     responses(
-        (status = 200, description = "the answer", content((Answer = "application/json"), (String = "text/event-stream"))),
-        (status = 202, description = "the run is suspended: it waits for a reply or an approval", body = RunState),
+        (status = 200, description = "the answer, or the events if a stream was requested", content((Answer = "application/json"), (String = "text/event-stream"))),
+        (status = 202, description = "the run is not done: it waits for an outside answer, is stuck, or resumes after a restart", body = RunState),
         OfTenant, OfBody, OfWork,
     )
 )]
@@ -131,17 +131,17 @@ fn state_of(status: StatusCode, state: &impl serde::Serialize) -> Response {
     json(status, serde_json::to_string(state).unwrap_or_default())
 }
 
-/// Takes a durable run
+/// Submit a durable run
 #[utoipa::path(
     post,
     path = "/v1/runs",
     tag = "runs",
     params(
-        ("Idempotency-Key" = Option<String>, Header, description = "a request that comes again with it is not run again"),
+        ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 ASCII characters; a repeated request with the same key is not run again"),
     ),
     request_body(content = RunRequest, content_type = "application/json"),
     responses(
-        (status = 202, description = "accepted; the run starts", body = RunState, headers(("Location" = String, description = "the address of the run"))),
+        (status = 202, description = "accepted; the run starts", body = RunState, headers(("Location" = String, description = "the path of the run"))),
         OfTenant, OfBody, OfWork,
     )
 )]
@@ -164,7 +164,7 @@ pub(crate) async fn submit(
     Ok(response)
 }
 
-/// Which runs.
+/// The query of `GET /v1/runs`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Which {
@@ -172,16 +172,16 @@ pub(crate) struct Which {
     limit: Option<usize>,
 }
 
-/// The tenant's newest runs, without their answers
+/// List the tenant's newest runs, without their answers
 #[utoipa::path(
     get,
     path = "/v1/runs",
     tag = "runs",
     params(
-        ("status" = Option<RunStatus>, Query, description = "of those that are so far"),
-        ("limit" = Option<usize>, Query, description = "how many, 100 if it is not given, 1000 at most"),
+        ("status" = Option<RunStatus>, Query, description = "only runs with this status"),
+        ("limit" = Option<usize>, Query, description = "the maximum number of runs; 100 by default, at most 1000"),
     ),
-    responses((status = 200, description = "the newest first", body = RunList), OfTenant, OfQuery)
+    responses((status = 200, description = "the runs, newest first", body = RunList), OfTenant, OfQuery)
 )]
 pub(crate) async fn list(
     State(service): State<Service>,
@@ -196,13 +196,13 @@ pub(crate) async fn list(
     off_thread(listed).await
 }
 
-/// How far a run is, and its answer
+/// Get the state of a run, with its answer once it is done
 #[utoipa::path(
     get,
     path = "/v1/runs/{run_id}",
     tag = "runs",
-    params(("run_id" = String, Path, description = "its name")),
-    responses((status = 200, description = "how far it is", body = RunState), OfTenant, OfName)
+    params(("run_id" = String, Path, description = "the ID of the run")),
+    responses((status = 200, description = "the state of the run", body = RunState), OfTenant, OfName)
 )]
 pub(crate) async fn state(
     State(service): State<Service>,
@@ -213,14 +213,14 @@ pub(crate) async fn state(
     off_thread(read).await
 }
 
-/// The events of a run, as server-sent events: started, print, call, waiting, answer
+/// Stream the events of a run as server-sent events: started, print, call, waiting, cut, answer, problem
 #[utoipa::path(
     get,
     path = "/v1/runs/{run_id}/events",
     tag = "runs",
     params(
-        ("run_id" = String, Path, description = "its name"),
-        ("Last-Event-ID" = Option<String>, Header, description = "the events after this one"),
+        ("run_id" = String, Path, description = "the ID of the run"),
+        ("Last-Event-ID" = Option<String>, Header, description = "the ID of the last event received; the stream continues after it"),
     ),
     responses((status = 200, description = "the events", body = String, content_type = "text/event-stream"), OfTenant, OfName)
 )]
@@ -235,13 +235,13 @@ pub(crate) async fn events(
     Ok(sse::of_run(&service, &looking.tenant.name, &state.run_id, last))
 }
 
-/// Cancels a run; one that is done stays as it is
+/// Cancel a run; a run that is done does not change
 #[utoipa::path(
     delete,
     path = "/v1/runs/{run_id}",
     tag = "runs",
-    params(("run_id" = String, Path, description = "its name")),
-    responses((status = 200, description = "how far it is", body = RunState), OfTenant, OfName)
+    params(("run_id" = String, Path, description = "the ID of the run")),
+    responses((status = 200, description = "the state of the run", body = RunState), OfTenant, OfName)
 )]
 pub(crate) async fn cancel(
     State(service): State<Service>,
@@ -251,20 +251,20 @@ pub(crate) async fn cancel(
     Ok(state_of(StatusCode::OK, &service.cancel(&looking.tenant.name, &run_id)?))
 }
 
-/// Says what came of a call that waits, or whether it may be made
+/// Answer an open call with its result or error, or approve or reject it
 #[utoipa::path(
     post,
     path = "/v1/runs/{run_id}/calls/{*call}",
     tag = "runs",
     params(
-        ("run_id" = String, Path, description = "the name of the run"),
-        ("call" = String, Path, description = "the name of the call in the run; it may have slashes, which are written as they are"),
+        ("run_id" = String, Path, description = "the ID of the run"),
+        ("call" = String, Path, description = "the name of the call in the run; write slashes in it as they are"),
     ),
     request_body(content = Reply, content_type = "application/json"),
     responses(
-        (status = 200, description = "how far the run is", body = RunState),
-        (status = 403, description = "only an approver decides on calls", body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 409, description = "it was answered before", body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 200, description = "the state of the run", body = RunState),
+        (status = 403, description = "only an approver may approve or reject calls", body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 409, description = "the call is already answered", body = ProblemDetails, content_type = "application/problem+json"),
         OfTenant, OfName, OfBody,
     )
 )]

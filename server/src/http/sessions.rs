@@ -16,13 +16,13 @@ fn state(status: StatusCode, state: &impl serde::Serialize) -> Response {
     json(status, serde_json::to_string(state).unwrap_or_default())
 }
 
-/// Begins a session
+/// Open a session
 #[utoipa::path(
     post,
     path = "/v1/sessions",
     tag = "sessions",
     request_body(content = Option<SessionRequest>, content_type = "application/json"),
-    responses((status = 201, description = "it is there", body = SessionState), OfTenant, OfBody, OfWork)
+    responses((status = 201, description = "the new session", body = SessionState), OfTenant, OfBody, OfWork)
 )]
 pub(crate) async fn open(
     State(service): State<Service>,
@@ -36,41 +36,41 @@ pub(crate) async fn open(
     Ok(state(StatusCode::CREATED, &service.open_session(&tenant, text).await?))
 }
 
-/// A session, without its definitions
+/// Get the state of a session, without its definitions
 #[utoipa::path(
     get,
     path = "/v1/sessions/{session_id}",
     tag = "sessions",
-    params(("session_id" = String, Path, description = "its name")),
+    params(("session_id" = String, Path, description = "the ID of the session")),
     responses((status = 200, description = "the session", body = SessionState), OfTenant, OfName)
 )]
 pub(crate) async fn show(State(service): State<Service>, Asking(tenant): Asking, Path(id): Path<String>) -> Answered {
     Ok(state(StatusCode::OK, &service.session_state(&tenant, &id)?))
 }
 
-/// Forgets a session
+/// Delete a session
 #[utoipa::path(
     delete,
     path = "/v1/sessions/{session_id}",
     tag = "sessions",
-    params(("session_id" = String, Path, description = "its name")),
-    responses((status = 204, description = "it is gone"), OfTenant, OfName)
+    params(("session_id" = String, Path, description = "the ID of the session")),
+    responses((status = 204, description = "the session is deleted"), OfTenant, OfName)
 )]
 pub(crate) async fn delete(State(service): State<Service>, Asking(tenant): Asking, Path(id): Path<String>) -> Answered {
     service.delete_session(&tenant, &id)?;
     Ok(Response::builder().status(StatusCode::NO_CONTENT).body(axum::body::Body::empty()).unwrap_or_default())
 }
 
-/// Runs a program in a session; a turn that fails leaves it as it was
+/// Run a program in a session; if the turn fails, the session does not change
 #[utoipa::path(
     post,
     path = "/v1/sessions/{session_id}/turns",
     tag = "sessions",
-    params(("session_id" = String, Path, description = "its name")),
+    params(("session_id" = String, Path, description = "the ID of the session")),
     request_body(content = Turn, content_type = "application/json"),
     responses(
         (status = 200, description = "the answer", body = Answer),
-        (status = 409, description = "another turn is under way", body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 409, description = "another turn is in progress", body = ProblemDetails, content_type = "application/problem+json"),
         OfTenant, OfName, OfBody, OfWork,
     )
 )]
@@ -85,26 +85,26 @@ pub(crate) async fn turn(
     Ok(json(StatusCode::OK, service.turn(&tenant, &id, turn).await?.to_json()))
 }
 
-/// A second session with the same definitions
+/// Copy a session with its definitions
 #[utoipa::path(
     post,
     path = "/v1/sessions/{session_id}/fork",
     tag = "sessions",
-    params(("session_id" = String, Path, description = "its name")),
-    responses((status = 201, description = "the second one", body = SessionState), OfTenant, OfName, OfWork)
+    params(("session_id" = String, Path, description = "the ID of the session")),
+    responses((status = 201, description = "the copy", body = SessionState), OfTenant, OfName, OfWork)
 )]
 pub(crate) async fn fork(State(service): State<Service>, Asking(tenant): Asking, Path(id): Path<String>) -> Answered {
     Ok(state(StatusCode::CREATED, &service.fork(&tenant, &id)?))
 }
 
-/// Takes the last turn back
+/// Undo the last successful turn
 #[utoipa::path(
     post,
     path = "/v1/sessions/{session_id}/undo",
     tag = "sessions",
-    params(("session_id" = String, Path, description = "its name")),
+    params(("session_id" = String, Path, description = "the ID of the session")),
     responses(
-        (status = 200, description = "the session as it was before", body = SessionState),
+        (status = 200, description = "the session before that turn", body = SessionState),
         (status = 409, description = "no turn to undo", body = ProblemDetails, content_type = "application/problem+json"),
         OfTenant, OfName,
     )

@@ -1,4 +1,4 @@
-//! Events of runs, as server-sent events.
+//! Run events as server-sent events.
 
 use super::body::read_request;
 use crate::runs::{Event, EventLog, RunState, Service, TenantState};
@@ -10,17 +10,17 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::task::AbortOnDropHandle;
 
-/// How often a stream without events says that it is there.
+/// The interval of keep-alive comments on a stream without events.
 const ALIVE: Duration = Duration::from_secs(15);
 
-/// A log, as it is read.
+/// The reader of an event log.
 struct Reader {
     service: Service,
     log: Arc<EventLog>,
     changes: tokio::sync::watch::Receiver<usize>,
     next: usize,
     is_over: bool,
-    /// The run that goes on for this reader only.
+    /// The run, if it exists for this reader only; it is aborted with the reader.
     run: Option<AbortOnDropHandle<()>>,
 }
 
@@ -48,7 +48,8 @@ fn stream(reader: Reader) -> impl Stream<Item = Result<SseEvent, Infallible>> {
             }
             tokio::select! {
                 changed = reader.changes.changed() => changed.ok()?,
-                // A run that does not go on here has no more events here.
+                // The service is shutting down and the run no longer runs in this process: there will be no more events
+                // here.
                 () = reader.service.stopped(reader.log.run_id()), if reader.run.is_none() => return None,
             }
         }
@@ -60,7 +61,7 @@ fn respond(stream: impl Stream<Item = Result<SseEvent, Infallible>> + Send + 'st
     Sse::new(stream).keep_alive(KeepAlive::new().interval(ALIVE)).into_response()
 }
 
-/// The events of a durable run, those that this process has seen; of one that is done, its prints and its answer.
+/// Streams the events of a durable run that this process has seen. For a finished run it sends its prints and answer.
 pub(crate) fn of_run(service: &Service, tenant: &str, run_id: &str, last: &str) -> Response {
     let log = service.watch(run_id);
     let changes = log.changes();
@@ -73,7 +74,7 @@ pub(crate) fn of_run(service: &Service, tenant: &str, run_id: &str, last: &str) 
     respond(stream(Reader { service: service.clone(), log, changes, next: seen, is_over: false, run: None }))
 }
 
-/// The events of a run that is made for who reads them: it ends with the connection.
+/// Starts a run and streams its events. The run ends with the connection.
 pub(crate) fn of_new_run(service: Service, tenant: Arc<TenantState>, request: String, run_id: String) -> Response {
     let log = service.watch(&run_id);
     let changes = log.changes();

@@ -1,4 +1,4 @@
-//! Who may run now: places, queues, rates and budgets of the service and of its tenants.
+//! Admission: slots, queues and rates of the service and its tenants.
 
 use crate::config::{Config, Tenant};
 use governor::clock::{Clock, DefaultClock};
@@ -10,42 +10,42 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Why nothing runs now.
+/// The error for a request that cannot run now.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
 pub struct Busy {
-    /// What is full, how much of it there is, and how to have more.
+    /// What is full, its size, and how to raise it.
     pub why: String,
     /// When to try again.
     pub retry_after: Duration,
 }
 
-/// A tenant at work.
+/// The runtime state of a tenant.
 #[derive(Debug)]
 pub struct TenantState {
-    /// Its name.
+    /// The tenant's name.
     pub name: String,
     pub(crate) ceiling: Limits,
     pub(crate) budget: Option<Budget>,
-    /// Its runs share processes.
+    /// Whether its runs share processes.
     pub(crate) domain: bool,
     places: Arc<Semaphore>,
     rate: Option<DefaultDirectRateLimiter>,
     queue: usize,
     waiting: AtomicUsize,
-    /// Its runs that have a place, and its durable runs that wait for one.
+    /// Runs that have a slot, and durable runs that wait for one.
     claims: Arc<AtomicUsize>,
     most: usize,
-    /// Its runs in the store, as far as they have been counted.
+    /// Runs in the store: the last count, plus runs submitted since.
     pub(crate) stored: AtomicU64,
 }
 
-/// A place to run; it is free again when this is dropped.
+/// A slot for a run, freed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Place {
     _of_tenant: OwnedSemaphorePermit,
     _of_service: OwnedSemaphorePermit,
-    /// Of a run that somebody waits for: a durable one has its own.
+    /// Set for a run whose caller waits; a durable run holds its own claim.
     _claim: Option<Claim>,
 }
 
@@ -73,7 +73,7 @@ impl TenantState {
         }
     }
 
-    /// Has one more run come too soon?
+    /// Takes one run from the tenant's rate, or returns when to try again.
     pub(crate) fn check_rate(&self) -> Result<(), Busy> {
         let Some(rate) = &self.rate else { return Ok(()) };
         rate.check().map_err(|until| Busy {
@@ -82,16 +82,16 @@ impl TenantState {
         })
     }
 
-    /// A claim to a place, for a run that has one, or was taken before and goes on.
+    /// Claims a slot for a run that already has one, or for a resumed run. Has no limit.
     pub(crate) fn claim(&self) -> Claim {
         self.claims.fetch_add(1, Ordering::Relaxed);
         Claim(self.claims.clone())
     }
 
-    /// A claim to a place for a new durable run. There are as many as places of the tenant, and its queue besides.
+    /// Claims a slot for a new durable run.
     ///
     /// # Errors
-    /// All are taken.
+    /// If the tenant's slots and its queue are all claimed.
     pub(crate) fn new_claim(&self) -> Result<Claim, Busy> {
         let most = self.most.saturating_add(self.queue);
         let more = |claims: usize| (claims < most).then_some(claims + 1);
@@ -112,7 +112,7 @@ impl TenantState {
     }
 }
 
-/// A run that has a place or is to have one; it does no longer when this is dropped.
+/// The claim of a run that has a slot or waits for one, released when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Claim(Arc<AtomicUsize>);
 
@@ -122,19 +122,19 @@ impl Drop for Claim {
     }
 }
 
-/// The places of the service.
+/// The slots of the service.
 #[derive(Debug)]
 pub(crate) struct Admission {
     places: Arc<Semaphore>,
     most: usize,
     queue: usize,
     waiting: AtomicUsize,
-    /// Those that wait as long as it takes.
+    /// Durable runs that wait for a slot; they wait without a limit.
     patient: AtomicUsize,
     patience: Duration,
 }
 
-/// Counts those that wait.
+/// A run in a queue; leaves the queue when it is dropped.
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl<'a> Waiting<'a> {
@@ -162,39 +162,44 @@ impl Admission {
         }
     }
 
-    /// Does a run wait for a place of the service?
+    /// Returns whether any run waits for a slot of the service.
     pub(crate) fn is_crowded(&self) -> bool {
         self.waiting() + self.patient.load(Ordering::Relaxed) > 0
     }
 
-    /// How many places are taken.
+    /// Returns the number of slots taken.
     pub(crate) fn taken(&self) -> usize {
         self.most.saturating_sub(self.places.available_permits())
     }
 
-    /// How many wait for a place of the service.
+    /// Returns the number of runs that wait for a slot of the service, without durable ones.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// A place for a run whose caller waits for it.
+    /// Waits for a slot, for a run whose caller waits.
     ///
     /// # Errors
-    /// There is none for so long, or too many wait already.
+    /// If there is no slot within `queue_seconds`, or the queue of the tenant or of the service is full.
     pub(crate) async fn place(&self, tenant: &TenantState) -> Result<Place, Busy> {
         let claimed = |place: Place| Place { _claim: Some(tenant.claim()), ..place };
         if let Some(place) = self.free(tenant) {
             return Ok(claimed(place));
         }
         let full = |what: &str, queue: usize, raise: &str| Busy {
-            why: format!("{queue} {what} wait for a place already; try again later, or raise {raise}"),
+            why: format!("{queue} {what} wait for a slot already; try again later, or raise {raise}"),
             retry_after: self.patience,
         };
-        let _of_tenant = Waiting::in_line(&tenant.waiting, tenant.queue)
-            .ok_or_else(|| full("runs of the tenant", tenant.queue, "queue of the tenant"))?;
-        // Who waits for a place of its tenant takes none of the service's line.
+        // A run waits in one line at a time: first for a slot of its tenant, then for one of the service.
         let place = async {
-            let of_tenant = permit(&tenant.places).await;
+            let of_tenant = match tenant.places.clone().try_acquire_owned() {
+                Ok(free) => free,
+                Err(_) => {
+                    let _of_tenant = Waiting::in_line(&tenant.waiting, tenant.queue)
+                        .ok_or_else(|| full("runs of the tenant", tenant.queue, "queue of the tenant"))?;
+                    permit(&tenant.places).await
+                }
+            };
             let _of_service = Waiting::in_line(&self.waiting, self.queue)
                 .ok_or_else(|| full("runs", self.queue, "queue of the service"))?;
             Ok(Place { _of_tenant: of_tenant, _of_service: permit(&self.places).await, _claim: None })
@@ -202,7 +207,7 @@ impl Admission {
         tokio::time::timeout(self.patience, place).await.unwrap_or_else(|_| {
             Err(Busy {
                 why: format!(
-                    "no place within {} s: {} runs of the tenant, or {} of the service, go on; try again later, or raise \
+                    "no slot within {} s: {} runs of the tenant, or {} of the service, are in progress; try again later, or raise \
                      concurrency",
                     self.patience.as_secs(),
                     tenant.most,
@@ -220,7 +225,7 @@ impl Admission {
         Some(Place { _of_tenant: of_tenant, _of_service: of_service, _claim: None })
     }
 
-    /// A place for a run that has time.
+    /// Waits for a slot without a limit, for a durable run.
     pub(crate) async fn patient_place(&self, tenant: &TenantState) -> Place {
         let of_tenant = permit(&tenant.places).await;
         self.patient.fetch_add(1, Ordering::Relaxed);
@@ -233,7 +238,7 @@ async fn permit(places: &Arc<Semaphore>) -> OwnedSemaphorePermit {
     loop {
         match places.clone().acquire_owned().await {
             Ok(permit) => return permit,
-            // Nobody closes them.
+            // The semaphores are never closed.
             Err(_) => tokio::task::yield_now().await,
         }
     }
@@ -262,7 +267,7 @@ mod tests {
         future.as_mut().poll(&mut Context::from_waker(Waker::noop()))
     }
 
-    /// Runs that wait for a place of their tenant take none of the service's line, nor does a tenant's line of another's.
+    /// Runs that wait for a slot of their tenant take no space in the service's queue, nor in that of another tenant.
     #[tokio::test]
     async fn a_tenant_that_waits_for_itself_is_in_nobodys_way() {
         let [one, two] = &states()[..] else { panic!() };
@@ -277,7 +282,7 @@ mod tests {
         let Poll::Ready(Err(busy)) = poll(&mut fourth) else { panic!("a fourth one waits") };
         assert!(busy.why.contains("3 runs of the tenant wait") && busy.why.contains("queue of the tenant"), "{busy}");
 
-        // The other tenant has the service's second place at once, then its line.
+        // The other tenant gets the service's second slot at once, then its queue.
         let other = admission.place(two).await.unwrap();
         let (mut waits, mut too_many) = (pin!(admission.place(two)), pin!(admission.place(two)));
         assert!(poll(&mut waits).is_pending());

@@ -1,4 +1,4 @@
-//! The desk of a run: calls that somebody outside answers, and what was said of them.
+//! Open calls of a durable run while it runs, and the replies to them.
 
 use super::events::EventLog;
 use crate::store::StoredReply;
@@ -9,14 +9,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
-/// What is wanted of whoever answers a call.
+/// The kind of reply that a call waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// To approve it, or not.
+    /// A decision: approve or reject.
     Gate,
-    /// Its result: the caller is the tool.
+    /// The result: the client is the tool.
     Result,
-    /// What came of it: it had begun when the service stopped, so many times.
+    /// How the call ended: it had started when the service stopped. The number says how often it has started.
     Unknown(usize),
 }
 
@@ -30,17 +30,17 @@ impl Phase {
     }
 }
 
-/// A call that waits for somebody outside.
+/// A call that waits for an outside answer.
 #[derive(Clone, Debug, Serialize, utoipa::ToSchema)]
 pub struct WaitingCall {
-    /// Its name in the run.
+    /// The name of the call in its run.
     pub call: String,
     /// The tool.
     pub name: String,
     /// The arguments.
     #[schema(value_type = Object)]
     pub arguments: Box<RawValue>,
-    /// What is to be approved, or found out; without it the call waits for its result.
+    /// The question to decide or to find out; absent if the call waits for its result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
     #[serde(skip)]
@@ -49,51 +49,51 @@ pub struct WaitingCall {
 }
 
 impl WaitingCall {
-    /// Returns what is asked, in one word: `gate` for an approval, `result` for the result of a client's tool, and `unknown1`,
-    /// `unknown2` and so on for how a call ended that had begun when the service stopped.
+    /// Returns what the call waits for, in one word. `gate` is an approval and `result` the result of a client's tool.
+    /// `unknown1`, `unknown2` and so on ask how a call ended that had started when the service stopped.
     pub fn asked(&self) -> String {
         self.phase.name()
     }
 }
 
-/// The arguments of a call, which are JSON text.
+/// Turns the arguments of a call, which are JSON text, into a raw value.
 pub(crate) fn arguments_of(json: String) -> Box<RawValue> {
     RawValue::from_string(json).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
-/// What somebody says of a call that waits.
+/// A reply to an open call.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
 pub struct Reply {
-    /// Its result.
+    /// The result of the call.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub result: Option<Box<RawValue>>,
-    /// It failed.
+    /// The error, if the call failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ReplyError>,
-    /// It may be made.
+    /// `true` to make the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approve: Option<bool>,
-    /// The arguments that it is to be made with.
+    /// Replacement arguments for an approved call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub arguments: Option<Box<RawValue>>,
-    /// It may not be made, and why.
+    /// The reason for not making the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reject: Option<String>,
 }
 
-/// A result that is `null` is one.
+/// Keeps a `null` result apart from a missing one.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
     Box::<RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// Why a call failed.
+/// The error of a call.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields, expecting = "an object with a message")]
 pub struct ReplyError {
-    /// What the program reads.
+    /// The message that the program reads.
     pub message: String,
     /// The code that the program reads: a string or an integer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -102,7 +102,7 @@ pub struct ReplyError {
 }
 
 impl Reply {
-    /// Checks that it says one thing, and what fits.
+    /// Checks that the reply says exactly one thing, and that it fits the phase.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -135,12 +135,12 @@ impl Reply {
         }
     }
 
-    /// Returns whether it approves or rejects a call, rather than says how the call ended.
+    /// Returns whether this approves or rejects the call, instead of reporting how it ended.
     pub fn is_decision(&self) -> bool {
         self.approve.is_some() || self.reject.is_some()
     }
 
-    /// What the tool's call comes to.
+    /// The result or error of the tool call.
     fn outcome(self) -> Result<Box<RawValue>, ToolError> {
         match (self.result, self.error) {
             (Some(result), _) => Ok(result),
@@ -161,7 +161,7 @@ impl Reply {
     }
 }
 
-/// The desk of one life of a run.
+/// The open calls of one attempt of a run.
 #[derive(Debug)]
 pub(crate) struct Desk {
     state: Mutex<DeskState>,
@@ -171,9 +171,9 @@ pub(crate) struct Desk {
 #[derive(Debug, Default)]
 struct DeskState {
     open: BTreeMap<String, Open>,
-    /// What was said before somebody asked.
+    /// Replies to calls that this attempt has not reached.
     replies: HashMap<(String, String), Reply>,
-    /// How many replies came that no call has heard.
+    /// The number of replies that no call has received.
     said: usize,
 }
 
@@ -183,14 +183,14 @@ struct Open {
     asker: Asker,
 }
 
-/// Who waits for the answer of a call.
+/// Where the answer of a call goes.
 #[derive(Debug)]
 enum Asker {
-    /// An earlier life: this one has not come to the call yet.
+    /// The call is from an earlier attempt; this one has not reached it.
     Earlier,
-    /// This life.
+    /// This attempt waits for it.
     Present(oneshot::Sender<Reply>),
-    /// Nobody any more, since the run had made so many steps: its worker has ended, or the whole run.
+    /// No one waits any more: the worker or the whole run has ended. The number is the run's step count at that time.
     Gone(u64),
 }
 
@@ -201,14 +201,14 @@ impl Open {
 }
 
 impl Desk {
-    /// The desk of a life that goes on from a journal in which these calls are open.
+    /// Creates the open calls of an attempt that resumes from a journal with these calls open.
     pub(crate) fn new(log: Arc<EventLog>, open: Vec<WaitingCall>) -> Self {
         let expected = |call: WaitingCall| (call.call.clone(), Open { call, asker: Asker::Earlier });
         let state = DeskState { open: open.into_iter().map(expected).collect(), ..DeskState::default() };
         Desk { state: Mutex::new(state), log }
     }
 
-    /// Learns what was said in earlier lives.
+    /// Takes over replies from earlier attempts.
     pub(crate) fn learn(&self, replies: &[StoredReply]) {
         let read = |reply: &StoredReply| {
             Some(((reply.call.clone(), reply.phase.clone()), serde_json::from_str(&reply.body).ok()?))
@@ -218,7 +218,7 @@ impl Desk {
         state.replies.extend(replies.iter().filter_map(read));
     }
 
-    /// Was something said that no call has heard?
+    /// Returns whether there are replies that no call has received.
     pub(crate) fn has_news(&self) -> bool {
         self.lock().said > 0
     }
@@ -227,8 +227,9 @@ impl Desk {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The calls that are open: those that the journal has open, and nobody has answered. A call whose asker has gone is open as
-    /// long as it may be the whole run that has ended; when the run goes on it was a worker of a parallel call that is over.
+    /// Returns the open calls: those open in the journal without a reply. If no one waits for a call any more, the
+    /// whole run may have ended, and the call stays open. If the run has made steps since, only a worker has ended, and
+    /// the call is not open.
     pub(crate) fn open(&self) -> Vec<WaitingCall> {
         let state = self.lock();
         let steps = self.log.steps();
@@ -236,18 +237,18 @@ impl Desk {
         state.open.values().filter(is_open).map(|open| open.call.clone()).collect()
     }
 
-    /// Does the run wait, or come to what an earlier life waited for?
+    /// Returns whether the run waits for a call, or will reach one that an earlier attempt waited for.
     pub(crate) fn is_asked(&self) -> bool {
         self.lock().open.values().any(|open| !matches!(open.asker, Asker::Gone(_)))
     }
 
-    /// How many calls this life waits for.
+    /// Returns the number of calls that this attempt waits for.
     pub(crate) fn waiting(&self) -> usize {
         let is_present = |open: &&Open| matches!(&open.asker, Asker::Present(answered) if !answered.is_closed());
         self.lock().open.values().filter(is_present).count()
     }
 
-    /// Somebody has answered.
+    /// Delivers a reply.
     pub(crate) fn reply(&self, call: &str, phase: &Phase, reply: Reply) {
         let mut state = self.lock();
         state.said += 1;
@@ -256,17 +257,17 @@ impl Desk {
             Some(Asker::Present(answered)) => answered.send(reply).err(),
             _ => Some(reply),
         };
-        // Whoever asks later in this life hears it.
+        // A later call of this attempt receives it.
         state.replies.extend(unheard.map(|reply| ((call.to_owned(), phase.name()), reply)));
     }
 
-    /// Waits for what somebody says.
+    /// Waits for a reply.
     async fn ask(&self, call: &ToolCall, phase: Phase) -> Reply {
         let name = call.place().to_string();
         let answer = {
             let mut state = self.lock();
             if let Some(reply) = state.replies.remove(&(name.clone(), phase.name())) {
-                // It may have come since the life began.
+                // It may have arrived after the attempt started.
                 state.said = state.said.saturating_sub(1);
                 return reply;
             }
@@ -285,23 +286,23 @@ impl Desk {
                 state.said = state.said.saturating_sub(1);
                 reply
             }
-            // The desk has gone, and with it the run.
+            // The open calls were dropped, and the run with them.
             Err(_) => std::future::pending().await,
         }
     }
 
-    /// The result of a call whose tool is the caller.
+    /// Waits for the result of a call whose tool is the client.
     pub(crate) async fn result(&self, call: &ToolCall) -> Result<Box<RawValue>, ToolError> {
         self.ask(call, Phase::Result).await.outcome()
     }
 
-    /// The decision on a call.
+    /// Waits for the decision on a call.
     pub(crate) async fn approval(&self, call: &ToolCall) -> Approval {
         self.ask(call, Phase::Gate).await.approval()
     }
 }
 
-/// Somebody waits for the answer of a call.
+/// Marks a call as no longer waited for when it is dropped.
 struct Here<'a> {
     desk: &'a Desk,
     call: &'a str,

@@ -1,4 +1,4 @@
-//! What happens in runs, for those who watch while they go on.
+//! Event logs of runs, for streams that watch them.
 
 use super::metrics::Metrics;
 use lisp_runtime::{CallBegun, CallEnded, CallStatus, HostFault, Observer, PrintedLine, RunEnded, RunStarted};
@@ -7,25 +7,26 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::watch;
 
-/// The most bytes of events that a run has for those who watch; its answer has everything.
+/// The maximum bytes of a run's events. The answer has everything.
 const MOST_BYTES: usize = 8 << 20;
 
-/// Something that happened in a run.
+/// An event of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// `started`, `print`, `call`, `waiting`, `cut` or `answer`.
+    /// `started`, `print`, `call`, `waiting`, `cut`, `answer` or `problem`.
     pub kind: &'static str,
-    /// What, as JSON text in one line.
+    /// The event's data: JSON on one line.
     pub data: Arc<str>,
 }
 
-/// The events of one run, from its beginning. A run that goes on after a stop goes on with its events. A log is kept as long as
-/// somebody holds it: the attempt that writes it, and those who read it.
+/// The events of one run, from its start. A run that is suspended and resumed keeps its log. A log is kept while it is
+/// in use: by the attempt that writes it, and by its readers.
 #[derive(Debug)]
 pub struct EventLog {
     run_id: String,
     hub: Weak<Hub>,
-    /// Which log of the run it is: another process, or this one after nobody has watched for a while, has another.
+    /// Identifies this log of the run. Another process has another log, and so does this process once the old log was
+    /// dropped.
     name: u32,
     state: Mutex<LogState>,
     changed: watch::Sender<usize>,
@@ -36,16 +37,16 @@ struct LogState {
     events: Vec<Event>,
     bytes: usize,
     is_over: bool,
-    /// Lines that earlier lives have printed.
+    /// Lines printed in earlier attempts.
     printed: usize,
-    /// Lines that this life has printed.
+    /// Lines printed in this attempt.
     reprinted: usize,
-    /// Calls that are under way, and when something last happened.
+    /// Calls in progress, and a counter of prints, call starts and call ends.
     calls: usize,
     moved: u64,
-    /// Steps that only a run that goes on makes: a call that ends with it is none.
+    /// Counts steps of a run that continues. Calls that end because the run stops do not count.
     steps: u64,
-    /// Calls whose beginning was told. A later life begins them again.
+    /// Calls whose start was reported. A later attempt starts them again.
     begun: HashSet<String>,
 }
 
@@ -53,7 +54,7 @@ impl Drop for EventLog {
     fn drop(&mut self) {
         let Some(hub) = self.hub.upgrade() else { return };
         let mut logs = hub.logs();
-        // Somebody may have begun another log of the run meanwhile.
+        // Another log of the run may exist by now.
         if logs.get(&self.run_id).is_some_and(|log| log.strong_count() == 0) {
             logs.remove(&self.run_id);
         }
@@ -62,7 +63,7 @@ impl Drop for EventLog {
 
 impl EventLog {
     fn new(run_id: &str, hub: &Arc<Hub>) -> Arc<Self> {
-        // The beginning of a random name.
+        // The first 32 bits of a random UUID.
         let name = uuid::Uuid::new_v4().as_fields().0;
         let (run_id, hub) = (run_id.to_owned(), Arc::downgrade(hub));
         Arc::new(EventLog { run_id, hub, name, state: Mutex::default(), changed: watch::Sender::new(0) })
@@ -72,13 +73,13 @@ impl EventLog {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A life of the run begins: what it prints again is not told again.
+    /// Starts an attempt. Lines that it prints again are not reported again.
     pub(crate) fn begin_life(&self) {
         let mut state = self.lock();
         (state.reprinted, state.calls) = (0, 0);
     }
 
-    /// Adds an event. Its data becomes text as it is: as a value of `serde_json` it could not be nested deeply.
+    /// Adds an event. The data is serialized directly: a `serde_json::Value` could not be nested deeply.
     pub(crate) fn push(&self, kind: &'static str, data: &impl serde::Serialize) {
         let (kind, data) = match serde_json::to_string(data) {
             Ok(data) => (kind, data),
@@ -91,7 +92,7 @@ impl EventLog {
         self.changed.send_replace(count);
     }
 
-    /// The last event.
+    /// Adds the answer, the last event.
     pub(crate) fn finish(&self, answer: &str) {
         let mut state = self.lock();
         if !state.is_over {
@@ -103,7 +104,7 @@ impl EventLog {
         self.changed.send_replace(count);
     }
 
-    /// The run that this log is of begins, or what is known of it is told from the beginning.
+    /// Adds the `started` event if the log is empty.
     pub(crate) fn started(&self) {
         let mut state = self.lock();
         if state.events.is_empty() {
@@ -114,7 +115,7 @@ impl EventLog {
         self.changed.send_replace(count);
     }
 
-    /// What is known of a run that waits, and that this process has seen nothing of.
+    /// Adds the open calls of a run that this process has not run.
     pub(crate) fn tell_of_waiting(&self, calls: &[impl serde::Serialize]) {
         if !self.lock().events.is_empty() {
             return;
@@ -123,17 +124,17 @@ impl EventLog {
         calls.iter().for_each(|call| self.push("waiting", call));
     }
 
-    /// The run that it is of.
+    /// The ID of the run.
     pub(crate) fn run_id(&self) -> &str {
         &self.run_id
     }
 
-    /// The name of an event, by its number from 0: who has seen it goes on behind it.
+    /// Returns the ID of an event by its index from 0. A reader that has seen it continues after it.
     pub fn id(&self, number: usize) -> String {
         format!("{:08x}-{}", self.name, number.saturating_add(1))
     }
 
-    /// The number of the first event behind the one of this name; that of an event of another log is 0.
+    /// Returns the index of the first event after the one with this ID; 0 if the ID is from another log.
     pub fn behind(&self, id: &str) -> usize {
         let (log, number) = id.split_once('-').unwrap_or_default();
         let is_own = u32::from_str_radix(log, 16).is_ok_and(|name| name == self.name);
@@ -141,7 +142,7 @@ impl EventLog {
         seen.unwrap_or(0)
     }
 
-    /// The run did not begin.
+    /// Adds a problem as the last event: the run did not start.
     pub(crate) fn fail(&self, problem: &impl serde::Serialize) {
         self.push("problem", problem);
         let mut state = self.lock();
@@ -151,7 +152,7 @@ impl EventLog {
         self.changed.send_replace(count + 1);
     }
 
-    /// The run was over before anybody watched: all that is left of it is its answer.
+    /// Adds the events of a run that had finished before anyone watched: `started`, its prints and its answer.
     pub(crate) fn tell_of_the_past(&self, answer: &str) {
         #[derive(serde::Deserialize)]
         struct Prints {
@@ -166,24 +167,24 @@ impl EventLog {
         self.finish(answer);
     }
 
-    /// The events from a number on, and whether these are the last.
+    /// Returns the events from an index on, and whether the log is complete.
     pub fn from(&self, number: usize) -> (Vec<Event>, bool) {
         let state = self.lock();
         (state.events.get(number..).unwrap_or_default().to_vec(), state.is_over)
     }
 
-    /// Changes when there are more events.
+    /// Returns a receiver that is notified when there are more events.
     pub fn changes(&self) -> watch::Receiver<usize> {
         self.changed.subscribe()
     }
 
-    /// How many calls are under way, and a number that changes when something happens.
+    /// Returns the number of calls in progress, and a number that changes with every print and call.
     pub(crate) fn pace(&self) -> (usize, u64) {
         let state = self.lock();
         (state.calls, state.moved)
     }
 
-    /// A number that changes when the program goes on.
+    /// Returns a number that changes when the program continues.
     pub(crate) fn steps(&self) -> u64 {
         self.lock().steps
     }
@@ -226,7 +227,7 @@ impl LogState {
         }
         self.bytes = self.bytes.saturating_add(data.len()).saturating_add(64);
         match self.bytes > MOST_BYTES {
-            // What was left out is in the answer.
+            // The answer has what is left out.
             true => {
                 let data =
                     json!({ "message": format!("more than {MOST_BYTES} bytes of events: the answer has the rest") });
@@ -237,13 +238,13 @@ impl LogState {
     }
 }
 
-/// Tells those who watch what happens in runs, and counts it.
+/// The observer of all runs: writes their event logs and counts them in the metrics.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EventHub(Arc<Hub>);
 
 #[derive(Debug, Default)]
 struct Hub {
-    /// Those that somebody holds.
+    /// Logs in use, by run ID.
     logs: Mutex<HashMap<String, Weak<EventLog>>>,
     metrics: Metrics,
 }
@@ -259,7 +260,7 @@ impl EventHub {
         &self.0.metrics
     }
 
-    /// The events of a run, from now on, for as long as they are held.
+    /// Returns the log of a run; it is created if there is none.
     pub(crate) fn watch(&self, run_id: &str) -> Arc<EventLog> {
         let mut logs = self.0.logs();
         if let Some(log) = logs.get(run_id).and_then(Weak::upgrade) {
@@ -270,12 +271,12 @@ impl EventHub {
         log
     }
 
-    /// The events of a run that somebody holds.
+    /// Returns the log of a run if it is in use.
     pub(crate) fn log(&self, run_id: &str) -> Option<Arc<EventLog>> {
         self.0.logs().get(run_id).and_then(Weak::upgrade)
     }
 
-    /// How many logs there are.
+    /// Returns the number of logs.
     pub(crate) fn count(&self) -> usize {
         self.0.logs().len()
     }
@@ -308,7 +309,8 @@ impl Observer for EventHub {
         let ms = u64::try_from(call.duration.as_millis()).unwrap_or(u64::MAX);
         let data =
             json!({ "call": call.place.to_string(), "name": call.name, "status": call.status, "duration_ms": ms });
-        // One that was taken from the record took no time; of one that is left when the run stops nothing is known, and nothing told.
+        // A call replayed from the record took no time. How a call ends that is left when the run stops is unknown, and
+        // not reported.
         let is_known = call.status != CallStatus::Unknown;
         log.call(false, is_known, Some(&data).filter(|_| is_known && !call.duration.is_zero()));
     }

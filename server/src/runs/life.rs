@@ -1,4 +1,4 @@
-//! One durable run in this process: from its journal to its answer, or to the moment at which it waits for somebody outside.
+//! One durable run in this process: from its journal to its answer, or until it is suspended.
 
 use super::admission::{Claim, Place, TenantState};
 use super::desk::Desk;
@@ -10,26 +10,26 @@ use std::error::Error as StdError;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How a life ended.
+/// How an attempt ended.
 enum End {
     /// The run has its answer.
     Done,
-    /// It waits for somebody outside, and holds nothing meanwhile.
+    /// The run is suspended: it waits for an outside answer and holds nothing.
     Parked,
-    /// It stopped as the service is going down.
+    /// The run was stopped because the service is shutting down.
     Stopped,
-    /// Its process was lost, by no fault of the program: it goes on from its journal.
+    /// The process was lost, but not because of the program. The run continues from its journal.
     Fault,
-    /// It cannot go on, and why.
+    /// The run is stuck, with the reason.
     Trouble(String),
 }
 
-/// How often a run goes on after its process was lost; then it ends with `host_fault`.
+/// How often a run is continued after its process was lost. After that it ends with `host_fault`.
 const MOST_FAULTS: u32 = 5;
-/// How long it waits before that for the first time; then twice as long each time.
+/// The pause before the first of these; it doubles each time.
 const FAULT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Has a run go on until it is done or waits.
+/// Runs attempts until the run is done, suspended, stopped or stuck.
 pub(crate) async fn live(inner: Arc<Inner>, run_id: String, life: Arc<Life>, mut claim: Option<Claim>) {
     let mut faults = 0;
     loop {
@@ -37,7 +37,7 @@ pub(crate) async fn live(inner: Arc<Inner>, run_id: String, life: Arc<Life>, mut
         let end = one_life(&inner, &run_id, &life, (faults, &mut claim)).await;
         life.close_desk();
         if matches!(end, Ok(End::Fault)) {
-            // What has taken one process may be about to take the next.
+            // Whatever ended one process may be about to end the next.
             tokio::select! {
                 () = tokio::time::sleep(FAULT_PAUSE * (1 << faults)) => {}
                 () = inner.draining.cancelled() => {}
@@ -102,7 +102,7 @@ async fn one_life(
         Begun::Failed(outcome) => return finish(inner, lease, life, (place, claim.take()), (&request, &outcome)),
         Begun::Ended(end) => return Ok(end),
     };
-    // From here on the desk says what is open, and no call is unknown.
+    // From here on the attempt knows its open calls, and no call is unknown.
     store.set_status(lease, run_id, RunStatus::Running)?;
     life.open_desk(&desk);
     desk.learn(&store.replies(run_id)?);
@@ -128,7 +128,7 @@ async fn one_life(
     }
 }
 
-/// Runs a program until it ends, or until it is better stopped.
+/// Runs a program until it ends or should stop.
 async fn run(
     inner: &Inner,
     life: &Life,
@@ -151,7 +151,7 @@ async fn run(
     tokio::select! {
         outcome = run => Ok(outcome),
         stop = stop(inner, life, desk, began, limits.timeout_ms) => {
-            // Before the run is dropped, and with it those who ask at the desk.
+            // Before the run is dropped, which drops the calls that wait.
             life.close_desk();
             inner.hub.metrics().run_stops(life.log.run_id());
             Err(stop)
@@ -159,17 +159,17 @@ async fn run(
     }
 }
 
-/// What a run begins with, or goes on with.
+/// What an attempt starts with.
 enum Begun {
-    /// Its input, and the source of its program.
+    /// The input and the source of the program.
     Run(Box<Input<'static>>, String),
-    /// It has an outcome at once.
+    /// The run has an outcome without running.
     Failed(Box<Outcome>),
-    /// This life ends at once.
+    /// The attempt ends without running.
     Ended(End),
 }
 
-/// Begins a run, or goes on with what its journal says.
+/// Starts a run, or resumes it from its journal.
 fn begin(
     inner: &Arc<Inner>,
     lease: Lease,
@@ -220,7 +220,7 @@ fn begin(
     }
 }
 
-/// Goes on from a record.
+/// Resumes from a record.
 fn resumed(
     inner: &Inner,
     bill: Option<&Budget>,
@@ -235,7 +235,7 @@ fn resumed(
     Ok((input, program.source().to_owned()))
 }
 
-/// The tools of the request. Those that its client answers wait at the desk.
+/// Returns the tools of the request. Calls of tools that the client answers become open calls.
 fn own_tools(request: &Request<'_>, desk: &Arc<Desk>) -> Tools {
     let mut tools = Tools::new();
     for (name, script) in &request.tools {
@@ -247,13 +247,13 @@ fn own_tools(request: &Request<'_>, desk: &Arc<Desk>) -> Tools {
                 async move { desk.result(&call).await }
             });
         }
-        // What cannot be a tool was refused when the request was taken.
+        // Invalid tools were rejected when the run was submitted.
         let _ = tools.add(tool);
     }
     tools
 }
 
-/// Keeps the lines of a run's journal.
+/// Writes the lines of a run's journal to the store.
 fn journal_of(inner: &Arc<Inner>, lease: Lease, run_id: &str) -> impl Recorder + use<> {
     let (inner, run_id) = (inner.clone(), run_id.to_owned());
     move |line: &str| -> Result<(), Box<dyn StdError + Send + Sync>> {
@@ -261,7 +261,7 @@ fn journal_of(inner: &Arc<Inner>, lease: Lease, run_id: &str) -> impl Recorder +
     }
 }
 
-/// Keeps the answer of a run. Who sees it may have the place.
+/// Stores the answer of a run. The slot is freed first: a client that sees the answer may want it.
 fn finish(
     inner: &Inner,
     lease: Lease,
@@ -279,14 +279,19 @@ fn finish(
     Ok(End::Done)
 }
 
-/// A run is better stopped than kept.
+/// Why an attempt is stopped.
 struct Stop {
-    /// Somebody outside has to answer before it goes on.
+    /// The run waits for an outside answer.
     waits: bool,
 }
 
-/// Returns when the run is better stopped than kept: all that it waits for is outside, and it has been quiet for long enough or has
-/// used half of its time (the next life has all of it); or the service is going down.
+/// Returns when the run should be stopped.
+///
+/// A run is stopped only while all its calls in progress wait for outside answers. The reasons are:
+///
+/// - The service is shutting down.
+/// - The run waits for outside answers, and has been quiet for `park_after_ms` or has used half of its timeout.
+///   The next attempt gets the whole timeout again.
 async fn stop(inner: &Inner, life: &Life, desk: &Desk, began: Instant, timeout_ms: u64) -> Stop {
     let park_after = Duration::from_millis(inner.config.service.park_after_ms);
     let step = (park_after / 8).clamp(Duration::from_millis(5), Duration::from_millis(100));
@@ -303,7 +308,7 @@ async fn stop(inner: &Inner, life: &Life, desk: &Desk, began: Instant, timeout_m
         if inner.draining.is_cancelled() && calls <= outside {
             return Stop { waits: outside > 0 };
         }
-        // Where others wait for the place it goes at once.
+        // Free the slot at once if others wait for one.
         let enough = if inner.admission.is_crowded() { step } else { park_after };
         if outside > 0 && calls <= outside && (since.elapsed() >= enough || began.elapsed() >= half) {
             return Stop { waits: true };

@@ -1,4 +1,4 @@
-//! Figures for Prometheus.
+//! Metrics for Prometheus.
 
 use lisp_runtime::{CallEnded, RunEnded};
 use prometheus_client::encoding::EncodeLabelSet;
@@ -33,7 +33,7 @@ struct RequestLabels {
     status: u16,
 }
 
-/// All figures of the service.
+/// All metrics of the service.
 pub(crate) struct Metrics {
     registry: Registry,
     runs: Family<RunLabels, Counter>,
@@ -41,34 +41,34 @@ pub(crate) struct Metrics {
     seconds: Histogram,
     fuel: Counter,
     calls: Family<CallLabels, Counter>,
-    /// Runs whose life is being ended to go on later.
+    /// Runs whose attempt is being stopped, to continue later.
     stopping: Mutex<HashSet<String>>,
     requests: Family<RequestLabels, Counter>,
     request_seconds: Histogram,
-    /// Runs that wait for a place.
+    /// Runs that wait for a slot.
     pub(crate) queued: Gauge,
-    /// Runs whose caller has to answer, and that hold nothing meanwhile.
+    /// How often runs were suspended.
     pub(crate) parked: Counter,
-    /// Runs that went on from their journal.
+    /// How often runs resumed from their journal.
     pub(crate) resumed: Counter,
-    /// Connections that are open.
+    /// Open connections.
     pub(crate) connections: Gauge,
-    /// What requests hold, as it is counted when somebody asks for the figures.
+    /// Resources in use, measured when the metrics are read.
     pub(crate) held: Held,
 }
 
-/// What requests hold until they are over.
+/// Resources that requests use until they end.
 #[derive(Default)]
 pub(crate) struct Held {
-    /// Slots of runs under way.
+    /// Slots taken by runs.
     pub(crate) slots: Gauge,
     /// Durable runs in this process.
     pub(crate) durable_runs: Gauge,
-    /// Sessions with a turn under way.
+    /// Sessions with a turn in progress.
     pub(crate) session_turns: Gauge,
     /// Runs with events in memory.
     pub(crate) event_logs: Gauge,
-    /// Tasks of the runtime.
+    /// Tasks of the async runtime.
     pub(crate) tasks: Gauge,
 }
 
@@ -86,7 +86,7 @@ impl Held {
     }
 }
 
-/// Sets a gauge to a number of things.
+/// Sets a gauge to a count.
 pub(crate) fn set(gauge: &Gauge, count: usize) {
     gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
 }
@@ -97,7 +97,7 @@ impl fmt::Debug for Metrics {
     }
 }
 
-/// Limits of the buckets, in seconds.
+/// Upper bounds of the histogram buckets, in seconds.
 const BUCKETS: [f64; 14] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
 impl Default for Metrics {
@@ -146,13 +146,13 @@ impl Metrics {
         self.running.inc();
     }
 
-    /// The life of a run is about to be ended, to go on later: the end is no cancellation of somebody's, and the calls under way
-    /// are not lost.
+    /// Records that an attempt is being stopped, to continue later. Its end is then not counted as a cancellation, and
+    /// its calls in progress not as lost.
     pub(crate) fn run_stops(&self, run_id: &str) {
         self.stopping().insert(run_id.to_owned());
     }
 
-    /// The life has ended.
+    /// Records that the attempt has ended.
     pub(crate) fn run_has_stopped(&self, run_id: &str) {
         self.stopping().remove(run_id);
     }
@@ -186,10 +186,10 @@ impl Metrics {
         self.request_seconds.observe(took.as_secs_f64());
     }
 
-    /// In the text format of OpenMetrics.
+    /// Returns the metrics in the OpenMetrics text format.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
-        // Writing into a string does not fail.
+        // Writing to a string cannot fail.
         let _ = encode(&mut text, &self.registry);
         text
     }

@@ -1,4 +1,4 @@
-//! What the service does, behind whichever door: runs that somebody waits for, durable runs, sessions.
+//! What the service does, independent of HTTP and MCP: plain runs, durable runs and sessions.
 
 mod admission;
 mod desk;

@@ -1,4 +1,4 @@
-//! Calls of a run that has stopped which somebody outside has to answer.
+//! Open calls of a suspended run, as found in its journal.
 
 use super::desk::{Phase, ReplyError, WaitingCall, arguments_of};
 use crate::store::{RunStatus, Snapshot, StoredReply};
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 
 impl WaitingCall {
-    /// Has somebody answered it?
+    /// Returns whether there is a reply to this call.
     pub(crate) fn is_answered(&self, replies: &[StoredReply]) -> bool {
         self.answer(replies).is_some()
     }
@@ -18,20 +18,20 @@ impl WaitingCall {
     }
 }
 
-/// What the end of its process made of a call that had begun.
+/// What to do about a call that had started when its process ended.
 enum Begun {
-    /// The caller is the tool: it is asked again, and knows the call by its name.
+    /// The client is the tool: ask it again. The client knows the call by its name.
     Client,
     /// It may be made again.
     Repeatable,
-    /// Nobody knows whether it was made.
+    /// It is not known whether it was made.
     Unknown,
 }
 
 fn begun(engine: &Engine, own: &OwnTools, call: &OpenCall) -> Begun {
     match own.get(&call.tool) {
         Some(true) => return Begun::Client,
-        // A script does nothing.
+        // Scripted tools have no effect.
         Some(false) => return Begun::Repeatable,
         None => {}
     }
@@ -42,7 +42,7 @@ fn begun(engine: &Engine, own: &OwnTools, call: &OpenCall) -> Begun {
     }
 }
 
-/// The tools of a request, by the names that programs have for them, and whether its client answers them.
+/// The tools of a request, by the names that programs use, and whether the client answers them.
 type OwnTools = BTreeMap<String, bool>;
 
 fn own_tools(request: &str) -> OwnTools {
@@ -51,7 +51,7 @@ fn own_tools(request: &str) -> OwnTools {
     named.collect()
 }
 
-/// How often each call has begun.
+/// How often each call has started.
 fn times_begun(journal: &str) -> BTreeMap<String, usize> {
     #[derive(Deserialize)]
     struct Line {
@@ -68,12 +68,12 @@ fn times_begun(journal: &str) -> BTreeMap<String, usize> {
     times
 }
 
-/// The calls that have begun, once or more often.
+/// The calls that have started at least once.
 pub(crate) fn places_begun(journal: &str) -> impl Iterator<Item = Place> + use<> {
     times_begun(journal).into_keys().filter_map(|call| call.parse().ok())
 }
 
-/// The calls of a run that somebody outside has to answer. Of one that goes on just now none is unknown.
+/// Returns the open calls of a run. While the run is running, none is unknown.
 pub(crate) fn open_calls(engine: &Engine, snapshot: &Snapshot) -> Vec<WaitingCall> {
     let Ok(record) = Record::parse_within(snapshot.journal.as_str(), usize::MAX) else { return Vec::new() };
     let all = all_open(engine, &snapshot.run.request, &record).into_iter();
@@ -87,7 +87,7 @@ fn all_open(engine: &Engine, request: &str, record: &Record) -> Vec<WaitingCall>
     let waiting = |call: OpenCall| {
         let (phase, question) = match (call.state, &call.question) {
             (CallState::Asked, Some(question)) => (Phase::Gate, Some(question.clone())),
-            // A life of the run was to ask its client again, and ended before.
+            // An attempt was about to ask its client again, and ended before.
             (CallState::Asked, None) if own.get(&call.tool) == Some(&true) => (Phase::Result, None),
             (CallState::Begun, _) => match begun(engine, &own, &call) {
                 Begun::Client => (Phase::Result, None),
@@ -107,7 +107,7 @@ fn all_open(engine: &Engine, request: &str, record: &Record) -> Vec<WaitingCall>
     record.open_calls().into_iter().filter_map(waiting).collect()
 }
 
-/// Settles the calls that had begun, as far as somebody has said what came of them. False when somebody has to say more.
+/// Settles the calls that had started, as far as replies say how they ended. Returns false if more replies are needed.
 pub(crate) fn settle(
     engine: &Engine,
     snapshot: &Snapshot,

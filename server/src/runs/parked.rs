@@ -1,13 +1,13 @@
-//! The calls that parked runs wait for, as they were found in their journals: who looks at a run again and again reads it once.
+//! A cache of the open calls of suspended runs, so that polling a run does not read its journal each time.
 
 use super::desk::WaitingCall;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The most bytes of arguments and questions that are kept. With more all are found anew.
+/// The maximum bytes of the cache. It is emptied when it is full.
 const BYTES: usize = 16 * 1024 * 1024;
 
-/// What parked runs wait for.
+/// The open calls of suspended runs.
 #[derive(Debug, Default)]
 pub(crate) struct Parked(Mutex<Known>);
 
@@ -15,7 +15,7 @@ pub(crate) struct Parked(Mutex<Known>);
 struct Known {
     calls: HashMap<String, Arc<[WaitingCall]>>,
     bytes: usize,
-    /// How often a run went on.
+    /// How often any run has changed.
     moves: u64,
 }
 
@@ -31,13 +31,13 @@ impl Parked {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a run waits for, if that is known; else how often runs have gone on by now.
+    /// Returns the open calls of a run if they are cached, otherwise the current number of changes.
     pub(crate) fn calls(&self, run_id: &str) -> Result<Arc<[WaitingCall]>, u64> {
         let known = self.lock();
         known.calls.get(run_id).cloned().ok_or(known.moves)
     }
 
-    /// Keeps what was found, unless a run has gone on since then.
+    /// Caches the open calls of a run, unless a run has changed since.
     pub(crate) fn keep(&self, run_id: &str, calls: &[WaitingCall], moves: u64) {
         let bytes = bytes_of(run_id, calls);
         let mut known = self.lock();
@@ -52,7 +52,7 @@ impl Parked {
         }
     }
 
-    /// A run goes on, or somebody has said something to it.
+    /// Records that a run continues or got a reply, and drops its cached calls.
     pub(crate) fn goes_on(&self, run_id: &str) {
         let mut known = self.lock();
         known.moves += 1;

@@ -1,25 +1,25 @@
-//! What was said of a call before: a reply that comes again.
+//! Compares a reply with earlier ones, to recognize one that is sent twice.
 
 use super::desk::Reply;
 use super::state::{Refused, Service};
 use serde_json::Value;
 
-/// What was said of a call before.
+/// How a reply relates to earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Said {
-    /// Nothing.
+    /// There is no earlier reply.
     Nothing,
-    /// The same.
+    /// The same reply was sent before.
     Same,
-    /// Something else.
+    /// A different reply was sent before.
     Other,
 }
 
 impl Service {
-    /// Compares a reply with those that the run has: to the call of this name, or to any.
+    /// Compares a reply with the stored replies to a call of the run, or to any of its calls if `call` is `None`.
     ///
     /// # Errors
-    /// There is no such run, or the store fails.
+    /// If the run does not exist or the store fails.
     pub fn said(&self, tenant: &str, run_id: &str, call: Option<&str>, reply: &Reply) -> Result<Said, Refused> {
         self.0.stored(tenant, run_id)?;
         let replies = self.0.store.replies(run_id)?;
@@ -27,7 +27,7 @@ impl Service {
         let wanted = serde_json::to_string(reply).map_err(|error| Refused::Fault(error.to_string()))?;
         let value = |text: &str| serde_json::from_str::<Value>(text).ok();
         for known in replies.iter().filter(|known| call.is_none_or(|call| known.call == call)) {
-            // One that is nested deeply is no value; as text it is the same, or may be.
+            // A reply that is nested too deeply for a value is compared as text only.
             let is_same = known.body == wanted || value(&known.body).is_some_and(|known| value(&wanted) == Some(known));
             match is_same {
                 true => return Ok(Said::Same),

@@ -1,4 +1,4 @@
-//! What the bodies of runs look like, for the description of the service: their types are the library's.
+//! OpenAPI schemas of request and answer bodies whose types are in `lisp_runtime`.
 
 use lisp_runtime::{Limits, LimitsRequest};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use utoipa::openapi::schema::{AdditionalProperties, ArrayBuilder, Object, Object
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
-/// Any JSON.
+/// Any JSON value.
 fn anything(about: &str) -> RefOr<Schema> {
     ObjectBuilder::new().schema_type(SchemaType::AnyValue).description(Some(about)).build().into()
 }
@@ -24,21 +24,21 @@ fn one_of(values: &[&str], about: &str) -> RefOr<Schema> {
         .into()
 }
 
-/// An object of these fields and no others.
+/// An object with exactly these fields.
 fn closed<'f>(about: &str, fields: impl IntoIterator<Item = (&'f str, RefOr<Schema>)>, required: &[&str]) -> Object {
     let fields = fields.into_iter().fold(ObjectBuilder::new(), |object, (name, schema)| object.property(name, schema));
     let fields = required.iter().fold(fields, |object, name| object.required(*name));
     fields.description(Some(about)).additional_properties(Some(AdditionalProperties::FreeForm(false))).build()
 }
 
-/// An object of any fields, each of which is one of these.
+/// An object with any field names; each value has this schema.
 fn map_of(item: RefOr<Schema>, about: &str) -> RefOr<Schema> {
     let all = AdditionalProperties::RefOr(item);
     let object = ObjectBuilder::new().schema_type(Type::Object).additional_properties(Some(all));
     object.description(Some(about)).build().into()
 }
 
-/// An object of any fields.
+/// An object with any fields.
 fn map(about: &str) -> RefOr<Schema> {
     let object = ObjectBuilder::new().schema_type(Type::Object);
     let any = AdditionalProperties::FreeForm(true);
@@ -49,14 +49,14 @@ fn number(about: &str) -> RefOr<Schema> {
     ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)).description(Some(about)).build().into()
 }
 
-/// An object of these fields; those that are required always come. It may get more.
+/// An object with these fields, of which some are always present. More may be added.
 fn open<'f>(about: &str, fields: impl IntoIterator<Item = (&'f str, RefOr<Schema>)>, required: &[&str]) -> Object {
     let fields = fields.into_iter().fold(ObjectBuilder::new(), |object, (name, schema)| object.property(name, schema));
     let fields = required.iter().fold(fields, |object, name| object.required(*name));
     fields.description(Some(about)).build()
 }
 
-/// Whole numbers under the names that a value has as JSON.
+/// An object of integers, with the field names that a value has as JSON.
 fn figures(about: &str, of_value: &impl serde::Serialize) -> Object {
     let fields = match serde_json::to_value(of_value) {
         Ok(Value::Object(fields)) => fields,
@@ -83,7 +83,7 @@ macro_rules! schema {
 }
 
 schema!(
-    /// What a run is asked with: `lisp_runtime::Request`.
+    /// The request of a run: `lisp_runtime::Request`.
     RunRequest,
     {
         let limits = || RefOr::from(figures("the limits it asks for; 0 is off", &LimitsRequest::all(&Limits::default())));
@@ -123,7 +123,7 @@ fn strings(about: &str) -> RefOr<Schema> {
     list(ObjectBuilder::new().schema_type(Type::String).build().into(), about)
 }
 
-/// What was cut of a part of an answer.
+/// What was cut from a section of an answer.
 fn cut() -> RefOr<Schema> {
     let names = [
         "bytes_total",
@@ -157,7 +157,7 @@ schema!(
 );
 
 schema!(
-    /// Why a run has no value: `lisp_runtime::ErrorReport`.
+    /// The error of a run: `lisp_runtime::ErrorReport`.
     ErrorReport,
     open(
         "Why there is no value.",
@@ -176,7 +176,7 @@ schema!(
 );
 
 schema!(
-    /// The figures of a run: `lisp_runtime::Usage`.
+    /// The resources used by a run: `lisp_runtime::Usage`.
     Usage,
     open(
         "The figures of the run.",
@@ -204,7 +204,7 @@ schema!(
 );
 
 schema!(
-    /// A call of a tool, as the answer has it: `lisp_runtime::LedgerLine`.
+    /// A tool call in an answer: `lisp_runtime::LedgerLine`.
     LedgerLine,
     open(
         "A tool call.",
@@ -224,7 +224,7 @@ schema!(
 );
 
 schema!(
-    /// How a run ended: `lisp_runtime::Answer`.
+    /// The answer of a run: `lisp_runtime::Answer`.
     Answer,
     {
         let verdicts = ["ok", "error", "timeout", "out_of_memory", "cancelled", "host_fault"];
@@ -254,7 +254,7 @@ schema!(
 );
 
 schema!(
-    /// What a session is begun with: `runs::sessions::Opening`.
+    /// The request that opens a session: `runs::sessions::Opening`.
     SessionRequest,
     {
         closed(

@@ -1,4 +1,4 @@
-//! The service without its doors: runs that somebody waits for, durable runs, and what others say of their calls.
+//! The service, independent of HTTP and MCP: plain runs, durable runs, and replies to their calls.
 
 use super::admission::{Admission, Claim, TenantState};
 use super::desk::{Phase, Reply, WaitingCall};
@@ -20,69 +20,70 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// How soon somebody who waits for a run looks at it again, should nothing be told of it.
+/// How often a waiting caller checks a run without being notified.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// Why a service cannot begin.
+/// Why a service cannot start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServiceError {
-    /// The tools of the configuration.
+    /// The configured tools cannot be used.
     #[error(transparent)]
     Tools(#[from] crate::tools::ToolsError),
-    /// The store.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The engine.
+    /// The engine cannot be built.
     #[error("{0}")]
     Engine(#[from] lisp_runtime::BuildError),
-    /// The process layer.
+    /// Process isolation is not available.
     #[error("programs cannot run in processes of their own here: {0}; --isolation in-process does without")]
     Isolation(String),
-    /// A bad setting.
+    /// The configuration is invalid.
     #[error(transparent)]
     Config(#[from] crate::config::ConfigError),
 }
 
-/// A run as a client sees it.
+/// The state of a run.
 #[derive(Clone, Debug, Serialize, utoipa::ToSchema)]
 pub struct RunState {
-    /// Its name.
+    /// The ID of the run.
     pub run_id: String,
-    /// How far it is.
+    /// The status of the run.
     pub status: RunStatus,
-    /// The calls that wait for somebody outside.
+    /// The open calls: they wait for outside answers.
     pub calls: Vec<WaitingCall>,
-    /// The answer.
+    /// The answer; present once the run is done.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<super::schemas::Answer>)]
     pub answer: Option<Box<RawValue>>,
-    /// Why it cannot go on for now.
+    /// Why the run is stuck; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
-    /// When it was taken, in milliseconds since 1970-01-01T00:00:00Z.
+    /// When the run was submitted, in milliseconds since 1970-01-01T00:00:00Z.
     pub created_ms: i64,
-    /// When it last changed.
+    /// When the run last changed, in milliseconds since 1970-01-01T00:00:00Z.
     pub updated_ms: i64,
 }
 
-/// Runs of a tenant.
+/// A list of runs.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct RunList {
-    /// The newest first, without their answers.
+    /// The runs, newest first, without their answers.
     pub(crate) runs: Vec<RunState>,
 }
 
-/// What came of a run that somebody waits for.
+/// The result of waiting for a run.
 #[derive(Debug)]
 pub enum Done {
-    /// Its answer.
+    /// The answer, as JSON.
     Answer(String),
-    /// It waits for somebody outside.
+    /// The state of a run that is not done: it waits for an outside answer, is stuck, or continues only after a restart
+    /// of the service.
     Waiting(Box<RunState>),
 }
 
-/// A run that waits for somebody holds its process: a domain has one for each run that there is a place for.
+/// Limits of domains: one process per slot, because a run that waits keeps its process.
 #[cfg(target_os = "linux")]
 fn domain_limits(config: &Config) -> lisp_sandbox::DomainLimits {
     let mut limits = lisp_sandbox::DomainLimits::default();
@@ -92,10 +93,10 @@ fn domain_limits(config: &Config) -> lisp_sandbox::DomainLimits {
 }
 
 impl Service {
-    /// Connects the tools, opens the doors that programs run behind, and goes on with the runs of the store that are not done.
+    /// Connects the tools, sets up isolation, and resumes the unfinished runs of the store.
     ///
     /// # Errors
-    /// What cannot be had.
+    /// See [`ServiceError`].
     pub async fn open(config: Config, store: Box<dyn Store>) -> Result<Service, ServiceError> {
         config.check_tls()?;
         let tools = ServiceTools::connect(&config).await?;
@@ -103,7 +104,7 @@ impl Service {
         let defaults = config.limits();
         let engine = Engine::builder()
             .limits(defaults)
-            // The ceiling is the tenant's.
+            // Each tenant has its own ceiling.
             .ceiling(Limits::unlimited())
             .json_keys(config.json_keys)
             .grant_all(tools.tools.clone())
@@ -161,10 +162,10 @@ impl Service {
         Ok(service)
     }
 
-    /// Goes on with what an earlier process had under way.
+    /// Resumes runs that an earlier process left unfinished.
     fn go_on(&self) -> Result<(), StoreError> {
         for RunSummary { run_id, tenant, status, cancelled, .. } in self.0.store.unfinished()? {
-            // One that waits may have been answered, or cancelled, in the moment in which the process ended.
+            // A waiting run may have got a reply, or been cancelled, just before the process ended.
             if status != RunStatus::Waiting || cancelled || !self.0.store.replies(&run_id)?.is_empty() {
                 self.live(&tenant, &run_id);
             }
@@ -172,7 +173,7 @@ impl Service {
         Ok(())
     }
 
-    /// Refills the budgets of tenants, each as often as it says.
+    /// Refills the budgets of tenants at their intervals.
     fn refill_budgets(&self) {
         for tenant in &self.0.config.tenants {
             let Some(budget) = &tenant.budget else { continue };
@@ -190,42 +191,42 @@ impl Service {
         }
     }
 
-    /// The engine that programs run on.
+    /// Returns the engine.
     pub fn engine(&self) -> &Engine {
         &self.0.engine
     }
 
-    /// The configuration.
+    /// Returns the configuration.
     pub fn config(&self) -> &Config {
         &self.0.config
     }
 
-    /// The tenant of a name.
+    /// Returns the tenant of this name.
     pub fn tenant(&self, name: &str) -> Option<Arc<TenantState>> {
         self.0.tenants.iter().find(|tenant| tenant.name == name).cloned()
     }
 
-    /// Begins to end: nothing new begins, durable runs stop where they can.
+    /// Starts shutdown: nothing new starts, and durable runs stop where they can.
     pub fn drain(&self) {
         self.drained_at();
         self.0.draining.cancel();
     }
 
-    /// When the time is over that the configuration has for what goes on: it runs from the first call.
+    /// Returns when `drain_seconds` are over. They count from the first call.
     fn drained_at(&self) -> tokio::time::Instant {
         let time = Duration::from_secs(self.0.config.service.drain_seconds);
         *self.0.drained_at.get_or_init(|| tokio::time::Instant::now() + time)
     }
 
-    /// Is it about to end?
+    /// Returns whether the service is shutting down.
     pub fn is_draining(&self) -> bool {
         self.0.draining.is_cancelled()
     }
 
-    /// Does it take requests?
+    /// Checks that the service accepts requests.
     ///
     /// # Errors
-    /// It is about to end, its store cannot be written, or another process has taken it over.
+    /// If the service is shutting down, its store cannot be written, or another process has taken the store over.
     pub fn is_ready(&self) -> Result<(), Refused> {
         if self.is_draining() {
             return Err(Refused::Draining);
@@ -233,12 +234,12 @@ impl Service {
         Ok(self.0.store.check_writable()?)
     }
 
-    /// Does a durable run go on in this process?
+    /// Returns whether a durable run is active in this process.
     pub(crate) fn lives(&self, run_id: &str) -> bool {
         self.0.life(run_id).is_some()
     }
 
-    /// Returns when the service is about to end, and a run does not go on in it any more.
+    /// Returns when the service is shutting down and the run is no longer active in it.
     pub(crate) async fn stopped(&self, run_id: &str) {
         self.0.draining.cancelled().await;
         while self.lives(run_id) {
@@ -246,22 +247,22 @@ impl Service {
         }
     }
 
-    /// The figure of the connections that are open.
+    /// Returns the gauge of open connections.
     pub(crate) fn connections(&self) -> Gauge {
         self.0.hub.metrics().connections.clone()
     }
 
-    /// How many durable runs go on in this process.
+    /// Returns the number of durable runs active in this process.
     pub fn living(&self) -> usize {
         self.0.lives().len()
     }
 
-    /// The events of a run that goes on, or that somebody watches.
+    /// Returns the event log of a run that is active or watched.
     pub fn events(&self, run_id: &str) -> Option<Arc<EventLog>> {
         self.0.hub.log(run_id)
     }
 
-    /// The events of a run, from now on, for as long as they are held.
+    /// Returns the event log of a run. It is kept while the returned reference is.
     pub fn watch(&self, run_id: &str) -> Arc<EventLog> {
         self.0.hub.watch(run_id)
     }
@@ -271,14 +272,13 @@ impl Service {
         self.0.hub.metrics().answered(route, status, took);
     }
 
-    /// The card for models, with the tools that a tenant sees.
+    /// Returns the prompt for models, with the tools that the tenant sees.
     pub fn prompt(&self, tenant: &TenantState) -> String {
         self.0.engine.prompt_for(Some(&tenant.name))
     }
 
-    /// Returns when no durable run goes on here any more, after at most the time that the configuration has for that from the moment of
-    /// [`Service::drain`], and when the
-    /// MCP servers that the service has started have ended. The store's file is whole then.
+    /// Waits until no durable run is active, for at most `drain_seconds` after [`Service::drain`]. Then ends the MCP
+    /// servers that the service started, and writes SQLite's log back, so that the store's file is complete.
     pub async fn ended(&self) {
         let until = self.drained_at();
         while self.living() > 0 && tokio::time::Instant::now() < until {
@@ -287,13 +287,13 @@ impl Service {
         self.0.tools.close().await;
         let inner = self.0.clone();
         match tokio::task::spawn_blocking(move || inner.store.settle()).await {
-            // Who has taken the file over writes it back.
+            // If another process has taken the store over, it writes the log back.
             Ok(Ok(()) | Err(StoreError::Fenced)) | Err(_) => {}
             Ok(Err(error)) => tracing::error!(%error, "the store's log is not written back"),
         }
     }
 
-    /// Does a request need a journal: somebody outside may have to answer a call of it?
+    /// Returns whether a request needs a journal, because it may call a tool that needs an outside answer.
     pub fn needs_journal(&self, request: &Request<'_>) -> bool {
         let calls_tools = || {
             std::iter::once(&*request.program)
@@ -303,10 +303,10 @@ impl Service {
         request.tools.values().any(|tool| tool.client) || (self.0.asks && calls_tools())
     }
 
-    /// Runs a request that somebody waits for, and keeps nothing of it. Dropping the future cancels the run.
+    /// Runs a request and returns its answer. Nothing is stored. Dropping the future cancels the run.
     ///
     /// # Errors
-    /// There is no place for it.
+    /// If the service is shutting down, the tenant's rate is exceeded, or there is no slot.
     pub async fn run(&self, tenant: &TenantState, request: &Request<'_>, run_id: &str) -> Result<Answer, Refused> {
         if self.is_draining() {
             return Err(Refused::Draining);
@@ -325,10 +325,10 @@ impl Service {
         Ok(answer)
     }
 
-    /// Takes a durable run: from here on it goes on, whatever becomes of this process.
+    /// Submits a durable run. Once this returns, the run continues even if this process ends.
     ///
     /// # Errors
-    /// It is not taken.
+    /// If the run is not accepted. See [`Refused`].
     pub fn submit(
         &self,
         tenant: &TenantState,
@@ -338,7 +338,7 @@ impl Service {
         if self.is_draining() {
             return Err(Refused::Draining);
         }
-        // What was taken before needs no room.
+        // A repeated request needs no capacity.
         if let Some(key) = key
             && let Some(known) = self.0.store.known_request(&tenant.name, key)?
         {
@@ -363,7 +363,7 @@ impl Service {
         }
     }
 
-    /// How far the run is that an idempotency key names.
+    /// Returns the state of the run that an idempotency key names.
     fn state_of_known(&self, tenant: &TenantState, known: Inserted) -> Result<RunState, Refused> {
         match known {
             Inserted::New => Err(Refused::Fault("a run that was taken is not there".to_owned())),
@@ -374,10 +374,10 @@ impl Service {
         }
     }
 
-    /// Takes a durable run and waits for it: until it has its answer, or waits for somebody outside.
+    /// Submits a durable run, and waits until it has its answer or waits for an outside answer.
     ///
     /// # Errors
-    /// It is not taken.
+    /// If the run is not accepted. See [`Refused`].
     pub async fn submit_and_wait(
         &self,
         tenant: &TenantState,
@@ -388,10 +388,10 @@ impl Service {
         self.wait(&tenant.name, &run_id).await
     }
 
-    /// Waits until a run has its answer, or waits for somebody outside.
+    /// Waits until a run has its answer, waits for an outside answer or is stuck, or until the service shuts down.
     ///
     /// # Errors
-    /// There is no such run.
+    /// If the run does not exist.
     pub async fn wait(&self, tenant: &str, run_id: &str) -> Result<Done, Refused> {
         let log = self.watch(run_id);
         let mut changes = log.changes();
@@ -406,7 +406,7 @@ impl Service {
             if waits || state.trouble.is_some() || (self.is_draining() && !self.lives(run_id)) {
                 break Done::Waiting(Box::new(state));
             }
-            // Prints and calls of tools change nothing.
+            // Prints and tool calls do not change the state.
             let until = tokio::time::Instant::now() + LOOK_AGAIN;
             while tokio::time::timeout_at(until, changes.changed()).await.is_ok_and(|changed| changed.is_ok()) {
                 let (events, is_over) = log.from(seen);
@@ -419,32 +419,32 @@ impl Service {
         Ok(waited)
     }
 
-    /// How far a run is.
+    /// Returns the state of a run.
     ///
     /// # Errors
-    /// There is none of this name for the tenant.
+    /// If the tenant has no such run.
     pub fn state(&self, tenant: &str, run_id: &str) -> Result<RunState, Refused> {
         let mut stored = self.0.stored(tenant, run_id)?;
         let answer = stored.answer.take().and_then(|answer| RawValue::from_string(answer).ok());
         Ok(RunState { answer, ..self.state_of(stored.into()) })
     }
 
-    /// How far a run is, without its answer.
+    /// Returns the state of a run, without its answer.
     fn state_of(&self, run: RunSummary) -> RunState {
         let (mut calls, mut trouble) = (Vec::new(), None);
         if run.status != RunStatus::Done {
             trouble = self.0.troubles().get(&run.run_id).cloned();
             match self.0.open_calls(&run) {
                 Ok(open) => calls = open,
-                // What is wrong with one run is no trouble of the others.
+                // An error of one run must not affect the others.
                 Err(error) => drop(trouble.get_or_insert_with(|| format!("its journal cannot be read: {error}"))),
             }
         }
         let status = match (run.status, calls.is_empty()) {
             (RunStatus::Done, _) => RunStatus::Done,
-            // A run that waits for its caller and has not stopped yet waits all the same.
+            // A run with open calls is waiting, even if it is not suspended yet.
             (_, false) => RunStatus::Waiting,
-            // All that it waited for is there: it is about to go on.
+            // All answers are there: it is about to continue.
             (RunStatus::Waiting, true) => RunStatus::Queued,
             (status, true) => status,
         };
@@ -452,13 +452,13 @@ impl Service {
         RunState { run_id, status, calls, answer: None, trouble, created_ms, updated_ms }
     }
 
-    /// The newest runs of a tenant, or those of them that are so far, without their answers. It may take its time: not for an
-    /// async thread.
+    /// Returns a tenant's newest runs, without their answers, optionally only those with this status. This blocks: do
+    /// not call it on an async thread.
     ///
     /// # Errors
-    /// The store fails.
+    /// If the store fails.
     pub fn runs(&self, tenant: &str, status: Option<RunStatus>, most: usize) -> Result<Vec<RunState>, Refused> {
-        /// Runs that are looked at together.
+        /// The number of runs read at once.
         const PAGE: usize = 256;
         let which = match status {
             None => Which::All,
@@ -471,17 +471,17 @@ impl Service {
             let Some(end) = page.last() else { break };
             last = Some(end.clone());
             let states = page.into_iter().map(|run| self.state_of(run));
-            // How far a run is its calls say, too: not the store alone.
+            // The status depends on open calls too, not on the store alone.
             runs.extend(states.filter(|state| status.is_none_or(|status| state.status == status)));
         }
         runs.truncate(most);
         Ok(runs)
     }
 
-    /// Somebody outside answers a call.
+    /// Stores a reply to an open call, and passes it to the run or resumes the run.
     ///
     /// # Errors
-    /// There is no such call, it was answered before, or the reply does not fit it.
+    /// If there is no such call, it is already answered, or the reply does not fit it.
     pub fn reply(&self, tenant: &str, run_id: &str, call: &str, reply: &Reply) -> Result<RunState, Refused> {
         let state = self.state(tenant, run_id)?;
         let Some(open) = state.calls.iter().find(|open| open.call == call) else {
@@ -503,9 +503,9 @@ impl Service {
         self.state(tenant, run_id)
     }
 
-    /// Tells a run that goes on, or has it go on.
+    /// Passes a reply to an active run, or resumes the run.
     fn tell(&self, (tenant, run_id): (&str, &str), call: &str, phase: &Phase, reply: &Reply) {
-        // A life that ends looks under this lock whether there is news.
+        // An attempt checks for new replies under this lock before it ends.
         let lives = self.0.lives();
         if let Some(life) = lives.get(run_id) {
             life.reply(call, phase, reply.clone());
@@ -515,10 +515,10 @@ impl Service {
         self.live(tenant, run_id);
     }
 
-    /// Cancels a run. One that is done stays as it is.
+    /// Cancels a run. A run that is done does not change.
     ///
     /// # Errors
-    /// There is no such run.
+    /// If the run does not exist.
     pub fn cancel(&self, tenant: &str, run_id: &str) -> Result<RunState, Refused> {
         self.0.stored(tenant, run_id)?;
         self.0.store.cancel_run(run_id)?;
@@ -533,12 +533,12 @@ impl Service {
         self.state(tenant, run_id)
     }
 
-    /// Has a durable run of a tenant go on in this process, unless it does.
+    /// Starts or resumes a durable run in this process, unless it is active.
     fn live(&self, tenant: &str, run_id: &str) {
         self.live_with(run_id, self.tenant(tenant).map(|tenant| tenant.claim()));
     }
 
-    /// The same, with its claim to a place.
+    /// Like [`Service::live`], with an existing claim to a slot.
     fn live_with(&self, run_id: &str, claim: Option<Claim>) {
         if self.is_draining() {
             return;
@@ -557,10 +557,11 @@ impl Service {
         tokio::spawn(async move { super::life::live(inner, run_id, life, claim).await });
     }
 
-    /// Forgets what has been done for longer than the configuration says. Returns how many runs and sessions went.
+    /// Deletes runs that finished, and sessions that last changed, more than `keep_finished_hours` ago. Returns how
+    /// many.
     ///
     /// # Errors
-    /// The store fails.
+    /// If the store fails.
     pub fn sweep(&self) -> Result<u64, StoreError> {
         let hours = i64::try_from(self.0.config.service.keep_finished_hours).unwrap_or(i64::MAX);
         let gone = self.0.store.sweep(now_ms().saturating_sub(hours.saturating_mul(3_600_000)))?;
@@ -576,15 +577,15 @@ impl Service {
         Ok(())
     }
 
-    /// The secret of a name that the store keeps, or this one, from now on.
+    /// Returns the secret that the store has under this name. If there is none, stores `fresh` and returns it.
     ///
     /// # Errors
-    /// The store fails.
+    /// If the store fails.
     pub fn secret(&self, name: &str, fresh: &[u8]) -> Result<Vec<u8>, StoreError> {
         self.0.store.secret(name, fresh)
     }
 
-    /// The figures, for Prometheus.
+    /// Returns the metrics for Prometheus.
     pub fn metrics(&self) -> String {
         let metrics = self.0.hub.metrics();
         set(&metrics.queued, self.0.admission.waiting());
@@ -598,7 +599,7 @@ impl Service {
     }
 }
 
-/// The digest of a request, which an idempotency key is bound to.
+/// Returns the digest of a request, which binds an idempotency key to it.
 pub fn digest(request: &str) -> String {
     Sha256::digest(request.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }

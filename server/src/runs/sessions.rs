@@ -1,4 +1,4 @@
-//! Sessions: each turn takes the session from the store, runs one program, and puts it back.
+//! Sessions: each turn loads the session from the store, runs one program, and saves it.
 
 use super::admission::TenantState;
 use super::state::{Inner, Refused, Service};
@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a session is begun with: the parts of a request that its turns have in common.
+/// The request that opens a session: the parts that all turns share.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
 pub struct Opening<'a> {
@@ -42,17 +42,17 @@ impl<'a> Opening<'a> {
         request
     }
 
-    /// Is there a tool in it that nobody could answer?
+    /// Returns the name of a tool that its client would answer. Sessions cannot have such tools.
     pub(crate) fn client_tool(&self) -> Option<&str> {
         self.tools.iter().find(|(_, tool)| tool.client).map(|(name, _)| name.as_str())
     }
 }
 
-/// One turn.
+/// A turn: one program of a session.
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
 pub struct Turn {
-    /// Echoed in the answer.
+    /// Returned unchanged in the answer.
     #[serde(default, deserialize_with = "lisp_runtime::request_id")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub id: Option<Box<RawValue>>,
@@ -60,20 +60,20 @@ pub struct Turn {
     pub program: String,
 }
 
-/// A session as a client sees it.
+/// The state of a session.
 #[derive(Clone, Debug, Serialize, utoipa::ToSchema)]
 pub struct SessionState {
-    /// Its name.
+    /// The ID of the session.
     pub session_id: String,
-    /// The turns that succeeded.
+    /// The number of successful turns.
     pub turns: u64,
-    /// How many of them can be taken back.
+    /// The number of turns that can be undone.
     pub undos: u64,
-    /// The bytes that it takes in the store.
+    /// The size of the session in the store, in bytes.
     pub bytes: u64,
-    /// When it was begun, in milliseconds since 1970-01-01T00:00:00Z.
+    /// When the session was opened, in milliseconds since 1970-01-01T00:00:00Z.
     pub created_ms: i64,
-    /// When it last changed.
+    /// When the session last changed, in milliseconds since 1970-01-01T00:00:00Z.
     pub updated_ms: i64,
 }
 
@@ -91,7 +91,7 @@ impl From<&StoredSession> for SessionState {
     }
 }
 
-/// Cancels a turn whose client has left.
+/// Cancels a turn when its client disconnects.
 struct CancelOnDrop(Cancel);
 
 impl Drop for CancelOnDrop {
@@ -101,7 +101,7 @@ impl Drop for CancelOnDrop {
 }
 
 impl Inner {
-    /// Brings in what every turn of a session will get: what cannot be is refused before there is a session.
+    /// Checks what every turn will get, so that an invalid opening is rejected before there is a session.
     fn check_opening(&self, tenant: &TenantState, request: &Request<'_>) -> Result<(), Refused> {
         let checked = self.input(tenant, request).and_then(|input| {
             let nothing = self.engine.compile("nil")?;
@@ -118,10 +118,11 @@ impl Inner {
 }
 
 impl Service {
-    /// Begins a session. Its set-up programs are compiled, which takes a place as a run does, and counts as one for the rate.
+    /// Opens a session. Its setup programs are compiled, which takes a slot and counts as a run for the tenant's rate.
     ///
     /// # Errors
-    /// There is no place, the tenant has as many as it may or a budget, or the opening does not fit.
+    /// If there is no slot, the tenant's maximum of sessions is reached, the tenant has a budget, or the opening is
+    /// invalid.
     pub async fn open_session(&self, tenant: &Arc<TenantState>, opening: String) -> Result<SessionState, Refused> {
         if self.is_draining() {
             return Err(Refused::Draining);
@@ -164,7 +165,7 @@ impl Service {
     }
 
     fn one_turn(&self, tenant: &TenantState, session_id: &str) -> Result<OneTurn, Refused> {
-        // Whose is another's is told nothing of its turns.
+        // Check the tenant first: other tenants learn nothing about the session's turns.
         self.session(tenant, session_id)?;
         let busy = || Refused::Conflict("a turn of the session is under way; wait for its answer".to_owned());
         self.0.sessions.begin(session_id).ok_or_else(busy)
@@ -175,18 +176,18 @@ impl Service {
         session.ok_or_else(|| Refused::NotFound(format!("there is no session {session_id}")))
     }
 
-    /// A session.
+    /// Returns the state of a session.
     ///
     /// # Errors
-    /// There is none of this name for the tenant.
+    /// If the tenant has no such session.
     pub fn session_state(&self, tenant: &TenantState, session_id: &str) -> Result<SessionState, Refused> {
         Ok((&self.session(tenant, session_id)?).into())
     }
 
-    /// Runs one program in a session. One that fails leaves the session as it was. Dropping the future cancels it.
+    /// Runs a program in a session. If it fails, the session does not change. Dropping the future cancels the turn.
     ///
     /// # Errors
-    /// There is no such session, a turn of it is under way, or there is no place.
+    /// If the session does not exist, another turn is in progress, or there is no slot.
     pub async fn turn(&self, tenant: &Arc<TenantState>, session_id: &str, turn: Turn) -> Result<Answer, Refused> {
         if self.is_draining() {
             return Err(Refused::Draining);
@@ -197,7 +198,7 @@ impl Service {
         let session = self.session(tenant, session_id)?;
         let (inner, tenant, cancel) = (self.0.clone(), tenant.clone(), CancelOnDrop(Cancel::new()));
         let (handle, program) = (cancel.0.clone(), turn.program);
-        // What the turn holds it holds to its end, whether its client waits for that or not.
+        // The turn keeps what it holds until it ends, even if its client disconnects.
         let ran = tokio::task::spawn_blocking(move || {
             let _held = (one, place);
             let (outcome, text, undos) = run_turn(&inner, &tenant, &session, &program, &handle);
@@ -210,10 +211,10 @@ impl Service {
         Ok(Answer::new(turn.id, &outcome))
     }
 
-    /// A second session with the same definitions.
+    /// Copies a session with its definitions.
     ///
     /// # Errors
-    /// There is no such session, or the tenant has as many as it may.
+    /// If the session does not exist, or the tenant's maximum of sessions is reached.
     pub fn fork(&self, tenant: &TenantState, session_id: &str) -> Result<SessionState, Refused> {
         tenant.check_rate()?;
         let _one = self.one_turn(tenant, session_id)?;
@@ -222,10 +223,10 @@ impl Service {
         self.session_state(tenant, &forked)
     }
 
-    /// Takes the last turn that succeeded back.
+    /// Undoes the last successful turn.
     ///
     /// # Errors
-    /// There is no such session, or none that can be taken back.
+    /// If the session does not exist, or there is no turn to undo.
     pub fn undo(&self, tenant: &TenantState, session_id: &str) -> Result<SessionState, Refused> {
         let _one = self.one_turn(tenant, session_id)?;
         match self.0.store.undo_turn(session_id)? {
@@ -234,10 +235,10 @@ impl Service {
         }
     }
 
-    /// Forgets a session.
+    /// Deletes a session.
     ///
     /// # Errors
-    /// There is no such session, or a turn of it is under way.
+    /// If the session does not exist, or a turn is in progress.
     pub fn delete_session(&self, tenant: &TenantState, session_id: &str) -> Result<(), Refused> {
         let _one = self.one_turn(tenant, session_id)?;
         self.0.store.delete_session(session_id)?;
@@ -249,7 +250,7 @@ fn invalid(message: &str) -> Refused {
     Refused::Invalid { field: String::new(), message: message.to_owned() }
 }
 
-/// A session behind either door.
+/// A session, in this process or in one of its own.
 enum AnySession {
     InProcess(Box<lisp_runtime::Session>),
     #[cfg(target_os = "linux")]
@@ -295,7 +296,8 @@ fn problem_of(outcome: &Outcome) -> Box<Problem> {
     }))
 }
 
-/// Runs a turn on this thread. Returns its outcome, the session behind it when it succeeded, and how many turns can be taken back.
+/// Runs a turn on this thread. Returns its outcome, the new session if it succeeded, and the number of turns that can
+/// be undone.
 fn run_turn(
     inner: &Inner,
     tenant: &TenantState,
@@ -320,7 +322,7 @@ fn run_turn(
     let mut tools = Tools::new();
     let own = request.tools.iter().map(|(name, script)| script.tool(name));
     for tool in own.chain(inner.blocking_tools.all().map(|tool| tool.as_ref().clone())) {
-        // One of the session's own takes the place of the service's.
+        // A tool of the session replaces one of the service.
         let _ = tools.add(tool);
     }
     let input = input.tools(tools).cancel_with(cancel);

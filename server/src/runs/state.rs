@@ -1,4 +1,4 @@
-//! What the service holds, and the door that all runs pass.
+//! The shared state of the service, and how it runs programs.
 
 use super::admission::{Admission, Busy, TenantState};
 use super::desk::{Desk, Phase, Reply, WaitingCall};
@@ -15,34 +15,34 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio_util::sync::CancellationToken;
 
-/// Why a request is not done.
+/// Why a request is not served.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refused {
-    /// There is no such thing for this tenant.
+    /// Not found for this tenant.
     #[error("{0}")]
     NotFound(String),
-    /// It was done before, or cannot be done now.
+    /// It is already done, or cannot be done now.
     #[error("{0}")]
     Conflict(String),
-    /// What was sent does not fit.
+    /// The request is invalid.
     #[error("{message}")]
     Invalid {
-        /// The field.
+        /// The invalid field.
         field: String,
         /// What is wrong.
         message: String,
     },
-    /// It is well-formed, and cannot be.
+    /// The request is valid but cannot be carried out.
     #[error("{0}")]
     Unprocessable(String),
-    /// Too much is under way.
+    /// No capacity at the moment.
     #[error(transparent)]
     Busy(#[from] Busy),
-    /// The service ends.
+    /// The service is shutting down.
     #[error("the service is going down; try again later")]
     Draining,
-    /// A fault of the service.
+    /// An internal error.
     #[error("a fault of the service: {0}")]
     Fault(String),
     /// The store failed.
@@ -50,7 +50,7 @@ pub enum Refused {
     Store(#[from] StoreError),
 }
 
-/// Runs programs for tenants. Cheap to clone.
+/// The service: runs programs for tenants. Cheap to clone.
 #[derive(Clone)]
 pub struct Service(pub(crate) Arc<Inner>);
 
@@ -69,27 +69,27 @@ pub(crate) struct Inner {
     pub(crate) admission: Admission,
     pub(crate) tenants: Vec<Arc<TenantState>>,
     pub(crate) config: Config,
-    /// Durable runs in this process.
+    /// Active durable runs.
     pub(crate) lives: Mutex<HashMap<String, Arc<Life>>>,
-    /// What runs that are not done pay from the budgets of their tenants.
+    /// What unfinished runs use of their tenants' budgets.
     pub(crate) bills: Mutex<HashMap<String, Budget>>,
-    /// What runs wait for that do not go on in this process.
+    /// The open calls of suspended runs.
     pub(crate) parked: Parked,
-    /// Why runs cannot go on, as far as this process has tried.
+    /// Why runs are stuck, as far as this process has tried them.
     pub(crate) troubles: Mutex<HashMap<String, String>>,
-    /// Nothing new begins.
+    /// Set once the service is shutting down.
     pub(crate) draining: CancellationToken,
-    /// When the time for what goes on is over, from the moment at which the service began to end.
+    /// When `drain_seconds` end, once shutdown has started.
     pub(crate) drained_at: OnceLock<tokio::time::Instant>,
-    /// The tools of the configuration for runs that are no futures.
+    /// The configured tools, for runs that are not futures.
     pub(crate) blocking_tools: Tools,
     pub(crate) sessions: Turns,
-    /// A tool of the configuration may have to be approved.
+    /// Whether any configured tool may need an approval.
     pub(crate) asks: bool,
     pub(crate) tools: ServiceTools,
 }
 
-/// A durable run that goes on.
+/// An active durable run.
 #[derive(Debug)]
 pub(crate) struct Life {
     pub(crate) cancel: Cancel,
@@ -97,12 +97,12 @@ pub(crate) struct Life {
     desk: Mutex<DeskOfLife>,
 }
 
-/// Where the open calls of a life are.
+/// The open calls of an active run.
 #[derive(Debug, Default)]
 struct DeskOfLife {
-    /// Without one they are in the store: the run is about to go on, or has just stopped.
+    /// `None` while they are in the store only: before the run continues and after it has stopped.
     desk: Option<Arc<Desk>>,
-    /// Something was said that no desk has heard of.
+    /// Whether there are replies that were not passed to the run.
     has_news: bool,
 }
 
@@ -115,22 +115,22 @@ impl Life {
         self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The desk of a run that is under way.
+    /// Returns the open calls while the run is running.
     pub(crate) fn desk(&self) -> Option<Arc<Desk>> {
         self.lock().desk.clone()
     }
 
-    /// All that was said so far is about to be heard.
+    /// Marks all replies so far as received: they are about to be read from the store.
     pub(crate) fn hear(&self) {
         self.lock().has_news = false;
     }
 
-    /// Whoever answers from now on tells this desk; what was said before is in the store.
+    /// From here on replies are passed to these open calls. Earlier ones are in the store.
     pub(crate) fn open_desk(&self, desk: &Arc<Desk>) {
         *self.lock() = DeskOfLife { desk: Some(desk.clone()), has_news: false };
     }
 
-    /// The run stops: what its desk had open is in the store.
+    /// Stops passing replies on. The store has the calls that are still open.
     pub(crate) fn close_desk(&self) {
         let mut of_life = self.lock();
         if let Some(desk) = of_life.desk.take() {
@@ -138,7 +138,7 @@ impl Life {
         }
     }
 
-    /// Somebody has answered a call, and the store has it.
+    /// Passes on a reply that the store already has.
     pub(crate) fn reply(&self, call: &str, phase: &Phase, reply: Reply) {
         let mut of_life = self.lock();
         match &of_life.desk {
@@ -147,7 +147,7 @@ impl Life {
         }
     }
 
-    /// Was something said that the run has not heard?
+    /// Returns whether there are replies that the run has not received.
     pub(crate) fn has_news(&self) -> bool {
         let of_life = self.lock();
         of_life.has_news || of_life.desk.as_ref().is_some_and(|desk| desk.has_news())
@@ -171,7 +171,7 @@ impl Inner {
         self.bills.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The budget of a tenant, for all lives of one run.
+    /// Returns a tenant's budget for all attempts of one run.
     pub(crate) fn bill(&self, tenant: &TenantState, run_id: &str) -> Option<Budget> {
         let budget = tenant.budget.as_ref()?;
         Some(self.bills().entry(run_id.to_owned()).or_insert_with(|| budget.for_one_run()).clone())
@@ -186,7 +186,7 @@ impl Inner {
         stored.ok_or_else(|| Refused::NotFound(format!("there is no run {run_id}")))
     }
 
-    /// The calls of a run that somebody outside has to answer, in their order.
+    /// Returns the open calls of a run, in call order.
     pub(crate) fn open_calls(&self, run: &RunSummary) -> Result<Vec<WaitingCall>, StoreError> {
         let life = self.life(&run.run_id);
         let is_parked = life.is_none() && run.status == RunStatus::Waiting;
@@ -210,7 +210,7 @@ impl Inner {
         Ok(calls)
     }
 
-    /// What a request's program gets from this tenant.
+    /// Returns the input of a request, with the tenant's limits and budget.
     pub(crate) fn input<'a>(&self, tenant: &TenantState, request: &Request<'a>) -> Result<Input<'a>, Box<Problem>> {
         let mut input = request.input(&self.engine)?;
         let limits = self.engine.limits_for(&input).min(&tenant.ceiling);
@@ -221,7 +221,7 @@ impl Inner {
         Ok(input.tenant(&tenant.name))
     }
 
-    /// Runs a program of a tenant's request behind the door that the service has, or the stronger one that is asked for.
+    /// Runs a program with the isolation of the service. A request for stronger isolation fails.
     pub(crate) async fn at_door(
         &self,
         tenant: &TenantState,

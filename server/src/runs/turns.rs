@@ -1,13 +1,13 @@
-//! Which sessions have a turn under way.
+//! Allows one turn per session at a time.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Sessions with a turn under way.
+/// The sessions with a turn in progress.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Turns(Arc<Mutex<HashSet<String>>>);
 
-/// The one turn of a session.
+/// The turn in progress of a session, until this is dropped.
 pub(crate) struct OneTurn(Turns, String);
 
 impl Turns {
@@ -15,14 +15,14 @@ impl Turns {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The turn of a session; `None` when one is under way.
+    /// Starts a turn of a session, or returns `None` if one is in progress.
     pub(crate) fn begin(&self, session_id: &str) -> Option<OneTurn> {
         let is_first = self.lock().insert(session_id.to_owned());
-        // Not `then_some`: a turn that is not begun must not be dropped either, which ends the one under way.
+        // Not `then_some`: dropping a `OneTurn` that was not started would end the turn in progress.
         is_first.then(|| OneTurn(self.clone(), session_id.to_owned()))
     }
 
-    /// How many turns are under way.
+    /// Returns the number of turns in progress.
     pub(crate) fn count(&self) -> usize {
         self.lock().len()
     }

@@ -1,4 +1,4 @@
-//! Where runs, their journals, sessions and keys outlive the process.
+//! The store: keeps runs, journals, sessions and keys beyond the life of the process.
 
 mod owner;
 mod sqlite;
@@ -7,37 +7,37 @@ pub use sqlite::SqliteStore;
 
 use std::fmt;
 
-/// Why something could not be kept or read.
+/// An error of the store.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// Another process has taken the store over: this one may not write any more.
+    /// Another process has taken the store over; this one may not write any more.
     #[error("another process has taken the store over; this one writes no more")]
     Fenced,
-    /// Another process has the store.
+    /// Another process owns the store.
     #[error("the store {path} is in use by {owner}: stop it, or name another file with --store")]
     Owned {
-        /// Where it is.
+        /// The path of the store.
         path: String,
-        /// Who has it.
+        /// The process that owns it.
         owner: String,
     },
     /// The store cannot be opened.
     #[error("the store {path} cannot be opened: {why}")]
     Open {
-        /// Where it is.
+        /// The path of the store.
         path: String,
         /// What is wrong.
         why: String,
     },
-    /// It was written by a later version.
+    /// The store was written by a later version.
     #[error(
         "the store has the format {found}, and this version reads {known}: use the version that wrote it, or another file"
     )]
     Format {
         /// The format of the file.
         found: i64,
-        /// What this version reads.
+        /// The format that this version reads.
         known: i64,
     },
     /// The database failed.
@@ -45,25 +45,25 @@ pub enum StoreError {
     Failed(String),
 }
 
-/// How far a run has come.
+/// The status of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
-    /// It waits for a place.
+    /// The run waits for a slot.
     Queued,
-    /// It computes, or waits for its tools.
+    /// The run computes, or waits for its tools.
     Running,
-    /// Somebody outside has to answer.
+    /// The run waits for an outside answer.
     Waiting,
-    /// It has its answer.
+    /// The run has its answer.
     Done,
 }
 
 impl RunStatus {
-    /// All of them.
+    /// All statuses.
     pub const ALL: [RunStatus; 4] = [RunStatus::Queued, RunStatus::Running, RunStatus::Waiting, RunStatus::Done];
 
-    /// The name, as answers have it.
+    /// Returns the name used in JSON.
     pub fn name(self) -> &'static str {
         match self {
             RunStatus::Queued => "queued",
@@ -84,43 +84,43 @@ impl fmt::Display for RunStatus {
     }
 }
 
-/// A run as it is kept.
+/// A stored run.
 #[derive(Clone, Debug)]
 pub struct StoredRun {
-    /// Its name.
+    /// The ID of the run.
     pub run_id: String,
-    /// Whose it is; empty for the only tenant of a service without tenants.
+    /// The name of its tenant; `anonymous` if the service has no tenants.
     pub tenant: String,
-    /// The request, as it came: JSON text.
+    /// The request as it was received: JSON text.
     pub request: String,
-    /// How far it is.
+    /// The status.
     pub status: RunStatus,
-    /// Somebody has cancelled it.
+    /// Whether the run was cancelled.
     pub cancelled: bool,
-    /// When it was taken, in milliseconds since 1970-01-01T00:00:00Z.
+    /// When it was submitted, in milliseconds since 1970-01-01T00:00:00Z.
     pub created_ms: i64,
-    /// When it last changed.
+    /// When it last changed, in milliseconds since 1970-01-01T00:00:00Z.
     pub updated_ms: i64,
-    /// The answer, JSON text, of a run that is done.
+    /// The answer of a run that is done: JSON text.
     pub answer: Option<String>,
 }
 
-/// A run without what it is asked and what it answers: what a list shows of it.
+/// A stored run without its request and answer, for lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunSummary {
-    /// Its name.
+    /// The ID of the run.
     pub run_id: String,
-    /// Whose it is.
+    /// The name of its tenant.
     pub tenant: String,
-    /// How far it is.
+    /// The status.
     pub status: RunStatus,
-    /// Somebody has cancelled it.
+    /// Whether the run was cancelled.
     pub cancelled: bool,
-    /// When it was taken, in milliseconds since 1970-01-01T00:00:00Z.
+    /// When it was submitted, in milliseconds since 1970-01-01T00:00:00Z.
     pub created_ms: i64,
-    /// When it last changed.
+    /// When it last changed, in milliseconds since 1970-01-01T00:00:00Z.
     pub updated_ms: i64,
-    /// Its journal may have a line.
+    /// Whether its journal may have lines.
     pub has_journal: bool,
 }
 
@@ -131,102 +131,102 @@ impl From<StoredRun> for RunSummary {
     }
 }
 
-/// Which runs of a tenant.
+/// Which of a tenant's runs to list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// All.
+    /// All runs.
     All,
-    /// Those that are done.
+    /// Runs that are done.
     Done,
-    /// Those that are not.
+    /// Runs that are not done.
     Unfinished,
 }
 
-/// The right to write the journal of a run: whoever took it last has it.
+/// The right to write a run's journal. Only the most recent lease of a run is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lease(u64);
 
-/// What somebody outside has said of a call.
+/// A stored reply to a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredReply {
     /// The name of the call in its run.
     pub call: String,
-    /// What was asked: `gate`, `result`, or `unknown1` and so on.
+    /// What the call waited for: `gate`, `result`, or `unknown1` and so on.
     pub phase: String,
-    /// What was said, JSON text.
+    /// The reply: JSON text.
     pub body: String,
 }
 
-/// A run with its journal and with what was said of its calls, as of one moment.
+/// A run with its journal and the replies to its calls, read at one moment.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// The run. One that is [`RunStatus::Running`] may be writing its journal.
+    /// The run. If it is [`RunStatus::Running`], its journal may still grow.
     pub run: StoredRun,
-    /// All lines of its journal.
+    /// All lines of the journal.
     pub journal: String,
-    /// What was said.
+    /// The replies to its calls.
     pub replies: Vec<StoredReply>,
 }
 
-/// A session as it is kept.
+/// A stored session.
 #[derive(Clone, Debug)]
 pub struct StoredSession {
-    /// Its name.
+    /// The ID of the session.
     pub session_id: String,
-    /// Whose it is.
+    /// The name of its tenant.
     pub tenant: String,
-    /// What it was begun with, JSON text.
+    /// The request that opened it: JSON text.
     pub opening: String,
-    /// The turns that it has gone through.
+    /// The number of successful turns.
     pub turns: u64,
-    /// Turns that can be taken back.
+    /// The number of turns that can be undone.
     pub undos: u64,
-    /// When it was begun, in milliseconds since 1970-01-01T00:00:00Z.
+    /// When it was opened, in milliseconds since 1970-01-01T00:00:00Z.
     pub created_ms: i64,
-    /// When it last changed.
+    /// When it last changed, in milliseconds since 1970-01-01T00:00:00Z.
     pub updated_ms: i64,
-    /// The session as text; `None` before the first turn.
+    /// The saved session; `None` before the first turn.
     pub text: Option<String>,
 }
 
-/// What became of a new run.
+/// The result of storing a new run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Inserted {
-    /// It is kept, and queued.
+    /// The run is stored and queued.
     New,
-    /// The same request was made before with this idempotency key: this run is its run.
+    /// The idempotency key was used before with the same request. This is the ID of that run.
     Known(String),
     /// The key was used for another request.
     OtherRequest,
 }
 
-/// An idempotency key with the digest of the request that it names.
+/// An idempotency key with the digest of its request.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestKey<'a> {
-    /// The key, as the client chose it.
+    /// The key chosen by the client.
     pub key: &'a str,
     /// The digest of the request.
     pub digest: &'a str,
 }
 
-/// Keeps what outlives the process. Every method that returns without an error has been kept: a process that is killed the next
-/// moment loses nothing of it.
+/// Storage for whatever must outlive the process. When a method returns without an error, its data is stored, even if
+/// the process is killed right after.
 ///
-/// There is one owner at a time: a store that a process has is not opened by another ([`StoreError::Owned`]). Should an earlier
-/// owner be there all the same, what it writes is refused with [`StoreError::Fenced`].
+/// A store has one owner at a time. If another process owns it, opening it fails with [`StoreError::Owned`]. If an
+/// earlier owner still exists, its writes are rejected with [`StoreError::Fenced`].
 pub trait Store: Send + Sync + 'static {
-    /// Writes what it holds back so that its file is whole, for who copies it. Whoever works with it can go on.
+    /// Writes pending data back, so that the store's file is complete and can be copied. The store stays usable.
     ///
     /// # Errors
-    /// The store fails.
+    /// If the store fails.
     fn settle(&self) -> Result<(), StoreError> {
         Ok(())
     }
 
-    /// Keeps a new run, queued, and with it the key that its client gave it.
+    /// Stores a new run as queued, with the idempotency key of its client.
     ///
     /// # Errors
-    /// The store fails.
+    /// If the store fails.
     fn insert_run(
         &self,
         run_id: &str,
@@ -235,28 +235,29 @@ pub trait Store: Send + Sync + 'static {
         key: Option<RequestKey<'_>>,
     ) -> Result<Inserted, StoreError>;
 
-    /// What an idempotency key of a tenant names, if it was used: for the digest of a request.
+    /// Looks up an idempotency key of a tenant, and compares the digest of the request. Returns `None` if the key is
+    /// unused.
     ///
     /// # Errors
-    /// The store fails.
+    /// If the store fails.
     fn known_request(&self, tenant: &str, key: RequestKey<'_>) -> Result<Option<Inserted>, StoreError>;
 
-    /// Says whether this process can write.
+    /// Checks that this process can write.
     ///
     /// # Errors
-    /// [`StoreError::Fenced`] when it does not own the store any more; or writes fail.
+    /// [`StoreError::Fenced`] if this process no longer owns the store, or another error if writing fails.
     fn check_writable(&self) -> Result<(), StoreError>;
 
-    /// A run.
+    /// Returns a run.
     ///
     /// # Errors
-    /// The store fails.
+    /// If the store fails.
     fn run(&self, run_id: &str) -> Result<Option<StoredRun>, StoreError>;
 
-    /// The newest runs of a tenant, or those that come behind one of them. Neither requests nor answers are read.
+    /// Returns a tenant's newest runs, or those after a given run. Reads neither requests nor answers.
     ///
     /// # Errors
-    /// The store fails.
+    /// If the store fails.
     fn runs(
         &self,
         tenant: &str,
@@ -265,76 +266,76 @@ pub trait Store: Send + Sync + 'static {
         most: usize,
     ) -> Result<Vec<RunSummary>, StoreError>;
 
-    /// The runs that are not done, oldest first.
+    /// Returns the runs that are not done, oldest first.
     ///
     /// # Errors
-    /// The store fails.
+    /// If the store fails.
     fn unfinished(&self) -> Result<Vec<RunSummary>, StoreError>;
 
-    /// How many runs there are of each status.
+    /// Returns the number of runs by status.
     ///
     /// # Errors
-    /// The store fails.
+    /// If the store fails.
     fn count_runs(&self) -> Result<Vec<(RunStatus, u64)>, StoreError>;
 
-    /// How many runs a tenant has.
+    /// Returns the number of runs of a tenant.
     ///
     /// # Errors
-    /// The store fails.
+    /// If the store fails.
     fn count_runs_of(&self, tenant: &str) -> Result<u64, StoreError>;
 
-    /// Takes the right to write about a run.
+    /// Takes the lease of a run. Earlier leases become invalid.
     ///
     /// # Errors
-    /// The store fails.
+    /// If the store fails.
     fn take(&self, run_id: &str) -> Result<Lease, StoreError>;
 
-    /// Says how far a run is. A run that is done stays so.
+    /// Sets the status of a run. A run that is done does not change.
     ///
     /// # Errors
-    /// The store fails, or the lease is another's.
+    /// If the store fails or the lease is no longer valid.
     fn set_status(&self, lease: Lease, run_id: &str, status: RunStatus) -> Result<(), StoreError>;
 
-    /// Notes that somebody cancels a run.
+    /// Marks a run as cancelled.
     ///
     /// # Errors
-    /// The store fails.
+    /// If the store fails.
     fn cancel_run(&self, run_id: &str) -> Result<(), StoreError>;
 
-    /// Keeps the answer of a run: it is done. A run that is done keeps its first answer.
+    /// Stores the answer of a run, which is then done. A run that is done keeps its first answer.
     ///
     /// # Errors
-    /// The store fails, or the lease is another's.
+    /// If the store fails or the lease is no longer valid.
     fn finish_run(&self, lease: Lease, run_id: &str, answer: &str) -> Result<(), StoreError>;
 
-    /// Adds a line to the journal of a run.
+    /// Appends a line to the journal of a run.
     ///
     /// # Errors
-    /// The store fails, or the lease is another's.
+    /// If the store fails or the lease is no longer valid.
     fn append(&self, lease: Lease, run_id: &str, line: &str) -> Result<(), StoreError>;
 
-    /// A run with its journal and with what was said of its calls.
+    /// Returns a run with its journal and the replies to its calls.
     ///
     /// # Errors
-    /// The store fails.
+    /// If the store fails.
     fn snapshot(&self, run_id: &str) -> Result<Option<Snapshot>, StoreError>;
 
-    /// Keeps what somebody said of a call. False when that was said before: then nothing changes.
+    /// Stores a reply to a call. Returns false, and changes nothing, if there already is one.
     ///
     /// # Errors
-    /// The store fails.
+    /// If the store fails.
     fn put_reply(&self, run_id: &str, reply: &StoredReply) -> Result<bool, StoreError>;
 
-    /// All that was said of the calls of a run.
+    /// Returns all replies to the calls of a run.
     ///
     /// # Errors
-    /// The store fails.
+    /// If the store fails.
     fn replies(&self, run_id: &str) -> Result<Vec<StoredReply>, StoreError>;
 
-    /// Keeps a new session.
+    /// Stores a new session.
     ///
     /// # Errors
-    /// The store fails.
+    /// If the store fails.
     fn insert_session(
         &self,
         session_id: &str,
@@ -343,46 +344,46 @@ pub trait Store: Send + Sync + 'static {
         text: Option<&str>,
     ) -> Result<(), StoreError>;
 
-    /// A session.
+    /// Returns a session.
     ///
     /// # Errors
-    /// The store fails.
+    /// If the store fails.
     fn session(&self, session_id: &str) -> Result<Option<StoredSession>, StoreError>;
 
-    /// How many sessions a tenant has.
+    /// Returns the number of sessions of a tenant.
     ///
     /// # Errors
-    /// The store fails.
+    /// If the store fails.
     fn count_sessions(&self, tenant: &str) -> Result<u64, StoreError>;
 
-    /// Keeps a session after one more turn; at most `undos` earlier states are kept.
+    /// Stores a session after a turn. At most `undos` earlier states are kept.
     ///
     /// # Errors
-    /// The store fails.
+    /// If the store fails.
     fn put_turn(&self, session_id: &str, text: &str, undos: u64) -> Result<(), StoreError>;
 
-    /// Takes the last turn back. False when there is none that can be.
+    /// Undoes the last turn. Returns false if there is none to undo.
     ///
     /// # Errors
-    /// The store fails.
+    /// If the store fails.
     fn undo_turn(&self, session_id: &str) -> Result<bool, StoreError>;
 
-    /// Forgets a session.
+    /// Deletes a session. Returns whether it existed.
     ///
     /// # Errors
-    /// The store fails.
+    /// If the store fails.
     fn delete_session(&self, session_id: &str) -> Result<bool, StoreError>;
 
-    /// The secret of a name: that which is kept, else this one, from now on.
+    /// Returns the secret stored under this name. If there is none, stores `fresh` and returns it.
     ///
     /// # Errors
-    /// The store fails.
+    /// If the store fails.
     fn secret(&self, name: &str, fresh: &[u8]) -> Result<Vec<u8>, StoreError>;
 
-    /// Forgets runs that were done, keys and sessions that were last used before a moment. Returns how many runs and
-    /// sessions went.
+    /// Deletes runs that finished, and keys and sessions last used, before a moment. Returns how many runs and
+    /// sessions.
     ///
     /// # Errors
-    /// The store fails.
+    /// If the store fails.
     fn sweep(&self, before_ms: i64) -> Result<u64, StoreError>;
 }

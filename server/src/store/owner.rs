@@ -1,4 +1,4 @@
-//! The one owner of a store's file: a lock that the kernel takes back when its process ends, however it ends.
+//! Ownership of a store's file: a lock that the kernel releases when the process ends, however it ends.
 
 use super::StoreError;
 use std::ffi::OsString;
@@ -13,10 +13,10 @@ pub(super) struct Owner {
 }
 
 impl Owner {
-    /// Locks the file beside that of the store, and says in it who holds it.
+    /// Locks the file next to the store, and writes the owner's name into it.
     ///
     /// # Errors
-    /// Another process has it, or it cannot be written.
+    /// If another process holds the lock, or the file cannot be written.
     pub(super) fn take(store: &Path) -> Result<Owner, StoreError> {
         let path = beside(store, "-lock");
         let failed = |error: io::Error| StoreError::Open {
@@ -28,7 +28,7 @@ impl Owner {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut owner = String::new();
-                // Whoever has just taken it may not have said who it is.
+                // The owner may not have written its name yet.
                 let _ = (&lock).take(1_000).read_to_string(&mut owner);
                 let owner = owner.trim();
                 let owner = if owner.is_empty() { "another process" } else { owner }.to_owned();
@@ -47,14 +47,14 @@ fn own_name() -> String {
     format!("process {}{}", std::process::id(), program.unwrap_or_default())
 }
 
-/// The path of a file that belongs to that of a store.
+/// The path of a file that belongs to a store.
 pub(super) fn beside(store: &Path, ending: &str) -> PathBuf {
     let mut path = OsString::from(store);
     path.push(ending);
     path.into()
 }
 
-/// A file that is open: as long as its path leads to it, what is written is there after the process.
+/// An open file. While its path leads to it, what is written to it outlives the process.
 #[derive(Debug)]
 pub(super) struct OpenFile {
     path: PathBuf,
@@ -69,10 +69,10 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
 }
 
 impl OpenFile {
-    /// The file at a path, which has just been opened.
+    /// The file at a path that was just opened.
     ///
     /// # Errors
-    /// There is none.
+    /// If there is no such file.
     pub(super) fn at(path: PathBuf) -> io::Result<OpenFile> {
         Ok(OpenFile {
             #[cfg(unix)]
@@ -81,10 +81,10 @@ impl OpenFile {
         })
     }
 
-    /// Checks that it still is at its path.
+    /// Checks that the file is still at its path.
     ///
     /// # Errors
-    /// It was removed, or another one is there.
+    /// If it was removed or replaced.
     pub(super) fn check(&self) -> Result<(), StoreError> {
         #[cfg(unix)]
         let is_there = identity(&self.path).is_ok_and(|found| found == self.is);
@@ -100,7 +100,7 @@ impl OpenFile {
     }
 }
 
-/// How files are opened that only their owner may read.
+/// Options that create files only their owner can read.
 #[cfg_attr(not(unix), expect(unused_mut, reason = "there are no modes"))]
 fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
@@ -109,10 +109,11 @@ fn private() -> OpenOptions {
     options
 }
 
-/// Makes the file of a store when there is none. Nobody but its owner may read it, nor the files that belong to it.
+/// Creates the file of a store if there is none. It, and the files that belong to it, become readable for their owner
+/// only.
 ///
 /// # Errors
-/// The file cannot be made, or is another user's.
+/// If the file cannot be created, or belongs to another user.
 pub(super) fn keep_private(store: &Path) -> io::Result<()> {
     match private().write(true).create_new(true).open(store) {
         Ok(_) => {}

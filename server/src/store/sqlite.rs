@@ -1,4 +1,4 @@
-//! The store in one file: SQLite with a write-ahead log.
+//! A store in one SQLite file, with a write-ahead log.
 
 use super::owner::{OpenFile, Owner, beside, keep_private};
 use super::{
@@ -14,31 +14,31 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The format of the file: SQLite's `user_version`.
 const FORMAT: i64 = 1;
-/// Whose file it is: SQLite's `application_id`, the letters PTCL.
+/// Marks the file as a store: SQLite's `application_id`, the letters PTCL.
 const APPLICATION: i64 = 0x5054_434C;
 /// The tables of a store.
 const TABLES: [&str; 8] = ["owner", "runs", "journal", "replies", "sessions", "states", "keys", "secrets"];
-/// How long a write waits for another process that reads or writes the file.
+/// How long a write waits for another process that uses the file.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// A write that was made so many milliseconds ago says that writes can be made.
+/// A write within this many milliseconds shows that writing works.
 const PROBED: u64 = 1_000;
-/// The bytes that are written to see whether what has failed does no longer.
+/// The bytes written to check whether writing works again after a failure.
 const FILLER: i64 = 65_536;
 
-/// A store in one file.
+/// A store in one SQLite file, or in memory.
 #[derive(Debug)]
 pub struct SqliteStore {
     connection: Mutex<Connection>,
-    /// Which owner of the file this is.
+    /// The number of this owner of the file.
     epoch: u64,
-    /// The last write failed.
+    /// Whether the last write failed.
     fails: AtomicBool,
     /// When something was last written.
     written_ms: AtomicI64,
-    /// Where it is kept: nowhere, when it is in memory.
+    /// The files of the store; empty if it is in memory.
     files: Vec<OpenFile>,
-    /// Of a store in a file.
+    /// Set if the store is in a file.
     _owner: Option<Owner>,
 }
 
@@ -54,10 +54,10 @@ fn now_ms() -> i64 {
 }
 
 impl SqliteStore {
-    /// Opens the file, or makes it, and owns it until this is dropped. Nobody but the user of this process may read it.
+    /// Opens or creates the file, and owns it until this is dropped. Only the user of this process can read it.
     ///
     /// # Errors
-    /// The file cannot be had, another process has it, it is none of a store, or it is one of a later version.
+    /// If the file cannot be opened, belongs to another process, is not a store, or was written by a later version.
     pub fn open(path: &Path, durability: Durability) -> Result<Self, StoreError> {
         SqliteStore::open_file(path, durability).map_err(|error| match error {
             StoreError::Failed(why) => StoreError::Open { path: path.display().to_string(), why },
@@ -68,8 +68,11 @@ impl SqliteStore {
     fn open_file(path: &Path, durability: Durability) -> Result<Self, StoreError> {
         let failed = |error: std::io::Error| StoreError::Failed(error.to_string());
         let path = whole_path(path).map_err(failed)?;
-        // Of a file that is somebody else's nothing is changed, and nothing is put beside it.
+        // Change nothing in a file that is not a store, and create nothing next to it.
         if path.try_exists().map_err(failed)? {
+            if !path.is_file() {
+                return Err(StoreError::Failed("it is not a regular file; use another path".to_owned()));
+            }
             let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             check_identity(&Connection::open_with_flags(&path, flags)?)?;
         }
@@ -81,10 +84,10 @@ impl SqliteStore {
         Ok(SqliteStore { _owner: Some(owner), files, ..store })
     }
 
-    /// A store in memory, which no process outlives.
+    /// Creates a store in memory, which is lost when the process ends.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// If SQLite cannot create it.
     pub fn in_memory() -> Result<Self, StoreError> {
         SqliteStore::with(Connection::open_in_memory()?, Durability::Process)
     }
@@ -103,7 +106,7 @@ impl SqliteStore {
         taken.pragma_update(None, "user_version", FORMAT)?;
         taken.pragma_update(None, "application_id", APPLICATION)?;
         taken.execute("UPDATE owner SET epoch = epoch + 1", [])?;
-        // Nothing runs: those that did ended with the process before.
+        // No run is active: those marked as running ended with the previous process.
         taken.execute("UPDATE runs SET status = 'queued' WHERE status <> 'done' AND status = 'running'", [])?;
         let epoch: i64 = taken.query_row("SELECT epoch FROM owner", [], |row| row.get(0))?;
         taken.commit()?;
@@ -123,7 +126,7 @@ impl SqliteStore {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads.
+    /// Runs a read.
     fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         Ok(read(&self.lock())?)
     }
@@ -133,7 +136,7 @@ impl SqliteStore {
         if u64::try_from(epoch).ok() == Some(self.epoch) { Ok(()) } else { Err(StoreError::Fenced) }
     }
 
-    /// Writes in one transaction, when this process still owns the file.
+    /// Runs a write in one transaction, if this process still owns the file.
     fn write<T>(&self, write: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         let written = self.try_write(write);
         self.fails.store(written.is_err(), Ordering::Relaxed);
@@ -152,7 +155,7 @@ impl SqliteStore {
         Ok(written)
     }
 
-    /// Writes about a run.
+    /// Runs a write about a run, if the lease is valid.
     fn write_leased<T>(
         &self,
         lease: Lease,
@@ -165,7 +168,7 @@ impl SqliteStore {
     }
 }
 
-/// The path of a file, from the root and without links, that may not be there yet.
+/// Returns the absolute path of a file, with links resolved. The file may not exist yet.
 fn whole_path(path: &Path) -> std::io::Result<PathBuf> {
     match path.canonicalize() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -177,7 +180,7 @@ fn whole_path(path: &Path) -> std::io::Result<PathBuf> {
     }
 }
 
-/// Looks whose file it is. One that is empty is nobody's.
+/// Checks that the file is a store. An empty file is accepted.
 fn check_identity(db: &Connection) -> Result<(), StoreError> {
     let number = |pragma: &str| db.query_row(pragma, [], |row| row.get::<_, i64>(0));
     let (application, format) = (number("PRAGMA application_id")?, number("PRAGMA user_version")?);
@@ -186,7 +189,7 @@ fn check_identity(db: &Connection) -> Result<(), StoreError> {
         0 => {
             let mut select = db.prepare("SELECT name FROM sqlite_master WHERE type = 'table'")?;
             let names = select.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
-            // Stores of earlier versions do not say whose they are.
+            // Stores of earlier versions have no application ID.
             names.is_empty() || TABLES.iter().all(|table| names.iter().any(|name| name == table))
         }
         _ => false,
@@ -276,7 +279,7 @@ impl Store for SqliteStore {
         if !fails && now_ms().abs_diff(self.written_ms.load(Ordering::Relaxed)) < PROBED {
             return self.check_epoch(&self.lock());
         }
-        // What does not change is not written. A write that failed may have left room for a small one.
+        // Writing an unchanged value writes nothing. After a failed write there may still be space for a small one.
         let filler = if fails { FILLER } else { 0 };
         self.write(|db| {
             db.prepare_cached(
@@ -408,7 +411,7 @@ impl Store for SqliteStore {
     }
 
     fn snapshot(&self, run_id: &str) -> Result<Option<Snapshot>, StoreError> {
-        // Nobody writes meanwhile: the connection is the only one of the owner.
+        // Nothing is written meanwhile: the owner has only this connection.
         self.read(|db| {
             let Some(run) = one_run(db, run_id)? else { return Ok(None) };
             let mut select = db.prepare_cached("SELECT line FROM journal WHERE run_id = ?1 ORDER BY number")?;

@@ -1,4 +1,4 @@
-//! The bodies of requests.
+//! Bodies of HTTP requests.
 
 use super::style::{Style, pairs, plain};
 use crate::config::encoded;
@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
-/// How a body is written.
+/// The encoding of a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Media {
     Json,
@@ -29,14 +29,14 @@ pub(super) struct Body {
     fields: BTreeMap<String, BodyField>,
 }
 
-/// Bytes, as a program has them.
+/// Bytes as written in programs.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Base64 {
     base64: String,
 }
 
-/// The bytes of a value: a string is UTF-8, `{"base64": ".."}` is any. `None` for others.
+/// The bytes of a value: UTF-8 for a string, any bytes for `{"base64": ".."}`. `None` for other values.
 fn bytes_of(value: &RawValue) -> Result<Option<Vec<u8>>, String> {
     if let Ok(text) = serde_json::from_str::<String>(value.get()) {
         return Ok(Some(text.into_bytes()));
@@ -64,7 +64,7 @@ impl Body {
         Ok(Body { argument: body.argument.clone(), media, how, fields: body.fields.clone() })
     }
 
-    /// The bytes of a body, and its media type.
+    /// Returns the bytes of a body and its media type.
     pub(super) fn write(&self, value: &RawValue) -> Result<(Vec<u8>, String), ToolError> {
         let argument = &self.argument;
         let wrong = |what: &str| ToolError::invalid_arguments(format!("the argument {argument} {what}"));
@@ -108,7 +108,7 @@ impl Body {
         }
         let is_json = field.and_then(|field| field.media.as_ref()).is_some_and(|media| media.contains("json"));
         if is_json || value.get().starts_with('{') {
-            // A map in a form is JSON, unless the description says otherwise.
+            // Maps in forms are sent as JSON, unless the description says otherwise.
             return Ok(vec![(encoded(name), encoded(value.get()))]);
         }
         pairs(Style::PLAIN, name, value)
@@ -137,7 +137,7 @@ impl Body {
     }
 }
 
-/// A part of a form with parts.
+/// A part of a multipart form.
 struct Part {
     name: String,
     is_file: bool,
@@ -145,7 +145,7 @@ struct Part {
     bytes: Vec<u8>,
 }
 
-/// A form with parts, and its media type. What stands between the parts is made of them, so that it is in none of them.
+/// Encodes a multipart form. The boundary is derived from the parts, so that none of them contains it.
 fn multipart(parts: &[Part]) -> (Vec<u8>, String) {
     let mut digest = Sha256::new();
     parts.iter().for_each(|part| digest.update(&part.bytes));

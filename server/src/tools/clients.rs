@@ -1,4 +1,4 @@
-//! HTTP clients that reach only what they may.
+//! HTTP clients that connect to permitted addresses only.
 
 use super::error::ToolsError;
 use crate::config::Network;
@@ -11,13 +11,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a connection may take to come about.
+/// The time limit for connecting.
 const CONNECT: Duration = Duration::from_secs(10);
-/// Idle connections that are kept to one host.
+/// The maximum idle connections kept per host.
 const IDLE: usize = 32;
 
-/// The clients of the service: one, and one more for each port at which something is allowed that is not at others. They look a
-/// name up themselves and connect to the addresses that they checked; what names lead to is not asked twice.
+/// The HTTP clients of the service: one, and another for each port that has its own permissions. They resolve names
+/// themselves and connect to the addresses that they checked, without a second lookup.
 pub(super) struct Clients {
     network: Arc<Network>,
     by_port: BTreeMap<u16, Client>,
@@ -25,12 +25,12 @@ pub(super) struct Clients {
 
 impl Clients {
     pub(super) fn new(network: &Network) -> Self {
-        // Somebody else may have installed one: then that is used.
+        // If another provider is already installed, it is used.
         let _ = rustls::crypto::ring::default_provider().install_default();
         Clients { network: Arc::new(network.clone()), by_port: BTreeMap::new() }
     }
 
-    /// The client for a URL of the configuration, which was checked there; the field at `path` has it.
+    /// Returns the client for a URL that was checked when the configuration was read. `path` is its field.
     pub(super) fn for_url(&mut self, url: &Url, path: &[&str]) -> Result<Client, ToolsError> {
         let port = url.port_or_known_default().filter(|port| self.network.names_port(*port)).unwrap_or_default();
         if let Some(client) = self.by_port.get(&port) {
@@ -59,14 +59,14 @@ fn client(guard: Guard) -> Result<Client, reqwest::Error> {
         .build()
 }
 
-/// Looks names up, and refuses those that lead where a tool may not go.
+/// Resolves names, and rejects those that lead to forbidden addresses.
 struct Guard {
     network: Arc<Network>,
-    /// The port that is connected to; 0 when nothing depends on it.
+    /// The port to connect to; 0 if no permission depends on it.
     port: u16,
 }
 
-/// A name leads to an address that is not public.
+/// A name resolves to an address that is not public.
 #[derive(Debug)]
 pub(super) struct NotPublic {
     name: String,
@@ -89,7 +89,7 @@ impl Resolve for Guard {
         let (network, port, name) = (self.network.clone(), self.port, name.as_str().to_owned());
         Box::pin(async move {
             let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            // One address that it may not have is enough: a name that is sometimes public is not trusted.
+            // One forbidden address is enough: a name that is public only sometimes is not trusted.
             if found.iter().any(|address| !network.permits(&name, port, address.ip())) {
                 return Err(NotPublic { name }.into());
             }
@@ -98,7 +98,7 @@ impl Resolve for Guard {
     }
 }
 
-/// The message of the error that an error came from. That of the client itself has the URL.
+/// Returns the message of the innermost error. That of the client itself contains the URL.
 pub(super) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {

@@ -1,4 +1,4 @@
-//! HTTP requests of tools, and what comes of them.
+//! Sends the HTTP requests of tools and reads the responses.
 
 use super::clients::{NotPublic, innermost};
 use super::request::Request;
@@ -15,15 +15,15 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
-/// The most bytes that are read of the body of a response that is an error.
+/// The maximum bytes read from the body of an error response.
 const ERROR_BYTES: usize = 2_000;
-/// The most characters of it that a program sees.
+/// The maximum characters of it that a program sees.
 const ERROR_CHARS: usize = 500;
 
 /// A tool's result as JSON text.
 pub(super) type Json = Box<RawValue>;
 
-/// Where a tool sends its requests.
+/// Where a tool sends its requests, and with which settings.
 pub(super) struct Endpoint {
     pub(super) client: Client,
     pub(super) request: Request,
@@ -32,7 +32,7 @@ pub(super) struct Endpoint {
     pub(super) settings: CallSettings,
     pub(super) effect: Effect,
     pub(super) places: Arc<Semaphore>,
-    /// Where the configuration has it.
+    /// The field of the configuration.
     pub(super) field: String,
 }
 
@@ -48,7 +48,7 @@ impl From<ConfigMethod> for reqwest::Method {
     }
 }
 
-/// A tool with the settings of the configuration.
+/// Applies the settings of the configuration to a tool.
 pub(super) fn with_settings(mut tool: Tool, settings: &CallSettings) -> Tool {
     if let Some(effect) = settings.effect {
         tool = tool.effect(effect);
@@ -65,7 +65,7 @@ pub(super) fn with_settings(mut tool: Tool, settings: &CallSettings) -> Tool {
     tool.most_calls(settings.most_calls).redact(settings.redact.clone())
 }
 
-/// When a call is over, and what it is that ends it.
+/// The deadline of a call, and which limit sets it.
 pub(super) struct Deadline {
     at: Instant,
     why: String,
@@ -85,7 +85,7 @@ impl Deadline {
         }
     }
 
-    /// What comes of it in time.
+    /// Returns the result of the work, or an error at the deadline.
     pub(super) async fn within<T>(&self, work: impl Future<Output = T>) -> Result<T, ToolError> {
         timeout_at(self.at, work).await.map_err(|_| ToolError::new(self.why.clone()))
     }
@@ -110,7 +110,7 @@ impl Endpoint {
         })
     }
 
-    /// Nothing that is secret stands in an error, whoever wrote it.
+    /// Removes secrets from an error, wherever they come from.
     fn scrub(&self, error: &mut ToolError) {
         let text = error.to_string();
         if let Cow::Owned(scrubbed) = self.secrets.scrub(&text) {
@@ -175,7 +175,7 @@ impl Endpoint {
             Err((why, _)) if kind.is_empty() || kind.starts_with("text/") || kind.contains("json") => {
                 return Err(ToolError::new(why));
             }
-            // What is no text is kept as it is, for another tool.
+            // A body that is not text is kept as bytes, for another tool.
             Err((_, body)) => {
                 let bytes = serde_json::json!({ "base64": BASE64_STANDARD.encode(body), "content_type": kind });
                 return Ok(serde_json::value::to_raw_value(&bytes)?);
@@ -188,7 +188,7 @@ impl Endpoint {
         Ok(serde_json::value::to_raw_value(&text)?)
     }
 
-    // What is secret is taken out before a text is cut: a part of it would not be known again.
+    // Secrets are removed before the text is cut, because a part of a secret would not be recognized.
 
     fn redirected(&self, status: StatusCode, response: &Response) -> ToolError {
         let to = response.headers().get(LOCATION).map(|to| String::from_utf8_lossy(to.as_bytes()).into_owned());
@@ -209,7 +209,8 @@ impl Endpoint {
     }
 }
 
-/// A body as text, in the charset that its content type names; a byte order mark is no part of it. Else why it is none, and the body.
+/// Decodes a body by the charset of its content type, without a byte order mark. On failure returns the reason and the
+/// body.
 fn text_of(body: Vec<u8>, given: &str) -> Result<String, (String, Vec<u8>)> {
     let charset = given.split(';').skip(1).filter_map(|parameter| parameter.trim().split_once('='));
     let mut charset = charset.filter(|(name, _)| name.trim().eq_ignore_ascii_case("charset"));
@@ -229,7 +230,7 @@ fn text_of(body: Vec<u8>, given: &str) -> Result<String, (String, Vec<u8>)> {
     Ok(text.into_owned())
 }
 
-/// The first characters of a text, with a mark when there are more.
+/// Cuts a text after a number of characters, with a mark.
 fn cut(text: &str) -> String {
     match text.char_indices().nth(ERROR_CHARS) {
         None => text.to_owned(),
@@ -237,7 +238,7 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// The body as far as an error shows it. It is about an error already: what is wrong with reading is left out.
+/// The part of a body that an error shows. Errors while reading it are ignored.
 async fn beginning(response: &mut Response) -> Vec<u8> {
     let mut body = Vec::new();
     while body.len() < ERROR_BYTES
@@ -248,7 +249,7 @@ async fn beginning(response: &mut Response) -> Vec<u8> {
     body
 }
 
-/// The whole body, of which never more than the ceiling is in memory.
+/// Reads a whole body, never keeping more than the limit in memory.
 async fn whole(response: &mut Response, most: usize, field: &str) -> Result<Vec<u8>, ToolError> {
     let too_large = || {
         ToolError::new(format!("the response has more than {most} bytes (max_response_bytes of {field}); ask for less"))
@@ -266,7 +267,7 @@ async fn whole(response: &mut Response, most: usize, field: &str) -> Result<Vec<
     Ok(body)
 }
 
-/// Why there is no response. The error of the client has the URL in it, which is left out.
+/// Why there is no response. The URL in the client's own error is left out.
 fn unreachable_by(error: &reqwest::Error) -> ToolError {
     let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = source {

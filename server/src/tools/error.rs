@@ -1,28 +1,28 @@
-//! Why the tools of a service cannot be had.
+//! Errors of the configured tools.
 
 use crate::config::Config;
 use std::fmt;
 
-/// Why the tools of a service cannot be had: what of the configuration it is and where, what is wrong, and one next step. No value of
-/// an environment variable is in it.
+/// A configured tool cannot be used: where it is in the configuration, what is wrong, and a next step. Contains no
+/// value of an environment variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolsError {
-    /// The file of the configuration, or the name that its text was given; empty for one that has no text.
+    /// The file of the configuration, or the name given to its text. Empty if the configuration was not read from text.
     pub file: String,
     /// Line and column, from 1.
     pub position: Option<(usize, usize)>,
-    /// What of the configuration it is: `tools.weather`, `mcp.files`.
+    /// The part of the configuration: `tools.weather`, `mcp.files`.
     pub field: String,
     /// What is wrong.
     pub message: String,
-    /// What to do.
+    /// A next step that resolves the error.
     pub next: String,
     pub(super) path: Vec<String>,
 }
 
 impl ToolsError {
-    /// One at a field, of which nothing is said yet.
+    /// An error at a field, with empty messages.
     pub(super) fn at(path: &[&str]) -> Self {
         ToolsError {
             file: String::new(),
@@ -34,7 +34,7 @@ impl ToolsError {
         }
     }
 
-    /// With the place that its field has in the configuration.
+    /// Adds the position of the field in the configuration.
     pub(super) fn placed(self, config: &Config) -> Self {
         let Some((file, position)) = config.place_of(&self.path) else { return self };
         ToolsError { file, position, ..self }

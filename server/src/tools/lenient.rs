@@ -1,4 +1,4 @@
-//! What MCP servers send that is not quite a message: a part that cannot be read takes nothing else with it.
+//! Repairs invalid messages of MCP servers, so that one invalid part does not affect the rest.
 
 use rmcp::model::{ContentBlock, ServerJsonRpcMessage, Tool};
 use serde::Deserialize;
@@ -9,13 +9,13 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fmt;
 
-/// Where a tool that the protocol's types do not hold is kept: in the `_meta` of one that they do.
+/// The key in `_meta` that holds a tool which the protocol's types cannot represent.
 const RAW: &str = "ptc-lisp/raw";
 
-/// The code of an answer that cannot be read, as JSON-RPC has it for texts.
+/// The error code for an answer that cannot be read: JSON-RPC's parse error.
 const UNREADABLE: i64 = -32_700;
 
-/// A message as [`lenient`] has it; in the place of an answer that cannot be read the error that says so, for whoever waits for it.
+/// Repairs a message with [`lenient`]. An answer that still cannot be read becomes an error for the caller that waits.
 pub(super) fn readable(message: &str) -> Cow<'_, str> {
     let mended = lenient(message);
     let Err(error) = serde_json::from_str::<ServerJsonRpcMessage>(&mended) else { return mended };
@@ -25,7 +25,7 @@ pub(super) fn readable(message: &str) -> Cow<'_, str> {
     }
 }
 
-/// The error in the place of an answer of which only the beginning and the end are there; `None` when it is none.
+/// The error for an answer that is too long, from its first and last bytes. `None` if it is not an answer.
 pub(super) fn too_long(beginning: &str, end: &str, most: usize) -> Option<String> {
     let id = unanswered(beginning, end)?;
     Some(unreadable(id, &format!("the server's answer has more than {most} bytes")))
@@ -35,15 +35,15 @@ fn unreadable(id: &RawValue, message: &str) -> String {
     json!({ "jsonrpc": "2.0", "id": id, "error": { "code": UNREADABLE, "message": message } }).to_string()
 }
 
-/// What is known of a message by the place where it cannot be read on.
+/// What could be read of a message before it became invalid.
 #[derive(Default)]
 struct Head<'a> {
     id: Option<&'a RawValue>,
-    /// It asks something: it is no answer.
+    /// Whether it is a request or notification, not an answer.
     asks: bool,
 }
 
-/// The id of an answer, as far as it can be read, or from its end.
+/// The ID of an answer, from the part that can be read or from its end.
 fn unanswered<'a>(beginning: &'a str, end: &'a str) -> Option<&'a RawValue> {
     struct Fields<'a, 'h>(&'h RefCell<Head<'a>>);
     impl<'a> Visitor<'a> for Fields<'a, '_> {
@@ -83,11 +83,11 @@ fn unanswered<'a>(beginning: &'a str, end: &'a str) -> Option<&'a RawValue> {
     id.or_else(at_end).filter(|_| !asks).filter(is_id)
 }
 
-/// A message with its lists of tools and contents so that each entry can be read: what cannot is replaced by a text that names it,
-/// or by a tool that [`raw_of`] knows again. A byte order mark is left out.
+/// Repairs the entries of a message's tool and content lists. An invalid entry becomes a text that names it, or a tool
+/// that [`raw_of`] recognizes. A byte order mark is removed.
 pub(super) fn lenient(message: &str) -> Cow<'_, str> {
     let message = message.strip_prefix('\u{feff}').unwrap_or(message);
-    // Most messages have neither, or nothing wrong.
+    // Most messages have neither list, or only valid entries.
     let may_have = |name: &str| message.contains(name);
     if !may_have("\"content\"") && !may_have("\"tools\"") {
         return Cow::Borrowed(message);
@@ -98,7 +98,7 @@ pub(super) fn lenient(message: &str) -> Cow<'_, str> {
     if has_changed { Cow::Owned(value.to_string()) } else { Cow::Borrowed(message) }
 }
 
-/// The tool as the server wrote it.
+/// Returns the tool as the server wrote it, if it was replaced.
 pub(super) fn raw_of(tool: &Tool) -> Option<&Value> {
     tool.meta.as_ref()?.get(RAW)
 }
@@ -145,7 +145,7 @@ fn mend_content(result: &mut Map<String, Value>) -> bool {
     has_changed
 }
 
-/// A block of content that can be read in the place of one that cannot: without what is not needed, or a text that names it.
+/// Repairs a content block: drops optional parts, or replaces it by a text that names it.
 fn mended(block: &Value) -> Value {
     let text = |text: String| json!({ "type": "text", "text": text });
     if let Value::String(given) = block {
@@ -266,7 +266,7 @@ mod tests {
             of(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#));
             of(&format!(r#"{{"jsonrpc":"2.0","result":{result}, "id" : {id} }}"#));
         }
-        // What nobody waits for stays.
+        // Messages that no caller waits for do not change.
         for message in [
             "Traceback: id",
             "{}",

@@ -1,4 +1,4 @@
-//! The HTTP client of MCP servers, which reads what they send as [`lenient`] has it.
+//! The HTTP client for MCP servers, which repairs messages with [`lenient`](super::lenient::lenient).
 
 use super::lenient::readable;
 use crate::config::Scrubber;
@@ -17,22 +17,22 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The most characters of a response without success that an error shows.
+/// The maximum characters of an error response that an error shows.
 const ERROR_CHARS: usize = 2_000;
 
-/// A client whose messages can be read, and whose errors have no secret in them: they go to the log, too.
+/// A client that repairs messages, and whose errors contain no secrets: they are logged too.
 #[derive(Clone)]
 pub(super) struct Lenient {
     pub(super) client: Client,
     pub(super) secrets: Scrubber,
-    /// The server does not know the session any more.
+    /// Whether the server has forgotten the session.
     pub(super) forgotten: Arc<AtomicBool>,
 }
 
 type Failure = StreamableHttpError<reqwest::Error>;
 type Events = Pin<Box<dyn Stream<Item = Result<Sse, SseError>> + Send>>;
 
-/// Events with messages that can be read.
+/// Repairs the messages of an event stream.
 fn readable_events(events: Events) -> Events {
     events
         .map(|event: Result<Sse, SseError>| {
@@ -44,13 +44,13 @@ fn readable_events(events: Events) -> Events {
         .boxed()
 }
 
-/// Is it a request whose result has parts of which one may not be read?
+/// Returns whether the result of this request is a list whose entries may need repair.
 fn has_parts(message: &ClientJsonRpcMessage) -> bool {
     let JsonRpcMessage::Request(asked) = message else { return false };
     matches!(asked.request, ClientRequest::ListToolsRequest(_) | ClientRequest::CallToolRequest(_))
 }
 
-/// Is it a call of a tool?
+/// Returns whether this is a tool call.
 fn is_call(message: &ClientJsonRpcMessage) -> bool {
     let JsonRpcMessage::Request(asked) = message else { return false };
     matches!(asked.request, ClientRequest::CallToolRequest(_))
@@ -60,7 +60,7 @@ fn unexpected(why: String) -> Failure {
     StreamableHttpError::UnexpectedServerResponse(why.into())
 }
 
-/// A body of at most so many bytes.
+/// Reads a body of at most this many bytes.
 async fn body_of(response: Response, most: usize) -> Result<Vec<u8>, Failure> {
     let body = Limited::new(reqwest::Body::from(response), most);
     match body.collect().await {
@@ -72,7 +72,7 @@ async fn body_of(response: Response, most: usize) -> Result<Vec<u8>, Failure> {
     }
 }
 
-/// Events of at most so many bytes together with what came before them.
+/// Reads events; each may have at most this many bytes.
 fn events_of(response: Response, most: usize) -> Events {
     let mut since = 0_usize;
     let bytes = response.bytes_stream().map(move |chunk| {
@@ -92,7 +92,7 @@ fn events_of(response: Response, most: usize) -> Events {
 }
 
 impl Lenient {
-    /// A body as far as an error shows it.
+    /// The part of a body that an error shows.
     fn shown(&self, text: &str) -> String {
         self.secrets.scrub(text).chars().take(ERROR_CHARS).collect()
     }
@@ -118,7 +118,7 @@ impl Lenient {
         let status = response.status();
         if status == StatusCode::NOT_FOUND && has_session {
             if is_call {
-                // Of one that has expired it would be sent again, and may have been made.
+                // A `SessionExpired` error would send the call again, but it may already have been made.
                 self.forgotten.store(true, Ordering::Relaxed);
                 let why = "HTTP 404 Not Found: the server does not know the session any more, or not this address; the call \
                            may have been made or not, and the next one begins a session of its own";
@@ -211,7 +211,7 @@ impl StreamableHttpClient for Lenient {
         custom_headers: HashMap<HeaderName, HeaderValue>,
         limits: StreamableHttpResponseLimits,
     ) -> Result<StreamableHttpPostResponse, Failure> {
-        // The service has no token beside its headers.
+        // The service sends no token besides its headers.
         if has_parts(&message) && auth_token.is_none() {
             return self.post(uri, message, session_id, custom_headers, limits).await;
         }

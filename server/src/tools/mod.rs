@@ -1,5 +1,4 @@
-//! The tools of the service: HTTP endpoints, the operations of HTTP APIs and the tools of MCP servers, as its configuration names
-//! them.
+//! The tools that the configuration names: HTTP endpoints, operations of HTTP APIs, and tools of MCP servers.
 
 #![expect(clippy::result_large_err, reason = "tools are made once, when a service starts")]
 
@@ -36,9 +35,9 @@ use upstream::{Listed, Upstream};
 
 /// The tools of the service, connected.
 ///
-/// All are async: a call that waits holds no thread, and runs need [`lisp_runtime::Engine::run_async`] or the process door's
-/// `run_async`. They belong to the runtime of tokio on which they were connected. Processes of MCP servers end with
-/// [`ServiceTools::close`], or are killed when the last clone of the tools is dropped.
+/// All tools are async: a waiting call holds no thread. Use [`lisp_runtime::Engine::run_async`], or `run_async` of the
+/// sandbox. The tools belong to the tokio runtime on which they were connected. [`ServiceTools::close`] ends the
+/// processes of MCP servers; they are killed when the last clone of the tools is dropped.
 ///
 /// ```
 /// use lisp_runtime::Engine;
@@ -58,9 +57,9 @@ use upstream::{Listed, Upstream};
 pub struct ServiceTools {
     /// The tools, for [`lisp_runtime::EngineBuilder::grant_all`].
     pub tools: Tools,
-    /// Decides on calls, for [`lisp_runtime::EngineBuilder::policy`].
+    /// The policy for calls, for [`lisp_runtime::EngineBuilder::policy`].
     pub policy: ServicePolicy,
-    /// The tools of APIs and MCP servers that cannot be used, and why; a log is told of them, too.
+    /// The tools of APIs and MCP servers that cannot be used, with reasons. They are logged too.
     pub refused: Vec<RefusedTool>,
     upstreams: Vec<Arc<Upstream>>,
 }
@@ -78,18 +77,18 @@ impl fmt::Debug for ServiceTools {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RefusedTool {
-    /// Where it was found, and its name: `mcp.files: read_file`.
+    /// Its source and name: `mcp.files: read_file`.
     pub name: String,
     /// What is wrong with it.
     pub why: String,
 }
 
 impl ServiceTools {
-    /// Makes the tools that the configuration names, and connects to its MCP servers, to all at once.
+    /// Creates the configured tools, and connects to all MCP servers at once.
     ///
     /// # Errors
-    /// A tool whose schema or description cannot be read, two of one name, an MCP server that does not start or cannot list its
-    /// tools, a policy for a tool that there is not: named.
+    /// If a schema or description cannot be read, two tools have one name, an MCP server does not start or cannot list
+    /// its tools, or a policy names an unknown tool. The error names it.
     pub async fn connect(config: &Config) -> Result<Self, ToolsError> {
         ServiceTools::connect_all(config).await.map_err(|error| error.placed(config))
     }
@@ -127,14 +126,14 @@ impl ServiceTools {
         Ok(ServiceTools { tools: making.tools, policy, refused: making.refused, upstreams })
     }
 
-    /// Ends the connections to MCP servers. A process has two seconds to end by itself, and is killed then. A call that comes
-    /// later connects again.
+    /// Closes the connections to MCP servers. A process gets two seconds to end before it is killed. A later call
+    /// connects again.
     pub async fn close(&self) {
         futures_util::future::join_all(self.upstreams.iter().map(|upstream| upstream.close())).await;
     }
 }
 
-/// The tools on the way.
+/// The tools created so far.
 struct Making {
     clients: Clients,
     network: Network,
@@ -203,7 +202,7 @@ impl Making {
             let rule = policies.rule(own);
             let request = base_of(tool).and_then(|base| {
                 let operation = tool.operation().ok_or("it is not an operation")?;
-                // The headers are for the one that they were written for.
+                // The headers may only be sent to the origin that they were written for.
                 if Some(base.origin().ascii_serialization()) != origin {
                     return Err(format!(
                         "its server is {base}, and not that of others: give it an [openapi] of its own, with base_url"
@@ -258,7 +257,7 @@ impl Making {
     }
 }
 
-/// Where most of the operations of an API are; of several the first.
+/// The origin of most operations of an API; on a tie, the first.
 fn usual_origin(bases: impl Iterator<Item = Url>) -> Option<String> {
     let mut counts: Vec<(String, usize)> = Vec::new();
     for base in bases {
@@ -270,7 +269,7 @@ fn usual_origin(bases: impl Iterator<Item = Url>) -> Option<String> {
     counts.into_iter().rev().max_by_key(|(_, count)| *count).map(|(origin, _)| origin)
 }
 
-/// What the path of an operation stands behind.
+/// The base URL of an operation's path.
 fn base_of(api: &Api, operation: Option<&Operation>, network: &Network) -> Result<Url, String> {
     if let Some(base) = &api.base_url {
         return Ok(base.clone());
@@ -287,7 +286,7 @@ fn base_of(api: &Api, operation: Option<&Operation>, network: &Network) -> Resul
     Ok(base)
 }
 
-/// A tool that is an HTTP request.
+/// Creates a tool that sends HTTP requests.
 fn served(
     tool: Tool,
     client: reqwest::Client,
@@ -312,7 +311,7 @@ fn served(
     })
 }
 
-/// The policies of the tools of one source. One for a tool that there is not is an error: it may be meant for another.
+/// The policies for the tools of one source. A policy for an unknown tool is an error: the name may be misspelled.
 struct Policies<'a> {
     usual: Decision,
     left: BTreeMap<&'a str, Decision>,

@@ -1,26 +1,27 @@
-//! What becomes of the calls of the service's tools, and who sees them.
+//! The policy for the service's tools, and who sees them.
 
 use crate::config::{Config, Decision, Question, ToolPattern};
 use lisp_runtime::{AskedCall, PolicyDecision, Tool, ToolPolicy};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Decides on the calls of the service's tools by its configuration.
+/// Decides on calls of the service's tools, as configured.
 ///
-/// Tools that are not the service's, such as those that a caller answers, are shown and allowed. A tool of the service is hidden
-/// from tenants whose `tools` do not have it; when there are tenants, from runs without one, too.
+/// Tools that are not the service's, such as those that a client answers, are visible and allowed. A tool of the
+/// service is hidden from tenants whose `tools` do not match it. If there are tenants, it is also hidden from runs
+/// without one.
 #[derive(Clone, Debug)]
 pub struct ServicePolicy(Arc<Rules>);
 
 #[derive(Debug, Default)]
 struct Rules {
-    /// By the names as they were given.
+    /// By the names in the configuration.
     tools: BTreeMap<String, Rule>,
-    /// What each tenant sees; `None` when there are no tenants.
+    /// The tools of each tenant; `None` if there are no tenants.
     tenants: Option<BTreeMap<String, Option<Vec<ToolPattern>>>>,
 }
 
-/// What becomes of the calls of a tool.
+/// The policy for one tool.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rule {
     pub(super) decision: Decision,
@@ -34,7 +35,7 @@ impl ServicePolicy {
         ServicePolicy(Arc::new(Rules { tools, tenants }))
     }
 
-    /// Is there a tool whose calls somebody has to approve?
+    /// Returns whether any tool needs approvals.
     pub fn asks(&self) -> bool {
         self.0.tools.values().any(|rule| rule.decision == Decision::Ask)
     }
@@ -57,7 +58,7 @@ impl Rules {
 impl ToolPolicy for ServicePolicy {
     fn decide(&self, call: &AskedCall<'_>) -> PolicyDecision {
         let name = call.name();
-        // The rules are those of the service's tools, whatever name a request gives its own.
+        // The rules are for the service's tools, not for tools that a request defines under the same name.
         if call.tool().is_scripted() {
             return PolicyDecision::Allow;
         }

@@ -1,4 +1,4 @@
-//! The process of an MCP server: how it is started, what it writes, and how it ended.
+//! The process of an MCP server: starting it, its output, and how it ended.
 
 use super::lenient::{readable, too_long};
 use crate::config::{Scrubber, Secret};
@@ -11,34 +11,33 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader, DuplexStre
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::timeout;
 
-/// The last lines of a server's standard error that an error shows, and the most characters of each.
+/// The number of last lines of standard error that an error shows, and the maximum characters of each.
 const LINES: usize = 5;
 const LINE_CHARS: usize = 300;
-/// The most bytes of a line of it that are passed on.
+/// The maximum bytes of a line of standard error that are passed on.
 const LINE_BYTES: usize = 65_536;
-/// The last bytes of a line that is too long which are looked through for its id.
+/// How many last bytes of a line that is too long are searched for its ID.
 const END_BYTES: usize = 256;
-/// What stands between the server's output and its reader.
+/// The size of the pipe between the server's output and its reader.
 const PIPE: usize = 65_536;
-/// How long the last lines of a process that has ended may take to come.
+/// How long to wait for the last lines of a process that has ended.
 const LAST_LINES: Duration = Duration::from_millis(500);
 
-/// The process of a server. It is killed when this is dropped.
+/// The process of a server, killed when this is dropped.
 pub(super) struct Process {
     program: String,
     child: Child,
     said: Arc<Mutex<VecDeque<String>>>,
-    /// Until its last lines have been waited for.
+    /// Collects the last lines; `None` once they have been waited for.
     listening: Option<tokio::task::JoinHandle<()>>,
 }
 
-/// What a server and its client say to each other.
+/// The server's output and input.
 pub(super) type Pipes = (DuplexStream, ChildStdin);
 
 impl Process {
-    /// Starts a server: with `PATH` and what the configuration says in its environment, and nothing else of the service's; in a
-    /// process group of its own, so that a signal of the terminal ends the service first. What it writes on standard error goes to
-    /// that of the service, without what is secret.
+    /// Starts a server in a process group of its own, so that a terminal signal ends the service first. Its environment
+    /// has `PATH` and the configured variables only. Its standard error goes to that of the service, without secrets.
     pub(super) fn start(
         program: &str,
         arguments: &[String],
@@ -67,7 +66,7 @@ impl Process {
         Ok((Process { program: program.to_owned(), child, said, listening }, (near, input)))
     }
 
-    /// Returns when the process has ended: how. It may be asked again.
+    /// Waits until the process has ended, and returns how. May be called again.
     pub(super) async fn status(&mut self) -> String {
         match self.child.wait().await {
             Ok(status) => format!("{} ended ({status})", self.program),
@@ -75,8 +74,8 @@ impl Process {
         }
     }
 
-    /// Returns when the process has ended: how, and what it said last. That may be of anybody's calls: it is for who starts the
-    /// service, not for programs.
+    /// Waits until the process has ended, and returns how, with its last lines. The lines may be about the calls of any
+    /// tenant: they are for the operator, not for programs.
     pub(super) async fn ended(&mut self) -> String {
         let status = self.status().await;
         // Another process may hold the pipe open.
@@ -92,20 +91,20 @@ impl Process {
         format!("{status}; {last}")
     }
 
-    /// Waits until it has ended, or kills it after a while.
+    /// Waits until it has ended, and kills it after this time.
     pub(super) async fn close(mut self, within: Duration) {
         let _ = timeout(within, self.child.wait()).await;
     }
 }
 
-/// Passes messages on, a line each, as far as they can be read; lines that are too long as they come.
+/// Passes messages on, one per line, repaired where needed. A line that is too long is not kept whole.
 async fn pass_on(from: impl AsyncRead + Unpin, mut to: DuplexStream, most: usize) -> Result<()> {
     let mut from = BufReader::new(from);
     let mut line = Line::default();
     loop {
         let there = from.fill_buf().await?;
         if there.is_empty() {
-            // Without its end the last line is no message.
+            // A last line without a newline is not a message.
             return to.write_all(&line.kept).await;
         }
         let newline = there.iter().position(|byte| *byte == b'\n');
@@ -119,11 +118,11 @@ async fn pass_on(from: impl AsyncRead + Unpin, mut to: DuplexStream, most: usize
     }
 }
 
-/// A line on its way, of which no more is kept than a message may have.
+/// A line being read; keeps at most the bytes that a message may have.
 #[derive(Default)]
 struct Line {
     kept: Vec<u8>,
-    /// The last bytes of one that is too long.
+    /// The last bytes of a line that is too long.
     end: Vec<u8>,
 }
 
@@ -136,7 +135,7 @@ impl Line {
         self.end.drain(..self.end.len().saturating_sub(END_BYTES));
     }
 
-    /// What its reader gets: a message of its own in the place of an answer that cannot be read.
+    /// What the reader gets. An answer that cannot be read becomes an error message.
     fn passed_on(&self, most: usize) -> Vec<u8> {
         let text = String::from_utf8_lossy(&self.kept);
         let text = match self.end.is_empty() {
@@ -147,7 +146,7 @@ impl Line {
     }
 }
 
-/// Passes lines on to the service's standard error, and keeps the last ones: without what is secret.
+/// Passes lines on to the service's standard error and keeps the last ones, without secrets.
 async fn listen(from: impl AsyncRead + Unpin, said: Arc<Mutex<VecDeque<String>>>, secrets: Scrubber) {
     let (mut from, mut own) = (BufReader::new(from), tokio::io::stderr());
     let mut line = Line::default();
@@ -169,7 +168,7 @@ async fn listen(from: impl AsyncRead + Unpin, said: Arc<Mutex<VecDeque<String>>>
     }
 }
 
-/// A line as others see it. It is kept, too.
+/// Keeps a line, and returns it as passed on.
 fn heard(said: &Mutex<VecDeque<String>>, line: &Line, secrets: &Scrubber) -> Vec<u8> {
     let text = String::from_utf8_lossy(&line.kept);
     let (text, end) = match line.end.is_empty() {

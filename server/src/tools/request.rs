@@ -1,4 +1,4 @@
-//! What of a call goes where in an HTTP request.
+//! Builds HTTP requests from the arguments of calls.
 
 use super::body::Body;
 use super::style::{Style, has_parts, header, pairs, plain, segment};
@@ -9,18 +9,18 @@ use reqwest::{Method, Url};
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The longest URL, in bytes: what servers take.
+/// The maximum length of a URL in bytes, as servers commonly accept.
 const URL_BYTES: usize = 8_000;
 
 /// The arguments of a call, each as JSON text.
 type Arguments = BTreeMap<String, Box<RawValue>>;
 
-/// What of a call goes where.
+/// Where the arguments of a call go in the request.
 #[derive(Debug)]
 pub(super) struct Request {
     method: Method,
     url: UrlTemplate,
-    /// The names in the query of the URL itself.
+    /// The parameter names in the URL's own query.
     fixed: BTreeSet<String>,
     places: Places,
 }
@@ -28,13 +28,13 @@ pub(super) struct Request {
 /// Where arguments go that are not in the path.
 #[derive(Debug)]
 enum Places {
-    /// All into the query
+    /// All into the query.
     Query,
-    /// All into the body, an object
+    /// All into the body, as a JSON object.
     Body,
-    /// Where the description of an API has them
+    /// As the OpenAPI description says.
     Described {
-        /// Arguments of the path, by their names there.
+        /// Arguments in the path, by their names there.
         path: BTreeMap<String, (String, Style)>,
         others: Vec<Described>,
         body: Option<Body>,
@@ -55,11 +55,11 @@ enum Place {
     Query,
     Header,
     Cookie,
-    /// A header that only the service sets
+    /// A header that only the service sets: not sent.
     Nowhere,
 }
 
-/// A request that is ready to be sent, but for the headers of the service.
+/// A request ready to be sent, except for the configured headers.
 #[derive(Debug)]
 pub(super) struct Made {
     pub(super) url: Url,
@@ -68,7 +68,7 @@ pub(super) struct Made {
 }
 
 impl Request {
-    /// The request of a tool of the configuration.
+    /// The request of a tool in the configuration.
     pub(super) fn new(method: Method, url: UrlTemplate) -> Self {
         let places = if matches!(method, Method::GET | Method::DELETE) { Places::Query } else { Places::Body };
         Request { method, fixed: url.query_names(), url, places }
@@ -115,7 +115,7 @@ impl Request {
         &self.method
     }
 
-    /// The request of a call with these arguments, a JSON object.
+    /// Builds the request for a call with these arguments, a JSON object.
     pub(super) fn make(&self, arguments: &str) -> Result<Made, ToolError> {
         let mut arguments: Arguments = serde_json::from_str(arguments)
             .map_err(|error| ToolError::invalid_arguments(format!("the arguments are not an object: {error}")))?;
@@ -127,7 +127,7 @@ impl Request {
             Places::Query => {
                 let url = self.address(&mut arguments, plain_path)?;
                 for (name, value) in &arguments {
-                    // Without a description a map is JSON, and a space is written as in forms.
+                    // Without a description, maps are sent as JSON and spaces are encoded as in forms.
                     let kind = if value.get().starts_with('{') { ParameterStyle::Json } else { ParameterStyle::Form };
                     self.add_to_query(&mut query, (name, name, Style { kind, ..Style::PLAIN }), value)?;
                 }
@@ -179,7 +179,7 @@ impl Request {
         Ok(made)
     }
 
-    /// The URL; the arguments of its path are taken out of the others.
+    /// Builds the URL, and removes the arguments of its path from the others.
     fn address(
         &self,
         arguments: &mut Arguments,
@@ -187,7 +187,7 @@ impl Request {
     ) -> Result<Url, ToolError> {
         let url = self.url.fill(|name| {
             let (argument, style) = argument_of(name);
-            // Without a description a list or a map is JSON, as a part of the path.
+            // Without a description, lists and maps are sent as JSON, as one path segment.
             match arguments.get(&argument)? {
                 value if style == Style::PLAIN => {
                     let text = plain(value);
@@ -260,7 +260,7 @@ impl Request {
             Ok(added) => added,
             Err(why) => return refuse(format!("cannot be written into a query: {why}")),
         };
-        // The keys of a map are names in the query: those of other arguments are theirs.
+        // The keys of a map become parameter names, but must not take the name of another argument.
         let own = encoded(name);
         let is_other = |key: &str| key != own && self.names_in_query().any(|known| encoded(known) == key);
         if let Some((key, _)) = added.iter().find(|(key, _)| is_other(key)) {
@@ -270,7 +270,7 @@ impl Request {
         Ok(())
     }
 
-    /// The names that arguments have in the query by the description.
+    /// The parameter names of arguments in the query, by the description.
     fn names_in_query(&self) -> impl Iterator<Item = &str> {
         let others: &[Described] = match &self.places {
             Places::Described { others, .. } => others,

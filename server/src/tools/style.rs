@@ -1,24 +1,24 @@
-//! How values are written into requests: the styles of OpenAPI, which are those of RFC 6570 and three more.
+//! Serializes values into requests, in the styles of OpenAPI: those of RFC 6570 and three more.
 
 use crate::config::encoded;
 use lisp_runtime::{OperationParameter, ParameterStyle};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
-/// How deep a map in a query may be nested.
+/// The maximum nesting of a map in a query.
 const DEPTH: usize = 16;
 
-/// How a value is written.
+/// How a value is serialized.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Style {
     pub(super) kind: ParameterStyle,
     pub(super) explode: bool,
-    /// Reserved characters stay as they are, but for those that would end the value.
+    /// Whether reserved characters are not encoded, except those that would end the value.
     pub(super) reserved: bool,
 }
 
 impl Style {
-    /// A query without a description.
+    /// The style of a query without a description.
     pub(super) const PLAIN: Style = Style { kind: ParameterStyle::Form, explode: true, reserved: false };
 
     pub(super) fn of(parameter: &OperationParameter) -> Self {
@@ -30,7 +30,7 @@ impl Style {
         if !self.reserved {
             return encoded(text);
         }
-        // A fragment, the next pair, and what stands for a space are written so that they stay what they are.
+        // Characters that start a fragment or the next pair, or stand for a space, are encoded.
         let stays = |char: char| ":/?@!$'()*,;=".contains(char);
         text.chars()
             .map(|char| if stays(char) { char.to_string() } else { encoded(char.encode_utf8(&mut [0; 4])) })
@@ -38,7 +38,7 @@ impl Style {
     }
 }
 
-/// A value, one level deep. What is null is left out.
+/// A value, one level deep. Nulls are left out.
 enum Parts {
     One(String),
     List(Vec<Box<RawValue>>),
@@ -69,12 +69,12 @@ impl Parts {
     }
 }
 
-/// A value as text: a string as it is, others as JSON.
+/// A value as text: strings as they are, other values as JSON.
 pub(super) fn plain(value: &RawValue) -> String {
     serde_json::from_str::<String>(value.get()).unwrap_or_else(|_| value.get().to_owned())
 }
 
-/// The pairs of a query, or of a form, each with its name and its value encoded.
+/// The pairs of a query or form, with names and values encoded.
 pub(super) fn pairs(style: Style, name: &str, value: &RawValue) -> Result<Vec<(String, String)>, String> {
     let mut pairs = Vec::new();
     match style.kind {
@@ -113,7 +113,7 @@ pub(super) fn pairs(style: Style, name: &str, value: &RawValue) -> Result<Vec<(S
     Ok(pairs)
 }
 
-/// `name[key]=value`. Within, maps go on so; a list has `[]`, or numbers when there are maps in it.
+/// Writes `name[key]=value`. Nested maps continue the same way; a list has `[]`, or indices if it contains maps.
 fn deep(
     style: Style,
     name: String,
@@ -143,7 +143,7 @@ fn deep(
     }
 }
 
-/// A value as a part of a path: encoded, and the texts that are in it. `None` when there is nothing to write.
+/// A value as a path segment: encoded, with the texts it contains. `None` if there is nothing to write.
 pub(super) fn segment(style: Style, name: &str, value: &RawValue) -> Option<(String, Vec<String>)> {
     if style.kind == ParameterStyle::Json {
         return is_there(value).then(|| (encoded(value.get()), vec![value.get().to_owned()]));
@@ -186,7 +186,7 @@ pub(super) fn segment(style: Style, name: &str, value: &RawValue) -> Option<(Str
     Some((written, texts))
 }
 
-/// A value as a header, or as a cookie's: nothing is encoded. `None` when there is nothing to write.
+/// A value as a header or cookie value, without encoding. `None` if there is nothing to write.
 pub(super) fn header(style: Style, value: &RawValue) -> Option<String> {
     if style.kind == ParameterStyle::Json {
         return is_there(value).then(|| value.get().to_owned());
@@ -201,7 +201,7 @@ pub(super) fn header(style: Style, value: &RawValue) -> Option<String> {
     })
 }
 
-/// Is it a list or a map?
+/// Returns whether the value is a list or a map.
 pub(super) fn has_parts(value: &RawValue) -> bool {
     value.get().starts_with(['[', '{'])
 }

@@ -1,4 +1,4 @@
-//! MCP servers whose tools are the service's.
+//! MCP servers whose tools the service offers.
 
 use super::clients::innermost;
 use super::endpoint::Deadline;
@@ -27,28 +27,28 @@ use std::time::Duration;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// The most tools of a server.
+/// The maximum number of tools of a server.
 const TOOLS: usize = 10_000;
-/// The most pages of a list of tools.
+/// The maximum number of pages in a list of tools.
 const PAGES: usize = 1_000;
-/// The most bytes of a list of tools, and the least that a message may have.
+/// The maximum bytes of a list of tools. Messages of this size are always accepted.
 const LIST_BYTES: usize = 16 * 1024 * 1024;
-/// What a message has besides a result.
+/// Bytes of a message besides its result.
 const FRAME_BYTES: usize = 65_536;
-/// A server is started again at most once in this time.
+/// The minimum time between two starts of a server.
 const AGAIN: Duration = Duration::from_secs(1);
-/// How long a server may take to end after its input has ended.
+/// How long a server may take to end after its input is closed.
 const ENDING: Duration = Duration::from_secs(2);
-/// How long a process that has ended takes to be seen to have.
+/// How long to wait for the exit status of a process that seems to have ended.
 const LAST_LOOK: Duration = Duration::from_millis(200);
-/// The most characters of an error of a server that a program sees.
+/// The maximum characters of a server's error that a program sees.
 const ERROR_CHARS: usize = 2_000;
 
-/// An MCP server: connected, or connected again at the next call.
+/// An MCP server. If it is not connected, the next call connects it.
 pub(super) struct Upstream {
     name: String,
     server: McpServer,
-    /// For a server behind a URL.
+    /// Set for a server that is reached by URL.
     client: Option<Client>,
     secrets: Scrubber,
     state: Mutex<State>,
@@ -58,14 +58,14 @@ pub(super) struct Upstream {
 #[derive(Default)]
 struct State {
     running: Option<Connection>,
-    /// When it was connected to last.
+    /// When it was last connected to.
     begun: Option<Instant>,
 }
 
 struct Connection {
     service: RunningService<RoleClient, ClientConfig>,
     process: Option<Process>,
-    /// The server does not know the session any more.
+    /// Whether the server has forgotten the session.
     forgotten: Arc<AtomicBool>,
 }
 
@@ -89,7 +89,7 @@ impl Upstream {
         format!("mcp.{}", self.name)
     }
 
-    /// The tools of the server.
+    /// Returns the tools of the server.
     pub(super) async fn list(&self) -> Result<Listed, ToolsError> {
         let within = Duration::from_millis(self.server.start_timeout_ms);
         let listed = timeout(within, async {
@@ -152,7 +152,7 @@ impl Upstream {
             params.set_traceparent(parent);
         }
         let peer = self.peer().await.map_err(ToolError::new)?;
-        // Dropped on the way, it tells the server that the call is cancelled.
+        // Dropping this future tells the server that the call is cancelled.
         match peer.call_tool_once(params).await {
             Ok(CallToolResponse::Complete(result)) => Ok(result),
             Ok(CallToolResponse::InputRequired(_)) => {
@@ -163,7 +163,7 @@ impl Upstream {
                 Err(ToolError::new(self.shown(&error.message)).with_code(error.code.0))
             }
             Err(ServiceError::TransportClosed) => {
-                // What it said last may be of the calls of others.
+                // Its last lines may be about other callers' calls.
                 let how = self.end(false).await.map(|how| format!("; {how}")).unwrap_or_default();
                 let what = "the server ended while the call was under way: it may have been made or not";
                 Err(ToolError::new(format!("{what}{how}")))
@@ -179,7 +179,7 @@ impl Upstream {
             let text = if text.is_empty() { "the server says that it failed, and not why".to_owned() } else { text };
             return Err(ToolError::new(self.shown(&text)));
         }
-        // null says that there is none.
+        // `null` means that there is no structured content.
         let value = match result.structured_content.filter(|value| !value.is_null()) {
             Some(value) => value,
             None if result.content.is_empty() => Value::Null,
@@ -200,7 +200,7 @@ impl Upstream {
         Ok(value)
     }
 
-    /// The server as it runs; it is connected to when it does not, at most once a second.
+    /// Returns the running server. Connects first if needed, at most once a second.
     async fn peer(&self) -> Result<Peer<RoleClient>, String> {
         let mut state = self.state.lock().await;
         if let Some(connection) = &state.running {
@@ -221,7 +221,7 @@ impl Upstream {
         Ok(peer)
     }
 
-    /// How the server's process has ended, when it has, and `what_it_said` last.
+    /// Returns how the server's process ended, if it did; with its last lines if `what_it_said` is set.
     async fn end(&self, what_it_said: bool) -> Option<String> {
         let mut state = self.state.lock().await;
         let process = state.running.as_mut()?.process.as_mut()?;
@@ -229,13 +229,14 @@ impl Upstream {
         Some(if what_it_said { process.ended().await } else { status })
     }
 
-    /// A text of the server, as far as an error shows it. What is secret is taken out before it is cut: a part of it would not be
-    /// known again.
+    /// The part of a server's text that an error shows. Secrets are removed before it is cut, because a part of a
+    /// secret would not be recognized.
     fn shown(&self, text: &str) -> String {
         cut(&self.secrets.scrub(text))
     }
 
-    /// Connects: as most servers want it, or as those do that know the newest revision only.
+    /// Connects with `initialize`. If the server rejects that, tries the newest protocol revision, which does without
+    /// it.
     async fn connect(&self) -> Result<Connection, String> {
         match self.connect_by(ClientLifecycleMode::Initialize).await {
             Ok(connection) => Ok(connection),
@@ -265,7 +266,7 @@ impl Upstream {
                 };
                 match served {
                     Ok(service) => Ok(Connection { service, process: Some(process), forgotten }),
-                    // A server that refuses the greeting ends afterwards, as its input does.
+                    // A server that rejects the handshake ends afterwards, because its input ends.
                     Err(error)
                         if !matches!(
                             error,
@@ -274,7 +275,7 @@ impl Upstream {
                     {
                         Err(greeted(error))
                     }
-                    // When the process has ended that says more than what came of it.
+                    // If the process has ended, that explains more than the protocol error.
                     Err(error) => match timeout(LAST_LOOK, process.ended()).await {
                         Ok(how) => Err(Failure::Started(how)),
                         Err(_) => Err(greeted(error)),
@@ -303,7 +304,7 @@ impl Upstream {
         }
     }
 
-    /// Ends the connection: the server's input ends, and if that does not end it, it is killed.
+    /// Closes the connection: closes the server's input, and kills its process if that does not end it.
     pub(super) async fn close(&self) {
         let Some(mut connection) = self.state.lock().await.running.take() else { return };
         let _ = connection.service.close_with_timeout(ENDING).await;
@@ -317,15 +318,15 @@ impl Upstream {
 enum Failure {
     /// The server cannot be started.
     Started(String),
-    /// It does not take the greeting.
+    /// The handshake failed.
     Greeted(String),
 }
 
 /// The tools of a server.
 pub(super) struct Listed {
-    /// The list of `tools/list`, all pages of it, as JSON text.
+    /// The result of `tools/list`, all pages, as JSON text.
     pub(super) json: String,
-    /// The names of those that say what their results are.
+    /// The names of the tools that have an output schema.
     pub(super) with_output: BTreeSet<String>,
 }
 
@@ -338,7 +339,7 @@ async fn list(peer: &Peer<RoleClient>) -> Result<Listed, String> {
         params.cursor = cursor;
         let page = peer.list_tools(Some(params)).await.map_err(|error| innermost(&error))?;
         for tool in page.tools {
-            // What is wrong with one that cannot be read is said where all tools are looked at.
+            // Tools that cannot be read are reported where all tools are checked.
             let text = raw_of(&tool).map_or_else(|| serde_json::to_string(&tool), serde_json::to_string);
             let text = text.map_err(|error| error.to_string())?;
             bytes += text.len();
@@ -358,7 +359,7 @@ async fn list(peer: &Peer<RoleClient>) -> Result<Listed, String> {
     Err(format!("its list of tools has more than {PAGES} pages"))
 }
 
-/// The texts of a result, a line each. What is no text is named.
+/// The texts of a result, one per line. Other content is named.
 fn texts(content: &[ContentBlock]) -> String {
     let text = |block: &ContentBlock| match block {
         ContentBlock::Text(text) => text.text.clone(),
@@ -377,7 +378,7 @@ fn texts(content: &[ContentBlock]) -> String {
     content.iter().map(text).collect::<Vec<_>>().join("\n")
 }
 
-/// Has JSON text an integer that becomes another number when it is read as a value of `serde_json`?
+/// Returns whether JSON text contains an integer that `serde_json::Value` would read as a different number.
 fn has_wide_integer(json: &str) -> bool {
     let (mut within, mut escaped) = (false, false);
     let plain = |char| {
@@ -394,9 +395,9 @@ fn has_wide_integer(json: &str) -> bool {
     })
 }
 
-/// Has a value at most so many bytes as JSON?
+/// Returns whether a value takes at most this many bytes as JSON.
 fn is_within(value: &Value, most: usize) -> bool {
-    /// Counts what is written.
+    /// The bytes left while counting.
     struct Left(usize);
     impl std::io::Write for Left {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -410,7 +411,7 @@ fn is_within(value: &Value, most: usize) -> bool {
     serde_json::to_writer(Left(most), value).is_ok()
 }
 
-/// The first characters of a text, with a mark when there are more.
+/// Cuts a text after a number of characters, with a mark.
 fn cut(text: &str) -> String {
     match text.char_indices().nth(ERROR_CHARS) {
         None => text.to_owned(),

@@ -258,4 +258,23 @@ fn refills_do_not_add_up_while_runs_hold_fuel() {
             assert_eq!(budget.left(), full, "nothing is held any more");
         }
     }
+    // Of parallel work that is suspended it is not known what it has used: it may still come back to the next attempt.
+    let parallel = engine.compile("(count (pmap (fn [n] (tool/t {:n n})) (range 2)))").unwrap();
+    let of_runs: Vec<Budget> = (0..3).map(|_| budget.for_one_run()).collect();
+    for of_run in &of_runs {
+        let Progress::ToolCall(waiting) = engine.start(&parallel, Input::new().budget(of_run)) else { panic!() };
+        drop(waiting);
+        budget.refill_to(&full);
+    }
+    assert_eq!(budget.left().fuel, Some(0), "they hold all of it");
+    for of_run in &of_runs {
+        assert!(engine.run(&parallel, Input::new().budget(of_run)).is_success());
+        budget.refill_to(&full);
+        assert!(budget.left().fuel.unwrap() <= 1_000_000, "{:?}", budget.left());
+    }
+    let dropped = budget.for_one_run();
+    drop(engine.start(&parallel, Input::new().budget(&dropped)));
+    drop((of_runs, dropped));
+    budget.refill_to(&full);
+    assert_eq!(budget.left(), full, "a run that is given up holds nothing");
 }

@@ -1,8 +1,8 @@
 //! A problem as plain text, for a model that repairs its program.
 
-use super::outcome::{Call, Problem};
-use super::position::Position;
-use crate::text::visible::{visible, visible_in_place};
+use super::visible::{visible, visible_in_place};
+use crate::terms::outcome::{Call, Problem};
+use crate::terms::position::Position;
 use std::fmt::Write;
 
 /// The maximum number of characters that are shown of a source line.
