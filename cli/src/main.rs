@@ -17,7 +17,8 @@
 //! `serve` and `mcp` need Unix, and process isolation needs Linux.
 
 #![forbid(unsafe_code)]
-#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::too_many_lines))]
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
 // They panic if the output is closed.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 

@@ -52,7 +52,8 @@
 #![forbid(unsafe_code)]
 // A number that does not fit is an error; it is never changed into another number.
 #![cfg_attr(not(test), deny(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap))]
-#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::too_many_lines))]
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
 
 mod api;
 mod drive;

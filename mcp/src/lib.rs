@@ -25,7 +25,8 @@
 //! The crate has no features.
 
 #![forbid(unsafe_code)]
-#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::too_many_lines))]
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
 
 mod accept;
 mod approver;

@@ -33,7 +33,8 @@
 //! | `testing` | no | native payloads in the place of programs, and layers taken away one at a time. For this crate's own tests only |
 
 #![deny(unsafe_code)]
-#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::too_many_lines))]
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
 #![cfg(unix)]
 
 mod closures;

@@ -32,7 +32,8 @@
 //! otherwise.
 
 #![forbid(unsafe_code)]
-#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::too_many_lines))]
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
 
 pub mod config;
 pub mod http;

@@ -260,7 +260,7 @@ fn refills_do_not_add_up_while_runs_hold_fuel() {
     }
     // Of parallel work that is suspended it is not known what it has used: it may still come back to the next attempt.
     let parallel = engine.compile("(count (pmap (fn [n] (tool/t {:n n})) (range 2)))").unwrap();
-    let of_runs: Vec<Budget> = (0..3).map(|_| budget.for_one_run()).collect();
+    let of_runs: Vec<Budget> = (0..2).map(|_| budget.for_one_run()).collect();
     for of_run in &of_runs {
         let Progress::ToolCall(waiting) = engine.start(&parallel, Input::new().budget(of_run)) else { panic!() };
         drop(waiting);
