@@ -2,7 +2,8 @@
 //! the text goes on in no way that JSON has.
 
 use super::extent::end_of_brackets;
-use crate::text::plain::end_of_plain;
+use crate::heap::Heap;
+use crate::text::plain::{end_of_plain, is_stop};
 
 /// The text is not JSON from here on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,11 +20,11 @@ pub(super) enum Number {
     Exact,
 }
 
-/// A string.
+/// A string, as it stands between its quotation marks.
 pub(super) enum Text<'t> {
-    /// What is between its quotation marks, which has no escapes.
+    /// It has no escapes.
     Plain(&'t str),
-    /// What is between its quotation marks, where there are escapes.
+    /// It has escapes.
     Escaped(&'t str),
 }
 
@@ -31,7 +32,13 @@ pub(super) enum Text<'t> {
 pub(super) struct Cursor<'t> {
     text: &'t str,
     at: usize,
+    /// The heap of the run that reads. When that is to end, the cursor stops in a long string or in much white space, as if the text
+    /// were unexpected there; `fault_of` asks the run before it names a fault.
+    run: Option<&'t Heap>,
 }
+
+/// So many bytes of a string or of white space may be gone over without a look at whether the run is to end.
+const PIECE: usize = 1 << 16;
 
 /// Powers of ten that are floats without rounding.
 const TENS: [f64; 23] = [
@@ -44,7 +51,17 @@ const DIGITS: usize = 18;
 
 impl<'t> Cursor<'t> {
     pub(super) fn new(text: &'t str) -> Self {
-        Cursor { text, at: 0 }
+        Cursor { text, at: 0, run: None }
+    }
+
+    /// A cursor that stops when the run is to end.
+    pub(super) fn of_run(h: &'t Heap, text: &'t str) -> Self {
+        Cursor { text, at: 0, run: Some(h) }
+    }
+
+    #[cold]
+    fn is_to_end(&self) -> bool {
+        self.run.is_some_and(|h| h.meter.poll_interrupt().is_err())
     }
 
     /// The byte that it stands at.
@@ -69,7 +86,12 @@ impl<'t> Cursor<'t> {
             match self.peek() {
                 // Most often there is none.
                 Some(byte) if byte > b' ' => return Some(byte),
-                Some(b' ' | b'\n' | b'\t' | b'\r') => self.at += 1,
+                Some(b' ' | b'\n' | b'\t' | b'\r') => {
+                    self.at += 1;
+                    if self.at.is_multiple_of(PIECE) && self.is_to_end() {
+                        return None;
+                    }
+                }
                 byte => return byte,
             }
         }
@@ -114,18 +136,25 @@ impl<'t> Cursor<'t> {
     #[inline]
     pub(super) fn string(&mut self) -> Result<Text<'t>, Unexpected> {
         self.take(b'"')?;
-        let from = self.at;
-        let (mut at, mut escapes) = (from, false);
+        let (from, bytes) = (self.at, self.text.as_bytes());
+        let (mut at, mut escapes, mut end) = (from, false, from + PIECE);
         loop {
-            at = end_of_plain(self.text.as_bytes(), at);
-            match self.text.as_bytes().get(at) {
+            at = end_of_plain(bytes.get(..end).unwrap_or(bytes), at);
+            match bytes.get(at) {
                 Some(b'"') => break,
                 // What is escaped is looked at when it is decoded.
                 Some(b'\\') => (at, escapes) = (at + 2, true),
+                Some(&byte) if !is_stop(byte) => {}
                 _ => return Err(Unexpected),
             }
-            while self.text.as_bytes().get(at) == Some(&b'\\') {
+            while bytes.get(at) == Some(&b'\\') && at < end {
                 at += 2;
+            }
+            if at >= end {
+                if self.is_to_end() {
+                    return Err(Unexpected);
+                }
+                end = at + PIECE;
             }
         }
         self.at = at + 1;
@@ -215,8 +244,12 @@ impl<'t> Cursor<'t> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fault::{ReadError, fault_of};
     use super::*;
+    use crate::heap::Fault;
     use proptest::prelude::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     proptest! {
         #[test]
@@ -232,6 +265,27 @@ mod tests {
                 Ok(Number::Long | Number::Exact) => {}
                 Err(Unexpected) => prop_assert!(false, "{}", text),
             }
+        }
+    }
+
+    #[test]
+    fn long_parts_are_left_when_the_run_is_to_end() {
+        let h = Heap::new(1, 1 << 24);
+        let flag = Arc::new(AtomicBool::new(false));
+        h.meter.watch(Some(flag.clone()));
+        for part in [" ", "a", r"\n", r"a\n", r"\\"] {
+            let text = part.repeat(3 * PIECE);
+            let quoted = format!("\"{text}\"");
+            let ends = |h| (Cursor::of_run(h, &text).next_part(), Cursor::of_run(h, &quoted).string().is_ok());
+            flag.store(false, Ordering::Relaxed);
+            assert_eq!(ends(&h), (text.bytes().next().filter(|&byte| byte != b' '), true), "{part}");
+            flag.store(true, Ordering::Relaxed);
+            let mut cursor = Cursor::of_run(&h, &text);
+            if part == " " {
+                assert_eq!((cursor.next_part(), cursor.at()), (None, PIECE));
+            }
+            assert_eq!(Cursor::of_run(&h, &quoted).string().err(), Some(Unexpected), "{part}");
+            assert!(matches!(fault_of(&h, &quoted), ReadError::Fault(Fault::Pause(_))), "{part}");
         }
     }
 

@@ -175,7 +175,7 @@ impl<'h> Reader<'h> {
         self.recent.expect(self.h, text.len())?;
         self.open.clear();
         self.values.clear();
-        match self.document(&mut Cursor::new(text)) {
+        match self.document(&mut Cursor::of_run(self.h, text)) {
             Ok(value) => Ok(value),
             Err(Stop::Error(error)) => Err(error),
             Err(Stop::Unexpected) => Err(fault_of(self.h, text)),
