@@ -6,7 +6,7 @@
 //! the memory that is left, compactions, or the slices in which a driver lets it run.
 
 /// Changes whenever the same program may come to another sum than before.
-pub const COST_SCHEDULE_VERSION: u32 = 14;
+pub const COST_SCHEDULE_VERSION: u32 = 15;
 
 /// One instruction.
 pub const INSTRUCTION: u64 = 1;

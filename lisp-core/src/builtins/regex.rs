@@ -73,11 +73,12 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// The most that the length of a text times the weight of a pattern may be for a search at one go, which looks at no
+/// The most that the length of a text times the states of a pattern may be for a search at one go, which looks at no
 /// flag: some milliseconds' work at worst.
 const AT_ONE_GO: u64 = 400_000;
-/// The most work at one go for each of many searches in one text: each may look far beyond its match, to the end of the
-/// text. In longer texts they are stepped, which takes no longer, and pay for what they look at.
+/// The most that the length of a text times the weight of a pattern may be for many searches in one text at one go: each may look
+/// far beyond its match, to the end of the text. In longer texts they are stepped, which takes no longer, and pay for what they look
+/// at.
 const EACH_AT_ONE_GO: u64 = 4_000;
 
 /// Who looks for the next match.
@@ -129,11 +130,11 @@ impl<'h> Search<'h> {
         let (compiled, cost) = h.regex(pattern, extent)?;
         let (len, spread) = (text.len() as u64, cost::search_spread(cost.weight));
         charge_compiled(h, cost)?;
-        let quick = cost.weight.saturating_mul(len) <= at_one_go;
+        let quick = cost.states.saturating_mul(len) <= AT_ONE_GO && cost.weight.saturating_mul(len) <= at_one_go;
         let mut step = cost::SEARCH;
         let (engine, count) = match compiled {
             Compiled::Linear(linear) => {
-                let count = linear.quick.captures_len();
+                let count = linear.groups;
                 if !linear.suits(h, text, !quick)? {
                     (Engine::Backtracking(linear.program()?), count)
                 } else if quick {
@@ -143,12 +144,12 @@ impl<'h> Search<'h> {
                         h.charge((len / cost::GROUP_BYTES_PER_UNIT).saturating_mul(spread))?;
                     }
                     step += len / cost::SEARCHED_AGAIN_PER_UNIT;
-                    match Some(&linear).filter(|linear| linear.empty_rounds).map(|linear| linear.program()) {
-                        Some(Ok(program)) => (Engine::Traced(linear, program), count),
-                        _ => {
-                            let captures = (count > 1).then(|| linear.quick.create_captures());
-                            (Engine::Quick(linear, captures), count)
-                        }
+                    if linear.is_traced {
+                        let program = linear.program()?;
+                        (Engine::Traced(linear, program), count)
+                    } else {
+                        let captures = (count > 1).then(|| linear.quick.create_captures());
+                        (Engine::Quick(linear, captures), count)
                     }
                 } else {
                     // The pattern is compiled anew for each direction.

@@ -81,18 +81,9 @@ pub(super) fn effort(text: &str) -> Effort {
 }
 
 /// The effort of the counted repeats of a pattern: an automaton for them may turn out to be too large twice before it is
-/// given up. A class of Unicode's is written out as often as it is repeated, until that is too large.
+/// given up.
 pub(super) fn repeats(pattern: &str) -> u64 {
-    /// The repeats of a class of Unicode's after which an automaton is too large.
-    const LARGE: u64 = 32;
-    let is_wide = pattern.contains(r"\p") || pattern.contains(r"\P") || has_flag(pattern, &['U']);
-    let times = |repeat: &str| match repeat.split_once('}') {
-        Some((count, _)) if is_wide => {
-            count.split(',').filter_map(|n| n.trim().parse().ok()).max().unwrap_or(1).clamp(1, LARGE)
-        }
-        _ => 1,
-    };
-    pattern.split('{').skip(1).map(|repeat| WIDE * times(repeat)).sum()
+    WIDE * pattern.bytes().filter(|byte| *byte == b'{').count() as u64
 }
 
 /// The effort of the other repeats of a pattern: each joins the ways around it.

@@ -3,8 +3,8 @@
 //!
 //! A pattern is read into a tree (`parse`, `class_parse`). If it can be matched in linear time (`Tree::is_linear`), a short text
 //! is searched by the regex-automata crate at one go, because that cannot take long, and a long one by its lazy automaton, which
-//! is stepped piece by piece (`Stepped`). Look-around and back-references, the groups of long matches, and texts on which
-//! the automata do not mean the same (`linear::Needs`) are the business of the backtracking machine (`Backtracker`).
+//! is stepped piece by piece (`Stepped`). The backtracking machine (`Backtracker`) has the rest: look-around and back-references,
+//! large classes of Unicode, the groups of long matches, and texts on which the automata do not mean the same (`linear::Needs`).
 
 mod backtrack;
 mod class;
@@ -29,7 +29,8 @@ use crate::heap::{Heap, Res};
 use linear::Needs;
 use parse::{Wrong, parse};
 use program::TooBig;
-use regex_automata::{PatternID, meta};
+use regex_automata::meta;
+use regex_automata::nfa::thompson::WhichCaptures;
 use regex_syntax::hir::Hir;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -37,6 +38,8 @@ use tree::{At, Pattern, Tree};
 
 /// The most bytes that a search may keep of what it learned, in each direction.
 const SEARCH_BYTES: usize = 1 << 18;
+/// The most bytes that a search at one go may take to follow the groups of a pattern.
+const GROUP_BYTES: u64 = 1 << 17;
 
 /// The most bytes of a pattern that an error shows.
 const SHOWN_BYTES: usize = 200;
@@ -46,7 +49,7 @@ const SHOWN_BYTES: usize = 200;
 pub(crate) enum Compiled {
     /// In linear time.
     Linear(Arc<Linear>),
-    /// With look-around or back-references: by backtracking.
+    /// With look-around, back-references or large classes: by backtracking.
     Backtracking(Arc<Program>),
 }
 
@@ -54,7 +57,7 @@ impl Compiled {
     /// Forgets what searches have learned.
     fn forget(&mut self) {
         if let Compiled::Linear(linear) = self {
-            let Linear { text, extent, needs, bytes, automata, program, empty_rounds, .. } = &**linear;
+            let Linear { text, extent, needs, bytes, automata, program, groups, names, is_traced, .. } = &**linear;
             *linear = Arc::new(Linear {
                 quick: linear.quick.clone(),
                 text: text.clone(),
@@ -63,7 +66,9 @@ impl Compiled {
                 bytes: *bytes,
                 automata: automata.clone(),
                 program: program.clone(),
-                empty_rounds: *empty_rounds,
+                groups: *groups,
+                names: names.clone(),
+                is_traced: *is_traced,
             });
         }
     }
@@ -80,8 +85,13 @@ pub(crate) struct Linear {
     bytes: usize,
     automata: OnceLock<Option<Arc<Automata>>>,
     program: OnceLock<Option<Arc<Program>>>,
-    /// Can a group that is repeated match nothing? Then what it matched last is found by going through the rounds.
-    pub(crate) empty_rounds: bool,
+    /// Groups, the whole match included.
+    pub(crate) groups: usize,
+    /// The names of groups, and their numbers.
+    names: Arc<[(Box<str>, u32)]>,
+    /// The program follows the groups through each match, because `quick` does not know them: to follow so many would take too much
+    /// memory, or one that is repeated can match nothing, and what it matched last is found by going through the rounds.
+    pub(crate) is_traced: bool,
 }
 
 impl Linear {
@@ -96,7 +106,7 @@ impl Linear {
 
     /// The number of the group with this name.
     pub(crate) fn named(&self, name: &str) -> Option<usize> {
-        self.quick.group_info().to_index(PatternID::ZERO, name)
+        self.names.iter().find(|(own, _)| &**own == name).map(|(_, group)| *group as usize)
     }
 
     /// Do linear searches in a text, stepped or at one go, find what the pattern means?
@@ -128,8 +138,10 @@ impl Linear {
 pub(crate) struct PatternCost {
     /// The bytes that stay in use, those for long texts too.
     pub(crate) kept: usize,
-    /// At how many places of the pattern a search can be at once, at most.
+    /// At how many places of the pattern a search can be at once: an estimate.
     pub(crate) weight: u64,
+    /// What a byte can take at most: the states of the pattern as an automaton, and the ways between them.
+    pub(crate) states: u64,
     /// The bytes that the compiled form takes, at most.
     pub(crate) bytes: usize,
 }
@@ -156,7 +168,7 @@ impl Regexes {
     /// The most bytes of what searches learn; beyond it that is forgotten.
     pub const LEARNED_BYTES: usize = 8 << 20;
     /// The bytes a compiled pattern may take: as few of these as it needs. What would need more, such as a long counted
-    /// repeat of `\w`, is for the backtracking machine, because compiling it takes too long.
+    /// repeat of `[^a]`, is for the backtracking machine, because compiling it takes too long.
     pub const COMPILED_BYTES: [usize; 2] = [1 << 16, 1 << 18];
     /// The effort of checking the patterns of a program when it is compiled: 64 usual ones, about ten milliseconds.
     pub(crate) const CHECKED: u64 = 64 * effort::CHECK;
@@ -182,8 +194,8 @@ impl Regexes {
             self.by_pattern.iter_mut().for_each(HashMap::clear);
             (self.bytes, self.learned) = (0, 0);
         }
-        // A search learns in two directions.
-        if (self.learned + 1) * 2 * SEARCH_BYTES > Self::LEARNED_BYTES {
+        // A search learns in two directions, and has tables for groups and for places beside it.
+        if (self.learned + 1) * 4 * SEARCH_BYTES > Self::LEARNED_BYTES {
             let all = self.by_pattern.iter_mut().flat_map(HashMap::values_mut);
             all.for_each(|(compiled, _)| compiled.forget());
             self.learned = 0;
@@ -211,8 +223,9 @@ impl Regexes {
     }
 }
 
-fn quick(hir: &Hir, bytes: usize) -> Result<meta::Regex, Box<meta::BuildError>> {
-    let config = meta::Config::new().nfa_size_limit(Some(bytes)).hybrid_cache_capacity(SEARCH_BYTES);
+fn quick(hir: &Hir, bytes: usize, groups: WhichCaptures) -> Result<meta::Regex, Box<meta::BuildError>> {
+    let config =
+        meta::Config::new().nfa_size_limit(Some(bytes)).hybrid_cache_capacity(SEARCH_BYTES).which_captures(groups);
     meta::Builder::new().configure(config).build_from_hir(hir).map_err(Box::new)
 }
 
@@ -258,20 +271,21 @@ fn compile(pattern: &str, extent: Extent) -> Result<(Compiled, PatternCost), Err
             .class(ErrorClass::PatternSyntax)
     };
     let tree = read(pattern, extent).map_err(|why| wrong(&why.what).hint(why.hint))?;
-    let weight = tree.weight();
+    let (weight, states) = (tree.weight(), tree.states());
     if effort.linear <= effort::MOST_LINEAR
         && tree.tree.is_linear()
+        && !tree.has_wide_class()
         && let Some(linear) = compile_linear(pattern, extent, &tree)
     {
         // It is compiled once more for each direction of long texts.
         let kept = 3 * (linear.quick.memory_usage() + pattern.len());
         let bytes = linear.bytes;
-        return Ok((Compiled::Linear(Arc::new(linear)), PatternCost { kept, weight, bytes }));
+        return Ok((Compiled::Linear(Arc::new(linear)), PatternCost { kept, weight, states, bytes }));
     }
     match Program::compile(&tree) {
         Ok(program) => {
             let bytes = program.bytes();
-            Ok((Compiled::Backtracking(Arc::new(program)), PatternCost { kept: bytes, weight, bytes }))
+            Ok((Compiled::Backtracking(Arc::new(program)), PatternCost { kept: bytes, weight, states, bytes }))
         }
         Err(TooBig) => Err(wrong(&format!("its compiled form has more than {} instructions", Program::MOST_INSNS))
             .hint("use fewer or smaller counted repeats such as {1,100}")),
@@ -281,7 +295,12 @@ fn compile(pattern: &str, extent: Extent) -> Result<(Compiled, PatternCost), Err
 /// Compiles a pattern for linear searches; none when it is too large for that.
 fn compile_linear(text: &str, extent: Extent, pattern: &Pattern) -> Option<Linear> {
     let hir = linear::hir(pattern, &pattern.tree);
-    let (quick, bytes) = Regexes::COMPILED_BYTES.iter().find_map(|&bytes| Some((quick(&hir, bytes).ok()?, bytes)))?;
+    // Two tables have a place for both ends of each group in each state.
+    let tables = pattern.states().saturating_mul(pattern.groups as u64).saturating_mul(4 * size_of::<usize>() as u64);
+    let is_traced = pattern.groups > 1 && (tables > GROUP_BYTES || pattern.tree.has_empty_rounds());
+    let groups = if is_traced { WhichCaptures::Implicit } else { WhichCaptures::All };
+    let (quick, bytes) =
+        Regexes::COMPILED_BYTES.iter().find_map(|&bytes| Some((quick(&hir, bytes, groups).ok()?, bytes)))?;
     Some(Linear {
         quick,
         text: text.into(),
@@ -290,7 +309,9 @@ fn compile_linear(text: &str, extent: Extent, pattern: &Pattern) -> Option<Linea
         bytes,
         automata: OnceLock::new(),
         program: OnceLock::new(),
-        empty_rounds: pattern.tree.has_empty_rounds(),
+        groups: pattern.groups,
+        names: pattern.names.clone().into(),
+        is_traced,
     })
 }
 

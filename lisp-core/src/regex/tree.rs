@@ -1,6 +1,6 @@
 //! A pattern as a tree. Groups stand in each other to a bound (`parse::MOST_DEPTH`), and so has every recursion over it one.
 
-use regex_syntax::hir::ClassUnicode;
+use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
 /// A pattern that was read.
 #[derive(Debug)]
@@ -17,33 +17,67 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    /// An upper bound to the places of the pattern at which a search can be at once, counted repeats written out.
-    pub(super) fn weight(&self) -> u64 {
-        self.weight_of(&self.tree).max(1)
+    /// Does it have a class of many ranges? As bytes it has hundreds of states, most of all backwards; for the backtracking machine
+    /// it is one step.
+    pub(super) fn has_wide_class(&self) -> bool {
+        const NARROW: usize = 16;
+        self.classes.iter().any(|class| class.ranges().len() > NARROW)
     }
 
-    fn weight_of(&self, tree: &Tree) -> u64 {
-        /// Beyond so many ranges a class has many places of its own: after each first byte of its characters.
-        const NARROW: usize = 16;
+    /// At how many places of the pattern a search can be at once, counted repeats written out: an estimate by which it pays.
+    pub(super) fn weight(&self) -> u64 {
+        self.sum(&self.tree, &Measure { of_class: |_| 1, of_repeat: weight_of_repeat }).max(1)
+    }
+
+    /// How many states the pattern has as an automaton over bytes, with the ways between them: an upper bound to what a byte can
+    /// take.
+    pub(super) fn states(&self) -> u64 {
+        self.sum(&self.tree, &Measure { of_class: states_of_class, of_repeat: |_| 2 }).max(1)
+    }
+
+    fn sum(&self, tree: &Tree, measure: &Measure) -> u64 {
         match tree {
             Tree::Empty => 0,
             Tree::Text(text) => text.chars().count() as u64,
-            Tree::Class(number) => {
-                let ranges = self.classes.get(*number as usize).map_or(0, |class| class.ranges().len());
-                if ranges > NARROW { 2 } else { 1 }
-            }
+            Tree::Class(number) => self.classes.get(*number as usize).map_or(1, measure.of_class),
             Tree::Repeat { tree, least, most, .. } => {
-                self.weight_of(tree).saturating_mul(u64::from((*least).max(most.unwrap_or(0)).max(1)))
+                let times = u64::from((*least).max(most.unwrap_or(0)).max(1));
+                self.sum(tree, measure).saturating_add((measure.of_repeat)(tree)).saturating_mul(times)
             }
             Tree::Group(_, tree) | Tree::Atomic(tree) | Tree::Look { tree, .. } => {
-                self.weight_of(tree).saturating_add(1)
+                self.sum(tree, measure).saturating_add(1)
             }
             Tree::Concat(parts) | Tree::Any(parts) => {
-                parts.iter().map(|part| self.weight_of(part)).fold(1, |sum: u64, weight| sum.saturating_add(weight))
+                parts.iter().map(|part| self.sum(part, measure)).fold(1, |sum: u64, own| sum.saturating_add(own))
             }
             Tree::At(_) | Tree::Again { .. } | Tree::LineEnd | Tree::Cluster => 1,
         }
     }
+}
+
+/// What classes and repeats count for.
+struct Measure {
+    of_class: fn(&ClassUnicode) -> u64,
+    of_repeat: fn(&Tree) -> u64,
+}
+
+/// Behind each round of a repeat a search is at the beginning of all that are nested in it.
+fn weight_of_repeat(inside: &Tree) -> u64 {
+    if inside.has(&|tree| matches!(tree, Tree::Repeat { .. })) { 3 } else { 0 }
+}
+
+/// The sequences of bytes that a class consists of, and the bytes of each.
+fn states_of_class(class: &ClassUnicode) -> u64 {
+    let of_range = |range: &ClassUnicodeRange| {
+        let (first, last) = (range.start().len_utf8(), range.end().len_utf8());
+        // A range from one length to another has several sequences of each.
+        match last {
+            1 => 0,
+            _ if first == last => 2 * last as u64,
+            _ => 6 * last as u64,
+        }
+    };
+    1 + class.iter().map(of_range).sum::<u64>()
 }
 
 /// A part of a pattern.
@@ -218,9 +252,12 @@ impl Tree {
             Tree::Look { .. } | Tree::Atomic(_) | Tree::Again { .. } | Tree::Cluster | Tree::At(At::LastMatch) => false,
             // The groups of what is not there would have no numbers.
             Tree::Repeat { most: Some(0), tree, .. } if tree.has(&Tree::is_group) => false,
-            // A round that matches nothing is the last, where a linear search would go on to the ways behind it.
+            // A round that matches nothing is the last, where a linear search would go on to the ways behind it. These lead to other
+            // matches where a round tries nothing first, or where what it may match depends on the place.
             Tree::Repeat { tree, most, .. }
-                if *most != Some(1) && tree.may_be_empty() && tree.has(&Tree::prefers_nothing) =>
+                if *most != Some(1)
+                    && tree.may_be_empty()
+                    && tree.has(&|tree| tree.prefers_nothing() || matches!(tree, Tree::At(_))) =>
             {
                 false
             }
