@@ -59,7 +59,7 @@ impl Field {
 }
 
 /// A value by its number, or the one that was shown last.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 enum Which {
     Number(usize),
     Last,
@@ -152,13 +152,16 @@ fn read_field(place: &str) -> Res<(Field, char, &str)> {
             Some(b',') => &mut field.commas,
             Some(b'(') => &mut field.parentheses,
             Some(b'#') => &mut field.marked,
-            Some(b'<') => {
+            Some(b'<') if field.which != Some(Which::Last) => {
                 field.which = Some(Which::Last);
                 &mut false
             }
+            Some(b'<') => &mut true,
             _ => break,
         };
-        *flag = true;
+        if std::mem::replace(flag, true) {
+            return Err(unsupported(place));
+        }
         rest = rest.get(1..).unwrap_or_default();
     }
     let (width, after) = read_number(rest);
@@ -628,6 +631,9 @@ mod tests {
             "%,x",
             "%2$s",
             "%<s",
+            "%1$s%<<s",
+            "%--5s",
+            "%005d",
             "%tY",
             "%.s",
             "%1000000000d",
