@@ -6,7 +6,8 @@ mod service;
 
 use serde_json::{Value, json};
 use service::{Dir, Server, ToolServer, finished, ptcl, sha256_hex};
-use std::net::TcpListener;
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -297,6 +298,58 @@ fn requests_and_events_are_taken_as_they_are() {
     let search =
         |words: usize| server.send("GET", &format!("/v1/functions?q={}", vec!["a"; words].join("+")), &[], b"");
     assert_eq!((search(1).0, search(12).0, search(13).0, search(30_000).0), (200, 200, 400, 400));
+}
+
+/// A turn whose client has left ends even if its tool does not answer, and gives back its slot and its session.
+#[test]
+fn a_turn_ends_with_its_client() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let dir = Dir::new("left");
+    let tool = ToolServer::config_of(silent.local_addr().unwrap().port(), "allow");
+    let tool = tool.replace("effect = \"write\"", "effect = \"write\"\ntimeout_ms = 600000");
+    let all = format!("[ceiling]\ntimeout_ms = 600000\n[service]\nconcurrency = 1\n{tool}");
+    let config = dir.write("service.toml", &all);
+    for isolation in ["process", "in-process"] {
+        let store = dir.path(isolation);
+        let server = Server::start(&["--config", &config, "--isolation", isolation, "--store", &store]);
+        let session = server.post("/v1/sessions", &json!({ "limits": {"timeout_ms": 600_000} })).1;
+        let turns = format!("/v1/sessions/{}/turns", session["session_id"].as_str().unwrap());
+        let body = json!({ "program": "(tool/pay {:k 0 :n 1})" }).to_string();
+        let mut client = TcpStream::connect(&server.address).unwrap();
+        let length = body.len();
+        write!(client, "POST {turns} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n{body}").unwrap();
+        let _call = silent.accept().unwrap();
+        drop(client);
+        server.until(LONG, "the slot", || server.post("/v1/run", &json!({ "program": "1" })).0 == 200);
+        server.until(LONG, "the session", || server.post(&turns, &json!({ "program": "2" })).1["value"] == 2);
+    }
+}
+
+/// A run is durable if its program calls a tool that asks, not if it only has the text of such a call.
+#[test]
+fn runs_that_call_no_tool_that_asks_are_not_stored() {
+    let tool = ToolServer::start();
+    let dir = Dir::new("asking");
+    let config = dir.write("service.toml", &tool.config("ask"));
+    let server = Server::start(&["--config", &config, "--store", &dir.path("ptc.db")]);
+    let mine = json!({ "pay": {"returns": 7} });
+    for (program, tools) in [
+        ("(count \"tool/pay\")", json!({})),
+        ("(tool/other {})", json!({ "other": {"returns": 8} })),
+        ("(tool/pay {:k 1 :n 1})", mine),
+    ] {
+        let (status, answer) = server.post("/v1/run", &json!({ "program": program, "tools": tools }));
+        assert!(status == 200 && answer["value"].is_u64(), "{program}: {status} {answer}");
+        assert!(server.text("/v1/runs").contains("\"runs\":[]"), "{program}: {}", server.text("/v1/runs"));
+    }
+    for request in [
+        json!({ "program": "(tool/pay {:k 1 :n 1})" }),
+        json!({ "program": "(f)", "setup": ["(defn f [] (tool/pay {:k 1 :n 1}))"] }),
+    ] {
+        let (status, state) = server.post("/v1/run", &request);
+        assert!(status == 202 && state["calls"][0]["name"] == "pay", "{request}: {status} {state}");
+    }
+    assert_eq!(tool.count(1, 1), 0);
 }
 
 /// A write beyond the limit for the size of files fails, and ends nothing; the service says that it is not ready.

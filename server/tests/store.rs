@@ -238,6 +238,7 @@ fn what_is_no_store_is_refused() {
     let missing = SqliteStore::open(&std::env::temp_dir().join("no/such/folder/x.db"), Durability::Process);
     let missing = missing.unwrap_err();
     assert!(matches!(missing, StoreError::Open { .. }), "{missing}");
+    assert!(missing.to_string().contains("no/such/folder; create it"), "{missing}");
 }
 
 /// The database of another program is neither opened nor changed, and nothing is left beside it.

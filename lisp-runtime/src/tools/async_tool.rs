@@ -84,7 +84,9 @@ impl Tool {
     /// Turns an async tool into one that blocks a thread during a call, for sessions and other runs that are not
     /// futures.
     ///
-    /// `block_on` waits for the call with the executor that the tool needs. Other tools are returned unchanged.
+    /// `block_on` waits for the call with the executor that the tool needs. Other tools are returned unchanged. At the
+    /// run's deadline or on cancellation the call ends when it is next polled, and nothing wakes it for that: to end it
+    /// soon, `block_on` polls it from time to time.
     ///
     /// ```
     /// use lisp_runtime::{Engine, Input, Tool, ToolCall};
@@ -106,7 +108,13 @@ impl Tool {
         block_on: impl Fn(BoxedCall) -> Result<String, ToolError> + Send + Sync + 'static,
     ) -> Self {
         if let Body::Async(function) = self.body {
-            self.body = Body::Function(Arc::new(move |call| block_on(function(call.clone()))));
+            self.body = Body::Function(Arc::new(move |call| {
+                let (mut made, call) = (function(call.clone()), call.clone());
+                block_on(Box::pin(std::future::poll_fn(move |context| match call.is_over() {
+                    true => Poll::Ready(Err(ToolError::new("the run ended first"))),
+                    false => made.as_mut().poll(context),
+                })))
+            }));
         }
         self
     }

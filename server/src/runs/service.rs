@@ -10,11 +10,12 @@ use super::turns::Turns;
 use crate::config::Config;
 use crate::store::{Inserted, RequestKey, RunStatus, RunSummary, Store, StoreError, StoredReply, Which};
 use crate::tools::ServiceTools;
-use lisp_runtime::{Answer, Engine, Isolation, Limits, Request, Tools};
+use lisp_runtime::{Answer, BoxedCall, Engine, Isolation, Limits, Request, ToolError, Tools};
 use prometheus_client::metrics::gauge::Gauge;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -83,6 +84,17 @@ pub enum Done {
     Waiting(Box<RunState>),
 }
 
+/// Waits for a call of a tool, and looks from time to time whether its run has ended.
+async fn polled(mut call: BoxedCall) -> Result<String, ToolError> {
+    const EVERY: Duration = Duration::from_millis(20);
+    loop {
+        tokio::select! {
+            done = &mut call => return done,
+            () = tokio::time::sleep(EVERY) => {}
+        }
+    }
+}
+
 /// Limits of domains: one process per slot, because a run that waits keeps its process.
 #[cfg(target_os = "linux")]
 fn domain_limits(config: &Config) -> lisp_sandbox::DomainLimits {
@@ -131,8 +143,10 @@ impl Service {
         let mut blocking_tools = Tools::new();
         for tool in tools.tools.all() {
             let runtime = runtime.clone();
-            blocking_tools.add(tool.as_ref().clone().blocking(move |call| runtime.block_on(call)))?;
+            blocking_tools.add(tool.as_ref().clone().blocking(move |call| runtime.block_on(polled(call))))?;
         }
+        let asking = tools.tools.all().filter(|tool| tools.policy.asks_for(tool));
+        let asking = asking.map(|tool| tool.name().to_owned()).collect();
         let all = config.tenants.iter().chain(config.anonymous());
         let tenants = all.map(|tenant| Arc::new(TenantState::new(&config, tenant))).collect();
         let limits = &config.service;
@@ -153,7 +167,7 @@ impl Service {
             blocking_tools,
             sessions: Turns::default(),
             config,
-            asks: tools.policy.asks(),
+            asking,
             tools,
         }));
         service.count_stored()?;
@@ -294,13 +308,27 @@ impl Service {
     }
 
     /// Returns whether a request needs a journal, because it may call a tool that needs an outside answer.
-    pub fn needs_journal(&self, request: &Request<'_>) -> bool {
-        let calls_tools = || {
-            std::iter::once(&*request.program)
-                .chain(request.setup.iter().map(String::as_str))
-                .any(|text| text.contains("tool/"))
+    pub async fn needs_journal(&self, request: &Request<'_>) -> bool {
+        if request.tools.values().any(|tool| tool.client) {
+            return true;
+        }
+        let asking = self.0.asking.iter().filter(|name| !request.tools.contains_key(*name));
+        let asking = asking.cloned().collect::<BTreeSet<_>>();
+        let texts = std::iter::once(&*request.program).chain(request.setup.iter().map(String::as_str));
+        // Without this text a program calls no tool, and need not be compiled to know that.
+        let texts = texts.filter(|text| text.contains("tool/")).map(str::to_owned).collect::<Vec<_>>();
+        if asking.is_empty() || texts.is_empty() {
+            return false;
+        }
+        let engine = self.0.engine.clone();
+        let may_ask = move || {
+            texts.iter().any(|text| match engine.compile(text) {
+                Ok(program) => program.tool_names().any(|name| asking.contains(name)),
+                // The run says what is wrong. Larger limits of the request may let it compile.
+                Err(_) => true,
+            })
         };
-        request.tools.values().any(|tool| tool.client) || (self.0.asks && calls_tools())
+        tokio::task::spawn_blocking(may_ask).await.unwrap_or(true)
     }
 
     /// Runs a request and returns its answer. Nothing is stored. Dropping the future cancels the run.

@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::store::{RunStatus, RunSummary, Store, StoreError, StoredRun};
 use crate::tools::ServiceTools;
 use lisp_runtime::{Budget, Cancel, Engine, Input, LimitsRequest, Outcome, Place, Problem, Request, Tools};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio_util::sync::CancellationToken;
@@ -84,8 +84,8 @@ pub(crate) struct Inner {
     /// The configured tools, for runs that are not futures.
     pub(crate) blocking_tools: Tools,
     pub(crate) sessions: Turns,
-    /// Whether any configured tool may need an approval.
-    pub(crate) asks: bool,
+    /// The names of the configured tools whose calls need approval, as programs write them.
+    pub(crate) asking: BTreeSet<String>,
     pub(crate) tools: ServiceTools,
 }
 

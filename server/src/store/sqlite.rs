@@ -67,6 +67,12 @@ impl SqliteStore {
 
     fn open_file(path: &Path, durability: Durability) -> Result<Self, StoreError> {
         let failed = |error: std::io::Error| StoreError::Failed(error.to_string());
+        if let Some(parent) = path.parent().filter(|parent| *parent != Path::new("") && !parent.is_dir()) {
+            let parent = parent.display();
+            return Err(StoreError::Failed(format!(
+                "there is no directory {parent}; create it, or use another path (`store` in the configuration, or --store)"
+            )));
+        }
         let path = whole_path(path).map_err(failed)?;
         // Change nothing in a file that is not a store, and create nothing next to it.
         if path.try_exists().map_err(failed)? {

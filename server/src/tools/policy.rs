@@ -35,9 +35,9 @@ impl ServicePolicy {
         ServicePolicy(Arc::new(Rules { tools, tenants }))
     }
 
-    /// Returns whether any tool needs approvals.
-    pub fn asks(&self) -> bool {
-        self.0.tools.values().any(|rule| rule.decision == Decision::Ask)
+    /// Returns whether calls of a tool of the service need approval.
+    pub fn asks_for(&self, tool: &Tool) -> bool {
+        self.0.tools.get(tool.given_name()).is_some_and(|rule| rule.decision == Decision::Ask)
     }
 }
 
