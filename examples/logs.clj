@@ -1,4 +1,4 @@
-; Lines of text to figures: errors by service, slow requests, users who met errors.
+; Parses log lines and summarizes them: levels, response times by route, services and users with errors, causes.
 (def line-pattern #"^(\S+) (INFO|WARN|ERROR) \[(\w+)\] (.*)$")
 
 (defn parse-line [line]

@@ -1,4 +1,4 @@
-; Revenue of the orders that count, by country: orders, gross, discounts, best seller, repeat customers.
+; Sums up paid and shipped orders by country: revenue, coupons, best seller, repeat customers; and the three largest orders.
 (defn line-total [{:keys [price qty discount]}]
   (* price qty (- 1 (or discount 0))))
 

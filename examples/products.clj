@@ -1,4 +1,4 @@
-; A catalogue joined with its category tree: gaps in the data, stock, ratings, paths.
+; Joins a catalogue with its category tree: missing data, stock and value by category path, top ratings, sold-out products.
 (let [by-id (into {} (map (juxt :id identity) data/categories))
       path (fn [id]
              (loop [id id names []]

@@ -1,4 +1,4 @@
-; The support desk: what is open, how the agents do, which tags cause escalations.
+; Summarizes support tickets: open ones by priority, figures for each agent, tags of escalations, urgent tickets.
 (def weights {"low" 1 "normal" 2 "high" 4 "urgent" 8})
 
 (defn escalated? [ticket]
