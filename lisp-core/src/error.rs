@@ -1,4 +1,4 @@
-//! What can go wrong, said so that a program's author can repair it.
+//! Errors of programs, with what a person or a model needs to repair the program.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,19 +6,19 @@ use std::fmt;
 /// A range of bytes in the program's source text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Span {
-    /// First byte.
+    /// The first byte.
     pub start: u32,
     /// One past the last byte.
     pub end: u32,
 }
 
 impl Span {
-    /// The span from `start` up to, not including, `end`.
+    /// Creates a span from `start` up to, but not including, `end`.
     pub const fn new(start: u32, end: u32) -> Self {
         Span { start, end }
     }
 
-    /// The smallest span that covers both.
+    /// Returns the smallest span that covers both.
     pub fn to(self, other: Span) -> Span {
         Span { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
@@ -26,21 +26,21 @@ impl Span {
 
 macro_rules! reasons {
     ($($(#[$doc:meta])* $variant:ident => $name:literal,)*) => {
-        /// The stable name of a fault. A closed list: programs that repair programs match on it.
+        /// The stable name of an error. The list is closed: programs that repair programs match on it.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Reason { $($(#[$doc])* $variant,)* }
 
         impl Reason {
-            /// Every reason, in the order of this list.
+            /// All reasons, in declaration order.
             pub const ALL: &'static [Reason] = &[$(Reason::$variant,)*];
 
-            /// The name as it stands in an answer.
+            /// Returns the name, as in answers.
             pub const fn name(self) -> &'static str {
                 match self { $(Reason::$variant => $name,)* }
             }
 
-            /// The reason of a name.
+            /// Returns the reason with this name.
             pub fn from_name(name: &str) -> Option<Reason> {
                 match name { $($name => Some(Reason::$variant),)* _ => None }
             }
@@ -49,33 +49,33 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// The source text cannot be read.
+    /// The source text cannot be parsed.
     ParseError => "parse_error",
-    /// A special form is not written as its grammar says.
+    /// A special form has the wrong syntax.
     InvalidForm => "invalid_form",
     /// A special form has too many or too few parts.
     InvalidArity => "invalid_arity",
-    /// A placeholder such as `%1` stands outside `#()`.
+    /// A placeholder such as `%1` outside of `#()`.
     InvalidPlaceholder => "invalid_placeholder",
-    /// A step of a threading form is not a call or a name.
+    /// A step of a threading form is neither a call nor a name.
     InvalidThreadForm => "invalid_thread_form",
     /// `cond` has a test without a result.
     InvalidCondForm => "invalid_cond_form",
-    /// A keyword is called with a number of arguments it does not take.
+    /// A keyword is called with the wrong number of arguments.
     InvalidKeywordCall => "invalid_keyword_call",
-    /// A destructuring pattern of a kind the language does not have.
+    /// A kind of destructuring pattern that the language does not have.
     UnsupportedPattern => "unsupported_pattern",
-    /// A literal map or set has the same key twice.
+    /// A map or set literal has the same key twice.
     DuplicateKey => "duplicate_key",
     /// The source is longer than the limit.
     ProgramTooLarge => "program_too_large",
     /// The source has more distinct symbols and keywords than the limit.
     SymbolLimitExceeded => "symbol_limit_exceeded",
-    /// A name that nothing defines.
+    /// An undefined name.
     UnboundVar => "unbound_var",
     /// A value of the wrong type.
     TypeError => "type_error",
-    /// A number outside what the operation can take.
+    /// A number outside the range of an operation.
     ArithmeticError => "arithmetic_error",
     /// A built-in is called with the wrong number of arguments.
     ArityError => "arity_error",
@@ -83,47 +83,47 @@ reasons! {
     ArityMismatch => "arity_mismatch",
     /// A value that is not a function is called.
     NotCallable => "not_callable",
-    /// A pattern does not fit the value it is to take apart.
+    /// A pattern does not match the value that it destructures.
     DestructureError => "destructure_error",
-    /// Any other fault of the program while it runs.
+    /// Any other error of a running program.
     RuntimeError => "runtime_error",
     /// An exception that the program threw and did not catch.
     UncaughtException => "uncaught_exception",
-    /// `loop` or `recur` went round more often than the limit.
+    /// `loop` or `recur` ran more iterations than the limit.
     LoopLimitExceeded => "loop_limit_exceeded",
-    /// The program holds more memory than its budget.
+    /// The program holds more memory than its limit.
     MemoryExceeded => "memory_exceeded",
     /// The deadline has passed.
     Timeout => "timeout",
     /// The fuel is used up.
     FuelExhausted => "fuel_exhausted",
-    /// The host cancelled the run.
+    /// The run was cancelled.
     Cancelled => "cancelled",
     /// The result is larger than the limit.
     ResultLimitExceeded => "result_limit_exceeded",
-    /// The program called tools more often than the limit.
+    /// The program made more tool calls than the limit.
     ToolCallLimitExceeded => "tool_call_limit_exceeded",
-    /// The record of the run takes more than its limit, or a value in it.
+    /// The record of the run, or a value in it, is larger than the limit.
     RecordLimitExceeded => "record_limit_exceeded",
-    /// A run that is replayed does something else than its record says.
+    /// A replayed run does something else than its record says.
     ReplayDiverged => "replay_diverged",
-    /// A call had begun when an earlier process of the run ended; whether it was made is not known.
+    /// A call had started when an earlier process of the run ended, and it is unknown whether it was made.
     UnknownCall => "unknown_call",
     /// A session has more definitions or programs than its limits, or its text is longer.
     SessionLimitExceeded => "session_limit_exceeded",
-    /// A tool that the host has not granted.
+    /// A tool that is not granted.
     UnknownTool => "unknown_tool",
-    /// The host's policy, or the person it asked, does not allow a call.
+    /// The host's policy, or an approver, denies a call.
     ToolDenied => "tool_denied",
-    /// The host's policy wants a call approved, and the run has nobody to ask.
+    /// The host's policy requires an approval, and the run cannot ask for one.
     ApprovalRequired => "approval_required",
-    /// The budget that the run shares with others is empty.
+    /// The budget that the run shares with other runs is used up.
     BudgetExceeded => "budget_exceeded",
     /// A tool failed.
     ToolError => "tool_error",
-    /// A tool is called with arguments it does not take.
+    /// A tool is called with invalid arguments.
     InvalidToolArgs => "invalid_tool_args",
-    /// The result or an argument does not fit the signature.
+    /// The result or an argument does not match the signature.
     ValidationError => "validation_error",
     /// No parallel worker is free.
     ParallelCapacityExceeded => "parallel_capacity_exceeded",
@@ -131,11 +131,11 @@ reasons! {
     PmapError => "pmap_error",
     /// A worker of `pcalls` failed.
     PcallsError => "pcalls_error",
-    /// A Java method that the language does not have.
+    /// A Java method that the language does not support.
     UnsupportedMethod => "unsupported_method",
-    /// A member of a Java class that the language does not have.
+    /// A member of a Java class that the language does not support.
     UnsupportedJavaMember => "unsupported_java_member",
-    /// A Java class that the language does not have.
+    /// A Java class that the language does not support.
     UnsupportedJavaClass => "unsupported_java_class",
     /// A Java method is called with the wrong number of arguments.
     JavaArityError => "java_arity_error",
@@ -143,15 +143,15 @@ reasons! {
     JavaTypeError => "java_type_error",
     /// A Java method is called with a value outside its domain.
     JavaDomainError => "java_domain_error",
-    /// A text that is not a valid Java string.
+    /// A string that is not a valid Java string.
     InvalidJavaString => "invalid_java_string",
-    /// A bug of the interpreter, contained.
+    /// A contained bug of the interpreter.
     HostFault => "host_fault",
 }
 
 impl Reason {
-    /// Can a program catch an error of this reason? It cannot when a limit was reached, when the host ended the run, or when
-    /// something is wrong with the host.
+    /// Returns true if programs can catch errors with this reason. They cannot catch errors of limits, of a run ended
+    /// by the host, and of faults of the host.
     pub const fn is_catchable(self) -> bool {
         use Reason::*;
         !matches!(
@@ -185,11 +185,11 @@ impl fmt::Display for Reason {
     }
 }
 
-/// One figure or text that belongs to an error, such as `limit_bytes`.
+/// A detail of an error, such as `limit_bytes`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Detail {
-    /// A number.
+    /// An integer.
     Int(i64),
     /// A text.
     Text(String),
@@ -213,49 +213,49 @@ impl From<&str> for Detail {
     }
 }
 
-/// A call on the way to a fault.
+/// A call in the call chain of an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallSite {
-    /// The function that was called, if it has a name.
+    /// The name of the called function, if it has one.
     pub function: Option<Box<str>>,
-    /// Where the call stands.
+    /// The source position of the call.
     pub span: Span,
-    /// The program it stands in: the number that it was loaded under.
+    /// The number of the program that contains the call.
     pub program: u64,
-    /// Of a function that `map`, `reduce` or the like called: that one's name, and the number of the element it was for,
+    /// For a function called by `map`, `reduce` and the like: the name of that function, and the index of the element,
     /// from 0.
     pub element: Option<(&'static str, usize)>,
 }
 
-/// The way to a fault in a run.
+/// The call chain of an error in a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
-    /// The program that the error's span is in: the number that it was loaded under.
+    /// The number of the program that contains the error's span.
     pub program: u64,
-    /// The calls on the way, innermost first; of very many the innermost and the outermost.
+    /// The calls, innermost first. In a long chain, calls between the innermost and the outermost are left out.
     pub calls: Vec<CallSite>,
-    /// The local names that had a value where the error was, and previews of the values.
+    /// The local names that had a value at the error, with previews of the values.
     pub locals: Vec<LocalValue>,
 }
 
-/// A local name and its value where an error was.
+/// A local name and its value at an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalValue {
-    /// The name, as the program has it.
+    /// The name, as written in the program.
     pub name: Box<str>,
-    /// A preview of the value: at most 120 characters.
+    /// A preview of the value, at most 120 characters.
     pub value: Box<str>,
 }
 
 impl Trace {
-    /// The most calls that are kept.
+    /// The maximum number of calls.
     pub const CALLS: usize = 8;
 
-    /// The most locals that are shown: of more, those that were bound last.
+    /// The maximum number of locals; if there are more, those bound last are shown.
     pub const LOCALS: usize = 8;
 }
 
-/// A class of Java by which a program catches an error whose reason does not say it.
+/// A Java class by which a program catches an error, if the reason does not determine the class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorClass {
@@ -305,43 +305,44 @@ impl ErrorClass {
     }
 }
 
-/// An error from source text or from a run.
+/// An error in source text or of a run.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{reason}: {message}")]
 pub struct Error {
-    /// The stable name of the fault.
+    /// The stable name of the error.
     pub reason: Reason,
-    /// What was expected and what came, for a person or a model. At most [`Error::MESSAGE_BYTES`] bytes.
+    /// The message for a person or a model: what was expected and what was found. At most [`Error::MESSAGE_BYTES`]
+    /// bytes.
     pub message: String,
-    /// Where in the source, when the fault has a place.
+    /// The position in the source, if known.
     pub span: Option<Span>,
-    /// One next step.
+    /// The next step that repairs the program.
     pub hint: Option<String>,
-    /// Figures such as `limit_bytes`.
+    /// Details such as `limit_bytes`.
     pub details: Vec<(Cow<'static, str>, Detail)>,
-    /// Of an error in a run: which program its place is in, and the way to it.
+    /// For an error of a run: the program that contains the span, and the call chain.
     pub trace: Option<Box<Trace>>,
-    /// Of an error of compiling: what else is wrong in the same text, at most [`Error::MORE`] further errors.
+    /// For an error of compilation: further errors in the same text, at most [`Error::MORE`].
     pub more: Box<[Error]>,
-    /// The class of Java by which a program catches it, where the reason does not say it.
+    /// The Java class by which a program catches it, if the reason does not determine the class.
     pub class: Option<ErrorClass>,
 }
 
 impl Error {
-    /// A message is cut, with a mark, beyond this many bytes.
+    /// The maximum length of a message, in bytes. A longer one is cut, with a mark.
     pub const MESSAGE_BYTES: usize = 2_000;
 
-    /// The most errors that are told beside the first.
+    /// The maximum number of further errors.
     pub const MORE: usize = 9;
 
-    /// The first of several errors, with the others; none where there is none.
+    /// Returns the first of several errors, with the others in `more`; `None` if there are none.
     pub fn of_several(errors: impl IntoIterator<Item = Error>) -> Option<Error> {
         let mut errors = errors.into_iter();
         let first = errors.next()?;
         Some(Error { more: errors.take(Error::MORE).collect(), ..first })
     }
 
-    /// An error without a place; [`Error::at`] adds it.
+    /// Creates an error without a position; [`Error::at`] adds it.
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
         let mut message = message.into();
         if message.len() > Self::MESSAGE_BYTES {
@@ -360,7 +361,7 @@ impl Error {
         }
     }
 
-    /// Can a program catch it? What workers could not catch, their caller cannot either.
+    /// Returns true if programs can catch it. If a worker could not catch it, its caller cannot either.
     pub fn is_catchable(&self) -> bool {
         let cause = self.details.iter().find(|(name, _)| name == "cause").and_then(|(_, cause)| match cause {
             Detail::Text(name) => Reason::from_name(name),
@@ -369,38 +370,38 @@ impl Error {
         self.reason.is_catchable() && cause.is_none_or(Reason::is_catchable)
     }
 
-    /// The error of a function that would need all elements of a sequence that has no end.
+    /// Returns the error of a function that would need all elements of an endless sequence.
     pub(crate) fn endless(name: &str) -> Self {
         Error::without_end(format!("{name} cannot take an endless sequence"))
     }
 
-    /// The error of a place where a sequence that has no end cannot stand.
+    /// Returns the error of a use of an endless sequence that is not possible.
     pub(crate) fn without_end(message: impl Into<String>) -> Self {
         Error::new(Reason::TypeError, message).hint("take some of it, as in (take 10 s)")
     }
 
-    /// Adds the place.
+    /// Sets the position.
     #[must_use]
     pub fn at(mut self, span: Span) -> Self {
         self.span = Some(span);
         self
     }
 
-    /// Adds a next step.
+    /// Sets the next step.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Adds the class by which it is caught.
+    /// Sets the class by which programs catch it.
     #[must_use]
     pub(crate) fn class(mut self, class: ErrorClass) -> Self {
         self.class = Some(class);
         self
     }
 
-    /// Adds a figure.
+    /// Adds a detail.
     #[must_use]
     pub fn detail(mut self, name: impl Into<Cow<'static, str>>, value: impl Into<Detail>) -> Self {
         self.details.push((name.into(), value.into()));
@@ -411,18 +412,18 @@ impl Error {
 /// Why an operation of a run stopped before its end.
 #[derive(Debug)]
 pub enum Fault {
-    /// This many more bytes do not fit. The machine may collect and run the instruction again; a second
-    /// time it is the memory error.
+    /// This many more bytes do not fit. The machine may compact the heap and run the instruction again. If that fails
+    /// again, it is the memory error.
     Collect(usize),
-    /// This much more fuel than the slice still holds is needed. The driver looks at its clock and the instruction
+    /// The operation needs this much more fuel than the slice has left. The driver checks its clock and the instruction
     /// runs again.
     Pause(u64),
-    /// The call cannot be made without a frame, because an argument is a sequence without an end, or because it would leave much
-    /// behind on the way. The machine makes it again with one, or says what the program should do.
+    /// The call needs a frame, because an argument is an endless sequence, or because the call would leave too much
+    /// garbage on the way. The machine makes the call again with a frame, or reports what the program should do.
     NeedsFrame,
-    /// The time is asked for. The driver tells it and the instruction runs again.
+    /// The operation needs the time. The driver supplies it and the instruction runs again.
     Clock,
-    /// The program is at fault.
+    /// The program has an error.
     Error(Box<Error>),
 }
 

@@ -1,9 +1,9 @@
-//! PTC-Lisp: a small, bounded, Clojure-like language in which language models write programs that transform data and
-//! call granted tools.
+//! PTC-Lisp: a small Clojure-like language with strict limits, in which language models write programs that transform
+//! data and call granted tools.
 //!
-//! A run is a value: [`vm::Machine`] is a pure, stackless state machine. It never calls out: no I/O, no clock, no
-//! threads, no host closure. What it cannot do by itself it yields as an effect, and a driver does it and resumes.
-//! All of a run's state is data that the machine owns: one value stack, one frame stack, one heap.
+//! A run is a value. [`vm::Machine`] is a pure, stackless state machine that owns all state of a run: one value stack,
+//! one frame stack and one heap. It does no I/O, reads no clock, starts no threads and calls no host closures. What it
+//! cannot do itself it returns as an effect; a driver performs the effect and resumes the machine.
 //!
 //! ```text
 //! source --lexer--> tokens --reader--> forms --analyzer--> core --compiler--> Program (immutable, Send + Sync)
@@ -21,8 +21,8 @@
 //! machine.load(Arc::new(program))?;
 //! let ending = loop {
 //!     match machine.resume(10_000) {
-//!         Step::Paused => {} // the place to look at a clock
-//!         Step::Effect(_) => return Ok(()), // a tool call, workers, or the time: this program has none
+//!         Step::Paused => {} // time to check a clock
+//!         Step::Effect(_) => return Ok(()), // a tool call, workers, or the time: this program uses none
 //!         Step::Done(ending) => break ending,
 //!     }
 //! };
@@ -32,11 +32,12 @@
 //! # }
 //! ```
 //!
-//! Hosts want `lisp_runtime`, which drives the machine. This crate follows what that needs, and changes with it.
+//! Hosts should use `lisp_runtime`, which drives the machine. The API of this crate changes with the needs of
+//! `lisp_runtime`.
 
 #![deny(unsafe_code)]
 #![deny(unsafe_op_in_unsafe_fn)]
-// A number that does not fit is an error, never another number. Where a cast is right, its function says why.
+// A number that does not fit is an error, never another number. Functions with a valid cast give the reason.
 #![cfg_attr(not(test), deny(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap))]
 #![cfg_attr(not(test), deny(clippy::disallowed_macros, clippy::disallowed_methods, clippy::disallowed_types))]
 #![cfg_attr(not(test), warn(clippy::too_many_lines))]
@@ -59,7 +60,7 @@ pub mod syntax;
 pub mod text;
 pub mod vm;
 
-/// A table whose keys are names. The hash is seeded anew for each table, so that no program can choose its collisions.
+/// A table whose keys are names. Each table has its own hash seed, so that no program can cause collisions.
 pub(crate) type Table<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
 
 pub use error::{CallSite, Detail, Error, ErrorClass, LocalValue, Reason, Span, Trace};

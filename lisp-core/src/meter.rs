@@ -1,4 +1,5 @@
-//! The meter of a run: fuel spent, slices, the flag that ends a run from outside, and where work is done again from.
+//! The meter of a run: fuel, slices, the flag that ends a run from outside, and the point from which work is done
+//! again.
 
 use crate::code::Instr;
 use crate::cost::{self, INSTRUCTION};
@@ -12,29 +13,30 @@ const MOST_LEFT: u64 = 1 << 48;
 
 /// The account of a run's fuel. Fuel is counted in units; the dispatch loop counts it in bytes of code ([`Fuel`]).
 pub(crate) struct Meter {
-    /// Fuel that may still be spent before the next poll; negative when one is due. What was spent is `stop_at` less
-    /// this, so that a charge is one subtraction.
+    /// Fuel that may be spent before the next poll; negative when one is due. The fuel spent is `stop_at` minus this,
+    /// so that a charge is one subtraction.
     left: Cell<Fuel>,
-    /// What was left where the instruction began that is run again after a fault, counted towards the same `stop_at`.
+    /// The fuel left at the start of the instruction that is run again after a fault, relative to the same `stop_at`.
     left_at_restart: Cell<Fuel>,
-    /// The fuel spent at which the next poll is due: the end of the slice, an interval under a flag, the ceiling.
+    /// The fuel spent at which the next poll is due: the end of the slice, an interval of polling the flag, or the
+    /// ceiling.
     stop_at: Cell<u64>,
-    /// Where the slice ends that the driver gave.
+    /// The end of the driver's slice.
     slice_end: Cell<u64>,
-    /// What may be spent at all.
+    /// The maximum fuel of the run.
     ceiling: Cell<u64>,
-    /// Set from outside to end the run. While there is a flag, a built-in is not cut short at the end of a slice.
+    /// Set from outside to end the run. While there is a flag, a built-in is not interrupted at the end of a slice.
     interrupt: RefCell<Option<Arc<AtomicBool>>>,
-    /// Steps of work that was paid for before, since the last poll.
+    /// Steps of prepaid work since the last poll.
     since_poll: Cell<usize>,
     /// Something was printed in this slice, and the driver wants to know.
     print_pending: Cell<bool>,
-    /// The charge at which work was stopped last in this slice: it is counted as spent, and what it is for was not done.
+    /// The last charge in this slice at which work was stopped. It counts as spent although its work was not done.
     refused: Cell<u64>,
 }
 
 impl Meter {
-    /// A meter at zero, without an end to its slice.
+    /// Creates a meter at zero, with an unlimited slice.
     pub(crate) fn new() -> Self {
         Meter {
             left: Cell::new(Fuel::of(MOST_LEFT.cast_signed())),
@@ -49,42 +51,42 @@ impl Meter {
         }
     }
 
-    /// Fuel spent so far.
+    /// Returns the fuel spent so far.
     #[inline]
     pub(crate) fn spent(&self) -> u64 {
         self.stop_at.get().wrapping_sub(self.left.get().units().cast_unsigned())
     }
 
-    /// Puts the fuel spent back to what it was when an instruction began.
+    /// Resets the fuel spent to what it was when an instruction started.
     pub(crate) fn set_spent(&self, spent: u64) {
         self.left.set(self.left_of(spent));
     }
 
-    /// Puts the fuel spent back to `spent`, where the work began that was stopped. Returns what has been worked off since then.
+    /// Resets the fuel spent to `spent`, where the stopped work started. Returns what was spent on it.
     pub(crate) fn take_back(&self, spent: u64) -> u64 {
         let undone = self.spent().saturating_sub(spent).saturating_sub(self.refused.take());
         self.set_spent(spent);
         undone
     }
 
-    /// Takes fuel that was spent elsewhere for this run on the account.
+    /// Adds fuel that was spent for this run elsewhere.
     pub(crate) fn add_spent(&self, fuel: u64) {
         self.set_spent(self.spent().saturating_add(fuel));
     }
 
-    /// Fuel left before the next poll; negative when one is due.
+    /// Returns the fuel left before the next poll; negative when one is due.
     #[inline]
     pub(crate) fn left(&self) -> Fuel {
         self.left.get()
     }
 
-    /// Sets the fuel left, which the dispatch loop counts on its own.
+    /// Sets the fuel left, which the dispatch loop counts itself.
     #[inline]
     pub(crate) fn set_left(&self, left: Fuel) {
         self.left.set(left);
     }
 
-    /// The next poll is due when `stop_at` has been spent, or [`MOST_LEFT`] more than now.
+    /// Makes the next poll due when `stop_at` has been spent, or [`MOST_LEFT`] more than now.
     fn stop_when(&self, stop_at: u64) {
         self.count_towards(stop_at.min(self.spent().saturating_add(MOST_LEFT)));
     }
@@ -100,7 +102,7 @@ impl Meter {
         Fuel::of(self.stop_at.get().wrapping_sub(spent).cast_signed())
     }
 
-    /// After a fault, work is done again from here.
+    /// Makes this the point from which work is done again after a fault.
     #[inline]
     pub(crate) fn set_restart(&self) {
         self.left_at_restart.set(self.left.get());
@@ -111,12 +113,12 @@ impl Meter {
         self.left_at_restart.set(self.left_at_restart.get().plus(paid));
     }
 
-    /// The fuel that was spent where work is done again from.
+    /// Returns the fuel spent at the point from which work is done again.
     pub(crate) fn restart_fuel(&self) -> u64 {
         self.stop_at.get().wrapping_sub(self.left_at_restart.get().units().cast_unsigned())
     }
 
-    /// Spends fuel for work about to be done.
+    /// Charges fuel for work about to be done.
     #[inline]
     pub(crate) fn charge(&self, fuel: u64) -> Res<()> {
         match self.left.get().spend_small(fuel) {
@@ -128,8 +130,8 @@ impl Meter {
         }
     }
 
-    /// Spends fuel for parts of work, `each` for each of them. If they are few, that it was too much is seen at the next poll:
-    /// as for instructions, which are paid for in the same way.
+    /// Charges fuel for parts of work, `each` for each part. For a few parts, an overrun is only detected at the next
+    /// poll, as it is for instructions.
     #[inline]
     pub(crate) fn charge_few(&self, parts: usize, each: u64) -> Res<()> {
         const FEW: usize = 8;
@@ -140,7 +142,7 @@ impl Meter {
         Ok(())
     }
 
-    /// As [`Meter::charge`], for any sum and when a poll may be due.
+    /// Like [`Meter::charge`], for any amount, and when a poll may be due.
     #[cold]
     #[inline(never)]
     fn charge_and_poll(&self, fuel: u64) -> Res<()> {
@@ -149,14 +151,14 @@ impl Meter {
         if left.is_over() { self.slow_poll().inspect_err(|_| self.refused.set(fuel)) } else { Ok(()) }
     }
 
-    /// Spends fuel for text about to be copied: for a short one it is nothing, as what it is a part of was charged for.
+    /// Charges fuel for text about to be copied. A short one is free: the value that it is part of was charged for.
     #[inline]
     pub(crate) fn charge_copy(&self, bytes: usize) -> Res<()> {
         if bytes < cost::SHORT { Ok(()) } else { self.charge(cost::copied(bytes)) }
     }
 
-    /// Polls what may end or pause the run while a built-in is at work. Without a flag the slice is obeyed; with one
-    /// the work goes on, because work that is cut short is done again from its start.
+    /// Polls whatever may end or pause the run while a built-in is at work. Without a flag the end of the slice
+    /// interrupts the work. With one the work continues, because interrupted work is done again from its start.
     #[cold]
     fn slow_poll(&self) -> Res<()> {
         const INTERVAL: u64 = 4_096;
@@ -173,8 +175,8 @@ impl Meter {
         }
     }
 
-    /// Polls between two instructions, where a pause costs nothing: the end of the slice is obeyed. The instruction that is counted
-    /// already is not done then.
+    /// Polls between two instructions, where a pause loses no work: the end of the slice always pauses. The instruction
+    /// that is already counted is then not executed.
     #[cold]
     pub(crate) fn pause_or_go_on(&self) -> Res<()> {
         let is_over = self.spent() > self.slice_end.get();
@@ -182,7 +184,7 @@ impl Meter {
         polled.inspect_err(|_| self.refused.set(INSTRUCTION))
     }
 
-    /// Fails with [`Fault::Pause`] when the flag is set that ends the run. Costs no fuel.
+    /// Fails with [`Fault::Pause`] if the flag that ends the run is set. Costs no fuel.
     #[inline]
     pub(crate) fn poll_interrupt(&self) -> Res<()> {
         match &*self.interrupt.borrow() {
@@ -191,7 +193,7 @@ impl Meter {
         }
     }
 
-    /// Counts `steps` of work that was paid for before, and polls the flag every few thousand of them.
+    /// Counts `steps` of prepaid work, and polls the flag every few thousand of them.
     #[inline]
     pub(crate) fn poll_every(&self, steps: usize) -> Res<()> {
         const BETWEEN_POLLS: usize = 4_096;
@@ -204,7 +206,7 @@ impl Meter {
         self.poll_interrupt()
     }
 
-    /// Is there a flag that ends the run from outside?
+    /// Returns true if there is a flag that ends the run from outside.
     pub(crate) fn is_watched(&self) -> bool {
         self.interrupt.borrow().is_some()
     }
@@ -214,7 +216,7 @@ impl Meter {
         *self.interrupt.borrow_mut() = interrupt;
     }
 
-    /// Gives the run fuel up to `slice_end`, and in all up to `ceiling`.
+    /// Gives the run fuel up to `slice_end`, and in total up to `ceiling`.
     pub(crate) fn set_slice(&self, slice_end: u64, ceiling: u64) {
         self.slice_end.set(slice_end.min(ceiling));
         self.ceiling.set(ceiling);
@@ -223,27 +225,27 @@ impl Meter {
         self.refused.set(0);
     }
 
-    /// Ends the slice here, because the driver wants to know of a printed line: the run pauses before its next piece
-    /// of work.
+    /// Ends the slice here, because the driver wants to be informed of a printed line: the run pauses before its next
+    /// piece of work.
     pub(crate) fn pause_for_print(&self) {
         self.print_pending.set(true);
         self.stop_when(self.spent());
     }
 
-    /// Runs work that spends no fuel of the run. It fails with [`Fault::Pause`] when the flag is set that ends the run;
-    /// without a flag, when it has done what costs `unwatched`.
+    /// Runs work that costs no fuel of the run. It fails with [`Fault::Pause`] when the flag that ends the run is set;
+    /// without a flag, after work that costs `unwatched`.
     pub(crate) fn unmetered<T>(&self, unwatched: u64, work: impl FnOnce() -> T) -> T {
         let most = if self.is_watched() { 0 } else { unwatched };
         self.aside(most, u64::MAX, work)
     }
 
-    /// Runs work that spends no fuel of the run. It fails with [`Fault::Pause`] when it has done what costs `most`,
-    /// whether there is a flag or not.
+    /// Runs work that costs no fuel of the run. It fails with [`Fault::Pause`] after work that costs `most`, with or
+    /// without a flag.
     pub(crate) fn bounded<T>(&self, most: u64, work: impl FnOnce() -> T) -> T {
         self.aside(most, self.spent().saturating_add(most), work)
     }
 
-    /// Runs work on an account of its own: with a poll when it has spent `first`, and never beyond the ceiling.
+    /// Runs work on a separate account: with a poll after it has spent `first`, and never beyond the ceiling.
     fn aside<T>(&self, first: u64, ceiling: u64, work: impl FnOnce() -> T) -> T {
         let spent = self.spent();
         let (stop_at, ceiling) = (self.stop_at.get(), self.ceiling.replace(ceiling));
@@ -259,8 +261,7 @@ impl Meter {
     }
 }
 
-/// Fuel as the bytes of code that it pays for, if no built-in takes its part; negative when more was spent than there
-/// was.
+/// Fuel, as the bytes of code that it pays for; negative if more was spent than was left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Fuel(isize);
 
@@ -276,53 +277,54 @@ const _: () = assert!(size_of::<usize>() == size_of::<u64>(), "fuel of 64 bits i
 const BYTES: usize = BYTES_PER_UNIT.cast_unsigned() as usize;
 
 impl Fuel {
-    /// What one instruction costs.
+    /// The cost of one instruction.
     pub(crate) const ONE: Fuel = Fuel::of(INSTRUCTION.cast_signed());
 
-    /// Fuel of `units`; what its bytes could not express is cut.
+    /// Converts units; the excess of a value that does not fit is cut.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "an address has 64 bits")]
     pub(crate) const fn of(units: i64) -> Fuel {
         Fuel(units.saturating_mul(BYTES_PER_UNIT) as isize)
     }
 
-    /// Fuel that pays for this many bytes of code.
+    /// Returns the fuel that pays for this many bytes of code.
     #[inline(always)]
     pub(crate) const fn of_bytes(bytes: isize) -> Fuel {
         Fuel(bytes)
     }
 
-    /// The bytes of code that it pays for.
+    /// Returns the bytes of code that it pays for.
     #[inline(always)]
     pub(crate) const fn bytes(self) -> isize {
         self.0
     }
 
-    /// In units.
+    /// Returns it in units.
     #[inline(always)]
     pub(crate) const fn units(self) -> i64 {
         (self.0 as i64).div_euclid(BYTES_PER_UNIT)
     }
 
-    /// The difference; `None` when it is less than `cost`.
+    /// Returns the difference; `None` if it is less than `cost`.
     #[inline(always)]
     pub(crate) fn less(self, cost: Fuel) -> Option<Fuel> {
         (self.0 >= cost.0).then(|| Fuel(self.0 - cost.0))
     }
 
-    /// The fuel left after spending `each` for each of a few parts.
+    /// Returns the fuel left after spending `each` for each of a few parts.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "an address has 64 bits")]
     fn less_few(self, parts: usize, each: u64) -> Fuel {
         Fuel(self.0.wrapping_sub_unsigned(parts.wrapping_mul(each as usize * BYTES)))
     }
 
-    /// The sum.
+    /// Returns the sum.
     pub(crate) const fn plus(self, more: Fuel) -> Fuel {
         Fuel(self.0.saturating_add(more.0))
     }
 
-    /// The fuel left after spending `units`; `None` when that is more than there was, or the sum is a large one.
+    /// Returns the fuel left after spending `units`; `None` if that is more than is left, or too large for this fast
+    /// path.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "an address has 64 bits")]
     pub(crate) fn spend_small(self, units: u64) -> Option<Fuel> {
@@ -334,16 +336,16 @@ impl Fuel {
         (left >= 0).then_some(Fuel(left))
     }
 
-    /// The fuel left after spending `units`, negative when that is more than there was.
+    /// Returns the fuel left after spending `units`; negative if that is more than was left.
     #[expect(clippy::cast_possible_truncation, reason = "an address has 64 bits")]
     pub(crate) fn spend(self, units: u64) -> Fuel {
-        // So far above the least number that sums of code, which are looked at, never get there.
+        // High enough above the minimum that adding unchecked amounts for code cannot reach it.
         const LEAST: isize = isize::MIN + (1 << 60);
         let bytes = (units as usize).saturating_mul(BYTES);
         Fuel(self.0.saturating_sub_unsigned(bytes).max(LEAST))
     }
 
-    /// Is it negative: was more spent than there was?
+    /// Returns true if it is negative: more was spent than was left.
     #[inline(always)]
     pub(crate) fn is_over(self) -> bool {
         self.0 < 0

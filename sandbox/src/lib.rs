@@ -1,14 +1,15 @@
-//! The process layer of PTC-Lisp: a hard wall behind the meter, with the same answer.
+//! Process isolation for PTC-Lisp: runs each program in a separate, locked-down process, with the same outcome as
+//! in-process.
 //!
-//! A [`Sandbox`] runs each program in a process of its own. The processes are forked from a *template*: the host's own
-//! program started again, with one thread, warmed up and locked in once. What keeps a program in, layer by layer, is in
-//! [`Layer`] and in `docs/security.md`. The host keeps the tools, the ledger, the prints and the clock, and decides what a
-//! run came to from facts of its own; an outcome is the one that the run in-process would have, and of a run that had to be
-//! killed it has the prints and the ledger up to then.
+//! A [`Sandbox`] runs each program in its own process, which is forked from a *template*. A template is the host's own
+//! program, started again with one thread, prepared and locked down once. [`Layer`] and `docs/security.md` list the
+//! layers that protect the host. Tools, ledger, prints and clock stay in the host, which also decides how a run ended,
+//! from facts it owns. The outcome is the same as that of an in-process run. The outcome of a killed run has the prints
+//! and the ledger up to the kill.
 //!
-//! All of it is for Linux. On other Unix systems there are bounded closures ([`run_bounded`]), with the limits that every Unix
-//! has and a kill at the deadline; what they lack is said, and they are refused unless the caller is content with less
-//! ([`Bounds::requiring`]). Elsewhere the crate is empty: what is not there cannot pretend.
+//! The crate is for Linux. On other Unix systems it has bounded closures only ([`run_bounded`]), with the limits that
+//! every Unix has and a kill at the deadline. Calls fail there until the caller accepts the missing layers
+//! ([`Bounds::requiring`]). On systems that are not Unix the crate is empty.
 //!
 //! ```standalone_crate
 //! # #[cfg(target_os = "linux")]
@@ -30,7 +31,7 @@
 //! |---|---|---|
 //! | `async` | no | `Sandbox::run_async` and `eval_async`: futures for any executor |
 //! | `tracing` | no | spans of the crate `tracing` for templates and processes, and those of the runtime |
-//! | `testing` | no | native payloads in the place of programs, and layers taken away one at a time. For this crate's own tests only |
+//! | `testing` | no | native payloads in place of programs, and layers removed one by one; for this crate's tests |
 
 #![deny(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
@@ -71,15 +72,17 @@ pub use {
     managed::pipes::Managed,
 };
 
-/// Turns this process into a template if it was started as one; otherwise does nothing but to note that it was called,
-/// without which [`Builder::build`] refuses. The first thing in `main` of a host that makes a [`Sandbox`]: before any thread,
-/// and before anything that should not be there in every run.
+/// Turns this process into a template if it was started as one. Otherwise returns at once.
+///
+/// Call it first in `main`, before any thread starts and before creating anything that not every run should inherit.
+/// [`Builder::build`] fails if it was not called.
 #[cfg(target_os = "linux")]
 pub fn init() {
     init_with(&[]);
 }
 
-/// [`init`] for a host that calls [`run_function`]: a process that was started for one of these functions runs it and ends.
+/// Like [`init`], for a host that calls [`run_function`]. A process that was started for one of these functions runs it
+/// and exits.
 ///
 /// ```no_run
 /// use lisp_sandbox::{Bounds, Function, run_function};
@@ -103,7 +106,7 @@ pub fn init_with(functions: &[Function]) {
     }
 }
 
-/// The examples of the repository's README, compiled, and run where that is possible.
+/// The examples of the repository's README: compiled, and run where possible.
 #[cfg(all(doctest, target_os = "linux"))]
 #[doc = include_str!("../../README.md")]
 pub struct Readme;
@@ -113,7 +116,7 @@ pub struct Readme;
 #[doc = include_str!("../../docs/hosts.md")]
 pub struct Guide;
 
-/// The example of the crate's README, compiled.
+/// The example of the crate's README: compiled.
 #[cfg(all(doctest, target_os = "linux"))]
 #[doc = include_str!("../README.md")]
 pub struct CrateReadme;

@@ -1,27 +1,27 @@
-//! Names of Clojure that the language leaves out, with what to write instead.
+//! Names of Clojure that the language does not have, with replacements.
 
 /// Names that are left out for one reason.
 pub struct Absent {
-    /// The names, without namespace, with spaces between them.
+    /// The names, without namespace, separated by spaces.
     pub(super) names: &'static str,
     /// The hint. `{}` stands for the next of the programs.
     pub(super) hint: &'static str,
-    /// Programs to write instead, and their values.
+    /// Replacement programs and their values.
     pub instead: &'static [(&'static str, &'static str)],
 }
 
 impl Absent {
-    /// What the language has instead of a name that it leaves out.
+    /// Returns the replacement for a name that the language does not have.
     pub fn of(name: &str) -> Option<&'static Absent> {
         ABSENT.iter().find(|absent| absent.names().any(|absent| absent == name))
     }
 
-    /// The names, without namespace.
+    /// Returns the names, without namespace.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         self.names.split_ascii_whitespace()
     }
 
-    /// What to write instead.
+    /// Returns what to write instead.
     pub fn hint(&self) -> String {
         let mut parts = self.hint.split("{}");
         let mut out = parts.next().unwrap_or_default().to_owned();
@@ -33,7 +33,7 @@ impl Absent {
     }
 }
 
-/// What to write for a `lazy-seq` whose sequence has no end.
+/// The replacement for a `lazy-seq` whose sequence is endless.
 pub static LAZY: Absent = Absent {
     names: "",
     hint: "lazy-seq makes its whole sequence at once here, so it has to end: an endless one is made by iterate, as in {}, or \

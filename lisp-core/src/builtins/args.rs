@@ -1,4 +1,4 @@
-//! What built-ins say of their arguments.
+//! Arguments of built-ins: access by type, and the errors.
 
 use super::exception_classes::of_wrong;
 use crate::cost;
@@ -7,23 +7,23 @@ use crate::heap::{Compose, Fault, Heap, Map, Res, Step, Value, Vector};
 use crate::text::characters::Characters;
 use crate::text::describe;
 
-/// The error for an argument of the wrong type: `take expects a number, got nil`.
+/// Returns the error for an argument of the wrong type: `take expects a number, got nil`.
 #[cold]
 pub(crate) fn type_error(name: &str, expects: &str, got: Value<'_>) -> Fault {
     match got {
-        // There may be another way to do it.
+        // The call may be possible with a frame.
         Value::Endless(_) => Fault::NeedsFrame,
         got => wrong(name, expects, got).into(),
     }
 }
 
-/// [`type_error`] for a value that is no endless sequence.
+/// Like [`type_error`], for a value that is not an endless sequence.
 #[cold]
 fn wrong(name: &str, expects: &str, got: Value<'_>) -> Error {
     Error::new(Reason::TypeError, format!("{name} expects {expects}, got {}", describe(got))).class(of_wrong(got))
 }
 
-/// [`type_error`], of another class of Java's.
+/// Like [`type_error`], with another Java class.
 #[cold]
 pub(crate) fn type_error_as(class: ErrorClass, name: &str, expects: &str, got: Value<'_>) -> Fault {
     match got {
@@ -32,7 +32,7 @@ pub(crate) fn type_error_as(class: ErrorClass, name: &str, expects: &str, got: V
     }
 }
 
-/// [`type_error`] for an argument that is walked: what cannot be walked at all has a class of its own.
+/// Like [`type_error`], for an argument to walk: a value that cannot be walked at all has a class of its own.
 #[cold]
 pub(crate) fn not_walked(name: &str, expects: &str, got: Value<'_>) -> Fault {
     match got {
@@ -41,27 +41,27 @@ pub(crate) fn not_walked(name: &str, expects: &str, got: Value<'_>) -> Fault {
     }
 }
 
-/// The error for an argument that cannot be walked.
+/// Returns the error for an argument that cannot be walked.
 #[cold]
 pub(crate) fn not_a_collection(name: &str, got: Value<'_>) -> Fault {
     type_error_as(ErrorClass::IllegalArgument, name, "a collection", got)
 }
 
-/// Fails where more than two values are combined, and they have so many parts in all that what arises on the way takes much room:
-/// the call is made again with a frame, in which that can be compacted away.
+/// Fails if more than two values with many parts in total are combined, so that intermediate results would take much
+/// memory. The call is then made again with a frame, in which these can be compacted away.
 #[inline]
 pub(super) fn at_once(values: usize, parts: usize) -> Res<()> {
     const FEW: usize = 64;
     if values > 2 && parts > FEW { Err(Fault::NeedsFrame) } else { Ok(()) }
 }
 
-/// An error of a built-in.
+/// Returns an error of a built-in.
 #[cold]
 pub(crate) fn fault(reason: Reason, message: impl Into<String>) -> Fault {
     Error::new(reason, message).into()
 }
 
-/// The text of a string argument.
+/// Returns the text of a string argument.
 #[inline]
 pub(crate) fn string<'h>(name: &str, v: Value<'h>) -> Res<&'h str> {
     match v {
@@ -70,7 +70,7 @@ pub(crate) fn string<'h>(name: &str, v: Value<'h>) -> Res<&'h str> {
     }
 }
 
-/// An integer argument that fits 64 bits. A float that is whole counts as the integer that it is.
+/// Returns an integer argument that fits 64 bits. A whole float counts as its integer.
 #[inline]
 pub(crate) fn int(name: &str, v: Value<'_>) -> Res<i64> {
     v.as_integer().ok_or_else(|| no_integer(name, v))
@@ -85,8 +85,8 @@ fn no_integer(name: &str, v: Value<'_>) -> Fault {
     }
 }
 
-/// An integer argument that counts elements of what is in memory, none of which has as many as 64 bits count: beyond them it is as good as
-/// infinite. A float that is whole counts as the integer that it is.
+/// Returns an integer argument that counts elements in memory. Integers beyond 64 bits are saturated, because no
+/// collection has that many elements. A whole float counts as its integer.
 pub(crate) fn amount(name: &str, v: Value<'_>) -> Res<i64> {
     match v {
         Value::Int(i) => Ok(i),
@@ -98,7 +98,7 @@ pub(crate) fn amount(name: &str, v: Value<'_>) -> Res<i64> {
     }
 }
 
-/// A number of elements of which the last is wanted when a part of it is: a fraction counts as one more, as in Clojure.
+/// Returns a number of elements with a fraction rounded up, as in Clojure.
 pub(crate) fn begun(v: Value<'_>) -> Value<'_> {
     match v {
         Value::Float(f) if f.is_finite() => Value::Float(f.ceil()),
@@ -106,12 +106,12 @@ pub(crate) fn begun(v: Value<'_>) -> Value<'_> {
     }
 }
 
-/// A positive integer argument: a size or a step.
+/// Returns a positive integer argument: a size or a step.
 pub(crate) fn positive(name: &str, what: &str, v: Value<'_>) -> Res<usize> {
     at_least(name, what, 1, v)
 }
 
-/// An integer argument of at least `least`.
+/// Returns an integer argument of at least `least`.
 pub(crate) fn at_least(name: &str, what: &str, least: usize, v: Value<'_>) -> Res<usize> {
     match v {
         Value::Endless(_) => Err(Fault::NeedsFrame),
@@ -126,7 +126,7 @@ pub(crate) fn at_least(name: &str, what: &str, least: usize, v: Value<'_>) -> Re
     }
 }
 
-/// A vector argument.
+/// Returns a vector argument.
 #[inline]
 pub(crate) fn vector<'h>(name: &str, v: Value<'h>) -> Res<&'h Vector<'h>> {
     match v {
@@ -135,7 +135,7 @@ pub(crate) fn vector<'h>(name: &str, v: Value<'h>) -> Res<&'h Vector<'h>> {
     }
 }
 
-/// A map argument.
+/// Returns a map argument.
 #[inline]
 pub(crate) fn map<'h>(name: &str, v: Value<'h>) -> Res<&'h Map<'h>> {
     match v {
@@ -144,14 +144,14 @@ pub(crate) fn map<'h>(name: &str, v: Value<'h>) -> Res<&'h Map<'h>> {
     }
 }
 
-/// A transducer with these parts.
+/// Returns a transducer with these parts.
 pub(crate) fn transducer<'h>(h: &'h Heap, step: Step, parts: &[Value<'h>]) -> Res<Value<'h>> {
     h.charge(1)?;
     h.composed(Compose::Step(step), parts)
 }
 
-/// What can be walked, as a slice: a vector's elements, a map's entries as `[key value]` vectors and a set's members in
-/// key order, a string's characters (grapheme clusters), nothing for nil.
+/// Returns the elements of a value that can be walked: a vector's elements, a map's entries as `[key value]` vectors
+/// and a set's members in key order, a string's characters (grapheme clusters), and no elements for nil.
 #[inline]
 pub(crate) fn seq<'h>(h: &'h Heap, name: &str, v: Value<'h>) -> Res<&'h [Value<'h>]> {
     match v {
@@ -168,7 +168,7 @@ fn seq_slow<'h>(h: &'h Heap, name: &str, v: Value<'h>) -> Res<&'h [Value<'h>]> {
     }
 }
 
-/// What can be walked, and is neither a vector nor nil, as a vector.
+/// Returns the elements of a value that can be walked, and is neither a vector nor nil, as a vector.
 pub(crate) fn made_vector<'h>(h: &'h Heap, name: &str, v: Value<'h>) -> Res<Value<'h>> {
     let out = match v {
         Value::Map(m) => {
@@ -197,7 +197,7 @@ pub(crate) fn made_vector<'h>(h: &'h Heap, name: &str, v: Value<'h>) -> Res<Valu
     out.finish(h)
 }
 
-/// An argument that must be a function, or what looks up: a keyword, a map, a set, a vector.
+/// Returns an argument that must be a function, or look up: a keyword, a map, a set, a vector.
 pub(crate) fn function<'h>(name: &str, f: Value<'h>) -> Res<Value<'h>> {
     match f {
         Value::Vector(_) => Ok(f),

@@ -1,4 +1,4 @@
-//! Operations on the bits of integers, seen as two's complement without bounds.
+//! Operations on the bits of integers, as two's complement of unlimited length.
 
 use super::args::{at_once, type_error_as};
 use super::numbers::{MAX_LIMBS, big_limbs, limbs, prepare, to_bigint};
@@ -14,12 +14,12 @@ fn not_an_integer(name: &str, got: Value<'_>) -> Fault {
     type_error_as(of_bits(got), name, "an integer", got)
 }
 
-/// The class of the error for what has no bits.
+/// Returns the class of the error for a value without bits.
 fn of_bits(got: Value<'_>) -> ErrorClass {
     if got.is_nil() { ErrorClass::NullPointer } else { ErrorClass::IllegalArgument }
 }
 
-/// An integer argument as it is.
+/// Returns an integer argument unchanged.
 fn integer<'h>(name: &str, v: Value<'h>) -> Res<Value<'h>> {
     match v {
         Value::Int(_) | Value::Big(_) => Ok(v),
@@ -27,7 +27,7 @@ fn integer<'h>(name: &str, v: Value<'h>) -> Res<Value<'h>> {
     }
 }
 
-/// A number of places: not negative; beyond all integers it is as good as infinite.
+/// Returns a number of bit positions, which must not be negative. Integers beyond 64 bits are saturated.
 fn places(name: &str, v: Value<'_>) -> Res<usize> {
     match v {
         Value::Int(n) if n >= 0 => Ok(usize::try_from(n).unwrap_or(usize::MAX)),
@@ -117,7 +117,7 @@ fn right<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-/// The integer with only bit `n` set.
+/// Returns the integer with only bit `n` set.
 fn mask<'h>(h: &'h Heap, name: &str, n: Value<'h>) -> Res<Value<'h>> {
     shift_left(h, name, Value::Int(1), places(name, n)?)
 }

@@ -1,4 +1,4 @@
-//! Characters: strings of one character, as Java's `Character` sees them.
+//! Characters: strings of one character, with the functions of Java's `Character`.
 
 use super::args::type_error;
 use super::java::{null, out_of_domain, wrong_type};
@@ -118,7 +118,7 @@ fn char_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-/// The character that a string is, or that has a code. Of one that is made of several code points it is the first.
+/// Returns the character of a string, or of a code. If a character consists of several code points, this is the first.
 fn one(h: &Ctx, name: &str, v: Value<'_>) -> Res<char> {
     h.charge(1)?;
     let found = match v {
@@ -134,7 +134,7 @@ fn ask<'h>(h: &'h Ctx, name: &str, args: &[Value<'h>], answer: impl Fn(char) -> 
     Ok(Value::Bool(answer(one(h, name, args[0])?)))
 }
 
-/// Letters are those of Unicode's categories L, which are less than what is alphabetic.
+/// Letters are Unicode's categories L, which are fewer than the alphabetic characters.
 fn letter(c: char) -> bool {
     static LETTER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^\p{L}$").ok());
     if c.is_ascii() {
@@ -173,7 +173,7 @@ fn is_space<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     ask(h, "Character/isWhitespace", args, strings::is_space)
 }
 
-/// A character in another case, if that is one character too. Of a code it is the code.
+/// Returns a character in another case, if that is one character too. For a code it returns a code.
 fn in_case<'h>(
     h: &'h Ctx,
     name: &str,
@@ -214,7 +214,7 @@ fn to_string<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-/// The number that a digit or a Latin letter is, to 35.
+/// Returns the number of a digit or a Latin letter, up to 35.
 fn value_of(c: char) -> Option<u32> {
     let wide = match c {
         '\u{ff21}'..='\u{ff3a}' => Some(u32::from(c) - 0xff21 + 10),

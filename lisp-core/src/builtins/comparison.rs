@@ -11,8 +11,8 @@ use crate::heap::{Fault, Heap, Res, TimeValue, Value, Work, compare_numbers};
 use crate::text::describe;
 use std::cmp::Ordering;
 
-/// `(compare a b)`: nil before everything else; numbers, strings, keywords, booleans, times among themselves; vectors by
-/// length, then element by element. Anything else is a type error, NaN too.
+/// `(compare a b)`: nil comes first. Numbers, strings, keywords, booleans and times are comparable with their own kind;
+/// vectors by length, then element by element. Anything else is a type error, including NaN.
 #[inline]
 pub(crate) fn compare_values<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Ordering> {
     match (a, b) {
@@ -22,7 +22,7 @@ pub(crate) fn compare_values<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res
     }
 }
 
-/// Vectors inside vectors wait on a work list, so that depth costs metered memory and no native stack.
+/// Nested vectors wait on a work list, so that depth costs metered memory and no native stack.
 fn compare_vectors<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Ordering> {
     let mut work = Work::new(h);
     work.push((a, b, 0usize))?;
@@ -84,16 +84,16 @@ fn not_comparable(a: Value<'_>, b: Value<'_>) -> Fault {
         .into()
 }
 
-/// Compares texts by their UTF-16 units: characters beyond the basic plane stand before U+E000 to U+FFFF.
+/// Compares texts by their UTF-16 units: characters beyond the basic plane come before U+E000 to U+FFFF.
 pub(super) fn compare_texts(a: &str, b: &str) -> Ordering {
     let Some(at) = a.bytes().zip(b.bytes()).position(|(x, y)| x != y) else { return a.len().cmp(&b.len()) };
     let start = (0..=at).rev().find(|&i| a.is_char_boundary(i) && b.is_char_boundary(i)).unwrap_or(0);
     let unit = |text: &str| text.get(start..).and_then(|rest| rest.encode_utf16().next());
-    // Two characters that begin with the same high surrogate are in the order of their bytes.
+    // Two characters with the same high surrogate are in the order of their bytes.
     unit(a).cmp(&unit(b)).then_with(|| a.cmp(b))
 }
 
-/// Every argument equal to the first?
+/// Returns true if every argument equals the first.
 fn all_equal<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<bool> {
     h.charge(args.len() as u64)?;
     let [first, rest @ ..] = args else { return Ok(true) };
@@ -113,7 +113,7 @@ fn not_equal<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(Value::Bool(!all_equal(h, args)?))
 }
 
-/// Do all neighbours stand in this relation? What comes after the first that do not is not looked at.
+/// Returns true if all neighbours are in this relation. Values after the first pair that is not are ignored.
 fn chain<'h>(
     h: &'h Heap,
     args: &[Value<'h>],

@@ -1,4 +1,4 @@
-//! Functions that make functions of others.
+//! Functions that create functions from others.
 
 use super::args::function;
 use super::{Builtin, Lowering, MANY, id_of};
@@ -62,7 +62,7 @@ fn partial<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     composed(h, Compose::Partial, args)
 }
 
-/// What no functions compose to.
+/// The composition of no functions.
 const IDENTITY: BuiltinId = id_of("identity");
 
 fn comp<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {

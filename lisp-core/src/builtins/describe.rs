@@ -1,4 +1,4 @@
-//! `describe`: the shape of data in a map of fixed size, whatever the size of the data.
+//! `describe`: the shape of data, as a map of limited size for data of any size.
 
 use super::numbers::charge_comparison;
 use super::preview::{CHARS, preview};
@@ -22,19 +22,19 @@ pub(super) const TABLE: &[Builtin] = &[Builtin::direct("describe", 1, 2, "(descr
         ],
     )];
 
-/// The most elements looked at.
+/// The maximum number of elements examined.
 const ITEMS: usize = 1_000;
-/// The most keys of one map, and of the maps of a vector together.
+/// The maximum number of keys of one map, and of the maps of a vector together.
 const KEYS: usize = 100;
-/// The most paths, and values on them.
+/// The maximum number of paths, and of values on them.
 const PATHS: usize = 300;
 const PATH_VALUES: usize = 10_000;
-/// The deepest path, and the most vectors inside each other on it.
+/// The maximum depth of a path, and number of nested vectors on it.
 const DEPTH: usize = 5;
 const EXAMPLES: usize = 3;
-/// The most distinct values counted.
+/// The maximum number of distinct values counted.
 const DISTINCT: usize = 50;
-/// The longest string that may count as a number.
+/// The maximum length of a string that may count as a number.
 const NUMERIC: usize = 64;
 
 struct Options {
@@ -177,10 +177,10 @@ fn describe_vector<'h>(h: &'h Heap, all: &'h [Value<'h>], options: &Options) -> 
     Ok(summary)
 }
 
-/// The keys of the maps in a vector: for each in how many it is, and what stands there.
+/// Describes the keys of the maps in a vector: in how many maps each one is, and its values.
 fn describe_rows<'h>(items: &[Value<'h>], options: &Options, summary: &mut Summary<'h>) -> Res<()> {
     let h = summary.h;
-    // Every distinct key, in the order in which it was first seen, with its values row by row.
+    // Every distinct key, in the order of first appearance, with its values row by row.
     let seen = h.map_builder(16)?;
     let mut columns: Vec<Column<'h>> = Vec::new();
     let mut row = 0;
@@ -210,7 +210,7 @@ fn describe_rows<'h>(items: &[Value<'h>], options: &Options, summary: &mut Summa
     let names = names(h, columns.iter().map(|c| (c.key, c.shown.as_str())))?;
     let keys = h.map_builder(columns.len())?;
     for (column, name) in columns.iter().zip(&names) {
-        // The last rows come first, so that the examples are of them.
+        // The last rows come first, so that the examples are from them.
         h.check_available(column.cells.len() * 16)?;
         let values: Vec<Value<'h>> = column.cells.iter().rev().map(|cell| cell.1).collect();
         let mut one = Summary::new(h)?;
@@ -260,7 +260,7 @@ struct Shown<'h> {
     value: Value<'h>,
 }
 
-/// The entries in the order of the texts of their keys: the first hundred.
+/// Returns the first hundred entries in the order of the texts of their keys.
 fn sorted_entries<'h>(h: &'h Heap, map: &'h Map<'h>, caps: &mut BTreeSet<&'static str>) -> Res<Vec<Shown<'h>>> {
     let entries = map.entries(h)?;
     h.charge(cost::described(entries.len()))?;
@@ -288,7 +288,7 @@ fn show_key<'h>(h: &'h Heap, key: Value<'h>) -> Res<String> {
     }
 }
 
-/// The text, or its beginning and how long it is.
+/// Returns the text, or its beginning and length.
 fn short(h: &Heap, text: &str) -> Res<String> {
     h.charge(cost::copied(text.len()) + 1)?;
     if text.len() <= CHARS {
@@ -305,8 +305,8 @@ fn short(h: &Heap, text: &str) -> Res<String> {
     Ok(format!("{start}...({count} chars)"))
 }
 
-/// The names of distinct keys: their texts, with the type in front where two of them look the same, and a hash behind
-/// where even the type is the same.
+/// Returns the names of distinct keys: their texts. If two look the same the type precedes them, and if the types are
+/// the same too, a hash follows.
 fn names<'k, 'h: 'k>(h: &'h Heap, keys: impl Iterator<Item = (Value<'h>, &'k str)>) -> Res<Vec<String>> {
     let keys: Vec<(Value<'h>, &str)> = keys.collect();
     h.charge(cost::described(keys.len()))?;
@@ -329,7 +329,7 @@ fn names<'k, 'h: 'k>(h: &'h Heap, keys: impl Iterator<Item = (Value<'h>, &'k str
 
 // ---- fields ----
 
-/// How often each name comes.
+/// Returns how often each name occurs.
 fn histogram<'h>(h: &'h Heap, types: impl Iterator<Item = &'static str>) -> Res<Value<'h>> {
     let mut counts: BTreeMap<&'static str, usize> = BTreeMap::new();
     for name in types {
@@ -342,7 +342,7 @@ fn histogram<'h>(h: &'h Heap, types: impl Iterator<Item = &'static str>) -> Res<
     Ok(Value::Map(map.finish(h)?))
 }
 
-/// What can be said of the values at one key.
+/// Describes the values at one key.
 fn field<'h>(summary: &mut Summary<'h>, values: &[Value<'h>], options: &Options) -> Res<()> {
     let h = summary.h;
     h.charge(cost::placed(values.len()))?;
@@ -358,7 +358,7 @@ fn field<'h>(summary: &mut Summary<'h>, values: &[Value<'h>], options: &Options)
     distinct(summary, values)
 }
 
-/// Is it empty? `None` for what cannot be.
+/// Returns whether a value is empty; `None` for values that cannot be.
 fn is_empty(value: Value<'_>) -> Option<bool> {
     match value {
         Value::Str(s) => Some(s.text().is_empty()),
@@ -384,7 +384,7 @@ fn examples<'h>(h: &'h Heap, values: &[Value<'h>], most: usize) -> Res<Value<'h>
     found.finish(h)
 }
 
-/// Scalars as they are, long strings cut, everything else as its preview.
+/// Returns scalars unchanged, long strings cut, everything else as its preview.
 fn example<'h>(h: &'h Heap, value: Value<'h>) -> Res<Value<'h>> {
     match value {
         Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Big(_) | Value::Float(_) | Value::Keyword(..) => Ok(value),
@@ -394,7 +394,7 @@ fn example<'h>(h: &'h Heap, value: Value<'h>) -> Res<Value<'h>> {
     }
 }
 
-/// The number that a value is, or that a whole string says.
+/// Returns a number, or the number that a whole string represents.
 fn measure<'h>(value: Value<'h>) -> Option<Value<'h>> {
     match value {
         Value::Int(_) | Value::Big(_) => Some(value),
@@ -432,7 +432,7 @@ fn range<'h>(summary: &mut Summary<'h>, values: &[Value<'h>]) -> Res<()> {
     summary.put("range", range)
 }
 
-/// How many different scalars there are, up to a limit.
+/// Counts the distinct scalars, up to a limit.
 fn distinct<'h>(summary: &mut Summary<'h>, values: &[Value<'h>]) -> Res<()> {
     let scalar = |value: &&Value<'h>| match value {
         Value::Float(f) => f.is_finite(),
@@ -473,12 +473,12 @@ fn type_name(value: Value<'_>) -> &'static str {
 
 // ---- paths ----
 
-/// The values at every path of keys, found by a walk of bounded depth.
+/// The values at every path of keys, found by a walk of limited depth.
 struct Walk<'h> {
     h: &'h Heap,
     depth: usize,
     root: usize,
-    /// Values with the number of the root they are under.
+    /// Values with the number of their root.
     found: BTreeMap<String, Vec<(usize, Value<'h>)>>,
     values: usize,
     caps: BTreeSet<&'static str>,
@@ -557,12 +557,12 @@ impl<'h> Walk<'h> {
         Ok(())
     }
 
-    /// The summary of every path.
+    /// Returns the summary of every path.
     fn finish(self, roots: usize, options: &Options, caps: &mut BTreeSet<&'static str>) -> Res<Value<'h>> {
         let h = self.h;
         let paths = h.map_builder(self.found.len())?;
         for (path, found) in &self.found {
-            // A path that was met after the limit of values has none.
+            // A path first found after the limit of values has none.
             if found.is_empty() {
                 continue;
             }

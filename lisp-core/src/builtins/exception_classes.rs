@@ -1,13 +1,14 @@
-//! The classes by which `catch` tells exceptions apart: Java's, with the classes above them.
+//! The classes by which `catch` distinguishes exceptions: Java's, with their superclasses.
 
 use crate::error::{ErrorClass, Reason};
 use crate::heap::Value;
 
-/// A class, its package, and the class above it.
+/// A class, its package, and its superclass.
 type Class = (&'static str, &'static str, &'static str);
 
-/// Hands all classes that `catch` knows to a macro. What stands with `made` programs can make, by `(Name. argument ...)`: the least and
-/// the most arguments, what they are, an example of them, and its message. `Object` is no class of exceptions, but programs name it.
+/// Passes all classes that `catch` knows to a macro. Programs can create those with `made`, by `(Name. argument ...)`:
+/// it has the minimum and maximum number of arguments, what they are, an example of them, and its message. `Object` is
+/// not a class of exceptions, but programs use its name.
 macro_rules! exception_classes {
     ($with:ident) => {
         $with! {
@@ -72,10 +73,10 @@ macro_rules! list {
 
 const CLASSES: &[Class] = exception_classes!(list);
 
-/// What was thrown and is of no other class.
+/// The class of thrown values that have no other class.
 pub(super) const THROWN: &str = "ExceptionInfo";
 
-/// The number of a class that `catch` knows by this name, with its package or without.
+/// Returns the number of a class that `catch` knows, by its name with or without its package.
 pub(crate) fn class_number(name: &str) -> Option<u16> {
     let number = CLASSES.iter().position(|&(class, package, _)| {
         let rest = name.strip_suffix(class);
@@ -84,18 +85,18 @@ pub(crate) fn class_number(name: &str) -> Option<u16> {
     u16::try_from(number).ok()
 }
 
-/// The names of the classes.
+/// Returns the names of the classes.
 pub(crate) fn class_names() -> impl Iterator<Item = &'static str> {
     CLASSES.iter().map(|class| class.0)
 }
 
-/// Does a class stand for all exceptions?
+/// Returns true if a class covers all exceptions.
 pub(crate) fn covers_all(class: u16) -> bool {
     matches!(CLASSES.get(usize::from(class)), Some(("Object" | "Throwable", ..)))
 }
 
-/// Is an exception of the class `name` one of the class with this number, too? One of no class that is known is an exception of the
-/// program.
+/// Returns true if an exception of the class `name` also belongs to the class with this number. One of an unknown class
+/// is an exception of the program.
 pub(super) fn is_a(name: &str, class: u16) -> bool {
     let wanted = usize::from(class);
     if wanted >= CLASSES.len() {
@@ -109,7 +110,7 @@ pub(super) fn is_a(name: &str, class: u16) -> bool {
     at.is_some()
 }
 
-/// The place of a class in the list.
+/// Returns the index of a class in the list.
 const fn place(name: &str) -> Option<usize> {
     let mut at = 0;
     while at < CLASSES.len() {
@@ -128,7 +129,7 @@ const fn place(name: &str) -> Option<usize> {
 
 const RUNTIME_EXCEPTION: Option<usize> = place("RuntimeException");
 
-/// The places of the classes above the classes.
+/// The indices of the superclasses.
 const ABOVE: [Option<usize>; CLASSES.len()] = {
     let mut above = [None; CLASSES.len()];
     let mut at = 0;
@@ -139,7 +140,7 @@ const ABOVE: [Option<usize>; CLASSES.len()] = {
     above
 };
 
-/// The class of an error of a reason, where what made the error does not say it.
+/// Returns the class of an error by its reason, for errors that do not have a class.
 pub(super) fn of_reason(reason: Reason) -> &'static str {
     match reason {
         Reason::TypeError | Reason::NotCallable | Reason::JavaTypeError => "ClassCastException",
@@ -157,7 +158,7 @@ pub(super) fn of_reason(reason: Reason) -> &'static str {
     }
 }
 
-/// The class of the error for a value that is of the wrong kind.
+/// Returns the class of the error for a value of the wrong kind.
 pub(crate) fn of_wrong(value: Value<'_>) -> ErrorClass {
     if matches!(value, Value::Nil) { ErrorClass::NullPointer } else { ErrorClass::ClassCast }
 }

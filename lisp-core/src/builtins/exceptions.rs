@@ -1,5 +1,5 @@
-//! Exceptions: what programs throw and catch. One is a map with the keys `:reason` (a keyword) and `:message` (a string) and, where
-//! there is any, `:data`, `:cause`, `:tool`, `:code` and `:class`.
+//! Exceptions: what programs throw and catch. An exception is a map with the keys `:reason` (a keyword) and `:message`
+//! (a string), and optionally `:data`, `:cause`, `:tool`, `:code` and `:class`.
 
 use super::exception_classes::{self, is_a, of_reason};
 use super::preview::preview;
@@ -9,7 +9,7 @@ use crate::cost;
 use crate::error::{Detail, Error, ErrorClass, Reason};
 use crate::heap::{Map, Res, Value};
 
-/// The rows of the classes that programs can make.
+/// The rows of the classes that programs can create.
 macro_rules! rows {
     (
         named { $($named:tt)* }
@@ -87,18 +87,18 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// Is the value an exception of the class?
+/// Returns true if an exception belongs to the class.
 pub(crate) fn is_caught<'h>(h: &'h Ctx, class: u16, exception: Value<'h>) -> Res<bool> {
     h.charge(cost::CLASS_FOUND)?;
     Ok(is_a(class_of(h, exception)?, class))
 }
 
-/// Is any value an exception, and of the class?
+/// Returns true if any value is an exception and belongs to the class.
 pub(super) fn is_one_of<'h>(h: &'h Ctx, class: u16, value: Value<'h>) -> Res<bool> {
     Ok(Exception::of(h, value)?.is_some() && is_caught(h, class, value)?)
 }
 
-/// The name of the class of an exception.
+/// Returns the name of the class of an exception.
 fn class_of<'h>(h: &'h Ctx, exception: Value<'h>) -> Res<&'h str> {
     let Value::Map(map) = exception else { return Ok(exception_classes::THROWN) };
     if let Some(Value::Str(name)) = map.get_text(h, "class", true)? {
@@ -112,7 +112,7 @@ fn class_of<'h>(h: &'h Ctx, exception: Value<'h>) -> Res<&'h str> {
     Ok(reason.map_or("RuntimeException", of_reason))
 }
 
-/// The parts that every exception has; its reason is that of an error, of `throw` or of `fail`.
+/// The parts that every exception has. Its reason is that of an error, of `throw` or of `fail`.
 struct Exception<'h> {
     map: &'h Map<'h>,
     reason: &'h str,
@@ -124,8 +124,8 @@ impl<'h> Exception<'h> {
         let Value::Map(map) = value else { return Ok(None) };
         let Some(Value::Keyword(_, reason)) = map.get_text(h, "reason", true)? else { return Ok(None) };
         let Some(message @ (Value::Str(_) | Value::Nil)) = map.get_text(h, "message", true)? else { return Ok(None) };
-        // A map of the program's own may have both keys: what it throws is then its data.
-        // So is one with the reason of an error that nothing catches.
+        // A map of the program's own may have both keys: when thrown, it is the data of an exception. So is one with
+        // the reason of an error that cannot be caught.
         let is_caught = |reason: Reason| reason.is_catchable();
         let is_own =
             !matches!(reason.text(), THROWN | FAILED) && !Reason::from_name(reason.text()).is_some_and(is_caught);
@@ -136,7 +136,7 @@ impl<'h> Exception<'h> {
     }
 }
 
-/// The exception for an error of the program, or of a tool of this name.
+/// Returns the exception for an error of the program, or of a tool with this name.
 pub(crate) fn of_error<'h>(h: &'h Ctx, error: &Error, tool: Option<&'h str>) -> Res<Value<'h>> {
     let mut entries =
         vec![(h.keyword("reason")?, h.keyword(error.reason.name())?), (h.keyword("message")?, h.str(&error.message)?)];
@@ -145,7 +145,7 @@ pub(crate) fn of_error<'h>(h: &'h Ctx, error: &Error, tool: Option<&'h str>) -> 
     if let Some(tool) = tool {
         entries.push((h.keyword("tool")?, h.str(tool)?));
     }
-    // What a tool's error carries is there as what ex-info does, too.
+    // The data of a tool's error is accessible like that of ex-info, too.
     if let Some((_, code)) = error.details.iter().find(|(name, _)| name == "code") {
         let code = match code {
             Detail::Int(number) => Value::Int(*number),
@@ -157,15 +157,15 @@ pub(crate) fn of_error<'h>(h: &'h Ctx, error: &Error, tool: Option<&'h str>) -> 
     h.map(entries.into_iter())
 }
 
-/// The exception for `(fail value)`.
+/// Returns the exception for `(fail value)`.
 pub(crate) fn of_failed<'h>(h: &'h Ctx, value: Value<'h>) -> Res<Value<'h>> {
     carrying(h, FAILED, value)
 }
 
-/// The exception that is thrown with a value, which may be one already.
+/// Returns the exception for a thrown value, which may already be one.
 pub(crate) fn of_thrown<'h>(h: &'h Ctx, value: Value<'h>) -> Res<Value<'h>> {
     if value.is_nil() {
-        // As in Java, where there is nothing to be thrown.
+        // As in Java, where throwing null does this.
         return made(h, "NullPointerException", &[h.str("there is nothing to throw: it is nil")?]);
     }
     match Exception::of(h, value)? {
@@ -184,15 +184,15 @@ fn carrying<'h>(h: &'h Ctx, reason: &str, value: Value<'h>) -> Res<Value<'h>> {
     h.map(entries.into_iter())
 }
 
-/// How a program ends with an exception that nothing catches.
+/// How a program ends with an uncaught exception.
 pub(crate) enum Uncaught<'h> {
-    /// As `(fail value)` ends it.
+    /// Like `(fail value)`.
     Fail(Value<'h>),
     /// With an error.
     Error(Error),
 }
 
-/// How a program ends with an exception that nothing catches: as it would have ended before anything caught it.
+/// Returns how a program ends with an uncaught exception: as it would have ended if nothing had caught it before.
 pub(crate) fn uncaught<'h>(h: &'h Ctx, exception: Value<'h>) -> Res<Uncaught<'h>> {
     let Some(Exception { map, reason, message }) = Exception::of(h, exception)? else {
         return Ok(Uncaught::Error(Error::new(Reason::UncaughtException, "an exception without a message")));
@@ -206,7 +206,7 @@ pub(crate) fn uncaught<'h>(h: &'h Ctx, exception: Value<'h>) -> Res<Uncaught<'h>
         return Ok(Uncaught::Error(Error::new(reason, message)));
     }
     let error = Error::new(Reason::UncaughtException, message);
-    // An `Error` of Java's is no `Exception`.
+    // Java's `Error` is not an `Exception`.
     let is_error = match exception_classes::class_number("Error") {
         Some(error) => is_a(class_of(h, exception)?, error),
         None => false,
@@ -224,16 +224,16 @@ pub(crate) fn uncaught<'h>(h: &'h Ctx, exception: Value<'h>) -> Res<Uncaught<'h>
     }))
 }
 
-/// As much of a message as an error shows.
+/// Returns as much of a message as an error shows.
 pub(crate) fn beginning(message: Value<'_>) -> String {
     let Value::Str(message) = message else { return String::new() };
     let text = message.text();
-    // One character more than it keeps, so that it says that there was more.
+    // One character more than the error keeps, so that the error marks the cut.
     let end = text.char_indices().map(|(at, c)| at + c.len_utf8()).find(|&end| end > Error::MESSAGE_BYTES);
     text[..end.unwrap_or(text.len())].to_owned()
 }
 
-/// Returns the message that an error shows for an exception: the name of its class where it has none of its own.
+/// Returns the message that an error shows for an exception: the name of its class if it has no message.
 fn message_of<'h>(h: &'h Ctx, exception: Value<'h>, message: Value<'h>) -> Res<String> {
     match message {
         Value::Nil => Ok(class_of(h, exception)?.to_owned()),
@@ -241,7 +241,7 @@ fn message_of<'h>(h: &'h Ctx, exception: Value<'h>, message: Value<'h>) -> Res<S
     }
 }
 
-/// The message of an exception, as an error shows it, and the reason that it has there.
+/// Returns the message of an exception as an error shows it, and the reason of that error.
 pub(crate) fn shown<'h>(h: &'h Ctx, exception: Value<'h>) -> Res<Option<(Reason, String)>> {
     let Some(parts) = Exception::of(h, exception)? else { return Ok(None) };
     let reason = Reason::from_name(parts.reason).filter(|reason| reason.is_catchable());
@@ -272,7 +272,8 @@ fn ex_info<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.map(entries.into_iter())
 }
 
-/// An exception of a Java class. The first argument is its message, or another exception that caused it; of two the second is the cause.
+/// Creates an exception of a Java class. The first argument is its message, or another exception that caused it; a
+/// second argument is the cause.
 fn made<'h>(h: &'h Ctx, class: &'static str, args: &[Value<'h>]) -> Res<Value<'h>> {
     let first = args.first().copied().unwrap_or(Value::Nil);
     let cause = match args {
@@ -312,7 +313,7 @@ fn made<'h>(h: &'h Ctx, class: &'static str, args: &[Value<'h>]) -> Res<Value<'h
     h.map(entries.into_iter())
 }
 
-/// A part of an exception; nil for any other value.
+/// Returns a part of an exception; nil for any other value.
 fn part<'h>(h: &'h Ctx, value: Value<'h>, name: &str) -> Res<Value<'h>> {
     match Exception::of(h, value)? {
         Some(parts) => Ok(parts.map.get_text(h, name, true)?.unwrap_or(Value::Nil)),
@@ -332,7 +333,7 @@ fn ex_cause<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     part(h, args[0], "cause")
 }
 
-/// The part of an exception that a method reads.
+/// Returns the part of an exception that a method reads.
 fn read<'h>(h: &'h Ctx, method: &str, name: &str, value: Value<'h>) -> Res<Value<'h>> {
     match value {
         Value::Nil => Err(java::null(method)),

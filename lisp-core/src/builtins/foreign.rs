@@ -1,4 +1,4 @@
-//! Names of other libraries' namespaces and of Java's classes that the language does not have, with what to write instead.
+//! Namespaces of other libraries and Java classes that the language does not have, with replacements.
 
 use super::java::{self, CLASSES};
 use super::{Absent, Rows, exception_classes};
@@ -9,7 +9,7 @@ const fn absent(names: &'static str, hint: &'static str, instead: &'static [(&'s
     Absent { names, hint, instead }
 }
 
-/// Classes of Java's, without their package.
+/// Java classes, without their package.
 pub static ABSENT_CLASSES: &[Absent] = &[
     absent(
         "UUID",
@@ -86,7 +86,7 @@ pub static ABSENT_CLASSES: &[Absent] = &[
     ),
 ];
 
-/// Namespaces of other libraries and of Clojure's own.
+/// Namespaces of other libraries and of Clojure.
 pub static ABSENT_NAMESPACES: &[Absent] = &[
     absent(
         "clojure.test clojure.test.check midje.sweet",
@@ -130,17 +130,17 @@ fn listed(list: &'static [Absent], name: &str) -> Option<&'static Absent> {
     list.iter().find(|absent| absent.names().any(|absent| absent == name))
 }
 
-/// A class without its package.
+/// Returns a class without its package.
 fn without_package(class: &str) -> &str {
     class.rsplit(['.', '$']).next().unwrap_or(class)
 }
 
-/// Is it the name of a class: does its last part begin with a capital letter?
+/// Returns true for the name of a class: its last part starts with a capital letter.
 pub(crate) fn is_class_name(name: &str) -> bool {
     without_package(name).starts_with(|c: char| c.is_ascii_uppercase())
 }
 
-/// The classes of which something is there, as they are written.
+/// Returns the supported classes, as they are written.
 fn classes() -> impl Iterator<Item = &'static str> {
     CLASSES.iter().filter(|class| java::has_members(class)).map(|(short, full, is_short)| match is_short {
         true => *short,
@@ -148,14 +148,14 @@ fn classes() -> impl Iterator<Item = &'static str> {
     })
 }
 
-/// The error for a class that is not there.
+/// Returns the error for an unsupported class.
 pub(crate) fn no_class(class: &str) -> Error {
     let error = Error::new(Reason::UnsupportedJavaClass, format!("unknown Java class {class}"));
     let last = without_package(class);
     if let Some(absent) = listed(ABSENT_CLASSES, last) {
         return error.hint(absent.hint());
     }
-    // What exceptions share at their end says nothing of which of them is meant.
+    // The common ending of exceptions says nothing about which one is meant.
     let near = |kind: &str| {
         let (stem, stems) =
             (last.strip_suffix(kind)?, exception_classes::class_names().filter_map(|c| c.strip_suffix(kind)));
@@ -178,7 +178,7 @@ pub(crate) fn no_class(class: &str) -> Error {
     error.hint(near.map_or(otherwise, |near| format!("did you mean {near}?")))
 }
 
-/// The error for a class that `instance?` does not know.
+/// Returns the error for a class that `instance?` does not know.
 pub(crate) fn no_instances(class: &str) -> Error {
     let error = Error::new(Reason::UnsupportedJavaClass, format!("instance? does not know the class {class}"));
     error.hint(match listed(ABSENT_CLASSES, without_package(class)) {
@@ -189,12 +189,12 @@ pub(crate) fn no_instances(class: &str) -> Error {
     })
 }
 
-/// The error for a member of a class that is not there, or for a constructor: `.method`, `Class/member`, `Class.`
+/// Returns the error for an unsupported member or constructor of a class: `.method`, `Class/member`, `Class.`
 pub(crate) fn no_member(name: &str, class: &str) -> Error {
     java::unsupported(name).unwrap_or_else(|| no_class(class))
 }
 
-/// The error for `namespace/name` whose namespace is not there.
+/// Returns the error for `namespace/name` with an unknown namespace.
 pub(crate) fn unknown_namespace(namespace: &str, name: &str, text: &str, rows: &Rows) -> Error {
     if is_class_name(namespace) || namespace.starts_with("java.") {
         return no_class(namespace);
@@ -219,7 +219,7 @@ pub(crate) fn unknown_namespace(namespace: &str, name: &str, text: &str, rows: &
     })
 }
 
-/// The error for a namespace that is required and not there.
+/// Returns the error for a required namespace that is unknown.
 pub(crate) fn no_namespace(namespace: &str) -> Error {
     let error = Error::new(Reason::InvalidForm, format!("unknown namespace {namespace}"));
     error.hint(match listed(ABSENT_NAMESPACES, namespace) {

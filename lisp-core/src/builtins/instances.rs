@@ -1,4 +1,4 @@
-//! `instance?`: the classes whose objects are values, beside those that a predicate stands for.
+//! `instance?` for the classes that no predicate covers.
 
 use super::exception_classes::class_number;
 use super::exceptions::is_one_of;
@@ -6,10 +6,10 @@ use super::java::{DATE, DURATION, INSTANT, LOCAL_DATE, LOCAL_DATE_TIME};
 use crate::context::Ctx;
 use crate::heap::{Res, TimeValue, Value};
 
-/// The classes of times. They have the first numbers; those of exceptions come behind them.
+/// The classes of times. They have the first numbers, followed by those of exceptions.
 const TIMES: [&str; 5] = [LOCAL_DATE, LOCAL_DATE_TIME, INSTANT, DURATION, DATE];
 
-/// The number of a class, with its package or without.
+/// Returns the number of a class, with or without its package.
 pub(crate) fn number_of(class: &str) -> Option<u16> {
     let is = |full: &str| full == class || full.rsplit_once('.').is_some_and(|(_, short)| short == class);
     let number = match TIMES.iter().position(|full| is(full)) {
@@ -19,7 +19,7 @@ pub(crate) fn number_of(class: &str) -> Option<u16> {
     u16::try_from(number).ok()
 }
 
-/// Is a value one of the class of this number?
+/// Returns true if a value belongs to the class with this number.
 pub(crate) fn is_instance<'h>(h: &'h Ctx, number: u16, value: Value<'h>) -> Res<bool> {
     let number = usize::from(number);
     let Some(exception) = number.checked_sub(TIMES.len()) else {

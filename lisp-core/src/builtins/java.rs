@@ -1,12 +1,12 @@
-//! What the Java-named built-ins share: which classes there are, the constants, the errors for names that Java has and
-//! this language has not, and how arguments are taken.
+//! Shared by the built-ins with Java names: the classes, the constants, the errors for Java names that the language
+//! does not have, and access to arguments.
 
 use super::exception_classes::of_wrong;
 use crate::error::{Error, ErrorClass, Reason};
 use crate::heap::{Fault, Res, Value};
 use crate::text::describe;
 
-/// The classes: the name as it is usually written, the full name, and whether the short name may be used.
+/// The classes: the name as usually written, the full name, and whether the short name may be used.
 pub(super) const CLASSES: &[(&str, &str, bool)] = &[
     ("Boolean", "java.lang.Boolean", true),
     ("Character", "java.lang.Character", true),
@@ -38,11 +38,11 @@ pub(super) const DATE: &str = "java.util.Date";
 
 /// A constant.
 pub struct Constant {
-    /// Its short name.
+    /// The short name.
     pub name: &'static str,
-    /// What it is.
+    /// The documentation.
     pub doc: &'static str,
-    /// Programs and what they return.
+    /// Programs and their results.
     pub examples: &'static [(&'static str, &'static str)],
     value: JavaConstant,
 }
@@ -144,7 +144,7 @@ pub const CONSTANTS: &[Constant] = &[
     ),
 ];
 
-/// The formatters that `java.time.format.DateTimeFormatter` has as constants.
+/// The constants of `java.time.format.DateTimeFormatter`.
 const FORMATTERS: &[&str] =
     &["ISO_LOCAL_DATE", "ISO_DATE", "BASIC_ISO_DATE", "ISO_LOCAL_DATE_TIME", "ISO_DATE_TIME", "ISO_INSTANT"];
 
@@ -160,7 +160,7 @@ pub(crate) enum JavaConstant {
 /// The units of `java.time.temporal.ChronoUnit`.
 const CHRONO_UNITS: &[&str] = &["MILLIS", "SECONDS", "MINUTES", "HOURS", "DAYS", "WEEKS", "MONTHS", "YEARS"];
 
-/// The value of a Java constant: `Double/NaN`, also with its full name.
+/// Returns the value of a Java constant: `Double/NaN`, also with its full name.
 pub(crate) fn constant(name: &str) -> Option<JavaConstant> {
     let name = name.strip_prefix("java.lang.").unwrap_or(name);
     if let Some(unit) = name.strip_prefix("java.time.temporal.").unwrap_or(name).strip_prefix("ChronoUnit/") {
@@ -173,7 +173,7 @@ pub(crate) fn constant(name: &str) -> Option<JavaConstant> {
     CONSTANTS.iter().find(|constant| constant.name == name).map(|constant| constant.value)
 }
 
-/// The error for a name that looks like Java and is not one of the built-ins or constants; `None` for other names.
+/// Returns the error for a name that looks like Java and is neither a built-in nor a constant; `None` for other names.
 pub(crate) fn unsupported(name: &str) -> Option<Error> {
     if let Some(method) = name.strip_prefix('.') {
         if !method.starts_with(|c: char| c.is_alphabetic()) {
@@ -207,7 +207,7 @@ pub(crate) fn unsupported(name: &str) -> Option<Error> {
     }
 }
 
-/// Methods of Java's that models write, and what to write instead.
+/// Java methods that models write, and their replacements.
 const METHODS_INSTEAD: &[(&str, &str)] = &[
     (".hashCode", "there are no hash codes; values are keys of maps as they are"),
     (".getClass", "write (type x)"),
@@ -228,7 +228,8 @@ const METHODS_INSTEAD: &[(&str, &str)] = &[
     (".chars", "a string is walked as it is: (map f s)"),
 ];
 
-/// What to say of a method that there is not: one whose name has the same words, or the methods of the class that has it in Java.
+/// Returns a hint for an unknown method: one whose name has the same words, or the methods of the class that has it in
+/// Java.
 fn methods_like(name: &str) -> String {
     let plain = |name: &str| name.trim_start_matches('.').to_ascii_lowercase();
     let wanted = plain(name);
@@ -243,7 +244,7 @@ fn methods_like(name: &str) -> String {
     }
 }
 
-/// The methods of a class, for a hint.
+/// Returns the methods of a class, for a hint.
 fn methods_of(class: &str) -> String {
     let names: Vec<&str> = match METHODS.iter().find(|(own, _)| *own == class) {
         Some((_, names)) => names.to_vec(),
@@ -256,7 +257,8 @@ fn methods_of(class: &str) -> String {
     format!("methods of {class}: {}", names.join(", "))
 }
 
-/// The error for a method that there is not, of what a form makes that begins with this name: `Instant/parse`.
+/// Returns the error for an unknown method, called on the result of a form that starts with the name `maker`:
+/// `Instant/parse`.
 pub(crate) fn no_method(name: &str, maker: &str) -> Option<Error> {
     let (class, _) = maker.split_once('/')?;
     let class = class.rsplit('.').next().unwrap_or(class);
@@ -423,7 +425,7 @@ pub const METHODS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Methods that Java's classes have and that are not here, by the class that is most often meant.
+/// Methods of Java classes that the language does not have, by the class that is most often meant.
 const IN_JAVA: &[(&str, &[&str])] = &[
     ("LocalDate", &["datesUntil", "withDayOfYear", "getEra", "getChronology", "toEpochSecond", "atDate"]),
     (
@@ -454,7 +456,7 @@ const IN_JAVA: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Is there anything of a class: a function, a constructor, a constant?
+/// Returns true if a class has any function, constructor or constant.
 pub(super) fn has_members((short, full, _): &(&str, &str, bool)) -> bool {
     let is_of = |name: &str| {
         let rest = name.strip_prefix(full).or_else(|| name.strip_prefix(short));
@@ -465,12 +467,12 @@ pub(super) fn has_members((short, full, _): &(&str, &str, bool)) -> bool {
         || rows.flat_map(|row| std::iter::once(&row.name).chain(row.aliases)).any(|name| is_of(name))
 }
 
-/// Is this the full name of a class that is there?
+/// Returns true for the full name of a supported class.
 pub(crate) fn is_class(full: &str) -> bool {
     CLASSES.iter().any(|class| class.1 == full)
 }
 
-/// The names of the rows and constants that pass, with commas between.
+/// Returns the names of the rows and constants that pass, separated by commas.
 fn names(wanted: impl Fn(&str) -> bool) -> String {
     let rows = super::FIRST_ORDER.iter().filter(|row| row.namespace == "java").map(|row| row.name);
     let found: Vec<&str> =
@@ -478,7 +480,7 @@ fn names(wanted: impl Fn(&str) -> bool) -> String {
     found.join(", ")
 }
 
-/// The error for an argument of the wrong type.
+/// Returns the error for an argument of the wrong type.
 #[cold]
 pub(super) fn wrong_type(name: &str, expects: &str, got: Value<'_>) -> Fault {
     let error = Error::new(Reason::JavaTypeError, format!("{name} expects {expects}, got {}", describe(got)));
@@ -491,19 +493,19 @@ pub(super) fn wrong_type(name: &str, expects: &str, got: Value<'_>) -> Fault {
     }
 }
 
-/// The error for a value outside what the method takes.
+/// Returns the error for a value outside of what the method accepts.
 #[cold]
 pub(super) fn out_of_domain(name: &str, message: &str) -> Fault {
     out_of_domain_as(domain_class(name), name, message)
 }
 
-/// [`out_of_domain`], of another class than the method's own.
+/// Like [`out_of_domain`], with another class than the method's own.
 #[cold]
 pub(super) fn out_of_domain_as(class: ErrorClass, name: &str, message: &str) -> Fault {
     Error::new(Reason::JavaDomainError, format!("{name}: {message}")).class(class).into()
 }
 
-/// What Java throws where a value is outside what a method takes.
+/// Returns the class that Java throws for a value outside of what a method accepts.
 fn domain_class(name: &str) -> ErrorClass {
     const PARSED: [&str; 7] = ["Integer", "Long", "Short", "Byte", "Double", "Float", "BigInteger"];
     match name.split_once('/') {
@@ -526,12 +528,12 @@ fn domain_class(name: &str) -> ErrorClass {
     }
 }
 
-/// The error for nil where Java has an object.
+/// Returns the error for nil where Java requires an object.
 #[cold]
 pub(super) fn null(name: &str) -> Fault {
     Error::new(Reason::JavaDomainError, format!("{name} got nil where it needs an object"))
         .class(match name.split_once('/') {
-            // As Java has it, which does not take nothing for a number.
+            // As in Java, which does not accept null as a number.
             Some(("Integer" | "Long" | "Short" | "Byte", _)) => ErrorClass::NumberFormat,
             _ => ErrorClass::NullPointer,
         })
@@ -539,7 +541,7 @@ pub(super) fn null(name: &str) -> Fault {
         .into()
 }
 
-/// A string argument; `None` for nil, which is looked at when all types have been.
+/// Returns a string argument; `None` for nil, which is checked after all types.
 pub(super) fn text<'h>(name: &str, v: Value<'h>) -> Res<Option<&'h str>> {
     match v {
         Value::Str(s) => Ok(Some(s.text())),
@@ -548,18 +550,18 @@ pub(super) fn text<'h>(name: &str, v: Value<'h>) -> Res<Option<&'h str>> {
     }
 }
 
-/// An argument that Java takes as an `int`. A float that is whole counts as the integer that it is; a fraction would be lost.
+/// Returns an argument that is an `int` in Java. A whole float counts as its integer; a fraction would be lost.
 pub(super) fn int(name: &str, v: Value<'_>) -> Res<i64> {
     let n = v.as_integer().filter(|&n| i32::try_from(n).is_ok());
     n.ok_or_else(|| wrong_type(name, "an integer of 32 bits", v))
 }
 
-/// An argument that Java takes as a `long`, by the same rule.
+/// Returns an argument that is a `long` in Java, by the same rule.
 pub(super) fn long(name: &str, v: Value<'_>) -> Res<i64> {
     v.as_integer().ok_or_else(|| wrong_type(name, "an integer of 64 bits", v))
 }
 
-/// An argument that Java takes as a `double`.
+/// Returns an argument that is a `double` in Java.
 pub(super) fn double(name: &str, v: Value<'_>) -> Res<f64> {
     match v {
         Value::Int(i) => Ok(i as f64),

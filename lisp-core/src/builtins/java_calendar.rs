@@ -1,5 +1,5 @@
-//! The calendar of `java.time.LocalDate`: its fields, and what is so many months or years away. Days of the week and months
-//! are strings of their names, as they print in Java.
+//! The calendar of `java.time.LocalDate`: fields, and arithmetic with months and years. Days of the week and months are
+//! strings of their names, as they print in Java.
 
 use super::java::{int, long, null, out_of_domain, out_of_domain_as, wrong_type};
 use super::java_moments::{moment, moved, on_day};
@@ -176,12 +176,12 @@ const MONTHS: [&str; 12] = [
     "DECEMBER",
 ];
 
-/// The day of a date, with a time or without, that must be there.
+/// Returns the day of a date, with or without a time; nil is an error.
 fn days(name: &str, v: Value<'_>) -> Res<i64> {
     Ok(moment(name, v)?.ok_or_else(|| null(name))?.day)
 }
 
-/// The number of a day, if there is such a day.
+/// Returns the day number of a date, if the date exists.
 fn day_of(name: &str, (year, month, day): (i64, i64, i64)) -> Res<i64> {
     if !is_date(year, month, day) {
         return Err(out_of_domain(name, &format!("there is no day {day} in month {month} of {year}")));
@@ -192,12 +192,12 @@ fn day_of(name: &str, (year, month, day): (i64, i64, i64)) -> Res<i64> {
     }
 }
 
-/// A value of the same class and at the same time of day, on another day.
+/// Returns a value of the same class and at the same time of day, on another day.
 fn date<'h>(h: &'h Heap, name: &str, like: Value<'h>, date: (i64, i64, i64)) -> Res<Value<'h>> {
     on_day(h, name, like, day_of(name, date)?)
 }
 
-/// A month, by its number or its name.
+/// Returns a month, by its number or its name.
 pub(super) fn month(name: &str, v: Value<'_>) -> Res<i64> {
     match v {
         Value::Str(s) => named(&MONTHS, s.text()).ok_or_else(|| wrong_type(name, "a month from 1 to 12", v)),
@@ -253,12 +253,12 @@ fn is_leap_year<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(Value::Bool(is_date(year, 2, 29)))
 }
 
-/// The name at a place that counts from 0.
+/// Returns the name at an index that counts from 0.
 fn name_at<'h>(h: &'h Heap, names: &[&str], place: i64) -> Res<Value<'h>> {
     h.str(usize::try_from(place).ok().and_then(|place| names.get(place)).copied().unwrap_or_default())
 }
 
-/// The place of a name, from 1 on.
+/// Returns the index of a name, from 1 on.
 fn named(names: &[&str], name: &str) -> Option<i64> {
     let at = names.iter().position(|own| *own == name)?;
     i64::try_from(at + 1).ok()
@@ -290,7 +290,7 @@ fn with_day<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     date(h, name, args[0], (year, month, int(name, args[1])?))
 }
 
-/// A date in a month that may be shorter.
+/// Returns a date in a month that may be shorter.
 fn within_month<'h>(h: &'h Heap, name: &str, like: Value<'h>, (year, month, day): (i64, i64, i64)) -> Res<Value<'h>> {
     date(h, name, like, (year, month, day.min(days_of_month(year, month)).max(1)))
 }
@@ -326,7 +326,7 @@ fn months_away<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], months: i128) ->
     months_later(h, name, args[0], months * i128::from(number))
 }
 
-/// A time so many months later; beyond the end of that month its last day.
+/// Returns a time a number of months later; beyond the end of that month its last day.
 pub(super) fn months_later<'h>(h: &'h Heap, name: &str, v: Value<'h>, months: i128) -> Res<Value<'h>> {
     let (year, month, day) = calendar(days(name, v)?);
     let sum = i128::from(year) * 12 + i128::from(month - 1) + months;
@@ -365,7 +365,7 @@ fn is_equal<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-/// The names of units, and the seconds of those that always have as many.
+/// The names of units, and the seconds of those with a fixed length.
 const UNITS: [(&str, Option<i64>); 8] = [
     ("SECONDS", Some(1)),
     ("MINUTES", Some(60)),
@@ -402,7 +402,7 @@ fn between<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
             (TimeValue::LocalDateTime(a, m), TimeValue::LocalDateTime(b, n))
                 if seconds.is_none() && unit != "MILLIS" || unit == "WEEKS" =>
             {
-                // Part of a day is no day more.
+                // A part of a day is not a day.
                 let (from, to) = ((a.rem_euclid(DAY), m), (b.rem_euclid(DAY), n));
                 let (from_day, mut day) = (a.div_euclid(DAY), b.div_euclid(DAY));
                 if day > from_day && to < from {
@@ -436,10 +436,10 @@ fn between<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-/// Whole months from one day to another.
+/// Returns the number of whole months from one day to another.
 fn months_between(a: i64, b: i64) -> i64 {
     let (a, b) = (calendar(a), calendar(b));
-    // A month is counted as 32 days, so that a day too few takes a month away.
+    // A month counts as 32 days, so that a missing day reduces the number of months.
     let packed = |(year, month, day): (i64, i64, i64)| (year * 12 + month - 1) * 32 + day;
     (packed(b) - packed(a)) / 32
 }

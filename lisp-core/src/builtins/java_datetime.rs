@@ -202,7 +202,7 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// The seconds and nanoseconds of the day of a moment that has a time.
+/// Returns the day of a moment that has a time, and the seconds and nanoseconds of the day.
 fn with_time(name: &str, v: Value<'_>) -> Res<(i64, i64, u32)> {
     match moment(name, v)? {
         Some(Moment { day, time: Some((second, nano)), .. }) => Ok((day, second, nano)),
@@ -211,7 +211,7 @@ fn with_time(name: &str, v: Value<'_>) -> Res<(i64, i64, u32)> {
     }
 }
 
-/// Is it a name of UTC? There is no other zone.
+/// Fails unless it is a name of UTC. There is no other zone.
 fn check_zone(name: &str, zone: Option<&Value<'_>>) -> Res<()> {
     let Some(&zone) = zone else { return Ok(()) };
     match text(name, zone)?.ok_or_else(|| null(name))? {
@@ -272,7 +272,7 @@ fn format<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.str(&written)
 }
 
-/// The text in one of the forms of ISO 8601 whose parts depend on the value.
+/// Returns the text in one of the ISO 8601 forms whose parts depend on the value.
 fn iso_text<'h>(h: &'h Heap, name: &str, v: Value<'h>, form: &str) -> Res<Value<'h>> {
     let (day, second, nano) = with_time(name, v)?;
     let second = day.saturating_mul(DAY).saturating_add(second);
@@ -288,7 +288,7 @@ fn iso_text<'h>(h: &'h Heap, name: &str, v: Value<'h>, form: &str) -> Res<Value<
     h.str(&text)
 }
 
-/// A part of a time.
+/// Returns a part of a time.
 fn within(name: &str, what: &str, v: Value<'_>, most: i64) -> Res<i64> {
     let number = int(name, v)?;
     if (0..=most).contains(&number) {
@@ -297,7 +297,7 @@ fn within(name: &str, what: &str, v: Value<'_>, most: i64) -> Res<i64> {
     Err(out_of_domain(name, &format!("the {what} is from 0 to {most}, got {number}")))
 }
 
-/// The seconds and nanoseconds of an hour and a minute, and a second and nanoseconds if they are given.
+/// Returns the seconds and nanoseconds of an hour and a minute, and optionally a second and nanoseconds.
 fn clock(name: &str, args: &[Value<'_>]) -> Res<(i64, u32)> {
     let part = |at: usize, what, most| args.get(at).map_or(Ok(0), |&v| within(name, what, v, most));
     let (hour, minute) = (part(0, "hour", 23)?, part(1, "minute", 59)?);
@@ -315,7 +315,7 @@ fn of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     date_time(h, name, i128::from(days_of(year, month, day)) * i128::from(DAY) + i128::from(second), nano)
 }
 
-/// Nanoseconds of a millisecond.
+/// Nanoseconds per millisecond.
 const MILLI: u32 = 1_000_000;
 
 fn now<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -339,7 +339,7 @@ fn of_instant<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     date_time(h, name, i128::from(second), nano)
 }
 
-/// The day of a date.
+/// Returns the day of a date.
 fn day_of_date(name: &str, v: Value<'_>) -> Res<i64> {
     local_date(name, v)?.ok_or_else(|| null(name))
 }
@@ -390,7 +390,7 @@ fn at_zone<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = ".atZone";
     let (day, second, nano) = with_time(name, args[0])?;
     check_zone(name, args.get(1))?;
-    // Of a value that is there.
+    // The value exists, so this cannot overflow.
     h.time(TimeValue::Instant(day.saturating_mul(DAY).saturating_add(second), nano))
 }
 
@@ -414,7 +414,7 @@ fn get_nano<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     })))
 }
 
-/// The value with another number of a unit of so many seconds, of which the next larger one has `most` and one.
+/// Returns the value with another number of a unit of `unit` seconds. The number is at most `most`.
 fn with_part<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], unit: i64, most: i64) -> Res<Value<'h>> {
     let (day, second, nano) = with_time(name, args[0])?;
     let wanted = within(name, name.trim_start_matches(".with"), args[1], most)?;
@@ -441,7 +441,7 @@ fn with_nano<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     like(h, name, args[0], day, second, u32::try_from(nano).unwrap_or(0))
 }
 
-/// Nanoseconds of the units that divide a day.
+/// Returns the nanoseconds of the units that divide a day.
 pub(super) fn nanos_of_unit(unit: &str) -> Option<i128> {
     let second = i128::from(NANOS);
     Some(match unit {

@@ -1,4 +1,4 @@
-//! `java.lang.Math` and `java.lang.System`. Two integers stay integers; with a float an integer is one.
+//! `java.lang.Math` and `java.lang.System`. Two integers stay integers; an integer with a float becomes one.
 
 use super::Builtin;
 use super::java::{double, long, null, out_of_domain, text, wrong_type};
@@ -169,13 +169,13 @@ fn line_separator<'h>(h: &'h Ctx, _: &[Value<'h>]) -> Res<Value<'h>> {
     h.str("\n")
 }
 
-/// Two numbers of one kind.
+/// Two numbers of the same kind.
 enum Pair {
     Ints(i64, i64),
     Floats(f64, f64),
 }
 
-/// Two integers, or two floats: beside a float an integer is one.
+/// Returns two integers, or two floats; an integer with a float becomes one.
 fn pair(name: &str, args: &[Value<'_>]) -> Res<Pair> {
     match (args[0], args[1]) {
         (Value::Int(a), Value::Int(b)) => Ok(Pair::Ints(a, b)),
@@ -185,7 +185,7 @@ fn pair(name: &str, args: &[Value<'_>]) -> Res<Pair> {
 
 fn abs<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args[0] {
-        // As in Java the least integer has no absolute value of its kind and stays as it is.
+        // As in Java, the smallest integer has no absolute value and stays unchanged.
         Value::Int(i) => Ok(Value::Int(i.wrapping_abs())),
         Value::Float(f) => Ok(Value::Float(f.abs())),
         other => Err(wrong_type("Math/abs", "a number of 64 bits", other)),
@@ -224,7 +224,7 @@ fn min<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 fn pow<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (base, exponent) = (double("Math/pow", args[0])?, double("Math/pow", args[1])?);
-    // Where Java differs from the usual function: 1 to the power of NaN or of infinity is NaN.
+    // Java differs from the usual function: 1 to the power of NaN or infinity is NaN.
     let undefined = exponent.is_nan() || (exponent.is_infinite() && base.abs() == 1.0);
     Ok(Value::Float(if undefined { f64::NAN } else { base.powf(exponent) }))
 }
@@ -358,7 +358,7 @@ fn hypot<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(Value::Float(double("Math/hypot", args[0])?.hypot(double("Math/hypot", args[1])?)))
 }
 
-/// The quotient rounded down, and the remainder of that.
+/// Returns the quotient rounded down, and its remainder.
 fn floored(name: &str, args: &[Value<'_>]) -> Res<(i64, i64)> {
     let (x, y) = (long(name, args[0])?, long(name, args[1])?);
     if y == 0 {

@@ -1,4 +1,4 @@
-//! What the classes of times have in common: reading an argument, making a value, moving one. All zones are UTC.
+//! Shared by the classes of times: reading arguments, creating values, and arithmetic. All zones are UTC.
 
 use super::java::{null, out_of_domain, out_of_domain_as, text, wrong_type};
 use crate::cost;
@@ -22,7 +22,7 @@ pub(super) fn unreadable(name: &str, text: &str, expects: &str) -> crate::heap::
     .into()
 }
 
-/// The value of a receiver or argument of a class, `None` for nil.
+/// Returns the value of a receiver or argument of a class, `None` for nil.
 pub(super) fn take<T>(name: &str, class: &str, v: Value<'_>, take: impl Fn(TimeValue) -> Option<T>) -> Res<Option<T>> {
     match v {
         Value::Nil => Ok(None),
@@ -34,10 +34,10 @@ pub(super) fn take<T>(name: &str, class: &str, v: Value<'_>, take: impl Fn(TimeV
     }
 }
 
-/// What has a day.
+/// The values that have a day.
 pub(super) const MOMENT: &str = "a LocalDate, LocalDateTime or Instant";
 
-/// The day of a date, and the time of day of a date with a time and of an instant, which is that of UTC.
+/// Returns the day of a date, and the UTC time of day of a date with a time or an instant.
 pub(super) fn moment(name: &str, v: Value<'_>) -> Res<Option<Moment>> {
     take(name, MOMENT, v, |t| match t {
         TimeValue::LocalDate(day) => Some(Moment { day, time: None, is_utc: false }),
@@ -67,7 +67,7 @@ pub(super) fn duration(name: &str, v: Value<'_>) -> Res<(i64, u32)> {
         .ok_or_else(|| null(name))
 }
 
-/// A date, a date with a time or an instant so many days later; a duration so much longer.
+/// Returns a date, a date with a time or an instant a number of days later; a longer duration for a duration.
 pub(super) fn moved<'h>(h: &'h Heap, name: &str, v: Value<'h>, days: i128) -> Res<Value<'h>> {
     if let Value::Time(t) = v
         && matches!(t.value, TimeValue::Duration(..))
@@ -81,7 +81,7 @@ pub(super) fn moved<'h>(h: &'h Heap, name: &str, v: Value<'h>, days: i128) -> Re
     }
 }
 
-/// Seconds and nanoseconds of a number of nanoseconds, if 64 bits count the seconds.
+/// Returns the seconds and nanoseconds of a number of nanoseconds, if the seconds fit 64 bits.
 fn split(nanos: i128) -> Option<(i64, u32)> {
     let unit = i128::from(NANOS);
     let seconds = i64::try_from(nanos.div_euclid(unit)).ok()?;
@@ -106,10 +106,10 @@ pub(super) fn made_instant<'h>(h: &'h Heap, name: &str, nanos: i128) -> Res<Valu
     }
 }
 
-/// What can be moved by less than a day.
+/// The values that can be moved by less than a day.
 const MOVABLE: &str = "an Instant, a LocalDateTime or a Duration";
 
-/// An instant, a date with a time or a duration so many nanoseconds later or longer.
+/// Returns an instant, a date with a time or a duration that is a number of nanoseconds later or longer.
 pub(super) fn away<'h>(h: &'h Heap, name: &str, v: Value<'h>, by: i128) -> Res<Value<'h>> {
     match v {
         Value::Nil => Err(null(name)),
@@ -127,7 +127,7 @@ pub(super) fn away<'h>(h: &'h Heap, name: &str, v: Value<'h>, by: i128) -> Res<V
     }
 }
 
-/// A date with a time, of seconds since 1970-01-01T00:00.
+/// Returns a date with a time, from the seconds since 1970-01-01T00:00.
 pub(super) fn date_time<'h>(h: &'h Heap, name: &str, second: i128, nano: u32) -> Res<Value<'h>> {
     match i64::try_from(second).ok().filter(|second| SECONDS.contains(second)) {
         Some(second) => h.time(TimeValue::LocalDateTime(second, nano)),
@@ -135,7 +135,7 @@ pub(super) fn date_time<'h>(h: &'h Heap, name: &str, second: i128, nano: u32) ->
     }
 }
 
-/// A value of the same class as another, at another time.
+/// Returns a value of the same class as another, at another time.
 pub(super) fn like<'h>(h: &'h Heap, name: &str, v: Value<'h>, day: i64, second: i64, nano: u32) -> Res<Value<'h>> {
     let all = i128::from(day) * i128::from(DAY) + i128::from(second);
     match v {
@@ -147,7 +147,7 @@ pub(super) fn like<'h>(h: &'h Heap, name: &str, v: Value<'h>, day: i64, second: 
     }
 }
 
-/// The pattern of a formatter.
+/// Returns the pattern of a formatter.
 pub(super) fn pattern<'h>(h: &'h Heap, name: &str, formatter: Value<'h>) -> Res<Pattern> {
     let pattern = text(name, formatter)?.ok_or_else(|| null(name))?;
     h.charge(cost::OLD_DATE_READ + pattern.len() as u64)?;
@@ -159,7 +159,7 @@ pub(super) fn pattern<'h>(h: &'h Heap, name: &str, formatter: Value<'h>) -> Res<
     })
 }
 
-/// The moment that a text says by a pattern.
+/// Parses a text by a pattern.
 pub(super) fn parse_by<'h>(h: &'h Heap, name: &str, source: &str, formatter: Value<'h>) -> Res<Moment> {
     let parsed = match formatter {
         Value::Str(s) if matches!(s.text(), "ISO_LOCAL_DATE_TIME" | "ISO_DATE_TIME") => {
@@ -178,7 +178,7 @@ pub(super) fn parse_by<'h>(h: &'h Heap, name: &str, source: &str, formatter: Val
     })
 }
 
-/// A value so many days and months away, at the same time of day.
+/// Returns a value on another day, at the same time of day.
 pub(super) fn on_day<'h>(h: &'h Heap, name: &str, v: Value<'h>, day: i64) -> Res<Value<'h>> {
     match moment(name, v)?.ok_or_else(|| null(name))?.time {
         Some((second, nano)) => like(h, name, v, day, second, nano),

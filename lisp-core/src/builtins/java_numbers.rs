@@ -1,4 +1,4 @@
-//! Numbers as text, by the names of `java.lang.Integer`, `Long` and `Double`.
+//! Numbers as text, with the names of `java.lang.Integer`, `Long` and `Double`.
 
 use super::java::{double, int, long, out_of_domain};
 use super::{Builtin, DirectImp};
@@ -111,7 +111,7 @@ fn to_string<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.str(&digits.iter().rev().collect::<String>())
 }
 
-/// The bits of an integer of 32 bits.
+/// Returns the bits of a 32-bit integer.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is within 32 bits; its bits are shown")]
 fn bits_32(name: &str, v: Value<'_>) -> Res<u32> {
     Ok(int(name, v)? as i32 as u32)
@@ -165,7 +165,7 @@ fn compare_longs<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 fn compare_doubles<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = "Double/compare";
     let (a, b) = (double(name, args[0])?, double(name, args[1])?);
-    // Any NaN is the one that the total order has last.
+    // Every NaN is treated as the one that comes last in the total order.
     let canonical = |f: f64| if f.is_nan() { f64::NAN.abs() } else { f };
     Ok(Value::Int(canonical(a).total_cmp(&canonical(b)) as i64))
 }

@@ -1,5 +1,5 @@
-//! The parsers of `java.lang.Integer`, `Long`, `Double`, `Float` and `Boolean`. Unlike `parse-long` and its kin they
-//! fail on what they cannot read.
+//! The parsers of `java.lang.Integer`, `Long`, `Double`, `Float` and `Boolean`. Unlike `parse-long` and the like they
+//! fail on invalid input.
 
 use super::Builtin;
 use super::java::{null, out_of_domain, text};
@@ -122,12 +122,12 @@ fn integer<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], min: i64, max: i64) 
     }
 }
 
-/// The beginning of a text, in quotation marks.
+/// Returns the beginning of a text, in quotation marks.
 fn shown(text: &str) -> String {
     format!("{:?}", text.chars().take(40).collect::<String>())
 }
 
-/// An optional sign and digits of a base, nothing else.
+/// Parses an optional sign and digits of a base, and nothing else.
 fn exact_integer(text: &str, radix: i64) -> Option<i64> {
     let (negative, digits) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
@@ -149,14 +149,14 @@ fn exact_integer(text: &str, radix: i64) -> Option<i64> {
     Some(sum)
 }
 
-/// The zeroes of the scripts of the basic plane that write decimal numbers; the other nine digits follow each.
+/// The zeros of the scripts of the basic plane with decimal digits; the other nine digits follow each.
 const ZEROES: &[u32] = &[
     0x0030, 0x0660, 0x06F0, 0x07C0, 0x0966, 0x09E6, 0x0A66, 0x0AE6, 0x0B66, 0x0BE6, 0x0C66, 0x0CE6, 0x0D66, 0x0DE6,
     0x0E50, 0x0ED0, 0x0F20, 0x1040, 0x1090, 0x17E0, 0x1810, 0x1946, 0x19D0, 0x1A80, 0x1A90, 0x1B50, 0x1BB0, 0x1C40,
     0x1C50, 0xA620, 0xA8D0, 0xA900, 0xA9D0, 0xA9F0, 0xAA50, 0xABF0, 0xFF10,
 ];
 
-/// The number that a decimal digit of any script is.
+/// Returns the value of a decimal digit of any script.
 pub(super) fn decimal_digit(c: char) -> Option<u32> {
     let code = u32::from(c);
     let after = ZEROES.partition_point(|&zero| zero <= code);
@@ -169,7 +169,7 @@ fn parse_double<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 }
 
 fn parse_float<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    // Rounded once, to 32 bits: by way of 64 bits it would be rounded twice.
+    // Rounded once, to 32 bits: via 64 bits it would be rounded twice.
     floating(h, "Float/parseFloat", args[0], |text| text.parse::<f32>().ok().map(f64::from))
 }
 
@@ -196,7 +196,7 @@ fn floating<'h>(h: &'h Heap, name: &str, arg: Value<'h>, decimal: impl Fn(&str) 
     }
 }
 
-/// The text without the letter of a type, when the rest is digits with an optional point and exponent.
+/// Returns the text without the letter of a type, if the rest is digits with an optional point and exponent.
 fn decimal_text(text: &str) -> Option<&str> {
     let text = text.strip_suffix(['f', 'F', 'd', 'D']).unwrap_or(text);
     let bytes = text.as_bytes();

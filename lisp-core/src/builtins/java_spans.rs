@@ -1,4 +1,4 @@
-//! `java.time.Duration` and `Instant`: how long, and what is so long away.
+//! `java.time.Duration` and `Instant`: durations and time arithmetic.
 
 use super::java::{long, null, out_of_domain, text, wrong_type};
 use super::java_calendar::months_later;
@@ -208,7 +208,7 @@ fn of_seconds<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     of_unit(h, "Duration/ofSeconds", args, 1)
 }
 
-/// Nanoseconds of a millisecond.
+/// Nanoseconds per millisecond.
 const MILLI: i128 = 1_000_000;
 
 fn of_millis<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -267,7 +267,7 @@ fn minus_millis<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     away(h, ".minusMillis", args[0], -(i128::from(millis) * MILLI))
 }
 
-/// Nanoseconds of a minute and of an hour.
+/// Nanoseconds per minute and per hour.
 const MINUTE: i128 = 60_000 * MILLI;
 const HOUR: i128 = 60 * MINUTE;
 
@@ -317,7 +317,7 @@ fn minus<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     by_amount(h, ".minus", args, -1)
 }
 
-/// By a duration, or by a number of a unit.
+/// Moves by a duration, or by a number of a unit.
 fn by_amount<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], sign: i128) -> Res<Value<'h>> {
     let (v, amount) = (args[0], args[1]);
     if let Some(&unit) = args.get(2) {
@@ -338,7 +338,7 @@ fn by_amount<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], sign: i128) -> Res
     }
 }
 
-/// A time so many units later, or a duration so many longer.
+/// Returns a time a number of units later, or a duration that much longer.
 fn by_units<'h>(h: &'h Heap, name: &str, v: Value<'h>, n: i128, unit: Value<'h>) -> Res<Value<'h>> {
     let unit = text(name, unit)?.ok_or_else(|| null(name))?;
     let Value::Time(time) = v else {

@@ -1,4 +1,4 @@
-//! More methods of `java.lang.String`, and those that all objects have: equality, order, text.
+//! More methods of `java.lang.String`, and those of all objects: equality, order, text.
 
 use super::java::{int, null, out_of_domain, text, wrong_type};
 use super::java_text::{byte_at, two_texts, units};
@@ -148,7 +148,7 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// A string that must be there.
+/// Returns a string argument; nil is an error.
 fn string<'h>(name: &str, v: Value<'h>) -> Res<&'h str> {
     text(name, v)?.ok_or_else(|| null(name))
 }
@@ -264,7 +264,7 @@ fn split<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Parts::new(h, receiver, limit)?.between(regex::Search::each(h, pattern, receiver)?)
 }
 
-/// The receiver and two other strings, after the types of all have been looked at.
+/// Returns the receiver and two other strings, after checking the types of all.
 fn three_texts<'h>(name: &str, args: &[Value<'h>]) -> Res<[&'h str; 3]> {
     let all = (text(name, args[0])?, text(name, args[1])?, text(name, args[2])?);
     let (Some(a), Some(b), Some(c)) = all else { return Err(null(name)) };
@@ -324,7 +324,7 @@ fn compare_to<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 fn compare_to_ignore_case<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (a, b) = two_texts(h, ".compareToIgnoreCase", args)?;
-    // Where a character of several bytes begins.
+    // Counts the starts of characters of several bytes.
     let wide = |text: &str| text.bytes().filter(|&byte| byte >= 0xC0).count() as u64;
     h.charge(cost::scanned(a.len().saturating_add(b.len())) + 1)?;
     h.charge((wide(a) + wide(b)) * cost::CHARACTER + cost::parsed(a.len().saturating_add(b.len())))?;
@@ -332,14 +332,14 @@ fn compare_to_ignore_case<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> 
     compare_units(h, a, b, units(a), units(b))
 }
 
-/// The units of a character.
+/// Returns the UTF-16 units of a character.
 fn utf16(c: char) -> impl Iterator<Item = u16> {
     let mut units = [0; 2];
     let count = c.encode_utf16(&mut units).len();
     units.into_iter().take(count)
 }
 
-/// The character in small letters, where one stands for one.
+/// Returns the character in lower case, if that is a single character.
 fn without_case(c: char) -> char {
     if c.is_ascii() {
         return c.to_ascii_lowercase();
@@ -352,7 +352,7 @@ fn without_case(c: char) -> char {
     only(&mut upper.to_lowercase(), upper)
 }
 
-/// How far the first units that differ are apart, or the lengths.
+/// Returns the difference of the first units that differ, or of the lengths.
 fn compare_texts<'h>(h: &'h Heap, a: &str, b: &str) -> Res<Value<'h>> {
     h.charge(cost::scanned(a.len().saturating_add(b.len())) + 1)?;
     compare_units(h, a, b, a.encode_utf16(), b.encode_utf16())

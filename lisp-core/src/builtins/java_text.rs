@@ -1,5 +1,5 @@
-//! The methods of `java.lang.String`. Indexes count UTF-16 units, as Java's do: a character outside the basic plane is
-//! two of them.
+//! The methods of `java.lang.String`. Indexes count UTF-16 units, like Java's: a character outside the basic plane has
+//! two.
 
 use super::Builtin;
 use super::java::{int, null, out_of_domain, text};
@@ -86,7 +86,7 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// How many UTF-16 units a text takes.
+/// Returns the number of UTF-16 units of a text.
 pub(super) fn units(h: &Heap, text: &str) -> Res<i64> {
     let mut count = 0;
     for piece in scan::pieces(h, text) {
@@ -96,15 +96,15 @@ pub(super) fn units(h: &Heap, text: &str) -> Res<i64> {
     Ok(i64::try_from(count).unwrap_or(i64::MAX))
 }
 
-/// The byte at which a unit stands; the next character's byte and `false` when the unit is the second half of a
-/// character. Beyond the end it is the end.
+/// Returns the byte position of a unit. If the unit is the second half of a character, returns the next character's
+/// byte and `false`. Beyond the end it is the end.
 pub(super) fn byte_at(h: &Heap, text: &str, unit: i64) -> Res<(usize, bool)> {
     let Ok(unit) = usize::try_from(unit) else { return Ok((0, true)) };
     let (mut byte, mut passed) = (0, 0);
     for piece in scan::pieces(h, text) {
         let piece = piece?;
         let Some(more) = unit.checked_sub(passed) else {
-            // It was the second half of the character that the piece before ended with.
+            // It was the second half of the character that ended the piece before.
             return Ok((byte, false));
         };
         if piece.is_ascii() {
@@ -125,7 +125,7 @@ pub(super) fn byte_at(h: &Heap, text: &str, unit: i64) -> Res<(usize, bool)> {
     Ok((text.len(), passed <= unit))
 }
 
-/// The receiver and another string, after the types of both have been looked at.
+/// Returns the receiver and another string, after checking the types of both.
 pub(super) fn two_texts<'h>(h: &'h Heap, name: &str, args: &[Value<'h>]) -> Res<(&'h str, &'h str)> {
     let both = (text(name, args[0])?, text(name, args[1])?);
     let (Some(receiver), Some(other)) = both else { return Err(null(name)) };
@@ -139,7 +139,7 @@ fn length<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(Value::Int(units(h, text)?))
 }
 
-/// The unit at which a byte stands; -1 for none.
+/// Returns the unit position of a byte; -1 for `None`.
 fn unit_at<'h>(h: &'h Heap, text: &str, byte: Option<usize>) -> Res<Value<'h>> {
     match byte {
         Some(byte) => Ok(Value::Int(units(h, &text[..byte])?)),
@@ -152,7 +152,7 @@ fn index_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     if let [Value::Vector(v), item] = *args {
         return index_in(h, v, item);
     }
-    // The types of all arguments come before nil.
+    // The types of all arguments are checked before nil.
     let from = match args.get(2) {
         Some(&from) => {
             text(name, args[0])?;
@@ -170,7 +170,7 @@ fn index_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     unit_at(h, receiver, found.map(|at| start + at))
 }
 
-/// Where an element stands that is the same key; -1 for none.
+/// Returns the index of an element that is the same key; -1 for none.
 fn index_in<'h>(h: &'h Heap, v: &Vector<'h>, item: Value<'h>) -> Res<Value<'h>> {
     for (at, &other) in v.items().iter().enumerate() {
         h.charge(1)?;
@@ -243,7 +243,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Where each character of a text begins: its byte and its unit; then the end.
+    /// Returns the byte and the unit at which each character of a text starts, followed by those of the end.
     fn places(text: &str) -> Vec<(usize, i64)> {
         let mut unit = 0;
         let mut places = Vec::new();

@@ -1,4 +1,5 @@
-//! `java.time.LocalDate`, `Instant` and `Duration`, and `java.util.Date`: their bounded grammars and arithmetic.
+//! `java.time.LocalDate`, `Instant` and `Duration`, and `java.util.Date`: their grammars, of bounded length, and
+//! arithmetic.
 
 use super::java::{long, null, out_of_domain, text, wrong_type};
 use super::java_moments::{duration, instant, local_date, local_date_time, moved, parse_by, take, unreadable};
@@ -258,7 +259,7 @@ fn to_days<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 // ---- java.util.Date ----
 
-/// Bytes of the longest text that is read as a date. There may be comments in it.
+/// The maximum length of a text that is parsed as a date, in bytes. It may contain comments.
 const LONGEST_DATE: usize = 4_096;
 
 fn date_new<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -327,7 +328,7 @@ const ZONES: [(&str, i64); 11] = [
     ("pdt", -7),
 ];
 
-/// A name in full or by its first three letters.
+/// Returns the number of a name given in full or by its first three letters.
 fn named(names: &[&str], word: &str) -> Option<i64> {
     let word = word.to_ascii_lowercase();
     let at = names.iter().position(|name| *name == word || (word.len() == 3 && name.starts_with(&word)))?;
@@ -349,7 +350,7 @@ impl Form {
         Regex::new(pattern).ok().map(Form)
     }
 
-    /// The groups of a text that has this form; one that is not there is empty.
+    /// Returns the groups of a text that has this form; a missing group is empty.
     fn groups<'t, const N: usize>(&self, text: &'t str) -> Option<[&'t str; N]> {
         let mut found = self.0.create_captures();
         self.0.captures(text, &mut found);
@@ -370,7 +371,8 @@ static FORMS: LazyLock<Option<LegacyForms>> = LazyLock::new(|| {
     })
 });
 
-/// Milliseconds of a legacy text: comments in parentheses, an English weekday and a comma may stand in it.
+/// Returns the milliseconds of a legacy text, which may contain comments in parentheses, an English weekday and a
+/// comma.
 fn parse_legacy(text: &str) -> Option<i64> {
     let forms = FORMS.as_ref()?;
     let plain = without_comments(text)?.replace(',', " ");
@@ -393,7 +395,7 @@ fn parse_legacy(text: &str) -> Option<i64> {
         None => (0, rest),
     };
     let offset = legacy_zone(rest.trim())?;
-    // Before this day the legacy class counts by the Julian calendar.
+    // Before this day the legacy class uses the Julian calendar.
     if (year, month, day) < (1582, 10, 15) || !is_date(year, month, day) {
         return None;
     }
@@ -402,7 +404,7 @@ fn parse_legacy(text: &str) -> Option<i64> {
 
 type Day = (i64, i64, i64);
 
-/// The day, and what remains of the text: the time and zone.
+/// Returns the day, and the rest of the text: the time and zone.
 fn legacy_day(forms: &LegacyForms, text: &str) -> Option<(Day, String)> {
     let number = |s: &str| s.parse::<i64>().ok();
     let month = |s: &str| Some(named(&MONTHS, s)? + 1);
@@ -425,7 +427,7 @@ fn legacy_day(forms: &LegacyForms, text: &str) -> Option<(Day, String)> {
     Some(((number(y)?, number(m)?, number(d)?), rest.to_owned()))
 }
 
-/// Seconds of a zone: a name, or a sign with hours or hours and minutes.
+/// Returns the seconds of a zone: a name, or a sign with hours or hours and minutes.
 fn legacy_zone(text: &str) -> Option<i64> {
     let text = text.to_ascii_lowercase();
     if text.is_empty() {
@@ -447,7 +449,7 @@ fn legacy_zone(text: &str) -> Option<i64> {
     (hours <= 23 && minutes <= 59).then_some(sign * (hours * 3_600 + minutes * 60))
 }
 
-/// The text without what stands in parentheses; nothing when one is not closed.
+/// Returns the text without anything in parentheses; `None` if one is not closed.
 fn without_comments(text: &str) -> Option<String> {
     let mut depth = 0usize;
     let mut plain = String::with_capacity(text.len());

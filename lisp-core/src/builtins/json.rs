@@ -49,7 +49,7 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// nil for what is not JSON.
+/// Returns nil for input that is not JSON.
 fn lenient<'h>(result: Result<Value<'h>, ReadError>) -> Res<Value<'h>> {
     match result {
         Ok(value) => Ok(value),
@@ -60,7 +60,7 @@ fn lenient<'h>(result: Result<Value<'h>, ReadError>) -> Res<Value<'h>> {
 
 const KEYWORD: BuiltinId = id_of("keyword");
 
-/// What the keys become by the argument that says so: `true` and the function `keyword` make keywords.
+/// Returns what keys become, according to the option: `true` and the function `keyword` make keywords.
 fn keys(name: &str, option: Option<Value<'_>>) -> Res<Keys> {
     match option {
         None | Some(Value::Nil | Value::Bool(false)) => Ok(Keys::Strings),

@@ -1,5 +1,5 @@
-//! Division of long integers. What takes longer than a few milliseconds is done piece by piece, each charged for before
-//! it is divided, so that a run can be ended in between.
+//! Division of long integers. A division that takes more than a few milliseconds is done in pieces. Each piece is
+//! charged before it is divided, so that a run can be ended in between.
 
 use crate::cost;
 use crate::heap::{Heap, Res};
@@ -7,10 +7,11 @@ use num_bigint::{BigInt, BigUint, Sign};
 use num_integer::Integer;
 use num_traits::Zero;
 
-/// Pairs of limbs of 32 bits that are divided at once.
+/// Pairs of 32-bit limbs that are divided at once.
 const PAIRS: usize = 1 << 22;
 
-/// The quotient and the remainder of two integers, cut towards zero. The divisor is not zero, and there is room for both.
+/// Returns the quotient and the remainder of two integers, truncated. The divisor must not be zero, and there must be
+/// room for both.
 pub(super) fn div_rem(h: &Heap, x: &BigInt, y: &BigInt) -> Res<(BigInt, BigInt)> {
     let (limbs, width) = (x.iter_u32_digits().len(), y.iter_u32_digits().len());
     let piece = PAIRS / width.max(1);
@@ -23,10 +24,10 @@ pub(super) fn div_rem(h: &Heap, x: &BigInt, y: &BigInt) -> Res<(BigInt, BigInt)>
     Ok((BigInt::from_biguint(sign, quotient), BigInt::from_biguint(x.sign(), rem)))
 }
 
-/// As on paper, with the digits of `piece` limbs: each is divided with what remained of those before.
+/// Long division with digits of `piece` limbs: each is divided together with the remainder so far.
 fn div_rem_by_pieces(h: &Heap, x: &BigUint, y: &BigUint, piece: usize) -> Res<(BigUint, BigUint)> {
     let (limbs, width) = (x.to_u32_digits(), y.iter_u32_digits().len());
-    // Whole pieces of the schedule, so that the sum does not depend on how many are divided at once.
+    // A multiple of the schedule's pieces, so that the sum does not depend on how many limbs are divided at once.
     let piece = piece.next_multiple_of(cost::DIVIDED_LIMBS);
     let mut quotient = vec![0; limbs.len()];
     let mut rem = BigUint::zero();

@@ -1,4 +1,5 @@
-//! Maps: reading and writing. A key that is not there means the entry of its twin, the keyword or string of the same name.
+//! Maps: reading and writing. A key that does not exist stands for the entry of its twin, the keyword or string of the
+//! same name.
 
 use super::args::{self, fault, type_error};
 use super::slices::char_at;
@@ -10,8 +11,9 @@ use crate::heap::{Entry, Fault, Gathered, Heap, List, Map, MapBuilder, Res, SMAL
 use crate::text::describe;
 use std::slice::ChunksExact;
 
-/// What `coll` holds at `key`: a map's value, found flexibly, a vector's element, or a string's character; `None` for everything else. A
-/// vector that is no key of a map is a path into it. Calls of keywords and maps, and destructuring, read by this.
+/// Returns what `coll` has at `key`: a map's value at the key or its twin, a vector's element, or a string's character;
+/// `None` for everything else. A vector that is not a key of a map is a path into it. Calls of keywords and maps, and
+/// destructuring, use this.
 #[inline]
 pub(crate) fn get<'h>(h: &'h Heap, coll: Value<'h>, key: Value<'h>) -> Res<Option<Value<'h>>> {
     match (coll, key) {
@@ -29,8 +31,8 @@ pub(crate) fn get<'h>(h: &'h Heap, coll: Value<'h>, key: Value<'h>) -> Res<Optio
     }
 }
 
-/// What stands at the end of a path of keys; `None` where a step leads nowhere. A path inside a path is followed too,
-/// on a work list.
+/// Returns the value at the end of a path of keys; `None` if a step leads nowhere. A path inside a path is followed
+/// too, with a work list.
 pub(crate) fn get_path<'h>(h: &'h Heap, coll: Value<'h>, path: &'h [Value<'h>]) -> Res<Option<Value<'h>>> {
     let mut work: Work<'h, &'h [Value<'h>]> = Work::new(h);
     let (mut at, mut path) = (coll, path);
@@ -66,8 +68,8 @@ pub(crate) fn get_path<'h>(h: &'h Heap, coll: Value<'h>, path: &'h [Value<'h>]) 
     }
 }
 
-/// The collection with `value` at the end of a path. Missing steps and nil become maps; a vector grows by an element at its end.
-/// An empty path is the path of the key nil.
+/// Returns the collection with `value` at the end of a path. Missing steps and nil become maps; a vector grows by one
+/// element at its end. An empty path is the path of the key nil.
 pub(crate) fn assoc_path<'h>(
     h: &'h Heap,
     name: &str,
@@ -87,7 +89,7 @@ pub(crate) fn assoc_path<'h>(
         match at {
             Value::Map(_) if i + 1 == path.len() => {}
             Value::Map(m) => {
-                // A vector is a key here, as it is where the value is put.
+                // A vector is a key here, as it is where the value is stored.
                 let next = if matches!(key, Value::Vector(_)) { m.get_vector(h, key)? } else { get(h, at, key)? };
                 at = match next {
                     Some(next @ (Value::Map(_) | Value::Vector(_))) => next,
@@ -120,7 +122,7 @@ fn dead_end(name: &str, key: Value<'_>, found: Value<'_>) -> Fault {
     .into()
 }
 
-/// The place in a vector of `len` elements that a key names, or the one after its end.
+/// Returns the index in a vector of `len` elements that a key stands for, or the one after its end.
 fn index_of(name: &str, len: usize, key: Value<'_>) -> Res<usize> {
     match (key.as_index().filter(|&i| i <= len), key) {
         (Some(place), _) => Ok(place),
@@ -147,7 +149,7 @@ pub(crate) fn put<'h>(h: &'h Heap, name: &str, coll: Value<'h>, key: Value<'h>, 
     }
 }
 
-/// The error for a collection that cannot be read by key, with a word on swapped arguments.
+/// Returns the error for a collection that cannot be read by key, with a hint about swapped arguments.
 #[cold]
 fn not_associative(name: &str, coll: Value<'_>, key: Value<'_>) -> Fault {
     let error = Error::new(
@@ -166,7 +168,7 @@ fn not_associative(name: &str, coll: Value<'_>, key: Value<'_>) -> Fault {
 fn get_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let default = args.get(2).copied().unwrap_or(Value::Nil);
     match args[0] {
-        // A map as an index is a map in the wrong place.
+        // A map as an index is a swapped argument.
         other @ Value::Vector(_) if matches!(args[1], Value::Map(_)) => Err(not_associative("get", other, args[1])),
         Value::Nil => Ok(default),
         coll @ (Value::Map(_) | Value::Vector(_)) => Ok(get(h, coll, args[1])?.unwrap_or(default)),
@@ -258,7 +260,7 @@ fn assoc<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-/// The vector with other elements at places, in one copy; it grows at its end.
+/// Returns the vector with other elements at some indices, in one copy; it grows at its end.
 fn with_places<'h>(h: &'h Heap, v: &'h Vector<'h>, pairs: ChunksExact<'_, Value<'h>>) -> Res<Value<'h>> {
     h.charge(cost::moved(v.len()))?;
     let mut out = List::with_room(h, v.len() + pairs.len())?;
@@ -279,8 +281,8 @@ fn pairs_expected(name: &str, count: usize) -> Error {
         .hint("write a value after each key")
 }
 
-/// The map with `count` more entries, each at the key that its key means in `base`: one by one where they are few, all at
-/// once where they are more.
+/// Returns the map with `count` more entries, each at the key that its key stands for in `base`: a few are added one by
+/// one, more all at once.
 pub(super) fn with_entries<'h>(
     h: &'h Heap,
     base: &'h Map<'h>,
@@ -310,7 +312,7 @@ pub(super) fn with_entries<'h>(
     })
 }
 
-/// The set with `count` more members, added like the entries of [`with_entries`].
+/// Returns the set with `count` more members, added like the entries of [`with_entries`].
 pub(super) fn with_members<'h>(
     h: &'h Heap,
     base: &'h Map<'h>,
@@ -336,7 +338,7 @@ pub(super) fn with_members<'h>(
     h.with_all(base, |all| members.try_for_each(|member| all.add(member).map(drop)))
 }
 
-/// A map under construction that begins with the entries of another.
+/// Returns a map under construction that starts with the entries of another.
 fn builder_of<'h>(h: &'h Heap, base: &'h Map<'h>, count: usize) -> Res<&'h MapBuilder<'h>> {
     let old = base.entries(h)?;
     h.charge(old.len() as u64)?;
@@ -377,7 +379,7 @@ fn dissoc<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-/// Removes from `rest` the key that `key` means in `whole`, the map before anything was removed.
+/// Removes from `rest` the key that `key` stands for in `whole`, the map before anything was removed.
 pub(crate) fn dissoc_one<'h>(h: &'h Heap, whole: Value<'h>, rest: Value<'h>, key: Value<'h>) -> Res<Value<'h>> {
     match (whole, rest) {
         (Value::Map(whole), Value::Map(rest)) => h.dissoc(rest, whole.meant(h, key)?).map(Value::Map),
@@ -385,12 +387,13 @@ pub(crate) fn dissoc_one<'h>(h: &'h Heap, whole: Value<'h>, rest: Value<'h>, key
     }
 }
 
-/// How many parts arise when a map is changed so often: each change leaves a part of a large one behind.
+/// Returns the number of intermediate parts when a map is changed this many times: each change leaves a part of a large
+/// map as garbage.
 pub(super) fn changed(changes: usize, map: &Map<'_>) -> usize {
     changes.saturating_mul(map.len().min(8))
 }
 
-/// How many entries a map has, or members a set.
+/// Returns the number of entries of a map, or members of a set.
 pub(super) fn entries_of(coll: &Value<'_>) -> usize {
     match coll {
         Value::Map(m) | Value::Set(m) => m.len(),
@@ -398,7 +401,7 @@ pub(super) fn entries_of(coll: &Value<'_>) -> usize {
     }
 }
 
-/// Two maps in one, of which each may be nil.
+/// Merges two maps, each of which may be nil.
 pub(crate) fn merge_two<'h>(h: &'h Heap, first: Value<'h>, second: Value<'h>) -> Res<Value<'h>> {
     match (first, second) {
         (Value::Map(base), Value::Map(m)) => {
@@ -431,7 +434,7 @@ fn select_keys<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
         other => return Err(args::not_walked("select-keys", "a map", other)),
     };
     let keys = match args[1] {
-        // The entries of a map are no keys.
+        // The entries of a map are not keys.
         Value::Map(_) => &[],
         other => args::seq(h, "select-keys", other)?,
     };
@@ -454,7 +457,7 @@ fn select_keys<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(Value::Map(builder.finish(h)?))
 }
 
-/// One part of each entry, in key order.
+/// Returns one part of each entry, in key order.
 fn parts<'h>(
     h: &'h Heap,
     name: &str,
@@ -486,7 +489,7 @@ fn entries<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     args::made_vector(h, "entries", Value::Map(map))
 }
 
-/// The two parts of a map entry.
+/// Returns the two parts of a map entry.
 fn entry<'h>(name: &str, v: Value<'h>) -> Res<(Value<'h>, Value<'h>)> {
     match v {
         Value::Vector(pair) if pair.len() == 2 => match *pair.items() {
@@ -636,7 +639,7 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// The value at a key of what may be a map, for patterns and keywords; vectors and strings have places for keys.
+/// Returns the value at a key of what may be a map, for patterns and keywords; vectors and strings have no keys here.
 #[inline]
 pub(crate) fn key_of<'h>(h: &'h Heap, coll: Value<'h>, key: Value<'h>) -> Res<Option<Value<'h>>> {
     match coll {

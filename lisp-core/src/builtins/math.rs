@@ -10,7 +10,7 @@ use crate::heap::{Heap, Res, Value};
 use num_bigint::BigInt;
 use num_traits::Signed;
 
-/// An integer for a number by a rounding of floats; infinities and NaN stay.
+/// Returns an integer for a number, by rounding of floats; infinities and NaN stay.
 fn rounded<'h>(h: &'h Heap, name: &str, v: Value<'h>, round: fn(f64) -> f64) -> Res<Value<'h>> {
     match v {
         Value::Int(_) | Value::Big(_) => Ok(v),
@@ -35,7 +35,7 @@ fn round<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-/// The number with this number of digits after the point: a float stays one, and an integer loses digits only where the number is
+/// Returns a number with `places` digits after the point. A float stays a float; an integer changes only if `places` is
 /// negative.
 fn round_to<'h>(h: &'h Heap, x: Value<'h>, places: i64) -> Res<Value<'h>> {
     match x {
@@ -53,7 +53,7 @@ fn round_to<'h>(h: &'h Heap, x: Value<'h>, places: i64) -> Res<Value<'h>> {
     }
 }
 
-/// The integer rounded to a multiple of ten to the power of `places`, halves away from zero.
+/// Returns an integer rounded to a multiple of ten to the power of `places`, halves away from zero.
 fn round_integer<'h>(h: &'h Heap, x: Value<'h>, places: u64) -> Res<Value<'h>> {
     let size = limbs(x);
     // A limb has fewer than ten digits.
@@ -80,7 +80,7 @@ fn sqrt<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-/// `x` to the power of `y` as `java.lang.Math.pow` has it: unlike C's, 1 to a power that is NaN or infinite is NaN.
+/// Returns `x` to the power of `y` like `java.lang.Math.pow`: unlike in C, 1 to a power that is NaN or infinite is NaN.
 pub(crate) fn power(x: f64, y: f64) -> f64 {
     if y == 0.0 {
         1.0
@@ -94,7 +94,7 @@ pub(crate) fn power(x: f64, y: f64) -> f64 {
 fn pow<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match (to_float(h, args[0])?, to_float(h, args[1])?) {
         (Some(x), Some(y)) => Ok(Value::Float(power(x, y))),
-        // The power 0 and negative bases are decided before the other argument is looked at.
+        // The power 0 and negative bases are decided before the other argument is checked.
         (None, Some(0.0)) => Ok(Value::Float(1.0)),
         (Some(x), None) if x < 0.0 => Ok(Value::Float(f64::NAN)),
         (None, _) => Err(type_error("pow", "a number", args[0])),
@@ -102,7 +102,7 @@ fn pow<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-/// A sum with one more number; nil is passed over.
+/// Returns a sum plus one more number; nil is skipped.
 #[inline]
 pub(crate) fn add_up<'h>(h: &'h Heap, name: &str, sum: Value<'h>, item: Value<'h>) -> Res<Value<'h>> {
     match item {
@@ -112,8 +112,8 @@ pub(crate) fn add_up<'h>(h: &'h Heap, name: &str, sum: Value<'h>, item: Value<'h
     }
 }
 
-/// The sum of the numbers of a vector and how many they are; nil is passed over. Where integers that arise on the way take much room,
-/// a frame is needed.
+/// Returns the sum of the numbers of a vector and their count; nil is skipped. If intermediate integers take much
+/// memory, it requests a frame.
 fn total<'h>(h: &'h Heap, name: &str, v: Value<'h>) -> Res<(Value<'h>, usize)> {
     let items = match v {
         Value::Nil => &[],
@@ -131,7 +131,7 @@ fn total<'h>(h: &'h Heap, name: &str, v: Value<'h>) -> Res<(Value<'h>, usize)> {
     Ok((sum, count))
 }
 
-/// The mean of so many numbers, by their sum.
+/// Returns the mean of `count` numbers, from their sum.
 fn mean_of<'h>(h: &'h Heap, sum: Value<'h>, count: usize) -> Res<Value<'h>> {
     match count {
         0 => Ok(Value::Nil),
@@ -139,7 +139,7 @@ fn mean_of<'h>(h: &'h Heap, sum: Value<'h>, count: usize) -> Res<Value<'h>> {
     }
 }
 
-/// The mean of numbers, of which some may be nil, by their sum.
+/// Returns the mean of numbers, some of which may be nil, from their sum.
 pub(crate) fn mean<'h>(h: &'h Heap, sum: Value<'h>, items: &[Value<'h>]) -> Res<Value<'h>> {
     h.charge(items.len() as u64)?;
     mean_of(h, sum, items.iter().filter(|item| !item.is_nil()).count())

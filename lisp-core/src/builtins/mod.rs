@@ -1,5 +1,5 @@
-//! Built-in functions: one row each, in one table per area. From the rows come name resolution, arity errors, `doc`,
-//! "did you mean", completion and the example tests. The tables here are of the functions that call no others; the room
+//! Built-in functions: one row each, in one table per area. The rows are the source of name resolution, arity errors,
+//! `doc`, "did you mean", completion and the example tests. The tables here have the functions that call no others;
 //! `library` has all.
 
 use crate::code::{BuiltinId, Cmp};
@@ -64,57 +64,57 @@ pub(crate) use rows::{MATH, Rows, concat, count, namespace_of};
 /// [`Fault::Collect`] or [`Fault::Pause`] it is run again from the start.
 pub(crate) type DirectImp = for<'h> fn(&'h Ctx, &[Value<'h>]) -> Res<Value<'h>>;
 
-/// A question about a value, which needs nothing of the run: it neither charges, allocates nor fails.
+/// A test of a value, which needs nothing of the run: it neither charges, allocates nor fails.
 pub(crate) type Test = fn(Value<'_>) -> bool;
 
-/// Does a built-in call functions when it gets these arguments?
+/// Returns whether a built-in calls functions for these arguments.
 pub(crate) type CallsSome = fn(&[Value<'_>]) -> bool;
 
-/// How a built-in is done.
+/// The implementation of a built-in.
 #[derive(Clone, Copy)]
 pub(crate) enum Imp {
-    /// By a function in Rust that calls no other.
+    /// A Rust function that calls no other.
     Direct(DirectImp),
-    /// By a question about its argument, which needs nothing of the run.
+    /// A test of its argument, which needs nothing of the run.
     Test(Test),
-    /// By a function that calls functions, which this starts.
+    /// A function that calls functions, which this starts.
     Calling(Start),
-    /// By the second where the first says so of the arguments, else by a function that calls no other.
+    /// The second if the first returns true for the arguments, otherwise a function that calls no other.
     Either(CallsSome, Start, DirectImp),
-    /// By a function of the prelude with the same name.
+    /// A function of the prelude with the same name.
     Prelude,
 }
 
-/// What the compiler knows of a built-in, besides how it is called.
+/// What the compiler makes of a call of a built-in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lowering {
-    /// Nothing.
+    /// A call.
     Call,
-    /// With two arguments it is a comparison.
+    /// With two arguments a comparison.
     Compare(Cmp),
-    /// With two arguments it is an addition.
+    /// With two arguments an addition.
     Add,
-    /// With two arguments it is a subtraction.
+    /// With two arguments a subtraction.
     Sub,
-    /// With two arguments it is a multiplication.
+    /// With two arguments a multiplication.
     Mul,
-    /// It adds one.
+    /// An addition of one.
     Inc,
-    /// It takes one away.
+    /// A subtraction of one.
     Dec,
-    /// As a test it is a jump on the opposite.
+    /// As a test a jump on the opposite.
     Not,
-    /// An argument that is a bare name stands for itself.
+    /// A call in which an argument that is a bare name is a symbol.
     TakesNames,
-    /// That, and the name of a tool is shown by what the host says of it.
+    /// Like `TakesNames`; the name of a tool shows the host's documentation of it.
     ShowsNames,
-    /// A wrong number of arguments is an error of the form.
+    /// A call in which a wrong number of arguments is an error of the form.
     ChecksArity,
-    /// With a function literal it is a loop.
+    /// With a function literal a loop.
     Round(Round),
 }
 
-/// A function that calls another for each element, which the compiler knows as a loop.
+/// A function that calls another one for each element, which the compiler knows as a loop.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Round {
     Map,
@@ -125,12 +125,12 @@ pub(crate) enum Round {
 }
 
 impl Round {
-    /// Is this the number of arguments of a call over one collection?
+    /// Returns true if this is the number of arguments of a call over one collection.
     pub(crate) fn takes(self, args: usize) -> bool {
         args == 2 || self == Round::Reduce && args == 3
     }
 
-    /// How many arguments the function gets.
+    /// Returns the number of arguments that the function gets.
     pub(crate) fn params(self) -> usize {
         if self == Round::Reduce { 2 } else { 1 }
     }
@@ -139,39 +139,39 @@ impl Round {
 /// One built-in function.
 #[derive(Clone, Copy)]
 pub struct Builtin {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
     /// Other names for it.
     pub aliases: &'static [&'static str],
-    /// The namespace that holds it besides the core, such as `clojure.string`; empty for none.
+    /// The namespace besides the core that contains it, such as `clojure.string`; empty for none.
     pub namespace: &'static str,
-    /// The fewest arguments.
+    /// The minimum number of arguments.
     pub min: u8,
-    /// The most arguments; [`MANY`] for no limit.
+    /// The maximum number of arguments; [`MANY`] for no limit.
     pub max: u8,
-    /// How it is called, for people: `(take n coll)`.
+    /// The syntax of a call, for people: `(take n coll)`.
     pub usage: &'static str,
-    /// One line: what it does.
+    /// The documentation, in one line.
     pub doc: &'static str,
-    /// Programs and what they answer, run as tests. An answer that begins with `!` is an error's reason.
+    /// Programs and their results, run as tests. A result that starts with `!` is an error's reason.
     pub examples: &'static [(&'static str, &'static str)],
-    /// How it is done.
+    /// The implementation.
     pub(crate) imp: Imp,
     /// What the compiler makes of a call.
     pub(crate) lowering: Lowering,
-    /// Its value depends on its arguments alone, and it changes nothing: it can be done again.
+    /// Whether its value depends only on its arguments and it changes nothing, so that it can be evaluated again.
     pub(crate) is_pure: bool,
-    /// It shows as `#fn[...]`, as what is composed of functions does.
+    /// Whether it prints as `#fn[...]`, like composed functions.
     pub(crate) shows_as_fn: bool,
-    /// Its calls are made by workers.
+    /// Whether its calls are made by workers.
     pub(crate) has_workers: bool,
 }
 
-/// No upper limit to the number of arguments.
+/// No maximum number of arguments.
 pub const MANY: u8 = u8::MAX;
 
 impl Builtin {
-    /// A row in the core namespace; the other fields have setters.
+    /// Creates a row in the core namespace; the other fields have setters.
     const fn row(name: &'static str, min: u8, max: u8, usage: &'static str, imp: Imp) -> Self {
         let (aliases, namespace, doc, examples) = (&[], "", "", &[]);
         Builtin {
@@ -191,31 +191,31 @@ impl Builtin {
         }
     }
 
-    /// A row for a function in Rust that calls no other.
+    /// Creates a row for a Rust function that calls no other.
     pub(crate) const fn direct(name: &'static str, min: u8, max: u8, usage: &'static str, imp: DirectImp) -> Self {
         Self::row(name, min, max, usage, Imp::Direct(imp))
     }
 
-    /// A row for such a function that programs call often, and whose value depends on its arguments alone.
+    /// Creates a row for such a function that programs call often, and whose value depends only on its arguments.
     pub(crate) const fn pure(name: &'static str, min: u8, max: u8, usage: &'static str, imp: DirectImp) -> Self {
         let mut row = Self::direct(name, min, max, usage, imp);
         row.is_pure = true;
         row
     }
 
-    /// A row for a question about one value.
+    /// Creates a row for a test of one value.
     pub(crate) const fn test(name: &'static str, usage: &'static str, test: Test) -> Self {
         let mut row = Self::row(name, 1, 1, usage, Imp::Test(test));
         row.is_pure = true;
         row
     }
 
-    /// A row for a function that calls functions.
+    /// Creates a row for a function that calls functions.
     pub(crate) const fn calling(name: &'static str, min: u8, max: u8, usage: &'static str, start: Start) -> Self {
         Self::row(name, min, max, usage, Imp::Calling(start))
     }
 
-    /// A row for a function that calls functions with some arguments only.
+    /// Creates a row for a function that calls functions only for some arguments.
     pub(crate) const fn either(
         name: &'static str,
         (min, max): (u8, u8),
@@ -227,47 +227,47 @@ impl Builtin {
         Self::row(name, min, max, usage, Imp::Either(calls, start, imp))
     }
 
-    /// A row for a function of the prelude.
+    /// Creates a row for a function of the prelude.
     pub(crate) const fn prelude(name: &'static str, min: u8, max: u8, usage: &'static str) -> Self {
         Self::row(name, min, max, usage, Imp::Prelude)
     }
 
-    /// Says what the compiler makes of a call.
+    /// Sets what the compiler makes of a call.
     #[must_use]
     pub(crate) const fn lowered(mut self, lowering: Lowering) -> Self {
         self.lowering = lowering;
         self
     }
 
-    /// It shows as `#fn[...]`: functions that take any number of values do.
+    /// Makes it print as `#fn[...]`; used for functions that take any number of values.
     #[must_use]
     pub(crate) const fn shown_as_fn(mut self) -> Self {
         self.shows_as_fn = true;
         self
     }
 
-    /// Its calls are made by workers.
+    /// Sets that its calls are made by workers.
     #[must_use]
     pub(crate) const fn by_workers(mut self) -> Self {
         self.has_workers = true;
         self
     }
 
-    /// Adds other names.
+    /// Sets other names.
     #[must_use]
     pub(crate) const fn aliases(mut self, aliases: &'static [&'static str]) -> Self {
         self.aliases = aliases;
         self
     }
 
-    /// Says which namespace besides the core holds it.
+    /// Sets the namespace besides the core that contains it.
     #[must_use]
     pub(crate) const fn namespace(mut self, namespace: &'static str) -> Self {
         self.namespace = namespace;
         self
     }
 
-    /// Adds the line that says what it does, and the examples.
+    /// Sets the documentation line and the examples.
     #[must_use]
     pub(crate) const fn doc(mut self, doc: &'static str, examples: &'static [(&'static str, &'static str)]) -> Self {
         self.doc = doc;
@@ -275,13 +275,13 @@ impl Builtin {
         self
     }
 
-    /// May it be called with this many arguments?
+    /// Returns true if it can be called with this many arguments.
     #[inline]
     pub fn takes(&self, count: usize) -> bool {
         count >= self.min as usize && (self.max == MANY || count <= self.max as usize)
     }
 
-    /// The error for a wrong number of arguments.
+    /// Returns the error for a wrong number of arguments.
     pub fn arity_error(&self, count: usize) -> Fault {
         let takes = match (self.min, self.max) {
             (min, MANY) => format!("at least {min}"),
@@ -295,7 +295,7 @@ impl Builtin {
     }
 }
 
-/// The functions that call no others, area by area, each with its title.
+/// The functions that call no others, by area, each with its title.
 pub(crate) const AREAS: &[(&str, &[Builtin])] = &[
     ("Functions made of functions", composed::TABLE),
     ("Exceptions", exceptions::TABLE),
@@ -335,7 +335,7 @@ pub(crate) const AREAS: &[(&str, &[Builtin])] = &[
     ("UUIDs", uuids::TABLE),
 ];
 
-/// Their rows. They have the lowest numbers.
+/// The rows of these functions. They have the lowest numbers.
 pub(crate) static FIRST_ORDER: [Builtin; count(TABLES)] = concat(TABLES);
 
 const TABLES: &[&[Builtin]] = &{
@@ -348,7 +348,8 @@ const TABLES: &[&[Builtin]] = &{
     tables
 };
 
-/// What one of them does with this many arguments; `None` for another function, and for a number that it does not take.
+/// Returns the implementation of one of these functions; `None` for another function, or a number of arguments that it
+/// does not take.
 #[inline]
 pub(crate) fn first_order(id: BuiltinId, argc: usize) -> Option<DirectImp> {
     let row = FIRST_ORDER.get(id.0 as usize).filter(|row| row.takes(argc))?;
@@ -358,7 +359,7 @@ pub(crate) fn first_order(id: BuiltinId, argc: usize) -> Option<DirectImp> {
     }
 }
 
-/// The number of one of them, found by its name when the interpreter is compiled.
+/// Returns the number of one of these functions by its name, at the interpreter's compile time.
 pub(crate) const fn id_of(name: &str) -> BuiltinId {
     let (mut table, mut row, mut id) = (0, 0, 0);
     while table < TABLES.len() {
@@ -374,7 +375,7 @@ pub(crate) const fn id_of(name: &str) -> BuiltinId {
     panic!("a built-in of this name")
 }
 
-/// Are two names the same?
+/// Returns true if two names are equal.
 pub(crate) const fn same(a: &[u8], b: &[u8]) -> bool {
     if a.len() != b.len() {
         return false;

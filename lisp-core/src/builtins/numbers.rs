@@ -1,5 +1,5 @@
-//! Arithmetic. The machine's instructions call `add`, `less` and their kin directly: small integers and floats are
-//! done inline, everything else out of line. Integers grow without bound up to [`MAX_LIMBS`].
+//! Arithmetic. The machine's instructions call `add`, `less` and the like directly: small integers and floats are
+//! inlined, everything else is out of line. Integers grow up to [`MAX_LIMBS`].
 
 use super::args::{at_once, fault, type_error, type_error_as};
 use super::exception_classes::of_wrong;
@@ -13,11 +13,11 @@ use num_bigint::BigInt;
 use num_traits::{FromPrimitive, Signed, ToPrimitive, Zero};
 use std::cmp::Ordering;
 
-/// The most limbs of 32 bits that an integer has: about 315,000 decimal digits. One operation on the largest integers
-/// then stays far below a second.
+/// The maximum number of 32-bit limbs of an integer: about 315,000 decimal digits. One operation on the largest
+/// integers then takes far less than a second.
 pub(crate) const MAX_LIMBS: usize = 1 << 15;
 
-/// The operations that have a slow path.
+/// The operations with a slow path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Op {
     Add,
@@ -80,11 +80,11 @@ pub(crate) fn mul<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Value<'h>>
     }
 }
 
-/// `(/ a b)`: always a float. Division by an integer zero fails, by a float zero it follows IEEE 754.
+/// `(/ a b)`: always a float. Division by an integer zero fails; by a float zero it follows IEEE 754.
 #[inline]
 pub(crate) fn div<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Value<'h>> {
     match (a, b) {
-        // Of integers none is a negative zero.
+        // Integers have no negative zero.
         (Value::Int(x), Value::Int(y)) if y != 0 => Ok(Value::Float(x as f64 / y as f64 + 0.0)),
         (Value::Float(x), Value::Float(y)) => Ok(Value::Float(x / y)),
         (Value::Int(x), Value::Float(y)) => Ok(Value::Float(x as f64 / y)),
@@ -163,7 +163,7 @@ pub(super) fn order<'h>(h: &'h Heap, name: &str, a: Value<'h>, b: Value<'h>) -> 
     Ok(compare_numbers(a, b))
 }
 
-/// Charges for a comparison of two numbers, which takes time for two big ones only.
+/// Charges for a comparison of two numbers, which takes time only for two big ones.
 #[inline]
 pub(super) fn charge_comparison<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<()> {
     match (a, b) {
@@ -172,10 +172,10 @@ pub(super) fn charge_comparison<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> 
     }
 }
 
-/// The next step where a number is wanted, and a text comes.
+/// The hint for a string where a number is expected.
 const FROM_TEXT: &str = "turn text into a number with parse-long or parse-double";
 
-/// The error of arithmetic on what is no number, with the usual cause as its hint.
+/// Returns the error of arithmetic on a value that is not a number, with a hint about the usual cause.
 #[cold]
 pub(super) fn not_a_number(name: &str, got: Value<'_>) -> Fault {
     let expects = match name {
@@ -202,7 +202,7 @@ fn division_by_zero(name: &str) -> Fault {
         .into()
 }
 
-/// Size of an integer in limbs; 0 for what is none.
+/// Returns the size of an integer in limbs; 0 for other values.
 pub(super) fn limbs(v: Value<'_>) -> usize {
     match v {
         Value::Int(_) => 2,
@@ -211,7 +211,7 @@ pub(super) fn limbs(v: Value<'_>) -> usize {
     }
 }
 
-/// Size of an integer that lies in the arena, in limbs; 0 for what does not.
+/// Returns the size of an integer in the arena, in limbs; 0 for other values.
 #[inline]
 pub(super) fn big_limbs(v: Value<'_>) -> usize {
     match v {
@@ -224,8 +224,8 @@ fn is_integer(v: Value<'_>) -> bool {
     matches!(v, Value::Int(_) | Value::Big(_))
 }
 
-/// Makes sure that an integer of this number of limbs may come to be, that there is room for it and for the copies made on
-/// the way, and charges for the work.
+/// Checks that an integer of this many limbs is allowed and that there is room for it and for the copies made on the
+/// way, and charges for the work.
 pub(super) fn prepare(h: &Heap, name: &str, result_limbs: usize, work: u64) -> Res<()> {
     if result_limbs > MAX_LIMBS {
         return Err(Error::new(
@@ -239,7 +239,7 @@ pub(super) fn prepare(h: &Heap, name: &str, result_limbs: usize, work: u64) -> R
     h.check_available(result_limbs * 16 + 64)
 }
 
-/// A copy of an integer for arithmetic. [`prepare`] comes first.
+/// Returns a copy of an integer for arithmetic. Call [`prepare`] first.
 pub(super) fn to_bigint(v: Value<'_>) -> BigInt {
     match v {
         Value::Int(i) => BigInt::from(i),
@@ -248,7 +248,7 @@ pub(super) fn to_bigint(v: Value<'_>) -> BigInt {
     }
 }
 
-/// The number as a float; big integers are charged for.
+/// Returns the number as a float; big integers are charged for.
 pub(super) fn to_float<'h>(h: &'h Heap, v: Value<'h>) -> Res<Option<f64>> {
     if let Value::Big(b) = v {
         h.charge(b.limbs.len() as u64)?;
@@ -290,7 +290,7 @@ fn div_slow<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Value<'h>> {
         return Err(division_by_zero("/"));
     }
     if is_integer(a) && is_integer(b) && (x.is_infinite() || y.is_infinite()) {
-        // Both are cut to the size of floats first: the quotient of two huge integers may be small.
+        // Both are shortened to the size of floats first: the quotient of two huge integers may be small.
         let size = limbs(a).max(limbs(b));
         prepare(h, "/", size, size as u64)?;
         let shift = (size * 32).saturating_sub(1_000);
@@ -317,7 +317,7 @@ pub(crate) fn negate<'h>(h: &'h Heap, a: Value<'h>) -> Res<Value<'h>> {
     }
 }
 
-/// An integer value for a whole float; the float must be finite.
+/// Returns an integer value for a whole float, which must be finite.
 #[expect(clippy::cast_possible_truncation, reason = "the float is whole and within 64 bits")]
 pub(super) fn whole<'h>(h: &'h Heap, name: &str, x: f64) -> Res<Value<'h>> {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
@@ -331,7 +331,7 @@ pub(super) fn whole<'h>(h: &'h Heap, name: &str, x: f64) -> Res<Value<'h>> {
     }
 }
 
-/// Which part of a division is asked for.
+/// The requested part of a division.
 #[derive(Clone, Copy)]
 enum Part {
     Quot,
@@ -373,7 +373,7 @@ fn divide<'h>(h: &'h Heap, part: Part, args: &[Value<'h>]) -> Res<Value<'h>> {
     match part {
         Part::Quot if (x / y).is_finite() => whole(h, name, (x / y).trunc()),
         Part::Quot => Err(fault(Reason::ArithmeticError, "quot: the quotient is beyond the range of floats")),
-        // As Clojure does it: of 1 and 0.1 it is 0.0.
+        // As in Clojure: for 1 and 0.1 it is 0.0.
         Part::Rem => Ok(Value::Float(x - y * (x / y).trunc())),
         Part::Mod => Ok(Value::Float(x - y * (x / y).floor())),
     }
@@ -402,7 +402,8 @@ fn divide_integers<'h>(h: &'h Heap, name: &str, part: Part, a: Value<'h>, b: Val
     })
 }
 
-/// Folds `op` over two or more arguments, from the left. Where integers that arise on the way take much room, a frame is needed.
+/// Folds `op` over two or more arguments, from the left. If intermediate integers take much memory, it requests a
+/// frame.
 fn fold<'h>(
     h: &'h Heap,
     first: Value<'h>,
@@ -487,7 +488,8 @@ fn abs<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-/// The largest or smallest argument. One argument is answered as it is, whatever it is; of equal ones the first wins.
+/// Returns the largest or smallest argument. A single argument is returned whatever it is; of equal ones the first
+/// wins.
 fn extreme<'h>(h: &'h Heap, name: &str, wanted: Ordering, args: &[Value<'h>]) -> Res<Value<'h>> {
     let [first, rest @ ..] = args else {
         return Err(fault(Reason::ArityError, format!("{name} takes at least 1 argument, got 0")));
@@ -559,20 +561,20 @@ fn long<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-/// The integer that a text is: decimal digits behind an optional sign. `None` for any other text.
+/// Parses an integer: an optional sign and decimal digits. `None` for any other text.
 pub(super) fn integer_of<'h>(h: &'h Heap, name: &str, text: &str) -> Res<Option<Value<'h>>> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     h.charge(cost::scanned(digits.len()))?;
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return Ok(None);
     }
-    // About ten digits make a limb; they are turned into limbs in the square of their number.
+    // About ten digits make a limb; the conversion takes time in the square of their number.
     let limbs = digits.len() / 9 + 1;
     prepare(h, name, limbs, cost::parsed(text.len()) + cost::limb_pairs(limbs, limbs))?;
     BigInt::parse_bytes(text.as_bytes(), 10).map(|big| h.integer(&big)).transpose()
 }
 
-/// What `bigint` takes.
+/// The arguments of `bigint`.
 const NUMERIC: &str = "a number or a string of digits";
 
 fn bigint<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {

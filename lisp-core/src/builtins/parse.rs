@@ -1,4 +1,4 @@
-//! Numbers and booleans from text. What cannot be read is nil, never an error.
+//! Numbers and booleans from text. Invalid input gives nil, never an error.
 
 use super::Builtin;
 use super::numbers::integer_of;
@@ -46,13 +46,13 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// The integer a text is: an optional sign and decimal digits, within 64 bits.
+/// Parses an integer: an optional sign and decimal digits, within 64 bits.
 pub(super) fn long(text: &str) -> Option<i64> {
     text.parse().ok()
 }
 
-/// The float a text is: decimal, with digits on both sides of a point and an optional exponent; or a name for what is
-/// no number. Beyond the range of floats there is none.
+/// Parses a float: decimal, with digits on both sides of a point and an optional exponent; or a name such as that of
+/// NaN. `None` beyond the range of floats.
 pub(super) fn double(text: &str) -> Option<f64> {
     match text {
         "Infinity" | "+Infinity" => return Some(f64::INFINITY),
@@ -73,7 +73,7 @@ pub(super) fn double(text: &str) -> Option<f64> {
     text.parse::<f64>().ok().filter(|f| f.is_finite())
 }
 
-/// What follows at least one digit.
+/// Returns the rest after at least one digit.
 fn after_digits(text: &str) -> Option<&str> {
     let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
     (rest.len() < text.len()).then_some(rest)

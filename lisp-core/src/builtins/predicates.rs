@@ -1,4 +1,4 @@
-//! Questions about values, and `boolean`, `not`, `type`, `identity`.
+//! Predicates, and `boolean`, `not`, `type`, `identity`.
 
 use super::args::type_error_as;
 use super::{Builtin, Lowering, MANY};
@@ -11,7 +11,7 @@ fn answer<'h>(yes: bool) -> Res<Value<'h>> {
     Ok(Value::Bool(yes))
 }
 
-/// The sign of an integer; `None` for anything else.
+/// Returns the sign of an integer; `None` for other values.
 fn integer_sign(v: Value<'_>) -> Option<i64> {
     match v {
         Value::Int(i) => Some(i.signum()),
@@ -20,7 +20,7 @@ fn integer_sign(v: Value<'_>) -> Option<i64> {
     }
 }
 
-/// Is the number above or below zero? Neither for NaN and what is no number.
+/// Returns the sign of a number; `None` for other values, and for floats that are zero or NaN.
 fn sign(v: Value<'_>) -> Option<i64> {
     match v {
         Value::Float(f) if f > 0.0 => Some(1),
@@ -30,7 +30,7 @@ fn sign(v: Value<'_>) -> Option<i64> {
     }
 }
 
-/// The remainder of a whole number by two; `None` for anything else.
+/// Returns whether a whole number is odd; `None` for other values.
 fn parity(v: Value<'_>) -> Option<bool> {
     match v {
         Value::Int(i) => Some(i % 2 != 0),
@@ -59,7 +59,7 @@ fn symbol<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-/// Is it one value, at one place? Values that take no place are so when they are equal.
+/// Returns true for one value at one address. Values without an address are identical if they are equal.
 fn identical<'h>(h: &'h Ctx, a: Value<'h>, b: Value<'h>) -> Res<bool> {
     Ok(match (a, b) {
         (Value::Nil, Value::Nil) => true,

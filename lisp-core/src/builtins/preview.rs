@@ -1,5 +1,5 @@
-//! A short text for any value, within bounds of characters, elements and depth. It is for looking at, not for reading
-//! back.
+//! Previews: a short text for any value, with limits of characters, elements and depth. It is for people, and cannot be
+//! read back.
 
 use crate::cost;
 use crate::heap::{Heap, Res, TextBuf, Value};
@@ -8,18 +8,18 @@ use crate::text::dates::time_text;
 use crate::text::number::float_text;
 use crate::text::pr_str;
 
-/// The most characters of a preview.
+/// The maximum number of characters of a preview.
 pub(super) const CHARS: usize = 120;
 const BYTES: usize = CHARS * 4;
 const ITEMS: usize = 8;
 const DEPTH: usize = 2;
 const NODES: usize = 32;
-/// What stands for a value that does not fit.
+/// The text of a value that does not fit.
 const ELLIPSIS: &str = "#<…>";
-/// Room kept in a collection for the mark that there is more.
+/// Room reserved in a collection for the mark that there is more.
 const MARK: usize = 4;
 
-/// What may still be written.
+/// The room that is left.
 #[derive(Clone, Copy)]
 struct Room {
     chars: usize,
@@ -40,7 +40,7 @@ impl Room {
     }
 }
 
-/// The preview of a value.
+/// Returns the preview of a value.
 pub(crate) fn preview<'h>(h: &'h Heap, value: Value<'h>) -> Res<String> {
     h.charge(cost::PREVIEW)?;
     h.check_available(BYTES * 4)?;
@@ -92,12 +92,13 @@ fn render_key<'h>(h: &'h Heap, key: Value<'h>, room: Room, nodes: &mut usize) ->
     match key {
         Value::Str(s) => quoted(h, s.text(), room),
         Value::Keyword(..) => Ok(leaf(&scalar(h, key)?, room)),
-        // A key counts as deep enough for its own elements to be left out.
+        // A key counts as deep enough that its own elements are left out.
         other => render(h, other, DEPTH - 1, room, nodes),
     }
 }
 
-/// The elements that fit, with a space between and a mark when there are more. Each gets an equal part of the room.
+/// Returns the elements that fit, separated by spaces, and a mark if there are more. Each gets an equal share of the
+/// room.
 fn sequence(
     [open, close]: [&str; 2],
     count: usize,
@@ -144,7 +145,7 @@ fn leaf(text: &str, room: Room) -> String {
     }
 }
 
-/// A string with quotation marks, cut with an ellipsis where the room ends.
+/// Returns a string with quotation marks, cut with an ellipsis if it does not fit.
 fn quoted(h: &Heap, text: &str, room: Room) -> Res<String> {
     let most = CHARS.min(room.chars.saturating_sub(3));
     let begin = first_bytes(text);
@@ -161,7 +162,7 @@ fn quoted(h: &Heap, text: &str, room: Room) -> Res<String> {
     if whole && let Some(shown) = show(&clusters, "\"")? {
         return Ok(shown);
     }
-    // The most of them that fit, between some that do and some that do not.
+    // Binary search for the largest number of characters that fits.
     let (mut best, mut fits, mut too_many) = (None, 0, clusters.len().min(most) + usize::from(!whole));
     while fits < too_many {
         let middle = fits + (too_many - fits) / 2;
@@ -173,7 +174,8 @@ fn quoted(h: &Heap, text: &str, room: Room) -> Res<String> {
     Ok(best.unwrap_or_else(|| if room.holds("\"\"") { "\"\"".to_owned() } else { String::new() }))
 }
 
-/// As much of a text as a preview can ever show. The number of characters in a cluster is not bounded, so bytes are.
+/// Returns as much of a text as a preview can ever show. The number of code points in a cluster is unlimited, so bytes
+/// are limited.
 fn first_bytes(text: &str) -> &str {
     &text[..text.floor_char_boundary(BYTES * 2)]
 }
@@ -192,7 +194,7 @@ fn escape(cluster: &str, out: &mut String) {
     }
 }
 
-/// The text of a value that holds no others.
+/// Returns the text of a value that contains no others.
 fn scalar<'h>(h: &'h Heap, value: Value<'h>) -> Res<String> {
     let cut = |text: &str| -> Res<String> {
         let begin = first_bytes(text);

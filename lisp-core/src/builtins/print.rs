@@ -1,4 +1,4 @@
-//! Functions that make text of values.
+//! Functions that convert values to text.
 
 use super::{Builtin, MANY, format};
 use crate::context::Ctx;
@@ -38,7 +38,7 @@ pub(super) const TABLE: &[Builtin] = &[
         .doc("Prints an empty line. Answers nil.", &[("(newline)", "nil"), ("(newline 1)", "!arity_error")]),
 ];
 
-/// How a built-in function shows as text.
+/// Returns the text of a built-in function.
 pub(crate) fn text_of(row: &Builtin) -> Cow<'static, str> {
     if row.namespace == "java"
         && let Some((class, member)) = row.name.split_once('/')
@@ -86,7 +86,7 @@ fn println_native<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(Value::Nil)
 }
 
-/// Prints a line. All that can fail comes first.
+/// Prints a line. Everything that can fail comes first.
 fn print_line<'h>(h: &'h Ctx, line: &str) -> Res<Value<'h>> {
     h.charge(cost::scanned(line.len()))?;
     h.print(line)?;
@@ -100,7 +100,7 @@ fn prn<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-/// A newline at the end is the end of the line that is printed.
+/// A newline at the end is the end of the printed line.
 fn printf<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match format::format(h, args)? {
         Value::Str(line) => print_line(h, line.text().strip_suffix('\n').unwrap_or(line.text())),

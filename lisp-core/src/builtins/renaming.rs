@@ -21,7 +21,7 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// A map, or none for nil.
+/// Returns a map argument; `None` for nil.
 fn map<'h>(name: &str, expects: &str, v: Value<'h>) -> Res<Option<&'h Map<'h>>> {
     match v {
         Value::Map(m) => Ok(Some(m)),
@@ -38,8 +38,8 @@ fn map_invert<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     inverted.map().map(Value::Map)
 }
 
-/// What [`rename_one`] takes for the first argument and the second, one after the other. All old names go first: a new name may be
-/// one of them.
+/// Returns the steps that [`rename_one`] takes, one after the other. All old names are removed first, because a new
+/// name may be one of them.
 pub(crate) fn renamings<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     let [_, Value::Map(names), ..] = args else { return h.vector(&[]) };
     h.charge(2 * names.len() as u64)?;
@@ -49,7 +49,7 @@ pub(crate) fn renamings<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<Value<'h>> {
     steps.finish(h)
 }
 
-/// Takes an old name out of what is renamed so far, or puts what the whole map has at it at its new name.
+/// Removes an old name from the result so far, or adds the value that the whole map has at it under its new name.
 pub(crate) fn rename_one<'h>(h: &'h Heap, whole: Value<'h>, renamed: Value<'h>, step: Value<'h>) -> Res<Value<'h>> {
     h.charge(cost::PLACED)?;
     match step {

@@ -1,4 +1,4 @@
-//! Replacing: parts of strings, and elements of collections.
+//! Replacing parts of strings, and elements of collections.
 
 use super::args::{self, string, type_error, type_error_as};
 use super::regex::Search;
@@ -32,7 +32,7 @@ impl Which {
     }
 }
 
-/// Does a call replace by what a function makes of each match?
+/// Returns true if a call replaces each match by the result of a function.
 pub(crate) fn by_function(args: &[Value<'_>]) -> bool {
     matches!(args, [Value::Str(_), Value::Regex(_), by] if by.is_callable())
 }
@@ -69,7 +69,7 @@ fn in_text<'h>(h: &'h Ctx, which: Which, whole: Value<'h>, pattern: Value<'h>, b
             return Err(type_error_as(ErrorClass::IllegalArgument, name, what, other));
         }
     };
-    // A search begins with work on the pattern, which may be the longer one.
+    // A search starts with work on the pattern, which may be the longer one.
     if pattern.len() > text.len() {
         return Ok(whole);
     }
@@ -96,7 +96,7 @@ fn in_text<'h>(h: &'h Ctx, which: Which, whole: Value<'h>, pattern: Value<'h>, b
     out.finish()
 }
 
-/// An empty text stands before each character and at the end.
+/// The empty string matches before each character and at the end.
 fn between_characters<'h>(h: &'h Ctx, which: Which, text: &str, by: &str, out: &mut TextBuf<'h>) -> Res<()> {
     if which == Which::First {
         out.push_str(by)?;
@@ -122,8 +122,8 @@ fn replacement_error(name: &str, got: Value<'_>) -> Fault {
     }
 }
 
-/// A text with the matches of a pattern replaced. In what replaces them `$1` is a group of the match, `$0` all of it,
-/// `${name}` a named group, and a character behind a backslash stands for itself.
+/// Returns a string with the matches of a pattern replaced. In the replacement `$1` is a group of the match, `$0` all
+/// of it, `${name}` a named group, and a character after a backslash stands for itself.
 pub(super) fn matches<'h>(h: &'h Ctx, which: Which, pattern: &str, text: &'h str, by: &str) -> Res<Value<'h>> {
     let mut search = which.search(h, pattern, text)?;
     let mut out = TextBuf::new(h);
@@ -138,7 +138,7 @@ pub(super) fn matches<'h>(h: &'h Ctx, which: Which, pattern: &str, text: &'h str
         } else {
             let pieces = match template.take() {
                 Some(pieces) => pieces,
-                // A replacement that refers to what is not there is a fault where there is a match.
+                // A replacement that refers to a missing group is an error only if there is a match.
                 None => read_template(h, which.name(), by, &search)?,
             };
             for piece in &pieces {
@@ -159,7 +159,7 @@ pub(super) fn matches<'h>(h: &'h Ctx, which: Which, pattern: &str, text: &'h str
     out.finish()
 }
 
-/// A part of what replaces a match.
+/// A part of a replacement.
 enum Piece<'t> {
     Text(&'t str),
     Group(usize),
@@ -190,8 +190,8 @@ fn read_template<'t>(h: &Ctx, name: &str, by: &'t str, search: &Search<'_>) -> R
     Ok(pieces)
 }
 
-/// The group that stands behind a dollar sign, and the text behind it. Of a number as many digits count as there are
-/// groups.
+/// Returns the group after a dollar sign, and the text after it. Of a number, as many digits count as make an existing
+/// group.
 fn group_of<'t>(name: &str, after: &'t str, search: &Search<'_>) -> Res<(usize, &'t str)> {
     if let Some(inside) = after.strip_prefix('{') {
         let Some((group, behind)) = inside.split_once('}') else {
@@ -228,14 +228,14 @@ fn bad_template(name: &str, what: &str) -> Error {
         .hint("$1 is the first group; a $ or \\ that stands for itself is written by (re-quote-replacement s)")
 }
 
-/// What a function is to make the replacements of, one for each match, and the parts of the text around these.
+/// The matches for which a function returns replacements, and the parts of the string around them.
 pub(crate) struct Cut<'h> {
     pub(crate) matches: Value<'h>,
     pub(crate) around: Value<'h>,
     pub(crate) count: usize,
 }
 
-/// Cuts a text at the matches of a pattern.
+/// Splits a string at the matches of a pattern.
 pub(crate) fn cut<'h>(h: &'h Ctx, which: Which, whole: Value<'h>, pattern: Value<'h>) -> Res<Cut<'h>> {
     let text = string(which.name(), whole)?;
     let Value::Regex(pattern) = pattern else {
@@ -258,7 +258,7 @@ pub(crate) fn cut<'h>(h: &'h Ctx, which: Which, whole: Value<'h>, pattern: Value
     Ok(Cut { matches: matches.finish(h)?, around: around.finish(h)?, count })
 }
 
-/// The parts of a text, with the replacements between them.
+/// Returns the parts of a string, with the replacements between them.
 pub(crate) fn join<'h>(h: &'h Ctx, around: &[Value<'h>], between: &[Value<'h>]) -> Res<Value<'h>> {
     h.charge((around.len() + between.len()) as u64)?;
     let mut out = TextBuf::new(h);
@@ -326,7 +326,7 @@ mod tests {
         Ok(())
     }
 
-    /// As `java.util.regex.Matcher` does.
+    /// The results are those of `java.util.regex.Matcher`.
     #[test]
     fn groups_in_replacements() {
         let h = Ctx::new(Heap::new(1, usize::MAX / 2));

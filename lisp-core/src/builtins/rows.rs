@@ -5,14 +5,14 @@ use crate::Table;
 use crate::code::BuiltinId;
 use std::borrow::Cow;
 
-/// A table of functions, in which each has its number and its names.
+/// A table of functions, by number and name.
 pub(crate) struct Rows {
     rows: &'static [Builtin],
     by_name: Table<&'static str, BuiltinId>,
 }
 
 impl Rows {
-    /// The table of these rows, whose numbers are their places.
+    /// Creates the table of these rows; their numbers are their indices.
     pub(crate) fn new(rows: &'static [Builtin]) -> Self {
         let mut by_name = Table::default();
         for (i, row) in (0..u16::MAX).zip(rows) {
@@ -24,18 +24,18 @@ impl Rows {
         Rows { rows, by_name }
     }
 
-    /// The row of this number.
+    /// Returns the row with this number.
     pub(crate) fn row(&self, id: BuiltinId) -> &'static Builtin {
         &self.rows[id.0 as usize]
     }
 
-    /// The function with this name, core or alias.
+    /// Returns the function with this name or alias.
     pub(crate) fn by_name(&self, name: &str) -> Option<BuiltinId> {
         self.by_name.get(name).copied()
     }
 
-    /// The function with this name in a namespace of Clojure: `join` in `clojure.string` or `str`. Some have a row of their
-    /// own there, because the core has another function of that name, or none.
+    /// Returns the function with this name in a namespace of Clojure: `join` in `clojure.string` or `str`. Some have a
+    /// separate row, because the core has another function with that name, or none.
     pub(crate) fn in_namespace(&self, namespace: &str, name: &str) -> Option<BuiltinId> {
         let namespace = namespace_of(namespace)?;
         if namespace == MATH {
@@ -50,7 +50,7 @@ impl Rows {
         (namespace.is_empty() || self.row(id).namespace == namespace).then_some(id)
     }
 
-    /// The names of the functions in a namespace of Clojure, without the namespace.
+    /// Returns the names of the functions in a namespace of Clojure, without the namespace.
     pub(crate) fn names_in(&self, namespace: &str) -> impl Iterator<Item = Cow<'static, str>> {
         let namespace = namespace_of(namespace);
         let own = self.rows.iter().filter(move |row| {
@@ -66,10 +66,10 @@ impl Rows {
     }
 }
 
-/// The namespace whose functions are those of Java's `Math`, in Clojure's spelling: `floor-div` is `Math/floorDiv`.
+/// The namespace with the functions of Java's `Math`, in Clojure's spelling: `floor-div` is `Math/floorDiv`.
 pub(crate) const MATH: &str = "clojure.math";
 
-/// A name of Clojure's in Java's spelling.
+/// Converts a name from Clojure's to Java's spelling.
 fn in_java(name: &str) -> String {
     let mut parts = name.split('-');
     let mut java = parts.next().unwrap_or_default().to_owned();
@@ -81,7 +81,7 @@ fn in_java(name: &str) -> String {
     java
 }
 
-/// A name of Java's in Clojure's spelling.
+/// Converts a name from Java's to Clojure's spelling.
 fn in_clojure(name: &str) -> String {
     let mut clojure = String::new();
     for c in name.chars() {
@@ -93,7 +93,7 @@ fn in_clojure(name: &str) -> String {
     clojure
 }
 
-/// Namespaces of Clojure and the rows' name for them; the core's is empty.
+/// Namespaces of Clojure and the rows' names for them; the core's is empty.
 const NAMESPACES: &[(&str, &str)] = &[
     ("clojure.core", ""),
     ("core", ""),
@@ -117,12 +117,12 @@ const NAMESPACES: &[(&str, &str)] = &[
     ("cheshire", "json"),
 ];
 
-/// The rows' name for a namespace of Clojure.
+/// Returns the rows' name for a namespace of Clojure.
 pub(crate) fn namespace_of(namespace: &str) -> Option<&'static str> {
     NAMESPACES.iter().find(|(name, _)| *name == namespace).map(|found| found.1)
 }
 
-/// How many rows several tables have.
+/// Returns the total number of rows of several tables.
 pub(crate) const fn count(tables: &[&[Builtin]]) -> usize {
     let (mut count, mut i) = (0, 0);
     while i < tables.len() {
@@ -132,7 +132,7 @@ pub(crate) const fn count(tables: &[&[Builtin]]) -> usize {
     count
 }
 
-/// The rows of several tables as one, when the interpreter is compiled.
+/// Concatenates several tables, at the interpreter's compile time.
 pub(crate) const fn concat<const COUNT: usize>(tables: &[&[Builtin]]) -> [Builtin; COUNT] {
     let mut rows = [tables[0][0]; COUNT];
     let (mut table, mut at, mut to) = (0, 0, 0);

@@ -1,4 +1,4 @@
-//! Sequences made of others: joined, extended, counted, cut into pieces, and ranges.
+//! Sequences made of others: joined, extended, counted, split into pieces, and ranges.
 
 use super::args::{self, fault, type_error};
 use super::numbers::{add, greater, less};
@@ -13,8 +13,8 @@ use crate::heap::{
 use crate::text::describe;
 use std::cmp::Ordering;
 
-/// The vector with more elements at its end: where they are few, so that a growing vector grows in place. The call pays
-/// for the first.
+/// Returns the vector with more elements at its end. A few are appended in place, more are copied. The call pays for
+/// the first.
 #[inline]
 pub(crate) fn append<'h>(h: &'h Heap, v: &'h Vector<'h>, more: &[Value<'h>]) -> Res<Value<'h>> {
     if more.len() > 1 {
@@ -97,7 +97,7 @@ fn cons<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-/// An element as the entry of a map.
+/// Returns an element as the entry of a map.
 fn pair<'h>(name: &str, reason: Reason, v: Value<'h>) -> Res<Entry<'h>> {
     if let Value::Vector(pair) = v
         && let &[key, value] = pair.items()
@@ -112,7 +112,7 @@ fn pair<'h>(name: &str, reason: Reason, v: Value<'h>) -> Res<Entry<'h>> {
     })
 }
 
-/// The map with more entries: pairs, or all of a map.
+/// Returns the map with more entries: pairs, or all entries of a map.
 fn with_items<'h>(h: &'h Heap, name: &str, reason: Reason, map: &'h Map<'h>, items: &[Value<'h>]) -> Res<&'h Map<'h>> {
     if !items.iter().any(|item| matches!(item, Value::Map(_) | Value::Nil)) {
         return maps::with_entries(h, map, items.len(), items.iter().map(|&v| pair(name, reason, v)));
@@ -234,7 +234,7 @@ fn list_star<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.vector_from(len, first.iter().chain(items).copied())
 }
 
-/// What becomes of the last elements when they do not fill a piece.
+/// What happens with the last elements if they do not fill a piece.
 #[derive(Clone, Copy)]
 enum Tail<'h> {
     Discard,
@@ -255,7 +255,7 @@ fn pieces<'h>(h: &'h Heap, v: &'h Vector<'h>, size: usize, step: usize, tail: Ta
             Tail::Discard => {}
             Tail::Keep => {
                 out.push(h, h.slice(v, at, v.len())?)?;
-                // One short piece is paid for; pieces that overlap leave several.
+                // One short piece is paid for; overlapping pieces leave several.
                 at = at.saturating_add(step);
                 while at < v.len() {
                     h.charge(1)?;
@@ -274,7 +274,7 @@ fn pieces<'h>(h: &'h Heap, v: &'h Vector<'h>, size: usize, step: usize, tail: Ta
     out.finish(h)
 }
 
-/// How many elements a piece has: none only where a step leads on.
+/// Returns the number of elements of a piece: zero only if there is a step.
 fn piece_size(name: &str, args: &[Value<'_>]) -> Res<usize> {
     args::at_least(name, "size", usize::from(args.len() < 3), args[0])
 }
@@ -344,17 +344,17 @@ fn combinations<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
         return h.vector(&[]);
     }
     let ways = binomial(items.len(), n);
-    // More elements than there is memory for are not begun.
+    // Combinations that cannot fit into memory are not started.
     h.check_available(ways.saturating_mul(n.saturating_mul(16)))?;
     let out = h.vec_builder(ways)?;
-    // The places of the elements of one combination, in ascending order.
+    // The indices of the elements of one combination, in ascending order.
     h.check_available(n.saturating_mul(8))?;
     let mut places: Vec<usize> = (0..n).collect();
     loop {
         h.charge(n as u64 + cost::PLACED)?;
         let chosen = places.iter().filter_map(|&i| items.get(i).copied());
         out.push(h, h.vector_from(n, chosen)?)?;
-        // The last place that can still move up does; those after it follow close behind.
+        // Advances the last index that can still grow; those after it follow directly.
         let Some(i) = (0..n).rev().find(|&i| places[i] < items.len() - n + i) else { return out.finish(h) };
         let base = places[i] + 1;
         for (k, place) in places[i..].iter_mut().enumerate() {
@@ -363,7 +363,7 @@ fn combinations<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-/// In how many ways `n` of `len` elements can be chosen, as far as `usize` goes.
+/// Returns the number of ways to choose `n` of `len` elements, saturating.
 fn binomial(len: usize, n: usize) -> usize {
     let mut ways = 1u128;
     for i in 0..n.min(len - n) {
@@ -395,8 +395,8 @@ pub(crate) fn range<'h>(h: &'h Heap, start: Value<'h>, end: Value<'h>, step: Val
         return range_of_ints(h, start, end, step);
     }
     let up = less(h, Value::Int(0), step)?;
-    // A range that is far too long is not begun. Rounding makes a step up to twice as long, and where integers become
-    // floats without loss that is all it does.
+    // A range that is far too long is not started. Rounding makes a step at most twice as long; if integers become
+    // floats without loss, it has no other effect.
     let exact = |bound: Value<'_>| bound.as_f64().filter(|f| f.abs() < (1u64 << f64::MANTISSA_DIGITS) as f64);
     if let (Some(start), Some(end), Some(step)) = (exact(start), exact(end), exact(step)) {
         h.check_available(at_least((end - start) / step / 4.0).saturating_mul(16))?;
@@ -415,13 +415,13 @@ pub(crate) fn range<'h>(h: &'h Heap, start: Value<'h>, end: Value<'h>, step: Val
     h.vector(out.items())
 }
 
-/// The numbers from `start` on, without end.
+/// Returns the endless sequence of numbers from `start` on.
 fn counting<'h>(h: &'h Heap, start: Value<'h>, step: Value<'h>) -> Res<Value<'h>> {
     let none = h.vector(&[])?;
     h.endless(Source::Range, &[none, start, step])
 }
 
-/// The whole part of a float, 0 of a negative one.
+/// Returns the whole part of a float, 0 for a negative one.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates, and makes 0 of NaN")]
 fn at_least(elements: f64) -> usize {
     elements as usize

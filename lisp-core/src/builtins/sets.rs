@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorClass, Reason};
 use crate::heap::{Fault, Gathered, Heap, Map, Res, SMALL, Value};
 use crate::text::describe;
 
-/// The error of the set operations for what is no set.
+/// Returns the error of the set operations for a value that is not a set.
 #[cold]
 fn not_a_set(name: &str, got: Value<'_>) -> Fault {
     let error = Error::new(Reason::RuntimeError, format!("{name} expects sets, got {}", describe(got)));
@@ -24,10 +24,10 @@ fn not_a_set(name: &str, got: Value<'_>) -> Fault {
     }
 }
 
-/// What a set operation does with its arguments so far and the next.
+/// Combines the result so far with the next argument of a set operation.
 type Join<'h> = fn(&'h Heap, Value<'h>, Value<'h>) -> Res<Value<'h>>;
 
-/// Folds an operation over sets. One argument is answered as it is, whatever it is.
+/// Folds an operation over sets. A single argument is returned whatever it is.
 fn join_all<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], join: Join<'h>) -> Res<Value<'h>> {
     let [first, rest @ ..] = args else {
         return Err(fault(Reason::ArityError, format!("{name} takes at least 1 argument, got 0")));
@@ -40,7 +40,7 @@ fn join_all<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], join: Join<'h>) -> 
     rest.iter().try_fold(*first, |result, &arg| join(h, result, arg))
 }
 
-/// Two arguments of a set operation.
+/// Returns two arguments of a set operation.
 fn two_sets<'h>(name: &str, a: Value<'h>, b: Value<'h>) -> Res<(&'h Map<'h>, &'h Map<'h>)> {
     match (a, b) {
         (Value::Set(a), Value::Set(b)) => Ok((a, b)),
@@ -48,7 +48,7 @@ fn two_sets<'h>(name: &str, a: Value<'h>, b: Value<'h>) -> Res<(&'h Map<'h>, &'h
     }
 }
 
-/// The members of `a` for which `keep` holds of their being in `b`.
+/// Returns the members of `a` that are in `b` if `keep`, otherwise those that are not.
 fn members_by<'h>(h: &'h Heap, a: &'h Map<'h>, b: &'h Map<'h>, keep: bool) -> Res<&'h Map<'h>> {
     h.charge(cost::placed(a.len()))?;
     let mut kept = Gathered::new(h);
@@ -86,7 +86,7 @@ pub(crate) fn difference_of_two<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> 
     members_by(h, a, b, false).map(Value::Set)
 }
 
-/// The set without a member.
+/// Returns the set without a member.
 pub(crate) fn disj_one<'h>(h: &'h Heap, set: Value<'h>, member: Value<'h>) -> Res<Value<'h>> {
     match set {
         Value::Set(set) => h.dissoc(set, member).map(Value::Set),

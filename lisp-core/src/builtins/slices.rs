@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorClass};
 use crate::heap::{Heap, Res, Step, Value, Vector};
 use crate::text::characters::{self, Characters};
 
-/// The elements as a vector, of which views can be made.
+/// Returns the elements as a vector, of which views can be made.
 pub(super) fn as_vector<'h>(h: &'h Heap, name: &str, v: Value<'h>) -> Res<&'h Vector<'h>> {
     if let Value::Vector(v) = v {
         return Ok(v);
@@ -21,22 +21,22 @@ pub(super) fn as_vector<'h>(h: &'h Heap, name: &str, v: Value<'h>) -> Res<&'h Ve
     }
 }
 
-/// The elements from `from` up to `to`; the vector itself when that is all.
+/// Returns the elements from `from` up to `to`; the vector itself if these are all.
 fn cut<'h>(h: &'h Heap, v: &'h Vector<'h>, from: usize, to: usize) -> Res<Value<'h>> {
     if from == 0 && to >= v.len() { Ok(Value::Vector(v)) } else { h.slice(v, from, to) }
 }
 
-/// The elements from there on; nil instead of none.
+/// Returns the elements from `from` up to `to`; nil if there are none.
 fn cut_or_nil<'h>(h: &'h Heap, v: &'h Vector<'h>, from: usize, to: usize) -> Res<Value<'h>> {
     if from >= to.min(v.len()) { Ok(Value::Nil) } else { cut(h, v, from, to) }
 }
 
-/// A number of elements, none for a negative one.
+/// Returns a number of elements; 0 if it is negative.
 fn at_least_zero(n: i64) -> usize {
     usize::try_from(n).unwrap_or(0)
 }
 
-/// The character of a string at an index, as a person counts.
+/// Returns the character of a string at an index that counts grapheme clusters.
 pub(super) fn char_at<'h>(h: &'h Heap, text: &'h str, index: usize) -> Res<Option<Value<'h>>> {
     h.charge(cost::copied(text.len()))?;
     if characters::are_bytes(text) {
@@ -53,12 +53,12 @@ pub(super) fn char_at<'h>(h: &'h Heap, text: &'h str, index: usize) -> Res<Optio
     }
 }
 
-/// The last character of a string.
+/// Returns the last character of a string.
 fn last_character<'h>(h: &'h Heap, text: &'h str) -> Res<Option<&'h str>> {
     if characters::are_bytes(text) {
         return Ok(text.len().checked_sub(1).and_then(|last| text.get(last..)));
     }
-    // Where a character begins may depend on all that stands before it.
+    // Where a character starts may depend on everything before it.
     h.charge(cost::parsed(text.len()))?;
     let mut last = None;
     for character in Characters::new(h, text) {
@@ -67,7 +67,7 @@ fn last_character<'h>(h: &'h Heap, text: &'h str) -> Res<Option<&'h str>> {
     Ok(last)
 }
 
-/// The element at an index of an ordered collection.
+/// Returns the element at an index of an ordered collection.
 fn element<'h>(h: &'h Heap, name: &str, v: Value<'h>, index: usize) -> Res<Option<Value<'h>>> {
     match v {
         Value::Vector(v) => Ok(v.get(index)),
@@ -76,17 +76,17 @@ fn element<'h>(h: &'h Heap, name: &str, v: Value<'h>, index: usize) -> Res<Optio
     }
 }
 
-/// `(first coll)`; nil of an empty one. Destructuring and `when-first` read by this.
+/// `(first coll)`; nil if it is empty. Destructuring and `when-first` use this.
 pub(crate) fn first<'h>(h: &'h Heap, v: Value<'h>) -> Res<Value<'h>> {
     Ok(element(h, "first", v, 0)?.unwrap_or(Value::Nil))
 }
 
-/// `(rest coll)`: all but the first, an empty vector when there are none.
+/// `(rest coll)`: all but the first, an empty vector if there are none.
 pub(crate) fn rest<'h>(h: &'h Heap, v: Value<'h>) -> Res<Value<'h>> {
     h.slice(as_vector(h, "rest", v)?, 1, usize::MAX)
 }
 
-/// `(next coll)`: all but the first, nil when there are none.
+/// `(next coll)`: all but the first, nil if there are none.
 pub(crate) fn next<'h>(h: &'h Heap, v: Value<'h>) -> Res<Value<'h>> {
     cut_or_nil(h, as_vector(h, "next", v)?, 1, usize::MAX)
 }
@@ -170,7 +170,7 @@ fn nthnext<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     cut_or_nil(h, v, at_least_zero(args::amount("nthnext", args[1])?), v.len())
 }
 
-/// Where `n` elements from the front end; a negative `n` counts from the end.
+/// Returns the end of the first `n` elements; a negative `n` counts from the end.
 fn boundary(len: usize, n: i64) -> usize {
     let size = usize::try_from(n.unsigned_abs()).unwrap_or(usize::MAX);
     if n >= 0 { size.min(len) } else { len.saturating_sub(size) }
@@ -251,7 +251,7 @@ fn pop<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-/// How many elements; `None` for what has none.
+/// Returns the number of elements; `None` for values without elements.
 fn length<'h>(h: &'h Heap, v: Value<'h>) -> Res<Option<usize>> {
     Ok(Some(match v {
         Value::Nil => 0,
@@ -265,7 +265,7 @@ fn length<'h>(h: &'h Heap, v: Value<'h>) -> Res<Option<usize>> {
     }))
 }
 
-/// Has the collection no elements?
+/// Returns true if the collection has no elements.
 fn is_empty(name: &str, v: Value<'_>) -> Res<bool> {
     match v {
         Value::Nil => Ok(true),
@@ -291,7 +291,7 @@ fn not_empty<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(if is_empty("not-empty", args[0])? { Value::Nil } else { args[0] })
 }
 
-/// `(seq coll)`: the elements as a vector, nil when there are none.
+/// `(seq coll)`: the elements as a vector, nil if there are none.
 pub(crate) fn seq<'h>(h: &'h Heap, v: Value<'h>) -> Res<Value<'h>> {
     if is_empty("seq", v)? {
         return Ok(Value::Nil);
@@ -299,7 +299,7 @@ pub(crate) fn seq<'h>(h: &'h Heap, v: Value<'h>) -> Res<Value<'h>> {
     Ok(Value::Vector(as_vector(h, "seq", v)?))
 }
 
-/// `(doall coll)`, `(doall n coll)`: everything is there already.
+/// `(doall coll)`, `(doall n coll)`: all elements exist already.
 fn doall<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args {
         [.., Value::Endless(_)] => Err(Error::endless("doall").into()),

@@ -9,7 +9,7 @@ use crate::error::{Error, Reason};
 use crate::heap::{Heap, Res, Value, merge_sort};
 use crate::text::describe;
 
-/// The numbers of a collection in order; nil is passed over.
+/// Returns the numbers of a collection in order; nil is skipped.
 fn in_order<'h>(h: &'h Heap, name: &str, coll: Value<'h>) -> Res<Vec<Value<'h>>> {
     let items = args::seq(h, name, coll)?;
     h.charge(cost::sorted(items.len()).saturating_add(items.len() as u64))?;
@@ -62,7 +62,8 @@ fn percentile<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-/// The index at or below the place of a percentile among elements up to index `last`, and how far the place is from it.
+/// Returns the index at or below the position of a percentile among elements up to index `last`, and the distance of
+/// the position from it.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

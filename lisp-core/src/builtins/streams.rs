@@ -1,4 +1,4 @@
-//! Endless sequences, and what belongs to transducers and ends a walk early.
+//! Endless sequences, `reduced`, and other functions around transducers.
 
 use super::Builtin;
 use super::args::{self, function};
@@ -58,7 +58,7 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// An endless sequence of a source, with no steps yet.
+/// Returns an endless sequence of a source, without steps.
 pub(crate) fn endless<'h>(h: &'h Ctx, source: Source, parts: &[Value<'h>]) -> Res<Value<'h>> {
     h.charge(parts.len() as u64)?;
     let none = h.vector(&[])?;
@@ -76,7 +76,7 @@ pub(crate) fn endless<'h>(h: &'h Ctx, source: Source, parts: &[Value<'h>]) -> Re
     }
 }
 
-/// What a `reduced` value holds.
+/// Returns what a `reduced` value holds.
 pub(crate) fn reduced(v: Value<'_>) -> Option<Value<'_>> {
     match v {
         Value::Composed(c) if c.kind == Compose::Reduced => c.parts().first().copied(),
@@ -99,7 +99,7 @@ fn cycle<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     };
     match items {
         Value::Vector(v) if !v.is_empty() => endless(h, Source::Cycle, &[items, Value::Int(0)]),
-        // Of nothing, nothing; what has no end goes on.
+        // An empty collection stays empty, and an endless one endless.
         items => Ok(items),
     }
 }

@@ -1,4 +1,4 @@
-//! Strings. Indices count characters as a person does (grapheme clusters); parts of a string share its bytes.
+//! Strings. Indices count characters as a person does (grapheme clusters); substrings share the bytes of the whole.
 
 use super::args::{self, fault, string};
 use super::exception_classes::of_wrong;
@@ -123,21 +123,21 @@ fn arg<'h>(args: &[Value<'h>], i: usize) -> Value<'h> {
     args.get(i).copied().unwrap_or(Value::Nil)
 }
 
-/// Two string arguments, and the fuel for going through both.
+/// Returns two string arguments, and charges for scanning both.
 fn two_strings<'h>(h: &'h Heap, name: &str, args: &[Value<'h>]) -> Res<(&'h str, &'h str)> {
     let (s, other) = (string(name, arg(args, 0))?, string(name, arg(args, 1))?);
     h.charge(cost::copied(s.len().saturating_add(other.len())))?;
     Ok((s, other))
 }
 
-/// Is it white space to Java's `Character.isWhitespace`?
+/// Returns true for white space according to Java's `Character.isWhitespace`.
 pub(super) fn is_space(c: char) -> bool {
     matches!(c,
         '\u{9}'..='\u{d}' | '\u{1c}'..='\u{20}' | '\u{1680}' | '\u{2000}'..='\u{2006}' | '\u{2008}'..='\u{200a}'
         | '\u{2028}' | '\u{2029}' | '\u{205f}' | '\u{3000}')
 }
 
-/// The part of a string argument that `part` picks.
+/// Returns the part of a string argument that `part` selects.
 fn view<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], part: impl Fn(&'h str) -> &'h str) -> Res<Value<'h>> {
     let whole = arg(args, 0);
     let text = string(name, whole)?;
@@ -194,7 +194,7 @@ fn change_case<'h>(
     let text = string(name, arg(args, 0))?;
     let plain = text.is_ascii();
     h.charge(text.len() as u64 / if plain { 8 } else { 2 })?;
-    // A character becomes three at most, and the result is copied into the arena.
+    // A character becomes at most three, and the result is copied into the arena.
     h.check_available(text.len().saturating_mul(if plain { 2 } else { 7 }))?;
     if plain {
         return h.str(&ascii(text));
@@ -204,7 +204,7 @@ fn change_case<'h>(
     h.str(&out)
 }
 
-/// Adds a text in lower case. A sigma at the end of a word has a form of its own.
+/// Adds a text in lower case. A sigma at the end of a word has a special form.
 pub(super) fn lower(h: &Heap, text: &str, out: &mut String) -> Res<()> {
     let mut begin = 0;
     for piece in scan::pieces(h, text) {
@@ -225,17 +225,17 @@ pub(super) fn lower(h: &Heap, text: &str, out: &mut String) -> Res<()> {
     Ok(())
 }
 
-/// Does a word end with the sigma at this byte? It does after a letter with a case, if none follows. What has no case of its own and
-/// is not looked at, such as an accent, may be between.
+/// Returns true if a word ends with the sigma at this byte: it follows a letter with a case, and none follows it.
+/// Characters that are ignored for case, such as accents, may be in between.
 fn ends_word(h: &Heap, text: &str, at: usize) -> Res<bool> {
     h.charge(cost::SIGMA)?;
     let (before, after) = text.split_at_checked(at).unwrap_or((text, ""));
     Ok(has_case_nearest(h, before.chars().rev())? && !has_case_nearest(h, after.chars().skip(1))?)
 }
 
-/// Has the first of these characters that counts a case?
+/// Returns true if the first of these characters that is not ignored has a case.
 fn has_case_nearest(h: &Heap, chars: impl Iterator<Item = char>) -> Res<bool> {
-    // The standard library's tables are asked by the form that it gives to a sigma.
+    // The standard library's tables are queried by the form that it gives to a sigma.
     let makes_final = |before: [char; 2]| {
         let text = String::from_iter(before.into_iter().chain(['Σ']));
         text.to_lowercase().ends_with('ς')
@@ -271,17 +271,18 @@ fn includes<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(Value::Bool(scan::find(h, s, part)?.is_some()))
 }
 
-/// Fuel for telling the characters of a text apart.
+/// Charges for finding the characters of a text.
 fn charge_characters(h: &Heap, text: &str) -> Res<()> {
     h.charge(text.len() as u64 / if text.is_ascii() { 16 } else { 2 })
 }
 
-/// An index from an argument; before the beginning is the beginning.
+/// Returns an index argument; a negative one is 0.
 fn index(name: &str, v: Value<'_>) -> Res<usize> {
     Ok(usize::try_from(args::amount(name, v)?.max(0)).unwrap_or(usize::MAX))
 }
 
-/// Where a part first begins with a character of the text: one that begins inside a character has no index.
+/// Returns the index of the first occurrence that starts with a character; one that starts inside a character has no
+/// index.
 fn index_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (s, part) = two_strings(h, "index-of", args)?;
     charge_characters(h, s)?;
@@ -309,7 +310,7 @@ fn index_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(Value::Nil)
 }
 
-/// Where a part last begins with a character of the text.
+/// Returns the index of the last occurrence that starts with a character.
 fn last_index_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (s, part) = two_strings(h, "last-index-of", args)?;
     charge_characters(h, s)?;
@@ -322,7 +323,7 @@ fn last_index_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
     let mut last = characters::bytes_of_first(h, s, from)?;
     loop {
-        // What begins at the last byte or before it ends before this one.
+        // A match that starts at or before the last byte ends before this one.
         let end = s.floor_char_boundary(last.saturating_add(part.len()));
         let Some(found) = scan::rfind(h, s.get(..end).unwrap_or_default(), part)? else { return Ok(Value::Nil) };
         let (before, place) = Characters::new(h, s).go_to(found)?;
@@ -398,7 +399,7 @@ fn split<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     out.finish(h)
 }
 
-/// The parts of a text as Java's `split` gives them for a limit.
+/// Returns the parts of a string as in Java's `split` with a limit.
 fn split_limited<'h>(h: &'h Ctx, text: &'h str, separator: Value<'h>, limit: i64) -> Res<Value<'h>> {
     let mut parts = Parts::new(h, text, limit)?;
     let separator = match separator {
@@ -429,14 +430,14 @@ fn split_limited<'h>(h: &'h Ctx, text: &'h str, separator: Value<'h>, limit: i64
     parts.finish()
 }
 
-/// The parts of a text under construction, as Java's `split` cuts it.
+/// The parts of a string under construction, as in Java's `split`.
 pub(super) struct Parts<'h> {
     h: &'h Ctx,
     text: &'h str,
-    /// The most parts; 0 and less is no limit, and 0 drops empty ones at the end.
+    /// The maximum number of parts; 0 and less means unlimited, and 0 drops empty parts at the end.
     limit: i64,
     out: &'h VecBuilder<'h>,
-    /// Where the next part begins.
+    /// Where the next part starts.
     from: usize,
 }
 
@@ -456,7 +457,7 @@ impl<'h> Parts<'h> {
         Ok(true)
     }
 
-    /// The parts between the matches of a pattern. An empty match at the beginning cuts nothing off.
+    /// Returns the parts between the matches of a pattern. An empty match at the start is ignored.
     pub(super) fn between(mut self, mut search: regex::Search<'h>) -> Res<Value<'h>> {
         while let Some((start, end)) = search.next()? {
             if end > 0 && !self.cut(start, end)? {
@@ -466,7 +467,7 @@ impl<'h> Parts<'h> {
         self.finish()
     }
 
-    /// The parts, with the rest of the text as the last.
+    /// Returns the parts, with the rest of the string as the last.
     fn finish(self) -> Res<Value<'h>> {
         let Parts { h, text, limit, out, from } = self;
         out.push(h, h.str_view(text.get(from..).unwrap_or_default())?)?;
@@ -498,7 +499,8 @@ fn split_lines<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
     h.charge(cost::copied(text.len()))?;
     let out = h.vec_builder(4)?;
-    // Only the empty lines at the very end go; one that ends in a carriage return is not empty unless a newline follows.
+    // Only empty lines at the very end are dropped; one that ends in a carriage return is not empty unless a newline
+    // follows.
     let mut lines = text.split('\n').peekable();
     let (mut full, mut count) = (0, 0);
     while let Some(line) = lines.next() {
@@ -574,7 +576,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(3_000))]
 
-        /// Pieces are of sixteen bytes here.
+        /// Pieces have sixteen bytes here.
         #[test]
         fn lower_case_does_not_depend_on_the_pieces(text in "[ΣσςΑb7 '.\u{301}\u{345}\u{ad}-中İ]{0,60}") {
             let h = Heap::new(1, usize::MAX / 2);

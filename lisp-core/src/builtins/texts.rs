@@ -1,4 +1,4 @@
-//! Strings turned round, with other case, and with some characters in another form.
+//! Strings reversed, in another case, and with some characters escaped.
 
 use super::Builtin;
 use super::args::string;
@@ -61,7 +61,7 @@ fn reverse<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 fn capitalize<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let text = string("capitalize", args[0])?;
     h.charge(cost::parsed(text.len()) + cost::copied(text.len()))?;
-    // A character becomes three at most, and the result is copied into the arena.
+    // A character becomes at most three, and the result is copied into the arena.
     h.check_available(text.len().saturating_mul(7))?;
     let mut out = String::with_capacity(text.len());
     let first = text.chars().next();

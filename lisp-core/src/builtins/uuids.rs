@@ -25,7 +25,7 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// Groups of 8, 4, 4, 4 and 12 hexadecimal digits with `-` between them.
+/// Returns true for groups of 8, 4, 4, 4 and 12 hexadecimal digits with `-` between them.
 fn is_uuid(text: &str) -> bool {
     let is_right = |(i, b): (usize, u8)| match i {
         8 | 13 | 18 | 23 => b == b'-',

@@ -1,31 +1,31 @@
-//! The code of one function, checked once: after that neither its registers nor its jumps are looked at again.
+//! The code of one function. It is checked once; after that neither its registers nor its jumps are checked again.
 
 use super::Instr;
 
-/// Where a program goes on after an error in one of the instructions from `from` up to, not including, `to`.
+/// Where a program continues after an error in one of the instructions from `from` up to, but not including, `to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Handler {
     pub(crate) from: u32,
     pub(crate) to: u32,
-    /// The place of the next instruction.
+    /// The position of the next instruction.
     pub(crate) target: u32,
     pub(crate) by: HandledBy,
 }
 
-/// What a handler is for.
+/// The purpose of a handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HandledBy {
-    /// An error; the register gets the value which stands for it.
+    /// Catches an error; the register gets the value that stands for it.
     Register(u16),
-    /// The work is done anew in another way, after an error or where it needs a frame. The error is of no interest: it is met
-    /// there.
+    /// Does the work again in another way, after an error or when it needs a frame. The error is dropped, because it
+    /// will occur again there.
     DoingAnew,
-    /// The work is done anew where it needs a frame; errors go on to the next handler.
+    /// Does the work again when it needs a frame; errors continue to the next handler.
     DoingAnewForFrames,
 }
 
-/// The instructions of a function, each of which names registers below `registers` and places inside the code only, and
-/// its handlers, of which the same holds.
+/// The instructions of a function, which refer only to registers below `registers` and to positions inside the code,
+/// and its handlers, for which the same holds.
 #[derive(Debug)]
 pub(crate) struct Bytecode {
     instrs: Box<[Instr]>,
@@ -35,10 +35,10 @@ pub(crate) struct Bytecode {
 }
 
 impl Bytecode {
-    /// The most instructions: a jump from one end to the other fits its 32 bits, and a place the 32 bits of a frame.
+    /// The maximum number of instructions: the distance of a jump fits 32 bits, and so does a position in a frame.
     pub(crate) const MOST: usize = i32::MAX as usize;
 
-    /// The place of an instruction as frames keep it.
+    /// Converts the position of an instruction for frames.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "there are no more than Bytecode::MOST instructions")]
     pub(crate) fn place(pc: usize) -> u32 {
@@ -46,8 +46,8 @@ impl Bytecode {
         pc as u32
     }
 
-    /// Checks the instructions and handlers; `None` when one of them reaches outside, or when the last instruction does
-    /// not end the function or jump.
+    /// Checks the instructions and handlers. `None` if one of them refers outside, or if the last instruction neither
+    /// ends the function nor jumps.
     pub(crate) fn new(instrs: Box<[Instr]>, handlers: Box<[Handler]>, registers: u16) -> Option<Bytecode> {
         let inside = |(at, instr): (usize, &Instr)| {
             instr.reach() <= registers as usize && instr.target(at).is_none_or(|to| to < instrs.len())
@@ -60,30 +60,30 @@ impl Bytecode {
         sound.then_some(Bytecode { instrs, handlers, registers })
     }
 
-    /// The innermost handler of errors of the instruction at a place, and how many were looked at.
+    /// Returns the innermost handler for errors of the instruction at a position, and the number of handlers checked.
     pub(crate) fn handler(&self, at: u32) -> (Option<Handler>, usize) {
         let of_errors = |h: &Handler| h.by != HandledBy::DoingAnewForFrames;
         let found = self.handlers.iter().position(|h| h.from <= at && at < h.to && of_errors(h));
         (found.map(|i| self.handlers[i]), found.map_or(self.handlers.len(), |i| i + 1))
     }
 
-    /// Where the work of the instruction at a place is done anew that needs a frame.
+    /// Returns where the work of the instruction at a position is done again when it needs a frame.
     pub(crate) fn doing_anew(&self, at: u32) -> Option<Handler> {
         let here = self.handlers.iter().find(|h| h.from <= at && at < h.to)?;
         (!matches!(here.by, HandledBy::Register(_))).then_some(*here)
     }
 
-    /// How many handlers there are.
+    /// Returns the number of handlers.
     pub(crate) fn handlers(&self) -> usize {
         self.handlers.len()
     }
 
-    /// The instructions.
+    /// Returns the instructions.
     pub(crate) fn instrs(&self) -> &[Instr] {
         &self.instrs
     }
 
-    /// Registers of a frame, parameters included.
+    /// Returns the number of registers of a frame, including parameters.
     #[inline]
     pub(crate) fn registers(&self) -> usize {
         self.registers as usize

@@ -1,9 +1,10 @@
-//! The instruction set of the register machine. Eight bytes each; registers and small operands are 16 bits.
+//! The instruction set of the register machine. Instructions have eight bytes; registers and small operands have 16
+//! bits.
 
 use super::BuiltinId;
 use std::cmp::Ordering;
 
-/// Comparison of a compare instruction.
+/// The comparison of a compare instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cmp {
     /// `<`
@@ -19,7 +20,7 @@ pub(crate) enum Cmp {
 }
 
 impl Cmp {
-    /// Does it hold for two numbers? For a comparison that is known when this is compiled.
+    /// Returns whether it holds for two numbers. For comparisons that are known at compile time.
     #[inline(always)]
     pub(crate) fn holds_for<T: PartialOrd>(self, a: T, b: T) -> bool {
         match self {
@@ -31,14 +32,14 @@ impl Cmp {
         }
     }
 
-    /// Does it hold for two things in this order? The bits of a comparison stand for less, equal and greater.
+    /// Returns whether it holds for this order. The bits of a comparison stand for less, equal and greater.
     #[inline(always)]
     pub(crate) fn holds(self, order: Ordering) -> bool {
         self as u8 >> (order as i8 + 1) & 1 != 0
     }
 }
 
-/// The function whose name an arithmetic instruction carries in its errors.
+/// The function that an arithmetic instruction names in its errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ArithName {
     /// `(+ a n)`
@@ -51,23 +52,24 @@ pub(crate) enum ArithName {
     Dec,
 }
 
-/// What an instruction does that programs seldom come to; the loop leaves it to a function of its own.
+/// A rare operation, which the dispatch loop leaves to a separate function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rare {
     /// an error with the value R[src]
     Throw,
     /// the error that R[src] stands for, unless it is nil
     Rethrow,
-    /// R[dst] = does R[src] stand for an error of class n?
+    /// R[dst] = whether R[src] stands for an error of class n
     IsCaught,
-    /// R[dst] = is R[src] of the class with the number n?
+    /// R[dst] = whether R[src] is of the class with the number n
     IsInstance,
     /// R[dst] = function number n, with the captures of the running function
     Sibling,
 }
 
-/// The instructions. Each says, behind its fields, which registers it reads or writes: single ones, and behind the semicolon the
-/// first of a row and how many there are; then what runs after it: the `next` one, the `next_or` that at an offset, `only` that at an offset, or none.
+/// Declares the instructions. After its fields, each lists the registers that it reads or writes: single ones, and
+/// after the semicolon the first of a row and its length. Then comes what runs next: the `next` instruction, `next_or`
+/// the one at an offset, `only` the one at an offset, or none.
 macro_rules! instrs {
     ($($(#[$doc:meta])* $name:ident { $($field:ident: $type:ty),* }:
         [$($register:ident),* $(; $base:ident, $n:expr)?] => $flow:ident $(($off:ident))?;)*) => {
@@ -79,7 +81,7 @@ macro_rules! instrs {
 
         #[allow(unused_variables, reason = "an instruction has fields that are no registers")]
         impl Instr {
-            /// One past the highest register it reads or writes, apart from rows whose length it does not say.
+            /// Returns one past the highest register that it reads or writes, apart from rows of unknown length.
             pub(crate) fn reach(&self) -> usize {
                 match *self {
                     $(Instr::$name { $($field),* } => {
@@ -90,14 +92,14 @@ macro_rules! instrs {
                 }
             }
 
-            /// How the program goes on after it.
+            /// Returns which instructions may run after it.
             fn flow(&self) -> Flow {
                 match *self {
                     $(Instr::$name { $($field),* } => flow!($flow $($off)?),)*
                 }
             }
 
-            /// Where its offset is, if it has one.
+            /// Returns its offset, if it has one.
             fn offset(&mut self) -> Option<Offset<'_>> {
                 match self {
                     $(Instr::$name { $($field),* } => offset!($($off)?),)*
@@ -131,15 +133,15 @@ macro_rules! offset {
     };
 }
 
-/// What runs after an instruction.
+/// Which instructions may run after one.
 struct Flow {
-    /// The next one runs only when something jumps there.
+    /// The next instruction runs only if another one jumps there.
     leaves: bool,
-    /// From the next one to where it may jump.
+    /// The distance of the jump from the next instruction.
     offset: Option<i32>,
 }
 
-/// The offset of an instruction that may jump.
+/// The offset of a jump instruction.
 enum Offset<'i> {
     Far(&'i mut i32),
     Near(&'i mut i16),
@@ -172,19 +174,19 @@ instrs! {
     Bool { value: bool, dst: u16 }: [dst] => next;
     /// R[dst] = the built-in
     Builtin { dst: u16, id: BuiltinId }: [dst] => next;
-    /// R[dst] = captured value number index
+    /// R[dst] = the captured value with this index
     Capture { dst: u16, index: u16 }: [dst] => next;
     /// R[dst] = the running function
     SelfFn { dst: u16 }: [dst] => next;
     /// R[dst] = the tool named K[k]
     Tool { dst: u16, k: u32 }: [dst] => next;
-    /// R[dst] = G[g]; an error when it is not defined
+    /// R[dst] = G[g]; an error if it is not defined
     Global { dst: u16, g: u32 }: [dst] => next;
-    /// R[dst] = G[g]; nil when it is not there
+    /// R[dst] = G[g]; nil if it does not exist
     Data { dst: u16, g: u32 }: [dst] => next;
     /// G[g] = R[src]
     Define { src: u16, g: u32 }: [src] => next;
-    /// pc += off when G[g] is defined
+    /// pc += off if G[g] is defined
     JumpDefined { g: u16, off: i32 }: [] => next_or(off);
     /// R[dst] = #'name of G[g]
     VarName { dst: u16, g: u32 }: [dst] => next;
@@ -192,15 +194,15 @@ instrs! {
     Jump { off: i32 }: [] => only(off);
     /// pc += off, backwards, at the end of a walk
     Repeat { off: i32 }: [] => only(off);
-    /// count a round in R[counter], then pc += off
+    /// count an iteration in R[counter], then pc += off
     Loop { counter: u16, off: i32 }: [counter] => only(off);
-    /// pc += off when R[src] is nil or false
+    /// pc += off if R[src] is nil or false
     JumpFalse { src: u16, off: i32 }: [src] => next_or(off);
-    /// pc += off when R[src] is neither nil nor false
+    /// pc += off if R[src] is neither nil nor false
     JumpTrue { src: u16, off: i32 }: [src] => next_or(off);
-    /// pc += off when R[src] is not nil
+    /// pc += off if R[src] is not nil
     JumpSome { src: u16, off: i32 }: [src] => next_or(off);
-    /// pc += off when R[src] holds a value
+    /// pc += off if R[src] holds a value
     JumpSet { src: u16, off: i32 }: [src] => next_or(off);
     /// pc += off unless R[a] < R[b]
     UnlessLt { a: u16, b: u16, off: i16 }: [a, b] => next_or(off);
@@ -234,27 +236,27 @@ instrs! {
     Mul { dst: u16, a: u16, b: u16 }: [dst, a, b] => next;
     /// R[dst] = R[a] + imm
     AddInt { name: ArithName, dst: u16, a: u16, imm: i16 }: [dst, a] => next;
-    /// R[dst] = value at key K[k] of R[src], flexible
+    /// R[dst] = value at key K[k] of R[src], or at its twin
     Key { dst: u16, src: u16, k: u16 }: [dst, src] => next;
-    /// the same; no value when the key is not there
+    /// like `Key`; no value if neither key exists
     KeyUnset { dst: u16, src: u16, k: u16 }: [dst, src] => next;
-    /// R[dst] = built-in id of the argc registers from base
+    /// R[dst] = built-in id called with the argc registers from base
     CallBuiltin { argc: u8, dst: u16, base: u16, id: BuiltinId }: [dst; base, usize::from(argc)] => next;
-    /// R[dst] = R[base] called with the argc registers behind it
+    /// R[dst] = R[base] called with the argc registers after it
     Call { dst: u16, base: u16, argc: u16 }: [dst; base, 1 + usize::from(argc)] => next;
-    /// R[dst] = G[g], which the code generator knows to be defined, called with the argc registers behind R[base]
+    /// R[dst] = G[g], which the code generator knows to be defined, called with the argc registers after R[base]
     CallGlobal { argc: u8, dst: u16, base: u16, g: u16 }: [dst; base, 1 + usize::from(argc)] => next;
-    /// end of the function: its value is R[src]
+    /// end of the function with value R[src]
     Return { src: u16 }: [src] => end;
-    /// end of the program by (return R[src])
+    /// end of the program with (return R[src])
     StopReturn { src: u16 }: [src] => end;
-    /// end of the program by (fail R[src])
+    /// end of the program with (fail R[src])
     StopFail { src: u16 }: [src] => end;
     /// R[dst] = function number proto; it captures the registers from base
     Closure { dst: u16, proto: u16, base: u16 }: [dst; base, 0] => next;
     /// R[dst] = vector of n registers from base
     Vector { dst: u16, base: u16, n: u16 }: [dst; base, usize::from(n)] => next;
-    /// R[dst] = map of n registers from base, keys and values in turn
+    /// R[dst] = map of n registers from base, alternating keys and values
     Map { dst: u16, base: u16, n: u16 }: [dst; base, usize::from(n)] => next;
     /// R[dst] = map with the keys of map K[k]; their values, in the order of the keys, are in the registers from base
     Record { dst: u16, base: u16, k: u16 }: [dst; base, 0] => next;
@@ -262,15 +264,15 @@ instrs! {
     Set { dst: u16, base: u16, n: u16 }: [dst; base, usize::from(n)] => next;
     /// R[base] = elements of R[src], R[base + 1] = 0
     Walk { base: u16, src: u16 }: [src; base, 2] => next;
-    /// R[base + 2] = next element of the walk; R[base] = nil, pc += off at its end. An integer in R[base] is the end of a
-    /// range
+    /// R[base + 2] = next element of the walk; at its end R[base] = nil, pc += off. An integer in R[base] is the end of
+    /// a range
     Next { base: u16, off: i32 }: [; base, 3] => next_or(off);
     /// R[base + 2] = next element of the walk, pc += off, backwards; R[base] = nil at its end
     Again { base: u16, off: i32 }: [; base, 3] => next_or(off);
-    /// R[base] = elements of R[base], R[base + 1] = 0; pc += off when that cannot be walked at once, or when `calls` and
-    /// R[base + 3] is no function of the program
+    /// R[base] = elements of R[base], R[base + 1] = 0; pc += off if it cannot be walked in place, or if `calls` and
+    /// R[base + 3] is not a function of the program
     Enter { calls: bool, base: u16, off: i32 }: [; base, if calls { 4 } else { 2 }] => next_or(off);
-    /// pc += off unless the integers from R[base + 1] up to R[base] can be walked; `calls` as before
+    /// pc += off unless the integers from R[base + 1] up to R[base] can be walked; `calls` as in `Enter`
     EnterRange { calls: bool, base: u16, off: i32 }: [; base, if calls { 4 } else { 2 }] => next_or(off);
     /// R[dst] = a vector under construction
     Collect { dst: u16 }: [dst] => next;
@@ -280,33 +282,33 @@ instrs! {
     Push { builder: u16, src: u16 }: [builder, src] => next;
     /// R[dst] = the finished vector
     Finish { dst: u16, builder: u16 }: [dst, builder] => next;
-    /// R[dst] = R[src]; pc += off when that ends a reduction, with what it holds
+    /// R[dst] = R[src]; if that is `reduced`, R[dst] = what it holds, pc += off
     Combine { dst: u16, src: u16, off: i16 }: [dst, src] => next_or(off);
-    /// R[dst] = R[src], which must be a vector or nil; a map or set too where there is a rest
+    /// R[dst] = R[src], which must be a vector or nil; with `rest` a map or set too
     SeqArg { dst: u16, src: u16, rest: bool }: [dst, src] => next;
     /// R[dst] = R[src], which must be a map or nil
     MapArg { dst: u16, src: u16 }: [dst, src] => next;
-    /// R[dst] = element index of R[src], or nil
+    /// R[dst] = element of R[src] at the index, or nil
     Nth { dst: u16, src: u16, index: u16 }: [dst, src] => next;
     /// R[dst] = elements of R[src] from index on
     Rest { dst: u16, src: u16, index: u16 }: [dst, src] => next;
-    /// R[dst] = elements of R[src], nil when there are none
+    /// R[dst] = elements of R[src], nil if there are none
     Seq { dst: u16, src: u16 }: [dst, src] => next;
     /// R[dst] = map of the keys and values in vector R[src]
     KeywordArgs { dst: u16, src: u16 }: [dst, src] => next;
-    /// R[dst] = is R[src] nil?
+    /// R[dst] = whether R[src] is nil
     IsNil { dst: u16, src: u16 }: [dst, src] => next;
-    /// R[dst] = is R[src] the same case as K[k]?
+    /// R[dst] = whether R[src] is the same case as K[k]
     IsCase { dst: u16, src: u16, k: u16 }: [dst, src] => next;
-    /// what `op` says
+    /// as given by `op`
     Rare { op: Rare, dst: u16, src: u16, n: u16 }: [dst, src] => next;
 }
 
 const _: () = assert!(std::mem::size_of::<Instr>() == 8);
 
 impl Instr {
-    /// pc += off unless R[a] op R[b]: comparisons that decide a jump are the most frequent of all, so each has an
-    /// instruction of its own.
+    /// pc += off unless R[a] op R[b]. Comparisons that decide a jump are the most frequent, so each has its own
+    /// instruction.
     pub(crate) fn unless(op: Cmp, a: u16, b: u16, off: i16) -> Instr {
         match op {
             Cmp::Lt => Instr::UnlessLt { a, b, off },
@@ -328,17 +330,17 @@ impl Instr {
         }
     }
 
-    /// Where it may jump to from place `at`; beyond every code when before its beginning.
+    /// Returns the target of a jump from `at`; beyond the end of any code if it is before the start.
     pub(crate) fn target(&self, at: usize) -> Option<usize> {
         self.flow().offset.map(|offset| (at + 1).wrapping_add_signed(offset as isize))
     }
 
-    /// Does the next instruction run only when something jumps there?
+    /// Returns true if the next instruction runs only when another one jumps there.
     pub(crate) fn leaves(&self) -> bool {
         self.flow().leaves
     }
 
-    /// Sets how far it jumps; false when that is too far for it.
+    /// Sets the distance of the jump; false if it does not fit.
     #[must_use]
     pub(crate) fn jump_by(&mut self, distance: i32) -> bool {
         match self.offset() {

@@ -7,60 +7,60 @@ use std::sync::Arc;
 /// The code of one function.
 #[derive(Debug)]
 pub(crate) struct Proto {
-    /// Its name, if it has one.
+    /// The name, if it has one.
     pub(crate) name: Option<Arc<str>>,
     /// The parameters as written; patterns as `_`.
     pub(crate) params: Arc<str>,
-    /// How many parameters, without the rest.
+    /// The number of parameters, without the rest parameter.
     pub(crate) arity: u16,
-    /// Takes more arguments, as a vector.
+    /// Whether it takes more arguments, as a vector.
     pub(crate) variadic: bool,
-    /// Values captured by a closure over it.
+    /// The number of values that a closure over it captures.
     pub(crate) captures: u16,
-    /// The functions of the program, by number, that take other numbers of arguments; they have the same captures.
+    /// The functions of the program, by number, that are its other arities; they have the same captures.
     pub(crate) others: Box<[u16]>,
     /// The instructions.
     pub(crate) code: Bytecode,
-    /// For each instruction, where it comes from.
+    /// The source position of each instruction.
     pub(crate) spans: Box<[Span]>,
-    /// What its registers and captures are called, in the order of their beginnings.
+    /// The names of its registers and captures, in the order in which they start.
     pub(crate) locals: Box<[Local]>,
-    /// Calls for elements that stand in the code, inner before outer.
+    /// Calls for elements that are compiled in place, inner before outer.
     pub(crate) in_place: Box<[InPlace]>,
 }
 
 impl Proto {
-    /// Does it take this many arguments?
+    /// Returns true if it takes this many arguments.
     #[inline]
     pub(crate) fn takes(&self, argc: usize) -> bool {
         argc == self.arity as usize || self.variadic && argc > self.arity as usize
     }
 
-    /// The calls for an element that the instruction at a place is part of, from the innermost on.
+    /// Returns the calls in place that contain the instruction at a position, innermost first.
     pub(crate) fn in_place_at(&self, at: u32) -> impl DoubleEndedIterator<Item = &InPlace> {
         self.in_place.iter().filter(move |body| (body.from..body.to).contains(&at))
     }
 }
 
-/// Instructions that stand for the call of a function for an element, in a loop that stands for a native function. Errors tell
-/// of both as if they were called.
+/// Instructions that replace the call of a function for an element, in a loop that replaces a native function. Errors
+/// report both as calls.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InPlace {
-    /// The first instruction, and the first behind them.
+    /// The first instruction, and the first one after them.
     pub(crate) from: u32,
     pub(crate) to: u32,
-    /// The native function, and where it is called.
+    /// The native function, and the position of its call.
     pub(crate) native: BuiltinId,
     pub(crate) call: Span,
-    /// What it calls.
+    /// The function called for an element.
     pub(crate) called: Called,
-    /// The register that counts the elements, with the one at hand, and what it begins with where that is a range. None where the
-    /// elements are not those that are walked, but what other calls have left of them.
+    /// The register that counts the elements, including the current one, and its initial value for a range. `None` if
+    /// the elements are the results of other calls in place.
     pub(crate) index: Option<u16>,
     pub(crate) first: i32,
 }
 
-/// What is called for an element.
+/// The function called for an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Called {
     /// A function literal: the instructions are its body.
@@ -72,15 +72,15 @@ pub(crate) enum Called {
 /// A local name in the code of a function.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Local {
-    /// The name, where the source uses it.
+    /// The position of the name in the source.
     pub(crate) name: Span,
     pub(crate) place: LocalPlace,
-    /// The first instruction at which it has its value, and the first at which it has it no more.
+    /// The first instruction at which it has its value, and the first at which it no longer does.
     pub(crate) from: u32,
     pub(crate) to: u32,
 }
 
-/// Where the value of a local is.
+/// The location of the value of a local.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum LocalPlace {
     Register(u16),

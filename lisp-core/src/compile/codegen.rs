@@ -1,5 +1,5 @@
-//! The code generator: core forms to instructions. A local is a register; calls lay their arguments out in a row, so
-//! that the callee's frame begins where they stand.
+//! The code generator: core forms to instructions. Locals are registers. Arguments of calls are in consecutive
+//! registers, where the callee's frame starts.
 
 mod branches;
 mod effects;
@@ -20,10 +20,10 @@ use crate::syntax::Interrupt;
 type Res<T> = Result<T, Error>;
 type Reg = u16;
 
-/// Registers that a frame can have; calls need a few above.
+/// The maximum number of registers of a frame; calls need a few above.
 const MAX_REGISTERS: usize = 60_000;
 
-/// The error for a program with more of something than its instructions can name.
+/// Returns the error of a program with more of something than its instructions can address.
 fn too_many(what: &str, span: Span) -> Error {
     Error::new(Reason::ProgramTooLarge, format!("the program has more than 65,535 {what}"))
         .at(span)
@@ -31,34 +31,34 @@ fn too_many(what: &str, span: Span) -> Error {
         .detail("limit", usize::from(u16::MAX))
 }
 
-/// The error for a function that does not fit its instructions.
+/// Returns the error of a function that does not fit its instructions.
 fn too_large(message: impl Into<String>, span: Span) -> Error {
     Error::new(Reason::ProgramTooLarge, message).at(span).hint("split the form into several definitions")
 }
 
-/// A number of values as an instruction names it.
+/// Converts a number of values to an operand.
 fn short(count: usize, span: Span) -> Res<u16> {
     u16::try_from(count).map_err(|_| too_large(format!("one form has {count} values; 65,535 are the most"), span))
 }
 
-/// The number of an instruction; there are never more than [`Bytecode::MOST`].
+/// Converts the index of an instruction; there are at most [`Bytecode::MOST`].
 fn instruction(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// How far a jump at `from` is from `to`.
+/// Returns the distance of a jump from `from` to `to`.
 fn distance(from: usize, to: usize) -> Option<i32> {
     let (from, to) = (i64::try_from(from).ok()?, i64::try_from(to).ok()?);
     i32::try_from(to - from - 1).ok()
 }
 
-/// The code of a program; the main function is the last.
+/// The code of a program; the main function is last.
 pub(super) struct Code {
     pub(super) protos: Vec<Proto>,
     pub(super) constants: Frozen,
 }
 
-/// Generates the code of a program. Of its variables `names` says where their names stand.
+/// Generates the code of a program. `names` has the positions of the names of its variables.
 pub(super) fn generate(body: Node, names: &[Option<Span>], rows: &Rows, interrupt: &Interrupt<'_>) -> Res<Code> {
     let main = FnNode {
         name: None,
@@ -85,7 +85,7 @@ pub(super) fn generate(body: Node, names: &[Option<Span>], rows: &Rows, interrup
     Ok(Code { protos, constants: generator.pool.freeze()? })
 }
 
-/// Where a variable's value is, in the function being compiled.
+/// The location of a variable's value, in the function being compiled.
 #[derive(Clone, Copy, PartialEq)]
 enum Location {
     Unassigned,
@@ -93,7 +93,7 @@ enum Location {
     Captured(u16),
 }
 
-/// Which of the definitions are surely there, by number.
+/// Which of the definitions are certain to exist, by number.
 #[derive(Default)]
 struct Definitions(Vec<bool>);
 
@@ -112,27 +112,27 @@ impl Definitions {
 }
 
 struct Generator<'p> {
-    /// The functions; those of a group have their numbers before they are there.
+    /// The functions; those of a group get their numbers before they are compiled.
     protos: Vec<Option<Proto>>,
     /// The numbers of the functions of each group that is being compiled.
     groups: Table<usize, Vec<u16>>,
     pool: Pool<'p>,
     places: Vec<Location>,
     names: &'p [Option<Span>],
-    /// Those that are there when what is being compiled is done: code that is written before runs before, or has not been
+    /// The definitions that exist once the current code has run. Code written earlier runs earlier, or has not been
     /// called.
     defined: Definitions,
-    /// What is being compiled is done whenever the program is, in this order.
+    /// The code being compiled always runs when the program does, in this order.
     always: bool,
     rows: &'p Rows,
     interrupt: &'p Interrupt<'p>,
-    /// How many bodies in place are being compiled, each inside the one before.
+    /// The number of nested bodies in place that are being compiled.
     in_place: usize,
-    /// What functions that are compiled were written in, for the next ones.
+    /// Buffers of functions that are finished, for reuse.
     buffers: Vec<Buffers>,
 }
 
-/// What the code of a function is written in.
+/// The buffers for the code of a function.
 struct Buffers {
     code: Vec<Instr>,
     spans: Vec<Span>,
@@ -143,7 +143,7 @@ struct Buffers {
 }
 
 impl Buffers {
-    /// Room for what a usual function has.
+    /// Enough for a usual function.
     fn new() -> Self {
         Buffers {
             code: Vec::with_capacity(32),
@@ -166,17 +166,17 @@ impl Buffers {
 }
 
 impl<'p> Generator<'p> {
-    /// A number for a function that is to come.
+    /// Reserves a number for a function.
     fn reserve(&mut self, span: Span) -> Res<u16> {
         let number = u16::try_from(self.protos.len()).map_err(|_| too_many("functions", span))?;
         self.protos.push(None);
         Ok(number)
     }
 
-    /// Compiles a function; its number is the reserved one, if there is one.
+    /// Compiles a function, with the reserved number if there is one.
     fn function(&mut self, node: &'p FnNode, reserved: Option<u16>) -> Res<u16> {
         let span = node.body.span;
-        // Captured variables are elsewhere inside; afterwards they are where they were.
+        // Captured variables have other locations inside; afterwards their locations are restored.
         let outside: Vec<(Var, Location)> = node.captures.iter().map(|&v| (v, self.places[v.0])).collect();
         let captures = short(outside.len(), span)?;
         for (index, &(var, _)) in (0..captures).zip(&outside) {
@@ -263,7 +263,7 @@ struct Function<'u, 'p> {
     spans: Vec<Span>,
     handlers: Vec<Handler>,
     locals: Vec<Local>,
-    /// Those of the locals that have their value here.
+    /// The locals that have their value at this position.
     visible: Vec<usize>,
     in_place: Vec<InPlace>,
     top: Reg,
@@ -304,14 +304,14 @@ impl<'u, 'p> Function<'u, 'p> {
         self.name(var, LocalPlace::Register(reg));
     }
 
-    /// From here on the value of a variable, if it has a name, is at this place.
+    /// From here on the value of a variable, if it has a name, is in this location.
     fn name(&mut self, var: Var, place: LocalPlace) {
         let Some(name) = self.generator.names[var.0] else { return };
         self.visible.push(self.locals.len());
         self.locals.push(Local { name, place, from: instruction(self.code.len()), to: u32::MAX });
     }
 
-    /// From here on a variable's name counts as bound here.
+    /// From here on a variable's name counts as bound at this position.
     fn name_again(&mut self, var: Var) {
         match self.generator.places[var.0] {
             Location::Register(reg) => self.name(var, LocalPlace::Register(reg)),
@@ -320,7 +320,7 @@ impl<'u, 'p> Function<'u, 'p> {
         }
     }
 
-    /// Ends the names behind the first `visible` ones here.
+    /// Ends the names after the first `visible` ones at this position.
     fn forget_locals(&mut self, visible: usize) {
         let here = instruction(self.code.len());
         for local in self.visible.drain(visible..) {
@@ -328,7 +328,7 @@ impl<'u, 'p> Function<'u, 'p> {
         }
     }
 
-    /// Points the jump at `at` to here.
+    /// Makes the jump at `at` lead to this position.
     fn patch(&mut self, at: usize) -> Res<()> {
         let span = self.spans[at];
         let long = || too_large("a branch of the function is too long", span);
@@ -336,12 +336,12 @@ impl<'u, 'p> Function<'u, 'p> {
         if self.code[at].jump_by(distance) { Ok(()) } else { Err(long()) }
     }
 
-    /// How far a jump at this place is from the place `to`.
+    /// Returns the distance of a jump from this position to position `to`.
     fn back_to(&self, to: usize, span: Span) -> Res<i32> {
         distance(self.here(), to).ok_or_else(|| too_large("a loop of the function is too long", span))
     }
 
-    /// The value in any register: a local's own, or a new one on top.
+    /// Compiles a value into any register: a local's own, or a new one on top.
     fn any(&mut self, node: &'p Node) -> Res<Reg> {
         if let Kind::Local(var) = node.kind {
             return self.any_local(var, node.span);
@@ -363,7 +363,7 @@ impl<'u, 'p> Function<'u, 'p> {
         Ok(dst)
     }
 
-    /// The value of a variable into register `dst`.
+    /// Copies the value of a variable into register `dst`.
     fn local(&mut self, var: Var, span: Span, dst: Reg) {
         match self.generator.places[var.0] {
             Location::Register(src) if src == dst => {}
@@ -373,7 +373,7 @@ impl<'u, 'p> Function<'u, 'p> {
         }
     }
 
-    /// The values in a row of new registers on top; returns the first.
+    /// Compiles values into consecutive new registers on top; returns the first.
     fn row(&mut self, nodes: &'p [Node], span: Span) -> Res<Reg> {
         let base = self.top;
         for node in nodes {
@@ -395,7 +395,7 @@ impl<'u, 'p> Function<'u, 'p> {
         Ok(())
     }
 
-    /// The value into register `dst`.
+    /// Compiles a value into register `dst`.
     fn into(&mut self, node: &'p Node, dst: Reg) -> Res<()> {
         self.generator.interrupt.tick()?;
         let (saved, visible) = (self.top, self.visible.len());
@@ -503,7 +503,7 @@ impl<'u, 'p> Function<'u, 'p> {
         Ok(())
     }
 
-    /// A map whose keys are known: the values go where their keys stand in the order of keys.
+    /// Compiles a map whose keys are known: each value is compiled into the position of its key in the order of keys.
     fn record(&mut self, nodes: &'p [Node], order: &[Reg], span: Span, dst: Reg) -> Res<()> {
         let mut keys: Vec<&str> = vec![""; order.len()];
         let base = self.top;
@@ -520,7 +520,7 @@ impl<'u, 'p> Function<'u, 'p> {
         Ok(())
     }
 
-    /// The place of a constant that an instruction names with sixteen bits.
+    /// Returns the index of a constant for a 16-bit operand.
     fn short_constant(&mut self, constant: &'p Constant, span: Span) -> Res<u16> {
         let place = self.generator.pool.add(constant);
         self.short_place(place, span)
@@ -558,7 +558,7 @@ impl<'u, 'p> Function<'u, 'p> {
     fn call(&mut self, head: &'p Node, args: &'p [Node], span: Span, dst: Reg) -> Res<()> {
         let argc = short(args.len(), span)?;
         let base = self.alloc(span)?;
-        // The definition is read by the call itself, where it cannot be missing and the arguments cannot change it.
+        // The call itself reads the definition if it is certain to exist and the arguments cannot change it.
         if let Kind::Global(g) = head.kind
             && let (Ok(g), Ok(argc)) = (u16::try_from(g), u8::try_from(args.len()))
             && self.generator.defined.is_there(g.into())
@@ -574,7 +574,7 @@ impl<'u, 'p> Function<'u, 'p> {
         Ok(())
     }
 
-    /// The comparison that a built-in is, when there is an instruction for it.
+    /// Returns the comparison that a built-in performs, if there is an instruction for it.
     fn comparison(&self, id: BuiltinId) -> Option<Cmp> {
         match self.lowering(id) {
             Lowering::Compare(op) => Some(op),
@@ -685,13 +685,13 @@ impl<'u, 'p> Function<'u, 'p> {
     }
 }
 
-/// Are the parts of such a form done whenever it is, one after the other?
+/// Returns true if the parts of such a form are always evaluated, one after the other.
 fn is_done_in_order(kind: &Kind) -> bool {
     matches!(kind, Kind::Do(_) | Kind::Def(..))
 }
 
-/// For the keys of a map literal in turn, where they stand in the order of keys; `None` unless they are a few different
-/// keywords of usual length, which need no comparison when the program runs.
+/// Returns the position of each key of a map literal in the order of keys; `None` unless they are a few distinct
+/// keywords of usual length, which need no comparison at run time.
 fn record_order(nodes: &[Node]) -> Option<Vec<Reg>> {
     const USUAL: usize = 64;
     if nodes.is_empty() || nodes.len() > 2 * SMALL {

@@ -1,4 +1,4 @@
-//! The constants of a program: each once, frozen.
+//! The constants of a program, frozen and without duplicates.
 
 use super::core::Constant;
 use crate::Table;
@@ -10,7 +10,7 @@ use std::cell::OnceCell;
 /// The constants of a program under construction.
 pub(super) struct Pool<'p> {
     constants: Vec<Entry<'p>>,
-    /// Keywords and strings occur most; the flag tells them apart.
+    /// Keywords and strings are most frequent; the flag distinguishes them.
     texts: Table<(bool, &'p str), u32>,
 }
 
@@ -22,16 +22,16 @@ enum Entry<'p> {
     Keys(Vec<&'p str>),
 }
 
-/// The most bytes that the constants of a program may take. Its source is limited too.
+/// The maximum size of the constants of a program, in bytes. Its source is limited too.
 const LIMIT: usize = 1 << 30;
 
 impl<'p> Pool<'p> {
     pub(super) fn new() -> Self {
-        // Room for what a usual program has.
+        // Enough for a usual program.
         Pool { constants: Vec::with_capacity(16), texts: Table::with_capacity_and_hasher(14, RandomState::default()) }
     }
 
-    /// The place of a constant.
+    /// Returns the index of a constant.
     pub(super) fn add(&mut self, constant: &'p Constant) -> u32 {
         match constant {
             Constant::Keyword(text) => self.text(true, text, Entry::Constant(constant)),
@@ -40,12 +40,12 @@ impl<'p> Pool<'p> {
         }
     }
 
-    /// The place of a string.
+    /// Returns the index of a string.
     pub(super) fn string(&mut self, text: &'p str) -> u32 {
         self.text(false, text, Entry::Str(text))
     }
 
-    /// The place of a map whose keys are these few keywords, in order.
+    /// Returns the index of a map whose keys are these few keywords, in order.
     pub(super) fn keys(&mut self, keys: Vec<&'p str>) -> u32 {
         self.push(Entry::Keys(keys))
     }
@@ -68,7 +68,7 @@ impl<'p> Pool<'p> {
         self.constants.len() as u32 - 1
     }
 
-    /// The constants as frozen values.
+    /// Returns the constants as frozen values.
     pub(super) fn freeze(self) -> Result<Frozen, Error> {
         Frozen::build_constants(LIMIT, |h, out| {
             out.reserve_exact(self.constants.len());
@@ -95,7 +95,7 @@ impl<'p> Pool<'p> {
     }
 }
 
-/// Recursion is bounded by the nesting limit of the reader. All empty maps and sets are one, `empty`.
+/// Recursion is bounded by the nesting limit of the reader. All empty maps and sets share `empty`.
 fn value<'h>(h: &'h Heap, constant: &Constant, empty: &OnceCell<&'h Map<'h>>) -> Res<Value<'h>> {
     let values = |items: &[Constant]| items.iter().map(|c| value(h, c, empty)).collect::<Res<Vec<_>>>();
     let nothing = || match empty.get() {

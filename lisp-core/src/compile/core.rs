@@ -1,4 +1,4 @@
-//! The core forms: what the analyzer makes of source forms. Names are resolved, patterns taken apart, macros gone.
+//! The core forms: the output of the analyzer. Names are resolved, patterns destructured, macros expanded.
 
 use crate::code::BuiltinId;
 use crate::error::Span;
@@ -9,14 +9,14 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Var(pub(crate) usize);
 
-/// A core form and where it comes from.
+/// A core form and its position.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) kind: Kind,
     pub(crate) span: Span,
 }
 
-/// A value known when the program is compiled.
+/// A value known at compile time.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Constant {
     Nil,
@@ -34,16 +34,16 @@ pub(crate) enum Constant {
 }
 
 impl Constant {
-    /// Is it no collection?
+    /// Returns true unless it is a collection.
     pub(crate) fn is_scalar(&self) -> bool {
         !matches!(self, Constant::Vector(_) | Constant::Map(_) | Constant::Set(_))
     }
 }
 
-/// Operations that only the analyzer asks for.
+/// Operations that only the analyzer generates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Prim {
-    /// The value, which must be a vector or nil; with a rest behind it, anything that can be walked
+    /// The value, which must be a vector or nil; with a rest pattern after it, anything that can be walked
     SeqArg(bool),
     /// The value, which must be a map or nil
     MapArg,
@@ -51,23 +51,23 @@ pub(crate) enum Prim {
     Nth(u16),
     /// The elements from an index on
     Rest(u16),
-    /// The map of a vector of keys and values in turn
+    /// The map of a vector of alternating keys and values
     KeywordArgs,
     /// `(nil? x)`
     IsNil,
     /// The running function
     SelfFn,
-    /// What `when-first` walks: the elements
+    /// The elements that `when-first` walks
     Seq,
-    /// Does the value stand for an error of the class with this number?
+    /// Whether the value stands for an error of the class with this number
     IsCaught(u16),
-    /// Is the value of the class with this number?
+    /// Whether the value is of the class with this number
     IsInstance(u16),
-    /// The function of a group, both by number, from inside another one of it
+    /// A function of a group, both by number, from inside another one of the group
     Sibling(usize, usize),
 }
 
-/// One step of a `let`: the value of a form gets a name. Without a variable the form runs for its effect.
+/// One step of a `let`: binds a form's value to a variable. Without a variable the form runs for its effect.
 #[derive(Clone, Debug)]
 pub(crate) struct Bind {
     pub(crate) var: Option<Var>,
@@ -79,22 +79,22 @@ pub(crate) struct Bind {
 pub(crate) struct FnNode {
     /// Its name, if it has one.
     pub(crate) name: Option<Arc<str>>,
-    /// The parameters as a person reads them.
+    /// The parameters, as shown to a person.
     pub(crate) display: Arc<str>,
     pub(crate) params: Vec<Var>,
     pub(crate) rest: Option<Var>,
-    /// What it takes from the functions around it.
+    /// The variables of enclosing functions that it uses.
     pub(crate) captures: Vec<Var>,
     /// Runs before the body, and again after each `recur`.
     pub(crate) prologue: Vec<Bind>,
     pub(crate) body: Node,
-    /// Has a `recur` of its own.
+    /// Whether it has a `recur` of its own.
     pub(crate) recurs: bool,
-    /// The same for other numbers of arguments, with the same captures.
+    /// Further arities, with the same captures.
     pub(crate) others: Vec<FnNode>,
 }
 
-/// The functions of a `letfn`: they have the same captures, so each can make any other.
+/// The functions of a `letfn`: they have the same captures, so each can create any other.
 #[derive(Clone, Debug)]
 pub(crate) struct FnGroup {
     pub(crate) number: usize,
@@ -104,7 +104,7 @@ pub(crate) struct FnGroup {
 /// One clause of `for` or `doseq`.
 #[derive(Clone, Debug)]
 pub(crate) enum Clause {
-    /// Walk a collection; each element goes to the variable, then the patterns are taken apart.
+    /// Walk a collection: each element is bound to the variable, then the patterns are destructured.
     Each(Var, Node, Vec<Bind>),
     Let(Vec<Bind>),
     When(Node),
@@ -127,7 +127,7 @@ pub(crate) enum Kind {
     Set(Vec<Node>),
     Do(Vec<Node>),
     If(Box<Node>, Box<Node>, Box<Node>),
-    /// Tests and results in turn, then the last result
+    /// Alternating tests and results, then the last result
     Cond(Vec<(Node, Node)>, Box<Node>),
     And(Vec<Node>),
     Or(Vec<Node>),
@@ -140,25 +140,25 @@ pub(crate) enum Kind {
     Call(Box<Node>, Vec<Node>),
     CallBuiltin(BuiltinId, Vec<Node>),
     Prim(Prim, Vec<Node>),
-    /// The value at a key, flexible; the default when there is no such key
+    /// The value at a key or its twin; the default if there is neither
     Key(Box<Node>, Constant, Option<Box<Node>>),
     /// The name of a definition
     Name(u32),
     Def(u32, Box<Node>),
     DefOnce(u32, Box<Node>),
     Case(Box<Node>, Vec<(Vec<Constant>, Node)>, Box<Node>),
-    /// Collects the body's values, or runs it for effect
+    /// Collects the body's values, or runs it for its effect
     For(Vec<Clause>, Box<Node>, bool),
-    /// The body for each number from 0 up to the other node's
+    /// The body for each number from 0 up to the other node's value
     Times(Var, Box<Node>, Box<Node>),
-    /// The body as long as the test holds
+    /// The body while the test holds
     While(Box<Node>, Box<Node>),
     /// The body; after an error the handler, with the variable for the error
     Try(Box<Node>, Var, Box<Node>),
-    /// The body, then the other node, after an error too
+    /// The body, then the other node, also after an error
     Finally(Box<Node>, Box<Node>),
     Throw(Box<Node>),
-    /// The error of a variable goes on
+    /// Throws the error of a variable again
     Rethrow(Var),
     Return(Box<Node>),
     Fail(Box<Node>),

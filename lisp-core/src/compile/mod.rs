@@ -1,4 +1,4 @@
-//! From forms to code: the analyzer resolves names and takes forms apart, the code generator assigns registers.
+//! From forms to code: the analyzer resolves names and destructures forms, the code generator assigns registers.
 
 mod analyze;
 mod codegen;

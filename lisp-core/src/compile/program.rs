@@ -9,7 +9,7 @@ use crate::stack::Compiled;
 use crate::syntax::{self, Interrupt, ReadLimits};
 use std::sync::Arc;
 
-/// A compiled program. Compiled once, run many times, on any thread.
+/// A compiled program. Compiled once, run any number of times on any thread.
 #[derive(Debug)]
 pub struct Program {
     limits: ReadLimits,
@@ -24,8 +24,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// Reads, analyzes and compiles a program with the functions that there are. The names in `shadowed` are those of
-    /// built-ins that the run's memory defines.
+    /// Reads, analyzes and compiles a program. `rows` are the functions that exist, and `shadowed` the names of
+    /// built-ins that definitions of earlier turns have.
     pub(crate) fn build(
         source: &str,
         limits: &ReadLimits,
@@ -55,44 +55,44 @@ impl Program {
         })
     }
 
-    /// The source text.
+    /// Returns the source text.
     pub fn source(&self) -> &str {
         &self.code.source
     }
 
-    /// The names of built-ins that definitions had when it was compiled, so that they mean those.
+    /// Returns the names of built-ins that definitions shadowed when it was compiled.
     pub fn shadowed(&self) -> impl Iterator<Item = &str> {
         self.shadowed.iter().map(|name| &**name)
     }
 
-    /// How much the reader was allowed to take of it.
+    /// Returns the limits with which it was read.
     pub fn limits(&self) -> &ReadLimits {
         &self.limits
     }
 
-    /// The tools that the program names.
+    /// Returns the tools that the program names.
     pub fn tool_names(&self) -> impl Iterator<Item = &str> {
         self.tools.iter().map(|t| &**t)
     }
 
-    /// The data that the program names as `data/name`, without the prefix.
+    /// Returns the data that the program names as `data/name`, without the prefix.
     pub fn data_names(&self) -> impl Iterator<Item = &str> {
         self.code.globals.iter().filter_map(|g| g.strip_prefix("data/"))
     }
 
-    /// Where pattern literals have `\\` before `d`, `w`, `s` or `b` (or `D` ...), and `\d` is likely to be meant: the three characters. Of many
-    /// the first.
+    /// Returns the positions of the three characters where pattern literals have `\\` before `d`, `w`, `s` or `b` (or
+    /// `D` ...), and `\d` is probably meant. Of many only the first.
     pub fn doubled_backslashes(&self) -> &[Span] {
         &self.doubled
     }
 
-    /// Does its code name a function whose calls are made by workers, `pmap` or `pcalls`? A program that does not has workers only
-    /// where a definition of an earlier program does.
+    /// Returns true if its code names `pmap` or `pcalls`. Otherwise it has workers only if a definition of an earlier
+    /// program does.
     pub fn may_have_workers(&self) -> bool {
         self.may_have_workers
     }
 
-    /// Where the data of a number among the definitions is read first.
+    /// Returns the position where the data with this number among the definitions is first read.
     pub(crate) fn place_of_data(&self, global: usize) -> Option<Span> {
         self.code.protos.iter().find_map(|proto| {
             let reads = |instr: &Instr| matches!(*instr, Instr::Data { g, .. } if g as usize == global);
@@ -100,7 +100,7 @@ impl Program {
         })
     }
 
-    /// About how many bytes the compiled program takes.
+    /// Returns the approximate size of the compiled program in bytes.
     pub fn bytes(&self) -> usize {
         let of_proto = |proto: &Proto| {
             std::mem::size_of::<Proto>()
@@ -114,12 +114,12 @@ impl Program {
         self.source().len() + code + names + self.code.constants.bytes()
     }
 
-    /// What its runs work with.
+    /// Returns what its runs work with.
     pub(crate) fn code(&self) -> &Arc<Compiled> {
         &self.code
     }
 
-    /// The regular expressions that are written in the program.
+    /// Returns the regular expression literals of the program.
     pub(crate) fn patterns(&self) -> &[Box<str>] {
         &self.patterns
     }

@@ -1,36 +1,36 @@
-//! The time, which is an effect: the driver tells it.
+//! The time, which is an effect: the driver supplies it.
 
 use super::Ctx;
 use crate::heap::{Fault, Res};
 use std::cell::Cell;
 
-/// What a run knows of the time, in milliseconds since 1970-01-01T00:00:00Z.
+/// The time of a run, in milliseconds since 1970-01-01T00:00:00Z.
 #[derive(Default)]
 pub(crate) struct Clock {
-    /// The time through the whole run, if it stands still.
+    /// A fixed time for the whole run.
     fixed: Cell<Option<i64>>,
-    /// The last reading, and the fuel spent when it was asked for.
+    /// The last reading, and the fuel spent when it was requested.
     reading: Cell<Option<(u64, i64)>>,
 }
 
 impl Clock {
-    /// Sets the time for the whole run; without one the driver is asked.
+    /// Sets a fixed time for the whole run; without one the driver is asked.
     pub(crate) fn fix(&self, time: Option<i64>) {
         self.fixed.set(time);
     }
 
-    /// Notes the time that was asked for when `asked` units of fuel had been spent.
+    /// Sets the time that was requested when `asked` units of fuel had been spent.
     pub(crate) fn tell(&self, asked: u64, time: i64) {
         self.reading.set(Some((asked, time)));
     }
 }
 
 impl Ctx {
-    /// The time.
+    /// Returns the time.
     ///
     /// # Errors
-    /// [`Fault::Clock`] the first time: then the driver tells the time and the instruction is run again. It gets the same
-    /// time if it is run once more, because it has spent the same fuel.
+    /// Returns [`Fault::Clock`] the first time; then the driver supplies the time and the instruction is run again. If
+    /// it is run once more, it gets the same time, because it has spent the same fuel.
     pub(crate) fn now(&self) -> Res<i64> {
         match (self.clock.fixed.get(), self.clock.reading.get()) {
             (Some(fixed), _) => Ok(fixed),

@@ -1,6 +1,6 @@
-//! What built-in functions work with: the heap of the run, and beside it the prints, the clock and the compiled regular
-//! expressions. A function that takes a `&Heap` makes and reads values, and no more; one that takes a `&Ctx` may also
-//! print, ask for the time or match.
+//! What built-in functions work with: the heap of the run, the prints, the clock and the compiled regular expressions.
+//! A function with a `&Heap` only creates and reads values; one with a `&Ctx` can also print, request the time, or
+//! match patterns.
 
 mod clock;
 mod patterns;
@@ -18,17 +18,17 @@ use std::sync::Arc;
 /// The context of a run. It dereferences to the heap.
 pub(crate) struct Ctx {
     heap: Heap,
-    /// What the program printed.
+    /// The lines that the program printed.
     pub(crate) prints: RefCell<Prints>,
     pub(crate) clock: Clock,
     patterns: Patterns,
-    /// The fuel spent when a native frame was told to make its next call through the machine: the built-in that it calls
-    /// needs a frame for what it is given.
+    /// The fuel spent when a native frame was told to make its next call through the machine, because the built-in that
+    /// it calls needs a frame for its arguments.
     pub(crate) framed_at: Cell<Option<u64>>,
 }
 
 impl Ctx {
-    /// The context of a run that has compiled no regular expression yet.
+    /// Creates the context of a run, without compiled regular expressions.
     pub(crate) fn new(heap: Heap) -> Self {
         Ctx {
             heap,
@@ -39,7 +39,7 @@ impl Ctx {
         }
     }
 
-    /// The context of a worker, with what its caller knows of regular expressions.
+    /// Creates the context of a worker, with its caller's regular expressions.
     pub(crate) fn of_worker(heap: Heap, inherited: &Arc<InheritedPatterns>) -> Self {
         Ctx { patterns: Patterns::of_worker(inherited), ..Ctx::new(heap) }
     }

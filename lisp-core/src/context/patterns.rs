@@ -7,30 +7,30 @@ use crate::regex::{Compiled, Extent, PatternCost, Regexes};
 use std::cell::{Cell, RefCell};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// The most bytes of patterns and their compiled forms on the account of one heap. Beyond it they are forgotten, and paid
-/// for anew when they are used again: a program may make any number of patterns. A number of its own and no part of the
-/// budget, so that fuel does not depend on that.
+/// The maximum size of patterns and their compiled forms on the account of one heap, in bytes. Beyond it they are
+/// forgotten, and paid for again when they are used again: a program may create any number of patterns. It is fixed,
+/// and not a part of the memory limit, so that fuel does not depend on the limit.
 const HELD_BYTES: usize = 4 << 20;
 
-/// What a heap knows of regular expressions.
+/// The regular expressions of a heap.
 #[derive(Default)]
 pub(super) struct Patterns {
-    /// The compiled forms, by pattern: those of a run, its workers included.
+    /// The compiled forms, by pattern: those of a run, including its workers.
     compiled: Arc<Mutex<Regexes>>,
     /// The patterns that this heap was charged for.
     paid: RefCell<Arc<PaidPatterns>>,
-    /// Those that the heaps below were charged for before this one began.
+    /// Those that the heaps below were charged for before this one started.
     inherited: Option<Arc<InheritedPatterns>>,
-    /// What the patterns that were paid for, and their compiled forms, take of what is held.
+    /// The bytes of memory that the paid patterns and their compiled forms take.
     bytes: Cell<usize>,
 }
 
-/// The patterns that were paid for, by what they have to match.
+/// The paid patterns, by what they have to match.
 type PaidPatterns = [Table<Box<str>, Paid>; 2];
 
-/// What workers get from their caller: the compiled forms, and which patterns are paid for.
+/// What workers get from their caller: the compiled forms, and the paid patterns.
 pub(crate) struct InheritedPatterns {
-    /// How many share them bounds what they take, and this is none of those.
+    /// Weak, because the number of heaps that share them bounds their size, and this is not a heap.
     compiled: Weak<Mutex<Regexes>>,
     paid: Arc<PaidPatterns>,
     below: Option<Arc<InheritedPatterns>>,
@@ -39,21 +39,21 @@ pub(crate) struct InheritedPatterns {
 /// What was paid for a pattern.
 #[derive(Clone, Copy)]
 struct Paid {
-    /// The fuel spent when it was first used: work that is done again from before is charged again. `u64::MAX` when it was
-    /// paid for in a heap below, to which no work of this one goes back.
+    /// The fuel spent when it was first used: work that is done again from an earlier point is charged again.
+    /// `u64::MAX` if it was paid for in a heap below, where no work of this one starts over.
     asked: u64,
-    /// Its compiled form is on the account.
+    /// Whether its compiled form is charged to the memory account.
     held: bool,
 }
 
-// Heaps of several threads share them, and nothing else would say so.
+// Heaps of several threads share them; this check makes a violation a compile error.
 const _: () = {
     const fn is_send<T: Send>() {}
     is_send::<Regexes>();
 };
 
 impl Patterns {
-    /// Those of a worker.
+    /// Creates those of a worker.
     pub(super) fn of_worker(inherited: &Arc<InheritedPatterns>) -> Self {
         let compiled = inherited.compiled.upgrade().unwrap_or_default();
         Patterns { compiled, inherited: Some(inherited.clone()), ..Patterns::default() }
@@ -75,28 +75,30 @@ impl Patterns {
     }
 
     fn note(&self, pattern: &str, extent: Extent, paid: Paid) {
-        // Only workers that were abandoned share it still: then it is copied once.
+        // Only abandoned workers may still share it: then it is copied once.
         Arc::make_mut(&mut self.paid.borrow_mut())[extent as usize].insert(pattern.into(), paid);
     }
 
-    /// A compiled form, compiled now if it is not kept.
+    /// Returns a compiled form; compiles it if it is not cached.
     fn compiled(&self, pattern: &str, extent: Extent) -> Res<(Compiled, PatternCost)> {
-        // Twice what the heaps have on their accounts, so that for each form that is compiled again unpaid another was paid.
+        // Twice what the heaps have on their accounts, so that for each form that is compiled again unpaid another was
+        // paid.
         let kept = Arc::strong_count(&self.compiled).saturating_mul(2 * HELD_BYTES);
         self.compiled.lock().unwrap_or_else(PoisonError::into_inner).get(pattern, extent, kept)
     }
 }
 
 impl Ctx {
-    /// What this run's workers get. Made before the heap is put to rest: it looks at what only the owner may.
+    /// Returns what this run's workers get. Called before the heap is suspended, because it reads what only the owner
+    /// may read.
     pub(crate) fn inherited_patterns(&self) -> Arc<InheritedPatterns> {
         let paid = self.patterns.paid.borrow().clone();
         let below = self.patterns.inherited.clone();
         Arc::new(InheritedPatterns { compiled: Arc::downgrade(&self.patterns.compiled), paid, below })
     }
 
-    /// The compiled form of a regular expression and what it costs. The first use of a pattern is charged for compiling it,
-    /// whether another has done that or not.
+    /// Returns the compiled form of a regular expression and its cost. The first use of a pattern is charged for
+    /// compiling it, whether or not it was compiled before.
     pub(crate) fn regex(&self, pattern: &str, extent: Extent) -> Res<(Compiled, PatternCost)> {
         self.charge_pattern(pattern, extent)?;
         let got = self.patterns.compiled(pattern, extent)?;
@@ -107,15 +109,15 @@ impl Ctx {
         Ok(got)
     }
 
-    /// Fuel for compiling a pattern, when it has not been charged for in this heap.
+    /// Charges fuel for compiling a pattern, unless this heap was charged for it before.
     pub(crate) fn charge_pattern(&self, pattern: &str, extent: Extent) -> Res<()> {
-        /// An entry of a table.
+        /// The size of a table entry.
         const ENTRY: usize = 64;
         let asked = self.spent();
         match self.patterns.paid(pattern, extent) {
             Some(paid) if paid.asked != asked => return Ok(()),
             Some(_) => {}
-            // It is refused for its length.
+            // It will be rejected for its length.
             None if pattern.len() > Regexes::PATTERN_BYTES => return Ok(()),
             None => {
                 self.hold_pattern(pattern.len() + ENTRY)?;
@@ -125,8 +127,8 @@ impl Ctx {
         self.charge(Regexes::fuel(pattern))
     }
 
-    /// Takes bytes of a pattern on the account. When they are too many, all before are taken off it, as if none had been
-    /// used yet.
+    /// Charges memory for a pattern. If there is too much, all earlier patterns are released, as if none had been used
+    /// yet.
     fn hold_pattern(&self, bytes: usize) -> Res<()> {
         let before = self.patterns.bytes.get();
         if before > 0 && before + bytes > HELD_BYTES {
@@ -185,7 +187,8 @@ mod tests {
         assert!(spent(&heap, "b") > 1, "the parent has not paid for it");
     }
 
-    /// What is kept compiled is bounded by the number of heaps, and so is what is on an account, however many patterns.
+    /// The cache of compiled patterns is bounded by the number of heaps, and so is what is charged, however many
+    /// patterns there are.
     #[test]
     fn patterns_without_number_are_forgotten() {
         let heap = Ctx::new(Heap::new(1, 1 << 30));

@@ -1,23 +1,23 @@
-//! The lines a program printed, within limits of their own.
+//! The lines that a program printed, with limits of their own.
 
 use super::Ctx;
 use crate::heap::Res;
 use crate::text::characters;
 
-/// The lines a program printed, within limits.
+/// The lines that a program printed, within limits.
 #[derive(Debug)]
 pub struct Prints {
     lines: Vec<String>,
     bytes: usize,
-    /// What counts against the total.
+    /// What counts towards the total.
     counted: usize,
     dropped: u64,
     cut: u64,
-    /// The most characters of one line; longer lines are cut, with a mark. 0 is no limit.
+    /// Maximum characters of one line; longer lines are cut, with a mark. 0 means unlimited.
     pub line_chars: usize,
-    /// The most bytes of all lines together, each with [`Prints::LINE_BYTES`] more. 0 is no limit.
+    /// Maximum bytes of all lines together, each counted with [`Prints::LINE_BYTES`] more. 0 means unlimited.
     pub total_bytes: usize,
-    /// A printed line ends the slice of fuel, so that the driver can send it on at once.
+    /// A printed line ends the slice of fuel, so that the driver can send it at once.
     pub pauses: bool,
 }
 
@@ -37,12 +37,12 @@ impl Default for Prints {
 }
 
 impl Prints {
-    /// What a line counts besides its bytes: empty ones take memory too.
+    /// What a line counts besides its bytes: empty lines take memory too.
     pub const LINE_BYTES: usize = 24;
 
-    /// Adds a line that is no longer than it may be. Lines beyond the total are counted, not kept.
+    /// Adds a line that is within the limit. Lines beyond the total are counted, but dropped.
     pub fn push(&mut self, line: String) {
-        // After one that has no room no other is kept, or the lines would seem to follow each other.
+        // After a dropped line no other is kept; otherwise the kept lines would appear consecutive.
         let full = self.total_bytes > 0 && self.counted + line.len() + Self::LINE_BYTES > self.total_bytes;
         if full || self.dropped > 0 {
             self.dropped += 1;
@@ -53,7 +53,7 @@ impl Prints {
         self.lines.push(line);
     }
 
-    /// Adds a line that is the beginning of one which is longer than it may be.
+    /// Adds the beginning of a line that exceeds the limit.
     pub fn push_cut(&mut self, line: String) {
         let dropped = self.dropped;
         self.push(line);
@@ -69,12 +69,12 @@ impl Prints {
         self.dropped += other.dropped;
     }
 
-    /// The lines so far.
+    /// Returns the lines so far.
     pub fn lines(&self) -> &[String] {
         &self.lines
     }
 
-    /// Takes the lines; the last says how many more there were.
+    /// Takes the lines; the last one says how many more there were.
     pub fn take(&mut self) -> Vec<String> {
         let mut lines = std::mem::take(&mut self.lines);
         if self.dropped > 0 {
@@ -84,38 +84,38 @@ impl Prints {
         lines
     }
 
-    /// Takes the lines, and goes on counting.
+    /// Takes the lines, and continues counting.
     pub fn drain(&mut self) -> Vec<String> {
         self.bytes = 0;
         std::mem::take(&mut self.lines)
     }
 
-    /// The line that stands for those that were not kept.
+    /// Returns the line that stands for dropped ones.
     pub fn mark(dropped: u64, total_bytes: u64) -> String {
         let lines = if dropped == 1 { "line" } else { "lines" };
         let bytes = if total_bytes == 1 { "byte" } else { "bytes" };
         format!("... ({dropped} more {lines}; the limit is {total_bytes} {bytes})")
     }
 
-    /// How many lines were not kept.
+    /// Returns the number of dropped lines.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// How many of the lines are cut.
+    /// Returns the number of cut lines.
     pub fn cut(&self) -> u64 {
         self.cut
     }
 
-    /// Bytes kept.
+    /// Returns the bytes kept.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 }
 
 impl Ctx {
-    /// Adds a printed line. When the driver wants to know of each, the slice ends here: the run pauses before its next
-    /// piece of work.
+    /// Adds a printed line. If the driver wants to be informed of each line, the slice ends here: the run pauses before
+    /// its next piece of work.
     pub(crate) fn print(&self, line: &str) -> Res<()> {
         let (line, cut) = self.kept_line(line)?;
         let mut prints = self.prints.borrow_mut();
@@ -130,7 +130,8 @@ impl Ctx {
         Ok(())
     }
 
-    /// A line as it is kept (empty when no more are, cut with a visible mark when it is too long), and whether it is cut.
+    /// Returns a line as it is kept (empty if it is dropped, cut with a visible mark if it is too long), and whether it
+    /// is cut.
     fn kept_line(&self, line: &str) -> Res<(String, bool)> {
         let (most, dropped) = {
             let prints = self.prints.borrow();

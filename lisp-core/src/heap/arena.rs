@@ -1,4 +1,4 @@
-//! One arena and its account. Every allocation is charged before it is made.
+//! An arena and its account. Every allocation is charged before it is made.
 
 use super::header::Header;
 use super::memory::{self, OutOfMemory};
@@ -15,61 +15,62 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// The account of a run's memory, in bytes.
+/// The memory account of a run, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Account {
-    /// Held now: in the arena, and by the machine's stacks.
+    /// Bytes held now, in the arena and outside of it.
     pub used: usize,
-    /// The most that was held at once.
+    /// The maximum held at once.
     pub peak: usize,
-    /// Allocated in all.
+    /// Total bytes allocated.
     pub allocated: u64,
-    /// What may be held; `usize::MAX` is no limit.
+    /// The limit; `usize::MAX` means unlimited.
     pub limit: usize,
-    /// How often the arena was compacted.
+    /// The number of compactions.
     pub compactions: u64,
 }
 
-/// An arena with its account, and the meter of the run that works in it.
+/// An arena with its account, and the meter of the run that uses it.
 pub struct Heap {
     space: Space,
-    /// Arenas of values that came from elsewhere, until the next compaction.
+    /// Arenas of values taken in from elsewhere, until the next compaction.
     adopted: Vec<Bump>,
     region: u32,
-    /// What is used less the address of the cursor, so that an allocation only moves that: see [`Heap::used`].
+    /// The bytes used minus the address of the cursor, so that an allocation only moves the cursor: see [`Heap::used`].
     used_less_address: Cell<usize>,
     peak: Cell<usize>,
-    /// What is used by work of the host that was beyond the budget, until the next compaction. No peak has it.
+    /// Bytes used beyond the limit by work of the host, until the next compaction. The peak does not include them.
     used_by_host: Cell<usize>,
-    /// Allocated in all, but for what `used` has grown by since it was `used_before`.
+    /// Total bytes allocated, except for the growth of `used` since it was `used_before`.
     allocated_before: Cell<u64>,
     used_before: Cell<usize>,
-    /// What may be held now, the garbage counted too: the budget, but for work of the host.
+    /// The current limit, garbage included: the budget, or more during work of the host.
     limit: Cell<usize>,
-    /// What may be held at all.
+    /// The budget: the maximum that may be held.
     budget: usize,
-    /// Held outside the arena: the stacks.
+    /// Bytes held outside the arena, such as the stacks.
     held: Cell<usize>,
     compactions: Cell<u64>,
-    /// How many compactions in a row left next to nothing free.
+    /// The number of consecutive compactions that freed almost nothing.
     futile_gcs: Cell<u32>,
-    /// For tests: a trap is due when this many allocations have been made; 0 is never.
+    /// For tests: the number of allocations until the next trap; 0 for never.
     trap_in: Cell<u64>,
     trapped_early: Cell<bool>,
     /// Fuel, slices and the flag that ends the run.
     pub(crate) meter: Meter,
     pub(super) shapes: Shapes,
-    /// Bytes that the machine had free outside the arena at the last look. The arena has not grown since.
+    /// Bytes of memory that the machine had free at the last check. The arena has not grown since.
     seen_free: Cell<usize>,
-    /// A small buffer for texts under construction, to be used again.
+    /// A small buffer that is reused for strings under construction.
     scratch: Cell<String>,
-    /// How built-in functions show as text.
+    /// Returns the text of a built-in function.
     builtin_text: fn(BuiltinId) -> Cow<'static, str>,
 }
 
 impl Heap {
-    /// An empty arena that may hold `limit` bytes. `region` tells its objects from those of other arenas: who makes it sees to
-    /// it that no two arenas whose objects meet have the same, which is why nobody outside the crate may.
+    /// Creates an empty arena with a limit of `limit` bytes. `region` distinguishes its objects from those of other
+    /// arenas. The caller ensures that arenas whose objects refer to each other have different regions, so this is not
+    /// public.
     pub(crate) fn new(region: u32, limit: usize) -> Self {
         let heap = Heap {
             space: Space::new(Bump::new()),
@@ -97,23 +98,23 @@ impl Heap {
         heap
     }
 
-    /// The heap with `builtin_text` for how it shows built-in functions, whose table it does not know.
+    /// Sets how the heap shows built-in functions, whose table it does not know.
     pub(crate) fn showing(self, builtin_text: fn(BuiltinId) -> Cow<'static, str>) -> Self {
         Heap { builtin_text, ..self }
     }
 
-    /// How a built-in function shows as text.
+    /// Returns the text of a built-in function.
     pub(crate) fn builtin_text(&self, id: BuiltinId) -> Cow<'static, str> {
         (self.builtin_text)(id)
     }
 
-    /// An empty buffer for a text.
+    /// Takes an empty buffer for a string.
     #[inline]
     pub(super) fn take_scratch(&self) -> String {
         self.scratch.take()
     }
 
-    /// Keeps a buffer for the next text, if it is no larger than what an idle heap may keep.
+    /// Keeps a buffer for the next string, unless it is larger than an idle heap may keep.
     #[inline]
     pub(super) fn give_scratch(&self, mut buffer: String) {
         const KEPT: usize = 256;
@@ -131,7 +132,7 @@ impl Heap {
         self.region
     }
 
-    /// The account as it stands.
+    /// Returns the current account.
     pub fn account(&self) -> Account {
         Account {
             used: self.used(),
@@ -142,12 +143,12 @@ impl Heap {
         }
     }
 
-    /// The most that the program has held up to now.
+    /// Returns the maximum that the program has held so far.
     fn peak_now(&self) -> usize {
         self.peak.get().max(self.used().saturating_sub(self.used_by_host.get()))
     }
 
-    /// Puts a compacted arena in the place of the old one. The next compaction is due when the budget is full again.
+    /// Replaces the arena with a compacted one. The next compaction is due when the budget is used up again.
     pub(super) fn replace_arena(&mut self, bump: Bump, bytes: usize) {
         self.peak.set(self.peak_now());
         self.used_by_host.set(0);
@@ -162,8 +163,8 @@ impl Heap {
         self.set_limit(self.budget);
     }
 
-    /// Notes a compaction for want of memory. Did the last ones, one after the other, free next to nothing? Then the
-    /// run would do little else.
+    /// Notes a compaction for lack of memory. Returns true if the last ones in a row freed almost nothing: the run
+    /// would do little but compact.
     pub(crate) fn is_thrashing(&self) -> bool {
         const MOST: u32 = 64;
         let free = self.budget.saturating_sub(self.used());
@@ -178,7 +179,7 @@ impl Heap {
         self.set_used(self.used().saturating_add(bytes));
     }
 
-    /// Is more held than may be before a compaction?
+    /// Returns true if more is held than the limit.
     pub(crate) fn is_over(&self) -> bool {
         self.used() > self.limit.get()
     }
@@ -188,22 +189,23 @@ impl Heap {
         self.set_limit(bytes);
     }
 
-    /// Runs work of the host that is not on the program's account: it may allocate `bytes`, whatever the budget, and
-    /// spends no fuel.
+    /// Runs work of the host that is not charged to the program: it may allocate `bytes`, regardless of the budget, and
+    /// costs no fuel.
     ///
-    /// The work fails with [`Fault::Pause`] when the flag is set that ends the run; without a flag, when it has done
-    /// what costs `unwatched`.
+    /// The work fails with [`Fault::Pause`] when the flag that ends the run is set; without a flag, after work that
+    /// costs `unwatched`.
     pub fn unmetered<T>(&self, bytes: usize, unwatched: u64, work: impl FnOnce() -> T) -> T {
         self.meter.unmetered(unwatched, || self.beyond_the_budget(bytes, work))
     }
 
-    /// Runs work of the host that is not on the program's account: it may allocate `bytes`, whatever the budget, and do what
-    /// costs `fuel`, whether the run can be ended or not. It fails with [`Fault::Collect`] or [`Fault::Pause`] beyond that.
+    /// Runs work of the host that is not charged to the program: it may allocate `bytes`, regardless of the budget, and
+    /// do work that costs `fuel`, with or without a flag. Beyond that it fails with [`Fault::Collect`] or
+    /// [`Fault::Pause`].
     pub(crate) fn bounded<T>(&self, bytes: usize, fuel: u64, work: impl FnOnce() -> T) -> T {
         self.meter.bounded(fuel, || self.beyond_the_budget(bytes, work))
     }
 
-    /// Runs work that may allocate `bytes`, whatever the budget, such as a text that leaves the run.
+    /// Runs work that may allocate `bytes`, regardless of the budget, such as text that leaves the run.
     pub fn beyond_the_budget<T>(&self, bytes: usize, work: impl FnOnce() -> T) -> T {
         let (limit, trap_in) = (self.limit.get(), self.trap_in.replace(0));
         let (peak, used) = (self.peak_now(), self.used());
@@ -216,74 +218,75 @@ impl Heap {
         done
     }
 
-    /// Do `bytes` more fit the budget?
+    /// Returns true if `bytes` more fit the budget.
     pub(crate) fn fits(&self, bytes: usize) -> bool {
         self.used().checked_add(bytes).is_some_and(|sum| sum <= self.budget)
     }
 
-    /// Takes allocations and compactions that were made elsewhere for this run on the account.
+    /// Adds allocations and compactions made elsewhere for this run.
     pub(crate) fn add_work(&self, allocated: u64, compactions: u64) {
         self.allocated_before.set(self.allocated_before.get().saturating_add(allocated));
         self.compactions.set(self.compactions.get().saturating_add(compactions));
     }
 
-    /// Fuel spent so far.
+    /// Returns the fuel spent so far.
     #[inline]
     pub(crate) fn spent(&self) -> u64 {
         self.meter.spent()
     }
 
-    /// Spends fuel for work about to be done: about one unit for each element visited, 16 bytes copied, or step taken.
+    /// Charges fuel for work about to be done: about one unit for each element visited, 16 bytes copied, or step taken.
     ///
     /// # Errors
-    /// [`Fault::Pause`] when the slice or the fuel of the run is used up, or when the run is to end.
+    /// Returns [`Fault::Pause`] if the slice or the fuel of the run is used up, or the run must end.
     #[inline]
     pub fn charge(&self, fuel: u64) -> Res<()> {
         self.meter.charge(fuel)
     }
 
-    /// Spends fuel for parts of work of which there are most often few.
+    /// Charges fuel for parts of work that are usually few.
     #[inline]
     pub(crate) fn charge_few(&self, parts: usize, each: u64) -> Res<()> {
         self.meter.charge_few(parts, each)
     }
 
-    /// Spends fuel for text about to be copied: for a short one it is nothing, as what it is a part of was charged for.
+    /// Charges fuel for text about to be copied. A short one is free: the value that it is part of was charged for.
     #[inline]
     pub(crate) fn charge_copy(&self, bytes: usize) -> Res<()> {
         self.meter.charge_copy(bytes)
     }
 
-    /// For work that is paid for already and takes long: fails when the run is to end. Costs no fuel.
+    /// For long work that is paid for already: fails if the run must end. Costs no fuel.
     ///
     /// # Errors
-    /// [`Fault::Pause`]
+    /// Returns [`Fault::Pause`].
     #[inline]
     pub(crate) fn poll_interrupt(&self) -> Res<()> {
         self.meter.poll_interrupt()
     }
 
-    /// Counts `steps` of work that is paid for already, and polls the flag that ends the run every few thousand of them.
+    /// Counts `steps` of work that is paid for already, and polls the flag that ends the run every few thousand of
+    /// them.
     ///
     /// # Errors
-    /// [`Fault::Pause`]
+    /// Returns [`Fault::Pause`].
     #[inline]
     pub(crate) fn poll_every(&self, steps: usize) -> Res<()> {
         self.meter.poll_every(steps)
     }
 
-    /// Lets work outside a run, such as bringing data in, spend `fuel`; then it fails with [`Fault::Pause`], unless
-    /// there is a flag: then it goes on until that is set.
+    /// Gives work outside a run, such as importing data, `fuel` to spend, after which it fails with [`Fault::Pause`].
+    /// With a flag, it continues until the flag is set.
     pub fn set_host_fuel(&self, fuel: u64, interrupt: Option<Arc<AtomicBool>>) {
         self.meter.watch(interrupt);
         self.meter.set_slice(self.spent().saturating_add(fuel), u64::MAX);
     }
 
-    /// Fails unless `bytes` more could be held. For temporaries outside the arena, and before several allocations of
-    /// which none may be lost.
+    /// Fails unless `bytes` more could be held. For temporaries outside the arena, and before several allocations that
+    /// must all succeed.
     ///
     /// # Errors
-    /// [`Fault::Collect`]; the memory error when the machine does not have what the budget allows.
+    /// Returns [`Fault::Collect`]; or the memory error if the machine has less memory than the budget allows.
     #[inline]
     pub fn check_available(&self, bytes: usize) -> Res<()> {
         match self.used().checked_add(bytes) {
@@ -295,7 +298,7 @@ impl Heap {
         }
     }
 
-    /// Fails unless the machine has `bytes` more. What grows is not looked for at each step.
+    /// Fails unless the machine has `bytes` more. Growing memory is not checked at every step.
     #[cold]
     fn look_at_machine(&self, bytes: usize) -> Res<()> {
         self.check_machine(bytes.saturating_mul(2)).or_else(|_| self.check_machine(bytes))?;
@@ -303,18 +306,18 @@ impl Heap {
         Ok(())
     }
 
-    /// Fails unless the machine has `bytes`, for what is about to be held outside the arena in one piece.
+    /// Fails unless the machine has `bytes`, for memory outside the arena allocated in one piece.
     pub(crate) fn check_machine(&self, bytes: usize) -> Res<()> {
         memory::check(bytes).map_err(out_of_memory)
     }
 
-    /// Makes sure that the allocations that follow, of `bytes` in all, will not fail.
+    /// Ensures that the following allocations, `bytes` in total, will not fail.
     #[inline]
     pub(super) fn reserve(&self, bytes: usize) -> Res<()> {
         self.check_available(bytes.saturating_add(32))
     }
 
-    /// Takes bytes that are held outside the arena, such as a stack's, on the account.
+    /// Charges for memory outside the arena, such as a stack.
     pub(crate) fn charge_external(&self, bytes: usize) -> Res<()> {
         self.check_available(bytes)?;
         self.set_used(self.used() + bytes);
@@ -323,9 +326,9 @@ impl Heap {
         Ok(())
     }
 
-    /// Takes bytes that were held outside the arena off the account.
+    /// Releases memory outside the arena.
     pub(crate) fn release_external(&self, bytes: usize) {
-        // What was allocated stays allocated, and what was held was held.
+        // Total and peak do not decrease.
         self.peak.set(self.peak_now());
         self.allocated_before.set(self.allocated());
         self.set_used(self.used() - bytes);
@@ -342,7 +345,7 @@ impl Heap {
         Ok(())
     }
 
-    /// May `bytes` more be held? Counts for a trap, too.
+    /// Fails unless `bytes` more may be held. Counts towards the next trap.
     fn allow(&self, bytes: usize) -> Res<()> {
         if self.trap_in.get() > 0 {
             self.count_down(bytes)?;
@@ -350,13 +353,13 @@ impl Heap {
         self.check_available(bytes)
     }
 
-    /// Held now.
+    /// Returns the bytes held now.
     #[inline]
     fn used(&self) -> usize {
         self.space.address().wrapping_add(self.used_less_address.get())
     }
 
-    /// Puts what is held on the account.
+    /// Sets the bytes held now.
     fn set_used(&self, used: usize) {
         self.used_less_address.set(used.wrapping_sub(self.space.address()));
         self.end_fast();
@@ -367,7 +370,7 @@ impl Heap {
         self.end_fast();
     }
 
-    /// Up to the limit allocations succeed without a look at the account, but while they are counted for a trap.
+    /// Allows allocations up to the limit without checking the account; not while they are counted for a trap.
     fn end_fast(&self) {
         self.space.end_fast(match self.trap_in.get() {
             0 => self.limit.get().saturating_sub(self.used()),
@@ -375,7 +378,7 @@ impl Heap {
         });
     }
 
-    /// Allocated so far, what was freed since included.
+    /// Returns the total bytes allocated, including what was freed.
     fn allocated(&self) -> u64 {
         self.allocated_before.get().saturating_add((self.used() - self.used_before.get()) as u64)
     }
@@ -390,31 +393,31 @@ impl Heap {
         Ok(())
     }
 
-    /// For tests: the next trap comes after this many allocations, whether there is room or not.
+    /// For tests: sets the number of allocations after which the next one fails, whether or not there is room.
     pub(crate) fn trap_after(&self, allocations: u64) {
         self.trap_in.set(allocations);
         self.set_limit(self.limit.get());
     }
 
-    /// Was the last trap one of those?
+    /// Returns true if the last fault was such a trap.
     pub(crate) fn trapped_early(&self) -> bool {
         self.trapped_early.replace(false)
     }
 
-    /// Puts one object into the arena.
+    /// Allocates one object.
     #[inline]
     pub(super) fn alloc<T>(&self, object: T) -> Res<&T> {
         const { assert!(!std::mem::needs_drop::<T>(), "an arena runs no destructors") };
         const { assert!(align_of::<T>() <= ALIGN, "objects are aligned to words") };
         let start = self.block(size_of::<T>())?.cast::<T>();
-        // SAFETY: the block has room for the object and is aligned for it, and lives as long as the arena.
+        // SAFETY: the block has room for the object, is aligned for it, and lives as long as the arena.
         unsafe {
             start.write(object);
             Ok(start.as_ref())
         }
     }
 
-    /// A block of the arena that nothing else refers to, charged for and aligned to words.
+    /// Returns a new block of the arena, charged for and aligned to words.
     #[inline]
     fn block(&self, bytes: usize) -> Res<NonNull<u8>> {
         match self.space.place(rounded(bytes)) {
@@ -423,7 +426,7 @@ impl Heap {
         }
     }
 
-    /// A block for which the chunk has no room, or the account, or one of those that are counted for a trap.
+    /// Allocates a block that does not fit the chunk or the account, or is counted for a trap.
     #[cold]
     fn block_with_care(&self, bytes: usize) -> Res<NonNull<u8>> {
         self.allow(bytes)?;
@@ -434,7 +437,7 @@ impl Heap {
         Ok(start)
     }
 
-    /// A block for an object and, behind it, `len` items that it refers to.
+    /// Allocates a block for an object followed by `len` items that it refers to.
     #[inline]
     fn block_with<T, E>(&self, len: usize) -> Res<NonNull<T>> {
         const {
@@ -445,7 +448,7 @@ impl Heap {
         Ok(self.block(len.saturating_mul(size_of::<E>()).saturating_add(size_of::<T>()))?.cast())
     }
 
-    /// Puts the first `len` items of an iterator into the arena, or fewer if there are fewer.
+    /// Allocates the first `len` items of an iterator, or fewer if there are fewer.
     pub(super) fn alloc_slice<T>(&self, len: usize, items: impl Iterator<Item = T>) -> Res<&[T]> {
         const { assert!(!std::mem::needs_drop::<T>(), "an arena runs no destructors") };
         const { assert!(align_of::<T>() <= ALIGN, "objects are aligned to words") };
@@ -457,17 +460,17 @@ impl Heap {
         unsafe { self.fill(start, len, items) }
     }
 
-    /// Writes the first `len` items from `start` on, or fewer if there are fewer; returns those it wrote. Between pieces of
-    /// a long slice it polls the flag that ends the run.
+    /// Writes the first `len` items from `start` on, or fewer if there are fewer. Returns those written. Between pieces
+    /// of a long slice it polls the flag that ends the run.
     ///
     /// # Safety
-    /// There is room for `len` items from `start` on, which nothing else refers to for as long as 'h.
+    /// From `start` on there is room for `len` items, which nothing else refers to during 'h.
     #[inline]
     unsafe fn fill<T>(&self, start: NonNull<T>, len: usize, mut items: impl Iterator<Item = T>) -> Res<&[T]> {
         const PIECE: usize = 1 << 14;
         let mut filled = 0;
         let mut write = |item| {
-            // SAFETY: it is called for no more than `len` items.
+            // SAFETY: this is called for at most `len` items.
             unsafe { start.add(filled).write(item) };
             // It stays below `len`.
             filled = filled.wrapping_add(1);
@@ -484,7 +487,7 @@ impl Heap {
         Ok(unsafe { std::slice::from_raw_parts(start.as_ptr(), filled) })
     }
 
-    /// Puts an object and the first `len` items of an iterator, which it refers to, into the arena at one go.
+    /// Allocates an object and the first `len` items of an iterator, which it refers to, in one block.
     #[inline]
     pub(super) fn alloc_with<'h, T, E: 'h>(
         &'h self,
@@ -493,8 +496,8 @@ impl Heap {
         object: impl FnOnce(&'h [E]) -> T,
     ) -> Res<&'h T> {
         let start = self.block_with::<T, E>(len)?;
-        // SAFETY: behind the object the block has room for `len` items, and is aligned for both. It lives as long as the arena,
-        // which is borrowed for 'h.
+        // SAFETY: after the object the block has room for `len` items, and is aligned for both. It lives as long as the
+        // arena, which is borrowed for 'h.
         unsafe {
             let items = self.fill(start.add(1).cast::<E>(), len, items)?;
             start.write(object(items));
@@ -502,12 +505,12 @@ impl Heap {
         }
     }
 
-    /// Puts an object and a copy of a text, which it refers to, into the arena at one go.
+    /// Allocates an object and a copy of a text, which it refers to, in one block.
     #[inline]
     pub(super) fn alloc_with_text<'h, T>(&'h self, text: &str, object: impl FnOnce(&'h str) -> T) -> Res<&'h T> {
         let start = self.block_with::<T, u8>(text.len())?;
-        // SAFETY: behind the object the block has room for the text, which it then is a copy of. It lives as long as the
-        // arena, which is borrowed for 'h.
+        // SAFETY: after the object the block has room for the text, and then holds a copy of it. It lives as long as
+        // the arena, which is borrowed for 'h.
         unsafe {
             let copy = start.add(1).cast::<u8>().as_ptr();
             for (i, piece) in text.as_bytes().chunks(1 << 18).enumerate() {
@@ -521,7 +524,7 @@ impl Heap {
         }
     }
 
-    /// `len` cells that hold the default.
+    /// Allocates `len` cells with the default value.
     pub(super) fn alloc_slots<T: Copy + Default>(&self, len: usize) -> Res<&[Cell<T>]> {
         self.alloc_slice(len, std::iter::repeat_with(Cell::default))
     }

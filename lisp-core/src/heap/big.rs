@@ -1,4 +1,4 @@
-//! Integers beyond 64 bits: limbs in the arena, arithmetic by num-bigint on metered temporaries.
+//! Integers beyond 64 bits: limbs in the arena, and arithmetic by num-bigint on metered temporaries.
 
 use super::header::Header;
 use super::{Heap, Res, Value};
@@ -9,19 +9,19 @@ use std::cmp::Ordering;
 /// An integer that does not fit in 64 bits.
 pub struct Big<'h> {
     pub(super) head: Header,
-    /// Below zero?
+    /// Whether it is negative.
     pub(crate) negative: bool,
     /// The magnitude, least significant limb first.
     pub(crate) limbs: &'h [u32],
 }
 
 impl Big<'_> {
-    /// A copy for arithmetic. The caller has made sure that there is room ([`Heap::check_available`]).
+    /// Returns a copy for arithmetic. The caller has checked that there is room ([`Heap::check_available`]).
     pub(crate) fn to_bigint(&self) -> BigInt {
         BigInt::from_slice(if self.negative { Sign::Minus } else { Sign::Plus }, self.limbs)
     }
 
-    /// The order of two such integers, which takes time for long ones that begin alike.
+    /// Compares two such integers. Long integers with the same leading limbs take time.
     pub(super) fn order(&self, other: &Big<'_>) -> Ordering {
         match (self.negative, other.negative) {
             (false, true) => return Ordering::Greater,
@@ -34,14 +34,14 @@ impl Big<'_> {
         if self.negative { order.reverse() } else { order }
     }
 
-    /// Has it the same sign and as many limbs?
+    /// Returns true if both have the same sign and number of limbs.
     pub(super) fn is_as_long_as(&self, other: &Big<'_>) -> bool {
         self.negative == other.negative && self.limbs.len() == other.limbs.len()
     }
 
-    /// The nearest float; infinite beyond the range of floats.
+    /// Returns the nearest float; infinite beyond the range of floats.
     pub(crate) fn to_f64(&self) -> f64 {
-        /// More limbs are beyond the range of floats.
+        /// Integers with more limbs are beyond the range of floats.
         const MOST: usize = 32;
         if self.limbs.len() > MOST {
             return if self.negative { f64::NEG_INFINITY } else { f64::INFINITY };
@@ -50,9 +50,10 @@ impl Big<'_> {
     }
 }
 
-/// A finite float of at least 2^53, so a whole one: the number of its lowest limbs that are zero, and the rest of them.
+/// For a finite float of at least 2^53, which is therefore whole: returns the number of its lowest limbs that are zero,
+/// and the rest.
 fn parts(magnitude: f64) -> (usize, u128) {
-    /// Bits of the significand of a float, and what is added to its exponent where that is stored.
+    /// The bits of a float's significand, and below the bias of its stored exponent.
     const DIGITS: u32 = f64::MANTISSA_DIGITS;
     const BIAS: u32 = 1_075;
     let bits = magnitude.to_bits();
@@ -61,7 +62,7 @@ fn parts(magnitude: f64) -> (usize, u128) {
     (shift as usize / 32, u128::from(significand) << (shift % 32))
 }
 
-/// The limbs that the integer has which a finite float beyond 64 bits is.
+/// Returns the limbs of the integer that equals a finite float beyond 64 bits.
 #[expect(clippy::cast_possible_truncation, reason = "a limb is the lowest 32 bits")]
 pub(super) fn limbs(f: f64) -> impl Iterator<Item = u32> {
     let (zeros, mut rest) = parts(f.abs());
@@ -73,14 +74,14 @@ pub(super) fn limbs(f: f64) -> impl Iterator<Item = u32> {
     std::iter::repeat_n(0, zeros).chain(above)
 }
 
-/// Compares with a float by value, exactly, and without a copy; `None` with NaN.
+/// Compares with a float by value, exactly and without a copy; `None` for NaN.
 pub(super) fn compare_big_float(a: &Big<'_>, b: f64) -> Option<Ordering> {
     if b.is_nan() {
         return None;
     }
     let away = |order: Ordering| Some(if a.negative { order.reverse() } else { order });
     let magnitude = b.abs();
-    // Beyond 64 bits, so beyond every float below that, and of the sign of its own.
+    // Its magnitude exceeds 64 bits, so for smaller floats and for another sign, its own sign decides.
     if magnitude < 9_223_372_036_854_775_808.0 || (b < 0.0) != a.negative {
         return away(Ordering::Greater);
     }
@@ -99,7 +100,7 @@ pub(super) fn compare_big_float(a: &Big<'_>, b: f64) -> Option<Ordering> {
 }
 
 impl Heap {
-    /// The value of an integer: of 64 bits if it fits.
+    /// Returns an integer as a value, with 64 bits if it fits.
     pub fn integer<'h>(&'h self, n: &BigInt) -> Res<Value<'h>> {
         if let Some(small) = n.to_i64() {
             return Ok(Value::Int(small));

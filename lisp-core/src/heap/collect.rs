@@ -1,15 +1,15 @@
-//! Compaction: what is live is copied into a fresh arena, sharing kept, and the old arena is dropped.
+//! Compaction: live objects are copied into a fresh arena, with their sharing, and the old arena is dropped.
 //!
-//! A work list, no recursion. Objects of other regions stay where they are. An object is copied when it is first
-//! reached, its header says where it went, and the copy is put on the list to have its own references seen to.
-//! Cells that several vectors see are copied once, and only as far as some vector sees them: they are traced in the
-//! old arena, which nobody reads any more, and laid out in the new one at the end.
+//! It uses a work list, no recursion. Objects of other regions stay where they are. An object is copied when it is
+//! first reached. Its header then holds the address of the copy, and the copy is put on the work list so that its own
+//! references are updated. Cells that several vectors see are copied once, and only as far as a vector sees them: they
+//! are traced in the old arena, which is otherwise no longer read, and laid out in the new one at the end.
 //!
-//! It can stop after every piece of work and go on later. What is large is copied in pieces, and until the last of them
-//! the object that it belongs to is empty.
+//! A compaction can stop after every piece of work and continue later. Large parts are copied in pieces; until the last
+//! piece their object is empty.
 //!
-//! An object gets its address, and references to it are stored, before its parts are complete. So what is set later is a
-//! `Cell` in each object, and the slices that it refers to are lent only after the last write to them.
+//! An object gets its address, and references to it are stored, before its parts are complete. So fields that are set
+//! later are `Cell`s, and the slices that an object refers to are lent only after the last write to them.
 
 use super::big::Big;
 use super::header::{CONSTANTS, Header};
@@ -29,7 +29,7 @@ use std::ptr::{NonNull, without_provenance};
 
 type V = Value<'static>;
 
-/// An object that has been copied and whose parts are still to be seen to.
+/// An object that has been copied and whose parts must still be updated.
 enum GrayItem {
     Vector(&'static Vector<'static>),
     VecBuilder(&'static VecBuilder<'static>),
@@ -41,15 +41,15 @@ enum GrayItem {
     Composed(&'static Composed<'static>, PendingSlice<V>),
     /// Cells of buffer number `.0` from `.1` up to `.2`
     Cells(usize, usize, usize),
-    /// The rest of the cells of something.
+    /// The remaining cells of an object.
     Rest(&'static [Cell<V>]),
-    /// A copy to go on with.
+    /// A copy to be continued.
     Large(Box<Large>),
-    /// The vectors that see a buffer, from this one on, and where its cells began in the old one.
+    /// The vectors that see a buffer, from this one on, and where its cells started in the old one.
     Views(LiveRange, &'static Buffer<'static>, usize),
 }
 
-/// A large copy under way.
+/// A large copy in progress.
 struct Large {
     from: *const u8,
     to: *mut u8,
@@ -58,37 +58,37 @@ struct Large {
     target: CopyTarget,
 }
 
-/// What the bytes of a large copy are, in the object that they are for.
+/// What the bytes of a large copy are in their object.
 enum CopyTarget {
     Items(&'static Vector<'static>),
     Elements(&'static VecBuilder<'static>),
     Entries(&'static MapBuilder<'static>),
     Index(&'static MapBuilder<'static>),
     Text(&'static Str<'static>),
-    /// The cells that some vectors see.
+    /// The cells that vectors see.
     Cells(&'static Buffer<'static>),
 }
 
-/// More bytes than this are copied in pieces, each as long as this: short with debug assertions, so that tests come to it.
+/// More bytes than this are copied in pieces of this size. Small with debug assertions, so that tests cover it.
 const PIECE: usize = if cfg!(debug_assertions) { 1 << 7 } else { 1 << 16 };
-/// What an object costs beside its bytes, in bytes copied in the same time.
+/// The cost of an object besides its bytes, as the number of bytes copied in the same time.
 const OBJECT: usize = 64;
 
-/// A slice in the new arena that is part of an object and still to be seen to. It is written through the pointer that the
-/// arena gave, and lent to the object after the last write.
+/// A slice in the new arena that is part of an object and must still be updated. It is written through the pointer
+/// returned by the arena, and lent to the object after the last write.
 struct PendingSlice<T> {
     start: *mut T,
     len: usize,
 }
 
 impl<T> PendingSlice<T> {
-    /// The finished slice.
+    /// Returns the finished slice.
     ///
     /// # Safety
-    /// Nobody writes to it any more.
+    /// It must not be written to any more.
     unsafe fn lend(&self) -> &'static [T] {
         // SAFETY: `Collector::part` made it from memory of the new arena, which becomes the store's and outlives every
-        // value that refers to it; the caller vouches for the rest.
+        // value that refers to it. The caller ensures the rest.
         unsafe { std::slice::from_raw_parts(self.start, self.len) }
     }
 }
@@ -101,24 +101,24 @@ struct LiveRange {
     views: Vec<&'static Vector<'static>>,
 }
 
-/// A compaction under way, or the copying of a value out of its arena.
+/// A compaction in progress, or the copying of a value out of its arena.
 pub(crate) struct Collector {
     to: Bump,
-    /// Objects of this region are copied.
+    /// The region of the objects to copy.
     from: u32,
     /// The region of the copies.
     region: u32,
     bytes: usize,
-    /// More bytes than this are not copied.
+    /// The maximum number of bytes to copy.
     limit: usize,
     gray: Vec<GrayItem>,
     buffers: Vec<LiveRange>,
-    /// Work done so far, in bytes copied.
+    /// The work done so far, in bytes copied.
     work: usize,
-    /// Where the constants that were reached have been copied to, when they are copied too. They are frozen, and others
-    /// read them: nothing is noted in their headers.
+    /// The addresses of the copies of constants, if these are copied too. Constants are frozen and may be read by
+    /// others, so nothing is noted in their headers.
     evacuated: Option<Table<usize, *const ()>>,
-    /// What the copies of constants take.
+    /// The size of the copies of constants.
     evacuated_bytes: usize,
     /// Whether a function of a program was copied, by the program's number.
     programs: Vec<bool>,
@@ -145,42 +145,44 @@ impl Collector {
         }
     }
 
-    /// Copies within a region, and constants of programs into it; notes of which of so many programs there are functions.
+    /// Creates a collector that copies within a region, and constants of programs into it. It notes which of the first
+    /// `programs` programs have functions.
     pub(super) fn evacuating(region: u32, programs: usize) -> Self {
         Collector { evacuated: Some(Table::default()), programs: vec![false; programs], ..Collector::new(region) }
     }
 
-    /// Of which programs there are functions, and how many bytes of constants were copied.
+    /// Returns which programs have functions, and how many bytes of constants were copied.
     pub(super) fn take_programs(&mut self) -> (Vec<bool>, usize) {
         (std::mem::take(&mut self.programs), self.evacuated_bytes)
     }
 
-    /// Copies out of region `from` for an arena of region `to`: at most `limit` bytes.
+    /// Creates a collector that copies from region `from` for an arena of region `to`, at most `limit` bytes.
     pub(super) fn between(from: u32, to: u32, limit: usize) -> Self {
         Collector { from, limit, ..Collector::new(to) }
     }
 
-    /// Are the copies for another arena than the one they are taken from?
+    /// Returns true if the copies are for another arena than the one they are taken from.
     fn leaves(&self) -> bool {
         self.from != self.region
     }
 
-    /// Has more been copied than may be? Then the copy is not whole, and of no use.
+    /// Returns true if the limit was exceeded. The copy is then incomplete and unusable.
     pub(super) fn is_over(&self) -> bool {
         self.bytes > self.limit
     }
 
-    /// Adds to the list of what is to be seen to.
+    /// Adds an item to the work list.
     fn push(&mut self, item: GrayItem) {
         memory::push(&mut self.gray, item);
     }
 
-    /// A block of the new arena. Unwinds when the machine has no memory: what is copied by halves cannot be left.
+    /// Allocates a block of the new arena. Unwinds if the machine has no memory, because an incomplete copy cannot be
+    /// used.
     fn block(&self, layout: Layout) -> NonNull<u8> {
         memory::block(&self.to, layout).unwrap_or_else(|| OutOfMemory { bytes: layout.size() }.unwind())
     }
 
-    /// A block with a copy of a slice.
+    /// Allocates a copy of a slice.
     fn copy_of<T: Copy>(&self, slice: &[T]) -> NonNull<T> {
         let copy = self.block(Layout::for_value(slice)).cast::<T>();
         // SAFETY: the block is as long as the slice, aligned for it, and new.
@@ -188,45 +190,46 @@ impl Collector {
         copy
     }
 
-    /// Puts an object into the new arena, whose lifetime the caller vouches for.
+    /// Allocates an object in the new arena. The caller ensures its lifetime.
     fn put<T>(&mut self, object: T) -> &'static T {
         self.bytes += (std::mem::size_of::<T>() + 7) & !7;
         let new = self.block(Layout::new::<T>()).cast::<T>();
-        // SAFETY: the block is for the object. The new arena becomes the store's and outlives every value that refers to it.
+        // SAFETY: the block is for the object. The new arena becomes the store's and outlives every value that refers
+        // to it.
         unsafe {
             new.write(object);
             new.as_ref()
         }
     }
 
-    /// A copy of a slice in the new arena, whose lifetime the caller vouches for.
+    /// Allocates a copy of a slice in the new arena. The caller ensures its lifetime.
     fn put_slice<T: Copy>(&mut self, slice: &[T]) -> &'static [T] {
         self.bytes += size_of_slice(slice);
         // SAFETY: a copy of the slice. The new arena becomes the store's and outlives every value that refers to it.
         unsafe { std::slice::from_raw_parts(self.copy_of(slice).as_ptr(), slice.len()) }
     }
 
-    /// A copy of a slice in the new arena, to be written to.
+    /// Allocates a copy of a slice in the new arena, to be written to.
     fn part<T: Copy>(&mut self, slice: &[T]) -> PendingSlice<T> {
         self.bytes += size_of_slice(slice);
         PendingSlice { start: self.copy_of(slice).as_ptr(), len: slice.len() }
     }
 
-    /// A copy of cells in the new arena; `None` when they are too many to be copied at once.
+    /// Allocates a copy of cells in the new arena; `None` if they are too many to be copied at once.
     fn put_cells<T: Copy>(&mut self, cells: &[Cell<T>]) -> Option<&'static [Cell<T>]> {
         if std::mem::size_of_val(cells) > PIECE {
             return None;
         }
         self.bytes += size_of_slice(cells);
         let copy = self.block(Layout::for_value(cells)).cast::<Cell<T>>();
-        // SAFETY: the block is as long as the cells, which nobody else has meanwhile; else as in `put_slice`.
+        // SAFETY: the block is as long as the cells, which nothing else uses meanwhile; otherwise as in `put_slice`.
         Some(unsafe {
             copy.copy_from_nonoverlapping(NonNull::from(cells).cast(), cells.len());
             std::slice::from_raw_parts(copy.as_ptr(), cells.len())
         })
     }
 
-    /// Begins a copy of what is too large to be copied at once.
+    /// Starts a copy of a part that is too large to be copied at once.
     fn put_large<T>(&mut self, slice: &[T], target: CopyTarget) {
         self.bytes = self.bytes.saturating_add(size_of_slice(slice));
         if self.is_over() {
@@ -237,11 +240,11 @@ impl Collector {
         self.push(GrayItem::Large(Box::new(Large { from, to, bytes, done: 0, target })));
     }
 
-    /// Copies one more piece; after the last one the copy gets its place in the object, which is seen to next.
+    /// Copies one more piece. After the last one the copy is stored in its object and updated next.
     fn copy_on(&mut self, mut large: Box<Large>) {
         let piece = PIECE.min(large.bytes - large.done);
-        // SAFETY: the old arena is still there, and nobody writes to what is copied; the block in the new arena is as long, and
-        // nobody else knows it.
+        // SAFETY: the old arena still exists, and what is copied is not written to. The block in the new arena is as
+        // long, and nothing else refers to it.
         unsafe { std::ptr::copy_nonoverlapping(large.from.add(large.done), large.to.add(large.done), piece) };
         self.work += piece;
         large.done += piece;
@@ -249,8 +252,8 @@ impl Collector {
             return self.push(GrayItem::Large(large));
         }
         let Large { to, bytes, ref target, .. } = *large;
-        // SAFETY: all bytes are there, copies of what `put_large` was given: cells, or for `Text` a str. The block is part of the
-        // new arena, which outlives every value that refers to it, and nobody writes to it through `to` any more.
+        // SAFETY: all bytes are copied from what `put_large` was given: cells, or a str for `Text`. The block is part
+        // of the new arena, which outlives every value that refers to it, and it is no longer written to through `to`.
         unsafe {
             let cells = || std::slice::from_raw_parts(to.cast::<Cell<V>>(), bytes / size_of::<V>());
             match *target {
@@ -276,7 +279,8 @@ impl Collector {
         }
     }
 
-    /// The object's copy, made by `copy` when it is first reached; the object itself when it is of another region.
+    /// Returns the object's copy, made by `copy` when it is first reached; the object itself if it is of another
+    /// region.
     fn forward<T>(
         &mut self,
         old: &'static T,
@@ -284,8 +288,8 @@ impl Collector {
         copy: impl FnOnce(&mut Self, &'static T) -> &'static T,
     ) -> &'static T {
         if let Some(copy) = head.moved() {
-            // SAFETY: the header of a moved object holds the address of its copy, of the same type, in the new arena, which
-            // outlives every value that refers to it.
+            // SAFETY: the header of a moved object holds the address of its copy, of the same type, in the new arena,
+            // which outlives every value that refers to it.
             return unsafe { &*copy.cast::<T>() };
         }
         if head.region() != self.from {
@@ -296,7 +300,7 @@ impl Collector {
         new
     }
 
-    /// The copy of a constant, when they are copied; else the constant itself.
+    /// Returns the copy of a constant if constants are copied; otherwise the constant itself.
     #[cold]
     fn evacuated<T>(&mut self, old: &'static T, copy: impl FnOnce(&mut Self, &'static T) -> &'static T) -> &'static T {
         let place = std::ptr::from_ref(old).addr();
@@ -304,8 +308,8 @@ impl Collector {
             None => return old,
             Some(copies) => {
                 if let Some(copy) = copies.get(&place) {
-                    // SAFETY: as in `forward`: the table has the address of the copy of this object, which has its type,
-                    // because no two objects have one address.
+                    // SAFETY: as in `forward`. The table has the address of the copy of this object, which has the same
+                    // type, because no two objects have the same address.
                     return unsafe { &*copy.cast::<T>() };
                 }
             }
@@ -334,7 +338,7 @@ impl Collector {
         })
     }
 
-    /// The value that takes the place of `v`: it refers to the copy of its object.
+    /// Returns the value that replaces `v`: it refers to the copy of its object.
     pub(crate) fn value(&mut self, v: V) -> V {
         match v {
             Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Builtin(_) | Value::Unset => v,
@@ -418,7 +422,7 @@ impl Collector {
 
     fn copy_vector(&mut self, old: &'static Vector<'static>) -> &'static Vector<'static> {
         let head = Header::new(self.region);
-        // In another arena than this one's, cells of a third arena could not be told from its own.
+        // In another arena than this one, cells of a third arena could not be told from its own.
         let evacuates = self.evacuated.is_some() && old.head.sees_constants();
         if evacuates {
             self.evacuated_bytes += size_of_slice(old.cells());
@@ -443,7 +447,7 @@ impl Collector {
         let start = buffer.place(old.cells());
         let end = start + old.cells().len();
         let number = match buffer.head.moved() {
-            // The header of a buffer holds its number in the list, times four.
+            // The header of a buffer holds its index in the list, times four.
             Some(number) => number.addr() / 4,
             None => {
                 memory::push(&mut self.buffers, LiveRange { old: buffer, low: start, high: start, views: Vec::new() });
@@ -506,7 +510,7 @@ impl Collector {
         })
     }
 
-    /// Sees to cells, a few at a time: the list of things to do stays short, however many there are.
+    /// Updates cells, a few at a time: the work list stays short for any number of cells.
     fn cells(&mut self, cells: &'static [Cell<V>]) {
         const AT_ONCE: usize = 64;
         let (now, rest) = cells.split_at(cells.len().min(AT_ONCE));
@@ -518,11 +522,11 @@ impl Collector {
         }
     }
 
-    /// Sees to a slice that was just copied; it is finished afterwards.
+    /// Updates a slice that was just copied, and finishes it.
     fn finished<T: Copy>(&mut self, part: &PendingSlice<T>, mut f: impl FnMut(&mut Self, T) -> T) -> &'static [T] {
         for i in 0..part.len {
-            // SAFETY: the place lies inside the part, which only this list of things to do knows: no reference to it
-            // exists before it is lent below.
+            // SAFETY: the address is inside the part, which only this work list refers to: no reference to it exists
+            // before it is lent below.
             unsafe {
                 let place = part.start.add(i);
                 place.write(f(self, place.read()));
@@ -532,7 +536,7 @@ impl Collector {
         unsafe { part.lend() }
     }
 
-    /// Works the list off, for about as long as it takes to copy `work` bytes. Returns whether all is done.
+    /// Processes the work list, for about as long as it takes to copy `work` bytes. Returns true if it is done.
     pub(super) fn run(&mut self, work: usize) -> bool {
         let end = (self.work + self.bytes).saturating_add(work);
         while self.work + self.bytes < end {
@@ -540,7 +544,8 @@ impl Collector {
                 return true;
             }
             let Some(item) = self.gray.pop() else {
-                // All is traced. Buffers are laid out from the last one on, so that the numbers of the others stay.
+                // Everything is traced. Buffers are laid out from the last one on, so that the indices of the others
+                // stay valid.
                 match self.buffers.pop() {
                     None => return true,
                     Some(live) => self.lay_out(live),
@@ -575,8 +580,8 @@ impl Collector {
         false
     }
 
-    /// Gives shared cells their place in the new arena. An end that still grows keeps its room, and one that had grown
-    /// further for a version nobody sees any more has none: appending costs the same as without a compaction.
+    /// Copies shared cells to the new arena. An end that can still grow keeps its room. An end that had grown further
+    /// for a version that is gone has none. So appending costs the same as without a compaction.
     fn lay_out(&mut self, live: LiveRange) {
         let old = live.old;
         let all = old.cells.get();
@@ -589,19 +594,19 @@ impl Collector {
             low: Cell::new(live.low - from),
             high: Cell::new(live.high - from),
         });
-        // The list is worked off from its end: the cells are there before the views are.
+        // The work list is processed from its end: the cells are copied before the views.
         self.push(GrayItem::Views(live, buffer, from));
         if cells.is_none() {
             self.put_large(&all[from..to], CopyTarget::Cells(buffer));
         }
     }
 
-    /// Lets some of the vectors see the cells at their new place.
+    /// Makes some of the vectors see the cells in the new arena.
     fn place_views(&mut self, mut live: LiveRange, buffer: &'static Buffer<'static>, from: usize) {
         const AT_ONCE: usize = 1_024;
         let rest = live.views.len().saturating_sub(AT_ONCE);
         for view in live.views.drain(rest..) {
-            // Its items still point into the old cells.
+            // Its items still point to the old cells.
             let start = live.old.place(view.cells()) - from;
             view.items.set(&buffer.cells.get()[start..start + view.cells().len()]);
             view.buffer.set(Some(buffer));
@@ -612,14 +617,14 @@ impl Collector {
         }
     }
 
-    /// The new arena and the bytes in it.
+    /// Returns the new arena and the bytes in it.
     pub(super) fn finish(self) -> (Bump, usize) {
         (self.to, self.bytes)
     }
 }
 
 impl Heap {
-    /// Takes over the arena that a compaction made; the old one is dropped.
+    /// Takes over the arena that a compaction made, and drops the old one.
     pub(super) fn adopt(&mut self, collector: Collector) {
         let (bump, bytes) = collector.finish();
         self.replace_arena(bump, bytes);

@@ -1,5 +1,5 @@
-//! Compaction of random graphs: what is reached is the same afterwards, what was one object is one object, and nothing
-//! else is left.
+//! Compaction of random graphs: everything reached is the same afterwards, with the same sharing, and nothing else is
+//! left.
 
 use super::*;
 use crate::heap::{Store, Trace};
@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 struct Roots;
 
-// SAFETY: a list of values has no cells of its own, and `trace` shows each of them.
+// SAFETY: a list of values has no cells of its own, and `trace` passes on each value.
 unsafe impl Trace for Roots {
     type Context = Box<Heap>;
     type In<'h> = Vec<Value<'h>>;
@@ -39,7 +39,7 @@ impl Random {
     }
 }
 
-/// One more value, made of some of those before.
+/// Creates a value from some of the earlier ones.
 fn grow<'h>(h: &'h Heap, random: &mut Random, all: &[Value<'h>]) -> Value<'h> {
     let pick = |random: &mut Random| all[random.below(all.len())];
     let items: Vec<Value<'h>> = (0..random.below(6)).map(|_| pick(random)).collect();
@@ -64,7 +64,7 @@ fn grow<'h>(h: &'h Heap, random: &mut Random, all: &[Value<'h>]) -> Value<'h> {
     made.expect("room")
 }
 
-/// The address of an object; `None` for what is no object.
+/// Returns the address of an object; `None` for other values.
 fn address(v: Value<'_>) -> Option<usize> {
     Some(match v {
         Value::Str(s) => std::ptr::from_ref(s) as usize,
@@ -75,8 +75,8 @@ fn address(v: Value<'_>) -> Option<usize> {
     })
 }
 
-/// What the roots reach, object by object in the order of a walk, with numbers for addresses: two graphs are alike, with
-/// the same sharing, when their lists are.
+/// Returns the graph that the roots reach, object by object in the order of a walk, with numbers for addresses. Two
+/// graphs are equal, with the same sharing, if these lists are.
 fn graph<'h>(h: &'h Heap, roots: &[Value<'h>]) -> Vec<String> {
     let mut ids: HashMap<usize, usize> = HashMap::new();
     let mut waiting: Vec<Value<'h>> = Vec::new();
@@ -122,7 +122,7 @@ fn random_graphs_are_the_same_afterwards() {
         let mut random = Random(seed);
         let mut store: Store<Roots> = Store::new(Box::new(Heap::new(1, usize::MAX)), Vec::new());
         for round in 0..4 {
-            // What the walks of the check allocate is garbage in the first compaction and gone in the second.
+            // What the walks of the check allocate is garbage in the first compaction and freed in the second.
             let before = store.enter(|h, roots, _| {
                 let mut all = std::mem::take(roots);
                 all.push(Value::Int(round));
@@ -144,7 +144,7 @@ fn random_graphs_are_the_same_afterwards() {
     }
 }
 
-/// Roots that once cannot be shown from the first string on: as when there is no memory for its copy.
+/// Roots whose tracing fails once, from the first string on, as if there were no memory for its copy.
 struct Failing;
 
 thread_local! {
@@ -174,7 +174,7 @@ unsafe impl Trace for Failing {
     }
 }
 
-/// What a compaction that panicked has left half done is not gone on with, and nobody looks at it.
+/// A compaction that panicked is neither continued nor is its state read.
 #[test]
 fn a_heap_is_not_entered_again_after_a_panic_of_its_compaction() {
     let broken = || {
@@ -183,7 +183,7 @@ fn a_heap_is_not_entered_again_after_a_panic_of_its_compaction() {
             let item = h.vector(&[Value::Int(1)]).expect("room");
             *roots = vec![item, item, h.str("text").expect("room")];
         });
-        // The first root has its new place when the last one fails.
+        // The first root has been updated when the last one fails.
         assert!(!store.collect_some(0));
         FAILS.set(true);
         assert!(catch_unwind(AssertUnwindSafe(|| store.collect())).is_err());
@@ -204,7 +204,7 @@ fn a_heap_is_not_entered_again_after_a_panic_of_its_compaction() {
     is_refused(&mut || drop(lost.take().map(|lost| lost.export(&above, usize::MAX))));
 }
 
-/// Bytes that are left when what `build` leaves in the roots is compacted.
+/// Returns the bytes left after a compaction with the roots that `build` returns.
 fn live_after(build: impl for<'h> FnOnce(&'h Heap) -> Vec<Value<'h>>) -> usize {
     let mut store: Store<Roots> = Store::new(Box::new(Heap::new(1, usize::MAX)), Vec::new());
     store.enter(|h, roots, _| *roots = build(h));
@@ -212,8 +212,8 @@ fn live_after(build: impl for<'h> FnOnce(&'h Heap) -> Vec<Value<'h>>) -> usize {
     store.heap().account().used
 }
 
-/// The parts of objects are copied once as well, whoever shares them: the keys of maps of one shape, the nodes of a
-/// tree's versions, the cells of a vector's views, the text of a keyword.
+/// Shared parts of objects are copied once too: the keys of maps of one shape, the nodes of a tree's versions, the
+/// cells of a vector's views, the text of a keyword.
 #[test]
 #[cfg_attr(miri, ignore = "it looks at sizes only, and takes long")]
 fn what_is_shared_is_copied_once() {

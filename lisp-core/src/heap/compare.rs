@@ -1,10 +1,12 @@
-//! Equality, hashing and the total order of values of any shape, by the rules of `scalars.rs` for what holds no others.
-//! Nothing here recurses: values nested a million deep, as elements, values or keys, are compared with a list of tasks, whose
-//! memory is metered.
+//! Equality, hashing and the total order of values. `scalars.rs` has the rules for values that contain no others.
 //!
-//! Maps are compared place by place, without looking anything up: equal maps have equal keys at equal places, as array maps
-//! and nodes of collisions are in order, and the hashes of their keys shape trees. Only functions of the program have no order
-//! among them. Where a key with one of them in it differs from the key at its place, it is looked for at the other places.
+//! Nothing here recurses: values nested a million deep, as elements, values or keys, are compared with a work list,
+//! whose memory is metered.
+//!
+//! Maps are compared position by position, without lookups. Equal maps have equal keys at equal positions, because
+//! array maps and collision nodes are sorted, and the hashes of the keys determine trees. The exception is functions of
+//! the program, which have no order among them. If a key that contains one differs from the key at its position, it is
+//! searched for at the other positions.
 
 use super::map::{Entries, Map, Rep, holds_others};
 use super::node::Node;
@@ -17,22 +19,22 @@ use std::cmp::Ordering;
 
 /// A part of a comparison.
 enum Task<'h> {
-    /// Are two values equal?
+    /// Compare two values for equality.
     Values(Value<'h>, Value<'h>, Nan),
-    /// Have two nodes of trees the same entries?
+    /// Compare the entries of two tree nodes.
     Nodes(&'h Node<'h>, &'h Node<'h>, Nan),
-    /// The tasks above this one compare two keys: what to do when they are one, and what when they are not.
+    /// The tasks above this one compare two keys; what to do next depends on whether they are equal.
     Key(KeyTask<'h>),
-    /// Nothing: a difference in the tasks above this one says nothing of the place in the order.
+    /// A marker: a difference in the tasks above it does not decide the order.
     Unordered,
 }
 
-/// Entries that may be compared by their places.
+/// Entries that can be compared by position.
 #[derive(Clone, Copy)]
 enum Placed<'h> {
     /// of an array map
     Map(&'h Map<'h>),
-    /// of a node of collisions
+    /// of a collision node
     Node(&'h Node<'h>),
 }
 
@@ -53,36 +55,36 @@ struct KeyTask<'h> {
     ours: Placed<'h>,
     theirs: Placed<'h>,
     nan: Nan,
-    /// Where the key stands,
+    /// The position of the key,
     place: u32,
-    /// and the other one.
+    /// and of the other one.
     other: u32,
 }
 
-/// What a comparison has come to.
+/// The result of a comparison.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
     /// No difference so far.
     Same,
-    /// The two differ, and their order says so.
+    /// The two differ, and have an order.
     Apart,
-    /// The two differ, and may have one place in the order.
+    /// The two differ, and may be tied in the order.
     Tied,
 }
 
-/// How two values differ that hold no others.
+/// Returns how two values that contain no others differ.
 fn difference<'h>(a: Value<'h>, b: Value<'h>) -> Found {
     if order_leaf(a, b) == Some(Ordering::Equal) { Found::Tied } else { Found::Apart }
 }
 
-/// A comparison under way.
+/// A comparison in progress.
 struct Comparison<'h> {
     heap: &'h Heap,
     tasks: Work<'h, Task<'h>>,
 }
 
 impl<'h> Comparison<'h> {
-    /// Compares two values, or puts that off.
+    /// Compares two values, or defers that.
     #[inline]
     fn pair(&mut self, a: Value<'h>, b: Value<'h>, nan: Nan) -> Res<Found> {
         match equal_leaf(a, b, nan) {
@@ -93,7 +95,7 @@ impl<'h> Comparison<'h> {
         Ok(Found::Same)
     }
 
-    /// The same for values that the order leaves out where their keys are tied.
+    /// Like `pair`, for values that the order ignores when their keys are tied.
     fn unordered_pair(&mut self, a: Value<'h>, b: Value<'h>, nan: Nan) -> Res<Found> {
         match equal_leaf(a, b, nan) {
             Some(true) => Ok(Found::Same),
@@ -144,7 +146,8 @@ impl<'h> Comparison<'h> {
         }
     }
 
-    /// Compares two nodes at one place of two trees: each key has one place in a tree, whatever its place in the order.
+    /// Compares two nodes at the same position of two trees. A key has one position in a tree, whatever its position in
+    /// the order.
     fn nodes(&mut self, a: &'h Node<'h>, b: &'h Node<'h>, nan: Nan) -> Res<Found> {
         let parts = |node: &Node<'h>| (node.entry_bits, node.child_bits, node.entries().len());
         if parts(a) != parts(b) {
@@ -168,7 +171,7 @@ impl<'h> Comparison<'h> {
         Ok(Found::Same)
     }
 
-    /// Compares entries by their places. Keys that hold others are put off, and are compared one after the other.
+    /// Compares entries by position. Keys that contain others are deferred, and compared one after the other.
     fn entries(&mut self, ours: Placed<'h>, theirs: Placed<'h>, nan: Nan) -> Res<Found> {
         let (a, b) = (ours.entries(), theirs.entries());
         if a.len() != b.len() {
@@ -215,7 +218,7 @@ impl<'h> Comparison<'h> {
         Ok(Found::Same)
     }
 
-    /// Two keys are one: their values follow, and the next key that holds others.
+    /// Two keys are equal: continues with their values and the next key that contains others.
     fn go_on_behind(&mut self, key: &KeyTask<'h>) -> Res<Found> {
         let KeyTask { ours, theirs, nan, place, other } = *key;
         let (a, b) = (ours.entries(), theirs.entries());
@@ -233,7 +236,8 @@ impl<'h> Comparison<'h> {
         Ok(Found::Same)
     }
 
-    /// Two values differ: so do those that they are parts of, up to a key that may be equal to another one. Is there one?
+    /// Two values differ, and so do the values that contain them, up to a key that may be equal to another one. Returns
+    /// true if there is such a key.
     fn go_back(&mut self, mut found: Found) -> Res<bool> {
         while let Some(task) = self.tasks.pop() {
             self.heap.poll_every(1)?;
@@ -245,7 +249,7 @@ impl<'h> Comparison<'h> {
                 }
                 Task::Values(..) | Task::Nodes(..) => continue,
             };
-            // In its place stands a key that has another place in the order: there is none like it.
+            // The key at its position has another position in the order, so there is no equal one.
             if found == Found::Apart && key.place == key.other {
                 continue;
             }
@@ -262,7 +266,7 @@ impl<'h> Comparison<'h> {
     }
 }
 
-/// A place among entries, of which there are fewer than 2^32.
+/// Converts a position among entries, of which there are fewer than 2^32.
 fn count(place: usize) -> u32 {
     u32::try_from(place).unwrap_or(u32::MAX)
 }
@@ -277,7 +281,7 @@ impl Heap {
         }
     }
 
-    /// Are two values one map key?
+    /// Returns true if two values are the same map key.
     #[inline]
     pub(crate) fn same_key<'h>(&'h self, a: Value<'h>, b: Value<'h>) -> Res<bool> {
         match equal_leaf(a, b, Nan::IsOneKey) {
@@ -298,7 +302,7 @@ impl Heap {
         Ok(true)
     }
 
-    /// The hash of a key: equal keys have equal hashes.
+    /// Returns the hash of a key: equal keys have equal hashes.
     #[inline]
     pub(crate) fn hash<'h>(&'h self, v: Value<'h>) -> Res<u32> {
         match v {
@@ -317,8 +321,8 @@ impl Heap {
         if let Some(hash) = hash_leaf(v) {
             return Ok(hash);
         }
-        // Maps and sets add up the hashes of their entries, so the order of a walk does not matter; every part is
-        // mixed with the depth and place it stands at.
+        // The hashes of the entries of maps and sets are added, so the order of a walk does not matter. Every part is
+        // mixed with its depth and position.
         let mut sum = 0u64;
         let mut work = Work::new(self);
         work.push((v, 1u64))?;
@@ -339,7 +343,7 @@ impl Heap {
                 Value::Map(map) | Value::Set(map) => {
                     sum = sum.wrapping_add(mix(seed ^ (map.len() as u64) << 9));
                     map.each(self, |(key, value)| {
-                        // The value's seed depends on its key only where that is cheap to know.
+                        // The value's seed depends on its key only if that is cheap to compute.
                         self.charge(hash_cost(key))?;
                         let place = hash_leaf(key).map_or(seed, |h| mix(seed ^ u64::from(h)));
                         work.push((key, mix(seed ^ 7)))?;
@@ -353,7 +357,7 @@ impl Heap {
         Ok(folded(sum))
     }
 
-    /// The total order of values by kind, then by value: the order in which maps and sets are walked.
+    /// Returns the total order of values by kind, then by value: the order in which maps and sets are walked.
     pub(crate) fn order<'h>(&'h self, a: Value<'h>, b: Value<'h>) -> Res<Ordering> {
         match order_leaf(a, b) {
             Some(order) => Ok(order),
@@ -361,7 +365,7 @@ impl Heap {
         }
     }
 
-    /// The order of what is no collection; of two collections none.
+    /// Returns the order of values that are not collections; two collections are tied.
     pub(super) fn order_single<'h>(&'h self, a: Value<'h>, b: Value<'h>) -> Res<Ordering> {
         match order_leaf(a, b) {
             Some(order) => Ok(order),
@@ -370,17 +374,17 @@ impl Heap {
     }
 }
 
-/// A part of a comparison of two values for their order.
+/// A part of an ordering of two values.
 enum Ordered<'h> {
-    /// Items at the same places, one after the other.
+    /// Items at the same positions, one after the other.
     Items(&'h [Value<'h>], &'h [Value<'h>]),
-    /// The values of two maps whose keys have the same places in the order.
+    /// The values of two maps whose keys have the same positions in the order.
     Values(MapValues<'h>),
-    /// The tasks above this one compare the first key with the next: the two are tied unless they differ.
+    /// The tasks above this one compare the first key with the next: the two are tied if they do not differ.
     Tied(MapValues<'h>),
 }
 
-/// The values of two maps from some place on.
+/// The values of two maps from some position on.
 #[derive(Clone, Copy)]
 struct MapValues<'h> {
     /// The keys of one of them,
@@ -389,11 +393,11 @@ struct MapValues<'h> {
     ours: &'h [Value<'h>],
     /// and the other's.
     theirs: &'h [Value<'h>],
-    /// Is the first key tied with the one before?
+    /// Whether the first key is tied with the one before.
     tied: bool,
 }
 
-/// An order under way.
+/// An ordering in progress.
 struct Order<'h> {
     heap: &'h Heap,
     tasks: Work<'h, Ordered<'h>>,
@@ -409,7 +413,7 @@ impl<'h> Order<'h> {
         }
     }
 
-    /// The order of items by the first that differ. Those that hold others are put off, with all behind them.
+    /// Orders items by the first that differ. Those that contain others are deferred, with all items after them.
     fn items(&mut self, ours: &'h [Value<'h>], theirs: &'h [Value<'h>]) -> Res<Ordering> {
         for (i, (&a, &b)) in ours.iter().zip(theirs).enumerate() {
             self.heap.poll_every(1)?;
@@ -427,7 +431,7 @@ impl<'h> Order<'h> {
         Ok(Ordering::Equal)
     }
 
-    /// Takes apart two values of one kind and length; compares long texts.
+    /// Opens two values of one kind and length; compares long strings.
     fn open(&mut self, a: Value<'h>, b: Value<'h>) -> Res<Ordering> {
         match (a, b) {
             (Value::Vector(a), Value::Vector(b)) => {
@@ -446,8 +450,7 @@ impl<'h> Order<'h> {
         }
     }
 
-    /// The order of the values of two maps. Keys of a map that have one place have no order among them: nor have their values,
-    /// which are left out.
+    /// Orders the values of two maps. Tied keys of a map have no order among them, so their values are ignored.
     fn values(&mut self, values: MapValues<'h>) -> Res<Ordering> {
         let [key, others @ ..] = values.keys else { return Ok(Ordering::Equal) };
         let tied = match others.first() {
@@ -464,7 +467,7 @@ impl<'h> Order<'h> {
         self.values_from(values, tied)
     }
 
-    /// The same, where it is known whether the first key and the next are tied.
+    /// Like `values`, when it is known whether the first key and the next are tied.
     fn values_from(&mut self, values: MapValues<'h>, tied: bool) -> Res<Ordering> {
         let MapValues { keys: [_, keys @ ..], ours: [a, ours @ ..], theirs: [b, theirs @ ..], tied: before } = values
         else {
@@ -480,7 +483,7 @@ impl<'h> Order<'h> {
         }
     }
 
-    /// Two parts differ: so do two keys that were compared with each other, whose values follow then, or else the whole.
+    /// Two parts differ. If they are two tied keys, continues with their values; otherwise the whole differs.
     fn go_back(&mut self, mut order: Ordering) -> Res<Option<Ordering>> {
         while let Some(task) = self.tasks.pop() {
             self.heap.poll_every(1)?;

@@ -1,5 +1,5 @@
-//! Equality, hashes and order against a model: equal values have one text. With one bit of the hash a level, keys whose hashes
-//! collide, and functions, which have no order among them.
+//! Equality, hashes and order against a model in which equal values have the same text. Each tree level uses one bit of
+//! the hash, and the values include keys with colliding hashes, and functions, which have no order among them.
 
 use super::*;
 use crate::heap::Compose;
@@ -22,7 +22,7 @@ impl Random {
     }
 }
 
-/// What a value is made of.
+/// A model of a value.
 #[derive(Clone)]
 enum Made {
     Int(i64),
@@ -35,12 +35,12 @@ enum Made {
     Map(Vec<(Made, Made)>),
 }
 
-/// Integers of which the first two have one hash, and the next two.
+/// Integers: the first two have the same hash, and so do the next two.
 const INTS: [i64; 8] = [83_975, 174_235, 188_706, 199_262, 0, 1, 2, -1];
 
 impl Made {
     fn random(random: &mut Random, depth: usize) -> Made {
-        // Most trees have integers of their own besides what is drawn: they are not to be made of 33 deep keys each time.
+        // Most trees contain integers of their own, so that they do not need 33 deep keys each time.
         let many = |random: &mut Random| if random.below(6) == 0 { 33 + random.below(8) } else { 0 };
         match random.below(if depth == 0 { 5 } else { 9 }) {
             0 => Made::Int(INTS[random.below(INTS.len())]),
@@ -66,7 +66,7 @@ impl Made {
         (0..random.below(most)).map(|_| Made::random(random, depth - 1)).collect()
     }
 
-    /// The same with another value somewhere.
+    /// Returns a copy with another value somewhere.
     fn changed(&self, random: &mut Random) -> Made {
         let mut made = self.clone();
         let parts: &mut [Made] = match &mut made {
@@ -87,7 +87,7 @@ impl Made {
         made
     }
 
-    /// The text that equal values have.
+    /// Returns the text, which is the same for equal values.
     fn text(&self) -> String {
         match self {
             Made::Int(i) => i.to_string(),
@@ -105,7 +105,7 @@ impl Made {
         }
     }
 
-    /// The value, put together in a random order.
+    /// Builds the value in a random order.
     fn value<'h>(&self, h: &'h Heap, functions: &[Value<'h>], random: &mut Random) -> Value<'h> {
         let whole_float = random.below(3) == 0;
         let mut keyed = |keys: &mut dyn Iterator<Item = (&Made, Option<&Made>)>| {
@@ -174,7 +174,7 @@ fn equal_values_are_those_of_one_text() {
     assert!(same > rounds / 10 && (tied > rounds / 1_000 || cfg!(miri)), "{same} the same, {tied} tied");
 }
 
-/// Numbers of all kinds have one equality, hash and order: a whole float is its integer, however large.
+/// Numbers of all kinds share one equality, hash and order: a whole float equals its integer, however large.
 #[test]
 fn whole_floats_are_their_integers() {
     let h = Heap::new(1, usize::MAX);
@@ -199,7 +199,7 @@ fn whole_floats_are_their_integers() {
     }
 }
 
-/// The order is total: of any three values it does not go round in a circle.
+/// The order is total: no three values form a cycle.
 #[test]
 fn the_order_goes_round_in_no_circle() {
     let h = Heap::new(1, usize::MAX);
@@ -219,7 +219,7 @@ fn the_order_goes_round_in_no_circle() {
 /// A level of a deep value.
 type Level = for<'h> fn(&'h Heap, Value<'h>) -> Res<Value<'h>>;
 
-/// What stands in a value as an element, a value, a key and a member, alone and among others.
+/// Values inside others, as an element, a value, a key and a member, alone and among others.
 const LEVELS: &[Level] = &[
     |h, v| h.vector(&[v]),
     |h, v| h.vector(&[Value::Int(0), v, Value::Int(1)]),

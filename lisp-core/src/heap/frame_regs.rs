@@ -1,32 +1,34 @@
-//! The registers and the code of the frame that runs. What an instruction may touch is checked when the code is made,
-//! and that its registers are on the stack when its frame is entered; between the two nothing is checked again.
+//! The registers and the code of the running frame. The operands of instructions are checked when the code is made, and
+//! the stack is checked for room when a frame is entered. In between nothing is checked again.
 
 use super::Value;
 use crate::code::{Bytecode, Instr};
 use crate::meter::Fuel;
 use std::marker::PhantomData;
 
-/// The registers of one frame and where in its code it stands. While it is in use nothing else can reach the stack.
+/// The registers of one frame and the position in its code. While it is in use nothing else can access the stack.
 pub(crate) struct FrameRegs<'w, 'h> {
     registers: *mut Value<'h>,
     room: usize,
     next: *const Instr,
-    /// Where the slice of fuel would end if the code went on without a jump: an address that is only ever compared.
+    /// Where the slice of fuel would end if the code continued without a jump: an address that is only compared.
     end: usize,
     borrows: PhantomData<(&'w mut [Value<'h>], &'h Bytecode)>,
 }
 
 impl<'w, 'h> FrameRegs<'w, 'h> {
-    /// The registers from `base` on, at instruction `pc`, with `fuel` for the slice.
+    /// Opens the registers from `base` on, at instruction `pc`, with `fuel` for the slice.
     ///
     /// # Panics
-    /// When the registers of the code are not on the stack, or the code has no such instruction.
+    /// Panics if the registers of the code are not on the stack, or the code has no such instruction.
     ///
     /// # Safety
-    /// As long as it is used, the registers, rows and distances given to [`FrameRegs::get`], [`FrameRegs::set`],
-    /// [`FrameRegs::row`] and [`FrameRegs::skip`] are operands of the instruction that it fetched last; and after an instruction
-    /// that never goes on to the next one (`Instr::leaves`) nothing is fetched before a [`FrameRegs::skip`];
-    /// and behind a [`FrameRegs::enter`] that returned true nothing else is done with it before a fetch.
+    /// As long as it is used:
+    /// - The registers, rows and distances given to [`FrameRegs::get`], [`FrameRegs::set`], [`FrameRegs::row`] and
+    ///   [`FrameRegs::skip`] are operands of the instruction fetched last.
+    /// - After an instruction that never continues with the next one (`Instr::leaves`), [`FrameRegs::skip`] is called
+    ///   before the next fetch.
+    /// - After [`FrameRegs::enter`] has returned true, the next operation is a fetch.
     #[inline(always)]
     pub(crate) unsafe fn open(
         stack: &'w mut [Value<'h>],
@@ -47,8 +49,8 @@ impl<'w, 'h> FrameRegs<'w, 'h> {
         }
     }
 
-    /// Goes on with the registers behind `row` and the beginning of `code`, for a call of a function whose arguments stand
-    /// there. Returns false, with nothing changed, when its registers are not on the stack.
+    /// Continues with the registers after `row` and the start of `code`, for a call of a function whose arguments are
+    /// there. Returns false, with nothing changed, if its registers are not on the stack.
     #[inline(always)]
     pub(crate) fn enter(&mut self, row: u16, code: &'h Bytecode) -> bool {
         let first = row as usize + 1;
@@ -56,10 +58,10 @@ impl<'w, 'h> FrameRegs<'w, 'h> {
             return false;
         }
         let fuel = self.fuel();
-        // SAFETY: `first` registers and those of the code are among the `room` that are on the stack, which is borrowed
-        // for 'w.
+        // SAFETY: `first` registers and those of the code are among the `room` registers on the stack, which is
+        // borrowed for 'w.
         self.registers = unsafe { self.registers.add(first) };
-        // It is not more than `room`.
+        // It is at most `room`.
         self.room = self.room.wrapping_sub(first);
         // There is a first instruction, by `Bytecode::new`.
         self.next = code.instrs().as_ptr();
@@ -67,12 +69,12 @@ impl<'w, 'h> FrameRegs<'w, 'h> {
         true
     }
 
-    /// The next instruction.
+    /// Fetches the next instruction.
     #[inline(always)]
     pub(crate) fn fetch(&mut self) -> &'h Instr {
-        // SAFETY: `next` is inside the code: `open` checked it, `skip` keeps to targets that `Bytecode::new` checked, and
-        // the last instruction is none that goes on behind itself, by `Bytecode::new` and the caller of `open`. So one more
-        // is at most one past the end.
+        // SAFETY: `next` is inside the code: `open` checked it, `skip` keeps to targets that `Bytecode::new` checked,
+        // and the last instruction never continues with the one after it, by `Bytecode::new` and the caller of `open`.
+        // So one more is at most one past the end.
         unsafe {
             let instr = &*self.next;
             self.next = self.next.add(1);
@@ -80,31 +82,31 @@ impl<'w, 'h> FrameRegs<'w, 'h> {
         }
     }
 
-    /// Where the next instruction stands in the code, which must be the one that is running.
+    /// Returns the position of the next instruction in the code, which must be the running one.
     #[inline(always)]
     pub(crate) fn pc(&self, code: &Bytecode) -> usize {
         (self.next as usize).wrapping_sub(code.instrs().as_ptr() as usize) / size_of::<Instr>()
     }
 
-    /// The fuel left now that the instruction fetched last is paid for.
+    /// Returns the fuel left after paying for the instruction fetched last.
     #[inline(always)]
     pub(crate) fn fuel(&self) -> Fuel {
         Fuel::of_bytes(self.end.wrapping_sub(self.next as usize).cast_signed())
     }
 
-    /// Is the slice of fuel over?
+    /// Returns true if the slice of fuel is used up.
     #[inline(always)]
     pub(crate) fn is_over(&self) -> bool {
         (self.next as usize).cast_signed() > self.end.cast_signed()
     }
 
-    /// Sets the fuel that is left, after a built-in was paid from it too.
+    /// Sets the fuel left, after a built-in was paid from it too.
     #[inline(always)]
     pub(crate) fn refuel(&mut self, fuel: Fuel) {
         self.end = (self.next as usize).wrapping_add_signed(fuel.bytes());
     }
 
-    /// Jumps over `off` instructions, backwards when negative. The end of the slice stays as far away as it was.
+    /// Jumps over `off` instructions, backwards if negative. The distance to the end of the slice stays the same.
     #[inline(always)]
     pub(crate) fn skip(&mut self, off: i32) {
         // SAFETY: `off` is the distance of a jump of the code, whose target is inside by `Bytecode::new`.
@@ -112,12 +114,12 @@ impl<'w, 'h> FrameRegs<'w, 'h> {
         self.end = self.end.wrapping_add_signed(off as isize * size_of::<Instr>().cast_signed());
     }
 
-    /// A register.
+    /// Returns a register.
     #[inline(always)]
     pub(crate) fn get(&self, r: u16) -> &Value<'h> {
         debug_assert!((r as usize) < self.room);
-        // SAFETY: `r` is an operand of the code, so below the number of registers by `Bytecode::new`, and `open` checked that
-        // they are on the stack, which is borrowed for 'w.
+        // SAFETY: `r` is an operand of the code, so below the number of registers by `Bytecode::new`, and `open`
+        // checked that they are on the stack, which is borrowed for 'w.
         unsafe { &*self.registers.add(r as usize) }
     }
 
@@ -129,16 +131,16 @@ impl<'w, 'h> FrameRegs<'w, 'h> {
         unsafe { *self.registers.add(r as usize) = value }
     }
 
-    /// `n` registers in a row from `base` on. Both are operands of the instruction fetched last.
+    /// Returns `n` registers from `base` on. Both are operands of the instruction fetched last.
     #[inline(always)]
     pub(crate) fn row(&self, base: u16, n: usize) -> &[Value<'h>] {
         debug_assert!(base as usize + n <= self.room);
-        // SAFETY: an instruction that names a row has been checked by `Bytecode::new` to keep it inside the registers, and
-        // `open` that they are on the stack, which is borrowed for 'w.
+        // SAFETY: `Bytecode::new` checked that the rows of instructions are inside the registers, and `open` that those
+        // are on the stack, which is borrowed for 'w.
         unsafe { std::slice::from_raw_parts(self.registers.add(base as usize), n) }
     }
 
-    /// `n` registers in a row from `base` on, which is checked: the instruction does not name the length.
+    /// Returns `n` registers from `base` on, with a check: the instruction does not have the length.
     #[inline(always)]
     pub(crate) fn row_of(&self, base: u16, n: usize) -> &[Value<'h>] {
         assert!(base as usize + n <= self.room, "a row of registers is on the stack");

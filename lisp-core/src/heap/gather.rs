@@ -1,4 +1,4 @@
-//! Entries gathered outside the arena, and the map or set that is made of them at once: what grows here leaves nothing behind.
+//! Entries gathered outside the arena, and the map or set made of them at once. Growing leaves no garbage in the arena.
 
 use super::held::List;
 use super::map::{Map, Rep, SMALL, TreeSize};
@@ -10,33 +10,33 @@ use crate::cost;
 /// Up to this number of keys they are compared one by one; beyond it there is an index.
 const COMPARED: usize = 16;
 
-/// Keys in the order in which they came, each once, and what is at them. Of equal keys the first stays, with the last value.
+/// Keys in insertion order, without duplicates, and their values. Of equal keys the first is kept, with the last value.
 pub(crate) struct Gathered<'h> {
     heap: &'h Heap,
     keys: List<'h, Value<'h>>,
-    /// The values of the keys; none of a set.
+    /// The values of the keys; empty for a set.
     values: List<'h, Value<'h>>,
-    /// For each slot the hash of a key and 1 + its place, 0 when free. At most half are taken.
+    /// For each slot the hash of a key and 1 + its index, 0 when free. At most half are used.
     index: List<'h, (u32, u32)>,
 }
 
 impl<'h> Gathered<'h> {
-    /// Nothing yet.
+    /// Creates an empty collection.
     pub(crate) fn new(heap: &'h Heap) -> Self {
         Gathered { heap, keys: List::new(heap), values: List::new(heap), index: List::new(heap) }
     }
 
-    /// The keys.
+    /// Returns the keys.
     pub(crate) fn keys(&self) -> &[Value<'h>] {
         self.keys.items()
     }
 
-    /// Puts `value` at `key`.
+    /// Sets the value of `key`.
     pub(crate) fn insert(&mut self, key: Value<'h>, value: Value<'h>) -> Res<()> {
         self.update(key, |_| value)
     }
 
-    /// Puts a value at `key`, by the one that is there.
+    /// Updates the value of `key` from the existing one.
     pub(crate) fn update(&mut self, key: Value<'h>, value: impl FnOnce(Option<Value<'h>>) -> Value<'h>) -> Res<()> {
         let place = self.add(key)?;
         match self.values.items_mut().get_mut(place) {
@@ -46,12 +46,12 @@ impl<'h> Gathered<'h> {
         Ok(())
     }
 
-    /// Adds a key that is surely not there yet, for [`Gathered::map`]: nothing finds it.
+    /// Adds a key that is known to be new, for [`Gathered::map`]. It is not indexed.
     pub(crate) fn add_new(&mut self, key: Value<'h>) -> Res<()> {
         self.keys.push(key)
     }
 
-    /// Adds a key, if it is not there, and returns its place.
+    /// Adds a key unless it exists, and returns its index.
     pub(crate) fn add(&mut self, key: Value<'h>) -> Res<usize> {
         let (h, len) = (self.heap, self.keys().len());
         if len >= COMPARED && (len + 1) * 2 > self.index.items().len() {
@@ -80,7 +80,7 @@ impl<'h> Gathered<'h> {
         Ok(len)
     }
 
-    /// The place of a key, or the free slot for it.
+    /// Returns the index of a key, or the free slot for it.
     fn find(&self, key: Value<'h>, hash: u32) -> Res<Result<usize, usize>> {
         let (h, index) = (self.heap, self.index.items());
         let mask = index.len().wrapping_sub(1);
@@ -124,14 +124,14 @@ impl<'h> Gathered<'h> {
         Ok(())
     }
 
-    /// The keys as a vector.
+    /// Returns the keys as a vector.
     pub(crate) fn vector(mut self) -> Res<Value<'h>> {
         self.index = List::new(self.heap);
         self.keys.trim();
         self.heap.vector(self.keys.items())
     }
 
-    /// The map, or the set, of what was gathered.
+    /// Returns the map, or the set, of the entries.
     pub(crate) fn map(self) -> Res<&'h Map<'h>> {
         self.onto(None)
     }
@@ -152,7 +152,7 @@ impl<'h> Gathered<'h> {
 }
 
 impl Heap {
-    /// A map, or a set, with more entries. Of equal keys that of the map stays, with the last value.
+    /// Returns a map, or a set, with more entries. Of equal keys that of the map is kept, with the last value.
     pub(crate) fn with_all<'h>(
         &'h self,
         base: &'h Map<'h>,

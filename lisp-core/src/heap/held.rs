@@ -1,27 +1,28 @@
-//! What a built-in holds outside the arena while it is at work: it is on the account, and goes when the work is done or given up.
+//! Memory that a built-in holds outside the arena while it works. It is charged, and released when the work ends or is
+//! abandoned.
 
 use super::{Heap, Res};
 
-/// Bytes on the account of a heap, for as long as this lives.
+/// Bytes charged to the account of a heap, until it is dropped.
 pub(crate) struct Held<'h> {
     heap: &'h Heap,
     bytes: usize,
 }
 
 impl<'h> Held<'h> {
-    /// Nothing yet.
+    /// Creates an empty charge.
     pub(crate) fn new(heap: &'h Heap) -> Self {
         Held { heap, bytes: 0 }
     }
 
-    /// Takes more bytes on the account.
+    /// Charges more bytes.
     pub(crate) fn take(&mut self, bytes: usize) -> Res<()> {
         self.heap.charge_external(bytes)?;
         self.bytes += bytes;
         Ok(())
     }
 
-    /// Takes bytes off the account.
+    /// Releases bytes.
     pub(crate) fn give_back(&mut self, bytes: usize) {
         let bytes = bytes.min(self.bytes);
         self.heap.release_external(bytes);
@@ -35,26 +36,26 @@ impl Drop for Held<'_> {
     }
 }
 
-/// A list outside the arena. What it leaves behind when it grows is free at once.
+/// A list outside the arena. When it grows, the old memory is freed at once.
 pub(crate) struct List<'h, T> {
     held: Held<'h>,
     items: Vec<T>,
 }
 
 impl<'h, T> List<'h, T> {
-    /// An empty list.
+    /// Creates an empty list.
     pub(crate) fn new(heap: &'h Heap) -> Self {
         List { held: Held::new(heap), items: Vec::new() }
     }
 
-    /// An empty list with room for `room` items.
+    /// Creates an empty list with room for `room` items.
     pub(crate) fn with_room(heap: &'h Heap, room: usize) -> Res<Self> {
         let mut list = List::new(heap);
         list.grow(room)?;
         Ok(list)
     }
 
-    /// Adds an item; nothing is changed when there is no memory for it.
+    /// Adds an item. Changes nothing if there is no memory for it.
     #[inline]
     pub(crate) fn push(&mut self, item: T) -> Res<()> {
         if self.items.len() == self.items.capacity() {
@@ -73,20 +74,20 @@ impl<'h, T> List<'h, T> {
         Ok(())
     }
 
-    /// Gives back the room that no item takes.
+    /// Releases unused capacity.
     pub(crate) fn trim(&mut self) {
         let before = self.items.capacity();
         self.items.shrink_to_fit();
         self.held.give_back((before - self.items.capacity()) * size_of::<T>());
     }
 
-    /// The items.
+    /// Returns the items.
     #[inline]
     pub(crate) fn items(&self) -> &[T] {
         &self.items
     }
 
-    /// The items, each of which may be changed.
+    /// Returns the items, mutable.
     #[inline]
     pub(crate) fn items_mut(&mut self) -> &mut [T] {
         &mut self.items

@@ -1,5 +1,5 @@
-//! Maps and sets. Up to [`SMALL`] entries a sorted array whose key array is shared between maps of the same shape;
-//! beyond that a compressed hash-array-mapped prefix tree (CHAMP). Walks are in key order.
+//! Maps and sets. Up to [`SMALL`] entries they are a sorted array, whose key array is shared between maps of the same
+//! shape; beyond that a compressed hash-array-mapped prefix tree (CHAMP). Walks are in key order.
 
 use super::gather::Gathered;
 use super::header::Header;
@@ -11,13 +11,13 @@ use crate::cost;
 use std::cell::Cell;
 use std::cmp::Ordering;
 
-/// The most entries of an array map.
+/// The maximum number of entries of an array map.
 pub(crate) const SMALL: usize = 32;
 
 /// One entry.
 pub type Entry<'h> = (Value<'h>, Value<'h>);
 
-/// A persistent map; as a set, every value is `true`.
+/// A persistent map; in a set every value is `true`.
 pub struct Map<'h> {
     pub(super) head: Header,
     pub(super) rep: Cell<Rep<'h>>,
@@ -27,14 +27,14 @@ pub struct Map<'h> {
 pub(super) enum Rep<'h> {
     /// Keys in order, and their values.
     Small(&'h Keys<'h>, &'h [Value<'h>]),
-    /// Number of entries and kinds of keys, and the tree.
+    /// Number of entries, kinds of keys, and the tree.
     Tree(TreeSize, &'h Node<'h>),
 }
 
 const _: () = assert!(std::mem::size_of::<Map<'static>>() == 32);
 
 /// The number of entries of a tree, and the kinds of keys that it may have. A kind stays noted when its last key is
-/// removed: it says where a search is worth while.
+/// removed. The kinds tell where a search can succeed.
 #[derive(Clone, Copy)]
 pub(super) struct TreeSize(usize);
 
@@ -47,19 +47,19 @@ impl TreeSize {
     pub(super) const VECTORS: usize = 4;
     /// Keywords with underscores in their names.
     pub(super) const UNDERSCORED: usize = 8;
-    /// The bits below the number.
+    /// The number of bits below the number of entries.
     const KINDS: u32 = 4;
 
     /// No entries.
     pub(super) const NONE: TreeSize = TreeSize(0);
 
-    /// The number of entries.
+    /// Returns the number of entries.
     #[inline]
     pub(super) fn len(self) -> usize {
         self.0 >> Self::KINDS
     }
 
-    /// With one entry more, which has this key.
+    /// Returns it with one more entry, which has this key.
     #[inline]
     pub(super) fn with(self, key: Value<'_>) -> Self {
         let kind = match key {
@@ -74,12 +74,12 @@ impl TreeSize {
         TreeSize((self.0 | kind) + (1 << Self::KINDS))
     }
 
-    /// With one entry less.
+    /// Returns it with one entry less.
     pub(super) fn less(self) -> Self {
         TreeSize(self.0 - (1 << Self::KINDS))
     }
 
-    /// May it have keys of this kind?
+    /// Returns true if there may be keys of this kind.
     #[inline]
     pub(super) fn may_have(self, kind: usize) -> bool {
         self.0 & kind != 0
@@ -108,7 +108,7 @@ pub enum Entries<'h> {
 }
 
 impl<'h> Entries<'h> {
-    /// How many.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         match self {
             Entries::Small(keys, _) => keys.len(),
@@ -116,17 +116,17 @@ impl<'h> Entries<'h> {
         }
     }
 
-    /// None?
+    /// Returns true if there are no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// One after the other, in key order.
+    /// Iterates over the entries in key order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Entry<'h>> + ExactSizeIterator + '_ {
         (0..self.len()).map(move |i| self.entry(i))
     }
 
-    /// The entry at a place.
+    /// Returns the entry at an index.
     pub fn entry(&self, i: usize) -> Entry<'h> {
         match self {
             Entries::Small(keys, values) => (keys[i], values[i]),
@@ -141,7 +141,7 @@ impl<'h> Map<'h> {
         self.rep.get()
     }
 
-    /// How many entries.
+    /// Returns the number of entries.
     #[inline]
     pub fn len(&self) -> usize {
         match self.rep() {
@@ -150,12 +150,12 @@ impl<'h> Map<'h> {
         }
     }
 
-    /// No entries?
+    /// Returns true if there are no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The value at exactly this key.
+    /// Returns the value at exactly this key.
     #[inline]
     pub fn get(&self, h: &'h Heap, key: Value<'h>) -> Res<Option<Value<'h>>> {
         match self.rep() {
@@ -167,12 +167,12 @@ impl<'h> Map<'h> {
         }
     }
 
-    /// Is this key there?
+    /// Returns true if this key exists.
     pub fn contains(&self, h: &'h Heap, key: Value<'h>) -> Res<bool> {
         Ok(self.get(h, key)?.is_some())
     }
 
-    /// The entries in key order. A tree is collected and sorted first.
+    /// Returns the entries in key order. A tree is collected and sorted first.
     pub fn entries(&self, h: &'h Heap) -> Res<Entries<'h>> {
         match self.rep() {
             Rep::Small(keys, values) => Ok(Entries::Small(keys.keys(), values)),
@@ -183,7 +183,7 @@ impl<'h> Map<'h> {
         }
     }
 
-    /// Goes through the entries in key order. Nothing is put into the arena for it.
+    /// Visits the entries in key order, without allocating in the arena.
     pub(crate) fn in_order(&self, h: &'h Heap, mut f: impl FnMut(Entry<'h>) -> Res<()>) -> Res<()> {
         match self.rep() {
             Rep::Small(keys, values) => keys.keys().iter().zip(values).try_for_each(|(&key, &value)| f((key, value))),
@@ -191,7 +191,7 @@ impl<'h> Map<'h> {
         }
     }
 
-    /// The keys in their order, and their values at the same places, as vectors.
+    /// Returns the keys in order, and their values at the same positions, as vectors.
     pub(crate) fn columns(&self, h: &'h Heap) -> Res<[Value<'h>; 2]> {
         let (keys, values) = (h.vec_builder(self.len())?, h.vec_builder(self.len())?);
         self.in_order(h, |(key, value)| {
@@ -201,8 +201,8 @@ impl<'h> Map<'h> {
         Ok([keys.finish(h)?, values.finish(h)?])
     }
 
-    /// Keys and values in an order that depends on nothing but them, which is found without comparing keys that hold others: those
-    /// of a tree stand behind all other keys, in the order of their hashes.
+    /// Returns keys and values in an order that depends only on them, and is found without comparing keys that contain
+    /// others: in a tree these come after all other keys, in the order of their hashes.
     pub(super) fn comparable(&self, h: &'h Heap) -> Res<(&'h [Value<'h>], &'h [Value<'h>])> {
         let (size, root) = match self.rep() {
             Rep::Small(keys, values) => return Ok((keys.keys(), values)),
@@ -223,7 +223,7 @@ impl<'h> Map<'h> {
         Ok((keys, h.alloc_slice(len, all.iter().chain(&deep).map(|entry| entry.1))?))
     }
 
-    /// Goes through the entries in an order of no meaning.
+    /// Visits the entries in an unspecified order.
     pub(crate) fn each(&self, h: &Heap, mut f: impl FnMut(Entry<'h>) -> Res<()>) -> Res<()> {
         match self.rep() {
             Rep::Small(keys, values) => keys.keys().iter().zip(values).try_for_each(|(&key, &value)| {
@@ -234,12 +234,12 @@ impl<'h> Map<'h> {
         }
     }
 
-    /// The values in the order of their keys, when this is an array map: up to 32 entries.
+    /// Returns the values in the order of their keys for an array map, which has up to 32 entries.
     pub fn few_values(&self) -> Option<&'h [Value<'h>]> {
         self.shape().map(|(_, values)| values)
     }
 
-    /// The keys in order, when this is an array map.
+    /// Returns the keys in order, and the values, for an array map.
     pub(crate) fn shape(&self) -> Option<(&'h Keys<'h>, &'h [Value<'h>])> {
         match self.rep() {
             Rep::Small(keys, values) => Some((keys, values)),
@@ -248,7 +248,7 @@ impl<'h> Map<'h> {
     }
 }
 
-/// The entries of a tree in the order of their keys.
+/// Returns the entries of a tree in key order.
 fn sorted<'h>(h: &'h Heap, len: usize, root: &'h Node<'h>) -> Res<List<'h, &'h Entry<'h>>> {
     h.charge(cost::sorted(len) + 2 * cost::placed(len))?;
     let mut all = List::with_room(h, len)?;
@@ -257,12 +257,12 @@ fn sorted<'h>(h: &'h Heap, len: usize, root: &'h Node<'h>) -> Res<List<'h, &'h E
     Ok(all)
 }
 
-/// May a value hold others?
+/// Returns true if a value may contain others.
 pub(super) fn holds_others(value: Value<'_>) -> bool {
     matches!(value, Value::Vector(_) | Value::Map(_) | Value::Set(_) | Value::Endless(_))
 }
 
-/// Does a text contain a character, or is it too long to be searched for nothing?
+/// Returns true if a text contains a character, or is too long for a free search.
 #[inline]
 pub(super) fn may_contain(text: &str, c: char) -> bool {
     text.len() > SHORT_TEXT || text.contains(c)
@@ -272,13 +272,13 @@ pub(super) fn address<T>(object: &T) -> *const () {
     std::ptr::from_ref(object).cast()
 }
 
-/// The items with one more at `at`.
+/// Returns the items with one more at `at`.
 #[inline]
 fn inserted<'h>(items: &[Value<'h>], at: usize, item: Value<'h>) -> impl Iterator<Item = Value<'h>> {
     items[..at].iter().copied().chain([item]).chain(items[at..].iter().copied())
 }
 
-/// The items without the one at `at`.
+/// Returns the items without the one at `at`.
 fn removed<'h>(items: &[Value<'h>], at: usize) -> impl Iterator<Item = Value<'h>> {
     items[..at].iter().chain(&items[at + 1..]).copied()
 }
@@ -326,7 +326,7 @@ fn find_small<'h>(h: &'h Heap, keys: &'h [Value<'h>], key: Value<'h>) -> Res<Opt
     }
 }
 
-/// A step from one shape to the next: the keys with one more, the values so far, and the place of the new one.
+/// A step from one shape to the next: the keys with one more, the values so far, and the position of the new one.
 struct Grown<'h> {
     keys: &'h Keys<'h>,
     values: &'h [Value<'h>],
@@ -334,12 +334,12 @@ struct Grown<'h> {
 }
 
 impl Heap {
-    /// The empty map.
+    /// Returns an empty map.
     pub fn empty_map<'h>(&'h self) -> Res<&'h Map<'h>> {
         self.small_map(0, std::iter::empty(), std::iter::empty())
     }
 
-    /// A map of `len` keys in order, and their values.
+    /// Returns a map of `len` sorted keys and their values.
     pub(crate) fn small_map<'h>(
         &'h self,
         len: usize,
@@ -353,7 +353,7 @@ impl Heap {
         self.map_of_shape(keys, values)
     }
 
-    /// A map with the keys of another and as many values, in the order of the keys.
+    /// Returns a map with the keys of another, and as many values in the order of the keys.
     #[inline]
     pub(crate) fn map_of_shape<'h>(
         &'h self,
@@ -368,16 +368,17 @@ impl Heap {
         self.alloc_with(keys.keys().len(), values, map)
     }
 
-    /// The key array that came of adding this name to these keys, and the name's place in it, when that was done lately.
+    /// Returns the key array made by adding this name to these keys, and the position of the name in it, if that was
+    /// done recently.
     #[inline]
     fn grown_keys<'h>(&'h self, keys: &'h Keys<'h>, name: &'h Str<'h>) -> Option<(&'h Keys<'h>, usize)> {
         let (grown, at) = self.shapes.grown(address(keys), address(name))?;
-        // SAFETY: only `assoc_any` notes steps, and `grown` is the key array of a map it has made in this heap's arena. The arena
-        // frees nothing until it is replaced, and then the steps are forgotten.
+        // SAFETY: only `assoc_any` notes steps, and `grown` is the key array of a map that it has made in this heap's
+        // arena. The arena frees nothing until it is replaced, and then the steps are forgotten.
         Some((unsafe { &*grown.cast::<Keys<'h>>() }, at))
     }
 
-    /// The map with `value` at exactly `key`.
+    /// Returns the map with `value` at exactly `key`.
     #[inline]
     pub(crate) fn assoc<'h>(&'h self, map: &'h Map<'h>, key: Value<'h>, value: Value<'h>) -> Res<&'h Map<'h>> {
         match self.grown(map, key) {
@@ -386,8 +387,8 @@ impl Heap {
         }
     }
 
-    /// The map with `value` at the key that `key` means in `base`: the map itself, or the one that it was made of by adding
-    /// entries.
+    /// Returns the map with `value` at the key that `key` stands for in `base`: the map itself, or the one it was made
+    /// from by adding entries.
     #[inline]
     pub(crate) fn assoc_meant<'h>(
         &'h self,
@@ -396,14 +397,14 @@ impl Heap {
         key: Value<'h>,
         value: Value<'h>,
     ) -> Res<&'h Map<'h>> {
-        // Such a step is remembered for keys without a twin only.
+        // Such a step is remembered only for keys without a keyword/string pair.
         match self.grown(map, key) {
             Some(step) => self.assoc_grown(step, value),
             None => self.assoc_any(map, base.meant(self, key)?, value),
         }
     }
 
-    /// The step that adds a keyword to the keys of an array map, when it was taken lately.
+    /// Returns the step that adds a keyword to the keys of an array map, if it was taken recently.
     #[inline]
     fn grown<'h>(&'h self, map: &'h Map<'h>, key: Value<'h>) -> Option<Grown<'h>> {
         let (Value::Keyword(_, name), Rep::Small(keys, values)) = (key, map.rep()) else { return None };
@@ -417,7 +418,7 @@ impl Heap {
         self.map_of_shape(keys, inserted(values, at, value))
     }
 
-    /// Pays for a small map made anew with other keys.
+    /// Charges for a new small map with other keys.
     #[inline]
     fn charge_copied(&self, keys: usize) -> Res<()> {
         match cost::keys_copied(keys) {
@@ -426,7 +427,8 @@ impl Heap {
         }
     }
 
-    /// Where a key that is not among keys in order belongs, by halves: of `len` keys `nth` is one.
+    /// Returns the position at which a key would be inserted into sorted keys, by binary search; `nth` returns one of
+    /// `len` keys.
     pub(super) fn place_among<'h>(
         &'h self,
         len: usize,
@@ -462,7 +464,7 @@ impl Heap {
                     builder.insert(self, key, value)?;
                     return builder.finish(self);
                 }
-                // Only steps that cost nothing else: taking one from memory must cost the same.
+                // Only steps without other costs are remembered: taking a remembered one must cost the same.
                 let is_free = self.spent() == before;
                 self.charge_copied(n)?;
                 let before = self.spent();
@@ -486,8 +488,8 @@ impl Heap {
         }
     }
 
-    /// Copies the nodes on the way to the entry. `due` is what those above cost: they are copied on the way back, so all
-    /// are charged for at the end of the way. Recursion is bounded by the eight levels of a 32-bit hash.
+    /// Copies the nodes on the path to the entry. `due` is the cost of those above: they are copied on the way back, so
+    /// all are charged for at the end of the path. Recursion is bounded by the eight levels of a 32-bit hash.
     pub(super) fn tree_assoc<'h>(
         &'h self,
         node: &'h Node<'h>,
@@ -545,8 +547,8 @@ impl Heap {
         }
     }
 
-    /// A node of `len` new entries, and children that it may share with an older node: they are charged for, as a
-    /// compaction copies them.
+    /// Returns a node of `len` new entries, and of children that it may share with an older node. These are charged
+    /// for, because a compaction copies them.
     fn node_with_entries<'h>(
         &'h self,
         (entry_bits, child_bits): (u32, u32),
@@ -565,7 +567,7 @@ impl Heap {
         })
     }
 
-    /// A node of `len` new children, and entries that it may share with an older node.
+    /// Returns a node of `len` new children, and of entries that it may share with an older node.
     fn node_with_children<'h>(
         &'h self,
         (entry_bits, child_bits): (u32, u32),
@@ -595,7 +597,7 @@ impl Heap {
         self.alloc(Node { head: self.header(), entry_bits, child_bits, entries, children })
     }
 
-    /// The node with one more entry, at `at`.
+    /// Returns the node with one more entry, at `at`.
     fn with_entry<'h>(
         &'h self,
         bits: (u32, u32),
@@ -613,7 +615,7 @@ impl Heap {
         self.node_with_entries((node.entry_bits, node.child_bits), node.entries().len(), all, node.children())
     }
 
-    /// The node that tells two entries apart, `shift` bits into their hashes.
+    /// Returns the node that distinguishes two entries, `shift` bits into their hashes.
     fn join_two<'h>(
         &'h self,
         a: (Value<'h>, Value<'h>, u32),
@@ -636,7 +638,7 @@ impl Heap {
         self.node(1 << x | 1 << y, 0, entries, &[])
     }
 
-    /// The map without `key`.
+    /// Returns the map without `key`.
     pub(crate) fn dissoc<'h>(&'h self, map: &'h Map<'h>, key: Value<'h>) -> Res<&'h Map<'h>> {
         match map.rep() {
             Rep::Small(keys, values) => {
@@ -666,7 +668,7 @@ impl Heap {
         }
     }
 
-    /// `None` when the key is not there. Recursion is bounded by the eight levels of a 32-bit hash.
+    /// `None` if the key does not exist. Recursion is bounded by the eight levels of a 32-bit hash.
     fn tree_dissoc<'h>(
         &'h self,
         node: &'h Node<'h>,
@@ -693,7 +695,7 @@ impl Heap {
                 };
                 let bit = 1u32 << (hash >> shift & WAY);
                 if child.children().is_empty() && child.entries().len() == 1 {
-                    // A child with a single entry is drawn up, so that equal maps stay compact.
+                    // A child with a single entry is merged into its parent, so that equal maps have equal trees.
                     let at = (node.entry_bits & (bit - 1)).count_ones() as usize;
                     let (before, behind) = node.entries().split_at(at);
                     let all = before.iter().copied().chain([child.entries()[0]]).chain(behind.iter().copied());
@@ -721,7 +723,7 @@ impl Heap {
         }
     }
 
-    /// A map of entries in any order; of equal keys the last wins.
+    /// Returns a map of entries in any order; of equal keys the last wins.
     pub fn map<'h>(&'h self, entries: impl ExactSizeIterator<Item = Entry<'h>>) -> Res<Value<'h>> {
         if entries.len() > SMALL {
             let mut all = Gathered::new(self);
@@ -737,7 +739,7 @@ impl Heap {
         Ok(Value::Map(builder.finish(self)?))
     }
 
-    /// A map of keys that differ and come in their order, and their values.
+    /// Returns a map of distinct sorted keys and their values.
     pub(crate) fn map_of_columns<'h>(&'h self, keys: &[Value<'h>], values: &[Value<'h>]) -> Res<Value<'h>> {
         let n = keys.len();
         self.charge(n as u64)?;
@@ -748,7 +750,7 @@ impl Heap {
         .map(Value::Map)
     }
 
-    /// A set of members in any order.
+    /// Returns a set of members in any order.
     pub fn set<'h>(&'h self, members: impl ExactSizeIterator<Item = Value<'h>>) -> Res<Value<'h>> {
         if members.len() > SMALL {
             let mut all = Gathered::new(self);

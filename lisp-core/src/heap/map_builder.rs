@@ -11,7 +11,7 @@ use std::cell::Cell;
 const COMPARED: usize = 16;
 
 impl Heap {
-    /// A map under construction, with room for `room` entries; for some where that is 0.
+    /// Creates a map under construction with room for `room` entries; 0 stands for a default.
     pub(crate) fn map_builder<'h>(&'h self, room: usize) -> Res<&'h MapBuilder<'h>> {
         let room = if room == 0 { COMPARED } else { room };
         let head = self.header();
@@ -19,10 +19,11 @@ impl Heap {
         self.alloc_with_cells(room.saturating_mul(2), std::iter::empty(), builder)
     }
 
-    /// A map of about `len` entries whose keys must differ.
+    /// Returns a map of about `len` entries, whose keys must be distinct.
     ///
     /// # Errors
-    /// What `repeated` makes of a key that comes twice, errors of the entries, and the faults of an allocation.
+    /// Returns the error that `repeated` makes of a duplicate key, errors of the entries, and the faults of an
+    /// allocation.
     pub fn distinct_map<'h>(
         &'h self,
         len: usize,
@@ -41,37 +42,37 @@ impl Heap {
     }
 }
 
-/// A map under construction: entries in the order they came, and beyond [`COMPARED`] of them an open-addressing index.
+/// A map under construction: entries in insertion order, and beyond [`COMPARED`] of them an open-addressing index.
 pub struct MapBuilder<'h> {
     pub(super) head: Header,
-    /// Keys and values in turn.
+    /// Alternating keys and values.
     pub(super) cells: Cell<&'h [Cell<Value<'h>>]>,
     pub(super) len: Cell<usize>,
-    /// For each slot the hash and 1 + the place of the entry, 0 when free.
+    /// For each slot the hash and 1 + the index of the entry, 0 when free.
     pub(super) index: Cell<Index<'h>>,
 }
 
-/// The slots of the index: the hash, and 1 + the place of the entry.
+/// The slots of the index: the hash, and 1 + the index of the entry.
 type Index<'h> = &'h [Cell<(u32, u32)>];
 
 impl<'h> MapBuilder<'h> {
-    /// How many entries so far.
+    /// Returns the number of entries so far.
     pub(crate) fn len(&self) -> usize {
         self.len.get()
     }
 
-    /// The key and value that came in at a place.
+    /// Returns the key and value inserted at an index.
     pub(crate) fn entry(&self, i: usize) -> Entry<'h> {
         let cells = self.cells.get();
         (cells[2 * i].get(), cells[2 * i + 1].get())
     }
 
-    /// Gives the entry at a place another value.
+    /// Replaces the value of the entry at an index.
     pub(crate) fn set_value(&self, i: usize, value: Value<'h>) {
         self.cells.get()[2 * i + 1].set(value);
     }
 
-    /// The place of a key, if it is there.
+    /// Returns the index of a key, if it exists.
     pub(crate) fn place(&self, h: &'h Heap, key: Value<'h>) -> Res<Option<usize>> {
         if self.index.get().is_empty() {
             h.charge(self.len() as u64 / cost::COMPARED_PER_UNIT)?;
@@ -86,7 +87,7 @@ impl<'h> MapBuilder<'h> {
         Ok(self.probe(h, self.index.get(), key, hash)?.1)
     }
 
-    /// The free or matching slot for a key, and the place of its entry if it is there.
+    /// Returns the free or matching slot for a key, and the index of its entry if it exists.
     fn probe(&self, h: &'h Heap, index: Index<'h>, key: Value<'h>, hash: u32) -> Res<(usize, Option<usize>)> {
         let mask = index.len() - 1;
         let mut slot = hash as usize & mask;
@@ -103,11 +104,11 @@ impl<'h> MapBuilder<'h> {
         }
     }
 
-    /// Puts `value` at `key`: a new entry, or the old one with another value. Nothing is changed when there is no
-    /// memory for it. Returns the entry's place.
+    /// Sets the value of `key`: adds an entry, or replaces the value of an existing one. Changes nothing if there is no
+    /// memory for it. Returns the index of the entry.
     pub(crate) fn insert(&self, h: &'h Heap, key: Value<'h>, value: Value<'h>) -> Res<usize> {
         let len = self.len();
-        // A grown index counts only when all that can fail is done: what is done again must cost the same again.
+        // A grown index is kept only after everything that can fail: repeated work must cost the same again.
         let mut index = self.index.get();
         if len >= COMPARED && (len + 1) * 2 > index.len() {
             index = self.grown_index(h)?;
@@ -165,13 +166,13 @@ impl<'h> MapBuilder<'h> {
         Ok(index)
     }
 
-    /// Lets go of what is needed for more entries only, should a compaction come in between.
+    /// Releases what only further entries need, in case a compaction comes in between.
     pub(crate) fn seal(&self) {
         self.index.set(&[]);
         self.cells.set(&self.cells.get()[..2 * self.len()]);
     }
 
-    /// The finished map. The builder must not be used again.
+    /// Returns the finished map. The builder must not be used again.
     pub(crate) fn finish(&self, h: &'h Heap) -> Res<&'h Map<'h>> {
         let n = self.len();
         h.charge(n as u64)?;

@@ -1,4 +1,4 @@
-//! Maps against `BTreeMap`, with one bit of the hash a level and with keys whose hashes collide: deep trees, and nodes
+//! Maps against `BTreeMap`, with one bit of the hash per level and with colliding keys: deep trees, and collision nodes
 //! at their ends.
 
 use super::*;
@@ -13,7 +13,7 @@ impl Random {
     }
 }
 
-/// The first integers of the same hash.
+/// The first integers with equal hashes.
 const PAIRS: [[i64; 2]; 6] = [
     [83_975, 174_235],
     [188_706, 199_262],
@@ -23,7 +23,7 @@ const PAIRS: [[i64; 2]; 6] = [
     [171_702, 235_939],
 ];
 
-/// Integers in pairs of the same hash.
+/// Integers in pairs with equal hashes.
 fn colliding(h: &Heap) -> Vec<i64> {
     for [one, other] in PAIRS {
         let hash = |key| h.hash(Value::Int(key)).expect("a hash");
@@ -60,7 +60,7 @@ fn every_version_of_a_map_is_like_its_model() {
         let at = if random.below(8) > 0 { versions.len() - 1 } else { random.below(versions.len() as u64) as usize };
         let (map, mut model) = versions[at].clone();
         let key = keys[random.below(keys.len() as u64) as usize];
-        // Growing and shrinking by turns.
+        // Alternates between growing and shrinking.
         let map = if random.below(10) < if round / 300 % 2 == 0 { 7 } else { 3 } {
             model.insert(key, round);
             h.assoc(map, Value::Int(key), Value::Int(round)).expect("a map")
@@ -99,7 +99,7 @@ fn a_map_built_at_once_is_like_one_built_by_and_by() {
     }
 }
 
-/// Names of which some are twins by their spelling, as keywords and as strings.
+/// Names, some of which are keyword/string pairs or differ only in hyphens and underscores.
 fn names(h: &Heap) -> Vec<(bool, String, Value<'_>)> {
     let long = "a-b_".repeat(20);
     let names = ["a", "b", "a-b", "a_b", "a-b-c", "a_b-c", "a_b_c", &long, &long.replace('-', "_")];
@@ -115,7 +115,7 @@ fn names(h: &Heap) -> Vec<(bool, String, Value<'_>)> {
 
 type Named = BTreeMap<(bool, String), i64>;
 
-/// The rule of `twin.rs` in a few words.
+/// The rule of `twin.rs`, restated.
 fn meant(model: &Named, keyword: bool, name: &str) -> (bool, String) {
     let spelt = name.replace('-', "_");
     let all = [(keyword, name), (!keyword, name), (keyword, &*spelt), (!keyword, &*spelt)];
@@ -143,7 +143,7 @@ fn twins_are_found_in_maps_of_every_size() {
             };
             assert!(is(at), "{name} as a keyword {keyword} means {here:?}");
             if model.len() < size && random.below(10) < 7 {
-                // Half of the keys come in exactly as they are: both of two twins may be there.
+                // Half of the keys are inserted exactly as written: both of a pair may exist.
                 let exact = random.below(2) == 0;
                 let key_of = if exact { (*keyword, name.clone()) } else { here };
                 model.insert(key_of, round);

@@ -1,7 +1,7 @@
-//! The memory of the machine, which may have less than the limits of a run allow.
+//! The memory of the machine, which may be less than the limits of a run allow.
 //!
-//! Where the allocator has nothing left, Rust ends the process. So whatever is large asks before, and leaves [`MARGIN`] free for what
-//! cannot ask.
+//! If the allocator has no memory left, Rust ends the process. So large allocations check first, and leave [`MARGIN`]
+//! free for those that cannot.
 
 use crate::error::{Error, Reason};
 use bumpalo::Bump;
@@ -9,29 +9,29 @@ use std::alloc::Layout;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 
-/// Bytes that stay free when memory is taken for a heap: for small allocations, which end the process when they fail.
+/// Bytes left free when memory is taken for a heap: for small allocations, which end the process when they fail.
 const MARGIN: usize = 1 << 20;
-/// An arena of less than this takes its chunks without a look at what is free, and so does a single piece of work: looking takes
-/// longer than a short run. Well below [`MARGIN`].
+/// Arenas and single allocations smaller than this are not checked: a check takes longer than a short run. Well below
+/// [`MARGIN`].
 pub(super) const SMALL: usize = 1 << 17;
 
-/// The machine has no memory left for what the limits of the run allow. Where work cannot be left in the middle, it unwinds with this,
+/// The machine has less memory than the limits of the run allow. Work that cannot stop in the middle unwinds with this,
 /// and what it worked on is lost.
 #[derive(Clone, Copy, Debug)]
 pub struct OutOfMemory {
-    /// The bytes that were asked for.
+    /// The number of bytes requested.
     pub bytes: usize,
 }
 
 impl OutOfMemory {
-    /// Unwinds out of work that cannot be left in the middle. It tells nobody, as a panic would.
+    /// Unwinds from work that cannot stop in the middle, without the message of a panic.
     #[cold]
     pub(super) fn unwind(self) -> ! {
         resume_unwind(Box::new(self))
     }
 }
 
-/// Does work that unwinds with [`OutOfMemory`] and is of no use then.
+/// Runs work that may unwind with [`OutOfMemory`] and is then unusable.
 pub(super) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, OutOfMemory> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| match panic.downcast::<OutOfMemory>() {
         Ok(machine) => *machine,
@@ -49,27 +49,27 @@ impl From<OutOfMemory> for Error {
     }
 }
 
-/// Checks that the machine has so many bytes, if they are many.
+/// Checks that the machine has this many bytes, unless they are few.
 #[inline]
 pub(super) fn check(bytes: usize) -> Result<(), OutOfMemory> {
     if bytes < SMALL || is_free(bytes) { Ok(()) } else { Err(OutOfMemory { bytes }) }
 }
 
-/// Are so many bytes free, and [`MARGIN`] besides? It takes them and gives them back.
+/// Returns true if this many bytes are free in addition to [`MARGIN`]. Finds out by allocating and freeing them.
 #[cold]
 fn is_free(bytes: usize) -> bool {
     held(bytes.saturating_add(MARGIN)).is_some()
 }
 
-/// Bytes that nobody else has as long as this is there.
+/// Allocates bytes until they are dropped.
 fn held(bytes: usize) -> Option<Vec<u8>> {
     let mut held = Vec::new();
     held.try_reserve_exact(bytes).ok()?;
-    // Else the compiler leaves out what nobody writes to.
+    // Otherwise the compiler removes the unused allocation.
     Some(std::hint::black_box(held))
 }
 
-/// A block of an arena; `None` when the machine has no memory for it.
+/// Allocates a block of an arena; `None` if the machine has no memory for it.
 #[inline]
 pub(super) fn block(bump: &Bump, layout: Layout) -> Option<NonNull<u8>> {
     let is_there = bump.chunk_capacity() >= layout.size().saturating_add(layout.align());
@@ -83,7 +83,7 @@ fn block_of_next_chunk(bump: &Bump, layout: Layout) -> Option<NonNull<u8>> {
     bump.try_alloc_layout(layout).ok()
 }
 
-/// Adds to a list that only the work under way has, or unwinds.
+/// Adds to a list that only the current work uses, or unwinds.
 #[inline]
 pub(super) fn push<T>(list: &mut Vec<T>, item: T) {
     if list.len() == list.capacity() {

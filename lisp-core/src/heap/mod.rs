@@ -1,5 +1,5 @@
-//! Arenas, values and the account of every byte. The unsafe code of the crate is in this folder, but for three lines that take on
-//! what it asks of its users: in `stack/roots.rs`, `vm/at_rest.rs` and `vm/exec.rs`.
+//! Arenas, values and the account of every byte. All unsafe code of the crate is in this folder, except for three lines
+//! that promise what the heap requires of its users: in `stack/roots.rs`, `vm/at_rest.rs` and `vm/exec.rs`.
 
 mod arena;
 mod big;

@@ -6,11 +6,11 @@ use super::{Heap, Res, Value};
 use crate::cost;
 use std::cell::Cell;
 
-/// Bits of the hash that one level of the tree uses. In the tests of this crate one, so that small maps are deep.
+/// The bits of the hash that each level of the tree uses. One in the tests of this crate, so that small maps are deep.
 pub(super) const BITS: u32 = if cfg!(test) { 1 } else { 5 };
-/// The levels of a tree, with that of the nodes of collisions.
+/// The levels of a tree, including that of collision nodes.
 const LEVELS: usize = u32::BITS.div_ceil(BITS) as usize + 1;
-/// The bits of a hash that choose the way at one level.
+/// The bits of a hash that select the branch at one level.
 pub(super) const WAY: u32 = (1 << BITS) - 1;
 
 /// Where a hash leads in a node.
@@ -21,8 +21,8 @@ pub(super) enum Step {
     Collisions,
 }
 
-/// A node of the tree: entries and children, each in the order of their bits. Below the last bits of the hash a node
-/// holds entries whose hashes collide, in the order of their keys, and both maps of bits are 0.
+/// A node of the tree: entries and children, each in the order of their bits. Below the last bits of the hash, a node
+/// holds entries with colliding hashes, in the order of their keys, and both bit maps are 0.
 pub(super) struct Node<'h> {
     pub(super) head: Header,
     pub(super) entry_bits: u32,
@@ -57,14 +57,14 @@ impl<'h> Node<'h> {
         }
     }
 
-    /// Is it a node of entries whose hashes collide?
+    /// Returns true for a collision node.
     pub(super) fn is_of_collisions(&self) -> bool {
         self.entry_bits | self.child_bits == 0
     }
 
-    /// Goes through the entries of all nodes from here on down, by their hashes.
+    /// Visits the entries of this node and all nodes below it, by their hashes.
     pub(super) fn each(&self, h: &Heap, mut f: impl FnMut(&'h [Entry<'h>]) -> Res<()>) -> Res<()> {
-        // For each level the nodes that are still to be gone through.
+        // For each level, the nodes still to be visited.
         let mut open: [&[&'h Node<'h>]; LEVELS] = [&[]; LEVELS];
         let (mut depth, mut entries, mut children) = (0, self.entries(), self.children());
         loop {
@@ -88,7 +88,7 @@ impl<'h> Node<'h> {
     }
 }
 
-/// The value at a key in a tree.
+/// Returns the value of a key in a tree.
 pub(super) fn find_tree<'h>(h: &'h Heap, root: &'h Node<'h>, key: Value<'h>, hash: u32) -> Res<Option<Value<'h>>> {
     h.charge(cost::LOOK_UP)?;
     let (mut node, mut shift) = (root, 0);

@@ -1,6 +1,6 @@
-//! Equality, hash and order of values that hold no others: the one home of each. What [`equal_leaf`] takes for one key has
-//! one hash by [`hash_leaf`] and one place by [`order_leaf`]; what has one place is one key, but for functions of the program.
-//! `compare.rs` takes collections apart by these rules.
+//! Equality, hash and order of values that contain no others; `compare.rs` applies them to the parts of collections.
+//! Keys that are equal by [`equal_leaf`] have the same hash by [`hash_leaf`] and are tied by [`order_leaf`]. Tied
+//! values are equal, except functions of the program.
 
 use super::big::{self, Big, compare_big_float};
 use super::map::Map;
@@ -10,19 +10,20 @@ use super::{Heap, Res, Value};
 use crate::cost;
 use std::cmp::Ordering;
 
-/// The one difference between `=` and keys. All other numbers are the same where their values are: 1 and 1.0 are equal, and one key.
+/// The only difference between `=` and keys. For all other numbers both compare by value: 1 and 1.0 are equal, and the
+/// same key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Nan {
     /// `(= ##NaN ##NaN)` is false.
     EqualsNothing,
-    /// As a map key and set member NaN is found again.
+    /// NaN can be found as a map key and set member.
     IsOneKey,
 }
 
 /// Integers of up to this number of 32-bit limbs are hashed and compared within the cost of the instruction.
 const SHORT_BIG: usize = SHORT_TEXT / 4;
 
-/// Are two texts the same? `None` when that is not to be said for nothing.
+/// Returns whether two texts are equal; `None` if the comparison is not free.
 #[inline]
 fn equal_texts<'h>(a: &'h Str<'h>, b: &'h Str<'h>) -> Option<bool> {
     if std::ptr::eq(a, b) {
@@ -31,7 +32,7 @@ fn equal_texts<'h>(a: &'h Str<'h>, b: &'h Str<'h>) -> Option<bool> {
     if a.text().len() > SHORT_TEXT && a.text().len() == b.text().len() { None } else { Some(a.text() == b.text()) }
 }
 
-/// Are two integers the same? `None` when that is not to be said for nothing.
+/// Returns whether two integers are equal; `None` if the comparison is not free.
 #[inline]
 fn equal_bigs(a: &Big<'_>, b: &Big<'_>) -> Option<bool> {
     if std::ptr::eq(a, b) {
@@ -43,7 +44,7 @@ fn equal_bigs(a: &Big<'_>, b: &Big<'_>) -> Option<bool> {
     if a.limbs.len() > SHORT_BIG { None } else { Some(a.limbs == b.limbs) }
 }
 
-/// The text of a value that is one.
+/// Returns the text of a value that has one.
 fn text_of<'h>(v: Value<'h>) -> Option<&'h str> {
     match v {
         Value::Str(s) | Value::Keyword(_, s) | Value::Symbol(s) | Value::Var(s) | Value::Regex(s) | Value::Tool(s) => {
@@ -53,7 +54,7 @@ fn text_of<'h>(v: Value<'h>) -> Option<&'h str> {
     }
 }
 
-/// Fuel for the hash of a value that holds no others.
+/// Returns the fuel for the hash of a value that contains no others.
 #[inline]
 pub(super) fn hash_cost(v: Value<'_>) -> u64 {
     match v {
@@ -63,8 +64,8 @@ pub(super) fn hash_cost(v: Value<'_>) -> u64 {
     }
 }
 
-/// Compares two values that hold no others; `None` for two collections of the same kind, and for long texts. What keys mostly are
-/// is compared where this is called.
+/// Compares two values that contain no others; `None` for two collections of the same kind, and for long strings. The
+/// callers compare the most frequent keys themselves.
 #[inline]
 pub(super) fn equal_leaf<'h>(a: Value<'h>, b: Value<'h>, nan: Nan) -> Option<bool> {
     match (a, b) {
@@ -108,7 +109,7 @@ fn equal_others<'h>(a: Value<'h>, b: Value<'h>, nan: Nan) -> Option<bool> {
     })
 }
 
-/// Compares two numbers by value, exactly; `None` with NaN or what is no number.
+/// Compares two numbers by value, exactly; `None` for NaN and for values that are not numbers.
 pub(crate) fn compare_numbers(a: Value<'_>, b: Value<'_>) -> Option<Ordering> {
     match (a, b) {
         (Value::Int(a), Value::Int(b)) => Some(a.cmp(&b)),
@@ -144,7 +145,7 @@ fn compare_int_float(a: i64, b: f64) -> Option<Ordering> {
 }
 
 impl Heap {
-    /// Compares long texts, and long integers.
+    /// Compares long strings, and long integers.
     pub(super) fn equal_long<'h>(&'h self, a: Value<'h>, b: Value<'h>) -> Res<bool> {
         if let (Value::Big(a), Value::Big(b)) = (a, b) {
             self.charge(cost::limbs_compared(a.limbs.len()))?;
@@ -155,7 +156,7 @@ impl Heap {
         Ok(a == b)
     }
 
-    /// The order of long texts, and of long integers.
+    /// Orders long strings, and long integers.
     pub(super) fn order_long<'h>(&'h self, a: Value<'h>, b: Value<'h>) -> Res<Ordering> {
         if let (Value::Big(a), Value::Big(b)) = (a, b) {
             self.charge(cost::limbs_compared(a.limbs.len()))?;
@@ -181,7 +182,8 @@ fn hash_int(i: i64) -> u32 {
     hash_word(1, i.cast_unsigned())
 }
 
-/// The hash of a value that holds no others; `None` for collections. A whole float has that of its integer.
+/// Returns the hash of a value that contains no others; `None` for collections. A whole float has the hash of its
+/// integer.
 #[inline]
 pub(super) fn hash_leaf(v: Value<'_>) -> Option<u32> {
     match v {
@@ -215,14 +217,14 @@ fn hash_others(v: Value<'_>) -> Option<u32> {
             TimeValue::Date(ms) => hash_word(10, ms.cast_unsigned()),
             TimeValue::LocalDateTime(s, n) => hash_word(11, s.cast_unsigned() ^ u64::from(n) << 32),
         },
-        // Functions move with the heap, so their address is no hash.
+        // Functions move with the heap, so their address cannot be their hash.
         Value::Closure(_) | Value::Composed(_) => 11,
         Value::VecBuilder(_) | Value::MapBuilder(_) | Value::Unset => 12,
         Value::Vector(_) | Value::Map(_) | Value::Set(_) | Value::Endless(_) => return None,
     })
 }
 
-/// The place of a value's kind in the total order.
+/// Returns the position of a value's kind in the total order.
 fn rank(v: Value<'_>) -> u8 {
     match v {
         Value::Int(_) | Value::Float(_) | Value::Big(_) => 0,
@@ -231,7 +233,7 @@ fn rank(v: Value<'_>) -> u8 {
         Value::Keyword(..) => 3,
         Value::Symbol(_) => 4,
         Value::Var(_) => 5,
-        // Functions of the program have no order among them: they are the same, or have one place.
+        // Functions of the program have no order among them: they are the same, or tied.
         Value::Closure(_) | Value::Composed(_) => 6,
         Value::Builtin(_) => 7,
         Value::Tool(_) => 8,
@@ -245,7 +247,8 @@ fn rank(v: Value<'_>) -> u8 {
     }
 }
 
-/// The order of two values that hold no others, NaN after all numbers; `None` for two collections of the same kind and length, and for long texts.
+/// Orders two values that contain no others, with NaN after all numbers; `None` for two collections of the same kind
+/// and length, and for long strings.
 #[inline]
 pub(super) fn order_leaf<'h>(a: Value<'h>, b: Value<'h>) -> Option<Ordering> {
     match (a, b) {
@@ -290,8 +293,8 @@ fn order_others<'h>(a: Value<'h>, b: Value<'h>) -> Option<Ordering> {
         (Value::Vector(a), Value::Vector(b)) if std::ptr::eq(a, b) => Some(Ordering::Equal),
         (Value::Map(a), Value::Map(b)) | (Value::Set(a), Value::Set(b)) if std::ptr::eq(a, b) => Some(Ordering::Equal),
         (Value::Vector(a), Value::Vector(b)) => {
-            // Shorter vectors first among those with an equal beginning would need both; length decides, as in the
-            // reference's order of tuples.
+            // Comparing elements first would put a shorter vector before longer ones with the same beginning. Here
+            // length decides, as in the order of tuples of the reference implementation.
             let order = a.len().cmp(&b.len());
             if order == Ordering::Equal && !a.is_empty() { None } else { Some(order) }
         }

@@ -1,15 +1,16 @@
-//! Where names stand in the key arrays of records: looked for once, remembered by address. What is at the addresses is known
-//! to those who ask.
+//! The positions of names in the key arrays of records: searched for once, and remembered by address. The caller
+//! ensures that the addresses are valid.
 
 use std::cell::{Cell, OnceCell};
 
-/// Remembers where names stand in key arrays, and which key array has one more name than another. It holds addresses, so
-/// a compaction empties it.
+/// Remembers where names are in key arrays, and which key array has one more name than another. It holds addresses, so
+/// a compaction clears it.
 pub(super) struct Shapes {
-    /// By the addresses; its results do not depend on what it holds. Many runs read no record.
+    /// By addresses. Results do not depend on what is remembered. Allocated on first use, because many runs read no
+    /// record.
     known: OnceCell<Box<[[Cell<Known>; Shapes::WAYS]; Shapes::SETS]>>,
-    /// The last few steps from shape to shape. What a program holds depends on them, so which are kept must not depend on
-    /// the addresses.
+    /// The last few steps from shape to shape. What a program holds depends on them, so which are kept must not depend
+    /// on addresses.
     steps: OnceCell<Box<Steps>>,
 }
 
@@ -18,15 +19,15 @@ struct Steps {
     oldest: Cell<usize>,
 }
 
-/// Where a key array, or a name, lies.
+/// The address of a key array or a name.
 type Address = *const ();
 
-/// A key array, a name, and where the name stands in it.
+/// A key array, a name, and the position of the name in it.
 #[derive(Clone, Copy)]
 struct Known {
     keys: Address,
     name: Address,
-    /// Below [`Shapes::COSTS`] where it is free to read, from there on where it costs `units`.
+    /// Below [`Shapes::COSTS`] if reading is free, otherwise if it costs `units`.
     place: u8,
     units: u8,
 }
@@ -35,7 +36,7 @@ impl Known {
     const NONE: Known = Known { keys: std::ptr::null(), name: std::ptr::null(), place: 0, units: 0 };
 }
 
-/// The key array `keys` with the name as one more key, at `place`, is `to`.
+/// Adding the name to the key array `keys`, at `place`, gives `to`.
 #[derive(Clone, Copy)]
 struct Grown {
     keys: Address,
@@ -51,9 +52,9 @@ impl Grown {
 impl Shapes {
     const STEPS: usize = 4;
     const SETS: usize = 32;
-    /// So many pairs of addresses may fall together.
+    /// The number of pairs of addresses that can share a set.
     const WAYS: usize = 2;
-    /// What is added to a place that is not free to read: no key array has so many keys.
+    /// Added to a position that is not free to read: no key array has that many keys.
     const COSTS: u8 = 1 << 7;
     const ABSENT: u8 = u8::MAX;
 
@@ -61,14 +62,14 @@ impl Shapes {
         Shapes { known: OnceCell::new(), steps: OnceCell::new() }
     }
 
-    /// Among which of the known places this one is.
+    /// Returns the set in which this pair is remembered.
     #[inline(always)]
     fn set(keys: Address, name: Address) -> usize {
         ((keys as usize >> 4) ^ (name as usize >> 3)) % Self::SETS
     }
 
-    /// Where the name stands in the key array, if it is there, and that is remembered and free to read; else some place behind its
-    /// end, or none.
+    /// Returns the position of the name in the key array, if that is remembered and free to read. Otherwise returns a
+    /// position beyond its end, or none.
     #[inline(always)]
     pub(super) fn known(&self, keys: Address, name: Address) -> Option<usize> {
         Some(self.entry(keys, name)?.place.into())
@@ -80,7 +81,8 @@ impl Shapes {
         set.iter().map(Cell::get).find(|known| known.keys == keys && known.name == name)
     }
 
-    /// Where the name stands in the key array, and the units that finding it costs: by `search` the first time.
+    /// Returns the position of the name in the key array, and the units that finding it costs: by `search` the first
+    /// time.
     #[inline]
     pub(super) fn find(
         &self,
@@ -95,7 +97,7 @@ impl Shapes {
         ((place != Self::ABSENT).then_some((place % Self::COSTS).into()), units)
     }
 
-    /// Remembers a place in front of the others of its set, the last of which goes.
+    /// Remembers a position before the others of its set, and drops the last one.
     #[cold]
     fn remember(&self, keys: Address, name: Address, (found, units): (Option<usize>, u8)) -> Known {
         let mut place = found.and_then(|i| u8::try_from(i).ok()).unwrap_or(Self::ABSENT);
@@ -108,8 +110,8 @@ impl Shapes {
         known
     }
 
-    /// The key array that came of adding this name to these keys, as [`Shapes::note_grown`] was told, and the name's place in
-    /// it, when that was done lately and since the arena was replaced.
+    /// Returns the key array made by adding this name to these keys, and the name's position in it, if that was noted
+    /// recently by [`Shapes::note_grown`], and since the arena was replaced.
     #[inline]
     pub(super) fn grown(&self, keys: Address, name: Address) -> Option<(Address, usize)> {
         let step = self.steps.get()?.grown.iter().map(Cell::get).find(|g| g.keys == keys && g.name == name)?;

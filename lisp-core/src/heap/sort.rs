@@ -3,11 +3,11 @@
 use super::{Heap, Res};
 use std::cmp::Ordering;
 
-/// Elements that are copied without a look at the clock.
+/// The number of elements copied between two polls.
 const PIECE: usize = 4_096;
 
-/// Sorts a few copies of values, or of places of values, stably. The comparison may fail, which a sort of the standard
-/// library cannot bear. The caller charges for it; the scratch space is metered here.
+/// Sorts copies of values, or of positions of values, stably. The comparison may fail, which the standard library's
+/// sorts do not support. The caller charges for it; the scratch space is metered here.
 pub(crate) fn merge_sort<T: Copy>(
     h: &Heap,
     items: &mut [T],
@@ -29,7 +29,7 @@ pub(crate) fn merge_sort<T: Copy>(
     merge_runs(h, items, RUN, compare)
 }
 
-/// Merges runs of `width` elements, each of which is sorted, until all are. As [`merge_sort`].
+/// Merges sorted runs of `width` elements until everything is sorted, like [`merge_sort`].
 fn merge_runs<T: Copy>(
     h: &Heap,
     items: &mut [T],
@@ -64,7 +64,7 @@ fn merge<T: Copy>(
     mut right: &[T],
     compare: &mut impl FnMut(T, T) -> Res<Ordering>,
 ) -> Res<()> {
-    // Runs that are in order already are the usual case for sorted data: one comparison.
+    // Runs already in order are common in sorted data: one comparison.
     if let (Some(&last), Some(&first)) = (left.last(), right.first())
         && compare(last, first)? != Ordering::Greater
     {

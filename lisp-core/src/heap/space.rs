@@ -1,4 +1,4 @@
-//! The memory of an arena. It comes in chunks, and a cursor walks through the one that is being filled.
+//! The memory of an arena: chunks, and a cursor that moves through the one being filled.
 
 use super::memory;
 use bumpalo::Bump;
@@ -6,56 +6,56 @@ use std::alloc::Layout;
 use std::cell::Cell;
 use std::ptr::NonNull;
 
-/// What all objects of an arena are aligned to, and their sizes multiples of, in bytes.
+/// The alignment of all objects of an arena, in bytes; their sizes are multiples of it.
 pub(super) const ALIGN: usize = 8;
 
-/// The bytes that an object of `bytes` takes.
+/// Returns the bytes that an object of `bytes` takes.
 #[inline(always)]
 pub(super) const fn rounded(bytes: usize) -> usize {
     bytes.saturating_add(ALIGN - 1) & !(ALIGN - 1)
 }
 
-/// Chunks of memory, of which one is being filled.
+/// Chunks of memory, one of which is being filled.
 pub(super) struct Space {
     bump: Bump,
-    /// Where the next object goes. From here to `chunk_end` nothing refers to the memory of the chunk.
+    /// Where the next object is placed. From here to `chunk_end` nothing refers to the memory of the chunk.
     cursor: Cell<NonNull<u8>>,
     chunk_end: Cell<usize>,
-    /// Up to this address objects are placed without a further look; not below the cursor and not above `chunk_end`.
+    /// Up to this address, objects are placed without further checks; not below the cursor and not above `chunk_end`.
     fast_end: Cell<usize>,
 }
 
 impl Space {
-    /// The memory that `bump` has left, and the chunks that it will have.
+    /// Uses the rest of `bump`'s memory, and the chunks that it allocates.
     pub(super) fn new(bump: Bump) -> Self {
         let cursor = NonNull::<u64>::dangling().cast::<u8>();
         let end = cursor.addr().get();
         Space { bump, cursor: Cell::new(cursor), chunk_end: Cell::new(end), fast_end: Cell::new(end) }
     }
 
-    /// Where the next object goes, as a number: it grows by the size of each one that [`Space::place`] finds room for.
+    /// Returns the address of the next object: it grows by the size of each one placed by [`Space::place`].
     #[inline]
     pub(super) fn address(&self) -> usize {
         self.cursor.get().addr().get()
     }
 
-    /// Room for `bytes`, a multiple of [`ALIGN`], that nothing else refers to; `None` when there is not as much up to the end
-    /// set by [`Space::end_fast`].
+    /// Returns room for `bytes`, a multiple of [`ALIGN`], that nothing else refers to; `None` if it does not fit before
+    /// the end set by [`Space::end_fast`].
     #[inline(always)]
     pub(super) fn place(&self, bytes: usize) -> Option<NonNull<u8>> {
-        // The fast end is never below the cursor, and never behind the chunk's.
+        // The fast end is never below the cursor, and never beyond the chunk.
         let fits = bytes <= self.fast_end.get().wrapping_sub(self.address());
-        // SAFETY: there are as many bytes.
+        // SAFETY: that many bytes are left.
         fits.then(|| unsafe { self.advance(bytes) })
     }
 
-    /// Room as from [`Space::place`], be it in the next chunk. Then [`Space::address`] is another one, and the fast end is
-    /// to be set again. `None` when there is no memory.
+    /// Returns room like [`Space::place`], in the next chunk if needed. Then [`Space::address`] changes, and the fast
+    /// end must be set again. `None` if there is no memory.
     #[cold]
     pub(super) fn place_anywhere(&self, bytes: usize) -> Option<NonNull<u8>> {
         let left = self.chunk_end.get() - self.address();
         if bytes <= left {
-            // SAFETY: there are as many bytes left.
+            // SAFETY: that many bytes are left.
             return Some(unsafe { self.advance(bytes) });
         }
         let start = memory::block(&self.bump, Layout::from_size_align(bytes, ALIGN).ok()?)?;
@@ -72,7 +72,7 @@ impl Space {
         Some(start)
     }
 
-    /// `bytes` more may be placed without a further look, if the chunk has them.
+    /// Allows `bytes` more to be placed without further checks, if the chunk has them.
     #[inline]
     pub(super) fn end_fast(&self, bytes: usize) {
         self.fast_end.set(self.address().saturating_add(bytes).min(self.chunk_end.get()));
@@ -81,11 +81,11 @@ impl Space {
     /// Moves the cursor over `bytes`.
     ///
     /// # Safety
-    /// There are as many between the cursor and the end of the chunk.
+    /// At least that many bytes are left between the cursor and the end of the chunk.
     #[inline(always)]
     unsafe fn advance(&self, bytes: usize) -> NonNull<u8> {
         let start = self.cursor.get();
-        // SAFETY: it stays inside the chunk or comes to its end.
+        // SAFETY: it stays inside the chunk or reaches its end.
         self.cursor.set(unsafe { start.add(bytes) });
         start
     }
@@ -97,7 +97,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever is asked for in whatever order, by either way: what was given is aligned, and no part of it twice.
+        /// Whatever is requested, by either function and in any order: the memory is aligned, and never overlaps.
         #[test]
         fn no_memory_is_given_twice(asked in proptest::collection::vec((0usize..3_000, 0usize..6_000), 1..100)) {
             let space = Space::new(Bump::new());
@@ -114,7 +114,7 @@ mod tests {
                 };
                 let from = start.addr().get();
                 prop_assert_eq!(from % ALIGN, 0);
-                // SAFETY: it was given for these bytes.
+                // SAFETY: the memory was allocated for these bytes.
                 unsafe { start.write_bytes(0xA5, bytes) };
                 prop_assert!(given.iter().all(|&(a, b)| from + bytes <= a || b <= from), "given twice");
                 given.push((from, from + bytes));

@@ -1,4 +1,4 @@
-//! A heap together with the roots that point into it: the one place where values are kept between two uses of the heap.
+//! A heap together with the roots that point into it. Values are kept only here between two uses of the heap.
 
 use super::collect::Collector;
 use super::header::CONSTANTS;
@@ -12,31 +12,30 @@ use std::sync::Arc;
 /// The roots of a store: a family of types indexed by the brand of the heap.
 ///
 /// # Safety
-/// - `In` uses its lifetime for branding values and references to pinned things only: `In<'a>` and `In<'b>` have the
-///   same layout and behaviour. What it has beside its values can be sent to other threads and shared between them, and
-///   dropping it looks at no value.
-/// - `trace` shows each value and each closure among the roots to the collector, and puts what the collector returns
+/// - `In` uses its lifetime only to brand values and references to pinned things: `In<'a>` and `In<'b>` have the same
+///   layout and behavior. Its other parts can be sent to and shared between threads, and dropping it reads no value.
+/// - `trace` passes each value and each closure among the roots to the collector, and stores what the collector returns
 ///   in its place.
-/// - `release` returns the places of such things only.
+/// - `release` returns only indices of such things.
 /// - `Context` owns one heap for as long as it lives, and dereferences to it. It can be sent to another thread.
 pub(crate) unsafe trait Trace: 'static {
     /// The roots under one brand.
     type In<'h>;
 
-    /// What the store's work has at hand: the heap, and what else the owner of the store puts beside it.
+    /// What work on the store uses: the heap, and whatever else the owner of the store needs with it.
     type Context: DerefMut<Target = Heap>;
 
-    /// Shows about `count` of the values among the roots to a compaction, beginning at place `from`. Returns the place
-    /// to go on at; `None` when every value has been shown. Between two calls the roots may lose values, and one may
-    /// take the place of another if both have been shown.
+    /// Passes about `count` of the values among the roots to a compaction, starting at position `from`. Returns the
+    /// position at which to continue; `None` if every value has been passed. Between two calls the roots may lose
+    /// values, and a value may take the place of another if both have been passed.
     fn trace(roots: &mut Self::In<'static>, collector: &mut Collector, from: usize, count: usize) -> Option<usize>;
 
-    /// Lets go of what the roots have of programs that no function is of any more: `seen` says by number which have one. Returns
-    /// the places of the pinned things to which neither the roots nor the functions of other programs refer afterwards; values
-    /// refer to no constants of programs when this is called.
+    /// Drops what the roots have of programs without functions: `seen` says by number which have one. Returns the
+    /// indices of the pinned things to which neither the roots nor the functions of other programs refer afterwards.
+    /// When this is called, no value refers to constants of programs.
     fn release(roots: &mut Self::In<'static>, seen: &[bool]) -> Vec<usize>;
 
-    /// The value among the roots that is the result of the work on the store.
+    /// Returns the value among the roots that is the result of the work on the store.
     fn result(roots: &Self::In<'static>) -> Value<'static>;
 }
 
@@ -45,46 +44,46 @@ pub(crate) unsafe trait Trace: 'static {
 pub(crate) struct Pinned<'h>(&'h [Arc<dyn Any + Send + Sync>]);
 
 impl<'h> Pinned<'h> {
-    /// The thing at a place, when it is of this type.
+    /// Returns the thing at an index, if it has this type.
     pub(crate) fn get<T: 'static>(self, place: usize) -> Option<&'h T> {
         self.0.get(place)?.downcast_ref()
     }
 }
 
-/// A heap, the roots into it and what the roots need kept alive.
+/// A heap, the roots into it, and what the roots need kept alive.
 pub(crate) struct Store<R: Trace> {
-    /// Declared first, so that it goes before what it points to.
+    /// Declared first, so that it is dropped before what it points to.
     compaction: Option<Compaction>,
-    // Declared before the heap and the pinned things so that it goes first; it has nothing to drop that looks at them.
+    // Declared before the heap and the pinned things so that it is dropped first; dropping it reads none of them.
     roots: R::In<'static>,
     context: Box<R::Context>,
     pinned: Vec<Arc<dyn Any + Send + Sync>>,
-    /// Places of things that are pinned no more.
+    /// Indices of things that are no longer pinned.
     unpinned: Vec<usize>,
-    /// Names the time between two compactions. Values that were copied out of stores over this one carry it: their
-    /// references are good until it is over.
+    /// Identifies the time between two compactions. Values copied out of stores over this one carry it: their
+    /// references are valid until the next compaction.
     epoch: Option<Arc<()>>,
 }
 
-/// A compaction under way.
+/// A compaction in progress.
 struct Compaction {
     collector: Collector,
-    /// Roots from this one on have not been seen to; `None` when all have.
+    /// Roots from this one on have not been updated; `None` if all have.
     roots_from: Option<usize>,
-    /// A piece of its work is being done. A panic leaves it so, or that the machine has no memory: roots and
-    /// objects may then be seen to in part, which nothing tells from whole. The compaction stays with the store, as roots refer
-    /// to both arenas, but neither goes on nor ends, and the heap is not entered again.
+    /// A piece of its work is being done. A panic, or lack of memory, leaves it set: roots and objects may then be
+    /// partly updated, which cannot be detected. The compaction stays with the store, because roots refer to both
+    /// arenas. It is neither continued nor finished, and the heap is not entered again.
     at_work: bool,
 }
 
 impl<R: Trace> Store<R> {
-    /// A store with empty roots.
+    /// Creates a store with empty roots.
     pub(crate) fn new(context: R::Context, roots: R::In<'static>) -> Self {
         let (pinned, unpinned) = (Vec::new(), Vec::new());
         Store { compaction: None, roots, context: Box::new(context), pinned, unpinned, epoch: None }
     }
 
-    /// Keeps a thing alive for the store's life, or until it is released; returns its place.
+    /// Keeps a thing alive for the store's life, or until it is released. Returns its index.
     pub(crate) fn pin(&mut self, thing: Arc<dyn Any + Send + Sync>) -> usize {
         match self.unpinned.pop() {
             Some(place) => {
@@ -98,67 +97,67 @@ impl<R: Trace> Store<R> {
         }
     }
 
-    /// The place that the next thing to be pinned will have.
+    /// Returns the index that the next pinned thing will have.
     pub(crate) fn next_place(&self) -> usize {
         self.unpinned.last().copied().unwrap_or(self.pinned.len())
     }
 
-    /// The context, from outside: it gives no values.
+    /// Returns the context, from outside: it gives no access to values.
     pub(crate) fn context(&self) -> &R::Context {
         &self.context
     }
 
-    /// The heap, from outside: its account and meter.
+    /// Returns the heap, from outside: its account and meter.
     pub(crate) fn heap(&self) -> &Heap {
         &self.context
     }
 
-    /// Gives the heap another budget, in bytes.
+    /// Sets the budget of the heap, in bytes.
     pub(crate) fn rebudget(&mut self, bytes: usize) {
         self.context.rebudget(bytes);
     }
 
-    /// Works with the heap; a compaction under way is brought to its end before. The values that `work` sees carry the
-    /// brand `'h` and cannot leave it.
+    /// Works with the heap, after finishing any compaction in progress. The values that `work` sees carry the brand
+    /// `'h` and cannot leave it.
     ///
     /// # Panics
-    /// After a panic in the middle of a compaction, as does all that looks at values: the heap is lost.
+    /// Panics after a panic in the middle of a compaction, like everything that reads values: the heap is lost.
     pub(crate) fn enter<T>(&mut self, work: impl for<'h> FnOnce(&'h R::Context, &mut R::In<'h>, Pinned<'h>) -> T) -> T {
         self.finish_compaction();
         let roots: *mut R::In<'static> = &mut self.roots;
         let roots = roots.cast::<R::In<'_>>();
-        // SAFETY: the two types differ in the brand only (`Trace`). `work` is generic over the brand, so what it puts into
-        // the roots points into this heap, into the pinned things, or is 'static; none of them is dropped or moved
-        // while the roots refer to it: the context is boxed and private, what leaves `pinned` is referred to by nobody
-        // (`Trace::release`), and its Arcs do not move their contents.
+        // SAFETY: the two types differ only in the brand (`Trace`). `work` is generic over the brand, so what it puts
+        // into the roots points into this heap, into the pinned things, or is 'static. None of these is dropped or
+        // moved while the roots refer to it: the context is boxed and private, nothing refers to what is removed from
+        // `pinned` (`Trace::release`), and its Arcs do not move their contents.
         let roots = unsafe { &mut *roots };
         work(&self.context, roots, Pinned(&self.pinned))
     }
 
-    /// Works with the roots, whether a compaction is under way or not.
+    /// Works with the roots, whether or not a compaction is in progress.
     ///
     /// # Safety
-    /// `work` reads no object that a value among the roots refers to, because it may be incomplete, and every value it
-    /// puts among the roots was among them before.
+    /// `work` reads no object that a value among the roots refers to, because it may be incomplete, and every value
+    /// that it puts among the roots was among them before.
     pub(crate) unsafe fn enter_roots<T>(&mut self, work: impl for<'h> FnOnce(&mut R::In<'h>) -> T) -> T {
         let roots: *mut R::In<'static> = &mut self.roots;
-        // SAFETY: as in `enter`; during a compaction values refer to objects of the old arena or the new one, both of which
-        // are there until its end.
+        // SAFETY: as in `enter`. During a compaction values refer to objects of the old arena or the new one, both of
+        // which exist until its end.
         work(unsafe { &mut *roots.cast::<R::In<'_>>() })
     }
 }
 
 impl<R: Trace> Store<R> {
-    /// Compacts the heap: what the roots do not reach is gone.
+    /// Compacts the heap: what the roots do not reach is freed.
     pub(crate) fn collect(&mut self) {
         while !self.collect_some(usize::MAX) {}
     }
 
-    /// Begins a compaction or goes on with it, for about as long as it takes to copy `work` bytes. Returns whether it has
-    /// come to its end.
+    /// Starts or continues a compaction, for about as long as it takes to copy `work` bytes. Returns true if it is
+    /// finished.
     ///
     /// # Panics
-    /// After a panic in the middle of a compaction.
+    /// Panics after a panic in the middle of a compaction.
     pub(crate) fn collect_some(&mut self, work: usize) -> bool {
         if !self.advance(work) {
             return false;
@@ -167,12 +166,12 @@ impl<R: Trace> Store<R> {
         true
     }
 
-    /// A whole compaction that copies the constants of programs too, as far as the roots reach them: afterwards nothing
-    /// refers to a program but its functions. Of the first `programs` programs those that have none are let go. Returns how many
-    /// bytes of constants were copied.
+    /// Runs a whole compaction that also copies the constants of programs that the roots reach. Afterwards only
+    /// functions refer to programs. Of the first `programs` programs, those without functions are dropped. Returns the
+    /// bytes of constants copied.
     ///
     /// # Panics
-    /// After a panic in the middle of a compaction.
+    /// Panics after a panic in the middle of a compaction.
     pub(crate) fn release_programs(&mut self, programs: usize) -> usize {
         self.finish_compaction();
         let collector = Collector::evacuating(self.context.region(), programs);
@@ -189,9 +188,9 @@ impl<R: Trace> Store<R> {
         copied
     }
 
-    /// Begins a compaction or goes on with it; returns whether all is copied.
+    /// Starts or continues a compaction. Returns true if everything is copied.
     fn advance(&mut self, work: usize) -> bool {
-        /// The work that a root takes.
+        /// The work for one root.
         const ROOT: usize = 16;
         let region = self.context.region();
         let compaction = self.compaction.get_or_insert_with(|| Compaction {
@@ -212,7 +211,7 @@ impl<R: Trace> Store<R> {
         done
     }
 
-    /// The copies take the place of what they are copies of.
+    /// Replaces the old arena with the copies.
     fn adopt_compacted(&mut self) {
         if let Some(done) = self.compaction.take() {
             self.context.adopt(done.collector);
@@ -220,7 +219,7 @@ impl<R: Trace> Store<R> {
         }
     }
 
-    /// Is a compaction under way? Until its end values may refer to objects that are incomplete.
+    /// Returns true if a compaction is in progress. Until its end values may refer to incomplete objects.
     pub(crate) fn is_compacting(&self) -> bool {
         self.compaction.is_some()
     }
@@ -231,26 +230,26 @@ impl<R: Trace> Store<R> {
         }
     }
 
-    /// Puts the store to rest, so that stores on other threads can read it: they pin what this returns.
+    /// Suspends the store, so that stores on other threads can read it: they pin what this returns.
     pub(crate) fn suspend(mut self) -> Arc<SuspendedHeap<R>> {
         self.finish_compaction();
         let epoch = self.epoch.get_or_insert_default().clone();
         Arc::new(SuspendedHeap { store: self, epoch })
     }
 
-    /// Takes the store back.
+    /// Resumes a suspended store.
     ///
     /// # Errors
-    /// The store, still at rest, while somebody else holds it.
+    /// Returns the store, still suspended, if it is still shared.
     pub(crate) fn resume(suspended: Arc<SuspendedHeap<R>>) -> Result<Self, Arc<SuspendedHeap<R>>> {
         Arc::try_unwrap(suspended).map(|suspended| suspended.store)
     }
 
-    /// Ends a store over one at rest: its result is copied out, for [`Store::import`] of that one. `None` when the copy
-    /// takes more than `limit` bytes.
+    /// Ends a store over a suspended one: its result is copied out, for [`Store::import`] by that one. `None` if the
+    /// copy takes more than `limit` bytes.
     ///
     /// # Errors
-    /// The machine has no memory for the copy.
+    /// Returns an error if the machine has no memory for the copy.
     pub(crate) fn export<S: Trace>(
         mut self,
         to: &SuspendedHeap<S>,
@@ -271,10 +270,11 @@ impl<R: Trace> Store<R> {
         })
     }
 
-    /// Takes values in that were exported from stores over this one: their memory becomes this store's. `place` gets
-    /// each and must put it among the roots. The account may be above its limit afterwards: then a compaction is due.
-    /// Returns false, with nothing done, when a value is not from a store over this one, or is older than its last
-    /// compaction.
+    /// Imports values that were exported from stores over this one: their memory becomes this store's.
+    ///
+    /// `place` gets each value and must put it among the roots. The account may exceed its limit afterwards; then a
+    /// compaction is due. Returns false, with nothing done, if a value is not from a store over this one, or is older
+    /// than its last compaction.
     pub(crate) fn import(
         &mut self,
         values: Vec<ExportedValue>,
@@ -291,8 +291,8 @@ impl<R: Trace> Store<R> {
                 self.context.adopt_arena(bump);
             }
             self.enter(|h, roots, _| {
-                // SAFETY: the epoch says that the value was copied for this store and that no compaction came since:
-                // it points into the arena just adopted, into this heap, or into what is pinned.
+                // SAFETY: the epoch shows that the value was copied for this store and that no compaction came since.
+                // It points into the arena just adopted, into this heap, or into what is pinned.
                 let value = unsafe { std::mem::transmute::<Value<'static>, Value<'_>>(value) };
                 place(h, roots, value);
             });
@@ -301,39 +301,39 @@ impl<R: Trace> Store<R> {
     }
 }
 
-/// A store at rest, which others read.
+/// A suspended store, which others read.
 pub(crate) struct SuspendedHeap<R: Trace> {
     store: Store<R>,
     epoch: Arc<()>,
 }
 
 impl<R: Trace> SuspendedHeap<R> {
-    /// What tells this suspension from any other, as long as somebody holds it.
+    /// Returns what distinguishes this suspension from any other, as long as it is held.
     pub(crate) fn epoch(&self) -> Arc<()> {
         self.epoch.clone()
     }
 
-    /// The roots, for as long as the store is borrowed.
+    /// Returns the roots, for as long as the store is borrowed.
     pub(crate) fn roots(&self) -> &R::In<'_> {
         let roots: *const R::In<'static> = &self.store.roots;
-        // SAFETY: the types differ in the brand only; the roots point into the heap and the pinned things of the store,
-        // which live as long as `self` and are not written to while it is at rest.
+        // SAFETY: the types differ only in the brand. The roots point into the heap and the pinned things of the store,
+        // which live as long as `self` and are not written to while it is suspended.
         unsafe { &*roots.cast::<R::In<'_>>() }
     }
 
-    /// An empty heap for a store over this one, which may hold `limit` bytes. Its fuel is counted from zero.
+    /// Creates an empty heap for a store over this one, with a limit of `limit` bytes. Its fuel is counted from zero.
     pub(crate) fn heap_above(&self, limit: usize) -> Heap {
         Heap::new(self.store.context.region() + 1, limit)
     }
 }
 
-// SAFETY: a store at rest gives out shared references to its roots and values only, and the number of its region. What can
-// be written through them is the ends of buffers, headers and builders, and all of that is done for objects of the
-// writer's own region only; stores over this one have another. The cells of the context are reached by the store's owner
-// only, who has none of it while it is at rest.
+// SAFETY: a suspended store gives out only shared references to its roots and values, and the number of its region.
+// Through them only the ends of buffers, headers and builders can be written, and only for objects of the writer's own
+// region; stores over this one have another region. The cells of the context are accessible only to the store's owner,
+// which has no access while it is suspended.
 unsafe impl<R: Trace> Sync for SuspendedHeap<R> {}
 
-/// A value on its way from one store to another, with the arena it lives in.
+/// A value on its way from one store to another, with its arena.
 pub(crate) struct ExportedValue {
     bump: Option<Bump>,
     value: Value<'static>,
@@ -342,32 +342,32 @@ pub(crate) struct ExportedValue {
 }
 
 impl ExportedValue {
-    /// Bytes that the value's arena takes.
+    /// Returns the size of the value's arena in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bump.as_ref().map_or(0, Bump::allocated_bytes)
     }
 
-    /// Bytes that the value holds, when the heap that took it in has been compacted.
+    /// Returns the bytes that the value holds once the heap that imported it has been compacted.
     pub(crate) fn live_bytes(&self) -> usize {
         self.live
     }
 }
 
-// SAFETY: nobody can look at the value before a store imports it.
+// SAFETY: the value cannot be read before a store imports it.
 unsafe impl Send for ExportedValue {}
 
-// SAFETY: a store owns its context and everything the roots point to, apart from the pinned things, which are Send + Sync
-// and never written. The cells inside are reached through `&mut self` only, or from one thread at a time.
+// SAFETY: a store owns its context and everything that the roots point to, apart from the pinned things, which are Send
+// + Sync and never written. The cells inside are accessed only through `&mut self`, or from one thread at a time.
 unsafe impl<R: Trace> Send for Store<R> {}
 
-/// Values that never change again, with the arena they live in: shared by many runs and threads.
+/// Values that never change, with their arena: shared by many runs and threads.
 pub(crate) struct Frozen {
     values: Vec<Value<'static>>,
     heap: Heap,
 }
 
 impl Frozen {
-    /// Builds values in a fresh arena that may hold `limit` bytes, and freezes them.
+    /// Builds values in a fresh arena with a limit of `limit` bytes, and freezes them.
     pub(crate) fn build(
         limit: usize,
         build: impl for<'h> FnOnce(&'h Heap, &mut Vec<Value<'h>>) -> Res<()>,
@@ -375,7 +375,8 @@ impl Frozen {
         Self::build_in(Self::REGION, limit, build)
     }
 
-    /// Builds the constants of a program, which a machine may forget: [`Store::release_programs`] copies what is held of them.
+    /// Builds the constants of a program, which a machine can forget: [`Store::release_programs`] copies those that are
+    /// still held.
     pub(crate) fn build_constants(
         limit: usize,
         build: impl for<'h> FnOnce(&'h Heap, &mut Vec<Value<'h>>) -> Res<()>,
@@ -390,22 +391,22 @@ impl Frozen {
     ) -> Res<Frozen> {
         let mut frozen = Frozen { values: Vec::new(), heap: Heap::new(region, limit) };
         let values: *mut Vec<Value<'static>> = &mut frozen.values;
-        // SAFETY: as in `Store::enter`: `build` is generic over the brand, and the arena's chunks do not move when
-        // the heap is moved.
+        // SAFETY: as in `Store::enter`: `build` is generic over the brand, and the arena's chunks do not move when the
+        // heap is moved.
         build(&frozen.heap, unsafe { &mut *values.cast::<Vec<Value<'_>>>() })?;
         Ok(frozen)
     }
 
-    /// Frozen objects carry this region, so that no run takes them for its own.
+    /// The region of frozen objects, so that no run takes them for its own.
     const REGION: u32 = 0;
 
-    /// The values, for as long as the arena is borrowed.
+    /// Returns the values, for as long as the arena is borrowed.
     pub(crate) fn values(&self) -> &[Value<'_>] {
         // SAFETY: the values point into `self.heap`, which lives as long as `self` and is never written again.
         unsafe { std::mem::transmute::<&[Value<'static>], &[Value<'_>]>(&self.values) }
     }
 
-    /// Bytes that the values take.
+    /// Returns the size of the values in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.heap.account().used + self.values.capacity() * std::mem::size_of::<Value<'_>>()
     }
@@ -417,8 +418,9 @@ impl std::fmt::Debug for Frozen {
     }
 }
 
-// SAFETY: nothing writes to a frozen arena: in-place growth and forwarding look at the region first, and no run has
-// region 0 or that of constants, which evacuation copies without a mark. The heap's cells are not reachable from outside.
+// SAFETY: nothing writes to a frozen arena: in-place growth and forwarding check the region first, and no run has
+// region 0 or that of constants, which evacuation copies without a mark. The heap's cells are not accessible from
+// outside.
 unsafe impl Send for Frozen {}
 // SAFETY: as above.
 unsafe impl Sync for Frozen {}

@@ -1,4 +1,4 @@
-//! Strings and keyword texts. Their bytes never change, so a part of a string is a view of the whole.
+//! Strings and the texts of keywords. Their bytes never change, so a substring is a view of the whole.
 
 use super::header::Header;
 use super::{Heap, Res, Value};
@@ -19,19 +19,19 @@ impl<'h> Str<'h> {
         Str { head, text: Cell::new(text) }
     }
 
-    /// The text.
+    /// Returns the text.
     #[inline(always)]
     pub fn text(&self) -> &'h str {
         self.text.get()
     }
 
-    /// Gives a copy its text, which came in pieces.
+    /// Sets the text of a copy that was copied in pieces.
     pub(super) fn set_text(&self, text: &'h str) {
         self.text.set(text);
     }
 }
 
-/// A fixed, fast hash of bytes: the same on every machine, so that fuel is.
+/// Hashes bytes with a fixed, fast function: the same on every machine, so that fuel is too.
 #[inline]
 pub(crate) fn hash_bytes(bytes: &[u8]) -> u32 {
     const K: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -48,19 +48,19 @@ pub(crate) fn hash_bytes(bytes: &[u8]) -> u32 {
     folded(mix(h ^ last))
 }
 
-/// The hash of the keyword, or string, with this text.
+/// Returns the hash of the keyword, or string, with this text.
 pub(super) fn hash_text(text: &str, keyword: bool) -> u32 {
     let hash = hash_bytes(text.as_bytes());
     if keyword { hash } else { hash ^ 0x5151_5151 }
 }
 
-/// Fuel for going through a text once, hashing it or comparing it.
+/// Returns the fuel for hashing or comparing a text.
 #[inline]
 pub(super) fn text_cost(text: &str) -> u64 {
     if text.len() <= SHORT_TEXT { 0 } else { cost::copied(text.len()) }
 }
 
-/// The two halves of a hash in one.
+/// Combines the two halves of a hash.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "the upper half has been mixed into the lower one")]
 pub(super) fn folded(hash: u64) -> u32 {
@@ -76,23 +76,23 @@ pub(crate) fn mix(word: u64) -> u64 {
 }
 
 impl Heap {
-    /// A string with a copy of `text`.
+    /// Returns a string with a copy of `text`.
     pub fn str<'h>(&'h self, text: &str) -> Res<Value<'h>> {
         Ok(Value::Str(self.text(text)?))
     }
 
-    /// A string that shares bytes already in an arena.
+    /// Returns a string that shares bytes already in an arena.
     pub(crate) fn str_view<'h>(&'h self, text: &'h str) -> Res<Value<'h>> {
         self.charge_share(text.len())?;
         Ok(Value::Str(self.alloc(Str::new(self.header(), text))?))
     }
 
-    /// A keyword with a copy of `text` (without the colon) as its name.
+    /// Returns a keyword with a copy of `text` (without the colon) as its name.
     pub fn keyword<'h>(&'h self, text: &str) -> Res<Value<'h>> {
         Ok(Value::Keyword(hash_bytes(text.as_bytes()), self.text(text)?))
     }
 
-    /// A string object with a copy of `text`.
+    /// Returns a string object with a copy of `text`.
     pub(crate) fn text<'h>(&'h self, text: &str) -> Res<&'h Str<'h>> {
         let head = self.header();
         self.alloc_with_text(text, |text| Str::new(head, text))

@@ -1,31 +1,31 @@
-//! Text under construction, metered as it grows.
+//! Strings under construction, metered as they grow.
 
 use super::{Heap, Res, Value};
 use crate::cost;
 
-/// A string under construction. Its bytes count against the budget and are paid for with fuel when its buffer grows, the copy
-/// into the arena with them: what is added only has to look whether there is room.
+/// A string under construction. Its bytes are charged to the memory limit and paid for with fuel when its buffer grows,
+/// including the copy into the arena. So adding text only has to check whether there is room.
 pub struct TextBuf<'h> {
     heap: &'h Heap,
     text: String,
-    /// Bytes that fitted the budget when they were asked for. The buffer may be larger: it was used before.
+    /// Bytes that fitted the limit when they were requested. The buffer may be larger, because it is reused.
     granted: usize,
 }
 
-/// A text so short that a [`TextBuf`] would neither ask nor pay for it, without a buffer on Rust's heap.
+/// A string so short that a [`TextBuf`] would neither check nor charge for it, without a heap-allocated buffer.
 pub(crate) struct ShortText {
     bytes: [u8; TextBuf::FREE],
     len: usize,
 }
 
 impl ShortText {
-    /// An empty text.
+    /// Creates an empty string.
     #[inline(always)]
     pub(crate) fn new() -> Self {
         ShortText { bytes: [0; TextBuf::FREE], len: 0 }
     }
 
-    /// Adds a text, if there is room for all of it; returns whether there was.
+    /// Adds a text if all of it fits. Returns whether it did.
     #[inline(always)]
     pub(crate) fn push(&mut self, text: &str) -> bool {
         let Some(room) = self.bytes.get_mut(self.len..).and_then(|free| free.get_mut(..text.len())) else {
@@ -36,19 +36,20 @@ impl ShortText {
         true
     }
 
-    /// The text so far.
+    /// Returns the text so far.
     #[inline(always)]
     pub(crate) fn as_str(&self) -> &str {
-        // SAFETY: whole texts were written to the first `len` bytes, of which there are no more than fit.
+        // SAFETY: complete texts were written to the first `len` bytes, which are at most as many as fit.
         unsafe { std::str::from_utf8_unchecked(self.bytes.get_unchecked(..self.len)) }
     }
 }
 
 impl<'h> TextBuf<'h> {
-    /// Bytes that are neither asked nor paid for: an idle heap keeps a larger buffer, and the finished text is asked for.
+    /// Bytes that are neither checked nor charged: an idle heap keeps a larger buffer, and the finished string is
+    /// checked.
     const FREE: usize = 64;
 
-    /// An empty text.
+    /// Creates an empty string.
     pub fn new(heap: &'h Heap) -> Self {
         let mut text = heap.take_scratch();
         if text.capacity() < Self::FREE {
@@ -57,7 +58,7 @@ impl<'h> TextBuf<'h> {
         TextBuf { heap, text, granted: Self::FREE }
     }
 
-    /// Makes sure that there is memory for `more` bytes, and that they are paid for.
+    /// Ensures that there is memory for `more` bytes, and charges for them.
     #[inline(always)]
     pub fn reserve(&mut self, more: usize) -> Res<()> {
         // Both are lengths of texts in memory.
@@ -85,23 +86,24 @@ impl<'h> TextBuf<'h> {
         Ok(())
     }
 
-    /// Adds a text without another look whether there is room.
+    /// Adds a text without checking for room.
     ///
     /// # Safety
     /// Its bytes were granted.
     #[inline(always)]
     unsafe fn append(&mut self, text: &str) {
         let len = self.text.len();
-        // SAFETY: the buffer is never smaller than what was granted. A whole text is added, so what is in it stays UTF-8.
+        // SAFETY: the buffer is never smaller than what was granted. A complete text is added, so the contents stay
+        // UTF-8.
         unsafe {
             let buffer = self.text.as_mut_vec();
             buffer.as_mut_ptr().add(len).copy_from_nonoverlapping(text.as_ptr(), text.len());
-            // It is not more than was granted.
+            // It is at most what was granted.
             buffer.set_len(len.wrapping_add(text.len()));
         }
     }
 
-    /// Adds several texts, one behind the other. Where the lengths of some are known, it is worth having in place.
+    /// Adds several texts. Inlined, because that pays off when some lengths are known.
     #[inline(always)]
     pub fn push_all(&mut self, parts: &[&str]) -> Res<()> {
         self.reserve(parts.iter().map(|part| part.len()).sum())?;
@@ -112,8 +114,8 @@ impl<'h> TextBuf<'h> {
         Ok(())
     }
 
-    /// Adds a text between quotation marks, with a comma in front and a colon behind where they are wanted, if it is plain.
-    /// Returns whether it is. It is paid for before it is looked at.
+    /// Adds a text between quotation marks if it needs no escapes, optionally with a comma before and a colon after it.
+    /// Returns whether it did. The text is paid for before it is checked.
     #[inline(always)]
     pub(crate) fn push_quoted(
         &mut self,
@@ -128,8 +130,8 @@ impl<'h> TextBuf<'h> {
             return Ok(false);
         }
         let len = self.text.len();
-        // SAFETY: there is room for the text and the marks, as was just seen to: the buffer is never smaller than what
-        // was granted. What is written is UTF-8: a whole text, and ASCII in front of it and behind it.
+        // SAFETY: there is room for the text and the marks, as just ensured: the buffer is never smaller than what was
+        // granted. What is written is UTF-8: a complete text with ASCII before and after it.
         unsafe {
             let buffer = self.text.as_mut_vec();
             let mut end = buffer.as_mut_ptr().add(len);
@@ -152,13 +154,13 @@ impl<'h> TextBuf<'h> {
         Ok(true)
     }
 
-    /// Charges for a search in a text that is going to be added.
+    /// Charges for a search in a text that will be added.
     #[inline]
     pub fn charge_scan(&self, text: &str) -> Res<()> {
         self.heap.charge_copy(text.len())
     }
 
-    /// Charges for going through a text that is going to be added byte by byte.
+    /// Charges for scanning a text that will be added, byte by byte.
     pub(crate) fn look_at_each(&self, text: &str) -> Res<()> {
         self.heap.charge(cost::parsed(text.len()))
     }
@@ -178,18 +180,19 @@ impl<'h> TextBuf<'h> {
         Ok(())
     }
 
-    /// The text so far.
+    /// Returns the text so far.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The finished string, in the arena. Most are short, and then the call takes as long as the work.
+    /// Returns the finished string, in the arena. Inlined, because most strings are short and the call would take as
+    /// long as the work.
     #[inline(always)]
     pub fn finish(self) -> Res<Value<'h>> {
         self.heap.str(&self.text)
     }
 
-    /// The text as it is, outside the arena.
+    /// Returns the text as it is, outside the arena.
     pub fn into_string(mut self) -> String {
         std::mem::take(&mut self.text)
     }

@@ -1,4 +1,4 @@
-//! Trees made in one pass: of many entries, or of another tree and many more.
+//! Trees built in one pass: of many entries, or of another tree and many more.
 
 use super::held::Held;
 use super::map::{Entry, Map, Rep, SMALL, TreeSize};
@@ -9,7 +9,7 @@ use crate::error::{Error, Reason};
 use std::cell::Cell;
 use std::cmp::Ordering;
 
-/// 1 + the place of an entry, as an index has it.
+/// Returns 1 + the index of an entry, as stored in an index.
 pub(super) fn ordinal(place: usize) -> Res<u32> {
     u32::try_from(place + 1).map_err(|_| {
         let message = format!("a map has at most {} entries", u32::MAX - 1);
@@ -17,7 +17,7 @@ pub(super) fn ordinal(place: usize) -> Res<u32> {
     })
 }
 
-/// Entries that stand somewhere, found by their places; their keys differ.
+/// Access to entries with distinct keys by their index.
 trait EntryAt<'h>: Fn(usize) -> Entry<'h> {
     fn of(&self, placed: Placed) -> Entry<'h> {
         self(placed.1 as usize - 1)
@@ -26,17 +26,17 @@ trait EntryAt<'h>: Fn(usize) -> Entry<'h> {
 
 impl<'h, F: Fn(usize) -> Entry<'h>> EntryAt<'h> for F {}
 
-/// The hash of a key, and 1 + the place of its entry.
+/// The hash of a key, and 1 + the index of its entry.
 type Placed = (u32, u32);
 
 impl Heap {
-    /// An array map of `n` entries.
+    /// Returns an array map of `n` entries.
     pub(super) fn sorted_map<'h>(&'h self, n: usize, entry: impl Fn(usize) -> Entry<'h>) -> Res<&'h Map<'h>> {
         let mut sorted = [(Value::Nil, Value::Nil); SMALL];
         for i in 0..n {
             let entry = entry(i);
             let mut at = i;
-            // Many come in order.
+            // Entries often come in order.
             if i > 0 && self.order(sorted[i - 1].0, entry.0)? == Ordering::Greater {
                 at = self.place_among(i - 1, |i| sorted[i].0, entry.0)?;
                 sorted.copy_within(at..i, at + 1);
@@ -47,7 +47,7 @@ impl Heap {
         self.small_map(n, sorted.iter().map(|entry| entry.0), sorted.iter().map(|entry| entry.1))
     }
 
-    /// A tree with `n` entries more: or of these alone, which are more than an array map has.
+    /// Returns a tree with `n` more entries; or with only these, which must be more than an array map has.
     pub(super) fn tree_with<'h>(
         &'h self,
         tree: Option<(TreeSize, &'h Node<'h>)>,
@@ -75,7 +75,7 @@ impl Heap {
         self.alloc(Map { head: self.header(), rep: Cell::new(Rep::Tree(size, root)) })
     }
 
-    /// The node over entries whose hashes agree below `shift`. Recursion is bounded by the levels of the hash.
+    /// Returns the node over entries whose hashes agree below `shift`. Recursion is bounded by the levels of the hash.
     fn subtree<'h>(&'h self, entry: &impl EntryAt<'h>, order: &[Placed], shift: u32) -> Res<&'h Node<'h>> {
         self.poll_every(order.len().min(1 << BITS))?;
         if shift >= u32::BITS {
@@ -96,7 +96,8 @@ impl Heap {
         self.node_of(&parts)
     }
 
-    /// The node with more entries, and how many of its own they replaced. Recursion is bounded by the levels of the hash.
+    /// Returns the node with more entries, and how many of its own they replaced. Recursion is bounded by the levels of
+    /// the hash.
     fn subtree_with<'h>(
         &'h self,
         node: &'h Node<'h>,
@@ -149,7 +150,7 @@ impl Heap {
         Ok((self.node_of(&parts)?, replaced))
     }
 
-    /// A node of one entry.
+    /// Returns a node of one entry.
     fn single<'h>(&'h self, entry: Entry<'h>, shift: u32) -> Res<&'h Node<'h>> {
         let mut parts = Parts::new(shift);
         if shift < u32::BITS {
@@ -167,7 +168,7 @@ impl Heap {
     }
 }
 
-/// Where a hash leads at a level.
+/// Returns the branch that a hash selects at a level.
 fn way(hash: u32, shift: u32) -> u32 {
     hash >> shift & WAY
 }
@@ -209,12 +210,12 @@ impl<'h> Parts<'h> {
     }
 }
 
-/// Sorts hashes and places in the order of the tree's walk, in which entries of one node stand together: by the lowest
-/// group of bits, then by the next one. Equal hashes stay as they came.
+/// Sorts hashes and indices in the order of the tree, in which the entries of a node are adjacent: by the lowest group
+/// of bits, then by the next one. The sort is stable.
 fn in_tree_order(h: &Heap, mut order: Vec<(u32, u32)>) -> Res<Vec<(u32, u32)>> {
-    /// Two groups are sorted by at once, the deepest levels first.
+    /// Each pass sorts by two groups, the deepest levels first.
     const PAIR: u32 = 2 * BITS;
-    /// Below this number of entries, comparing is faster than counting. Tests count sooner.
+    /// Below this number of entries, comparing is faster than counting. Tests use counting earlier.
     const FEW: usize = if cfg!(test) { 8 } else { 256 };
     if order.len() < FEW {
         order.sort_by_key(|&(hash, _)| reverse_groups(hash));
@@ -246,7 +247,7 @@ fn in_tree_order(h: &Heap, mut order: Vec<(u32, u32)>) -> Res<Vec<(u32, u32)>> {
     Ok(order)
 }
 
-/// The hash with its groups of bits in reverse order.
+/// Returns the hash with its groups of bits in reverse order.
 fn reverse_groups(hash: u32) -> u64 {
     let mut out = 0u64;
     let mut shift = 0;

@@ -1,5 +1,6 @@
-//! Twins: the keyword and the string of one name. A key that a map does not have means the entry of its twin, where that is
-//! there: reading and writing find it by the rule in this file. What is constructed has its keys as they are written.
+//! Keyword/string pairs ("twins"): the keyword and the string of one name. A key that a map does not have stands for
+//! the entry of its twin, if that exists. Reading and writing follow the rule in this file. Map constructors keep their
+//! keys as written.
 
 use super::map::{Entry, Keys, Map, Rep, TreeSize, address, may_contain};
 use super::node::{BITS, Step};
@@ -8,8 +9,8 @@ use super::{Heap, Res, Value};
 use crate::cost;
 
 impl<'h> Keys<'h> {
-    /// Where a keyword stands, or else its twin; and how many words of eight bytes were compared for it, which depends on the
-    /// names alone.
+    /// Returns the position of a keyword, or else of its twin; and the number of words of eight bytes compared for it,
+    /// which depends only on the names.
     fn place_of(&self, key: Value<'h>) -> (Option<usize>, usize) {
         let Value::Keyword(hash, name) = key else { return (None, 0) };
         let exact = |k: &Value<'h>| matches!(k, Value::Keyword(h, s) if *h == hash && s.text() == name.text());
@@ -19,8 +20,8 @@ impl<'h> Keys<'h> {
         }
     }
 
-    /// Where the twin of a keyword stands: the string of its name, else the keyword or the string that has underscores for
-    /// its hyphens. And the words that were compared.
+    /// Returns the position of the twin of a keyword: the string of its name, else the keyword or the string with
+    /// underscores for its hyphens. Also returns the number of words compared.
     pub(super) fn place_of_twin(&self, name: &str) -> (Option<usize>, usize) {
         let (mut underscored, mut compared) = ([None; 2], 0);
         let has_hyphens = name.contains('-');
@@ -45,17 +46,17 @@ impl<'h> Keys<'h> {
     }
 }
 
-/// Is a text, as long as a name, that name with underscores for its hyphens?
+/// Returns true if a text, as long as a name, is that name with underscores for its hyphens.
 fn is_underscored(text: &str, name: &str) -> bool {
     let spelt = |byte: u8| if byte == b'-' { b'_' } else { byte };
     let (texts, names) = (text.as_bytes().chunks(8), name.as_bytes().chunks(8));
-    // A chunk is compared at once: a branch for each byte takes several times as long.
+    // A chunk is compared without branches: a branch for each byte would take several times as long.
     texts.zip(names).all(|(text, name)| text.iter().zip(name).fold(true, |same, (a, b)| same & (*a == spelt(*b))))
 }
 
 impl<'h> Map<'h> {
-    /// The value that a key reads: the value at it, else at its twin. `:user-id` also finds `"user-id"`, `:user_id` and
-    /// `"user_id"`, and `"id"` also finds `:id`.
+    /// Returns the value that a key reads: the value at it, else at its twin. `:user-id` also finds `"user-id"`,
+    /// `:user_id` and `"user_id"`, and `"id"` also finds `:id`.
     #[inline]
     pub(crate) fn get_flexible(&self, h: &'h Heap, key: Value<'h>) -> Res<Option<Value<'h>>> {
         if let (Rep::Small(keys, values), Value::Keyword(..)) = (self.rep(), key) {
@@ -67,26 +68,27 @@ impl<'h> Map<'h> {
         }
     }
 
-    /// The value that a keyword reads, where that was found out before: free, as [`Map::get_flexible`] is then.
+    /// Returns the value that a keyword reads, if its position is remembered. This is free, and so is
+    /// [`Map::get_flexible`] then.
     #[inline(always)]
     pub(crate) fn get_known(&self, h: &'h Heap, key: Value<'h>) -> Option<&'h Value<'h>> {
         let (Rep::Small(keys, values), Value::Keyword(_, name)) = (self.rep(), key) else { return None };
         values.get(h.shapes.known(address(keys), address(name))?)
     }
 
-    /// The key that writing at `key` writes at: `key` itself where it is there, else its twin where that is there, else
+    /// Returns the key at which writing at `key` writes: `key` itself if it exists, else its twin if that exists, else
     /// `key`. Maps that cannot have its twin are not searched.
     ///
-    /// A string with hyphens means no key with underscores here, though it reads such a one: strings are what data is
-    /// counted by, and two of them are two.
+    /// A string with hyphens does not stand for a key with underscores here, although it reads such a key: strings are
+    /// often keys of counted data, where two strings must stay two.
     #[inline]
     pub(crate) fn meant(&self, h: &'h Heap, key: Value<'h>) -> Res<Value<'h>> {
         let is_name = matches!(key, Value::Keyword(..) | Value::Str(_));
         if is_name && self.may_have_twin(key) { self.key_or_twin(h, key) } else { Ok(key) }
     }
 
-    /// Pays for [`Map::meant`] where each key may come from another place, so that no search is found in the memory of shapes.
-    /// Elsewhere it is free: what it costs must not depend on that memory.
+    /// Charges for [`Map::meant`] when each key may come from another place, so that no position is remembered.
+    /// Otherwise it is free, because the cost must not depend on what is remembered.
     pub(crate) fn charge_meant(&self, h: &'h Heap, key: Value<'h>) -> Res<()> {
         match self.rep() {
             Rep::Small(keys, _) if self.may_have_twin(key) => h.charge(keys.keys().len() as u64),
@@ -99,7 +101,7 @@ impl<'h> Map<'h> {
             (Rep::Small(keys, _), Value::Keyword(hash, name)) => {
                 let (keys, len) = (keys.keys(), name.text().len());
                 let as_long = |k: &Value<'h>| matches!(k, Value::Keyword(h, s) if s.text().len() == len && *h != hash);
-                // Strings stand last in the order of keys.
+                // Strings come last in the order of keys.
                 matches!(keys.last(), Some(Value::Str(_))) || may_contain(name.text(), '-') && keys.iter().any(as_long)
             }
             (Rep::Small(keys, _), Value::Str(_)) => keys.keys().iter().any(|k| matches!(k, Value::Keyword(..))),
@@ -126,7 +128,7 @@ impl<'h> Map<'h> {
         Ok(twin.map_or(key, |entry| entry.0))
     }
 
-    /// The value at a vector as a key. Maps that have no vectors for keys are not searched.
+    /// Returns the value of a vector as a key. Maps without vectors as keys are not searched.
     pub(crate) fn get_vector(&self, h: &'h Heap, key: Value<'h>) -> Res<Option<Value<'h>>> {
         let may_have = match self.rep() {
             Rep::Small(keys, _) => keys.keys().iter().any(|k| matches!(k, Value::Vector(_))),
@@ -135,7 +137,7 @@ impl<'h> Map<'h> {
         if may_have { self.get(h, key) } else { Ok(None) }
     }
 
-    /// The entry that a key which is not there reads.
+    /// Returns the entry that a missing key reads.
     fn other_spelling(&self, h: &'h Heap, key: Value<'h>) -> Res<Option<Entry<'h>>> {
         if self.is_empty() {
             return Ok(None);
@@ -171,7 +173,7 @@ impl<'h> Map<'h> {
         }
     }
 
-    /// The value at the keyword, or string, with this text.
+    /// Returns the value at the keyword, or string, with this text.
     pub fn get_text(&self, h: &'h Heap, text: &str, keyword: bool) -> Res<Option<Value<'h>>> {
         Ok(self.entry_of_text(h, text, keyword)?.map(|entry| entry.1))
     }
@@ -210,8 +212,8 @@ impl<'h> Map<'h> {
     }
 }
 
-/// Where a keyword, or its twin, stands in the keys of an array map. Records of one shape have one key array: where a name
-/// stands in it is found once. A search that takes long costs the same when its result is remembered.
+/// Returns the position of a keyword, or its twin, in the keys of an array map. Records of one shape share a key array,
+/// so the position of a name in it is searched for once. A long search costs the same when its result is remembered.
 #[inline]
 fn small_place<'h>(h: &'h Heap, keys: &'h Keys<'h>, key: Value<'h>) -> Res<Option<usize>> {
     let Value::Keyword(_, name) = key else { return Ok(None) };

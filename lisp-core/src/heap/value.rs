@@ -1,4 +1,4 @@
-//! Values: a tag and one word, `Copy`, at most 16 bytes. What does not fit in the word points into an arena.
+//! Values: a tag and one word, `Copy`, at most 16 bytes. Larger values point into an arena.
 
 use super::big::Big;
 use super::header::Header;
@@ -9,8 +9,8 @@ use super::{Heap, Res};
 use crate::code::{BuiltinId, ProgramId, Proto};
 use std::cell::Cell;
 
-/// One value of a program. `'h` is the brand of the heap that was entered: no safe code can keep a value across a
-/// point where the heap may move.
+/// A value of a program. `'h` is the brand of the heap that was entered: no safe code can keep a value across a point
+/// where the heap may move.
 #[derive(Clone, Copy)]
 #[repr(u32)]
 pub enum Value<'h> {
@@ -22,8 +22,8 @@ pub enum Value<'h> {
     Int(i64),
     /// A float
     Float(f64),
-    /// A keyword: the hash of its text, and its text. Texts of different regions may be equal; the hash makes the
-    /// usual comparison one of words.
+    /// A keyword: the hash of its text, and its text. Texts of different regions may be equal; the hash makes the usual
+    /// comparison one of words.
     Keyword(u32, &'h Str<'h>),
     /// A string
     Str(&'h Str<'h>),
@@ -41,7 +41,7 @@ pub enum Value<'h> {
     Builtin(BuiltinId),
     /// A function made of others: `partial`, `comp`, `juxt` ...
     Composed(&'h Composed<'h>),
-    /// An endless sequence: a source and steps that are still to be done with its elements
+    /// An endless sequence: a source, and pending steps for its elements
     Endless(&'h Composed<'h>),
     /// A tool as a value, by name
     Tool(&'h Str<'h>),
@@ -49,7 +49,7 @@ pub enum Value<'h> {
     Regex(&'h Str<'h>),
     /// A quoted symbol
     Symbol(&'h Str<'h>),
-    /// What `def` returns: the name of a definition
+    /// The result of `def`: the name of a definition
     Var(&'h Str<'h>),
     /// A date, instant, duration or legacy date
     Time(&'h Time),
@@ -57,7 +57,7 @@ pub enum Value<'h> {
     VecBuilder(&'h VecBuilder<'h>),
     /// Inside the machine only: a map or set under construction
     MapBuilder(&'h super::map_builder::MapBuilder<'h>),
-    /// Inside the machine only: nothing is here yet
+    /// Inside the machine only: no value
     Unset,
 }
 
@@ -67,16 +67,16 @@ const _: () = assert!(std::mem::size_of::<Option<Value<'static>>>() == 16);
 /// A function of the program together with the values it captured.
 pub struct Closure<'h> {
     pub(super) head: Header,
-    /// The loaded program that its code is part of.
+    /// The loaded program that contains its code.
     pub(crate) program: ProgramId,
     /// Its code.
     pub(crate) proto: &'h Proto,
-    /// What it captured, in the order of `Proto::captures`.
+    /// The captured values, in the order of `Proto::captures`.
     pub(super) captures: Cell<&'h [Value<'h>]>,
 }
 
 impl<'h> Closure<'h> {
-    /// What it captured, in the order of `Proto::captures`.
+    /// Returns the captured values, in the order of `Proto::captures`.
     #[inline(always)]
     pub(crate) fn captures(&self) -> &'h [Value<'h>] {
         self.captures.get()
@@ -102,22 +102,22 @@ pub(crate) enum Compose {
     EveryPred,
     /// `(some-fn f ...)`
     SomeFn,
-    /// `(reduced x)`: what a reducing function ends a walk with
+    /// `(reduced x)`: the value with which a reducing function ends a walk
     Reduced,
-    /// `(completing f g)`: parts are f, and what is done at the end
+    /// `(completing f g)`: parts are f, and g, which is called at the end
     Completing,
-    /// A transducer: what is done with each element of a walk
+    /// A transducer: a step for each element of a walk
     Step(Step),
-    /// An endless sequence: parts are the vector of its steps, then what the source has
+    /// An endless sequence: parts are the vector of its steps, then those of the source
     Source(Source),
 }
 
-/// What a step of a walk does with an element, and what its parts are.
+/// What a step of a walk does with an element; each with its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// f
     Map,
-    /// f and how many elements of a row it gets as arguments
+    /// f, and how many elements of a row it gets as arguments
     MapRow,
     /// the predicate
     Filter,
@@ -133,15 +133,15 @@ pub(crate) enum Step {
     Mapcat,
     /// none: the elements are collections
     Cat,
-    /// how many
+    /// the number
     Take,
-    /// how many
+    /// the number
     Drop,
     /// the predicate
     TakeWhile,
     /// the predicate
     DropWhile,
-    /// how many from one to the next
+    /// the distance
     TakeNth,
     /// none
     Distinct,
@@ -151,30 +151,30 @@ pub(crate) enum Step {
     Interpose,
     /// f
     PartitionBy,
-    /// how many
+    /// the size
     PartitionAll,
-    /// how many, and how many from the beginning of one piece to the next
+    /// the size, and the distance between the starts of two pieces
     Windows,
-    /// a vector of what comes before all elements
+    /// a vector of the elements to come first
     Prefix,
-    /// f, and what it begins with if that is given
+    /// f, and the initial value if given
     Reductions,
 }
 
-/// Where the elements of an endless sequence come from, and what its parts are.
+/// Where the elements of an endless sequence come from; each with its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     /// the next number and the step
     Range,
     /// the element
     Repeat,
-    /// the vector and the place of the next
+    /// the vector and the index of the next
     Cycle,
-    /// f and the first
+    /// f and the first element
     Iterate,
     /// f
     Repeatedly,
-    /// endless sequences, whose elements make rows
+    /// endless sequences, whose elements form rows
     Zip,
 }
 
@@ -188,7 +188,7 @@ pub struct Composed<'h> {
 }
 
 impl<'h> Composed<'h> {
-    /// The parts.
+    /// Returns the parts.
     #[inline(always)]
     pub(crate) fn parts(&self) -> &'h [Value<'h>] {
         self.parts.get()
@@ -217,7 +217,7 @@ pub struct Time {
     pub value: TimeValue,
 }
 
-/// The integer of 64 bits that a float is, if it is one.
+/// Returns the 64-bit integer that equals a float, if there is one.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "the float is whole and within 64 bits")]
 pub(crate) fn whole(f: f64) -> Option<i64> {
@@ -226,14 +226,14 @@ pub(crate) fn whole(f: f64) -> Option<i64> {
 }
 
 impl<'h> Value<'h> {
-    /// How many there are of what memory holds.
+    /// Returns a count of things in memory.
     #[inline]
     pub fn count(n: usize) -> Self {
-        // No memory holds more than half of what a word counts.
+        // Memory cannot hold more than half of what a word counts.
         Value::Int(i64::try_from(n).unwrap_or(i64::MAX))
     }
 
-    /// The address of the object that the value refers to, if it does.
+    /// Returns the address of the object that the value refers to, if any.
     pub(crate) fn address(self) -> Option<usize> {
         fn of<T>(object: &T) -> Option<usize> {
             Some(std::ptr::from_ref(object).addr())
@@ -257,7 +257,7 @@ impl<'h> Value<'h> {
         }
     }
 
-    /// Is it the same value, without a look into objects: the same object, or the same bits?
+    /// Returns true for the same value without reading objects: the same object, or the same bits.
     pub(crate) fn is_same(self, other: Self) -> bool {
         match (self, other) {
             (Value::Bool(a), Value::Bool(b)) => a == b,
@@ -268,19 +268,19 @@ impl<'h> Value<'h> {
         }
     }
 
-    /// Neither nil nor false.
+    /// Returns true unless the value is nil or false.
     #[inline]
     pub fn truthy(self) -> bool {
         !matches!(self, Value::Nil | Value::Bool(false))
     }
 
-    /// `nil`?
+    /// Returns true for nil.
     #[inline]
     pub fn is_nil(self) -> bool {
         matches!(self, Value::Nil)
     }
 
-    /// The text of a string.
+    /// Returns the text of a string.
     #[inline]
     pub fn as_str(self) -> Option<&'h str> {
         match self {
@@ -289,7 +289,7 @@ impl<'h> Value<'h> {
         }
     }
 
-    /// The number as a float; big integers round, beyond the range of floats to infinity.
+    /// Returns a number as a float; big integers are rounded, beyond the range of floats to infinity.
     pub fn as_f64(self) -> Option<f64> {
         match self {
             Value::Int(i) => Some(i as f64),
@@ -299,7 +299,7 @@ impl<'h> Value<'h> {
         }
     }
 
-    /// The integer of 64 bits that the number is: a float that is whole is one too.
+    /// Returns the 64-bit integer that the number equals, which may be a whole float.
     #[inline]
     pub fn as_integer(self) -> Option<i64> {
         match self {
@@ -309,18 +309,18 @@ impl<'h> Value<'h> {
         }
     }
 
-    /// The place in a vector or string that the number names: a float that is whole names one too.
+    /// Returns the index in a vector or string that the number equals, which may be a whole float.
     #[inline]
     pub(crate) fn as_index(self) -> Option<usize> {
         self.as_integer().and_then(|i| usize::try_from(i).ok())
     }
 
-    /// A number of any kind?
+    /// Returns true for numbers of any kind.
     pub fn is_number(self) -> bool {
         matches!(self, Value::Int(_) | Value::Float(_) | Value::Big(_))
     }
 
-    /// Something that can be called with arguments. Vectors, strings, numbers and nil cannot.
+    /// Returns true for values that can be called with arguments. Vectors, strings, numbers and nil cannot.
     pub(crate) fn is_callable(self) -> bool {
         matches!(
             self,
@@ -334,7 +334,7 @@ impl<'h> Value<'h> {
         )
     }
 
-    /// What kind of value this is, in the words of an error message.
+    /// Returns the kind of the value, as in error messages.
     pub fn type_name(self) -> &'static str {
         match self {
             Value::Nil => "nil",
@@ -364,7 +364,7 @@ impl<'h> Value<'h> {
 }
 
 impl Heap {
-    /// A function of the program.
+    /// Returns a function of the program.
     pub(crate) fn closure<'h>(
         &'h self,
         program: ProgramId,
@@ -377,21 +377,21 @@ impl Heap {
             .map(Value::Closure)
     }
 
-    /// A function made of others.
+    /// Returns a function made of others.
     pub(crate) fn composed<'h>(&'h self, kind: Compose, parts: &[Value<'h>]) -> Res<Value<'h>> {
         let head = self.header();
         let composed = |parts| Composed { head, kind, parts: Cell::new(parts) };
         self.alloc_with(parts.len(), parts.iter().copied(), composed).map(Value::Composed)
     }
 
-    /// An endless sequence.
+    /// Returns an endless sequence.
     pub(crate) fn endless<'h>(&'h self, source: Source, parts: &[Value<'h>]) -> Res<Value<'h>> {
         let head = self.header();
         let composed = |parts| Composed { head, kind: Compose::Source(source), parts: Cell::new(parts) };
         self.alloc_with(parts.len(), parts.iter().copied(), composed).map(Value::Endless)
     }
 
-    /// A time value.
+    /// Returns a time value.
     pub(crate) fn time(&self, value: TimeValue) -> Res<Value<'_>> {
         Ok(Value::Time(self.alloc(Time { head: self.header(), value })?))
     }

@@ -1,4 +1,4 @@
-//! Vectors: a view of a run of cells. The newest version of a vector grows in place at both ends.
+//! Vectors: views of a run of cells. The newest version of a vector grows in place at both ends.
 
 use super::header::Header;
 use super::{Heap, Res, Value};
@@ -10,12 +10,12 @@ pub struct Vector<'h> {
     pub(super) head: Header,
     /// The elements.
     pub(super) items: Cell<&'h [Cell<Value<'h>>]>,
-    /// The run of cells that the elements are part of, when others may see it too. A vector without one owns its
-    /// cells alone, or (by a flag of its header) sees cells of another region, which never move.
+    /// The run of cells that contains the elements, if other vectors may see it too. A vector without one is the only
+    /// owner of its cells; or, by a flag of its header, it sees cells of another region, which never move.
     pub(super) buffer: Cell<Option<&'h Buffer<'h>>>,
 }
 
-/// Cells with room at the ends; those from `low` up to `high` belong to some vector and never change again.
+/// Cells with room at the ends. Those from `low` up to `high` belong to some vector and never change again.
 pub(super) struct Buffer<'h> {
     pub(super) head: Header,
     pub(super) cells: Cell<&'h [Cell<Value<'h>>]>,
@@ -23,50 +23,50 @@ pub(super) struct Buffer<'h> {
     pub(super) high: Cell<usize>,
 }
 
-/// The most elements a vector can have.
+/// The maximum number of elements of a vector.
 pub(crate) const MAX_LEN: usize = u32::MAX as usize;
 
 impl Buffer<'_> {
-    /// Where a view of these cells begins.
+    /// Returns where a view of these cells starts.
     pub(super) fn place(&self, items: &[Cell<Value<'_>>]) -> usize {
         (items.as_ptr() as usize - self.cells.get().as_ptr() as usize) / std::mem::size_of::<Value<'_>>()
     }
 }
 
 impl<'h> Vector<'h> {
-    /// The cells of the elements.
+    /// Returns the cells of the elements.
     #[inline(always)]
     pub(super) fn cells(&self) -> &'h [Cell<Value<'h>>] {
         self.items.get()
     }
 
-    /// How many elements.
+    /// Returns the number of elements.
     #[inline]
     pub fn len(&self) -> usize {
         self.cells().len()
     }
 
-    /// No elements?
+    /// Returns true if there are no elements.
     pub fn is_empty(&self) -> bool {
         self.cells().is_empty()
     }
 
-    /// The elements.
+    /// Returns the elements.
     #[inline]
     pub fn items(&self) -> &'h [Value<'h>] {
-        // SAFETY: the cells of a vector alone, and those between the `low` and the `high` of a buffer, are written before a
-        // vector sees them and never afterwards.
+        // SAFETY: the cells of a vector alone, and those between the `low` and the `high` of a buffer, are written
+        // before a vector sees them and never afterwards.
         unsafe { cells_as_values(self.cells()) }
     }
 
-    /// The element at an index.
+    /// Returns the element at an index.
     #[inline]
     pub fn get(&self, index: usize) -> Option<Value<'h>> {
         self.cells().get(index).map(Cell::get)
     }
 }
 
-/// The items, then `nil` without end, each in a cell.
+/// Returns the items, followed by `nil` forever, each in a cell.
 fn cells<'h>(items: impl Iterator<Item = Value<'h>>) -> impl Iterator<Item = Cell<Value<'h>>> {
     items.chain(std::iter::repeat(Value::Nil)).map(Cell::new)
 }
@@ -74,14 +74,14 @@ fn cells<'h>(items: impl Iterator<Item = Value<'h>>) -> impl Iterator<Item = Cel
 /// Lends cells as values.
 ///
 /// # Safety
-/// Nobody writes to the cells for as long as 'h.
+/// The cells are not written to during 'h.
 unsafe fn cells_as_values<'h>(cells: &'h [Cell<Value<'h>>]) -> &'h [Value<'h>] {
-    // SAFETY: `Cell<T>` has the layout of `T`, and the caller sees to it that these are not written to.
+    // SAFETY: `Cell<T>` has the layout of `T`, and the caller ensures that these are not written to.
     unsafe { std::slice::from_raw_parts(cells.as_ptr().cast(), cells.len()) }
 }
 
 impl Heap {
-    /// Puts an object and cells for `len` values (the items, then `nil`), which it refers to, into the arena at one go.
+    /// Allocates an object and cells for `len` values (the items, then `nil`), which it refers to, in one block.
     #[inline]
     pub(super) fn alloc_with_cells<'h, T>(
         &'h self,
@@ -92,7 +92,7 @@ impl Heap {
         self.alloc_with(len, cells(items), object)
     }
 
-    /// Cells for `len` values: the items, then `nil`.
+    /// Allocates cells for `len` values: the items, then `nil`.
     pub(super) fn alloc_cells<'h>(
         &'h self,
         len: usize,
@@ -101,14 +101,14 @@ impl Heap {
         self.alloc_slice(len, cells(items))
     }
 
-    /// A vector with these elements.
+    /// Returns a vector with these elements.
     pub fn vector<'h>(&'h self, items: &[Value<'h>]) -> Res<Value<'h>> {
         let head = self.header();
         let vector = |items| Vector { head, items: Cell::new(items), buffer: Cell::new(None) };
         self.alloc_with(items.len(), items.iter().copied().map(Cell::new), vector).map(Value::Vector)
     }
 
-    /// A vector with the first `len` elements of an iterator, `nil` where it is shorter.
+    /// Returns a vector with the first `len` elements of an iterator, padded with `nil`.
     pub fn vector_from<'h>(&'h self, len: usize, items: impl Iterator<Item = Value<'h>>) -> Res<Value<'h>> {
         let head = self.header();
         let vector = |items| Vector { head, items: Cell::new(items), buffer: Cell::new(None) };
@@ -123,7 +123,7 @@ impl Heap {
         })?))
     }
 
-    /// The elements from `from` up to `to` as a view. The bounds are clipped to the vector's.
+    /// Returns the elements from `from` up to `to` as a view. The bounds are clipped to the vector's.
     pub(crate) fn slice<'h>(&'h self, v: &'h Vector<'h>, from: usize, to: usize) -> Res<Value<'h>> {
         let to = to.min(v.len());
         let from = from.min(to);
@@ -140,15 +140,15 @@ impl Heap {
         self.vector_of(items, v.buffer.get())
     }
 
-    /// The vector with one more element at its end: O(1) amortised for the newest version of a vector.
+    /// Returns the vector with one more element at its end: O(1) amortized for the newest version of a vector.
     pub(crate) fn conj<'h>(&'h self, v: &'h Vector<'h>, item: Value<'h>) -> Res<Value<'h>> {
         self.conj_all(v, &[item])
     }
 
-    /// The vector with more elements at its end: O(1) amortised for each, for the newest version of a vector. All are
-    /// added at once: were they added one by one, what a compaction in between undoes would leave its traces.
+    /// Returns the vector with more elements at its end: O(1) amortized for each, for the newest version of a vector.
+    /// All are added at once: added one by one, those undone by a compaction in between would leave traces.
     pub(crate) fn conj_all<'h>(&'h self, v: &'h Vector<'h>, more: &[Value<'h>]) -> Res<Value<'h>> {
-        // A compaction does not keep where an empty view stands, so it never grows in place.
+        // A compaction does not preserve the position of an empty view, so it never grows in place.
         if let Some(b) = v.buffer.get()
             && !v.is_empty()
             && b.head.region() == self.region()
@@ -158,7 +158,7 @@ impl Heap {
             && more.len() <= b.cells.get().len() - end
         {
             let grown = self.vector_of(&b.cells.get()[start..end + more.len()], Some(b))?;
-            // Most often one: pairs of iterators take longer to make than this to write.
+            // Usually one: pairs of iterators would take longer to make than this takes to write.
             let free = &b.cells.get()[end..];
             for (place, &item) in more.iter().enumerate() {
                 free[place].set(item);
@@ -170,7 +170,7 @@ impl Heap {
         self.regrow(v, 0, room, more, None)
     }
 
-    /// The vector with one more element in front: O(1) amortised for the newest version of a vector.
+    /// Returns the vector with one more element in front: O(1) amortized for the newest version of a vector.
     pub(crate) fn cons<'h>(&'h self, item: Value<'h>, v: &'h Vector<'h>) -> Res<Value<'h>> {
         if let Some(b) = v.buffer.get()
             && !v.is_empty()
@@ -188,7 +188,7 @@ impl Heap {
         self.regrow(v, room - v.len() - 1, room, &[], Some(item))
     }
 
-    /// A copy in a buffer of `room` cells, beginning at `start`, with more elements behind or one in front.
+    /// Returns a copy in a buffer of `room` cells, starting at `start`, with more elements at the end or one in front.
     fn regrow<'h>(
         &'h self,
         v: &'h Vector<'h>,
@@ -211,18 +211,18 @@ impl Heap {
         self.vector_of(&cells[start..start + len], Some(buffer))
     }
 
-    /// The vector with another element at `index`, which lies inside it.
+    /// Returns the vector with another element at `index`, which must be inside it.
     pub(crate) fn vector_assoc<'h>(&'h self, v: &'h Vector<'h>, index: usize, item: Value<'h>) -> Res<Value<'h>> {
         self.charge(cost::moved(v.len()))?;
         self.vector_from(v.len(), v.items().iter().enumerate().map(|(i, &old)| if i == index { item } else { old }))
     }
 
-    /// One value as a slice.
+    /// Returns one value as a slice.
     pub(crate) fn vec_single<'h>(&'h self, item: Value<'h>) -> Res<&'h [Value<'h>]> {
         self.alloc_slice(1, std::iter::once(item))
     }
 
-    /// A vector under construction, with room for `room` elements.
+    /// Creates a vector under construction, with room for `room` elements.
     pub(crate) fn vec_builder<'h>(&'h self, room: usize) -> Res<&'h VecBuilder<'h>> {
         let head = self.header();
         let builder = |cells| VecBuilder { head, cells: Cell::new(cells), len: Cell::new(0) };
@@ -230,7 +230,7 @@ impl Heap {
     }
 }
 
-/// A vector under construction: it lives in the arena, so a frame can hold it in a register.
+/// A vector under construction. It lives in the arena, so a frame can hold it in a register.
 pub struct VecBuilder<'h> {
     pub(super) head: Header,
     pub(super) cells: Cell<&'h [Cell<Value<'h>>]>,
@@ -238,24 +238,24 @@ pub struct VecBuilder<'h> {
 }
 
 impl<'h> VecBuilder<'h> {
-    /// How many elements so far.
+    /// Returns the number of elements so far.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len.get()
     }
 
-    /// No elements so far?
+    /// Returns true if there are no elements so far.
     pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many elements can be pushed without an allocation.
+    /// Returns how many elements can be pushed without an allocation.
     #[inline]
     pub(crate) fn room(&self) -> usize {
         self.cells.get().len() - self.len.get()
     }
 
-    /// Makes sure that `more` elements can be pushed without an allocation.
+    /// Ensures that `more` elements can be pushed without an allocation.
     pub(crate) fn reserve(&self, h: &'h Heap, more: usize) -> Res<()> {
         let (old, len) = (self.cells.get(), self.len.get());
         if len + more > old.len() {
@@ -265,7 +265,7 @@ impl<'h> VecBuilder<'h> {
         Ok(())
     }
 
-    /// Adds one element; nothing is changed when there is no memory for it.
+    /// Adds one element. Changes nothing if there is no memory for it.
     #[inline]
     pub(crate) fn push(&self, h: &'h Heap, item: Value<'h>) -> Res<()> {
         if !self.push_in_place(&item) {
@@ -275,7 +275,7 @@ impl<'h> VecBuilder<'h> {
         Ok(())
     }
 
-    /// Adds one element when that takes no allocation; returns whether it did.
+    /// Adds one element if that needs no allocation. Returns whether it did.
     #[inline]
     pub(crate) fn push_in_place(&self, item: &Value<'h>) -> bool {
         let Some(cell) = self.cells.get().get(self.len.get()) else { return false };
@@ -294,29 +294,29 @@ impl<'h> VecBuilder<'h> {
         Ok(())
     }
 
-    /// The elements so far.
+    /// Returns the elements so far.
     #[inline]
     pub(crate) fn items(&self) -> &'h [Value<'h>] {
         // SAFETY: the cells of a builder below its length are written once; `clear` may not be called after this.
         unsafe { cells_as_values(&self.cells.get()[..self.len.get()]) }
     }
 
-    /// The finished vector. The builder must not be used again.
+    /// Returns the finished vector. The builder must not be used again.
     pub(crate) fn finish(&self, h: &'h Heap) -> Res<Value<'h>> {
         let (cells, len) = (self.cells.get(), self.len.get());
         let done = h.vector_of(&cells[..len], None)?;
-        // The vector owns the cells now; the builder lets go of them, so that a compaction copies them once.
+        // The vector owns the cells now; the builder drops them, so that a compaction copies them once.
         self.cells.set(&[]);
         self.len.set(0);
         Ok(done)
     }
 
-    /// The element at an index so far; nil beyond the end.
+    /// Returns the element at an index so far; nil beyond the end.
     pub(crate) fn get(&self, index: usize) -> Value<'h> {
         if index < self.len() { self.cells.get()[index].get() } else { Value::Nil }
     }
 
-    /// Forgets the elements. Views that [`VecBuilder::items`] or [`VecBuilder::finish`] gave must not exist.
+    /// Removes the elements. Views returned by [`VecBuilder::items`] or [`VecBuilder::finish`] must not exist.
     pub(crate) fn clear(&self) {
         self.len.set(0);
     }

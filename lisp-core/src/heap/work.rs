@@ -1,20 +1,20 @@
-//! Lists of things to do.
+//! Work lists.
 
 use super::{Heap, Res};
 
-/// A list of things to do, for what would otherwise recurse. Its memory is metered as it grows.
+/// A work list, for algorithms that would otherwise recurse. Its memory is metered as it grows.
 pub struct Work<'h, T> {
     heap: &'h Heap,
     items: Vec<T>,
 }
 
 impl<'h, T> Work<'h, T> {
-    /// An empty list.
+    /// Creates an empty list.
     pub fn new(heap: &'h Heap) -> Self {
         Work { heap, items: Vec::new() }
     }
 
-    /// Adds one thing to do.
+    /// Adds an item.
     #[inline]
     pub fn push(&mut self, item: T) -> Res<()> {
         if self.items.len() == self.items.capacity() {
@@ -26,23 +26,23 @@ impl<'h, T> Work<'h, T> {
         Ok(())
     }
 
-    /// Takes the thing that was added last.
+    /// Removes the item added last.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         self.items.pop()
     }
 
-    /// The thing that was added last.
+    /// Returns the item added last.
     pub fn last_mut(&mut self) -> Option<&mut T> {
         self.items.last_mut()
     }
 
-    /// How many things.
+    /// Returns the number of items.
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Nothing to do?
+    /// Returns true if the list is empty.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }

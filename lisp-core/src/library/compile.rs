@@ -9,23 +9,24 @@ impl Program {
     /// Reads, analyzes and compiles a program.
     ///
     /// # Errors
-    /// `parse_error`, `program_too_large`, `symbol_limit_exceeded`, or any error of form, with the place in the text.
+    /// Returns `parse_error`, `program_too_large`, `symbol_limit_exceeded`, or any error of form, with the position in
+    /// the text.
     pub fn compile(source: &str, limits: &ReadLimits) -> Result<Program, Error> {
         Self::build(source, limits, &ROWS, &[], false, &Interrupt::never())
     }
 
-    /// Compiles as [`Program::compile`] does, unless `stop` returns true: it is asked about every tenth of a millisecond.
+    /// Like [`Program::compile`], but stops when `stop` returns true; it is called about every tenth of a millisecond.
     ///
     /// # Errors
-    /// Those of [`Program::compile`], and `timeout`.
+    /// Returns the errors of [`Program::compile`], and `timeout`.
     pub fn compile_unless(source: &str, limits: &ReadLimits, stop: &dyn Fn() -> bool) -> Result<Program, Error> {
         Self::build(source, limits, &ROWS, &[], false, &Interrupt::new(stop))
     }
 
-    /// Compiles where definitions have the names of built-ins in `shadowed`, unless `stop` returns true.
+    /// Like [`Program::compile_unless`], with definitions that have the names of the built-ins in `shadowed`.
     ///
     /// # Errors
-    /// Those of [`Program::compile_unless`].
+    /// Returns the errors of [`Program::compile_unless`].
     pub fn compile_shadowed(
         source: &str,
         limits: &ReadLimits,
@@ -35,7 +36,7 @@ impl Program {
         Self::build(source, limits, &ROWS, shadowed, false, &Interrupt::new(stop))
     }
 
-    /// Compiles the same text again for a run whose memory defines names that built-ins have.
+    /// Compiles the same text again for a run whose definitions have names of built-ins.
     pub(crate) fn shadowed_by(&self, names: &[Box<str>], stop: &dyn Fn() -> bool) -> Result<Program, Error> {
         Self::build(self.source(), self.limits(), &ROWS, names, false, &Interrupt::new(stop))
     }

@@ -1,7 +1,7 @@
-//! Looking things up in the language itself: `apropos`, `doc`, `dir`, `export-meta` and `source`.
+//! Documentation of the language itself: `apropos`, `doc`, `dir`, `export-meta` and `source`.
 //!
-//! The last three are about components that a host attaches to a program. A program here has none, so they find
-//! nothing; a miss is an answer and no fault. Names are given as strings or symbols; the analyzer quotes a bare name.
+//! The last three are about components that a host attaches to a program. Programs here have none, so they find
+//! nothing, which is a result and not an error. Names are given as strings or symbols; the analyzer quotes a bare name.
 
 use super::BuiltinId;
 use crate::builtins::args::type_error;
@@ -43,13 +43,13 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// What there is to say of one name.
+/// The documentation of one name.
 struct Page {
     usage: &'static str,
     doc: &'static str,
     also: &'static [&'static str],
     example: Option<&'static (&'static str, &'static str)>,
-    /// What is searched, in lower case.
+    /// The text that is searched, in lower case.
     searched: String,
 }
 
@@ -75,7 +75,7 @@ static PAGES: LazyLock<BTreeMap<&'static str, Page>> = LazyLock::new(|| {
     rows.chain(forms).chain(constants).collect()
 });
 
-/// The page of a name, also of another name for it, or of one with a namespace in front.
+/// Returns the page of a name, an alias, or a name with a namespace.
 fn page_of(name: &str) -> Option<&'static Page> {
     if let Some(page) = PAGES.get(name) {
         return Some(page);
@@ -85,7 +85,7 @@ fn page_of(name: &str) -> Option<&'static Page> {
     PAGES.get(id?.row().name)
 }
 
-/// The ways to call something, which a row gives in one line.
+/// Returns the ways to call a function, which a row has in one line.
 fn usages(usage: &str) -> Vec<&str> {
     let (mut found, mut depth, mut start) = (Vec::new(), 0usize, 0);
     for (i, c) in usage.char_indices() {
@@ -172,7 +172,7 @@ fn source<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     print(h, &out)
 }
 
-/// Prints a line. All that can fail comes first.
+/// Prints a line. Everything that can fail comes first.
 fn print<'h>(h: &'h Ctx, line: &TextBuf<'h>) -> Res<Value<'h>> {
     h.charge(cost::scanned(line.as_str().len()))?;
     h.print(line.as_str())?;

@@ -1,5 +1,5 @@
-//! The language as a whole: the table of all functions, of which some call others; compiling with them; and what is said
-//! of everything that has a name: `doc`, `apropos`, and the error for a name that nothing defines.
+//! The language as a whole: the table of all functions, including those that call others; compiling with them; and the
+//! documentation of everything that has a name: `doc`, `apropos`, and the error for an unknown name.
 
 mod compile;
 mod help;
@@ -18,7 +18,7 @@ const TABLES: &[&[Builtin]] = &[&builtins::FIRST_ORDER, natives::TABLE, help::TA
 
 static ALL: [Builtin; count(TABLES)] = concat(TABLES);
 
-/// How each is done, once more: close together, for the dispatch loop.
+/// The implementations again, stored compactly for the dispatch loop.
 static IMPS: [Imp; count(TABLES)] = {
     let mut imps = [Imp::Prelude; count(TABLES)];
     let mut i = 0;
@@ -31,40 +31,40 @@ static IMPS: [Imp; count(TABLES)] = {
 
 static ROWS: LazyLock<Rows> = LazyLock::new(|| Rows::new(&ALL));
 
-/// All functions in the order of their numbers.
+/// Returns all functions in the order of their numbers.
 pub fn all() -> &'static [Builtin] {
     &ALL
 }
 
-/// The functions by area: a title and its rows.
+/// Returns the functions by area: a title and its rows.
 pub fn areas() -> impl Iterator<Item = (&'static str, &'static [Builtin])> {
     let first = ("Functions that call functions", natives::TABLE);
     std::iter::once(first).chain(builtins::AREAS.iter().copied()).chain([("Help", help::TABLE)])
 }
 
-/// How a function shows as text.
+/// Returns the text of a function.
 pub(crate) fn text_of(id: BuiltinId) -> Cow<'static, str> {
     builtins::text_of(id.row())
 }
 
 impl BuiltinId {
-    /// The function with this name, core or alias.
+    /// Returns the function with this name or alias.
     pub fn by_name(name: &str) -> Option<BuiltinId> {
         ROWS.by_name(name)
     }
 
-    /// The function with this name in a namespace of Clojure: `join` in `clojure.string` or `str`.
+    /// Returns the function with this name in a namespace of Clojure: `join` in `clojure.string` or `str`.
     pub fn in_namespace(namespace: &str, name: &str) -> Option<BuiltinId> {
         ROWS.in_namespace(namespace, name)
     }
 
-    /// Its row.
+    /// Returns its row.
     #[inline]
     pub fn row(self) -> &'static Builtin {
         &ALL[self.0 as usize]
     }
 
-    /// How it is done, by its row.
+    /// Returns its implementation.
     #[inline]
     pub(crate) fn imp(self) -> Imp {
         IMPS[self.0 as usize]

@@ -1,4 +1,4 @@
-//! What to say of a name that nothing defines.
+//! Errors and suggestions for unknown names.
 
 use super::{BuiltinId, all};
 use crate::builtins::{Absent, exception_classes};
@@ -9,7 +9,7 @@ use crate::text::near::{MOST, distance};
 /// Namespaces with functions that have no plain name.
 const NAMESPACES: [&str; 3] = ["clojure.set", "clojure.string", "clojure.math"];
 
-/// What to write instead of a name that the language does not have: what stands for it, or the nearest name.
+/// Returns what to write instead of an unknown name: its replacement, or the most similar name.
 pub fn repair(name: &str) -> Option<String> {
     match Absent::of(name) {
         Some(absent) => Some(absent.hint()),
@@ -17,7 +17,7 @@ pub fn repair(name: &str) -> Option<String> {
     }
 }
 
-/// The error for a name that is neither defined nor built in, with the nearest name there is.
+/// Returns the error for a name that is neither defined nor built in, with the most similar name.
 pub(crate) fn unknown_name<'a>(name: &'a str, defined: impl Iterator<Item = &'a str>) -> Error {
     let error = Error::new(Reason::UnboundVar, format!("{name} is not defined"));
     if let Some(absent) = Absent::of(name) {
@@ -41,7 +41,7 @@ pub(crate) fn unknown_name<'a>(name: &'a str, defined: impl Iterator<Item = &'a 
     }
 }
 
-/// The name most like one that is not there, if any is like it at all.
+/// Returns the most similar name to an unknown one, if any is similar.
 fn nearest<'a>(name: &str, defined: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let like = |other: &&str| *other != name && other.len().abs_diff(name.len()) <= 2;
     let forms = SPECIAL_FORMS.iter().map(|form| form.name);

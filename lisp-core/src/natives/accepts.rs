@@ -1,4 +1,4 @@
-//! What a function takes in the place of the function that it calls.
+//! What a function accepts in place of the function that it calls.
 
 use crate::builtins::args::function;
 use crate::builtins::maps;
@@ -8,29 +8,29 @@ use crate::error::{Error, Reason};
 use crate::heap::{Res, Value};
 use crate::text::describe;
 
-/// What a function takes in the place of the function that it calls. All take functions, and keywords, maps,
-/// sets and vectors, which look up.
+/// What a function accepts in place of the function that it calls. All accept functions, and keywords, maps, sets and
+/// vectors, which look up.
 #[derive(Clone, Copy)]
 pub(super) struct Accepts {
-    /// Is it looked at even when there is no element to call it for?
+    /// Whether it is checked even if there are no elements.
     pub(super) checked_when_empty: bool,
     /// Nil and booleans, which read nothing of an element.
     pub(super) nothing: bool,
-    /// A string is a key and a vector a path of keys to read of an element.
+    /// A string is a key, and a vector a path of keys, to read of an element.
     pub(super) paths: bool,
 }
 
 impl Accepts {
-    /// Functions alone.
+    /// Functions only.
     pub(super) const FUNCTIONS: Accepts = Accepts { checked_when_empty: true, nothing: false, paths: false };
-    /// Functions, looked at when there is an element to call them for.
+    /// Functions, checked only if there is an element to call them for.
     pub(super) const LOOK_UPS: Accepts = Accepts { checked_when_empty: false, ..Accepts::FUNCTIONS };
-    /// What asks something of an element.
+    /// Predicates of an element.
     pub(super) const PREDICATES: Accepts = Accepts { nothing: true, ..Accepts::LOOK_UPS };
-    /// What reads something of an element.
+    /// Readers of a part of an element.
     pub(super) const READERS: Accepts = Accepts { paths: true, ..Accepts::PREDICATES };
 
-    /// Refuses what is not taken.
+    /// Rejects what is not accepted.
     pub(super) fn check(self, name: &str, f: Value<'_>) -> Res<()> {
         match f {
             Value::Vector(_) | Value::Str(_) if self.paths => Ok(()),
@@ -40,9 +40,9 @@ impl Accepts {
     }
 }
 
-/// What `f` reads of an element, when it is no function: nil and booleans read nothing, a string is a key, a vector is a
-/// path of keys. `None` for a function. A path reads nothing of a number if `numbers` says so; of others that have
-/// no keys it is an error.
+/// Returns what `f` reads of an element if it is not a function: nil and booleans read nothing, a string is a key, a
+/// vector is a path of keys. `None` for a function. With `numbers`, a path reads nothing of a number; for other
+/// elements without keys it is an error.
 pub(super) fn read<'h>(h: &'h Ctx, name: &str, f: Value<'h>, item: Value<'h>, numbers: bool) -> Res<Option<Value<'h>>> {
     match f {
         Value::Nil | Value::Bool(_) => Ok(Some(Value::Nil)),
@@ -65,7 +65,7 @@ pub(super) fn read<'h>(h: &'h Ctx, name: &str, f: Value<'h>, item: Value<'h>, nu
     }
 }
 
-/// Refuses to read a key or path of an element that has no keys: all would read nil, and the mistake would not show.
+/// Rejects a key or path for an element without keys: it would always read nil and hide the mistake.
 fn readable(name: &str, key: Value<'_>, item: Value<'_>, numbers: bool) -> Res<()> {
     let plain = match item {
         Value::Str(_) => true,

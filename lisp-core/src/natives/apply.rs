@@ -1,4 +1,4 @@
-//! `apply`: a call laid out anew. It takes no frame.
+//! `apply`: prepares another call. It takes no frame.
 
 use crate::builtins::{Builtin, MANY, args};
 use crate::context::Ctx;

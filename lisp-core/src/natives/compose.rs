@@ -1,4 +1,4 @@
-//! Calls of functions that are made of others.
+//! Calls of functions made of others.
 
 use super::registers::RESULT;
 use crate::context::Ctx;
@@ -6,8 +6,8 @@ use crate::error::{Error, Reason};
 use crate::heap::{Compose, Composed, Res, Value};
 use crate::stack::{Call, Control, NativeFn, NativeFrame, State};
 
-/// Calls a function made of others. One that calls a single part lays that call out anew, so a long chain of them takes
-/// no frame.
+/// Calls a function made of others. One that calls a single part prepares that call instead, so a long chain of them
+/// takes no frame.
 pub(crate) fn call<'h>(c: &'h Composed<'h>, h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     match c.kind {
         Compose::Constantly => Ok(Control::Value(c.parts().first().copied().unwrap_or(Value::Nil))),
@@ -44,7 +44,7 @@ fn call_partial<'h>(c: &'h Composed<'h>, h: &'h Ctx, s: &mut State<'h>, call: Ca
     Ok(Control::Call(Call::new(above, argc + c.parts().len() - 1, call.dst)))
 }
 
-/// With one argument it is at the end: the other function is called, if there is one.
+/// With one argument the walk is at its end: the other function is called, if there is one.
 fn call_completing<'h>(c: &'h Composed<'h>, h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     let f = match (call.argc(), c.parts()) {
         (1, [_, end]) => *end,
@@ -75,41 +75,41 @@ fn call_fnil<'h>(c: &'h Composed<'h>, h: &'h Ctx, s: &mut State<'h>, call: Call)
     Ok(Control::Call(Call::new(above, argc, call.dst)))
 }
 
-/// The register for the function that is made of others.
+/// The register for the function made of others.
 const COMPOSED: usize = 1;
 /// The register for the value under construction.
 const BUILT: usize = 2;
 /// The register for the first argument; the others follow.
 const ARGS: usize = 3;
 
-/// A function made of others that calls them in turn. Its frame has the registers [`RESULT`], [`COMPOSED`], [`BUILT`] and
-/// the arguments from [`ARGS`] on.
+/// A function made of others that calls them one after the other. Its frame has the registers [`RESULT`], [`COMPOSED`],
+/// [`BUILT`] and the arguments from [`ARGS`] on.
 trait Composition: Sized {
     const NAME: &'static str;
-    /// What its frames refer to.
+    /// The native function of its frames.
     const NATIVE: &'static NativeFn = &NativeFn::new(Self::NAME, step::<Self>).keeps_reasons();
 
-    /// What is built, before the first call.
+    /// Returns the initial value under construction.
     fn built<'h>(_h: &'h Ctx, _parts: usize) -> Res<Value<'h>> {
         Ok(Value::Nil)
     }
 
-    /// The number of calls that a number of parts makes with a number of arguments.
+    /// Returns the number of calls for a number of parts and of arguments.
     fn calls(parts: usize, _argc: usize) -> usize {
         parts
     }
 
-    /// Call number `index`: the part, and its argument if that is not all arguments.
+    /// Returns call number `index`: the part, and its argument if that is not all arguments.
     fn next<'h>(_own: &[Value<'h>], parts: &[Value<'h>], index: usize) -> (Value<'h>, Option<Value<'h>>) {
         (parts[index], None)
     }
 
-    /// Takes the result of a call; a value ends the whole.
+    /// Takes the result of a call; returning a value ends the call of the whole.
     fn take<'h>(_h: &'h Ctx, _own: &[Value<'h>], _is_last: bool) -> Res<Option<Value<'h>>> {
         Ok(None)
     }
 
-    /// The value of the whole, after the last call.
+    /// Returns the value of the whole, after the last call.
     fn finish<'h>(_h: &'h Ctx, own: &[Value<'h>]) -> Res<Value<'h>> {
         Ok(own[RESULT])
     }

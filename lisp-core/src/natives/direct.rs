@@ -4,18 +4,18 @@ use crate::builtins::{DirectImp, first_order, maps};
 use crate::context::Ctx;
 use crate::heap::{Res, Value};
 
-/// A function that has its value at once, with no frame of its own.
+/// A function that has its value at once, without a frame of its own.
 #[derive(Clone, Copy)]
 pub(super) enum DirectFn<'h> {
-    /// a keyword, which reads of one argument
+    /// a keyword, which reads one argument
     Key(Value<'h>),
     /// a built-in that calls nothing
     Builtin(DirectImp),
 }
 
 impl<'h> DirectFn<'h> {
-    /// The function as a direct one, if it is one and takes `argc` arguments. None is while the call under way needs a
-    /// frame.
+    /// Returns the function as a direct one, if it is one and takes `argc` arguments. `None` while the current call
+    /// needs a frame.
     #[inline]
     pub(super) fn of(h: &Ctx, f: Value<'h>, argc: usize) -> Option<DirectFn<'h>> {
         match f {
@@ -25,7 +25,7 @@ impl<'h> DirectFn<'h> {
         }
     }
 
-    /// Calls it, for the fuel that any call of it costs.
+    /// Calls it, at the same cost as any other call of it.
     #[inline]
     pub(super) fn call(self, h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
         match self {

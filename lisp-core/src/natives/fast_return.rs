@@ -1,5 +1,5 @@
-//! The short way from one call of a native function to the next: the result is stored and the arguments of the next call are
-//! laid out in the frame that the function had.
+//! The fast path from one call of a native function to the next: the result is stored, and the arguments of the next
+//! call are prepared in the function's existing frame.
 
 use super::registers::builder;
 use crate::heap::{Closure, Value};
@@ -9,7 +9,7 @@ use crate::stack::{Code, Frame, State};
 pub(super) struct Returned<'s, 'h> {
     /// The registers of the native frame.
     pub(super) own: &'s mut [Value<'h>],
-    /// What the native frame counts.
+    /// The counter of the native frame.
     pub(super) index: &'s mut usize,
     pub(super) function: &'h Closure<'h>,
     /// Where the function's arguments were, and will be.
@@ -17,8 +17,8 @@ pub(super) struct Returned<'s, 'h> {
 }
 
 impl<'s, 'h> Returned<'s, 'h> {
-    /// The two frames on top, if a native frame called a function that can begin anew as it is: one with rest
-    /// arguments makes a vector of them at each call.
+    /// Returns the two frames on top, if a native frame called a function whose frame can start over. One with a rest
+    /// parameter cannot: it creates a vector of the arguments at each call.
     #[inline(always)]
     pub(super) fn to_native(s: &'s mut State<'h>) -> Option<Self> {
         let [.., Frame { code: Code::Native { index, size, .. }, base, .. }, top] = s.frames.as_mut_slice() else {
@@ -34,8 +34,8 @@ impl<'s, 'h> Returned<'s, 'h> {
     }
 }
 
-/// The short way of a function that builds a vector and calls with one element: `added` is what the vector gets for a
-/// result and its element. `None` from the function adds nothing.
+/// The fast path of a function that builds a vector and calls with one element: `added` returns what the vector gets
+/// for a result and its element. `None` adds nothing.
 #[inline(always)]
 pub(super) fn next_element<'h>(
     s: &mut State<'h>,

@@ -1,4 +1,4 @@
-//! Functions that put elements together by what their function returns for them, or choose among them.
+//! Functions that group elements by the result of their function, or choose among them.
 
 use super::accepts::Accepts;
 use super::per_element::{After, PerElement, row, step_of_walk, walk, walk_vectors};
@@ -19,7 +19,7 @@ struct PartitionBy;
 impl PartitionBy {
     /// The register for the group that grows.
     const GROUP: usize = 4;
-    /// The register for what its elements have in common.
+    /// The register for what the elements of the group have in common.
     const KEY: usize = 5;
 
     fn start<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
@@ -107,7 +107,7 @@ impl PerElement for GroupBy {
 
     fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
         let Value::MapBuilder(groups) = own[ACC] else { return Ok(Value::Nil) };
-        // All at once: groups that are done already are not done again after a fault.
+        // All at once: finished groups are not processed again after a fault.
         h.charge(groups.len() as u64)?;
         for place in 0..groups.len() {
             if let Value::VecBuilder(members) = groups.entry(place).1 {
@@ -152,7 +152,7 @@ impl PerElement for DistinctBy {
 /// The register for the number of numbers in the sum, which is in [`ACC`].
 const COUNT: usize = 4;
 
-/// Adds the result to the sum. Nil is left out.
+/// Adds the result to the sum. Nil is skipped.
 fn add_up<'h>(h: &'h Ctx, name: &str, own: &mut [Value<'h>]) -> Res<After<'h>> {
     let result = own[RESULT];
     if result.is_nil() {
@@ -222,7 +222,7 @@ impl PerElement for AvgBy {
 /// The register for the key of the best element, which is in [`ACC`].
 const BEST_KEY: usize = 4;
 
-/// Takes the element when its key is better than that of the best before. Elements without a key are left out; of equal
+/// Takes the element if its key is better than that of the best so far. Elements without a key are skipped; of equal
 /// ones the first wins.
 fn choose<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>, better: Ordering) -> Res<After<'h>> {
     h.charge(cost::COMPARED)?;
@@ -239,7 +239,7 @@ fn choose<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>, better: Orderi
     Ok(After::Next)
 }
 
-/// The elements are a collection, or the arguments behind the function when there are several.
+/// The elements are a collection, or the arguments after the function if there are several.
 fn start_choice<'h, F: PerElement>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     let args = &s.stack[call.args()];
     let (f, coll) = (args[0], args[1]);

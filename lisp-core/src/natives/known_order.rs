@@ -1,5 +1,5 @@
-//! Comparators whose order is known: by their name, or because their code is a comparison of its two arguments, or of one key
-//! of each. Where all keys are numbers, such a sort calls nothing.
+//! Comparators whose order is known: by their name, or because their code compares its two arguments, or one key of
+//! each. If all keys are numbers, such a sort calls nothing.
 
 use crate::builtins::{Lowering, id_of, maps};
 use crate::code::{BuiltinId, Cmp, Instr};
@@ -11,7 +11,7 @@ use crate::stack::State;
 /// The comparator of the natural order.
 pub(super) const COMPARE: BuiltinId = id_of("compare");
 
-/// The order that a comparator means, as far as numbers go.
+/// The order of a comparator, for numbers.
 #[derive(Clone, Copy)]
 pub(super) struct KnownOrder<'h> {
     descending: bool,
@@ -19,11 +19,11 @@ pub(super) struct KnownOrder<'h> {
     key: Option<Value<'h>>,
 }
 
-/// What a comparator compares: a parameter, or the value at a constant keyword of one.
+/// What a comparator compares: a parameter, or its value at a constant keyword.
 type Operand = (u16, Option<u16>);
 
 impl<'h> KnownOrder<'h> {
-    /// The order of a comparator, if it is known. [`Value::Unset`] stands for the natural order.
+    /// Returns the order of a comparator, if it is known. [`Value::Unset`] stands for the natural order.
     pub(super) fn of(s: &State<'h>, comparator: Value<'h>) -> Option<Self> {
         match comparator {
             Value::Unset => Some(KnownOrder { descending: false, key: None }),
@@ -52,14 +52,14 @@ impl<'h> KnownOrder<'h> {
         Some(KnownOrder { descending: descending != (first > second), key })
     }
 
-    /// The elements in this order of their keys; `None` when one of these is no number with a place in an order that is
-    /// known without a call.
+    /// Returns the elements in this order of their keys; `None` if one of the keys is not a number with a position in
+    /// the order that is known without a call.
     pub(super) fn sort(self, h: &'h Ctx, list: &[Value<'h>], keys: &[Value<'h>]) -> Res<Option<Value<'h>>> {
         h.charge(cost::moved(keys.len()))?;
         h.check_available(keys.len().saturating_mul(size_of::<i64>() + size_of::<u32>()))?;
         let Some(ranks) = self.ranks(h, keys)? else { return Ok(None) };
         h.charge(cost::sorted(keys.len()))?;
-        // A vector has no more elements than this counts.
+        // A vector never has more elements than this type counts.
         let mut order: Vec<u32> = (0..u32::try_from(keys.len()).unwrap_or(u32::MAX)).collect();
         let rank = |index: u32| ranks[index as usize];
         match self.descending {
@@ -69,7 +69,7 @@ impl<'h> KnownOrder<'h> {
         h.vector_from(list.len(), order.into_iter().map(|index| list[index as usize])).map(Some)
     }
 
-    /// Where each key stands among the others when they ascend.
+    /// Returns the rank of each key in ascending order.
     fn ranks(self, h: &'h Ctx, keys: &[Value<'h>]) -> Res<Option<Vec<i64>>> {
         const BETWEEN_POLLS: usize = 1_024;
         let mut ranks = Vec::with_capacity(keys.len());
@@ -102,7 +102,7 @@ impl<'h> KnownOrder<'h> {
         Ok(Some(ranks))
     }
 
-    /// The key of an element; `None` when reading it fails, which is the comparator's to tell.
+    /// Returns the key of an element; `None` if reading it fails, so that the comparator reports the error.
     fn read(self, h: &'h Ctx, element: Value<'h>) -> Res<Option<Value<'h>>> {
         let Some(key) = self.key else { return Ok(Some(element)) };
         match maps::key_of(h, element, key) {
@@ -113,20 +113,20 @@ impl<'h> KnownOrder<'h> {
     }
 }
 
-/// The float that is exactly this integer.
+/// Returns the float that is exactly this integer.
 #[expect(clippy::cast_precision_loss, reason = "floats have all integers up to there")]
 fn float_of(integer: i64) -> Option<f64> {
     const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
     (integer.unsigned_abs() <= EXACT).then_some(integer as f64)
 }
 
-/// Floats in the order of integers; both zeros are one.
+/// Maps floats to integers with the same order; both zeros are equal.
 fn rank_of(float: f64) -> i64 {
     let bits = (float + 0.0).to_bits().cast_signed();
     if bits < 0 { !(bits & i64::MAX) } else { bits }
 }
 
-/// Does a comparator order the greater before the less? `None` when it does neither that nor the opposite.
+/// Returns whether a comparator orders the greater value first; `None` if it orders neither way.
 fn descends(lowering: Lowering) -> Option<bool> {
     match lowering {
         Lowering::Compare(Cmp::Lt) => Some(false),
@@ -135,7 +135,7 @@ fn descends(lowering: Lowering) -> Option<bool> {
     }
 }
 
-/// What code compares of two parameters, if it does nothing else, and whether the greater comes first.
+/// Returns what code compares of two parameters, if it does nothing else, and whether the greater value comes first.
 fn compared(code: &[Instr]) -> Option<(bool, [Operand; 2])> {
     let [reads @ .., test, Instr::Return { src }] = code else { return None };
     let (descending, dst, a, b) = match *test {

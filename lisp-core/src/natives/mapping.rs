@@ -1,4 +1,4 @@
-//! Functions that build a collection from the results for each element.
+//! Functions that build a collection from the results for the elements.
 
 use super::accepts::Accepts;
 use super::direct::DirectFn;
@@ -35,7 +35,7 @@ fn push<'h>(h: &'h Ctx, own: &[Value<'h>], value: Value<'h>) -> Res<After<'h>> {
     Ok(After::Next)
 }
 
-/// The vector under construction, which is done.
+/// Returns the finished vector.
 fn finish_vector<'h>(h: &'h Ctx, own: &[Value<'h>]) -> Res<Value<'h>> {
     match builder(own[ACC]) {
         Some(vector) => vector.finish(h),
@@ -95,7 +95,7 @@ impl PerElement for Map {
         Some((args, argc))
     }
 
-    /// As long as there is room for the results.
+    /// Runs as long as there is room for the results.
     #[inline]
     fn run_direct<'h>(
         h: &'h Ctx,
@@ -128,7 +128,7 @@ impl PerElement for Map {
     }
 }
 
-/// The arguments of a function that is called with an index and an element.
+/// Returns the arguments of a function that is called with an index and an element.
 #[inline]
 fn indexed<'h>(list: &'h [Value<'h>], index: usize) -> Option<([Value<'h>; 3], usize)> {
     list.get(index).map(|&item| ([Value::count(index), item, Value::Nil], 2))
@@ -162,7 +162,7 @@ impl PerElement for MapIndexed {
     }
 }
 
-/// Walks the elements at the same places of several collections.
+/// Walks the elements at the same positions of several collections.
 fn over_rows<'h, F: PerElement>(h: &'h Ctx, s: &mut State<'h>, call: Call, joins: bool) -> Res<Control<'h>> {
     let [f, colls @ ..] = &s.stack[call.args()] else { return Ok(Control::Value(Value::Nil)) };
     F::ACCEPTS.check(F::ROW.name, *f)?;
@@ -214,7 +214,7 @@ impl PerElement for Mapcat {
         let result = own[RESULT];
         let more = match (result, own[FUNCTION]) {
             (Value::Vector(_) | Value::Map(_) | Value::Set(_) | Value::Nil, _) => args::seq(h, "mapcat", result)?,
-            // What a keyword reads stands for itself when it is no collection.
+            // A keyword's result that is not a collection is an element itself.
             (_, Value::Keyword(..)) => h.vec_single(result)?,
             (Value::Str(_), _) => args::seq(h, "mapcat", result)?,
             (Value::Endless(_), _) => return Err(Error::endless("mapcat").into()),
@@ -345,10 +345,10 @@ impl PerElement for KeepIndexed {
     }
 }
 
-/// The register for the keys, or for the values, that the function is not called with.
+/// The register for the keys, or the values, with which the function is not called.
 const OTHERS: usize = 4;
 
-/// Starts to walk the values, or the keys, of the map that comes first; the function is behind it.
+/// Starts to walk the values, or the keys, of the map in the first argument; the function is after it.
 fn start_entries<'h, F: PerElement>(h: &'h Ctx, s: &mut State<'h>, call: Call, of_keys: bool) -> Res<Control<'h>> {
     let at = call.args().start;
     let (map, f) = (s.stack[at], s.stack[at + 1]);
@@ -363,7 +363,7 @@ fn start_entries<'h, F: PerElement>(h: &'h Ctx, s: &mut State<'h>, call: Call, o
     }
 }
 
-/// What functions of the values or keys of a map take.
+/// What functions of the values or keys of a map accept.
 const OF_ENTRIES: Accepts = Accepts::FUNCTIONS;
 
 struct UpdateVals;
@@ -390,7 +390,7 @@ impl PerElement for UpdateVals {
     }
 
     fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
-        // The old values are not needed any more, should a compaction come in between.
+        // The old values are no longer needed, in case a compaction comes in between.
         own[ITEMS] = Value::Nil;
         match builder(own[ACC]) {
             Some(values) => h.map_of_columns(vector(own[OTHERS]), values.items()),

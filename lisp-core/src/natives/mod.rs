@@ -1,10 +1,10 @@
-//! Functions that call functions. Each is one item: its row, what it keeps in the registers of its frame, how it starts, what
-//! it does with a result, its value at the end.
+//! Functions that call functions. Each is one item: its row, the registers of its frame, how it starts, what it does
+//! with a result, and its final value.
 //!
 //! A function that calls another once per element implements [`per_element::PerElement`], one that combines elements
 //! [`reduce::Fold`], one that is made of others [`compose::Composition`]; each of these has one loop. The others have a
 //! loop of their own. What a frame does between two calls can be done again from the start: nothing is changed before
-//! the last thing that can fail.
+//! the last operation that can fail.
 
 mod accepts;
 mod apply;
@@ -56,7 +56,7 @@ const ROWS: [Builtin; count(TABLES)] = concat(TABLES);
 /// The number of `map`.
 const MAP: BuiltinId = number_of("map");
 
-/// The number of one of these functions: they come behind those of the room below.
+/// Returns the number of one of these functions: they come after those of `builtins`.
 #[expect(clippy::cast_possible_truncation, reason = "there are some hundred functions")]
 const fn number_of(name: &str) -> BuiltinId {
     let mut place = 0;

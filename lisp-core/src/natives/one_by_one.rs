@@ -1,5 +1,6 @@
-//! Built-ins that combine many values from the left, in a frame: one value after the other, so that what arises on the way can be
-//! compacted away. Of few or small values they need no frame, and where they do they say so with [`Fault::NeedsFrame`].
+//! Built-ins that combine many values from the left, in a frame: one value after the other, so that intermediate
+//! results can be compacted away. Few or small values need no frame; otherwise the built-ins request one with
+//! [`Fault::NeedsFrame`].
 
 use super::registers::vector;
 use crate::builtins::{bits, maps, math, numbers, renaming, sets};
@@ -7,23 +8,23 @@ use crate::context::Ctx;
 use crate::heap::{Fault, Heap, Res, Value};
 use crate::stack::{Call, Control, NativeFn, NativeFrame, State};
 
-/// The register for what is combined so far; the arguments follow.
+/// The register for the result so far; the arguments follow.
 const ACC: usize = 0;
-/// The register for the first argument, or for the steps that stand before it.
+/// The register for the first argument, or for the steps that precede it.
 const FIRST: usize = 1;
-/// The register for the first argument behind steps.
+/// The register for the first argument after steps.
 const WHOLE: usize = 2;
 
 /// Combines the next value with the result so far, which is in the registers.
 type Join = for<'h> fn(&'h Heap, &[Value<'h>], Value<'h>) -> Res<Value<'h>>;
 
-/// What one of them combines.
+/// The values that one of them combines.
 enum Over {
-    /// Its first argument with the others.
+    /// The first argument with the others.
     Arguments,
-    /// The elements of its first argument, from 0 on.
+    /// The elements of the first argument, starting with 0.
     Elements,
-    /// Its first argument with the steps that this makes of all, which then stand before them.
+    /// The first argument with steps, which this function makes of all arguments; they precede the arguments.
     Steps(for<'h> fn(&'h Heap, &[Value<'h>]) -> Res<Value<'h>>),
 }
 
@@ -32,7 +33,7 @@ struct OneByOne {
     native: NativeFn,
     join: Join,
     over: Over,
-    /// Makes the result after the last value.
+    /// Returns the final result.
     finish: for<'h> fn(&'h Heap, &[Value<'h>]) -> Res<Value<'h>>,
 }
 

@@ -1,4 +1,4 @@
-//! `pmap` and `pcalls`: the frame that waits for its workers, and the frame at the bottom of a worker.
+//! `pmap` and `pcalls`: the frame that waits for its workers, and the bottom frame of a worker.
 
 use super::accepts::Accepts;
 use super::registers::{ACC, FUNCTION, ITEMS, RESULT, collections, vector};
@@ -26,7 +26,7 @@ static PMAP: NativeFn =
 static PCALLS: NativeFn =
     NativeFn::new("pcalls", step).parallel(ParallelFn { reason: Reason::PcallsError, worker_call: pcalls_call });
 
-/// The register for the number of calls: the frame makes none, so it needs no result.
+/// The register for the number of calls: the frame makes none itself, so it needs no result.
 const COUNT: usize = RESULT;
 /// Registers for the collections of `pmap`.
 const LISTS: [usize; 3] = [ITEMS, 4, 5];
@@ -65,7 +65,7 @@ fn start<'h>(
     s.push_native(h, native, call, &[Value::count(count), f, first, results, second, third])
 }
 
-/// The frame waits until its driver has brought in the result of every call.
+/// Waits until the driver has supplied the result of every call.
 fn step<'h>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
     h.meter.set_restart();
     let (Some(frame), Some((count, results))) = (s.native_frame(), waiting(s)) else { return Ok(Control::Frame) };
@@ -79,7 +79,7 @@ fn step<'h>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
     Ok(Control::Effect(Effect::Parallel))
 }
 
-/// The number of calls of the parallel call on top, and its results so far.
+/// Returns the number of calls of the parallel call on top, and its results so far.
 pub(crate) fn waiting<'h>(s: &State<'h>) -> Option<(usize, &'h VecBuilder<'h>)> {
     let base = s.native_frame()?.base;
     match (s.stack[base + COUNT], s.stack[base + ACC]) {
@@ -105,17 +105,17 @@ fn pcalls_call<'h>(s: &State<'h>, index: usize) -> Option<WorkerCall<'h>> {
     Some(WorkerCall { f, args: [Value::Nil; 3], argc: 0 })
 }
 
-/// The frame at the bottom of a worker. Its registers are the result, the function, the arguments.
+/// The bottom frame of a worker. Its registers are the result, the function, the arguments.
 static WORKER: NativeFn = NativeFn::new("worker", step_worker).keeps_reasons();
 
-/// Pushes the frame at the bottom of a worker.
+/// Pushes the bottom frame of a worker.
 pub(crate) fn push_worker<'h>(h: &'h Ctx, s: &mut State<'h>, call: &WorkerCall<'h>) -> Res<()> {
     let [a, b, c] = call.args;
     let registers = [Value::Nil, call.f, a, b, c];
     s.push_native(h, &WORKER, Call::new(0, 0, 0), &registers[..2 + call.argc]).map(drop)
 }
 
-/// The call of a worker, or its end.
+/// Makes the call of a worker, or ends it.
 fn step_worker<'h>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
     h.meter.set_restart();
     let Some(NativeFrame { base, called, .. }) = s.native_frame() else { return Ok(Control::Frame) };

@@ -1,4 +1,4 @@
-//! Functions that call one function for each element: the loop that they share.
+//! Functions that call one function for each element, and the loop that they share.
 
 use super::accepts::{self, Accepts};
 use super::direct::DirectFn;
@@ -8,33 +8,33 @@ use crate::context::Ctx;
 use crate::heap::{Res, Step, Value};
 use crate::stack::{Call, Control, NativeFn, NativeFrame, State};
 
-/// A function that calls one function for each element. Its frame has the registers [`RESULT`], [`FUNCTION`], [`ITEMS`],
-/// [`ACC`](super::registers::ACC) and two more, which are its own.
+/// A function that calls one function for each element. Its frame has the registers [`RESULT`], [`FUNCTION`],
+/// [`ITEMS`], [`ACC`](super::registers::ACC) and two more of its own.
 pub(super) trait PerElement: Sized {
     /// Its row; `imp` is [`start`] unless it has to prepare something else.
     const ROW: Builtin;
-    /// What it takes in the place of the function.
+    /// What it accepts in place of the function.
     const ACCEPTS: Accepts;
-    /// What it is as a step of a walk: with a function alone it is a transducer.
+    /// Its kind as a step of a walk: called with only a function, it returns a transducer.
     const STEP: Option<Step> = None;
 
-    /// What its frames refer to.
+    /// The native function of its frames.
     const NATIVE: &'static NativeFn =
         &NativeFn::new(Self::ROW.name, step::<Self>).next_call(Self::next_call).counts(FUNCTION);
 
-    /// What is built, before the first of `count` elements.
+    /// Returns the initial value under construction, for `count` elements.
     fn accumulator<'h>(_h: &'h Ctx, _count: usize) -> Res<Value<'h>> {
         Ok(Value::Nil)
     }
 
-    /// The arguments of call number `index`, and how many they are; `None` behind the last.
+    /// Returns the arguments of call number `index`, and their number; `None` after the last.
     #[inline(always)]
     fn arguments<'h>(_own: &[Value<'h>], list: &'h [Value<'h>], index: usize) -> Option<([Value<'h>; 3], usize)> {
         list.get(index).map(|&item| ([item, Value::Nil, Value::Nil], 1))
     }
 
-    /// Calls a function without a frame for elements from number `index` on, as long as that is simple. At a fault
-    /// `index` says from where it is done again.
+    /// Calls a function without a frame for elements from number `index` on, as long as that is simple. After a fault
+    /// `index` tells from where to repeat.
     #[inline(always)]
     fn run_direct<'h>(
         _h: &'h Ctx,
@@ -46,13 +46,13 @@ pub(super) trait PerElement: Sized {
         Ok(())
     }
 
-    /// Takes the result for an element. Nothing is changed when it fails.
+    /// Takes the result for an element. Changes nothing if it fails.
     fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>, index: usize) -> Res<After<'h>>;
 
-    /// The value of the whole, after the last element.
+    /// Returns the value of the whole, after the last element.
     fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>>;
 
-    /// The short way to the next element: see [`NativeFn`].
+    /// The fast path to the next element: see [`NativeFn`].
     fn next_call<'h>(_s: &mut State<'h>, _result: &Value<'h>) -> bool {
         false
     }
@@ -64,7 +64,7 @@ pub(super) enum After<'h> {
     Stop(Value<'h>),
 }
 
-/// A row for a function whose first argument is the function and whose second is the collection.
+/// Returns a row for a function whose first argument is the function and whose second is the collection.
 pub(super) const fn row<F: PerElement>(name: &'static str, usage: &'static str) -> Builtin {
     let min = if F::STEP.is_some() { 1 } else { 2 };
     Builtin::calling(name, min, 2, usage, start::<F>)
@@ -79,7 +79,7 @@ pub(super) fn start<'h, F: PerElement>(h: &'h Ctx, s: &mut State<'h>, call: Call
     walk::<F>(h, s, call, s.stack[at], s.stack[at + 1])
 }
 
-/// The function as a transducer.
+/// Returns the function as a transducer.
 #[cold]
 pub(super) fn step_of_walk<'h, F: PerElement>(h: &'h Ctx, f: Value<'h>) -> Res<Value<'h>> {
     F::ACCEPTS.check(F::ROW.name, f)?;
@@ -89,7 +89,7 @@ pub(super) fn step_of_walk<'h, F: PerElement>(h: &'h Ctx, f: Value<'h>) -> Res<V
     }
 }
 
-/// Starts to call `f` for the elements of a collection.
+/// Starts calling `f` for the elements of a collection.
 pub(super) fn walk<'h, F: PerElement>(
     h: &'h Ctx,
     s: &mut State<'h>,
@@ -101,8 +101,8 @@ pub(super) fn walk<'h, F: PerElement>(
     walk_vectors::<F>(h, s, call, f, [list, Value::Unset, Value::Unset], vector(list).len())
 }
 
-/// Starts to call `f` for `count` elements; `lists` go to the register of the elements and those that are the
-/// function's own.
+/// Starts calling `f` for `count` elements; `lists` go to the register of the elements and the function's own
+/// registers.
 pub(super) fn walk_vectors<'h, F: PerElement>(
     h: &'h Ctx,
     s: &mut State<'h>,
@@ -119,7 +119,7 @@ pub(super) fn walk_vectors<'h, F: PerElement>(
     s.push_native(h, F::NATIVE, call, &[Value::Nil, f, items, acc, first, second])
 }
 
-/// Goes on with the frame on top.
+/// Continues the frame on top.
 fn step<'h, F: PerElement>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
     let Some(NativeFrame { base, mut called, mut index, .. }) = s.native_frame() else { return Ok(Control::Frame) };
     let list = vector(s.stack[base + ITEMS]);

@@ -1,4 +1,4 @@
-//! Functions that ask a predicate of each element, until it has said enough.
+//! Functions that call a predicate for each element until the result is known.
 
 use super::accepts::Accepts;
 use super::per_element::{After, PerElement, row};
@@ -10,7 +10,7 @@ use crate::heap::{Res, Step, Value, Vector};
 pub(super) const TABLE: &[Builtin] =
     &[FirstTrue::ROW, Every::ROW, NotAny::ROW, NotEvery::ROW, TakeWhile::ROW, DropWhile::ROW, SplitWith::ROW];
 
-/// Ends with `value` when the result of the predicate is (not) true.
+/// Ends with `value` if `stop` is true.
 #[inline]
 fn stop_when<'h>(stop: bool, value: Value<'h>) -> Res<After<'h>> {
     Ok(if stop { After::Stop(value) } else { After::Next })
@@ -84,7 +84,7 @@ impl PerElement for NotEvery {
     }
 }
 
-/// Ends with the part of the elements that `cut` makes, when the predicate is not true.
+/// Ends with the part of the elements that `cut` returns, if the predicate is not true.
 fn cut_when_false<'h>(
     h: &'h Ctx,
     own: &[Value<'h>],
@@ -97,7 +97,7 @@ fn cut_when_false<'h>(
     }
 }
 
-/// The part of the elements that `cut` makes when the predicate is true for all.
+/// Returns the part of the elements that `cut` returns, if the predicate is true for all.
 fn cut_behind_all<'h>(
     h: &'h Ctx,
     own: &[Value<'h>],

@@ -14,40 +14,40 @@ use crate::stack::{Call, Control, NativeFn, NativeFrame, State};
 pub(super) const TABLE: &[Builtin] = &[Reduce::ROW, ReduceKv::ROW, MergeWith::ROW];
 
 /// A function that combines elements from the left. Its frame has the registers [`RESULT`], [`FUNCTION`], [`ITEMS`],
-/// [`ACC`] and one more, which is its own.
+/// [`ACC`] and one more of its own.
 trait Fold: Sized {
     const ROW: Builtin;
-    /// The number of arguments that it calls the function with.
+    /// The number of arguments with which it calls the function.
     const ARGC: usize;
-    /// Does a function that returns `reduced` end it?
+    /// Whether a function that returns `reduced` ends it.
     const ENDS_EARLY: bool = true;
 
-    /// What its frames refer to.
+    /// The native function of its frames.
     const NATIVE: &'static NativeFn =
         &NativeFn::new(Self::ROW.name, step::<Self>).next_call(Self::next_call).counts(FUNCTION);
 
-    /// What is to be done with the element at a place.
+    /// Returns what to do with the element at a position.
     fn take<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>, place: usize) -> Res<Take<'h>>;
 
-    /// The elements behind those in [`ITEMS`], if there are more. Nothing is changed when it fails.
+    /// Returns the elements after those in [`ITEMS`], if there are more. Changes nothing if it fails.
     fn more<'h>(_h: &'h Ctx, _own: &mut [Value<'h>]) -> Res<Option<Value<'h>>> {
         Ok(None)
     }
 
-    /// The number of the first of the elements in [`ITEMS`].
+    /// Returns the index of the first of the elements in [`ITEMS`].
     #[inline(always)]
     fn first(_own: &[Value<'_>]) -> usize {
         0
     }
 
-    /// What is combined, with the result for an element.
+    /// Returns the accumulator combined with the result for an element.
     #[inline(always)]
     fn combine<'h>(_h: &'h Ctx, own: &[Value<'h>]) -> Res<Value<'h>> {
         Ok(own[RESULT])
     }
 
-    /// Combines elements from number `index` on with a function that takes no frame, as long as that is simple. At a
-    /// fault `index` and the register say from where it is done again.
+    /// Combines elements from number `index` on with a function that takes no frame, as long as that is simple. After a
+    /// fault `index` and the register tell from where to repeat.
     #[inline(always)]
     fn run_direct<'h>(
         _h: &'h Ctx,
@@ -59,21 +59,21 @@ trait Fold: Sized {
         Ok(())
     }
 
-    /// The short way to the next element: see [`NativeFn`].
+    /// The fast path to the next element: see [`NativeFn`].
     fn next_call<'h>(_s: &mut State<'h>, _result: &Value<'h>) -> bool {
         false
     }
 }
 
-/// What is to be done with an element.
+/// What to do with an element.
 enum Take<'h> {
-    /// The function is to be called with the first [`Fold::ARGC`] of these.
+    /// Call the function with the first [`Fold::ARGC`] of these.
     Call([Value<'h>; 3]),
-    /// This stands for its result.
+    /// Use this as the function's result.
     Value(Value<'h>),
 }
 
-/// Goes on with the frame on top.
+/// Continues the frame on top.
 fn step<'h, F: Fold>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
     let Some(NativeFrame { base, mut called, mut index, .. }) = s.native_frame() else { return Ok(Control::Frame) };
     let mut list = vector(s.stack[base + ITEMS]);
@@ -123,7 +123,7 @@ fn step<'h, F: Fold>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
     }
 }
 
-/// The number in a register.
+/// Returns the number in a register.
 fn count(v: Value<'_>) -> usize {
     v.as_integer().and_then(|n| usize::try_from(n).ok()).unwrap_or_default()
 }
@@ -151,15 +151,15 @@ impl Reduce {
         match (args, vector(list)) {
             (&[_, init, _], _) => start::<Self>(h, s, call, [f, list, init], 0),
             (_, [first, ..]) => start::<Self>(h, s, call, [f, list, *first], 1),
-            // What a call without arguments makes is what combining nothing makes.
+            // Combining nothing returns what a call without arguments returns.
             (_, []) if takes_nothing(h, s, f)? => Ok(Control::Call(Call::new(call.args().start, 0, call.dst))),
             (_, []) => Ok(Control::Value(Value::Nil)),
         }
     }
 }
 
-/// Can a function be called without arguments? One that is made of others can when each of those that it calls then takes what it is
-/// called with.
+/// Returns true if a function can be called without arguments. One made of others can if each of those that it then
+/// calls takes its arguments.
 fn takes_nothing<'h>(h: &'h Ctx, s: &State<'h>, f: Value<'h>) -> Res<bool> {
     let mut work = Work::new(h);
     work.push((f, 0))?;
@@ -289,19 +289,19 @@ impl Fold for ReduceKv {
     }
 }
 
-/// The first map is what the entries of the others are merged into.
+/// The entries of the other maps are merged into the first.
 struct MergeWith;
 
 impl MergeWith {
-    /// The register for the key of the entry under way.
+    /// The register for the key of the current entry.
     const KEY: usize = 5;
-    /// The register for the number of the first entry of the map under way.
+    /// The register for the index of the first entry of the current map.
     const BEGIN: usize = 6;
-    /// The register for the number of the next map; the maps follow.
+    /// The register for the index of the next map; the maps follow.
     const NEXT: usize = 7;
     const MAPS: usize = 8;
 
-    /// A single argument is the value whatever it is, unless it is nil or false.
+    /// A single argument is returned whatever it is, unless it is nil or false.
     fn start<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
         let name = Self::ROW.name;
         let at = call.args().start;

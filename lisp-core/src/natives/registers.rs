@@ -1,4 +1,4 @@
-//! The registers that most native functions share, and what is read from them.
+//! The registers that most native functions share, and access to their values.
 
 use crate::builtins::args;
 use crate::context::Ctx;
@@ -15,11 +15,11 @@ pub(super) const ITEMS: usize = 2;
 /// The register for the value under construction.
 pub(super) const ACC: usize = 3;
 
-/// The elements of a collection, as a vector that can stand in a register.
+/// Returns the elements of a collection, as a vector that can be kept in a register.
 pub(super) fn items<'h>(h: &'h Ctx, name: &str, v: Value<'h>) -> Res<Value<'h>> {
     match v {
         Value::Vector(_) => Ok(v),
-        // What looks up is walked where it can be; a function or a keyword has changed places with the collection.
+        // Maps, sets and vectors are walked; a function or a keyword here means swapped arguments.
         Value::Keyword(..) | Value::Closure(_) | Value::Builtin(_) => Err(function_last(name, v)),
         Value::Nil => h.vector(&[]),
         other => args::made_vector(h, name, other),
@@ -34,7 +34,7 @@ fn function_last(name: &str, f: Value<'_>) -> Fault {
         .into()
 }
 
-/// The elements of the vector in a register.
+/// Returns the elements of the vector in a register.
 pub(super) fn vector<'h>(v: Value<'h>) -> &'h [Value<'h>] {
     match v {
         Value::Vector(v) => Vector::items(v),
@@ -42,7 +42,7 @@ pub(super) fn vector<'h>(v: Value<'h>) -> &'h [Value<'h>] {
     }
 }
 
-/// The vector under construction in a register.
+/// Returns the vector under construction in a register.
 #[inline]
 pub(super) fn builder<'h>(v: Value<'h>) -> Option<&'h VecBuilder<'h>> {
     match v {
@@ -51,7 +51,7 @@ pub(super) fn builder<'h>(v: Value<'h>) -> Option<&'h VecBuilder<'h>> {
     }
 }
 
-/// The collections of a call as vectors to walk side by side, and the length of the shortest.
+/// Returns the collections of a call as vectors to walk side by side, and the length of the shortest.
 pub(super) fn collections<'h>(h: &'h Ctx, name: &str, colls: &[Value<'h>]) -> Res<([Value<'h>; 3], usize)> {
     let mut lists = [Value::Unset; 3];
     let mut count = usize::MAX;

@@ -1,5 +1,5 @@
-//! `replace` and `replace-first` with a function: the text is cut at the matches first, the function makes a text of each, and
-//! all is put together.
+//! `replace` and `replace-first` with a function: the string is split at the matches first, the function is called for
+//! each match, and the results are joined.
 
 use super::accepts::Accepts;
 use super::per_element::{After, PerElement, walk_vectors};
@@ -35,7 +35,7 @@ pub(super) const TABLE: &[Builtin] = &[
 
 const NAMESPACE: &str = "clojure.string";
 
-/// The register for the parts of the text around the matches.
+/// The register for the parts of the string around the matches.
 const AROUND: usize = 4;
 
 fn start<'h, F: PerElement>(h: &'h Ctx, s: &mut State<'h>, call: Call, which: Which) -> Res<Control<'h>> {

@@ -1,9 +1,9 @@
-//! `sort` and `sort-by`. Keys are computed first, one call each. Numbers are sorted at once where it is known what the
-//! comparator does ([`KnownOrder`]), and so is everything by the natural order; with another comparator the indexes are
-//! merged bottom-up, one call a comparison.
+//! `sort` and `sort-by`. Keys are computed first, one call each. If the comparator's order is known ([`KnownOrder`]),
+//! numbers are sorted at once; so are all values in the natural order. With another comparator, indexes are merged
+//! bottom-up, with one call per comparison.
 //!
 //! Registers: the result, the key function, the elements, the keys, the comparator, two rows of indexes to merge from
-//! and to, how long the runs are, and of the two under way where each begins to be unmerged and where it ends.
+//! and to, the length of the runs, and for the two current runs the start of the unmerged part and the end.
 
 use super::accepts;
 use super::direct::DirectFn;
@@ -65,7 +65,7 @@ fn start_sort_by<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'
     push(&SORT_BY, h, s, call, [f, list, keys, comparator])
 }
 
-/// The comparator, if it can be one; none for that of the natural order.
+/// Checks the comparator; `None` stands for the natural order.
 fn check_comparator<'h>(name: &str, comparator: Value<'h>) -> Res<Value<'h>> {
     if let Value::Unset = comparator {
         return Ok(comparator);
@@ -153,13 +153,13 @@ fn compute_keys<'h>(
     }
 }
 
-/// Sorts by the natural order of the keys.
+/// Sorts in the natural order of the keys.
 fn natural<'h>(h: &'h Ctx, list: Value<'h>, keys: Value<'h>) -> Res<Value<'h>> {
     let (list, keys) = (vector(list), vector(keys));
     let n = list.len();
     h.charge(crate::cost::sorted(n))?;
     h.check_available(n * 8)?;
-    // A vector has no more elements than this counts.
+    // A vector never has more elements than this type counts.
     let mut order: Vec<u32> = (0..u32::try_from(n).unwrap_or(u32::MAX)).collect();
     if let [only] = keys {
         comparison::compare_values(h, *only, *only)?;
@@ -176,7 +176,7 @@ fn number(v: Value<'_>) -> usize {
 }
 
 /// The state of a merge: runs of `width` indexes from `from` become runs of twice that in `to`, until one run is left.
-/// Of the two runs under way, those from `a` up to `a_end` and from `b` up to `b_end` are not in `to` yet.
+/// Of the two current runs, those from `a` up to `a_end` and from `b` up to `b_end` are not in `to` yet.
 struct Runs<'h> {
     from: &'h VecBuilder<'h>,
     to: &'h VecBuilder<'h>,
@@ -203,7 +203,7 @@ impl<'h> Runs<'h> {
         }
     }
 
-    /// Goes on with the two runs that begin at `start`, of `n` indexes in all.
+    /// Continues with the two runs that start at `start`, of `n` indexes in total.
     fn begin(&mut self, start: usize, n: usize) {
         (self.a, self.a_end) = (start, (start + self.width).min(n));
         (self.b, self.b_end) = (self.a_end, (start + 2 * self.width).min(n));
@@ -228,7 +228,7 @@ fn merge<'h>(h: &'h Ctx, s: &mut State<'h>, base: usize) -> Res<Control<'h>> {
     control
 }
 
-/// Merges until a comparison takes a frame, or until the sort is done.
+/// Merges until a comparison takes a frame, or the sort is done.
 fn merge_runs<'h>(h: &'h Ctx, s: &mut State<'h>, base: usize, runs: &mut Runs<'h>) -> Res<Control<'h>> {
     let (list, keys) = (vector(s.stack[base + ITEMS]), vector(s.stack[base + KEYS]));
     let n = list.len();
@@ -261,7 +261,7 @@ fn merge_runs<'h>(h: &'h Ctx, s: &mut State<'h>, base: usize, runs: &mut Runs<'h
             let taken = if take_right { &mut runs.b } else { &mut runs.a };
             runs.to.push(h, runs.from.get(*taken))?;
             *taken += 1;
-            // The comparator's result has been used, if there was one; before this point it may be asked for again.
+            // The comparator's result, if any, has been used; before this point it may be read again.
             if called {
                 called = false;
                 s.note(false, 0);
@@ -280,7 +280,7 @@ fn merge_runs<'h>(h: &'h Ctx, s: &mut State<'h>, base: usize, runs: &mut Runs<'h
     }
 }
 
-/// The short way of a merge: the comparator has returned `result` for the pair under way, and neither run ends with it.
+/// The fast path of a merge: the comparator has returned `result` for the current pair, and neither run ends with it.
 fn next_pair<'h>(s: &mut State<'h>, result: &Value<'h>) -> bool {
     let Some(Returned { own, function, args, .. }) = Returned::to_native(s) else { return false };
     let [
@@ -319,7 +319,7 @@ fn next_pair<'h>(s: &mut State<'h>, result: &Value<'h>) -> bool {
     true
 }
 
-/// Does the result of a comparator say that its first argument comes first?
+/// Returns whether the result of a comparator means that its first argument comes first.
 fn comes_first(result: Value<'_>) -> Res<bool> {
     match result {
         Value::Bool(b) => Ok(b),

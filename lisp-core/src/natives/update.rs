@@ -1,4 +1,4 @@
-//! `update` and `update-in`: one call, then the maps around the place are made anew.
+//! `update` and `update-in`: one call, then the maps around the updated position are created anew.
 
 use super::registers::{RESULT, vector};
 use crate::builtins::args::function;
@@ -43,7 +43,7 @@ fn start_update_in<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control
     let at = call.args().start;
     function(UPDATE_IN.name, s.stack[at + 2])?;
     let path = match s.stack[at + 1] {
-        // A path without a key names the key nil.
+        // A path without a key stands for the key nil.
         Value::Nil => h.vector(&[Value::Nil])?,
         Value::Vector(path) if path.items().is_empty() => h.vector(&[Value::Nil])?,
         path @ Value::Vector(_) => path,
@@ -83,7 +83,7 @@ fn step<'h>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
     maps::assoc_path(h, native.name, map, path, result).map(Control::Value)
 }
 
-/// The value that is to change: at the key, else at its twin.
+/// Returns the value to update: at the key, else at its twin.
 fn read<'h>(h: &'h Ctx, name: &str, coll: Value<'h>, key: Value<'h>) -> Res<Value<'h>> {
     match (coll, key) {
         (Value::Map(m), _) => Ok(m.get(h, m.meant(h, key)?)?.unwrap_or(Value::Nil)),

@@ -1,4 +1,4 @@
-//! The rows of functions that call functions and are written in the language: their code is in the prelude.
+//! The rows of functions that call functions and are written in the language; their code is in the prelude.
 
 use crate::builtins::{Builtin, MANY};
 

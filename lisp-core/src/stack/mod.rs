@@ -1,5 +1,5 @@
-//! The state of a run while it computes: the value stack, the frames, the definitions. The rooms above it, `vm` and
-//! `natives`, push frames here and take values off; this one knows neither.
+//! The state of a running program: the value stack, the frames, the definitions. The modules above it, `vm` and
+//! `natives`, push frames and pop values; this module depends on neither.
 
 mod compiled;
 mod control;
@@ -28,13 +28,13 @@ use crate::heap::{Res, Value};
 use slots::{MOST_SLOTS, too_many_slots};
 use std::collections::VecDeque;
 
-/// The error that a program caught last, for when it ends the run after all.
+/// The last error that a program caught, in case it ends the run after all.
 pub(crate) struct Caught {
-    /// Its own reason, whatever the functions around it would call it.
+    /// Its own reason, whatever reason the functions around it give it.
     pub(crate) reason: Reason,
-    /// It as it would have ended the run.
+    /// The error as it would have ended the run.
     pub(crate) error: Error,
-    /// It was in the function that caught it.
+    /// Whether it occurred in the function that caught it.
     pub(crate) at_home: bool,
 }
 
@@ -44,19 +44,19 @@ pub(crate) struct State<'h> {
     pub(crate) frames: Vec<Frame<'h>>,
     pub(crate) globals: Vec<Value<'h>>,
     pub(crate) units: Units<'h>,
-    /// The definitions as they were before the program that is running.
+    /// The definitions from before the running program.
     pub(crate) saved_globals: Vec<Value<'h>>,
-    /// What the turns of a session have changed that may be undone, the last one at the end: places of definitions, and their
+    /// The changes of the session's turns that can be undone, the most recent last: slots of definitions, and their
     /// values before the turn.
     pub(crate) turns: VecDeque<Vec<(usize, Value<'h>)>>,
-    /// The call, of a tool most often, whose value the driver is to reply with: it stands on the stack.
+    /// The call, usually of a tool, that waits for the driver's reply. It is on the stack.
     pub(crate) pending: Option<Call>,
     pub(crate) result: Value<'h>,
     pub(crate) caught: Option<Box<Caught>>,
-    /// Slots below this one are traced by the compaction that is under way.
+    /// Slots below this one are traced by the compaction in progress.
     top_to_trace: usize,
     pub(crate) loop_limit: u64,
-    /// Is this a worker of a parallel call?
+    /// Whether this is a worker of a parallel call.
     pub(crate) worker: bool,
 }
 
@@ -78,7 +78,7 @@ impl<'h> State<'h> {
         }
     }
 
-    /// One past the last slot that a frame or a waiting tool call uses.
+    /// Returns one past the last slot that a frame or a waiting tool call uses.
     fn live_top(&self) -> usize {
         let frames = self.frames.iter().map(|f| {
             f.base as usize
@@ -91,7 +91,7 @@ impl<'h> State<'h> {
         frames.max().unwrap_or(0).max(pending).min(self.stack.len())
     }
 
-    /// Makes sure that the stack has slots up to `need`.
+    /// Ensures that the stack has slots up to `need`.
     #[inline]
     pub(crate) fn ensure(&mut self, h: &Ctx, need: usize) -> Res<()> {
         if need > self.stack.len() { self.grow_stack(h, need) } else { Ok(()) }
@@ -111,7 +111,7 @@ impl<'h> State<'h> {
         Ok(())
     }
 
-    /// Makes sure that one more frame can be pushed.
+    /// Ensures that one more frame can be pushed.
     #[inline]
     pub(crate) fn reserve_frame(&mut self, h: &Ctx) -> Res<()> {
         if self.frames.len() == self.frames.capacity() {
@@ -123,9 +123,9 @@ impl<'h> State<'h> {
         Ok(())
     }
 
-    /// Drops all calls in progress, and the room that they took if it is much. Returns the bytes that are to be released.
+    /// Drops all calls in progress, and their memory if it is much. Returns the bytes to release.
     pub(crate) fn clear_calls(&mut self) -> usize {
-        /// What the next program may use again.
+        /// The number of slots kept for the next program.
         const KEPT_SLOTS: usize = 256;
         self.frames.clear();
         self.pending = None;
@@ -137,7 +137,7 @@ impl<'h> State<'h> {
         frames + slots
     }
 
-    /// Pops the frame on top; its value goes where it belongs.
+    /// Pops the frame on top, and stores its value.
     #[inline]
     pub(crate) fn finish_frame(&mut self, value: Value<'h>) {
         if let Some(frame) = self.frames.pop() {

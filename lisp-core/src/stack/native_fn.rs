@@ -1,21 +1,21 @@
-//! Functions that call functions, as rows and frames refer to them.
+//! Functions that call functions, as referred to by rows and frames.
 
 use super::{Call, Control, State};
 use crate::context::Ctx;
 use crate::error::Reason;
 use crate::heap::{Res, Value};
 
-/// Goes on with the native frame on top, until it makes a call that takes a frame or has its value. What it does between
-/// two calls can be done again from the start, and the fuel mark says from where.
+/// Continues the native frame on top until it makes a call that takes a frame, or has its value. What it does between
+/// two calls can be done again from the start; the fuel at the restart point tells from where.
 pub(crate) type Step = for<'h> fn(&'h Ctx, &mut State<'h>) -> Res<Control<'h>>;
 
-/// The function on top has returned this value to the native frame below it. When that would store it and call the same
-/// function again, this does both, and the function's frame begins anew. Returns false, with nothing changed, when there
-/// is anything else to do. The caller pays for it as for an instruction.
+/// Called when the function on top has returned this value to the native frame below it. If the native frame would
+/// store the value and call the same function again, this does both, and the function's frame starts over. Returns
+/// false, with nothing changed, in all other cases. The caller pays for it as for an instruction.
 pub(crate) type NextCall = for<'h> fn(&mut State<'h>, &Value<'h>) -> bool;
 
-/// Starts a function that calls functions, in place of its call. What stands on the stack stays as it is, so that the call
-/// can be made again after a fault.
+/// Starts a function that calls functions, in place of its call. Existing values on the stack stay unchanged, so that
+/// the call can be made again after a fault.
 pub(crate) type Start = for<'h> fn(&'h Ctx, &mut State<'h>, Call) -> Res<Control<'h>>;
 
 /// What a native frame runs.
@@ -24,19 +24,19 @@ pub(crate) struct NativeFn {
     pub(crate) name: &'static str,
     pub(crate) step: Step,
     pub(crate) next_call: NextCall,
-    /// Are faults inside the functions that it calls named after it?
+    /// Whether errors inside the functions that it calls are named after it.
     pub(crate) names_faults: bool,
-    /// Of one whose frame counts the elements that it calls a function for: the register of that function.
+    /// If its frame counts the elements for which it calls a function: the register of that function.
     pub(crate) counts: Option<usize>,
-    /// What there is to know of one whose calls are made by workers.
+    /// Set if its calls are made by workers.
     pub(crate) parallel: Option<ParallelFn>,
 }
 
 /// A function whose calls are made by workers.
 pub(crate) struct ParallelFn {
-    /// The reason that the error of a worker gets.
+    /// The reason for the error of a worker.
     pub(crate) reason: Reason,
-    /// The call of the worker of this index, read from the registers of the frame on top.
+    /// Returns the call of the worker with this index, read from the registers of the frame on top.
     pub(crate) worker_call: for<'h> fn(&State<'h>, usize) -> Option<WorkerCall<'h>>,
 }
 
@@ -48,32 +48,32 @@ pub(crate) struct WorkerCall<'h> {
 }
 
 impl NativeFn {
-    /// The count of one that counts elements, when all are done.
+    /// The count of a function that counts elements, when all are done.
     pub(crate) const FINISHING: usize = usize::MAX;
 
     pub(crate) const fn new(name: &'static str, step: Step) -> Self {
         NativeFn { name, step, next_call: |_, _| false, names_faults: true, counts: None, parallel: None }
     }
 
-    /// With a short way from one call to the next.
+    /// Sets a fast path from one call to the next.
     pub(crate) const fn next_call(mut self, next_call: NextCall) -> Self {
         self.next_call = next_call;
         self
     }
 
-    /// Its frame counts elements, and has the function that it calls for them in this register.
+    /// Sets that its frame counts elements, and that the function called for them is in this register.
     pub(crate) const fn counts(mut self, function: usize) -> Self {
         self.counts = Some(function);
         self
     }
 
-    /// Faults inside the functions that it calls keep their reasons.
+    /// Sets that errors inside the functions that it calls keep their reasons.
     pub(crate) const fn keeps_reasons(mut self) -> Self {
         self.names_faults = false;
         self
     }
 
-    /// Its calls are made by workers.
+    /// Sets that its calls are made by workers.
     pub(crate) const fn parallel(mut self, parallel: ParallelFn) -> Self {
         self.parallel = Some(parallel);
         self.keeps_reasons()

@@ -1,6 +1,6 @@
-//! Native frames: calls in progress of functions that call functions. Such a frame keeps its values in registers, so they
-//! are roots. It makes one call and leaves the loop; when the call has ended, its result is in the first register and
-//! the frame goes on.
+//! Native frames: calls in progress of functions that call functions. Such a frame keeps its values in registers, so
+//! they are roots. It makes one call and returns to the dispatch loop. When the call has ended, its result is in the
+//! first register and the frame continues.
 
 use super::frame::{Code, Frame};
 use super::{Call, Control, NativeFn, State, slot};
@@ -17,9 +17,9 @@ pub(crate) struct NativeFrame {
     pub(crate) native: &'static NativeFn,
     /// The slot of its first register.
     pub(crate) base: usize,
-    /// Has it made a call, so that there is a result in its first register?
+    /// Whether it has made a call, whose result is in its first register.
     pub(crate) called: bool,
-    /// What it counts: elements done, most often.
+    /// Its counter, usually of the elements done.
     pub(crate) index: usize,
 }
 
@@ -42,7 +42,7 @@ impl<'h> State<'h> {
         Ok(Control::Frame)
     }
 
-    /// Pushes a native frame in place of a call, with these registers and behind them the arguments from number `from` on.
+    /// Pushes a native frame in place of a call, with these registers followed by the arguments from number `from` on.
     pub(crate) fn push_native_over(
         &mut self,
         h: &'h Ctx,
@@ -63,7 +63,7 @@ impl<'h> State<'h> {
         Ok(Control::Frame)
     }
 
-    /// The native frame on top.
+    /// Returns the native frame on top.
     #[inline]
     pub(crate) fn native_frame(&self) -> Option<NativeFrame> {
         match self.frames.last() {
@@ -74,7 +74,8 @@ impl<'h> State<'h> {
         }
     }
 
-    /// Notes how far the native frame on top is: whether the result of a call is in its first register, and its count.
+    /// Saves the progress of the native frame on top: whether the result of a call is in its first register, and its
+    /// count.
     #[inline]
     pub(crate) fn note(&mut self, now_called: bool, now_index: usize) {
         if let Some(Frame { code: Code::Native { called, index, .. }, .. }) = self.frames.last_mut() {
@@ -82,7 +83,7 @@ impl<'h> State<'h> {
         }
     }
 
-    /// Stores a result that came at once in the native frame on top.
+    /// Stores a result that was available at once in the native frame on top.
     #[inline]
     pub(crate) fn note_result(&mut self, value: Value<'h>) {
         if let Some(Frame { code: Code::Native { called, .. }, base, .. }) = self.frames.last_mut() {
@@ -92,7 +93,7 @@ impl<'h> State<'h> {
     }
 
     /// Calls `f` from the native frame on top. A function of the program that takes this many arguments gets its frame
-    /// here; any other call is laid out for the loop, which makes it.
+    /// here; any other call is prepared for the dispatch loop, which makes it.
     #[inline]
     pub(crate) fn call_from_native(&mut self, h: &'h Ctx, f: Value<'h>, args: &[Value<'h>]) -> Res<Control<'h>> {
         let Value::Closure(c) = f else { return self.lay_out_call(h, f, args) };
@@ -116,7 +117,7 @@ impl<'h> State<'h> {
         Ok(Control::Frame)
     }
 
-    /// Lays a call out above the native frame on top, which gets its result.
+    /// Prepares a call above the native frame on top, which gets its result.
     fn lay_out_call(&mut self, h: &'h Ctx, f: Value<'h>, args: &[Value<'h>]) -> Res<Control<'h>> {
         let Some(&Frame { code: Code::Native { size, .. }, base, .. }) = self.frames.last() else {
             return Ok(Control::Value(Value::Nil));
@@ -128,7 +129,7 @@ impl<'h> State<'h> {
         Ok(Control::Call(Call::new(at, args.len(), base)))
     }
 
-    /// Lays out a call of `f` with the registers of the native frame on top from number `first` on.
+    /// Prepares a call of `f` with the registers of the native frame on top from number `first` on.
     pub(crate) fn call_with_registers(&mut self, h: &'h Ctx, f: Value<'h>, first: usize) -> Res<Control<'h>> {
         let Some(&Frame { code: Code::Native { size, .. }, base, .. }) = self.frames.last() else {
             return Ok(Control::Value(Value::Nil));
@@ -142,7 +143,7 @@ impl<'h> State<'h> {
         Ok(Control::Call(Call::new(at, argc, base)))
     }
 
-    /// The number of registers of the native frame on top from number `first` on.
+    /// Returns the number of registers of the native frame on top from number `first` on.
     pub(crate) fn registers_from(&self, first: usize) -> usize {
         match self.frames.last() {
             Some(&Frame { code: Code::Native { size, .. }, .. }) => (size as usize).saturating_sub(first),

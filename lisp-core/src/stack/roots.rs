@@ -8,9 +8,9 @@ use crate::heap::{Collector, Trace, Value};
 pub(crate) struct Roots;
 
 #[allow(unsafe_code, reason = "it says where the values are")]
-// SAFETY: the state's lifetime brands values, closures and loaded programs only, and the rest of it is `Send` and `Sync`;
-// `trace` goes through every field that holds values; without frames, programs are referred to by `units` and by closures, and
-// `release` returns those that are no more in the one and have none of the other; a `Ctx` owns its heap.
+// SAFETY: the state's lifetime brands only values, closures and loaded programs, and the rest of it is `Send` and
+// `Sync`. `trace` visits every field that holds values. Without frames, only `units` and closures refer to programs,
+// and `release` returns those that are no longer in the former and have no closures. A `Ctx` owns its heap.
 unsafe impl Trace for Roots {
     type In<'h> = State<'h>;
     type Context = Ctx;
@@ -18,7 +18,7 @@ unsafe impl Trace for Roots {
     fn trace(state: &mut State<'static>, c: &mut Collector, from: usize, count: usize) -> Option<usize> {
         if from == 0 {
             state.top_to_trace = state.live_top();
-            // All definitions at once: when a run fails, those from before it take the place of its own.
+            // All definitions at once: when a run fails, the earlier definitions replace its own.
             for value in state.globals.iter_mut().chain(&mut state.saved_globals) {
                 *value = c.value(*value);
             }
@@ -27,14 +27,14 @@ unsafe impl Trace for Roots {
             }
             state.result = c.value(state.result);
         }
-        // Then the stack and the frames: when a run ends meanwhile, there are no more frames and the rest of the stack is
+        // Then the stack and the frames. If the run ends meanwhile, there are no frames and the rest of the stack is
         // free.
         let over = state.frames.is_empty() && state.pending.is_none();
         let top = if over { 0 } else { state.top_to_trace };
         let slots = state.stack.len();
         let end = from.saturating_add(count).min(slots + state.frames.len());
         for (i, slot) in state.stack.iter_mut().enumerate().take(end).skip(from) {
-            // Slots above the top frame keep what was there last; nothing may refer to it after this.
+            // Slots above the top frame keep old values; nothing may refer to them after this.
             *slot = if i < top { c.value(*slot) } else { Value::Nil };
         }
         for frame in state.frames.iter_mut().take(end.saturating_sub(slots)).skip(from.saturating_sub(slots)) {
@@ -46,7 +46,7 @@ unsafe impl Trace for Roots {
     }
 
     fn release(state: &mut State<'static>, seen: &[bool]) -> Vec<usize> {
-        // A frame refers to the program whose code it runs, whether that has functions or not.
+        // A frame refers to the program whose code it runs, even if that has no functions.
         if !state.frames.is_empty() { Vec::new() } else { state.units.retain(seen) }
     }
 

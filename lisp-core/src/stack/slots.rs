@@ -3,17 +3,17 @@
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Res};
 
-/// The most slots of a stack: frames keep the numbers of slots in 32 bits.
+/// The maximum number of slots of a stack: frames store slot numbers in 32 bits.
 pub(super) const MOST_SLOTS: usize = u32::MAX as usize;
 
-/// The number of a slot, or of slots, as frames keep it. The stack never has more than this can hold, so a number that
-/// does not fit is refused before anything is written.
+/// Converts a slot number, or a number of slots, for frames. The stack never has more slots than this can hold, so a
+/// number that does not fit is rejected before anything is written.
 #[inline]
 pub(crate) fn slot(at: usize) -> Res<u32> {
     u32::try_from(at).map_err(|_| too_many_slots())
 }
 
-/// The number of a slot that is on the stack.
+/// Converts the number of a slot that is on the stack.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "the stack has no more than MOST_SLOTS slots")]
 pub(crate) fn slot_on_stack(at: usize) -> u32 {

@@ -8,21 +8,22 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct Unit {
     pub(crate) code: Arc<Compiled>,
-    /// What closures over its functions call it by.
+    /// The number by which closures over its functions refer to it.
     pub(crate) id: ProgramId,
-    /// What errors in it call it by.
+    /// The number by which errors refer to it.
     pub(crate) number: u64,
-    /// For each definition the program names, its place in the machine.
+    /// For each definition that the program names, its slot in the machine.
     pub(crate) links: Box<[usize]>,
-    /// Its place among the things that the machine's store keeps alive.
+    /// Its index among the things that the machine's store keeps alive.
     pub(crate) pinned: usize,
-    /// Part of the language: its frames are no place for an error, and its loops have no round limit.
+    /// Whether it is part of the language: errors have no position in its frames, and its loops have no iteration
+    /// limit.
     pub(crate) prelude: bool,
 }
 
 impl Unit {
-    /// The function that takes this many arguments, of those that are one function with `first`, which does not: of a fixed number, or
-    /// with a rest.
+    /// Returns the arity that takes this many arguments, of a function whose first arity `first` does not: one with a
+    /// fixed number, or with a rest parameter.
     pub(crate) fn other_arity(&self, first: &Proto, argc: usize) -> Option<&Proto> {
         let others = || first.others.iter().filter_map(|&number| self.code.protos.get(number as usize));
         let fixed = others().find(|proto| proto.arity as usize == argc && !proto.variadic);

@@ -13,22 +13,22 @@ pub(crate) struct Units<'h> {
 }
 
 impl<'h> Units<'h> {
-    /// No programs but those that every machine has, which `shared` finds.
+    /// Creates a table with only the programs that every machine has, which `shared` finds.
     pub(crate) fn new(shared: fn(ProgramId) -> Option<&'static Unit>) -> Self {
         Units { loaded: Arc::default(), shared }
     }
 
-    /// The number for the next program: one of those that were forgotten, if there is one.
+    /// Returns the number for the next program: a free one of a forgotten program, if there is one.
     pub(crate) fn next(&self) -> ProgramId {
         let free = self.loaded.iter().position(Option::is_none).unwrap_or(self.loaded.len());
         // Each takes far more than one byte of memory.
         ProgramId(u32::try_from(free).unwrap_or(u32::MAX - 1))
     }
 
-    /// Adds the program that has the next number.
+    /// Adds the program with the next number.
     pub(crate) fn add(&mut self, unit: &'h Unit) {
         debug_assert_eq!(unit.id, self.next());
-        // The workers that shared it have ended: it is not copied.
+        // The workers that shared it have ended, so it is not copied.
         let loaded = Arc::make_mut(&mut self.loaded);
         match loaded.get_mut(unit.id.0 as usize) {
             Some(free) => *free = Some(unit),
@@ -36,14 +36,14 @@ impl<'h> Units<'h> {
         }
     }
 
-    /// Forgets the programs that are not marked in `seen`, by number, and returns where they are pinned. Programs beyond its
-    /// end stay.
+    /// Forgets the programs that are not marked in `seen`, by number, and returns where they are pinned. Programs
+    /// beyond its end are kept.
     pub(crate) fn retain(&mut self, seen: &[bool]) -> Vec<usize> {
         let units = Arc::make_mut(&mut self.loaded).iter_mut().zip(seen);
         units.filter(|(_, seen)| !**seen).filter_map(|(unit, _)| Some(unit.take()?.pinned)).collect()
     }
 
-    /// The program of a number; `None` for a number that no closure has.
+    /// Returns the program with a number; `None` for a number that no closure has.
     #[inline]
     pub(crate) fn get(&self, id: ProgramId) -> Option<&'h Unit> {
         match self.loaded.get(id.0 as usize) {

@@ -1,4 +1,4 @@
-//! What the reader says when it refuses a text: one constructor for each complaint.
+//! The errors of the reader: one constructor for each.
 
 use super::hidden::{is_bidirectional, is_hidden, is_invisible};
 use super::lexer::{CHARACTER_NAMES, Closer, Delimiter};
@@ -6,7 +6,7 @@ use super::literals::{CharacterFault, DIGITS};
 use super::position::LineIndex;
 use crate::error::{Error, Reason, Span};
 
-/// The most characters of the program's own text in a message.
+/// The maximum number of characters of the program's own text in a message.
 const EXCERPT_CHARACTERS: usize = 60;
 
 /// The source is longer than the limit.
@@ -27,7 +27,7 @@ pub(super) fn too_large_for_spans(reached: usize) -> Error {
         .detail("reached", reached)
 }
 
-/// One name more than the limit.
+/// There are more names than the limit.
 pub(super) fn too_many_names(limit: usize, reached: usize, span: Span) -> Error {
     let message =
         format!("the program has more than {limit} distinct symbols and keywords, the limit; this is number {reached}");
@@ -38,7 +38,7 @@ pub(super) fn too_many_names(limit: usize, reached: usize, span: Span) -> Error 
         .detail("reached", reached)
 }
 
-/// One level more than the limit.
+/// The nesting is deeper than the limit.
 pub(super) fn too_deep(limit: usize, ceiling: usize, span: Span) -> Error {
     let reached = limit + 1;
     let hint = match limit < ceiling {
@@ -51,7 +51,7 @@ pub(super) fn too_deep(limit: usize, ceiling: usize, span: Span) -> Error {
         .detail("reached", reached)
 }
 
-/// A number with more digits than the limit.
+/// A number has more digits than the limit.
 pub(super) fn too_many_digits(reached: usize, span: Span) -> Error {
     parse_error(format!("a number literal of {reached} digits, the limit is {DIGITS} before the point"), span)
         .hint("compute the number, such as (* a b), or keep it as a string; this limit cannot be raised")
@@ -59,13 +59,13 @@ pub(super) fn too_many_digits(reached: usize, span: Span) -> Error {
         .detail("reached", reached)
 }
 
-/// A float beyond the largest float.
+/// A float is beyond the largest one.
 pub(super) fn float_out_of_range(text: &str, span: Span) -> Error {
     let message = format!("the float `{}` is out of range, the largest is 1.7976931348623157e308", excerpt(text));
     parse_error(message, span).hint("write ##Inf or ##-Inf for infinity")
 }
 
-/// A token that begins as a number does and goes on as none.
+/// A token starts like a number and is not one.
 pub(super) fn malformed_number(text: &str, span: Span) -> Error {
     let hint = match text.split_once(['*', '/', '<', '>', '=']).or_else(|| split_at_sign(text)) {
         Some((left, right)) if !right.is_empty() => {
@@ -79,7 +79,7 @@ pub(super) fn malformed_number(text: &str, span: Span) -> Error {
     parse_error(format!("invalid number `{}`", excerpt(text)), span).hint(hint)
 }
 
-/// The parts of `10-3` around its sign, which is neither at the front nor behind an exponent's letter.
+/// Returns the parts of `10-3` around its sign, which is neither at the front nor after the letter of an exponent.
 fn split_at_sign(text: &str) -> Option<(&str, &str)> {
     let is_operator = |(at, _): &(usize, &str)| *at > 0 && !text[..*at].ends_with(['e', 'E']);
     let (at, sign) = text.match_indices(['+', '-']).find(is_operator)?;
@@ -127,13 +127,13 @@ pub(super) fn exact_decimal(text: &str, span: Span) -> Error {
         .hint(format!("write {}", excerpt(text.trim_end_matches('M'))))
 }
 
-/// A mark such as `#_` with no form behind it.
+/// A mark such as `#_` with no form after it.
 pub(super) fn mark_of_nothing(text: &str, mark: Span) -> Error {
     parse_error(format!("expected a form after `{}`", slice(text, mark)), mark)
         .hint("write the form, or delete the mark")
 }
 
-/// A name after `##` that means nothing.
+/// An unknown name after `##`.
 pub(super) fn unknown_symbolic(text: &str, span: Span) -> Error {
     parse_error(format!("expected ##Inf, ##-Inf or ##NaN, got `{}`", excerpt(text)), span)
         .hint("write one of these three; no other value is written with ##")
@@ -156,8 +156,7 @@ pub(super) fn unclosed(delimiter: Delimiter, opener: Span, missing: &str) -> Err
     parse_error(message, opener).hint(hint).detail("missing", missing)
 }
 
-/// A closing delimiter that does not close what was opened last. `fits` says whether it would close something further
-/// out.
+/// A closing delimiter does not match the innermost open one. `fits` tells whether it would close one further out.
 pub(super) fn mismatched(
     text: &str,
     (delimiter, opener): (Delimiter, Span),
@@ -178,7 +177,7 @@ pub(super) fn mismatched(
     })
 }
 
-/// Closing delimiters that close nothing; `span` is the first one's.
+/// Closing delimiters without an open one; `span` is that of the first.
 pub(super) fn surplus(closer: Closer, count: usize, span: Span) -> Error {
     let character = closer.character();
     let message = match count {
@@ -201,7 +200,7 @@ pub(super) fn odd_map(text: &str, forms: usize, key: Span) -> Error {
     parse_error(message, key).hint("give each key a value, and delete what is neither")
 }
 
-/// A literal map or set with the same key twice; `again` is the second place.
+/// A map or set literal has the same key twice; `again` is the second position.
 pub(super) fn duplicate_key(text: &str, delimiter: Delimiter, again: Span) -> Error {
     let part = if delimiter == Delimiter::Map { "key" } else { "element" };
     let (name, key) = (delimiter.name(), excerpt(slice(text, again)));
@@ -235,7 +234,7 @@ pub(super) fn empty_character(span: Span) -> Error {
         .hint("write a character such as \\a or \\newline, or delete the backslash")
 }
 
-/// A backslash before what is no character.
+/// A backslash before something that is not a character.
 pub(super) fn no_character(text: &str, span: Span, fault: CharacterFault) -> Error {
     let literal = excerpt(slice(text, span));
     match fault {
@@ -285,20 +284,20 @@ pub(super) fn colon_in_name(name: &str, span: Span) -> Error {
     )
 }
 
-/// An error of a text in which a Markdown fence does not enclose all.
+/// Adds to an error of a text in which a Markdown fence does not enclose everything.
 pub(super) fn beside_fence(error: Error) -> Error {
     const ALONE: &str = "send the program alone, without the text around its Markdown fence";
     let hint = error.hint.as_ref().map_or(ALONE.to_owned(), |hint| format!("{ALONE}; or {hint}"));
     if error.reason == Reason::ParseError { error.hint(hint) } else { error }
 }
 
-/// A quote mark before a collection; `at` is the mark.
+/// A quote mark before a collection; `at` is the position of the mark.
 pub(super) fn quoted_collection(at: u32) -> Error {
     parse_error("a `'` between a name and a collection: it may belong to either", mark(at, 1))
         .hint("leave a space after the name, or before the quote")
 }
 
-/// A text that starts no token.
+/// A text that does not start a token.
 pub(super) fn unexpected(text: &str, at: u32) -> Error {
     let rest = text.get(at as usize..).unwrap_or("");
     let mut characters = rest.chars();
@@ -327,7 +326,7 @@ pub(super) fn unexpected(text: &str, at: u32) -> Error {
     }
 }
 
-/// A `#` that starts no token.
+/// A `#` that does not start a token.
 fn unexpected_dispatch(second: Option<char>, at: u32) -> Error {
     match second {
         Some('\'') => {
@@ -344,7 +343,7 @@ fn unexpected_dispatch(second: Option<char>, at: u32) -> Error {
     }
 }
 
-/// A character that has no meaning outside strings and comments.
+/// A character without meaning outside of strings and comments.
 fn unexpected_character(character: char, span: Span) -> Error {
     let name = describe(character);
     if is_bidirectional(character) {
@@ -379,7 +378,7 @@ fn mark(at: u32, width: u32) -> Span {
     Span::new(at, at.saturating_add(width))
 }
 
-/// What begins with the quote of the string or regex that starts here, and where that quote stands.
+/// Returns what starts with the quote of the string or regex that starts here, and the position of that quote.
 fn string_opener(text: &str, start: u32) -> (&'static str, Span) {
     match slice(text, mark(start, 1)) {
         "#" => ("regex", mark(start, 2)),
@@ -391,7 +390,7 @@ fn slice(text: &str, span: Span) -> &str {
     text.get(span.start as usize..span.end as usize).unwrap_or("")
 }
 
-/// The character as a person can see and search it.
+/// Returns the character in a form that a person can see and search.
 fn describe(character: char) -> String {
     let code = u32::from(character);
     match is_hidden(character) || character.is_whitespace() {
@@ -401,7 +400,7 @@ fn describe(character: char) -> String {
     }
 }
 
-/// A text of the program, short and on one line: messages end up in terminals, and in prompts.
+/// Returns text of the program, short and on one line: messages end up in terminals and prompts.
 fn excerpt(text: &str) -> String {
     let mut characters = text.chars().map(|c| if is_hidden(c) { ' ' } else { c });
     let mut short: String = characters.by_ref().take(EXCERPT_CHARACTERS).collect();

@@ -1,12 +1,13 @@
-//! Programs as they come in messages: between two lines of a Markdown fence.
+//! Programs as they appear in messages: between two lines of a Markdown fence.
 
 use crate::error::Span;
 use std::ops::Range;
 
-/// Some editors write this character in front of UTF-8 text. It is skipped there, and refused anywhere else.
+/// Some editors write this character at the start of UTF-8 text. It is skipped there, and an error anywhere else.
 pub const BYTE_ORDER_MARK: &str = "\u{feff}";
 
-/// What of a text is the program: all of it but a byte order mark in front, and the lines of a fence that encloses it.
+/// Returns the range of the program in a text: everything except a byte order mark at the start, and the lines of a
+/// fence around it.
 pub(super) fn program_of(text: &str) -> Range<usize> {
     match fenced(text) {
         Some((_, program)) => program,
@@ -15,13 +16,14 @@ pub(super) fn program_of(text: &str) -> Range<usize> {
     }
 }
 
-/// The opening line of the Markdown fence that encloses a program, if one does.
+/// Returns the opening line of the Markdown fence around a program, if there is one.
 pub fn fence_of(text: &str) -> Option<Span> {
     let (opening, _) = fenced(text)?;
     Some(Span::new(u32::try_from(opening.start).ok()?, u32::try_from(opening.end).ok()?))
 }
 
-/// Where the opening line of a fence is, and what it encloses. The closing line may be missing, as of a message that was cut.
+/// Returns the ranges of the opening line of a fence, and of its contents. The closing line may be missing, as in a
+/// truncated message.
 fn fenced(text: &str) -> Option<(Range<usize>, Range<usize>)> {
     let blank = |c: char| c.is_ascii_whitespace() || c == '\u{feff}';
     let opening = text.trim_start_matches(blank);
@@ -40,14 +42,14 @@ fn fenced(text: &str) -> Option<(Range<usize>, Range<usize>)> {
     Some((start..start + line.trim_end().len(), from..to))
 }
 
-/// The mark with which a line of a fence begins.
+/// Returns the mark at the start of a fence line.
 fn fence_mark(line: &str) -> Option<&str> {
     let mark = line.as_bytes().first().filter(|mark| matches!(mark, b'`' | b'~'))?;
     let length = line.bytes().take_while(|byte| byte == mark).count();
     line.get(..length).filter(|mark| mark.len() >= 3)
 }
 
-/// Is one of the lines one of a fence?
+/// Returns true if one of the lines is a fence line.
 pub(super) fn has_fence_line(text: &str) -> bool {
     text.lines().any(|line| fence_mark(line.trim_start()).is_some())
 }

@@ -1,18 +1,18 @@
-//! What the reader makes of source text: forms with spans.
+//! The output of the reader: forms with spans.
 
 use crate::error::Span;
 use num_bigint::BigInt;
 
-/// A name as a small number; [`Names`](super::Names) knows its text.
+/// A name as a number; [`Names`](super::Names) has its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NameId(pub u32);
 
-/// One form and where it stands.
+/// A form and its position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Form {
-    /// What it is.
+    /// The kind of the form.
     pub kind: FormKind,
-    /// Where it stands.
+    /// Its position.
     pub span: Span,
 }
 
@@ -45,7 +45,7 @@ pub enum FormKind {
     List(Vec<Form>),
     /// `[ ... ]`
     Vector(Vec<Form>),
-    /// `{ ... }`, keys and values in turn; their number is even
+    /// `{ ... }`, alternating keys and values; their number is even
     Map(Vec<Form>),
     /// `#{ ... }`
     Set(Vec<Form>),

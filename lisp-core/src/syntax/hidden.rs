@@ -1,7 +1,7 @@
-//! Characters that mislead whoever reads a text.
+//! Characters that mislead the readers of a text.
 
-/// Whether a character shows nothing of its own, or changes how its neighbours show: control characters, those that set
-/// the direction of writing, and those without width. Outside strings and comments they only mislead.
+/// Returns whether a character is invisible or changes how its neighbours look: control characters, characters that set
+/// the writing direction, and those without width.
 pub(super) fn is_hidden(character: char) -> bool {
     character.is_control() || is_bidirectional(character) || is_invisible(character)
 }

@@ -1,10 +1,10 @@
-//! Whether compiling may go on.
+//! Interrupting the compiler.
 
 use crate::error::{Error, Reason};
 use std::cell::Cell;
 use std::fmt;
 
-/// Asks the caller of the compiler at intervals whether to go on.
+/// Asks the caller of the compiler at intervals whether to continue.
 pub(crate) struct Interrupt<'a> {
     stop: &'a dyn Fn() -> bool,
     steps: Cell<u32>,
@@ -22,7 +22,7 @@ impl<'a> Interrupt<'a> {
         Interrupt { stop, steps: Cell::new(0) }
     }
 
-    /// Compiles to the end.
+    /// Never ends the compilation.
     pub(crate) fn never() -> Interrupt<'static> {
         Interrupt::new(&|| false)
     }
@@ -30,7 +30,7 @@ impl<'a> Interrupt<'a> {
     /// Counts a step of well under a microsecond, such as a form or a node.
     ///
     /// # Errors
-    /// `timeout`
+    /// Returns `timeout` if the compilation must end.
     #[inline]
     pub(crate) fn tick(&self) -> Result<(), Error> {
         const BETWEEN: u32 = 1_024;
@@ -38,7 +38,7 @@ impl<'a> Interrupt<'a> {
         if self.steps.get().is_multiple_of(BETWEEN) { self.check() } else { Ok(()) }
     }
 
-    /// Asks at once: before a step that takes longer.
+    /// Asks at once, before a step that takes longer.
     #[cold]
     pub(crate) fn check(&self) -> Result<(), Error> {
         match (self.stop)() {

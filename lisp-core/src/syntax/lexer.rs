@@ -1,7 +1,8 @@
 //! From text to tokens.
 //!
-//! Whitespace and comments are tokens too, and long tokens are scanned by loops of our own: the generated automaton
-//! chains skipped tokens and multi-state repetitions by tail calls, which an unoptimised build really makes.
+//! Whitespace and comments are tokens too, and long tokens are scanned by hand-written loops. The generated automaton
+//! uses tail calls for skipped tokens and for repetitions of several states, and an unoptimized build really makes
+//! those calls.
 
 pub use super::fence::BYTE_ORDER_MARK;
 use super::fence::program_of;
@@ -9,11 +10,11 @@ use super::spelling::{begins_name, name_length, number_length};
 use crate::error::Span;
 use logos::{Lexer, Logos};
 
-/// The characters that have a name.
+/// The named characters.
 pub const CHARACTER_NAMES: [(&str, &str); 6] =
     [("newline", "\n"), ("space", " "), ("tab", "\t"), ("return", "\r"), ("backspace", "\u{8}"), ("formfeed", "\u{c}")];
 
-/// What a collection of forms stands in.
+/// The delimiters of collections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delimiter {
     /// `( ... )`
@@ -29,7 +30,7 @@ pub enum Delimiter {
 }
 
 impl Delimiter {
-    /// What opens it.
+    /// Returns the opening delimiter.
     pub const fn opener(self) -> &'static str {
         match self {
             Delimiter::List => "(",
@@ -40,7 +41,7 @@ impl Delimiter {
         }
     }
 
-    /// What closes it.
+    /// Returns the closing delimiter.
     pub const fn closer(self) -> Closer {
         match self {
             Delimiter::List | Delimiter::ShortFn => Closer::Paren,
@@ -49,7 +50,7 @@ impl Delimiter {
         }
     }
 
-    /// What it is called in a message.
+    /// Returns its name in messages.
     pub const fn name(self) -> &'static str {
         match self {
             Delimiter::List => "list",
@@ -73,7 +74,7 @@ pub enum Closer {
 }
 
 impl Closer {
-    /// The character itself.
+    /// Returns the character itself.
     pub const fn character(self) -> char {
         match self {
             Closer::Paren => ')',
@@ -83,31 +84,31 @@ impl Closer {
     }
 }
 
-/// Why no token starts where it should, or why one does not end.
+/// Why no token starts at a position, or why a token does not end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LexError {
     /// No token starts with this text.
     #[default]
     Unexpected,
-    /// A character that starts no token stands this many bytes after the token's start.
+    /// A character that does not start a token is this many bytes after the token's start.
     UnexpectedAt(u32),
     /// The text ends inside a string or a regex.
     UnclosedString,
-    /// A backslash stands before a line break in a string or a regex; this many bytes after the token's start.
+    /// A backslash is before a line break in a string or a regex; this many bytes after the token's start.
     EscapedLineBreak(u32),
     /// The text ends after the backslash of a character literal.
     EmptyCharacter,
 }
 
-/// The tokens. Their text is what their span covers.
+/// The tokens. The text of a token is what its span covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Logos)]
 #[logos(error = LexError)]
 #[logos(subpattern first = r"[a-zA-Z+\-*/<>=?!_%.&$|]|[^\x00-\x7F]")]
 pub enum Token {
-    /// Whitespace, commas among it.
+    /// Whitespace, including commas.
     #[regex(r"[ \t\r\n,]+")]
     Space,
-    /// `; ...` up to, not including, the line's end; `#! ...`, with which a script names its interpreter, as well.
+    /// `; ...` up to, but not including, the end of the line; also `#! ...`, with which a script names its interpreter.
     #[token(";", comment)]
     #[token("#!", comment)]
     Comment,
@@ -123,10 +124,10 @@ pub enum Token {
     #[token("]", |_| Closer::Bracket)]
     #[token("}", |_| Closer::Brace)]
     Close(Closer),
-    /// `-42`, `1.5e3`, and all that begins as a number does: `10-3`, `3x`.
+    /// `-42`, `1.5e3`, and everything that starts like a number: `10-3`, `3x`.
     #[regex(r"[+\-]?[0-9]", number)]
     Number,
-    /// `##Inf`, `##-Inf`, `##NaN`, or any other name after `##`, which the reader refuses.
+    /// `##Inf`, `##-Inf`, `##NaN`, or any other name after `##`, which the reader rejects.
     #[token("##", rest_of_name)]
     Symbolic,
     /// `"text"`
@@ -138,22 +139,22 @@ pub enum Token {
     /// `\a`, `\newline`
     #[token("\\", character)]
     Character,
-    /// `:name`, `:space/name`, and all that begins with a colon.
+    /// `:name`, `:space/name`, and everything that starts with a colon.
     #[token(":", rest_of_name)]
     Keyword,
-    /// `name`, `nil`; what begins with a sign and a digit is a number instead.
+    /// `name`, `nil`; a sign followed by a digit starts a number instead.
     #[regex(r"(?&first)", name)]
     Symbol,
     /// `'name`
     #[regex(r"'(?&first)", quoted_name)]
     Quote,
-    /// `'` before what is no name
+    /// `'` before something that is not a name
     #[token("'")]
     QuoteNext,
-    /// `#_`: the next form is left out.
+    /// `#_`: the next form is skipped.
     #[token("#_")]
     Discard,
-    /// `^`: the next form says something of the one behind it, and is left out.
+    /// `^`: the next form is metadata of the one after it, and is skipped.
     #[token("^")]
     Meta,
     /// `#'name`
@@ -161,8 +162,8 @@ pub enum Token {
     Var,
 }
 
-/// The tokens of a text, whitespace and comments among them, without the lines of a Markdown fence around it. A text of 4 GiB and more must not come here: spans could
-/// not say where its tokens are.
+/// Returns the tokens of a text, including whitespace and comments, without the lines of a Markdown fence around it.
+/// The text must be shorter than 4 GiB, so that spans can describe it.
 pub fn tokens(text: &str) -> impl Iterator<Item = (Result<Token, LexError>, Span)> + '_ {
     let program = program_of(text);
     let mut lexer = Token::lexer(text.get(..program.end).unwrap_or(text));
@@ -194,7 +195,7 @@ fn var_name(lexer: &mut Lexer<'_, Token>) -> Result<(), LexError> {
     begun_name(lexer, "#'".len())
 }
 
-/// Takes the rest of a name whose first character is taken, behind a prefix.
+/// Scans the rest of a name whose first character is scanned, after a prefix.
 fn begun_name(lexer: &mut Lexer<'_, Token>, prefix: usize) -> Result<(), LexError> {
     if let Some(first) = lexer.slice().get(prefix..).and_then(|name| name.chars().next())
         && !first.is_ascii()
@@ -211,7 +212,7 @@ fn comment(lexer: &mut Lexer<'_, Token>) {
     lexer.bump(rest.find('\n').unwrap_or(rest.len()));
 }
 
-/// Takes the rest of a string or regex whose opening quote is taken.
+/// Scans the rest of a string or regex whose opening quote is scanned.
 fn string(lexer: &mut Lexer<'_, Token>) -> Result<(), LexError> {
     let opener = lexer.slice().len();
     let rest = lexer.remainder();
@@ -234,7 +235,7 @@ fn string(lexer: &mut Lexer<'_, Token>) -> Result<(), LexError> {
     end.map(|_| ())
 }
 
-/// Takes the rest of a character literal whose backslash is taken: any character, and what of a name follows it.
+/// Scans the rest of a character literal whose backslash is scanned: any character, and the rest of a name after it.
 fn character(lexer: &mut Lexer<'_, Token>) -> Result<(), LexError> {
     let rest = lexer.remainder();
     let first = rest.chars().next().ok_or(LexError::EmptyCharacter)?.len_utf8();
@@ -246,7 +247,7 @@ fn character(lexer: &mut Lexer<'_, Token>) -> Result<(), LexError> {
 mod tests {
     use super::*;
 
-    /// The kinds and texts of all tokens but whitespace.
+    /// Returns the kinds and texts of all tokens except whitespace.
     fn lexed(text: &str) -> Vec<String> {
         tokens(text)
             .filter(|(token, _)| *token != Ok(Token::Space))

@@ -6,18 +6,18 @@ use super::lexer::CHARACTER_NAMES;
 use num_bigint::BigInt;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// The most digits before the point of a number. A literal is read before any budget counts, and reading one takes time
-/// in proportion to the square of its digits.
+/// The maximum number of digits before the point of a number. A literal is read before any limit applies, in time
+/// proportional to the square of its digits.
 pub(super) const DIGITS: usize = 100;
 
-/// Why a text that begins as a number does is none.
+/// Why a text that starts like a number is not one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NumberFault {
-    /// It goes on as no number does: `10-3`, `3x`.
+    /// It does not continue like a number: `10-3`, `3x`.
     Malformed,
-    /// `010`, which is eight where zeros in front mean octal digits, and ten where they do not.
+    /// `010`, which is eight where leading zeros mean octal digits, and ten elsewhere.
     LeadingZero,
-    /// A radix that is none, or a digit that it does not have: `37r1`, `2r3`.
+    /// An invalid radix, or a digit outside of it: `37r1`, `2r3`.
     Radix,
     /// `1/2`
     Ratio,
@@ -25,11 +25,11 @@ pub(super) enum NumberFault {
     ExactDecimal,
     /// More digits before the point than the limit.
     Digits(usize),
-    /// A float beyond the largest.
+    /// A float beyond the largest one.
     OutOfRange,
 }
 
-/// The value of a number's text.
+/// Returns the value of a number's text.
 pub(super) fn number(text: &str) -> Result<FormKind, NumberFault> {
     let is_negative = text.starts_with('-');
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -62,7 +62,7 @@ fn are_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Is this `1.5e3` with or without its point and exponent?
+/// Returns true for `1.5e3`, with or without its point and exponent.
 fn is_float(text: &str) -> bool {
     let is_digit = |c: char| c.is_ascii_digit();
     let rest = text.trim_start_matches(is_digit);
@@ -73,7 +73,7 @@ fn is_float(text: &str) -> bool {
     }
 }
 
-/// An integer of decimal digits. Zeros in front are taken where octal digits would mean the same.
+/// Returns an integer of decimal digits. Leading zeros are accepted if octal digits would mean the same.
 fn decimal(digits: &str, is_negative: bool) -> Result<FormKind, NumberFault> {
     let digits = match digits.trim_start_matches('0') {
         significant if significant.len() == digits.len() => digits,
@@ -84,7 +84,7 @@ fn decimal(digits: &str, is_negative: bool) -> Result<FormKind, NumberFault> {
     integer(digits, 10, is_negative)?.ok_or(NumberFault::Malformed)
 }
 
-/// An integer of digits of any radix; `None` where they are no digits of it.
+/// Returns an integer of digits of any radix; `None` if there are other characters.
 fn integer(digits: &str, radix: u32, is_negative: bool) -> Result<Option<FormKind>, NumberFault> {
     if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
         return Ok(None);
@@ -106,7 +106,7 @@ fn float(text: &str, unsigned: &str) -> Result<FormKind, NumberFault> {
     value.map(FormKind::Float).ok_or(NumberFault::OutOfRange)
 }
 
-/// The value of a text such as `##Inf`.
+/// Returns the value of a text such as `##Inf`.
 pub(super) fn symbolic(text: &str) -> Option<f64> {
     match text {
         "##Inf" => Some(f64::INFINITY),
@@ -116,20 +116,20 @@ pub(super) fn symbolic(text: &str) -> Option<f64> {
     }
 }
 
-/// Why a text behind a backslash is no character.
+/// Why a text after a backslash is not a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CharacterFault {
-    /// It could not be seen there.
+    /// It would be invisible there.
     Hidden,
-    /// `\u` with anything but four hexadecimal digits of a whole character
+    /// `\u` without exactly four hexadecimal digits of a complete character
     Unicode,
-    /// `\o` with anything but octal digits up to 377
+    /// `\o` without octal digits up to 377
     Octal,
-    /// More than one character, and no name
+    /// More than one character, and not a name
     Unknown,
 }
 
-/// The value of a character literal's text.
+/// Returns the value of a character literal's text.
 pub(super) fn character(text: &str) -> Result<Box<str>, CharacterFault> {
     let name = text.strip_prefix('\\').unwrap_or(text);
     if let Some((_, value)) = CHARACTER_NAMES.iter().find(|(known, _)| name == *known) {
@@ -152,7 +152,8 @@ pub(super) fn character(text: &str) -> Result<Box<str>, CharacterFault> {
     Err(CharacterFault::Unknown)
 }
 
-/// The character of a text that begins with `uXXXX`, four hexadecimal digits; none for half of a character of two units.
+/// Returns the character of a text that starts with `uXXXX`, four hexadecimal digits; `None` for half of a surrogate
+/// pair.
 pub(super) fn unicode(text: &str) -> Option<char> {
     char::from_u32(unit(text)?)
 }
@@ -163,7 +164,7 @@ fn unit(text: &str) -> Option<u32> {
     is_hex.then(|| u32::from_str_radix(digits, 16).ok()).flatten()
 }
 
-/// The character that begins with `uXXXX`, or with two of them for its two units, and how long that is.
+/// Returns the character that starts with `uXXXX`, or with two of them for a surrogate pair, and the length of that.
 fn unicode_pair(text: &str) -> Option<(char, usize)> {
     const LENGTH: usize = "uXXXX".len();
     if let Some(c) = unicode(text) {
@@ -174,8 +175,8 @@ fn unicode_pair(text: &str) -> Option<(char, usize)> {
     Some((char::decode_utf16(units).next()?.ok()?, 2 * LENGTH + 1))
 }
 
-/// The value of what stands between the quotes of a string. A backslash before a character that it does not change
-/// stays, so that a pattern in a string needs no second one; a regex literal is its pattern as it stands.
+/// Returns the value of the text between the quotes of a string. A backslash before a character that it does not change
+/// is kept, so that a pattern in a string needs no second one. A regex literal is its pattern unchanged.
 pub(super) fn unescape(body: &str) -> Box<str> {
     let mut rest = body;
     let mut value = String::with_capacity(body.len());

@@ -1,15 +1,15 @@
 //! From source text to forms.
 //!
-//! [`lexer`] cuts the text into tokens, [`reader`] nests them into [`Form`]s and interns the [`Names`] they use.
-//! Nothing here knows what a form means: `(let)` reads well, and `%1` outside `#()` does too.
+//! [`lexer`] splits the text into tokens; [`reader`] nests them into [`Form`]s and interns their [`Names`]. This module
+//! does not know what forms mean: `(let)` is a valid form, and so is `%1` outside of `#()`.
 //!
-//! Invariants that the rest of the crate builds on:
+//! Invariants that the rest of the crate relies on:
 //!
 //! - No input makes the reader panic, and its native stack does not grow with the nesting of the text.
-//! - No form is nested deeper than [`ReadLimits::NESTING_CEILING`], so the later passes may drop, clone and compare
-//!   forms recursively.
-//! - Every span lies in the text, on character boundaries.
-//! - The number of forms in a [`FormKind::Map`] is even, and no literal map or set repeats a key.
+//! - No form is nested deeper than [`ReadLimits::NESTING_CEILING`], so later passes may drop, clone and compare forms
+//!   recursively.
+//! - Every span is inside the text, on character boundaries.
+//! - The number of forms in a [`FormKind::Map`] is even, and no map or set literal repeats a key.
 
 #![forbid(unsafe_code)]
 

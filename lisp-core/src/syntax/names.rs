@@ -1,26 +1,26 @@
-//! The names of one program as small numbers.
+//! The names of a program as numbers.
 
 use super::form::NameId;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
 
-/// The distinct symbols and keywords of one program. Keywords are kept without their colon, so `:a` and `a` share a
+/// The distinct symbols and keywords of one program. Keywords are stored without their colon, so `:a` and `a` share a
 /// number.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
-    /// One text behind the other.
+    /// The texts, concatenated.
     text: String,
-    /// Where each ends.
+    /// The end of each text.
     ends: Vec<u32>,
     ids: HashTable<NameId>,
     hasher: RandomState,
 }
 
 impl Names {
-    /// No names yet.
+    /// Creates an empty table.
     pub fn new() -> Self {
-        // Room for what a usual program has.
+        // Enough for a usual program.
         Names {
             text: String::with_capacity(256),
             ends: Vec::with_capacity(32),
@@ -29,13 +29,13 @@ impl Names {
         }
     }
 
-    /// The number of `text`, which is the next free one if `text` is new.
+    /// Returns the number of `text`; a new one if `text` is new.
     pub fn intern(&mut self, text: &str) -> NameId {
         let hash = self.hasher.hash_one(text);
         if let Some(&id) = self.ids.find(hash, |&id| self.text(id) == text) {
             return id;
         }
-        // Source texts are numbered by u32, and each name costs at least one of the text's bytes: none saturates.
+        // Source texts are numbered by u32, and each name takes at least one byte of the text, so this never saturates.
         let id = NameId(u32::try_from(self.ends.len()).unwrap_or(u32::MAX));
         self.text.push_str(text);
         self.ends.push(u32::try_from(self.text.len()).unwrap_or(u32::MAX));
@@ -44,22 +44,22 @@ impl Names {
         id
     }
 
-    /// The number of `text` if it has one.
+    /// Returns the number of `text` if it has one.
     pub fn get(&self, text: &str) -> Option<NameId> {
         self.ids.find(self.hasher.hash_one(text), |&id| self.text(id) == text).copied()
     }
 
-    /// The text of a name; empty for a number that these names never gave out.
+    /// Returns the text of a name; empty for an unknown number.
     pub fn text(&self, id: NameId) -> &str {
         slice(&self.text, &self.ends, id)
     }
 
-    /// How many distinct names there are.
+    /// Returns the number of distinct names.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is no name at all.
+    /// Returns whether there are no names.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }

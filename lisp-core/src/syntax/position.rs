@@ -1,15 +1,15 @@
-//! Bytes as lines and columns.
+//! Bytes to lines and columns.
 
 use super::lexer::BYTE_ORDER_MARK;
 
-/// Finds the line and column of a byte. Independent of the text it was made from, so it may outlive it.
+/// Finds the line and column of a byte. It does not borrow the text.
 #[derive(Clone, Debug)]
 pub struct LineIndex {
     /// One past the last byte.
     length: u32,
     /// The first byte of each line.
     lines: Vec<u32>,
-    /// The characters of more than one byte, in order: columns count characters, and most text has few of these.
+    /// The characters of more than one byte, in order: columns count characters, and most texts have few of these.
     wide: Vec<Wide>,
 }
 
@@ -17,14 +17,14 @@ pub struct LineIndex {
 #[derive(Clone, Copy, Debug)]
 struct Wide {
     start: u32,
-    /// Bytes beyond the first in this character.
+    /// The number of bytes of this character after the first.
     extra: u32,
-    /// Bytes beyond the first in all wide characters before this one.
+    /// The number of such bytes in all wide characters before this one.
     before: u32,
 }
 
 impl LineIndex {
-    /// The index of a text. Lines end with `\n`; a byte order mark at the start takes no column.
+    /// Creates the index of a text. Lines end with `\n`; a byte order mark at the start takes no column.
     pub fn new(text: &str) -> Self {
         let mark = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
         let mut index = LineIndex { length: position(text.len()), lines: vec![position(mark)], wide: Vec::new() };
@@ -41,8 +41,8 @@ impl LineIndex {
         index
     }
 
-    /// The line and the column of a byte, both counted from 1, columns in characters. A byte inside a character counts
-    /// as its first, a byte beyond the text as the end of the text.
+    /// Returns the line and the column of a byte, both counted from 1, columns in characters. A byte inside a character
+    /// counts as its first byte, a byte beyond the text as the end of the text.
     pub fn position(&self, byte: u32) -> (u32, u32) {
         let byte = byte.min(self.length);
         let line = self.lines.partition_point(|&start| start <= byte).saturating_sub(1);
@@ -52,7 +52,7 @@ impl LineIndex {
         (position(line + 1), column + 1)
     }
 
-    /// How many of the bytes before this one are not the first of their character.
+    /// Returns how many of the bytes before this one are not the first of their character.
     fn extra(&self, byte: u32) -> u32 {
         let after = self.wide.partition_point(|wide| wide.start < byte);
         let Some(wide) = after.checked_sub(1).and_then(|last| self.wide.get(last)) else { return 0 };
@@ -60,7 +60,7 @@ impl LineIndex {
     }
 }
 
-/// The reader refuses texts whose bytes u32 cannot number, so this saturates only for texts that were never read.
+/// The reader rejects texts whose bytes u32 cannot number, so this saturates only for texts that were never read.
 fn position(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }

@@ -11,19 +11,19 @@ use super::shapes::{Shape, Shapes, first_repeated};
 use super::spelling::{NameFault, name_fault};
 use crate::error::{Error, Span};
 
-/// How much the reader takes.
+/// The limits of the reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadLimits {
-    /// Bytes of source text; 0 = off.
+    /// Maximum bytes of source text; 0 means unlimited.
     pub source_bytes: usize,
-    /// Distinct symbols and keywords; 0 = off.
+    /// Maximum distinct symbols and keywords; 0 means unlimited.
     pub names: usize,
-    /// Delimiters open at once, at most [`ReadLimits::NESTING_CEILING`].
+    /// Maximum delimiters open at once, up to [`ReadLimits::NESTING_CEILING`].
     pub nesting: usize,
 }
 
 impl ReadLimits {
-    /// No program is nested deeper, whatever `nesting` says: forms are dropped and compared recursively.
+    /// The upper bound for `nesting`: forms are dropped and compared recursively.
     pub const NESTING_CEILING: usize = 1_000;
 }
 
@@ -33,7 +33,7 @@ impl Default for ReadLimits {
     }
 }
 
-/// A program that was read.
+/// A parsed program.
 #[derive(Clone, Debug, Default)]
 pub struct Source {
     /// The forms at the top level, in order.
@@ -42,45 +42,44 @@ pub struct Source {
     pub names: Names,
 }
 
-/// Whether a text is a program yet.
+/// Whether a text is a complete program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Completeness {
-    /// It is one.
+    /// It is a program.
     Complete,
-    /// A delimiter or string is open: more text could make it one.
+    /// A delimiter or string is open: more text could complete it.
     Incomplete,
-    /// No more text could make it one.
+    /// It has an error that more text cannot fix.
     Invalid(Error),
 }
 
-/// Reads a program.
+/// Parses a program.
 ///
 /// # Errors
-///
-/// `parse_error`, `program_too_large`, `symbol_limit_exceeded`, or, for a text that can be read otherwise,
+/// Returns `parse_error`, `program_too_large`, `symbol_limit_exceeded`, or, for an otherwise valid text,
 /// `duplicate_key`.
 pub fn read(text: &str, limits: &ReadLimits) -> Result<Source, Error> {
     read_at(text, limits, &Interrupt::never())
 }
 
-/// Reads the first form of a text, unless it is interrupted; what follows it may be anything.
+/// Parses the first form of a text, unless interrupted; anything may follow it.
 pub(crate) fn read_first(text: &str, limits: &ReadLimits, interrupt: &Interrupt<'_>) -> Result<Source, Error> {
     let mut reader = Reader::new(text, limits, interrupt);
     reader.only_first = true;
     reader.run().map_err(|stop| stop.error)
 }
 
-/// Reads a text as [`read`] does, unless it is interrupted.
+/// Parses a text like [`read`], unless interrupted.
 pub(crate) fn read_at(text: &str, limits: &ReadLimits, interrupt: &Interrupt<'_>) -> Result<Source, Error> {
     Reader::new(text, limits, interrupt).run().map_err(|stop| explained(text, stop.error))
 }
 
-/// The error of a text, which may come of the prose around a Markdown fence.
+/// Completes the error of a text, which may be due to prose around a Markdown fence.
 fn explained(text: &str, error: Error) -> Error {
     if has_fence_line(&text[program_of(text)]) { diagnostics::beside_fence(error) } else { error }
 }
 
-/// Whether a text, read with the default limits, is a program, could become one by more text, or cannot.
+/// Returns whether a text, with the default limits, is a program, could become one by more text, or is invalid.
 pub fn completeness(text: &str) -> Completeness {
     match Reader::new(text, &ReadLimits::default(), &Interrupt::never()).run() {
         Ok(_) => Completeness::Complete,
@@ -89,10 +88,10 @@ pub fn completeness(text: &str) -> Completeness {
     }
 }
 
-/// Why reading ended early.
+/// Why parsing ended early.
 struct Stop {
     error: Error,
-    /// More text could mend it.
+    /// More text could fix it.
     unfinished: bool,
 }
 
@@ -102,22 +101,22 @@ impl From<Error> for Stop {
     }
 }
 
-/// A collection whose closing delimiter is still to come.
+/// A collection whose closing delimiter is not read yet.
 struct Open {
     delimiter: Delimiter,
     span: Span,
-    /// Where its forms begin on the stack of forms.
+    /// Where its forms start on the stack of forms.
     base: usize,
-    /// Of the forms that are compared: all of them, or only the keys of a map.
+    /// The shapes of the forms that are compared: all of them, or only the keys of a map.
     shapes: Vec<Shape>,
-    /// It stands in a map's key or in a set, so all that it contains is compared.
+    /// It is in a map's key or in a set, so everything in it is compared.
     compared: bool,
     in_short_fn: bool,
-    /// What was said of the next form in it.
+    /// The marks before the next form in it.
     marks: Vec<Mark>,
 }
 
-/// Something that is said of the next form.
+/// A mark that applies to the next form.
 #[derive(Clone, Copy)]
 struct Mark {
     what: Said,
@@ -126,18 +125,18 @@ struct Mark {
 
 #[derive(Clone, Copy, PartialEq)]
 enum Said {
-    /// It is left out.
+    /// The form is skipped.
     LeftOut,
-    /// It is left out, and says something of the one behind it.
+    /// The form is metadata of the one after it, and is skipped.
     Meta,
-    /// Something is said of it that means nothing here.
+    /// The form has metadata, which is ignored.
     Described,
-    /// It is data.
+    /// The form is quoted.
     Quoted,
 }
 
 impl Open {
-    /// Whether the next form needs a shape, when there are many already.
+    /// Returns whether the next form needs a shape, given the number of forms so far.
     fn compares_next(&self, forms: usize) -> bool {
         match self.delimiter {
             Delimiter::List | Delimiter::Vector => self.compared,
@@ -147,7 +146,7 @@ impl Open {
         }
     }
 
-    /// The form that repeats an earlier key.
+    /// Returns the form that repeats an earlier key.
     fn repeated_key(&self, forms: &[Form]) -> Option<Span> {
         let step = if self.delimiter == Delimiter::Map { 2 } else { 1 };
         let shapes_step = if self.compared { step } else { 1 };
@@ -159,7 +158,7 @@ impl Open {
     }
 }
 
-/// Closing delimiters that close nothing.
+/// Closing delimiters without an open one.
 struct Surplus {
     closer: Closer,
     span: Span,
@@ -170,20 +169,20 @@ struct Reader<'a> {
     text: &'a str,
     limits: ReadLimits,
     interrupt: &'a Interrupt<'a>,
-    /// Reading ends after the first form.
+    /// Parsing ends after the first form.
     only_first: bool,
     names: Names,
     shapes: Shapes,
-    /// The forms at the top level, and above them those of the collections that are open.
+    /// The forms at the top level, followed by those of the open collections.
     forms: Vec<Form>,
-    /// The collections around the place where the reader is, the innermost last.
+    /// The collections around the current position, the innermost last.
     open: Vec<Open>,
-    /// What was said of the next form at the top level.
+    /// The marks before the next form at the top level.
     marks: Vec<Mark>,
-    /// The quotes among all marks: each is a level of nesting.
+    /// The number of quotes among all marks: each is a level of nesting.
     quotes: usize,
-    // The next two are told only if nothing else is wrong with the text: an error of the delimiters is more likely
-    // to be the cause of such a fault than its consequence.
+    // These two are reported only if there is no other error: an error of the delimiters is more likely the cause of
+    // such an error than its consequence.
     surplus: Option<Surplus>,
     duplicate: Option<Error>,
 }
@@ -241,7 +240,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What is wrong with the text so far though the reader could go on.
+    /// Returns an error found so far after which parsing could continue.
     fn pending(&self) -> Option<Error> {
         match &self.surplus {
             Some(surplus) => Some(diagnostics::surplus(surplus.closer, surplus.count, surplus.span)),
@@ -303,7 +302,7 @@ impl<'a> Reader<'a> {
         self.push(Form { kind, span }, shape);
     }
 
-    /// `'name`: the symbol, whatever the name means otherwise.
+    /// `'name`: the symbol, regardless of what the name means otherwise.
     fn quoted_name(&mut self, span: Span) -> Result<(), Error> {
         let mark = Span::new(span.start, span.start.saturating_add(1));
         let name = Span::new(mark.end, span.end);
@@ -326,7 +325,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Can there be one more level of nesting?
+    /// Fails if one more level of nesting exceeds the limit.
     fn deeper(&self, span: Span) -> Result<(), Error> {
         let limit = self.limits.nesting.min(ReadLimits::NESTING_CEILING);
         match self.open.len() + self.quotes < limit {
@@ -335,7 +334,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What was said of the next form.
+    /// Returns the marks before the next form.
     fn marks(&mut self) -> &mut Vec<Mark> {
         self.open.last_mut().map_or(&mut self.marks, |open| &mut open.marks)
     }
@@ -383,7 +382,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Takes a form that is whole, as its marks say.
+    /// Adds a complete form, according to its marks.
     fn push(&mut self, mut form: Form, mut shape: Option<Shape>) {
         while let Some(mark) = self.marks().pop() {
             match mark.what {
@@ -436,7 +435,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The name of a keyword.
+    /// Returns the name of a keyword.
     fn keyword(&mut self, span: Span) -> Result<NameId, Error> {
         match self.slice(span, 1, 0) {
             name if name.is_empty() || name.starts_with(':') => Err(diagnostics::unexpected(self.text, span.start)),
@@ -444,7 +443,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The name that a token consists of after its prefix.
+    /// Returns the name that a token consists of after its prefix.
     fn name(&mut self, span: Span, prefix: usize) -> Result<NameId, Error> {
         let text = self.slice(span, prefix, 0);
         match name_fault(text) {
@@ -468,7 +467,7 @@ impl<'a> Reader<'a> {
         Ok(id)
     }
 
-    /// The text of a span without some bytes at its ends.
+    /// Returns the text of a span without some bytes at its ends.
     fn slice(&self, span: Span, front: usize, back: usize) -> &'a str {
         self.text.get(span.start as usize + front..(span.end as usize).saturating_sub(back)).unwrap_or("")
     }

@@ -3,7 +3,7 @@ use crate::error::{Detail, Reason};
 use crate::syntax::LineIndex;
 use proptest::prelude::*;
 
-/// A form as text that tells all kinds apart.
+/// Returns a form as text that distinguishes all kinds.
 fn show(form: &Form, names: &Names) -> String {
     let all = |forms: &[Form]| forms.iter().map(|form| show(form, names)).collect::<Vec<_>>().join(" ");
     match &form.kind {
@@ -90,7 +90,7 @@ fn spans() {
     assert_eq!(inner.iter().map(|form| form.span).collect::<Vec<_>>(), [Span::new(4, 8), Span::new(9, 14)]);
 }
 
-/// Text, the span of the fault, and what the message and the hint must hold.
+/// Text, the span of the error, and what the message and the hint must contain.
 type Fault = (&'static str, (u32, u32), &'static str, &'static str);
 
 fn check(reason: Reason, faults: &[Fault]) {
@@ -285,7 +285,7 @@ fn digits_are_limited() {
     }
 }
 
-/// Native stack is what a hostile text would spend: each of these must be read on very little of it.
+/// Hostile texts could use up the native stack: each of these must be parsed with very little of it.
 #[test]
 fn long_texts_need_no_stack() {
     let million = 1_000_000;
@@ -383,7 +383,7 @@ fn walk<'a>(forms: &'a [Form], visit: &mut impl FnMut(&'a Form)) {
     }
 }
 
-/// What must hold for any text at all.
+/// Checks what must hold for any text.
 fn check_any(text: &str) {
     let whole = |span: Span| text.get(span.start as usize..span.end as usize);
     let result = read(text, &ReadLimits::default());
@@ -413,7 +413,7 @@ fn check_any(text: &str) {
     }
 }
 
-/// Pieces of programs: texts made of these come much further than arbitrary ones.
+/// Pieces of programs: texts made of these get much further than arbitrary ones.
 const PIECES: &[&str] = &[
     "(",
     ")",

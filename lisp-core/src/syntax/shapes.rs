@@ -1,7 +1,7 @@
-//! When two forms are the same key.
+//! Equality of forms as keys.
 //!
-//! Each form that may matter gets a number, its shape, as soon as it is read, from the shapes of what it contains:
-//! equal forms have equal shapes, whatever their depth, and no comparison walks down a form.
+//! Each form that may matter gets a number, its shape, as soon as it is read, from the shapes of its parts. Equal forms
+//! have equal shapes, whatever their depth, and no comparison descends into a form.
 
 use super::form::{FormKind, NameId};
 use super::lexer::Delimiter;
@@ -9,7 +9,7 @@ use crate::Table;
 use num_bigint::BigInt;
 use num_traits::FromPrimitive;
 
-/// The number of a form among those that were compared.
+/// The number of a form among those that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Shape(u32);
 
@@ -44,12 +44,12 @@ enum Content {
 }
 
 impl Shapes {
-    /// The shape of `%` and `%1` in a short function.
+    /// Returns the shape of `%` and `%1` in a short function.
     pub(super) fn first_argument(&mut self) -> Shape {
         self.of(Content::FirstArgument)
     }
 
-    /// The shape of a form that contains no other.
+    /// Returns the shape of a form that contains no other.
     pub(super) fn atom(&mut self, kind: &FormKind) -> Shape {
         let content = match kind {
             FormKind::Nil => Content::Nil,
@@ -58,14 +58,14 @@ impl Shapes {
             FormKind::Big(value) => Content::Big(value.clone()),
             FormKind::Float(value) => match BigInt::from_f64(*value) {
                 Some(whole) if value.fract() == 0.0 => i64::try_from(&whole).map_or(Content::Big(whole), Content::Int),
-                // Fractions, infinities, and NaN, which is written the same each time.
+                // Fractions, infinities, and NaN, which is always written the same.
                 _ => Content::Float(value.to_bits()),
             },
             FormKind::Str(text) => Content::Text(text.clone()),
             FormKind::Keyword(name) => Content::Keyword(*name),
             FormKind::Symbol(name) => Content::Symbol(*name),
             FormKind::Var(name) => Content::Var(*name),
-            // Each regex literal makes a pattern of its own.
+            // Each regex literal creates its own pattern.
             FormKind::Regex(_) => return self.fresh(),
             FormKind::List(_)
             | FormKind::Vector(_)
@@ -77,7 +77,7 @@ impl Shapes {
         self.of(content)
     }
 
-    /// The shape of a collection, from the shapes of its forms.
+    /// Returns the shape of a collection, from the shapes of its forms.
     pub(super) fn collection(&mut self, delimiter: Delimiter, mut shapes: Vec<Shape>) -> Shape {
         let content = match delimiter {
             Delimiter::List | Delimiter::Vector => Content::Sequence(shapes),
@@ -90,13 +90,13 @@ impl Shapes {
                 shapes.sort_unstable();
                 Content::Set(shapes)
             }
-            // Each short function literal makes a function of its own.
+            // Each short function literal creates its own function.
             Delimiter::ShortFn => return self.fresh(),
         };
         self.of(content)
     }
 
-    /// The shape of a form that is quoted.
+    /// Returns the shape of a quoted form.
     pub(super) fn quoted(&mut self, shape: Shape) -> Shape {
         self.of(Content::Quote(shape))
     }
@@ -110,7 +110,7 @@ impl Shapes {
         shape
     }
 
-    /// A shape that no other form has.
+    /// Returns a shape that no other form has.
     fn fresh(&mut self) -> Shape {
         let shape = Shape(self.next);
         self.next += 1;
@@ -118,9 +118,9 @@ impl Shapes {
     }
 }
 
-/// Of the shapes at each `step`th index from the first on, the number of the first that stands there earlier too.
+/// Among the shapes at each `step`th index, returns the index of the first one that appeared before.
 pub(super) fn first_repeated(shapes: &[Shape], step: usize) -> Option<usize> {
-    // So few are compared with each other sooner than sorted.
+    // For a few, comparing all pairs is faster than sorting.
     const FEW: usize = 16;
     let picked = || shapes.iter().step_by(step);
     if shapes.len() <= FEW {

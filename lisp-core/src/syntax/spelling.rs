@@ -1,20 +1,20 @@
-//! What names, numbers and characters are written with, and where one ends.
+//! The characters of names and numbers, and where one ends.
 //!
-//! A name is written as in Clojure, with any letters: its characters are compared one by one, so two ways to compose the same
-//! letter are two names.
+//! Names are written as in Clojure, with any letters. Characters are compared one by one, so two compositions of the
+//! same letter are two names.
 
 use super::hidden::is_hidden;
 
-/// The ASCII characters of names besides letters and digits. The last three have a meaning of their own in some places.
+/// The ASCII characters of names besides letters and digits. The last three have special meanings in some positions.
 const MARKS: &str = "*+!-_'?<>=.&$%|#:/";
 
-/// What an ASCII character does.
+/// The role of an ASCII character.
 #[derive(Clone, Copy, PartialEq)]
 enum Class {
     Ends,
-    /// It is a part of names wherever it stands.
+    /// A part of names in any position.
     Plain,
-    /// It is a part of some names.
+    /// A part of some names.
     Special,
 }
 
@@ -49,13 +49,13 @@ fn class(byte: u8) -> Class {
     CLASSES.get(usize::from(byte)).copied().unwrap_or(Class::Special)
 }
 
-/// How many bytes at the front of a text belong to one name, right or wrong.
+/// Returns how many bytes at the start of a text belong to one name, valid or not.
 pub(super) fn name_length(text: &str) -> usize {
     atom_length(text, |_| true)
 }
 
-/// How many bytes at the front of a text belong to one number, right or wrong: behind it a quote, a `#` or a `%` begins something
-/// new.
+/// Returns how many bytes at the start of a text belong to one number, valid or not: a quote, a `#` or a `%` after it
+/// starts something new.
 pub(super) fn number_length(text: &str) -> usize {
     atom_length(text, |byte| !matches!(byte, b'\'' | b'#' | b'%'))
 }
@@ -79,18 +79,18 @@ fn atom_length(text: &str, goes_on: impl Fn(u8) -> bool) -> usize {
     at
 }
 
-/// Why a text is no name.
+/// Why a text is not a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NameFault {
-    /// Nothing stands before a slash, or behind it.
+    /// Nothing before or after a slash.
     BesideSlash,
-    /// A colon stands at an end, or beside another.
+    /// A colon at an end, or beside another.
     Colon,
-    /// The character at this byte is in no name.
+    /// The character at this byte is not allowed in names.
     Character(usize),
 }
 
-/// What is wrong with a name. An empty one, and what a name begins with, is the lexer's to refuse.
+/// Returns what is wrong with a name. The lexer rejects empty names and invalid first characters.
 pub(super) fn name_fault(text: &str) -> Option<NameFault> {
     if text.bytes().all(|byte| class(byte) == Class::Plain) || text == "/" {
         return None;
@@ -118,12 +118,12 @@ fn is_name_character(c: char) -> bool {
     }
 }
 
-/// Can a name begin with this character, which is none of ASCII?
+/// Returns true if a name can start with this character, which is not ASCII.
 pub(super) fn begins_name(c: char) -> bool {
     is_name_character(c) && c.is_alphabetic()
 }
 
-/// Can a program write this after a prefix such as `data/`?
+/// Returns true if a program can write this after a prefix such as `data/`.
 pub fn is_name_part(text: &str) -> bool {
     !text.is_empty() && name_fault(&format!("data/{text}")).is_none()
 }
@@ -132,7 +132,7 @@ pub fn is_name_part(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// What ends a name besides whitespace.
+    /// The characters besides whitespace that end a name.
     const ENDS: &str = "\",;@^`~()[]{}\\";
 
     #[test]

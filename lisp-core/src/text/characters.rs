@@ -1,23 +1,23 @@
-//! The characters of a text as a person counts them: extended grapheme clusters, but that a carriage return and the newline
-//! behind it are two, so that in ASCII every byte is a character. One of them may be as long as the text (a letter with a
-//! million accents), so long ones are charged, and looked at, piece by piece.
+//! The characters of a text as a person counts them: extended grapheme clusters, except that a carriage return and a
+//! newline are two characters, so that in ASCII every byte is one. A character may be as long as the text (a letter
+//! with a million accents), so long ones are charged and scanned in pieces.
 
 use crate::cost;
 use crate::heap::{Heap, Res};
 use unicode_segmentation::{GraphemeCursor, GraphemeIncomplete, UnicodeSegmentation};
 
-/// Bytes of a character that cost no more than the text it stands in.
+/// The number of bytes of a character that cost no more than the text around it.
 const USUAL: usize = if cfg!(test) { 12 } else { 64 };
-/// Bytes of a longer character that are charged at once, a unit for each.
+/// The number of bytes of a longer character that are charged at once, a unit for each.
 const PIECE: usize = if cfg!(test) { 16 } else { 1_024 };
 
-/// Does one byte make one character all through the text?
+/// Returns true if each byte of the text is one character.
 #[inline]
 pub(crate) fn are_bytes(text: &str) -> bool {
     text.is_ascii()
 }
 
-/// How many characters a text has. The caller has charged for its length.
+/// Returns the number of characters of a text. The caller has charged for its length.
 pub(crate) fn count(h: &Heap, text: &str) -> Res<usize> {
     if are_bytes(text) {
         return Ok(text.len());
@@ -27,7 +27,8 @@ pub(crate) fn count(h: &Heap, text: &str) -> Res<usize> {
     Ok(characters.seen)
 }
 
-/// How many bytes the first `count` characters of a text have, or all when there are fewer. The caller has charged.
+/// Returns the number of bytes of the first `count` characters of a text, or of all if there are fewer. The caller has
+/// charged.
 pub(crate) fn bytes_of_first(h: &Heap, text: &str, count: usize) -> Res<usize> {
     if are_bytes(text) {
         return Ok(count.min(text.len()));
@@ -37,18 +38,18 @@ pub(crate) fn bytes_of_first(h: &Heap, text: &str, count: usize) -> Res<usize> {
     Ok(characters.place)
 }
 
-/// The first `count` characters of a text. The caller has charged.
+/// Returns the first `count` characters of a text. The caller has charged.
 pub(crate) fn first<'t>(h: &Heap, text: &'t str, count: usize) -> Res<&'t str> {
     Ok(text.get(..bytes_of_first(h, text, count)?).unwrap_or_default())
 }
 
-/// Is a text one character? Charges for it.
+/// Returns true if a text is one character. Charges for it.
 pub(crate) fn is_one(h: &Heap, text: &str) -> Res<bool> {
     h.charge_copy(text.len())?;
     Ok(Characters::new(h, text).step()?.is_some_and(|first| first.len() == text.len()))
 }
 
-/// The characters of a text that is so short that nobody waits for them.
+/// Iterates over the characters of a text that is too short to need interruption.
 pub(crate) fn of_short(text: &str) -> impl Iterator<Item = &str> {
     text.graphemes(true).flat_map(|cluster| {
         let (first, second) = if cluster == "\r\n" { cluster.split_at(1) } else { (cluster, "") };
@@ -56,12 +57,12 @@ pub(crate) fn of_short(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// How many characters a short text has.
+/// Returns the number of characters of a short text.
 pub(crate) fn count_short(text: &str) -> usize {
     if are_bytes(text) { text.len() } else { of_short(text).count() }
 }
 
-/// Is the first byte a character, whatever stands before it?
+/// Returns true if the first byte is a character, whatever precedes it.
 #[inline]
 fn stands_alone(bytes: &[u8]) -> bool {
     match *bytes {
@@ -71,7 +72,7 @@ fn stands_alone(bytes: &[u8]) -> bool {
     }
 }
 
-/// The index of the first character that begins at a byte or behind it, and the byte at which it begins.
+/// The index of the first character that starts at a byte or after it, and the byte at which it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) index: usize,
@@ -82,25 +83,25 @@ pub(crate) struct Place {
 pub(crate) struct Characters<'h, 't> {
     heap: &'h Heap,
     text: &'t str,
-    /// It begins anew after characters of one byte: what stands before a character does not change its end.
+    /// It starts over after characters of one byte: what precedes a character does not change its end.
     cursor: GraphemeCursor,
-    /// Where the cursor's text begins.
+    /// Where the cursor's text starts.
     base: usize,
     place: usize,
     seen: usize,
 }
 
 impl<'h, 't> Characters<'h, 't> {
-    /// From the beginning of a text on. The caller charges for the length of what it goes through; characters that are
-    /// not of one byte are charged for besides.
+    /// Starts at the beginning of a text. The caller charges for the length that it scans; characters of several bytes
+    /// are charged in addition.
     pub(crate) fn new(heap: &'h Heap, text: &'t str) -> Self {
         Characters { heap, text, cursor: GraphemeCursor::new(0, text.len(), true), base: 0, place: 0, seen: 0 }
     }
 
-    /// Goes on to the first character that begins at a byte or behind it; returns the place of that and of the one before.
+    /// Advances to the first character that starts at a byte or after it. Returns its place and that of the one before.
     pub(crate) fn go_to(&mut self, byte: usize) -> Res<(Place, Place)> {
         let here = |walk: &Self| Place { index: walk.seen, byte: walk.place };
-        // The last byte before may begin a longer character.
+        // The last byte before may start a longer character.
         let plain = self.text.get(self.place..byte).filter(|text| are_bytes(text)).map_or(0, str::len);
         self.seen += plain.saturating_sub(1);
         self.place += plain.saturating_sub(1);
@@ -112,7 +113,7 @@ impl<'h, 't> Characters<'h, 't> {
         Ok((before, here(self)))
     }
 
-    /// The next character.
+    /// Returns the next character.
     fn step(&mut self) -> Res<Option<&'t str>> {
         let start = self.place;
         if start == self.text.len() {
@@ -144,7 +145,7 @@ impl<'h, 't> Characters<'h, 't> {
                     self.heap.charge((end - from) as u64)?;
                     self.cursor.provide_context(self.text.get(from..end).unwrap_or_default(), from - self.base);
                 }
-                // There is no other answer to a cursor that stands in its text.
+                // These cannot occur for a cursor inside its text.
                 Ok(None) | Err(GraphemeIncomplete::PrevChunk | GraphemeIncomplete::InvalidOffset) => {
                     break self.text.len();
                 }
@@ -154,8 +155,8 @@ impl<'h, 't> Characters<'h, 't> {
         Ok(self.text.get(start..end))
     }
 
-    /// Where a piece ends that begins at `from` and should have `bytes` bytes: between two code points, and not behind
-    /// a regional indicator, which the cursor would count twice there.
+    /// Returns the end of a piece that starts at `from` and should have `bytes` bytes: between two code points, and not
+    /// after a regional indicator, which the cursor would count twice there.
     fn end_of_piece(&self, from: usize, bytes: usize) -> usize {
         let end = self.text.floor_char_boundary(from + bytes);
         let piece = self.text.get(from..end).unwrap_or_default();
@@ -180,7 +181,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What makes and breaks clusters: controls, marks, joiners, pictures, flags, prepended marks, Hangul, conjuncts.
+    /// Code points that create and break clusters: controls, marks, joiners, pictures, flags, prepended marks, Hangul,
+    /// conjuncts.
     const CODE_POINTS: &[char] = &[
         'a',
         ' ',

@@ -1,21 +1,22 @@
-//! Dates and times by a pattern, as `java.time.format.DateTimeFormatter` has them: `yyyy-MM-dd HH:mm`. Names are English.
+//! Dates and times by a pattern such as `yyyy-MM-dd HH:mm`, like `java.time.format.DateTimeFormatter`. Names are
+//! English.
 
 use super::dates::{DAY, calendar, days_of, days_of_month};
 use std::fmt::Write as _;
 
-/// What is written, or was read: the day since 1970-01-01, and the seconds and nanoseconds of the day.
+/// The moment to write, or that was parsed: the day since 1970-01-01, and the seconds and nanoseconds of the day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Moment {
     pub(crate) day: i64,
-    /// None of a date.
+    /// `None` for a date.
     pub(crate) time: Option<(i64, u32)>,
-    /// The time is that of UTC.
+    /// Whether the time is UTC.
     pub(crate) is_utc: bool,
 }
 
-/// The most parts of a pattern. Each takes a letter at least.
+/// The maximum number of parts of a pattern. Each takes at least one letter.
 const MOST_PARTS: usize = 100;
-/// The maximum bytes of a pattern.
+/// The maximum length of a pattern, in bytes.
 const MAX_BYTES: usize = 10_000;
 
 const MONTHS: [&str; 12] = [
@@ -72,21 +73,21 @@ enum Part {
     },
     /// The last two digits of a year from 2000 on.
     TwoDigitYear(Field),
-    /// So many digits of the second's fraction.
+    /// This number of digits of the second's fraction.
     Fraction(usize),
-    /// A name: in full, or so many of its letters.
+    /// A name: in full, or this number of its letters.
     Name {
         field: Field,
         letters: Option<usize>,
     },
-    /// The offset from UTC, which is none; `Z` where it says so.
+    /// The offset from UTC, which is zero; written as `Z` if the flag says so.
     Offset {
         zulu: bool,
         text: &'static str,
     },
 }
 
-/// A pattern that was read.
+/// A parsed pattern.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Pattern {
     parts: Vec<Part>,
@@ -96,7 +97,7 @@ pub(crate) struct Pattern {
 pub(crate) const LETTERS: &str = "y u M L d D E Q a H h k K m s S n A X x Z, and other text in '...'";
 
 impl Pattern {
-    /// Reads a pattern, or the name of one of the constants.
+    /// Parses a pattern, or the name of one of the constants.
     pub(crate) fn read(pattern: &str) -> Result<Pattern, String> {
         let pattern = match pattern {
             "ISO_LOCAL_DATE" | "ISO_DATE" => "uuuu-MM-dd",
@@ -134,10 +135,10 @@ impl Pattern {
         Ok(Pattern { parts })
     }
 
-    /// The moment as text.
+    /// Returns the moment as text.
     ///
     /// # Errors
-    /// The name of a part that the moment does not have.
+    /// Returns the name of a part that the moment does not have.
     pub(crate) fn write(&self, moment: &Moment) -> Result<String, &'static str> {
         let mut out = String::new();
         for part in &self.parts {
@@ -167,7 +168,7 @@ impl Pattern {
         Ok(out)
     }
 
-    /// The moment that a text says.
+    /// Parses a text to a moment.
     pub(crate) fn parse(&self, text: &str) -> Option<Moment> {
         let (mut found, mut rest, mut is_utc) = (Found::default(), text, false);
         for (i, part) in self.parts.iter().enumerate() {
@@ -179,7 +180,7 @@ impl Pattern {
                     rest
                 }
                 Part::Number { field, min, max } => {
-                    // Numbers of a fixed width that follow at once leave this one the digits before theirs.
+                    // Numbers of a fixed width that follow directly determine where this one ends.
                     let behind =
                         self.parts.get(i + 1..).unwrap_or_default().iter().map_while(fixed_width).sum::<usize>();
                     let behind = if min == max { 0 } else { behind };
@@ -214,7 +215,7 @@ impl Pattern {
     }
 }
 
-/// The text between two apostrophes, or one apostrophe for two of them.
+/// Returns the text between two apostrophes, or one apostrophe for two of them.
 fn quoted(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Result<String, String> {
     if rest.next_if_eq(&'\'').is_some() {
         return Ok("'".to_owned());
@@ -229,7 +230,7 @@ fn quoted(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Result<String,
     Err("a ' is missing at its end".to_owned())
 }
 
-/// The part that a letter stands for that is written so many times.
+/// Returns the part for a letter that is repeated `count` times.
 fn part(letter: char, count: usize) -> Result<Part, String> {
     let number = |field, most: usize| match count {
         1 => Ok(Part::Number { field, min: 1, max: 19 }),
@@ -283,7 +284,7 @@ fn part(letter: char, count: usize) -> Result<Part, String> {
     part.map_err(|()| format!("there are too many letters {letter} in a row"))
 }
 
-/// The value of a field, or its name if the moment has none.
+/// Returns the value of a field, or its name if the moment does not have it.
 fn value(field: Field, moment: &Moment) -> Result<i64, &'static str> {
     let (year, month, day) = calendar(moment.day);
     let time = || moment.time.ok_or("a time");
@@ -319,7 +320,7 @@ fn is_year(field: Field) -> bool {
     matches!(field, Field::Year | Field::YearOfEra)
 }
 
-/// Adds a number with at least `min` digits. A year of more than four and more than its digits has a sign.
+/// Adds a number with at least `min` digits. A year with more than four digits, and more than requested, gets a sign.
 fn number(out: &mut String, field: Field, number: i64, (min, max): (usize, usize)) {
     let digits = number.unsigned_abs().to_string();
     if number < 0 {
@@ -330,7 +331,7 @@ fn number(out: &mut String, field: Field, number: i64, (min, max): (usize, usize
     let _ = write!(out, "{digits:0>min$}");
 }
 
-/// The names of a field, from 1 on.
+/// Returns the names of a field, from 1 on.
 fn names(field: Field) -> &'static [&'static str] {
     match field {
         Field::Month => &MONTHS,
@@ -354,8 +355,8 @@ fn name(field: Field, letters: Option<usize>, number: i64) -> &'static str {
     names(field).get(at).map_or("", |name| short(field, letters, name))
 }
 
-/// The number of the name that a text begins with, of the longest, and what is behind it. Of several that are cut to the same letters
-/// it is the last, as in Java.
+/// Returns the number of the longest name at the start of a text, and the rest. If several names are cut to the same
+/// letters it is the last, as in Java.
 fn read_name(text: &str, field: Field, letters: Option<usize>) -> Option<(i64, &str)> {
     let at_beginning = names(field).iter().enumerate().filter_map(|(i, name)| {
         let name = short(field, letters, name);
@@ -365,7 +366,7 @@ fn read_name(text: &str, field: Field, letters: Option<usize>) -> Option<(i64, &
     Some((i64::try_from(i + 1).ok()?, rest))
 }
 
-/// The width of a number that always has as many digits.
+/// Returns the width of a number that always has the same number of digits.
 fn fixed_width(part: &Part) -> Option<usize> {
     match part {
         Part::Number { min, max, .. } if min == max => Some(*min),
@@ -375,7 +376,7 @@ fn fixed_width(part: &Part) -> Option<usize> {
     }
 }
 
-/// A number of `min` to `max` digits at the beginning of a text, and what is behind it.
+/// Returns a number of `min` to `max` digits at the start of a text, and the rest.
 fn digits(text: &str, min: usize, max: usize) -> Option<(i64, &str)> {
     let count = text.bytes().take(max).take_while(u8::is_ascii_digit).count();
     if count < min {
@@ -394,21 +395,21 @@ fn read_number(text: &str, field: Field, (min, max): (usize, usize), behind: usi
     let run = unsigned.bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = digits(unsigned, min, max.min(run.saturating_sub(behind)))?;
     let count = unsigned.len() - rest.len();
-    // A year has a sign when, and only when, it has more digits than it must have.
+    // A year has a sign if, and only if, it has more digits than required.
     if is_year(field) && min >= 4 && (sign == 1) != (count > min && sign != -1) {
         return None;
     }
     Some((if sign == -1 { -number } else { number }, rest))
 }
 
-/// The fields that were read.
+/// The parsed fields.
 #[derive(Default)]
 struct Found {
     fields: Vec<(Field, i64)>,
 }
 
 impl Found {
-    /// Notes a field. One that was read before must be the same.
+    /// Sets a field. One that was set before must have the same value.
     fn set(&mut self, field: Field, number: i64) -> Option<()> {
         let range = match field {
             Field::Year => -999_999_999..=999_999_999,
@@ -438,7 +439,7 @@ impl Found {
         self.fields.iter().find(|found| found.0 == field).map(|found| found.1)
     }
 
-    /// What the fields say together.
+    /// Returns the moment that the fields describe together.
     fn moment(&self) -> Option<Moment> {
         let (time, next_day) = match self.time()? {
             Some((DAY, nanos)) => (Some((0, nanos)), 1),
@@ -460,7 +461,7 @@ impl Found {
     fn day(&self) -> Option<i64> {
         let year = self.get(Field::Year)?;
         match (self.get(Field::Month), self.get(Field::Day), self.get(Field::DayOfYear)) {
-            // Beyond the end of a month its last day is meant.
+            // A day beyond the end of a month is its last day.
             (Some(month), Some(day), _) => Some(days_of(year, month, day.min(days_of_month(year, month)))),
             (_, _, Some(day)) => {
                 let first = days_of(year, 1, 1);
@@ -470,7 +471,7 @@ impl Found {
         }
     }
 
-    /// The time of day, if any; none at all where the fields do not go together.
+    /// Returns the time of day, if any; the outer `None` if the fields contradict each other.
     #[expect(clippy::option_option, reason = "no time, and one that cannot be")]
     fn time(&self) -> Option<Option<(i64, u32)>> {
         if let Some(milli) = self.get(Field::MilliOfDay) {
@@ -509,8 +510,8 @@ mod tests {
     use super::*;
     use crate::heap::TimeValue;
 
-    /// What `java.time` of OpenJDK 17 does: a pattern it refuses, a date and time and its texts with and without the time, or a text
-    /// and what it says with and without a time. An error is `!`.
+    /// What `java.time` of OpenJDK 17 does: an invalid pattern; a date and time and its texts with and without the
+    /// time; or a text and its value with and without a time. An error is `!`.
     const JAVA: &str = include_str!("../../tests/java_dates.tsv");
 
     fn date_time(moment: &Moment) -> Option<String> {

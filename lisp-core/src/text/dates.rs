@@ -1,22 +1,21 @@
 //! Dates and times as text: the calendar, and the ISO 8601 forms.
 //!
-//! The calendar is the proleptic Gregorian one of the classes of `java.time`, with years up to 999,999,999 on both sides.
-//! That is why `jiff` is not taken, whose years go from -9,999 to 9,999: its dates would refuse what `LocalDate` holds, and the
-//! few lines of day counting would be needed beside it.
+//! The calendar is the proleptic Gregorian one of `java.time`, with years up to 999,999,999 in both directions. The
+//! crate `jiff` is not used because its years go from -9,999 to 9,999: it would reject dates that `LocalDate` accepts.
 
 use crate::heap::TimeValue;
 use std::fmt::Write as _;
 
-/// Seconds of a day.
+/// Seconds per day.
 pub(crate) const DAY: i64 = 86_400;
-/// Nanoseconds of a second.
+/// Nanoseconds per second.
 pub(crate) const NANOS: u32 = 1_000_000_000;
-/// The first and the last day of a `LocalDate`.
+/// The range of days of a `LocalDate`.
 pub(crate) const DAYS: std::ops::RangeInclusive<i64> = -365_243_219_162..=365_241_780_471;
-/// The first and the last second of an `Instant`.
+/// The range of seconds of an `Instant`.
 pub(crate) const SECONDS: std::ops::RangeInclusive<i64> = -31_557_014_167_219_200..=31_556_889_864_403_199;
 
-/// Days since 1970-01-01. A year is taken to begin in March, so that the leap day is its last.
+/// Returns the days since 1970-01-01. Internally a year starts in March, so that the leap day is its last.
 pub(crate) fn days_of(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let month = if month > 2 { month - 3 } else { month + 9 };
@@ -25,7 +24,7 @@ pub(crate) fn days_of(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + year * 365 + year / 4 - year / 100 + in_year - 719_468
 }
 
-/// Is there such a day?
+/// Returns true if this day exists.
 pub(crate) fn is_date(year: i64, month: i64, day: i64) -> bool {
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let last = match month {
@@ -37,7 +36,7 @@ pub(crate) fn is_date(year: i64, month: i64, day: i64) -> bool {
     (1..=last).contains(&day)
 }
 
-/// A number of `count` digits at the beginning of a text, and the rest.
+/// Returns a number of `count` digits at the start of a text, and the rest.
 pub(crate) fn leading_digits(text: &str, count: usize) -> Option<(i64, &str)> {
     let digits = text.get(..count)?;
     if !digits.bytes().all(|b| b.is_ascii_digit()) {
@@ -46,9 +45,9 @@ pub(crate) fn leading_digits(text: &str, count: usize) -> Option<(i64, &str)> {
     Some((digits.parse().ok()?, &text[count..]))
 }
 
-/// A date in ISO-8601: four digits of the year, or a sign and up to ten.
+/// Parses an ISO 8601 date: four digits of the year, or a sign and up to ten.
 pub(crate) fn parse_date(text: &str, most: i64) -> Option<i64> {
-    /// A sign, ten digits of the year, and the rest. Whatever is longer is no date, and is not looked at.
+    /// A sign, ten digits of the year, and the rest. Longer texts are rejected without parsing.
     const LONGEST: usize = 1 + 10 + "-01-02".len();
     if text.len() > LONGEST {
         return None;
@@ -71,7 +70,7 @@ pub(crate) fn parse_date(text: &str, most: i64) -> Option<i64> {
     valid.then(|| days_of(sign * year, month, day))
 }
 
-/// Hours, minutes, seconds and nanoseconds, the last two optional in that order, and the rest.
+/// Hours, minutes, seconds and nanoseconds, the last two optional in that order, and the rest of the text.
 struct Clock<'t> {
     hour: i64,
     minute: i64,
@@ -87,7 +86,7 @@ fn parse_clock(text: &str) -> Option<Clock<'_>> {
     parse_fraction(Clock { hour, minute, second, nano: 0, rest })
 }
 
-/// The clock with the fraction of its second, if one follows.
+/// Returns the clock with the fraction of its second, if one follows.
 fn parse_fraction(clock: Clock<'_>) -> Option<Clock<'_>> {
     let (mut nano, mut rest) = (0, clock.rest);
     if let Some(fraction) = rest.strip_prefix('.') {
@@ -102,7 +101,7 @@ fn parse_fraction(clock: Clock<'_>) -> Option<Clock<'_>> {
     Some(Clock { nano, rest, ..clock })
 }
 
-/// A date with a time in ISO 8601, without an offset: the day, the seconds of the day, and nanoseconds.
+/// Parses an ISO 8601 date with a time, without an offset: the day, the seconds of the day, and nanoseconds.
 pub(crate) fn parse_date_time(text: &str) -> Option<(i64, i64, u32)> {
     let (date, rest) = text.rsplit_once(['T', 't'])?;
     let day = parse_date(date, 999_999_999)?;
@@ -117,7 +116,7 @@ pub(crate) fn parse_date_time(text: &str) -> Option<(i64, i64, u32)> {
     is_time.then_some((day, clock.hour * 3_600 + clock.minute * 60 + clock.second, clock.nano))
 }
 
-/// Seconds of an offset: `Z`, `+01:00` or `-01:00:30`, at most 18 hours.
+/// Returns the seconds of an offset: `Z`, `+01:00` or `-01:00:30`, at most 18 hours.
 fn parse_offset(text: &str) -> Option<i64> {
     if matches!(text, "Z" | "z") {
         return Some(0);
@@ -140,7 +139,7 @@ pub(crate) fn parse_instant(text: &str) -> Option<(i64, u32)> {
     let clock = parse_clock(rest)?;
     let offset = parse_offset(clock.rest)?;
     let second = match (clock.hour, clock.minute, clock.second) {
-        // The end of the day, and the leap second, which is the second before it.
+        // The end of the day, and the leap second, which is mapped to the second before it.
         (24, 0, 0) if clock.nano == 0 => DAY,
         (23, 59, 60) => DAY - 1,
         (h, m, s) if h < 24 && m < 60 && s < 60 => h * 3_600 + m * 60 + s,
@@ -150,12 +149,12 @@ pub(crate) fn parse_instant(text: &str) -> Option<(i64, u32)> {
     SECONDS.contains(&second).then_some((second, clock.nano))
 }
 
-/// Is it a point in time in ISO 8601, as `Instant/parse` reads it?
+/// Returns true for an ISO 8601 point in time, as parsed by `Instant/parse`.
 pub fn is_instant_text(text: &str) -> bool {
     parse_instant(text).is_some()
 }
 
-/// The ISO 8601 text of a time value.
+/// Returns the ISO 8601 text of a time value.
 pub(crate) fn time_text(value: TimeValue) -> String {
     match value {
         TimeValue::LocalDate(days) => date_text(i128::from(days)),
@@ -170,20 +169,20 @@ pub(crate) fn time_text(value: TimeValue) -> String {
     }
 }
 
-/// The year, month and day of a number of days since 1970-01-01.
+/// Returns the year, month and day of a number of days since 1970-01-01.
 pub(crate) fn calendar(days: i64) -> (i64, i64, i64) {
     let (year, month, day) = wide_calendar(i128::from(days));
-    // Fewer years than days, and the rest are small.
+    // There are fewer years than days, and the rest are small.
     let narrow = |n: i128| i64::try_from(n).unwrap_or_default();
     (narrow(year), narrow(month), narrow(day))
 }
 
-/// How many days a month of a year has.
+/// Returns the number of days of a month.
 pub(crate) fn days_of_month(year: i64, month: i64) -> i64 {
     (28..=31).rev().find(|&day| is_date(year, month, day)).unwrap_or(0)
 }
 
-/// The year, month and day, for any number of days.
+/// Returns the year, month and day, for any number of days.
 fn wide_calendar(days: i128) -> (i128, i128, i128) {
     // Days are counted from 1 March of year 0 in cycles of 400 years, so that the leap day comes last.
     const CYCLE: i128 = 146_097;
@@ -197,7 +196,7 @@ fn wide_calendar(days: i128) -> (i128, i128, i128) {
     (year + cycle * 400 + i128::from(month <= 2), month, day)
 }
 
-/// Years beyond 0 to 9999 carry a sign.
+/// Years outside of 0 to 9999 have a sign.
 fn date_text(days: i128) -> String {
     let (year, month, day) = wide_calendar(days);
     let sign = match year {
@@ -214,7 +213,7 @@ fn instant_text(seconds: i128, nanos: u32) -> String {
     text
 }
 
-/// A date and time; the seconds are left out where there are none, unless `in_full` says otherwise.
+/// Returns a date and time; zero seconds are left out unless `in_full`.
 fn date_time_text(seconds: i128, nanos: u32, in_full: bool) -> String {
     let (day, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     let mut text = date_text(day);
@@ -236,7 +235,7 @@ fn duration_text(seconds: i64, nanos: u32) -> String {
     if seconds == 0 && nanos == 0 {
         return "PT0S".to_owned();
     }
-    // Below zero the fraction counts towards zero: -1.5 s are -2 s and 0.5 s.
+    // Below zero the fraction counts towards zero: -1.5 s is stored as -2 s and 0.5 s.
     let borrowed = seconds < 0 && nanos > 0;
     let (whole, fraction) = if borrowed { (seconds + 1, 1_000_000_000 - nanos) } else { (seconds, nanos) };
     let mut text = "PT".to_owned();

@@ -3,7 +3,7 @@
 use super::number::float_text;
 use crate::heap::Value;
 
-/// A short text for a value in a message: its kind, and a scalar's text.
+/// Returns a short text for a value in a message: its kind, and a scalar's text.
 pub(crate) fn describe(v: Value<'_>) -> String {
     match v {
         Value::Nil => "nil".to_owned(),
@@ -19,13 +19,13 @@ pub(crate) fn describe(v: Value<'_>) -> String {
     }
 }
 
-/// As much of a name or a list of names as a message shows.
+/// Returns as much of a name or a list of names as a message shows.
 pub(crate) fn beginning(text: &str) -> &str {
     const MOST: usize = 200;
     &text[..text.floor_char_boundary(MOST)]
 }
 
-/// A noun with the article that goes before it.
+/// Returns a noun with its indefinite article.
 fn with_article(noun: &str) -> String {
     let is_vowel = |c: char| matches!(c.to_ascii_lowercase(), 'a' | 'e' | 'i' | 'o' | 'u');
     let article = if noun.starts_with(is_vowel) { "an" } else { "a" };

@@ -1,4 +1,4 @@
-//! Text: values, numbers and dates as text, characters as people count them, searches in long texts.
+//! Text: values, numbers and dates as text, characters as people count them, and searches in long texts.
 
 pub(crate) mod characters;
 pub(crate) mod date_pattern;

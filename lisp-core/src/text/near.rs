@@ -1,14 +1,14 @@
-//! Which names are like one that is not there.
+//! Names that are similar to an unknown one.
 
-/// The most names of a run that are compared, of which there may be very many: a few milliseconds at worst.
+/// The maximum number of names compared, of which a run may have very many: a few milliseconds at worst.
 pub(crate) const MOST: usize = 400;
 
-/// The names most like one that is not there, nearest first, at most `count` of them; none when none is like it at all.
-/// A part between `-` or `_` that two names share makes them alike too.
+/// Returns the names most similar to an unknown one, nearest first, at most `count`; none if no name is similar. Names
+/// that share a part between `-` or `_` are similar too.
 pub fn near_names<'a>(name: &str, names: impl Iterator<Item = &'a str>, count: usize) -> Vec<&'a str> {
     let parts = |text: &str| text.split(['-', '_']).filter(|part| part.len() > 2).map(str::to_lowercase).collect();
     let wanted: Vec<String> = if name.len() > LONGEST { Vec::new() } else { parts(name) };
-    // Among names that are equally near by their parts the one of about this length.
+    // Among names that are equally similar by their parts, prefers one of about this length.
     let mut near: Vec<(usize, usize, &str)> = names
         .take(MOST)
         .filter_map(|other| {
@@ -20,7 +20,7 @@ pub fn near_names<'a>(name: &str, names: impl Iterator<Item = &'a str>, count: u
             };
             match far <= most && far < name.len().min(other.len()) {
                 true => Some((far, 0, other)),
-                // Behind all that are spelt almost the same; the more parts are shared the nearer.
+                // After all names with almost the same spelling; the more parts are shared, the nearer.
                 false => Some(shared())
                     .filter(|&shared| shared > 0)
                     .map(|shared| (100 - shared.min(50), other.len().abs_diff(name.len()), other)),
@@ -31,10 +31,10 @@ pub fn near_names<'a>(name: &str, names: impl Iterator<Item = &'a str>, count: u
     near.into_iter().take(count).map(|(_, _, other)| other).collect()
 }
 
-/// Longer names are like no other.
+/// Longer names are not similar to any other.
 const LONGEST: usize = 64;
 
-/// How many characters must be changed, added, removed or swapped with their neighbour.
+/// Returns how many characters must be changed, added, removed or swapped with their neighbour.
 pub(crate) fn distance(a: &str, b: &str) -> usize {
     if a.len() > LONGEST || b.len() > LONGEST {
         return usize::MAX;

@@ -9,12 +9,13 @@ const PIECE: usize = 128;
 /// Digits that are split off at once; they fit into a piece.
 const DIGITS: u32 = 1_224;
 
-/// The decimal digits of a finite float without its sign: the fewest that give it back, of several such the nearest, and of two as near
-/// the even one. All that writes floats takes its digits from here, or from the same library, so that they are the same everywhere.
+/// The decimal digits of a finite float without its sign: the shortest that parse to it again; among several such the
+/// nearest, and among two equally near the even one. All code that writes floats takes its digits from here, or from
+/// the same library, so that they are the same everywhere.
 pub(crate) struct FloatDigits {
     digits: [u8; Self::MOST],
     len: usize,
-    /// The number of digits in front of the point; below zero that of zeros behind it.
+    /// The number of digits before the point; if negative, the number of zeros after it.
     point: i32,
 }
 
@@ -32,7 +33,7 @@ impl FloatDigits {
         for digit in whole.bytes().chain(part.bytes()) {
             match digit {
                 b'0' if len == 0 => point -= 1,
-                // Only those that another digit follows count.
+                // Zeros count only if another digit follows.
                 b'0' => zeros += 1,
                 digit => {
                     len += zeros + 1;
@@ -49,24 +50,24 @@ impl FloatDigits {
         FloatDigits { digits, len: len.min(Self::MOST), point }
     }
 
-    /// The digits, of which neither the first nor the last is a zero but of zero itself.
+    /// Returns the digits. Neither the first nor the last is a zero, except for zero itself.
     pub(crate) fn digits(&self) -> &str {
         self.digits.get(..self.len).and_then(|digits| std::str::from_utf8(digits).ok()).unwrap_or("0")
     }
 
-    /// How many digits are in front of the point.
+    /// Returns the number of digits before the point.
     pub(crate) fn point(&self) -> i32 {
         self.point
     }
 
-    /// With one digit in front of the point, at least one behind it, and an exponent: `1.5e300`.
+    /// Returns it with one digit before the point, at least one after it, and an exponent: `1.5e300`.
     pub(crate) fn scientific(&self) -> String {
         let (first, rest) = self.digits().split_at(1);
         let rest = if rest.is_empty() { "0" } else { rest };
         format!("{first}.{rest}e{}", self.point - 1)
     }
 
-    /// In full, without an exponent: `1500.0`.
+    /// Returns it in full, without an exponent: `1500.0`.
     fn plain(&self) -> String {
         let digits = self.digits();
         match usize::try_from(self.point) {
@@ -80,7 +81,7 @@ impl FloatDigits {
     }
 }
 
-/// A float with the fewest digits that give it back: `1.0`, `0.1`, `1.0e21`, `1.0e-5`, `##Inf`.
+/// Returns a float with the fewest digits that parse to it again: `1.0`, `0.1`, `1.0e21`, `1.0e-5`, `##Inf`.
 pub(crate) fn float_text(f: f64) -> String {
     if f.is_nan() {
         return "##NaN".to_owned();
@@ -102,7 +103,7 @@ pub(crate) fn float_text(f: f64) -> String {
     }
 }
 
-/// A float for a person: in full between 1e-10 and 1e21, beyond that like [`float_text`].
+/// Returns a float for a person: in full between 1e-10 and 1e21, beyond that like [`float_text`].
 pub(crate) fn plain_float_text(f: f64) -> String {
     let size = f.abs();
     if (1e-10..0.001).contains(&size) || (1e16..1e21).contains(&size) {
@@ -112,7 +113,7 @@ pub(crate) fn plain_float_text(f: f64) -> String {
     float_text(f)
 }
 
-/// The whole limbs of an integer.
+/// Returns the number of 32-bit limbs of an integer.
 fn limbs_of(n: &BigUint) -> usize {
     usize::try_from(n.bits() / 32).unwrap_or(usize::MAX)
 }
@@ -123,7 +124,7 @@ pub(crate) fn decimal<'h>(h: &'h Heap, big: &Big<'h>, out: &mut TextBuf<'h>) -> 
     h.check_available(limbs.saturating_mul(24))?;
     let mut rest = BigUint::from_slice(big.limbs);
     let mut parts = Vec::with_capacity(limbs / (PIECE - 1) + 1);
-    // To make the unit takes longer than most integers do.
+    // Creating the divisor takes longer than most integers do.
     let unit = if limbs < PIECE { None } else { Some(BigUint::from(10u32).pow(DIGITS)) };
     while let Some(unit) = unit.as_ref().filter(|unit| rest > **unit) {
         h.charge(cost::limb_pairs(limbs_of(&rest), PIECE))?;
@@ -145,7 +146,7 @@ pub(crate) fn decimal<'h>(h: &'h Heap, big: &Big<'h>, out: &mut TextBuf<'h>) -> 
     Ok(())
 }
 
-/// The digits of an integer in a base that is a power of two.
+/// Returns the digits of an integer in a base that is a power of two.
 pub(crate) fn in_base<'h>(h: &'h Heap, big: &Big<'h>, radix: u32) -> Res<String> {
     debug_assert!(radix.is_power_of_two());
     h.charge(cost::LIMB_WRITTEN * big.limbs.len() as u64)?;
@@ -203,7 +204,7 @@ mod tests {
         assert_eq!(plain_float_text(1e21), "1.0e21");
         assert_eq!(plain_float_text(-123_456_789_012_345_678_901.0), "-123456789012345680000.0");
         assert_eq!(plain_float_text(-1.5e-9), "-0.0000000015");
-        // Two digits are as near: the even one is written.
+        // Two digits are equally near: the even one is written.
         assert_eq!(float_text(2_251_553_810_368_456.2), "2251553810368456.2");
     }
 }

@@ -1,26 +1,26 @@
-//! Where text stops to be plain: at a quotation mark, a backslash or a control character, which stand in no string of JSON as they are.
-//! Eight bytes are looked at together.
+//! Searches for the end of plain text: a quotation mark, a backslash or a control character, which JSON strings escape.
+//! Eight bytes are checked at once.
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = 0x8080_8080_8080_8080;
 
-/// Does the text stop to be plain at this byte?
+/// Returns true if plain text stops at this byte.
 #[inline]
 pub(crate) fn is_stop(byte: u8) -> bool {
     byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
-/// The stops among eight bytes, the first lowest. The high bit of the first one is set, perhaps those of bytes above it, and no bit
-/// below it.
+/// Finds the stops among eight bytes, the first byte lowest. The high bit of the first stop is set, possibly those of
+/// bytes above it, and no bit below it.
 #[inline]
 fn stops(word: u64) -> u64 {
-    // A byte that is 0 has its high bit set, and so may bytes above such a one.
+    // A byte that is 0 has its high bit set, and bytes above it may too.
     let zeros = |word: u64| word.wrapping_sub(ONES) & !word & HIGH;
     let below_space = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
     zeros(word ^ (ONES * u64::from(b'"'))) | zeros(word ^ (ONES * u64::from(b'\\'))) | below_space
 }
 
-/// The first stop from `at` on; or the end.
+/// Returns the first stop from `at` on; or the end.
 #[inline]
 pub(crate) fn end_of_plain(bytes: &[u8], mut at: usize) -> usize {
     while let Some(part) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
@@ -36,11 +36,11 @@ pub(crate) fn end_of_plain(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Is all of it plain?
+/// Returns true if all of it is plain.
 #[inline]
 pub(crate) fn is_plain(bytes: &[u8]) -> bool {
     match bytes.last_chunk::<8>() {
-        // The last eight cover what is behind the whole ones.
+        // The last eight bytes cover the rest after the whole words.
         Some(last) => {
             let (whole, _) = bytes.as_chunks::<8>();
             stops(u64::from_le_bytes(*last)) == 0 && whole.iter().all(|part| stops(u64::from_le_bytes(*part)) == 0)

@@ -8,10 +8,10 @@ use crate::cost;
 use crate::error::Error;
 use crate::heap::{Entries, Heap, Res, ShortText, Str, TextBuf, Time, Value, Work};
 
-/// What differs between the ways to print.
+/// The styles of printing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Style {
-    /// To be read back.
+    /// Can be read back.
     Readable,
     /// For a person: floats without an exponent as long as they are short.
     Line,
@@ -19,24 +19,24 @@ enum Style {
 
 /// A collection that is being printed.
 enum Open<'h> {
-    /// The elements that are still to come, and whether one stands before them.
+    /// The remaining elements, and whether one was printed before them.
     Items(&'h [Value<'h>], bool),
-    /// A map's entries and the place of the next; of each entry the key comes before the value.
+    /// A map's entries and the index of the next; of each entry the key comes before the value.
     Entries(Entries<'h>, usize),
-    /// The value of the entry before the place of a map's next entry.
+    /// The value of the map entry before the next one.
     Value(Value<'h>),
-    /// A set's members and the place of the next.
+    /// A set's members and the index of the next.
     Members(Entries<'h>, usize),
 }
 
 /// Adds a value to a text in a form that can be read back: maps and sets in key order, strings quoted, floats with all
-/// the digits that tell them apart.
+/// digits that distinguish them.
 pub fn pr_str<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
     show(h, v, out, Style::Readable)
 }
 
-/// Adds what `str` makes of one value: nil is empty, a string is itself, a string inside a collection is quoted. The
-/// caller has charged [`cost::TEXT_PART`] for it.
+/// Adds the text that `str` returns for one value: nil is empty, a string is itself, a string inside a collection is
+/// quoted. The caller has charged [`cost::TEXT_PART`] for it.
 #[inline]
 pub(crate) fn to_str<'h>(h: &'h Heap, v: &Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
     match v {
@@ -46,7 +46,7 @@ pub(crate) fn to_str<'h>(h: &'h Heap, v: &Value<'h>, out: &mut TextBuf<'h>) -> R
     }
 }
 
-/// What `str` makes of integers and strings, where that is short; `None` for anything else.
+/// Returns the result of `str` for integers and strings, if it is short; `None` for other values.
 #[inline(always)]
 pub(crate) fn short_str(values: &[Value<'_>]) -> Option<ShortText> {
     let mut text = ShortText::new();
@@ -58,7 +58,7 @@ pub(crate) fn short_str(values: &[Value<'_>]) -> Option<ShortText> {
     fits.then_some(text)
 }
 
-/// [`to_str`] of what is neither an integer nor a string.
+/// Like [`to_str`], for values that are neither integers nor strings.
 #[inline(never)]
 fn other_to_str<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
     match v {
@@ -72,8 +72,8 @@ fn other_to_str<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>) -> Res<()>
     }
 }
 
-/// Adds the line `println` prints for these values, without its end: strings as they are, a vector of single characters
-/// as a word, all else readable.
+/// Adds the line that `println` prints for these values, without the line end: strings unchanged, a vector of single
+/// characters as a word, other values readable.
 pub(crate) fn println_text<'h>(h: &'h Heap, values: &[Value<'h>], out: &mut TextBuf<'h>) -> Res<()> {
     for (i, &v) in values.iter().enumerate() {
         h.charge(1)?;
@@ -97,7 +97,7 @@ pub(crate) fn println_text<'h>(h: &'h Heap, values: &[Value<'h>], out: &mut Text
     Ok(())
 }
 
-/// Are these strings of one character each, and at least one?
+/// Returns true for strings of one character each, at least one.
 fn is_word<'h>(h: &'h Heap, items: &[Value<'h>]) -> Res<bool> {
     for &item in items {
         let Value::Str(s) = item else { return Ok(false) };
@@ -155,12 +155,12 @@ fn show<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>, style: Style) -> R
     Ok(())
 }
 
-/// A space, unless this is the first.
+/// Adds a space, unless this is the first value.
 pub(crate) fn separate(out: &mut TextBuf<'_>, begun: bool) -> Res<()> {
     if begun { out.push(' ') } else { Ok(()) }
 }
 
-/// Prints a value that holds no others, or the beginning of a collection, whose rest is then open.
+/// Prints a value that contains no others, or the beginning of a collection, whose rest is then open.
 fn begin<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>, style: Style, open: &mut Work<'h, Open<'h>>) -> Res<()> {
     h.charge(cost::TEXT_PART)?;
     match v {
@@ -221,19 +221,19 @@ fn show_after(mark: &str, s: &Str<'_>, out: &mut TextBuf<'_>) -> Res<()> {
     out.push_str(s.text())
 }
 
-/// The text of a date or time, which is charged for.
+/// Returns the text of a date or time, and charges for it.
 pub(crate) fn timed(h: &Heap, time: &Time) -> Res<String> {
     h.charge(cost::TIME_WRITTEN)?;
     Ok(time_text(time.value))
 }
 
-/// An integer without a detour over a string on Rust's heap.
+/// Adds an integer without a temporary string.
 fn show_int(i: i64, out: &mut TextBuf<'_>) -> Res<()> {
     out.push_str(itoa::Buffer::new().format(i))
 }
 
-/// Adds a string in quotes. Only what the reader understands after a backslash is written with one; all other
-/// characters stand for themselves.
+/// Adds a string in quotes. Only characters that the reader accepts after a backslash are escaped; all others stand for
+/// themselves.
 pub(crate) fn quote(text: &str, out: &mut TextBuf<'_>) -> Res<()> {
     let is_special = |byte: u8| matches!(byte, b'"' | b'\\' | b'\n' | b'\t' | b'\r');
     if out.push_quoted(false, text, false, is_plain)? {
@@ -258,9 +258,9 @@ pub(crate) fn quote(text: &str, out: &mut TextBuf<'_>) -> Res<()> {
     out.push('"')
 }
 
-/// A pattern as the literal from which it is read back: it stands there as it is, but for what would end the literal (a
-/// bare quote, a backslash at the end) or stop the reader (a line break after a backslash). Between `\Q` and `\E`, where a
-/// backslash means itself, the quotation is interrupted.
+/// Adds a pattern as a literal that can be read back. It is written unchanged, except where it would end the literal (a
+/// bare quote, a backslash at the end) or stop the reader (a line break after a backslash). Between `\Q` and `\E`,
+/// where a backslash means itself, the quotation is interrupted.
 fn show_regex(pattern: &str, out: &mut TextBuf<'_>) -> Res<()> {
     out.charge_scan(pattern)?;
     out.push_str("#\"")?;

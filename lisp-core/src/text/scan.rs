@@ -1,13 +1,13 @@
-//! Going through long texts piece by piece, with a look in between at the flag that ends a run. The callers charge.
+//! Searches and scans of long texts in pieces; in between the flag that ends a run is polled. The callers charge.
 
 use crate::cost;
 use crate::heap::{Heap, Res};
 use memchr::memmem::{Finder, FinderRev};
 
-/// Bytes that are gone through at one go: far less than a millisecond.
+/// The number of bytes scanned at once: far less than a millisecond.
 const PIECE: usize = if cfg!(test) { 16 } else { 1 << 16 };
 
-/// A text in pieces of whole code points.
+/// Returns a text in pieces of whole code points.
 pub(crate) fn pieces<'t>(h: &Heap, text: &'t str) -> impl Iterator<Item = Res<&'t str>> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -21,7 +21,7 @@ pub(crate) fn pieces<'t>(h: &Heap, text: &'t str) -> impl Iterator<Item = Res<&'
     })
 }
 
-/// A text in pieces of whole code points, the last one first.
+/// Returns a text in pieces of whole code points, the last one first.
 pub(crate) fn pieces_from_end<'t>(h: &Heap, text: &'t str) -> impl Iterator<Item = Res<&'t str>> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -35,7 +35,7 @@ pub(crate) fn pieces_from_end<'t>(h: &Heap, text: &'t str) -> impl Iterator<Item
     })
 }
 
-/// A text that is looked for in others. There is work on it before the first search.
+/// A text to search for. Preparing it takes time.
 pub(crate) struct Search<'p>(Finder<'p>);
 
 impl<'p> Search<'p> {
@@ -45,7 +45,7 @@ impl<'p> Search<'p> {
         Ok(Search(Finder::new(part)))
     }
 
-    /// The byte where the part first stands in a text.
+    /// Returns the byte where the part first occurs in a text.
     pub(crate) fn find(&self, h: &Heap, text: &str) -> Res<Option<usize>> {
         let part = self.0.needle().len();
         let mut from = 0;
@@ -58,18 +58,18 @@ impl<'p> Search<'p> {
                 return Ok(None);
             }
             h.poll_interrupt()?;
-            // What begins in this piece may end in the next one.
+            // What starts in this piece may end in the next one.
             from = to + 1 - part.max(1);
         }
     }
 }
 
-/// The byte where a part first stands in a text.
+/// Returns the byte where a part first occurs in a text.
 pub(crate) fn find(h: &Heap, text: &str, part: &str) -> Res<Option<usize>> {
     if part.len() > text.len() { Ok(None) } else { Search::new(h, part)?.find(h, text) }
 }
 
-/// The byte where a part last stands in a text.
+/// Returns the byte where a part last occurs in a text.
 pub(crate) fn rfind(h: &Heap, text: &str, part: &str) -> Res<Option<usize>> {
     if part.len() > text.len() {
         return Ok(None);

@@ -1,5 +1,5 @@
-//! What may be done with the state of a run while a compaction is under way: its values may refer to objects that are
-//! incomplete, so none of this looks at an object, and no value comes in from elsewhere.
+//! Operations on a run's state that are allowed during a compaction. Values may then refer to incomplete objects, so
+//! these operations read no object and bring in no values from elsewhere.
 
 use super::machine::{Machine, Position};
 use super::spots::Spot;
@@ -8,31 +8,31 @@ use crate::error::Error;
 use crate::heap::Value;
 use crate::stack::{Code, State};
 
-/// The state of a run, but for its values.
+/// The state of a run, without access to its values.
 pub(super) struct AtRest<'s, 'h>(&'s mut State<'h>);
 
 impl Machine {
-    /// Works with the state whether a compaction is under way or not.
+    /// Works with the state, whether or not a compaction is in progress.
     #[allow(unsafe_code, reason = "the methods of AtRest keep to what is allowed")]
     pub(super) fn at_rest<T>(&mut self, work: impl for<'s, 'h> FnOnce(AtRest<'s, 'h>) -> T) -> T {
-        // SAFETY: the state can be reached through the methods below only. They read no object, and the values that they
-        // put in are nil or definitions, which were among the roots.
+        // SAFETY: the state is accessible only through the methods below. They read no object, and the only values that
+        // they store are nil and definitions, which were among the roots.
         unsafe { self.store.enter_roots(|state| work(AtRest(state))) }
     }
 }
 
 impl AtRest<'_, '_> {
-    /// Gives an error its place, by the code and the places of the frames.
+    /// Gives an error its position, from the code and the positions of the frames.
     pub(super) fn place_error(&self, error: Error) -> Error {
         self.0.place_error(error)
     }
 
-    /// Is nothing defined at this place of the definitions?
+    /// Returns true if the definition in this slot has no value.
     pub(super) fn is_undefined(&self, place: usize) -> bool {
         matches!(self.0.globals.get(place), Some(Value::Unset))
     }
 
-    /// Where the work stands.
+    /// Returns the current position.
     pub(super) fn position(&self) -> Position {
         let (at, called) = match self.0.frames.last().map(|frame| frame.code) {
             Some(Code::Lisp { pc, .. }) => (pc as usize, false),
@@ -42,7 +42,7 @@ impl AtRest<'_, '_> {
         Position { frames: self.0.frames.len(), at, called }
     }
 
-    /// Shows the calls in progress, by the code and the places of the frames.
+    /// Shows the calls in progress, from the code and the positions of the frames.
     pub(super) fn see_spots(&self, most: usize, see: &mut dyn FnMut(Spot<'_>)) {
         let frames = &self.0.frames;
         let last = frames.len().checked_sub(1).filter(|last| *last >= most);
@@ -70,34 +70,34 @@ impl AtRest<'_, '_> {
         }
     }
 
-    /// Is there a handler for an error at the place where the run stands?
+    /// Returns true if an error at the current position has a handler.
     pub(super) fn is_handled(&self) -> bool {
         self.0.is_handled()
     }
 
-    /// Does a call wait for the driver?
+    /// Returns true if a call waits for the driver.
     pub(super) fn has_pending(&self) -> bool {
         self.0.pending.is_some()
     }
 
-    /// Drops all calls in progress, and the room that they took. Returns the bytes that are to be released.
+    /// Drops all calls in progress and their memory. Returns the bytes to release.
     pub(super) fn clear_calls(&mut self) -> usize {
         self.0.clear_calls()
     }
 
-    /// Makes the definitions what they were before the program.
+    /// Restores the definitions from before the program.
     pub(super) fn restore_definitions(&mut self) {
         self.0.globals.clone_from(&self.0.saved_globals);
     }
 
-    /// Forgets how to undo turns. Returns false when there are none.
+    /// Drops the state for undoing turns. Returns false if there is none.
     pub(super) fn forget_turns(&mut self) -> bool {
         let some = !self.0.turns.is_empty();
         self.0.turns.clear();
         some
     }
 
-    /// Makes the result nil.
+    /// Sets the result to nil.
     pub(super) fn clear_result(&mut self) {
         self.0.result = Value::Nil;
     }

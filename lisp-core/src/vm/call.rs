@@ -1,4 +1,4 @@
-//! Calling any value that can be called.
+//! Calls of any callable value.
 
 use super::prelude;
 use crate::builtins::exception_classes::of_wrong;
@@ -12,10 +12,11 @@ use crate::stack::{Call, Code, Control, Effect, Frame, NativeFn, State, Unit, sl
 use crate::text::{beginning, describe};
 
 impl<'h> State<'h> {
-    /// Makes a call. A value that is known at once is returned and not stored.
+    /// Makes a call. If the value is known at once, returns it without storing it.
     ///
-    /// A function that only calls another lays that call out above and leads to it here, one round each, so a long chain
-    /// of them costs no native stack. What stands on the stack stays as it is, so the call can be made again after a fault.
+    /// A function that only calls another one prepares that call above itself and returns it, and the loop here makes
+    /// it. So a long chain of such calls takes no native stack. Existing values on the stack stay unchanged, so the
+    /// call can be made again after a fault.
     pub(super) fn call(&mut self, h: &'h Ctx, mut call: Call) -> Res<Control<'h>> {
         loop {
             let control = match self.stack[call.at()] {
@@ -74,8 +75,8 @@ impl<'h> State<'h> {
         }
     }
 
-    /// Goes on with the native frame on top, and makes the call that it leads to. Returns the effect that it waits for, if
-    /// it does.
+    /// Resumes the native frame on top, and makes the call that it returns. Returns the effect that it waits for, if
+    /// any.
     pub(super) fn step_native(&mut self, h: &'h Ctx, native: &'static NativeFn) -> Res<Option<Effect>> {
         match (native.step)(h, self)? {
             Control::Value(value) => self.finish_frame(value),
@@ -124,13 +125,13 @@ impl<'h> State<'h> {
     }
 }
 
-/// The function that takes this many arguments, of those that are one function with the first.
+/// Returns the arity of a function that takes this many arguments; `first` is its first arity.
 #[cold]
 fn other_arity<'h>(unit: &'h Unit, first: &'h Proto, argc: usize) -> Res<&'h Proto> {
     unit.other_arity(first, argc).ok_or_else(|| wrong_arity(unit, first, argc))
 }
 
-/// Data called as a function: a keyword, a map and a set look something up.
+/// Calls data as a function: a keyword, a map or a set looks something up.
 fn look_up<'h>(h: &'h Ctx, data: Value<'h>, args: &[Value<'h>]) -> Res<Value<'h>> {
     match (data, args) {
         (Value::Keyword(..), &[coll]) => Ok(maps::key_of(h, coll, data)?.unwrap_or(Value::Nil)),
@@ -157,7 +158,7 @@ fn not_loaded() -> Fault {
     Error::new(Reason::HostFault, "a function of a program that is not loaded here").into()
 }
 
-/// The error of a call of data: with the wrong number of arguments, or of data that is no function.
+/// Returns the error of a call of data: with the wrong number of arguments, or of data that is not callable.
 #[cold]
 fn not_callable(data: Value<'_>, argc: usize) -> Fault {
     let arity = |message: String| Error::new(Reason::ArityError, format!("{message}, got {argc} argument(s)")).into();
@@ -177,7 +178,7 @@ fn wrong_arity(unit: &Unit, proto: &Proto, argc: usize) -> Fault {
     let name = beginning(proto.name.as_deref().unwrap_or("fn"));
     if !proto.others.is_empty() {
         const SHOWN: usize = 8;
-        // Of very many the first, so that the error takes no longer than the call.
+        // Only the first of very many, so that creating the error takes no longer than the call.
         let others = proto.others.iter().take(4 * SHOWN).filter_map(|&number| unit.code.protos.get(number as usize));
         let mut all: Vec<&Proto> = std::iter::once(proto).chain(others).collect();
         all.sort_by_key(|proto| (proto.arity, proto.variadic));

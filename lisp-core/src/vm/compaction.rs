@@ -1,22 +1,23 @@
-//! Compaction of the heap of a run: when it is due, and when it does not help any more.
+//! Compaction of the heap of a run: when it is due, and when it no longer helps.
 
 use super::machine::Machine;
 use crate::heap::Res;
 
-/// The bytes that a compaction copies before it asks whether to go on: few with debug assertions, so that tests get there.
+/// The number of bytes copied before checking whether to continue; small with debug assertions, so that tests reach the
+/// check.
 const COMPACTED_AT_ONCE: usize = if cfg!(debug_assertions) { 1 << 15 } else { 1 << 19 };
 
 impl Machine {
-    /// Is the heap to be compacted for an instruction, which then runs again? Not when that did not help the same
-    /// instruction before.
+    /// Returns true if the heap should be compacted for an instruction, which then runs again. False if that did not
+    /// help the same instruction before.
     pub(super) fn may_compact(&mut self) -> bool {
         let mark = self.store.heap().meter.restart_fuel();
-        // Several steps of a native function may be free, and begin at the same fuel.
+        // Several steps of a native function may cost no fuel and start at the same amount.
         let position = self.at_rest(|state| state.position());
         let again = self.collected_at.replace((mark, position)) == Some((mark, position));
         let heap = self.store.heap();
         if heap.trapped_early() {
-            // The instruction must get through some time: each time it gets one step further, twice as far.
+            // The instruction must succeed eventually, so it gets twice as far each time.
             let every = self.settings.compact_every.unwrap_or_default().max(1);
             self.stride = if again { self.stride.saturating_mul(2) } else { every };
             heap.trap_after(self.stride);
@@ -27,8 +28,8 @@ impl Machine {
         true
     }
 
-    /// Goes on with the compaction for an instruction that needs `bytes`, for less than a millisecond. Returns whether
-    /// that helped; `None` when it is not at its end.
+    /// Continues the compaction for an instruction that needs `bytes`, for less than a millisecond. Returns whether it
+    /// helped; `None` if it is not finished.
     pub(super) fn compact(&mut self, bytes: usize) -> Option<bool> {
         let early = self.settings.compact_every.is_some();
         if !self.store.collect_some(if early { 256 } else { COMPACTED_AT_ONCE }) {
@@ -36,7 +37,7 @@ impl Machine {
         }
         self.compacting_for = None;
         let heap = self.store.heap();
-        // What the host left behind does not choke the program.
+        // Garbage of the host's own work must not end the program.
         let helped = heap.fits(bytes) && (early || bytes == 0 || !heap.is_thrashing());
         if !helped && self.let_turns_go() {
             self.compacting_for = Some(bytes);
@@ -45,7 +46,7 @@ impl Machine {
         Some(helped)
     }
 
-    /// A whole compaction, between two instructions, unless the run is stopped.
+    /// Runs a whole compaction, between two instructions, unless the run is stopped.
     pub(super) fn collect_watched(&mut self) -> Res<()> {
         while !self.store.collect_some(COMPACTED_AT_ONCE) {
             self.store.heap().poll_interrupt()?;
@@ -53,8 +54,8 @@ impl Machine {
         Ok(())
     }
 
-    /// The bytes held now, garbage not counted, after a compaction that copies about `most` bytes. `None` when there
-    /// is more to be copied.
+    /// Returns the bytes held now, without garbage, after a compaction that copies about `most` bytes. `None` if more
+    /// remains to be copied.
     pub fn live_bytes(&mut self, most: usize) -> Option<usize> {
         let mut copied = 0;
         while !self.store.collect_some(COMPACTED_AT_ONCE) {

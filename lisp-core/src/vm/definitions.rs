@@ -1,4 +1,4 @@
-//! Definitions by name: those of the program, of earlier turns, and what the host grants as data and history.
+//! Definitions by name: of the program and of earlier turns, and data and history that the host grants.
 
 use super::Grant;
 use super::machine::Machine;
@@ -7,8 +7,8 @@ use crate::heap::{Heap, Value};
 use crate::text::near_names;
 
 impl Machine {
-    /// Definitions of earlier turns become definitions of the machine. Data and history are looked up when a program
-    /// that names them is loaded.
+    /// Copies definitions of earlier turns into the machine. Data and history are looked up when a program that uses
+    /// them is loaded.
     pub(super) fn adopt_grants(&mut self) {
         for (i, grant) in self.grants.clone().iter().enumerate() {
             for (j, (name, _)) in grant.entries().enumerate() {
@@ -35,7 +35,7 @@ impl Machine {
         place
     }
 
-    /// Gives a definition the value at place `entry` of grant number `grant`.
+    /// Gives a definition the value of entry `entry` of grant `grant`.
     pub(super) fn adopt(&mut self, grant: usize, entry: usize, name: &str) {
         let place = self.place_of(name);
         self.store.enter(|_, state, keep| {
@@ -47,7 +47,7 @@ impl Machine {
         });
     }
 
-    /// Gives a definition that has no value the last of this name that the host grants.
+    /// Gives a definition without a value the last granted value of this name.
     pub(super) fn link_granted(&mut self, name: &str, place: usize) {
         self.store.enter(|_, state, keep| {
             if !matches!(state.globals[place], Value::Unset) {
@@ -63,7 +63,7 @@ impl Machine {
         });
     }
 
-    /// Looks at the definitions, in the order in which they were first named.
+    /// Passes the definitions to `look`, in the order in which they were first named.
     pub fn with_definitions<T>(&mut self, look: impl for<'h> FnOnce(&'h Heap, &[(&str, Value<'h>)]) -> T) -> T {
         let names = &self.names;
         self.store.enter(|h, state, _| {
@@ -79,7 +79,7 @@ impl Machine {
         })
     }
 
-    /// Sets what `*1`, `*2` and `*3` read in the next program: the result becomes `*1`.
+    /// Sets what `*1`, `*2` and `*3` are in the next program: the result becomes `*1`.
     pub fn push_history(&mut self) {
         let places = ["*1", "*2", "*3"].map(|name| (name, self.place_of(name)));
         for (name, place) in places {
@@ -93,8 +93,8 @@ impl Machine {
         });
     }
 
-    /// A hint for an error that missing data may have led to, because nil stands for it: the first name of data in the program
-    /// that is not granted.
+    /// Returns a hint for an error that missing data may have caused, because missing data is nil: the first `data/`
+    /// name of the program that is not granted.
     pub fn hint_of_missing_data(&mut self, program: &Program) -> Option<String> {
         let missing = program.data_names().find(|key| {
             let place = self.places.get(format!("data/{key}").as_str()).copied();
@@ -105,12 +105,12 @@ impl Machine {
     }
 }
 
-/// The names of the results of earlier turns.
+/// Returns true for the names of the results of earlier turns.
 pub(super) fn is_history(name: &str) -> bool {
     matches!(name, "*1" | "*2" | "*3")
 }
 
-/// The names of data that may have been meant by one that is not granted.
+/// Returns a hint with names of granted data that are similar to a name that is not granted.
 pub(super) fn data_hint(name: &str, names: &[&str]) -> String {
     const SHOWN: usize = 5;
     let listed = |names: &[&str]| names.iter().map(|name| format!("data/{name}")).collect::<Vec<_>>().join(", ");

@@ -1,4 +1,4 @@
-//! Values that patterns take apart, where the loop does not do it itself.
+//! Destructuring of values that the dispatch loop does not handle itself.
 
 use crate::builtins::args;
 use crate::context::Ctx;
@@ -7,8 +7,8 @@ use crate::error::{Error, ErrorClass, Reason};
 use crate::heap::{Fault, Gathered, Res, Value};
 use crate::text::describe;
 
-/// What a vector pattern takes apart that is neither a vector nor nil: the characters of a string; with a rest also the entries of
-/// a map and the members of a set.
+/// Returns the elements for a vector pattern of a value that is neither a vector nor nil: the characters of a string;
+/// with a rest pattern also the entries of a map and the members of a set.
 #[cold]
 pub(super) fn taken_apart<'h>(h: &'h Ctx, value: Value<'h>, rest: bool) -> Res<Value<'h>> {
     match value {
@@ -18,7 +18,7 @@ pub(super) fn taken_apart<'h>(h: &'h Ctx, value: Value<'h>, rest: bool) -> Res<V
     }
 }
 
-/// The error for what a vector pattern does not take apart.
+/// Returns the error of a value that a vector pattern cannot destructure.
 fn not_taken_apart(got: Value<'_>, rest: bool) -> Fault {
     let error = destructured("a vector, a string or nil", got);
     match got {
@@ -33,7 +33,7 @@ fn not_taken_apart(got: Value<'_>, rest: bool) -> Fault {
 
 const NOT_A_VECTOR: &str = "make a vector of it, as in [x], or test it with vector? first";
 
-/// The map of keyword arguments: names and values in turn, and a map of more of them at the end.
+/// Returns the map of keyword arguments: alternating names and values, optionally followed by a map with more of them.
 pub(super) fn keyword_args<'h>(h: &'h Ctx, rest: Value<'h>) -> Res<Value<'h>> {
     let Value::Vector(v) = rest else { return Ok(rest) };
     let pairs = v.items().chunks_exact(2);
@@ -62,7 +62,7 @@ pub(super) fn keyword_args<'h>(h: &'h Ctx, rest: Value<'h>) -> Res<Value<'h>> {
     }
 }
 
-/// The error for a pattern that does not fit.
+/// Returns the error of a pattern that does not match.
 #[cold]
 pub(super) fn destructure(expects: &str, got: Value<'_>) -> Fault {
     let error = destructured(expects, got);

@@ -1,4 +1,4 @@
-//! Errors that end a run: their reasons, and their places in the program.
+//! Errors that end a run: their reasons, and their positions in the program.
 
 use super::machine::Machine;
 use super::ways::{Start, Way};
@@ -10,9 +10,9 @@ use crate::natives::walks_without_end;
 use crate::stack::{Code, Frame, State, Unit};
 use crate::text::beginning;
 
-/// With more calls than this inside each other it is they that take the memory.
+/// With more nested calls than this, the calls themselves use up the memory.
 const DEEP: usize = 10_000;
-/// So many calls inside each other are a recursion, and so many of them show whose.
+/// More nested calls than this are a recursion, and this many show of which function.
 const MANY_CALLS: usize = 500;
 const SOME_CALLS: usize = 16;
 
@@ -26,7 +26,7 @@ impl Machine {
         .hint("do less work, or raise the limit fuel")
         .detail("limit", limit);
         let mut error = self.place_error(error);
-        // The frames of a program that has come to its end are gone.
+        // The frames of a program that has ended are gone.
         if let (None, Some((span, program))) = (error.span, self.whole) {
             error.span = Some(span);
             error.trace = Some(Box::new(Trace { program, ..Trace::default() }));
@@ -34,7 +34,7 @@ impl Machine {
         error
     }
 
-    /// The error for a fault that ends the run, with its place in the source.
+    /// Returns the error of a fault that ends the run, with its position in the source.
     pub(super) fn error_of(&mut self, fault: Fault) -> Error {
         let error = match fault {
             Fault::Error(error) => *error,
@@ -64,7 +64,7 @@ impl Machine {
         budget_error(self.parent.is_some(), self.baseline, self.store.heap().account().limit, what)
     }
 
-    /// Gives the error the span of the instruction that failed, and the reason that callers of closures give it.
+    /// Gives an error the span of the failed instruction, and the reason by which callers of closures report it.
     pub(super) fn place_error(&mut self, error: Error) -> Error {
         let has_place = error.span.is_some();
         let mut error = self.at_rest(|state| state.place_error(error));
@@ -75,7 +75,7 @@ impl Machine {
     }
 }
 
-/// The error of a program, or a worker, whose data does not fit its budget.
+/// Returns the error of a program, or a worker, whose data does not fit its memory limit.
 pub(super) fn budget_error(worker: bool, baseline: usize, budget: usize, what: String) -> Error {
     let (who, limit) = if worker { ("a worker", "worker_heap_bytes") } else { ("the program", "heap_bytes") };
     Error::new(Reason::MemoryExceeded, format!("{who} {what}; its budget is {budget}"))
@@ -91,11 +91,12 @@ impl<'h> State<'h> {
         self.place_among(Start::OUTERMOST, error)
     }
 
-    /// Gives an error the place and the reason that it has by the calls from `start` on.
+    /// Gives an error its position and reason according to the calls from `start` on.
     pub(super) fn place_among(&self, start: Start, mut error: Error) -> Error {
         use Reason::{ArithmeticError, DestructureError, NotCallable, RuntimeError, UnboundVar};
         if let Some(in_closure) = self.named_by_native(start) {
-            // The reference names a fault inside a function that map, reduce or update calls by the caller.
+            // As in the reference implementation, an error inside a function that map, reduce or update calls is named
+            // after the caller.
             error.reason = match error.reason {
                 Reason::ArityMismatch if !in_closure => RuntimeError,
                 ArithmeticError
@@ -126,14 +127,14 @@ impl<'h> State<'h> {
         error
     }
 
-    /// Did a sequence that Clojure would make bit by bit, and that has no end, come to a limit?
+    /// Returns true if an endless sequence, which Clojure would compute lazily, reached a limit.
     fn is_endless_recursion(&self, reason: Reason) -> bool {
         let is_lazy = |frame: &Frame<'_>| matches!(frame.code, Code::Lisp { unit, .. } if unit.code.has_lazy);
         is_at_limit(reason) && self.frames.len() > MANY_CALLS && self.frames.iter().rev().take(SOME_CALLS).any(is_lazy)
     }
 
-    /// Is there a native function among the calls from `start` on that faults inside it are named after? Says whether a
-    /// function of the program is at work in it.
+    /// Returns whether one of the calls from `start` on is a native function after which errors inside it are named.
+    /// The value is true if a function of the program is running in it.
     fn named_by_native(&self, start: Start) -> Option<bool> {
         let mut in_closure = false;
         for (number, frame) in self.frames.iter().enumerate().skip(start.frame).rev() {
@@ -153,13 +154,13 @@ impl<'h> State<'h> {
         None
     }
 
-    /// Gives the error its place, and the calls on the way to it. An error of a worker has a place: the call of the worker
-    /// is on the way.
+    /// Gives an error its position and call chain. An error of a worker has a position already: the call of the worker
+    /// is in the chain.
     fn trace(&self, start: Start, error: &mut Error) {
         let mut ways = self.ways(start);
         let mut function = None;
         if self.caught.as_deref().is_some_and(|c| c.at_home && error.trace.is_some() && error.span == c.error.span) {
-            // Thrown again: where that stands is no call on the way.
+            // Rethrown: the position of the rethrow is not part of the call chain.
             ways.next();
         }
         let mut calls = Vec::new();
@@ -184,7 +185,7 @@ impl<'h> State<'h> {
                 trace.calls.push(call);
                 continue;
             }
-            // There are more: the last to be shown is the outermost, the first that was made.
+            // There are more calls: the last one shown is the outermost, made first.
             let Some(Way { span, program, .. }) = self.outermost(start) else { break };
             trace.calls[Trace::CALLS - 1] = CallSite { function: None, span, program, element: None };
             break;
@@ -192,7 +193,7 @@ impl<'h> State<'h> {
     }
 }
 
-/// The error of a worker that would end the program.
+/// Returns the error of a worker that tries to end the program.
 #[cold]
 pub(super) fn not_in_a_worker(name: &str) -> Fault {
     Error::new(Reason::RuntimeError, format!("{name} cannot stand inside pmap or pcalls"))
@@ -200,17 +201,18 @@ pub(super) fn not_in_a_worker(name: &str) -> Fault {
         .into()
 }
 
-/// Does the reason say that the run came to the limit of its memory, its fuel or its time?
+/// Returns true if the run reached its limit of memory, fuel or time.
 fn is_at_limit(reason: Reason) -> bool {
     matches!(reason, Reason::MemoryExceeded | Reason::FuelExhausted | Reason::Timeout)
 }
 
-/// Does the reason say that the host ended the run, at a time of its own?
+/// Returns true if the host ended the run, at a time of its choice.
 fn is_of_host(reason: Reason) -> bool {
     matches!(reason, Reason::Timeout | Reason::Cancelled | Reason::HostFault)
 }
 
-/// Does the reason say that a limit of the whole run was reached, or that its host would not have it go on? A worker's caller must not give it another name.
+/// Returns true if a limit of the whole run was reached, or the host ended the run. The caller of a worker must not
+/// change such a reason.
 pub(super) fn is_limit(reason: Reason) -> bool {
     matches!(
         reason,

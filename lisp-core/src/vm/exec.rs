@@ -1,4 +1,4 @@
-//! The dispatch loop. An instruction that fails has changed nothing: it can be run again.
+//! The dispatch loop. An instruction that fails has changed nothing and can be run again.
 
 use super::destructuring::{destructure, keyword_args, taken_apart};
 use super::errors::{loop_limit, not_in_a_worker, unbound};
@@ -17,14 +17,14 @@ use crate::stack::{Call, Code, Control, Effect, Frame, State, Unit, slot_on_stac
 
 /// Why the dispatch loop was left.
 pub(super) enum Exit {
-    /// The driver is to do something.
+    /// The driver must perform an effect.
     Effect(Effect),
     /// The program has ended.
     Done(Ending),
 }
 
 impl<'h> State<'h> {
-    /// Runs until the program has ended, or there is something that its driver must do, or a fault.
+    /// Runs until the program has ended, the driver must perform an effect, or a fault occurs.
     pub(super) fn run(&mut self, h: &'h Ctx) -> Res<Exit> {
         loop {
             match self.dispatch(h) {
@@ -39,7 +39,7 @@ impl<'h> State<'h> {
         }
     }
 
-    /// Does what the frames say, one instruction after the other.
+    /// Executes the instructions of the frames.
     #[cfg_attr(
         not(test),
         expect(clippy::too_many_lines, reason = "the loop of the machine has an arm for each instruction")
@@ -58,7 +58,7 @@ impl<'h> State<'h> {
             let mut constants = unit.code.constants.values();
             let mut w = frame_regs(&mut self.stack, base, &proto.code, pc, h.meter.left());
 
-            // Tells the heap what fuel is left, before anything that may look at it or spend some.
+            // Tells the heap the fuel left, before anything that may read or spend it.
             macro_rules! sync_fuel {
                 () => {
                     h.meter.set_left(w.fuel())
@@ -81,7 +81,7 @@ impl<'h> State<'h> {
                     }
                 }};
             }
-            // For what is rare: the loop is entered anew, so that it need not keep anything ready for the way back.
+            // For rare cases: the loop is entered anew, so that it need not keep state for the return.
             macro_rules! slow_path {
                 (|$next:ident| $work:expr) => {{
                     sync_fuel!();
@@ -117,7 +117,7 @@ impl<'h> State<'h> {
                     }
                 }};
             }
-            // The usual call, of a function of the program with as many arguments as it takes: its code is gone on with.
+            // The common call: a function of the program with the right number of arguments. Continues with its code.
             macro_rules! enter {
                 ($function:expr, $dst:ident, $row:ident, $argc:expr) => {
                     if let Value::Closure(c) = $function
@@ -149,7 +149,7 @@ impl<'h> State<'h> {
                 let instr = w.fetch();
                 match *instr {
                     Instr::Move { dst, src } => match w.get(src) {
-                        // A number that was just written: the processor waits when tag and word are read as one.
+                        // A number that was just written: reading tag and word at once would stall the processor.
                         &Value::Int(x) => w.set(dst, Value::Int(x)),
                         value => w.set(dst, *value),
                     },
@@ -297,7 +297,7 @@ impl<'h> State<'h> {
                     }
                     Instr::CallBuiltin { argc, dst, base: row, id } => {
                         match id.imp() {
-                            // Nothing of the run is needed for it, so neither fuel nor the slice is looked at.
+                            // It needs nothing of the run, so neither fuel nor the slice is checked.
                             Imp::Test(test) => {
                                 let holds = w.row(row, argc as usize).first().is_some_and(|value| test(*value));
                                 w.set(dst, Value::Bool(holds));
@@ -341,7 +341,7 @@ impl<'h> State<'h> {
                             Code::Lisp { unit, proto, closure, pc } => (unit, proto, closure, pc),
                             Code::Native { native, .. } => {
                                 let fuel = w.fuel();
-                                // It may lay out its next call in the frame of the function that returns.
+                                // The native frame may prepare its next call in the frame of the returning function.
                                 if let Some(left) = fuel.less(Fuel::ONE)
                                     && (native.next_call)(self, &value)
                                 {
@@ -534,7 +534,7 @@ impl<'h> State<'h> {
         Ok(None)
     }
 
-    /// Arithmetic with other numbers than the loop knows.
+    /// Arithmetic with numbers that the loop does not handle.
     #[cold]
     fn arithmetic(
         &mut self,
@@ -548,7 +548,7 @@ impl<'h> State<'h> {
         self.finish_slow(h, f(h, self.stack[a], self.stack[b]), dst, next)
     }
 
-    /// `(+ a n)` and its like with another number than the loop knows.
+    /// `(+ a n)` and the like with numbers that the loop does not handle.
     #[cold]
     fn add_int(
         &mut self,
@@ -585,7 +585,7 @@ impl<'h> State<'h> {
         Ok(None)
     }
 
-    /// Calls a definition that is no function of the program, or one that takes other arguments.
+    /// Calls a definition that is not a function of the program, or takes other arguments.
     #[cold]
     fn call_global(&mut self, h: &'h Ctx, unit: &Unit, g: u16, call: Call, next: usize) -> Res<Option<Effect>> {
         let function = self.globals[unit.links[g as usize]];
@@ -596,8 +596,8 @@ impl<'h> State<'h> {
         self.make_call(h, call, next)
     }
 
-    /// Calls a built-in with the arguments in the registers from `row` on. Calls have the function in front of the
-    /// arguments, so these are laid out again above the frame.
+    /// Calls a built-in with the arguments in the registers from `row` on. Calls expect the function before the
+    /// arguments, so these are copied above the frame.
     fn call_builtin(
         &mut self,
         h: &'h Ctx,
@@ -629,7 +629,7 @@ impl<'h> State<'h> {
         self.make_call(h, Call::new(at, argc, slot_on_stack(base + dst as usize)), next)
     }
 
-    /// Makes the call again that failed because what it calls needs a frame for its arguments.
+    /// Makes a call again that failed because it needs a frame for its arguments.
     #[cold]
     fn call_with_frame(&mut self, h: &'h Ctx) -> Res<Option<Effect>> {
         let began = h.meter.restart_fuel();
@@ -646,7 +646,7 @@ impl<'h> State<'h> {
                 Some(Instr::Walk { .. }) => "for",
                 _ => "this",
             },
-            // Its next call is made through the machine, if it has one to make.
+            // Its next call, if any, is made through the machine.
             Code::Native { called: false, .. } if h.framed_at.replace(Some(began)) != Some(began) => return Ok(None),
             Code::Native { native, .. } => native.name,
         };
@@ -654,7 +654,7 @@ impl<'h> State<'h> {
         Err(Error::endless(what).into())
     }
 
-    /// At the end of a slice the run pauses, or the instruction before `next` is done again with more fuel.
+    /// At the end of a slice, pauses the run, or runs the instruction before `next` again with more fuel.
     #[cold]
     fn slice_over(&mut self, h: &'h Ctx, next: usize) -> Res<Option<Effect>> {
         if let Err(fault) = h.meter.pause_or_go_on() {
@@ -674,7 +674,7 @@ impl<'h> State<'h> {
         Ok(Exit::Done(Ending::Value))
     }
 
-    /// What a program ends with has an end.
+    /// Fails if the result of the program is an endless sequence.
     fn check_result(&self, value: Value<'h>) -> Res<()> {
         match value {
             Value::Endless(_) if !self.worker => Err(Error::without_end("the result is an endless sequence").into()),
@@ -682,12 +682,12 @@ impl<'h> State<'h> {
         }
     }
 
-    /// Ends the program with a value, at the instruction before `next`. A worker has to return one: it cannot end the
-    /// program.
+    /// Ends the program with a value, at the instruction before `next`. A worker cannot end the program: it must return
+    /// a value.
     #[cold]
     fn stop(&mut self, h: &'h Ctx, value: Value<'h>, next: usize) -> Res<Exit> {
         h.meter.set_restart();
-        // The fuel may have run out before it: then this is the place.
+        // If the fuel ran out before this instruction, this is its position.
         self.save_pc(next - 1);
         if self.worker {
             return Err(self.stopped(h, not_in_a_worker("return"), next));
@@ -697,7 +697,7 @@ impl<'h> State<'h> {
         Ok(Exit::Done(Ending::Return))
     }
 
-    /// Does the work of the instruction before `next`, which may lead to a handler, or end the program there.
+    /// Runs the instruction before `next`, which may continue at a handler, or end the program.
     #[cold]
     fn raising(
         &mut self,
@@ -710,7 +710,7 @@ impl<'h> State<'h> {
         work(self).map_err(|fault| self.stopped(h, fault, next))
     }
 
-    /// An instruction that programs seldom come to, the one before `next`.
+    /// Runs the rare instruction before `next`.
     fn rare(&mut self, h: &'h Ctx, op: Rare, [dst, src, n]: [u16; 3], next: usize) -> Res<Option<Exit>> {
         let Some(&Frame { code: Code::Lisp { unit, closure, .. }, base, .. }) = self.frames.last() else {
             return Ok(None);
@@ -733,8 +733,8 @@ impl<'h> State<'h> {
         Ok(None)
     }
 
-    /// Notes where the run stands after a fault: at the instruction before `next`, with the fuel that it was charged
-    /// taken back.
+    /// Saves the position of the run after a fault, at the instruction before `next`, and takes back the fuel charged
+    /// for it.
     #[cold]
     fn stopped(&mut self, h: &Ctx, fault: Fault, next: usize) -> Fault {
         h.meter.move_restart_before(Fuel::ONE);
@@ -746,7 +746,7 @@ impl<'h> State<'h> {
         set_pc(&mut self.frames, at);
     }
 
-    /// Notes where the caller goes on, beneath the frame that was just pushed.
+    /// Saves where the caller continues, below the frame that was just pushed.
     fn save_caller_pc(&mut self, at: usize) {
         let below = self.frames.len().wrapping_sub(2);
         if let Some(Frame { code: Code::Lisp { pc, .. }, .. }) = self.frames.get_mut(below) {
@@ -755,7 +755,7 @@ impl<'h> State<'h> {
     }
 }
 
-/// Notes where the innermost of the frames goes on.
+/// Saves where the innermost frame continues.
 #[inline(always)]
 fn set_pc(frames: &mut [Frame<'_>], at: usize) {
     if let Some(Frame { code: Code::Lisp { pc, .. }, .. }) = frames.last_mut() {
@@ -763,7 +763,8 @@ fn set_pc(frames: &mut [Frame<'_>], at: usize) {
     }
 }
 
-/// The registers of a frame, for [`State::run`] and what it calls: they name operands of the instruction fetched last.
+/// Returns the registers of a frame, for [`State::run`] and what it calls. They must be operands of the last
+/// instruction fetched.
 #[allow(unsafe_code, reason = "each access is checked when the code is made, not when it is done")]
 #[inline(always)]
 fn frame_regs<'w, 'h>(
@@ -773,11 +774,11 @@ fn frame_regs<'w, 'h>(
     pc: usize,
     fuel: Fuel,
 ) -> FrameRegs<'w, 'h> {
-    // SAFETY: `run` matches on the instruction it has fetched, and gives what it finds there.
+    // SAFETY: `run` matches on the instruction it has fetched, and passes on its operands.
     unsafe { FrameRegs::open(stack, base, code, pc, fuel) }
 }
 
-/// A map of the shape of another. The instructions that laid out its values pay for it.
+/// Returns a map with the shape of another. The instructions that prepared its values pay for it.
 #[inline(always)]
 fn record<'h>(h: &'h Ctx, model: &'h Map<'h>, values: &[Value<'h>]) -> Res<Value<'h>> {
     match model.shape() {

@@ -1,12 +1,13 @@
-//! Grants: data, definitions and history that a host gives its runs, frozen, measured, shared by many of them.
+//! Grants: data, definitions and history that a host gives its runs. They are frozen, measured, and shared by many
+//! runs.
 
 use crate::heap::{Frozen, Heap, Res, Value};
 
-/// Values by name that never change: imported once, read by any number of runs without copying.
+/// Named values that never change: imported once, and read by any number of runs without copying.
 #[derive(Debug)]
 pub struct Grant {
     names: Vec<Box<str>>,
-    /// The places of the names, in the order of these; of equal ones the first comes first.
+    /// The indices of the entries, in the order of their names; equal names in the order of their entries.
     by_name: Box<[u32]>,
     frozen: Frozen,
 }
@@ -41,10 +42,10 @@ impl<'h> GrantBuilder<'_, 'h> {
 }
 
 impl Grant {
-    /// Builds a grant in an arena that may hold `limit` bytes.
+    /// Builds a grant in an arena of at most `limit` bytes.
     ///
     /// # Errors
-    /// Those of `build`; [`crate::heap::Fault::Collect`] when the values do not fit.
+    /// Returns the errors of `build`, and [`crate::heap::Fault::Collect`] if the values do not fit.
     pub fn build(
         limit: usize,
         build: impl for<'h> FnOnce(&'h Heap, &mut GrantBuilder<'_, 'h>) -> Res<()>,
@@ -59,40 +60,40 @@ impl Grant {
             }
             Ok(())
         })?;
-        // Those of one JSON object are in order already, so this goes through them once.
+        // The names of one JSON object are sorted already, so this takes linear time.
         let mut by_name: Box<[u32]> = (0u32..).take(names.len()).collect();
         by_name.sort_by(|&a, &b| names[a as usize].cmp(&names[b as usize]));
         Ok(Grant { names, by_name, frozen })
     }
 
-    /// The names and values: `data/x` for data, `*1` for history, plain names for definitions.
+    /// Returns names and values: `data/x` for data, `*1` for history, plain names for definitions.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (&str, Value<'_>)> {
         self.names.iter().map(|n| &**n).zip(self.frozen.values().iter().copied())
     }
 
-    /// The names of the data, without their prefix.
+    /// Returns the names of the data, without their prefix.
     pub fn data_names(&self) -> impl Iterator<Item = &str> {
         self.names.iter().filter_map(|name| name.strip_prefix("data/"))
     }
 
-    /// Is there data of this name, which has no prefix?
+    /// Returns true if there is data of this name, given without its prefix.
     pub fn has_data(&self, name: &str) -> bool {
         self.get(&format!("data/{name}")).is_some()
     }
 
-    /// The value of a name.
+    /// Returns the value of a name.
     pub(crate) fn get(&self, name: &str) -> Option<Value<'_>> {
         let found = self.by_name.partition_point(|&place| &*self.names[place as usize] < name);
         let place = *self.by_name.get(found)? as usize;
         (&*self.names[place] == name).then(|| self.frozen.values()[place])
     }
 
-    /// The value at a place.
+    /// Returns the value at an index.
     pub(crate) fn value(&self, place: usize) -> Option<Value<'_>> {
         self.frozen.values().get(place).copied()
     }
 
-    /// The bytes that the values and their names take.
+    /// Returns the memory of the values and their names, in bytes.
     pub fn bytes(&self) -> usize {
         self.frozen.bytes() + self.names.iter().map(|n| n.len() + 20).sum::<usize>()
     }

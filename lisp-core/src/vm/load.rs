@@ -1,4 +1,4 @@
-//! Loading programs: their names are linked with definitions and what the host grants.
+//! Loading programs: linking their names with definitions and grants.
 
 use super::definitions::data_hint;
 use super::machine::{Ending, Loaded, Machine, Status};
@@ -11,21 +11,22 @@ use crate::stack::{Call, State, Unit};
 use std::sync::Arc;
 
 impl Machine {
-    /// Loads a program; [`Machine::resume`] runs it. After a program's end another may be loaded: it sees the
-    /// definitions of those before it.
+    /// Loads a program; [`Machine::resume`] runs it. After it has ended, another program can be loaded, which sees its
+    /// definitions.
     ///
     /// # Errors
-    /// `unbound_var` when the program uses a name that nothing defines.
+    /// Returns `unbound_var` if the program uses an undefined name.
     pub fn load(&mut self, program: Arc<Program>) -> Result<(), Error> {
         self.load_unless(program, 0, &|| false)
     }
 
-    /// Loads a program unless `stop` returns true while its names are looked up, or while it is compiled anew because
-    /// definitions have the names of built-ins. Errors in its functions, in later programs too, carry its number
-    /// (`Trace::program`).
+    /// Like [`Machine::load`], but stops when `stop` returns true.
+    ///
+    /// It is called while names are looked up, and while the program is compiled again because definitions have names
+    /// of built-ins. Errors in functions of this program carry `number` (`Trace::program`), in later programs too.
     ///
     /// # Errors
-    /// Those of [`Machine::load`], and `timeout`.
+    /// Returns the errors of [`Machine::load`], and `timeout`.
     pub fn load_unless(&mut self, program: Arc<Program>, number: u64, stop: &dyn Fn() -> bool) -> Result<(), Error> {
         let program = self.shadow(program, stop)?;
         let defined = self.names.len();
@@ -72,12 +73,12 @@ impl Machine {
         Ok(())
     }
 
-    /// The program that was loaded last under a number.
+    /// Returns the program that was last loaded with this number.
     pub fn program(&self, number: u64) -> Option<Arc<Program>> {
         self.loaded.iter().rev().flatten().find(|loaded| loaded.number == number).map(|loaded| loaded.program.clone())
     }
 
-    /// Keeps a program for its functions; returns the place of its unit.
+    /// Keeps a program for its functions. Returns the index of its unit.
     pub(super) fn pin_unit(&mut self, program: Arc<Program>, number: u64, links: Box<[usize]>) -> usize {
         let id = self.store.enter(|_, state, _| state.units.next());
         let pinned = self.store.next_place();
@@ -87,11 +88,11 @@ impl Machine {
         self.store.pin(Arc::new(unit))
     }
 
-    /// The program, compiled anew when the definitions give names of built-ins another meaning.
+    /// Returns the program, compiled again if definitions shadow built-ins that it uses.
     fn shadow(&mut self, program: Arc<Program>, stop: &dyn Fn() -> bool) -> Result<Arc<Program>, Error> {
         let is_builtin = |name: &str| crate::code::BuiltinId::by_name(name).is_some();
         let names = &self.names;
-        // A name whose definition was taken back is the built-in's again.
+        // A name whose definition was undone refers to the built-in again.
         let shadowed: Vec<Box<str>> = self.store.enter(|_, state, _| {
             let defined = names.iter().zip(&state.globals).filter(|(_, value)| !matches!(value, Value::Unset));
             defined.map(|(name, _)| name).filter(|name| is_builtin(name)).cloned().collect()
@@ -99,8 +100,8 @@ impl Machine {
         if shadowed.is_empty() { Ok(program) } else { program.shadowed_by(&shadowed, stop).map(Arc::new) }
     }
 
-    /// Begins the account of fuel of a program with what compiling its regular expressions takes when they are first
-    /// used, so it is the same whichever worker does that. Returns false when `stop` ended it.
+    /// Charges a program in advance for compiling its regular expressions when they are first used, so that the cost
+    /// does not depend on which worker does that. Returns false if `stop` ended it.
     fn charge_patterns(&mut self, program: &Program, stop: &dyn Fn() -> bool) -> bool {
         let heap = self.store.context();
         heap.meter.watch(None);
@@ -111,7 +112,7 @@ impl Machine {
             if i % 64 == 63 && stop() {
                 return false;
             }
-            // Without room for it in the heap it is charged for when it is used.
+            // If it does not fit into the heap it is charged when it is used.
             let _ = heap.charge_pattern(pattern, Extent::Part);
         }
         heap.meter.set_restart();
@@ -133,12 +134,12 @@ impl Machine {
         }
     }
 
-    /// Of which of these definitions there is no value.
+    /// Returns which of these definitions have no value.
     fn unset(&mut self, links: &[usize]) -> Vec<bool> {
         self.store.enter(|_, state, _| links.iter().map(|&l| matches!(state.globals[l], Value::Unset)).collect())
     }
 
-    /// Is data granted that the program names, where it has to be?
+    /// With strict data, fails if data that the program names is not granted.
     pub(super) fn check_data(&mut self, program: &Program, links: &[usize]) -> Result<(), Error> {
         if self.settings.strict_data {
             let unset = self.unset(links);
@@ -159,12 +160,12 @@ impl Machine {
         Ok(())
     }
 
-    /// Forgets the names of a program that could not be loaded: those behind the first `count`.
+    /// Removes the names of a program that could not be loaded: those after the first `count`.
     fn forget(&mut self, count: usize) {
         for name in self.names.drain(count..) {
             self.places.remove(&name);
         }
-        // Places below that were free are found again when programs are forgotten.
+        // Slots below that were free are reclaimed when programs are forgotten.
         self.store.enter(|_, state, _| state.globals.truncate(count));
     }
 }

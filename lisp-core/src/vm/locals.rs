@@ -1,4 +1,4 @@
-//! The values of the local names where an error was, for a person or a model to look at.
+//! The values of local names at an error, for a person or a model.
 
 use crate::builtins::preview;
 use crate::code::{Called, Local, LocalPlace};
@@ -7,12 +7,12 @@ use crate::error::{Error, LocalValue, Trace};
 use crate::heap::{Heap, Value};
 use crate::stack::{Code, Frame, State};
 
-/// What looking at one value may cost, on no account of the run's: fuel, and bytes.
+/// The maximum cost of showing one value, in fuel and bytes. It is not charged to the run.
 const MOST_FUEL: u64 = 20_000;
 const MOST_BYTES: usize = 1 << 16;
 
 impl<'h> State<'h> {
-    /// Shows the values that the local names have in the innermost function of the program, where the error is placed.
+    /// Shows the values of the local names in the innermost function of the program at the position of the error.
     pub(super) fn show_locals(&self, h: &'h Ctx, mut error: Error) -> Error {
         let is_lisp = |frame: &Frame<'h>| matches!(frame.code, Code::Lisp { unit, .. } if !unit.prelude);
         let Some(trace) = &mut error.trace else { return error };
@@ -21,11 +21,11 @@ impl<'h> State<'h> {
             return error;
         };
         let at = self.place(number);
-        // Those of a literal in place are its own, and what it takes from the functions around it.
+        // For a literal that is compiled in place: its own names, and those of the functions around it that it uses.
         let first = proto.in_place_at(at).find(|call| call.called == Called::Literal).map_or(0, |call| call.from);
         let visible = |local: &&Local| local.from >= first && (local.from..local.to).contains(&at);
         let mut shown: Vec<LocalValue> = Vec::new();
-        // The last to be bound hides those of the same name.
+        // A name bound later hides earlier ones with the same name.
         for Local { name, place, .. } in proto.locals.iter().rev().filter(visible) {
             let name = unit.code.source.get(name.start as usize..name.end as usize).unwrap_or_default();
             let value = match *place {
@@ -47,12 +47,12 @@ impl<'h> State<'h> {
     }
 }
 
-/// Functions are what the text says.
+/// Functions are not shown: the source has them.
 fn is_shown(value: &Value<'_>) -> bool {
     !matches!(value, Value::Unset | Value::VecBuilder(_) | Value::MapBuilder(_) | Value::Closure(_) | Value::Builtin(_))
 }
 
-/// A name as it is shown: of a very long one the beginning.
+/// Returns a name as shown; a very long one is cut.
 fn cut(name: &str) -> String {
     const MOST: usize = 120;
     match name.len() <= MOST {

@@ -1,4 +1,4 @@
-//! A run as a value: its parts, its beginning, its account.
+//! A run as a value: its parts, its start, its account.
 
 use super::prelude;
 use super::settings::Settings;
@@ -13,14 +13,14 @@ use crate::stack::{Roots, State, Units};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Why [`Machine::resume`] has returned.
+/// Why [`Machine::resume`] returned.
 #[derive(Debug)]
 pub enum Step {
     /// The slice of fuel is used up; resume again.
     Paused,
-    /// The driver is to do this and tell the machine, then resume it.
+    /// The driver must perform this effect, inform the machine, and resume it.
     Effect(Effect),
-    /// The run is over.
+    /// The run has ended.
     Done(Ending),
 }
 
@@ -29,11 +29,11 @@ pub enum Step {
 pub enum Ending {
     /// With the value of the last form.
     Value,
-    /// By `(return v)`.
+    /// With `(return v)`.
     Return,
-    /// By `(fail v)`.
+    /// With `(fail v)`.
     Fail,
-    /// With an error; the definitions are as they were.
+    /// With an error; the definitions are as before the run.
     Error(Box<Error>),
 }
 
@@ -42,14 +42,14 @@ pub enum Ending {
 pub struct Usage {
     /// Units of fuel.
     pub fuel: u64,
-    /// Units of fuel that a run whose time was over had spent besides, on work that was cut off: how far that came depends on the
-    /// moment. 0 for any other run.
+    /// Additional units of fuel that a run past its deadline spent on work that was interrupted. How far that work came
+    /// varies. 0 for any other run.
     pub cut_off_fuel: u64,
-    /// The most bytes held at once.
+    /// The maximum number of bytes held at once.
     pub heap_peak_bytes: usize,
     /// Bytes held now.
     pub heap_live_bytes: usize,
-    /// Bytes allocated in all.
+    /// Total bytes allocated.
     pub allocated_bytes: u64,
     /// The number of compactions of the heap.
     pub compactions: u64,
@@ -62,16 +62,16 @@ pub(super) enum Status {
     Ended(Ending),
 }
 
-/// A program that was loaded.
+/// A loaded program.
 pub(super) struct Loaded {
-    /// What errors in it call it by.
+    /// The number by which errors refer to it.
     pub(super) number: u64,
     pub(super) program: Arc<Program>,
-    /// About how many bytes it takes.
+    /// Its approximate size in bytes.
     pub(super) bytes: usize,
 }
 
-/// Where the work of a run stands: the number of frames, and in the last one the instruction, or the element and whether its
+/// The position of a run: the number of frames, and in the last one the instruction, or the element and whether its
 /// call has been made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Position {
@@ -80,7 +80,7 @@ pub(super) struct Position {
     pub(super) called: bool,
 }
 
-/// A run, or a series of them over the same definitions: a pure state machine that owns all its state.
+/// A run, or a series of runs with the same definitions: a pure state machine that owns all its state.
 pub struct Machine {
     pub(super) store: Store<Roots>,
     pub(super) settings: Settings,
@@ -90,44 +90,46 @@ pub struct Machine {
     pub(super) places: Table<Box<str>, usize>,
     pub(super) status: Status,
     pub(super) baseline: usize,
-    /// The fuel that the instruction needs at which the run has paused.
+    /// The fuel spent that the instruction needs at which the run has paused.
     pub(super) wanted: u64,
-    /// The fuel that was spent when the run was resumed last.
+    /// The fuel spent when the run was last resumed.
     pub(super) resumed_at: Option<u64>,
-    /// The fuel that was spent when the time was asked for.
+    /// The fuel spent when the time was requested.
     pub(super) clock_asked_at: u64,
-    /// Where the last expression of the program stands, and the number of the program.
+    /// The position of the last expression of the program, and the number of the program.
     pub(super) whole: Option<(Span, u64)>,
-    /// The programs that were loaded, by their numbers among the state's units; none in the place of one that is forgotten.
+    /// The loaded programs, by their index among the state's units; `None` for a forgotten one.
     pub(super) loaded: Vec<Option<Loaded>>,
-    /// Places of definitions whose names nothing uses any more.
+    /// Slots of definitions whose names are no longer used.
     pub(super) free_places: Vec<usize>,
-    /// The budget before constants of programs needed more.
+    /// The memory limit before constants of programs needed more.
     pub(super) budget: Option<usize>,
-    /// What it takes to undo turns was let go.
+    /// The state for undoing turns was dropped.
     pub(super) let_go: bool,
-    /// The fuel at which the work began for which the heap was compacted last, and where it stands, while it has not succeeded.
+    /// For the last compaction: the fuel spent at which its instruction started, and the position; until the
+    /// instruction succeeds.
     pub(super) collected_at: Option<(u64, Position)>,
-    /// The epoch of its heap while that is with workers.
+    /// The epoch of its heap while workers use it.
     pub(super) branched: Option<Arc<()>>,
-    /// A compaction is under way for an instruction that needs this many bytes.
+    /// A compaction is in progress for an instruction that needs this many bytes.
     pub(super) compacting_for: Option<usize>,
-    /// Allocations until the heap is compacted without need.
+    /// The number of allocations until the next forced compaction.
     pub(super) stride: u64,
     pub(super) fuel_at_load: u64,
-    /// What the work under way has spent in beginnings that were taken back, and the fuel at which it begins.
+    /// What earlier attempts of the current work spent before they were taken back, and the fuel at which the work
+    /// starts.
     pub(super) taken_back: (u64, u64),
-    /// The fuel of work that was cut off by the end of the run, and of what its workers did behind a failure of time.
+    /// The fuel of work interrupted by the end of the run, and of what its workers did after a timeout.
     pub(super) cut_off_fuel: u64,
-    /// The machine that a worker works for, at rest.
+    /// For a worker: the suspended machine that it works for.
     pub(super) parent: Option<Arc<SuspendedHeap<Roots>>>,
 }
 
-/// Regions of runs begin here; frozen arenas have region 0.
+/// The first region number of runs; frozen arenas have region 0.
 const RUN_REGION: u32 = 1;
 
 impl Machine {
-    /// A machine over what the host grants; a later grant's names win.
+    /// Creates a machine with what the host grants; names of later grants take precedence.
     pub fn new(grants: Vec<Arc<Grant>>, settings: Settings) -> Machine {
         let mut store = Machine::store(&settings, |limit| Ctx::new(Heap::new(RUN_REGION, limit).showing(text_of)));
         for grant in &grants {
@@ -173,7 +175,7 @@ impl Machine {
         }
     }
 
-    /// An empty heap and empty roots, limited as the settings say.
+    /// Creates an empty heap and empty roots, with the limits of the settings.
     pub(super) fn store(settings: &Settings, empty: impl FnOnce(usize) -> Ctx) -> Store<Roots> {
         let context = empty(if settings.heap_bytes == 0 { usize::MAX } else { settings.heap_bytes });
         {
@@ -190,20 +192,20 @@ impl Machine {
         Store::new(context, State::new(loop_limit, Units::new(prelude::unit)))
     }
 
-    /// The bytes that the host has granted: the baseline, above which the budget begins.
+    /// Returns the size of what the host has granted: the baseline, on top of which the memory limit applies.
     pub fn baseline_bytes(&self) -> usize {
         self.baseline
     }
 
-    /// Gives the machine a flag that interrupts the run from outside: when it is set, the run pauses within a few thousand
-    /// units of fuel. It stays until the next program is loaded. Without a flag a built-in that needs more fuel than a slice
-    /// has begins again with the next slice; with one it goes on.
+    /// Sets a flag that interrupts the run from outside. When it is set, the run pauses within a few thousand units of
+    /// fuel. The flag is kept until the next program is loaded. A built-in that needs more fuel than a slice continues
+    /// if there is a flag. Without one, it starts over in the next slice.
     pub fn watch(&mut self, interrupt: Arc<AtomicBool>) {
         self.store.heap().meter.watch(Some(interrupt));
     }
 
-    /// Makes what is held now part of the baseline and gives the programs to come a budget of their own above it; 0
-    /// is no limit. Returns the bytes held.
+    /// Makes everything held now part of the baseline, and gives later programs a memory limit on top of it; 0 means
+    /// unlimited. Returns the bytes held.
     pub fn rebaseline(&mut self, heap_bytes: usize) -> usize {
         let used = self.store.heap().account().used;
         let limit = if heap_bytes == 0 { usize::MAX } else { used.saturating_add(heap_bytes) };
@@ -212,7 +214,7 @@ impl Machine {
         used
     }
 
-    /// The fuel and memory that have been used so far.
+    /// Returns the fuel and memory used so far.
     pub fn usage(&self) -> Usage {
         let account = self.store.heap().account();
         Usage {

@@ -1,4 +1,4 @@
-//! The machine: a run as a value. It computes; what it cannot do by itself it yields.
+//! The machine: a run as a value. It only computes; everything else it returns to its driver as an effect.
 
 mod at_rest;
 mod call;

@@ -1,6 +1,6 @@
-//! Parallel calls. A worker is a machine over the heap of the one that called: it reads what is there without copying
-//! it, and has a heap of its own for what it makes. Its result is copied out once, by the worker, and taken in by the
-//! caller without copying.
+//! Parallel calls. A worker is a machine over the heap of its caller: it reads existing values without copying them,
+//! and has a heap of its own for new ones. The worker copies its result out once, and the caller takes it in without
+//! copying.
 
 use super::Effect;
 use super::errors::{budget_error, is_limit};
@@ -25,10 +25,11 @@ pub struct ParallelCall {
     pub joined: usize,
 }
 
-/// The region of the empty heap that a machine has while its own is with workers: neither a run's, nor that of frozen arenas.
+/// The region of the empty heap that a machine has while workers use its own: neither a run's region nor that of frozen
+/// arenas.
 const RESTING_REGION: u32 = 1 << 28;
 
-/// A machine at rest, for its workers to read.
+/// A suspended machine for its workers to read.
 #[derive(Clone)]
 pub struct Branch {
     shared: Arc<SuspendedHeap<Roots>>,
@@ -46,27 +47,27 @@ pub struct WorkerEnd {
 }
 
 impl WorkerEnd {
-    /// A worker that could not begin, or whose machine is lost.
+    /// Creates the end of a worker that could not start, or whose machine is lost.
     pub fn failed(error: Error) -> Self {
         WorkerEnd { result: Err(Box::new(error)), usage: Usage::default(), prints: Prints::default() }
     }
 
-    /// The error that the worker ended with.
+    /// Returns the error that the worker ended with.
     pub fn error(&self) -> Option<&Error> {
         self.result.as_ref().err().map(|error| &**error)
     }
 
-    /// What the worker printed.
+    /// Returns the lines that the worker printed.
     pub fn lines(&self) -> &[String] {
         self.prints.lines()
     }
 
-    /// The bytes that it holds until it is joined.
+    /// Returns the bytes that it holds until it is joined.
     pub fn bytes(&self) -> usize {
         self.result.as_ref().map_or(0, ExportedValue::bytes) + self.prints.bytes() + std::mem::size_of::<WorkerEnd>()
     }
 
-    /// The fuel and memory that the worker has used.
+    /// Returns the fuel and memory that the worker used.
     pub fn usage(&self) -> Usage {
         self.usage
     }
@@ -74,22 +75,22 @@ impl WorkerEnd {
 
 /// Why the results of workers end a run.
 enum TooMuch {
-    /// They do not fit the budget.
+    /// They do not fit the memory limit.
     Held,
     Stopped(Box<Error>),
 }
 
 impl Branch {
-    /// Units of fuel that the caller may still spend; the workers together may spend no more.
+    /// Returns the units of fuel that the caller may still spend; all workers together may spend no more.
     pub fn fuel(&self) -> Option<u64> {
         self.fuel
     }
 
-    /// A machine for call number `index`, with settings of its own; resume it to its end, then
+    /// Creates a machine for call `index`, with its own settings. Resume it to its end, then call
     /// [`Machine::end_worker`].
     ///
     /// # Errors
-    /// The worker's budget does not allow it to begin.
+    /// Returns an error if the worker does not fit its memory limit.
     pub fn worker(&self, index: usize, settings: &Settings) -> Result<Machine, Error> {
         let context = |limit| Ctx::of_worker(self.shared.heap_above(limit).showing(text_of), &self.patterns);
         let mut store = Machine::store(settings, context);
@@ -120,7 +121,7 @@ impl<'h> State<'h> {
         }
     }
 
-    /// The function whose frame is on top, when its calls are made by workers.
+    /// Returns the function of the frame on top, if workers make its calls.
     fn parallel(&self) -> Option<(&'static NativeFn, &'static ParallelFn)> {
         let native = self.native_frame()?.native;
         Some((native, native.parallel.as_ref()?))
@@ -128,7 +129,7 @@ impl<'h> State<'h> {
 }
 
 impl Machine {
-    /// The parallel call that the machine waits for.
+    /// Returns the parallel call that the machine waits for.
     pub fn parallel_call(&mut self) -> Option<ParallelCall> {
         if !matches!(self.status, Status::Awaiting(Effect::Parallel)) {
             return None;
@@ -139,7 +140,7 @@ impl Machine {
         })
     }
 
-    /// Puts the machine to rest, so that workers on any thread can read its heap. Until [`Machine::rejoin`] it can do
+    /// Suspends the machine, so that workers on any thread can read its heap. Until [`Machine::rejoin`] it can do
     /// nothing else.
     pub fn branch(&mut self) -> Branch {
         let resting = Store::new(Ctx::new(Heap::new(RESTING_REGION, 0)), State::new(0, Units::new(|_| None)));
@@ -153,16 +154,16 @@ impl Machine {
         Branch { shared, patterns, baseline: self.baseline, fuel }
     }
 
-    /// Half of what the machine may hold, for workers that are alive while it is at rest and hold it in its place; 0 is no limit.
+    /// Returns half of the memory limit, for workers that run while the machine is suspended; 0 means unlimited.
     ///
     /// # Errors
-    /// It holds more than the other half itself.
+    /// Returns an error if the machine itself holds more than the other half.
     pub fn half_budget(&mut self) -> Result<usize, Error> {
         let limit = self.store.heap().account().limit;
         if limit == usize::MAX {
             return Ok(0);
         }
-        // A machine that is stopped meanwhile has workers that are stopped at once.
+        // If the machine is stopped meanwhile, its workers are stopped at once too.
         let is_stopped = self.store.heap().account().used > limit / 2 && self.collect_watched().is_err();
         let held = self.store.heap().account().used;
         if is_stopped || held <= limit / 2 {
@@ -175,10 +176,10 @@ impl Machine {
         ))
     }
 
-    /// Wakes the machine that was put to rest.
+    /// Resumes a suspended machine.
     ///
     /// # Errors
-    /// The branch, while a worker or a copy of the branch is still there, or when it is another machine's.
+    /// Returns the branch if a worker or a copy of it still exists, or if it belongs to another machine.
     pub fn rejoin(&mut self, branch: Branch) -> Result<(), Branch> {
         if !self.branched.as_ref().is_some_and(|epoch| Arc::ptr_eq(epoch, &branch.shared.epoch())) {
             return Err(branch);
@@ -194,7 +195,7 @@ impl Machine {
         }
     }
 
-    /// Ends a worker: its result is copied out of its heap.
+    /// Ends a worker, and copies its result out of its heap.
     pub fn end_worker(self, ending: Ending) -> WorkerEnd {
         let usage = self.usage();
         let prints = self.store.context().prints.take();
@@ -214,12 +215,12 @@ impl Machine {
         WorkerEnd { result, usage, prints }
     }
 
-    /// Joins the next workers, in the order of their calls: the prints and the usage of all, and the results of those that
-    /// have one. After the last result the machine can be resumed.
+    /// Joins the next workers, in the order of their calls: the prints and the usage of all, and the results of those
+    /// that have one. After the last result the machine can be resumed.
     ///
     /// # Errors
-    /// The run has ended: the results do not fit the budget, or the workers used up its fuel. Of these workers so many were joined: with
-    /// the last of them it was too much.
+    /// The run has ended because the results do not fit the memory limit, or the workers used up its fuel. Returns the
+    /// number of workers joined, including the one that exceeded the limit.
     pub fn join(&mut self, ends: Vec<WorkerEnd>) -> Result<(), usize> {
         let mut arrived = Vec::with_capacity(ends.len());
         let mut joined = Vec::with_capacity(ends.len());
@@ -260,11 +261,11 @@ impl Machine {
         Err(kept)
     }
 
-    /// Takes the results of workers in.
+    /// Takes in the results of workers.
     fn take_results(&mut self, arrived: Vec<ExportedValue>) -> Result<(), TooMuch> {
         let taken = self.store.import(arrived, |h, state, value| {
             if let Some((_, results)) = natives::waiting(state) {
-                // There is room for every result since the call began.
+                // Room for every result was allocated when the call started.
                 let pushed = results.push(h, value);
                 debug_assert!(pushed.is_ok());
             }
@@ -284,8 +285,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Of workers whose results do not fit, after a compaction: how many there are up to the first with which it is too much, and what
-    /// is held with it.
+    /// For results that do not fit after a compaction: returns the number of workers up to the first one that exceeds
+    /// the limit, and the bytes held with it.
     fn first_beyond(&self, joined: &[(Usage, Prints, usize)]) -> (usize, usize) {
         let account = self.store.heap().account();
         let (mut kept, mut held) = (joined.len(), account.used);
@@ -298,7 +299,8 @@ impl Machine {
         (kept, held)
     }
 
-    /// Keeps the prints and the usage of workers whose results are not needed any more, as the time of the run was over.
+    /// Keeps the prints and the usage of workers whose results are no longer needed, because the time of the run is
+    /// over.
     pub fn keep_work(&mut self, ends: Vec<WorkerEnd>) {
         let heap = self.store.context();
         for WorkerEnd { usage, prints, .. } in ends {
@@ -308,20 +310,21 @@ impl Machine {
         }
     }
 
-    /// Answers the parallel call with the error of a worker. It gets the reason of the call, unless it is the error of a limit or
-    /// is to stay `as_it_is`. Returns whether the program catches it and goes on; the run has ended otherwise.
+    /// Fails the parallel call with the error of a worker. The error gets the reason of the call, unless it is the
+    /// error of a limit or `as_it_is` is set. Returns true if the program catches it and continues; otherwise the run
+    /// has ended.
     pub fn fail_parallel(&mut self, mut error: Error, as_it_is: bool) -> bool {
         let reason = self.store.enter(|_, state, _| state.parallel().map(|(_, parallel)| parallel.reason));
         if let Some(reason) = reason
             && !is_limit(error.reason)
             && !as_it_is
         {
-            // Of calls inside calls the innermost says what happened.
+            // For nested calls, the innermost one names the cause.
             if !error.details.iter().any(|(name, _)| name == "cause") {
                 let cause = error.reason.name();
                 error = error.detail("cause", cause);
             }
-            // What was thrown stays in the worker; a text of it goes along.
+            // A thrown value stays in the worker; its text is passed on.
             let data = error.details.iter().find_map(|(name, detail)| match detail {
                 Detail::Text(data) if name == "data" => Some(data),
                 _ => None,

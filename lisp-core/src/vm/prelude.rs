@@ -1,4 +1,4 @@
-//! Functions of the language written in the language: compiled once per process.
+//! Functions of the language that are written in the language; compiled once per process.
 
 use crate::Table;
 use crate::code::{BuiltinId, ProgramId, Proto};
@@ -9,7 +9,7 @@ use crate::stack::Unit;
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
-/// The number that the prelude has in every machine.
+/// The number of the prelude in every machine.
 const ID: ProgramId = ProgramId(u32::MAX);
 
 const SOURCE: &str = include_str!("../prelude/prelude.clj");
@@ -34,9 +34,9 @@ static PRELUDE: LazyLock<Result<Prelude, Error>> = LazyLock::new(|| {
     Ok(Prelude { unit, by_name })
 });
 
-/// The code of a prelude function.
+/// Returns the code of a prelude function.
 pub(crate) fn function(id: BuiltinId) -> Res<(&'static Unit, &'static Proto)> {
-    // A definition has no slash in its name.
+    // The name of a definition cannot contain a slash.
     let row = id.row().name;
     let name = if row.contains('/') { Cow::Owned(row.replace('/', ".")) } else { Cow::Borrowed(row) };
     let prelude = PRELUDE.as_ref().map_err(Clone::clone)?;
@@ -46,12 +46,12 @@ pub(crate) fn function(id: BuiltinId) -> Res<(&'static Unit, &'static Proto)> {
     Ok((&prelude.unit, proto))
 }
 
-/// The prelude as a loaded program.
+/// Returns the prelude as a loaded program.
 pub(crate) fn any() -> Option<&'static Unit> {
     unit(ID)
 }
 
-/// The prelude as a loaded program, when this is its number.
+/// Returns the prelude as a loaded program, if this is its number.
 #[cold]
 pub(crate) fn unit(id: ProgramId) -> Option<&'static Unit> {
     (id == ID).then(|| PRELUDE.as_ref().ok().map(|prelude| &prelude.unit)).flatten()

@@ -1,11 +1,11 @@
-//! Numbers in the dispatch loop: what is done there for two integers or floats, and what for all else.
+//! Fast paths of the dispatch loop for integers and floats, and their fallbacks.
 
 use crate::builtins::numbers;
 use crate::code::Cmp;
 use crate::context::Ctx;
 use crate::heap::{FrameRegs, Res, Value};
 
-/// Does a comparison of two integers or two floats hold? `None` for anything else.
+/// Returns whether a comparison of two integers or two floats holds; `None` for other values.
 #[inline(always)]
 pub(super) fn fast_compare(op: Cmp, a: &Value<'_>, b: &Value<'_>) -> Option<bool> {
     match (a, b) {
@@ -15,8 +15,8 @@ pub(super) fn fast_compare(op: Cmp, a: &Value<'_>, b: &Value<'_>) -> Option<bool
     }
 }
 
-/// R[dst] = R[a] op R[b] for integers, when the result fits, and floats. Returns false, with nothing changed, for anything
-/// else.
+/// R[dst] = R[a] op R[b] for floats, and for integers if the result fits. Returns false, with nothing changed, for
+/// other values.
 #[inline(always)]
 #[expect(clippy::cast_precision_loss, reason = "an integer is the float next to it where it meets one")]
 pub(super) fn fast_arithmetic(
@@ -42,7 +42,7 @@ pub(super) fn fast_arithmetic(
     true
 }
 
-/// A comparison of anything.
+/// Compares any two values.
 #[cold]
 pub(super) fn compare<'h>(h: &'h Ctx, op: Cmp, a: Value<'h>, b: Value<'h>) -> Res<bool> {
     match op {

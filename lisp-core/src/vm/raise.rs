@@ -1,5 +1,5 @@
-//! Errors on their way to a handler. No instruction is spent where there is none: the code of a function says of which of its
-//! instructions the errors are handled, and where.
+//! Errors and their handlers. Code without errors spends no instructions on handlers: each function has a table of the
+//! instructions whose errors are handled, and where.
 
 use super::errors::not_in_a_worker;
 use super::exec::Exit;
@@ -12,21 +12,21 @@ use crate::error::{Error, Reason};
 use crate::heap::{Fault, Res, Value};
 use crate::stack::{Caught, Code, Frame, State};
 
-/// What making an error, and a value of it, costs beside the way to the handler; the message comes to it.
+/// The cost of creating an error and its value, in addition to finding the handler and to the message.
 const CAUGHT: u64 = 40;
 
 /// The handler of an error.
 struct Found {
-    /// The number of its frame.
+    /// The index of its frame.
     frame: usize,
     target: u32,
     by: HandledBy,
-    /// What the search and the way there cost.
+    /// The cost of finding it and continuing there.
     cost: u64,
 }
 
 impl<'h> State<'h> {
-    /// The innermost handler for the place where the run stands.
+    /// Returns the innermost handler for the current position.
     fn handler(&self) -> Option<Found> {
         let mut cost = 1;
         for (frame, at) in self.frames.iter().enumerate().rev() {
@@ -44,12 +44,12 @@ impl<'h> State<'h> {
         None
     }
 
-    /// Is there a handler for the place where the run stands?
+    /// Returns true if the current position has a handler.
     pub(super) fn is_handled(&self) -> bool {
         self.handler().is_some()
     }
 
-    /// Goes on at a handler, with the value that stands for the error.
+    /// Continues at a handler, with the value that stands for the error.
     fn go_on_at(&mut self, found: &Found, exception: Value<'h>) {
         self.frames.truncate(found.frame + 1);
         self.pending = None;
@@ -61,7 +61,7 @@ impl<'h> State<'h> {
         }
     }
 
-    /// Notes where the error was that is caught, for when it ends the run after all.
+    /// Notes the position of a caught error, in case it ends the run after all.
     fn note_caught(&mut self, found: &Found, error: Error) {
         let reason = error.reason;
         let all = Start { frame: found.frame, outside: self.calls_around(found), at_home: true };
@@ -73,7 +73,7 @@ impl<'h> State<'h> {
         self.caught = Some(Box::new(Caught { reason, error, at_home }));
     }
 
-    /// How many calls in place are around a handler.
+    /// Returns the number of calls in place around a handler.
     fn calls_around(&self, found: &Found) -> usize {
         match self.frames[found.frame].code {
             Code::Lisp { proto, .. } => proto.in_place_at(found.target).count(),
@@ -81,7 +81,7 @@ impl<'h> State<'h> {
         }
     }
 
-    /// Does the frame of `start` stand in a call in place from there on?
+    /// Returns true if the position of the frame of `start` is inside a call in place from there on.
     fn has_calls_in_place(&self, start: Start) -> bool {
         match self.frames[start.frame].code {
             Code::Lisp { proto, .. } => self.in_place(start.frame, proto, start).next().is_some(),
@@ -89,7 +89,7 @@ impl<'h> State<'h> {
         }
     }
 
-    /// Gives an error to its handler. Returns false, with nothing changed, when there is none.
+    /// Passes an error to its handler. Returns false, with nothing changed, if there is none.
     pub(super) fn catch(&mut self, h: &'h Ctx, error: &Error) -> Res<bool> {
         if !error.is_catchable() {
             return Ok(false);
@@ -111,8 +111,8 @@ impl<'h> State<'h> {
         Ok(true)
     }
 
-    /// Goes on in the other way where the instruction under way needs a frame, and its work can be done anew. Returns whether it
-    /// does.
+    /// Switches to the general code if the current instruction needs a frame and its work can be restarted. Returns
+    /// true if it does.
     pub(super) fn starts_anew(&mut self, h: &'h Ctx) -> Res<bool> {
         let Some(frame) = self.frames.len().checked_sub(1) else { return Ok(false) };
         let Code::Lisp { proto, .. } = self.frames[frame].code else { return Ok(false) };
@@ -123,11 +123,11 @@ impl<'h> State<'h> {
         Ok(true)
     }
 
-    /// Runs as [`State::run`] does, and goes on at the handlers of errors.
+    /// Runs like [`State::run`], and continues at the handlers of errors.
     pub(super) fn run_and_catch(&mut self, h: &'h Ctx) -> Res<Exit> {
         loop {
             match self.run(h) {
-                // After a fault here the instruction is done again, and fails again.
+                // If this faults, the instruction runs again, and fails again.
                 Err(Fault::Error(error)) => match self.catch(h, &error)? {
                     true => {}
                     false => return Err(Fault::Error(error)),
@@ -137,7 +137,7 @@ impl<'h> State<'h> {
         }
     }
 
-    /// Throws a value: goes on at its handler, or ends the program. `again` says that it was caught just before.
+    /// Throws a value: continues at its handler, or ends the program. `again` means that it was caught just before.
     pub(super) fn throw(&mut self, h: &'h Ctx, value: Value<'h>, again: bool) -> Res<Option<Exit>> {
         let exception = exceptions::of_thrown(h, value)?;
         if let Some(found) = self.handler() {
@@ -158,7 +158,7 @@ impl<'h> State<'h> {
         }
     }
 
-    /// `(fail value)`: goes on at its handler, or ends the program.
+    /// `(fail value)`: continues at its handler, or ends the program.
     pub(super) fn fail(&mut self, h: &'h Ctx, value: Value<'h>) -> Res<Option<Exit>> {
         let Some(found) = self.handler() else { return self.fail_program(value).map(Some) };
         h.charge(found.cost)?;
@@ -167,7 +167,7 @@ impl<'h> State<'h> {
         Ok(None)
     }
 
-    /// Ends the program as failed. A worker has to return a value: it cannot end the program.
+    /// Ends the program as failed. A worker cannot end the program: it must return a value.
     fn fail_program(&mut self, value: Value<'h>) -> Res<Exit> {
         if self.worker {
             return Err(not_in_a_worker("fail"));
@@ -176,14 +176,15 @@ impl<'h> State<'h> {
         Ok(Exit::Done(Ending::Fail))
     }
 
-    /// Is this the error that was caught last? What a program throws is another each time, unless it throws it `again`.
+    /// Returns true if this is the last caught error. A program throws a new one each time, unless it throws it
+    /// `again`.
     fn is_noted(&self, reason: Reason, message: &str, again: bool) -> bool {
         let cut = Error::new(reason, message);
         let same = |caught: &Caught| caught.reason == reason && caught.error.message == cut.message;
         (again || reason != Reason::UncaughtException) && self.caught.as_deref().is_some_and(same)
     }
 
-    /// The error, with the place that it had when it was caught, if it is the one that was caught last.
+    /// Returns the error, with its position from when it was caught if it is the last caught error.
     fn as_noted(&self, mut error: Error, again: bool) -> Error {
         let is_noted = self.is_noted(error.reason, &error.message, again);
         let Some(Caught { error: noted, .. }) = self.caught.as_deref().filter(|_| is_noted) else { return error };
@@ -196,8 +197,8 @@ impl<'h> State<'h> {
 }
 
 impl Machine {
-    /// Gives the program the error of a call that its driver made for it. Returns whether the program caught it, and goes on; the run
-    /// has ended otherwise.
+    /// Gives the program the error of a call that its driver made for it. Returns true if the program catches it and
+    /// continues; otherwise the run has ended.
     pub(super) fn raise(&mut self, error: Error) -> bool {
         let waits = matches!(self.status, Status::Awaiting(_));
         if waits && error.is_catchable() && self.at_rest(|state| state.is_handled()) {

@@ -1,4 +1,4 @@
-//! Replies: the values of calls that the driver makes, built in the run's own heap between two instructions.
+//! Replies: the values of calls made by the driver, built in the run's own heap between two instructions.
 
 use super::machine::{Ending, Machine, Status};
 use crate::context::Ctx;
@@ -7,15 +7,15 @@ use crate::heap::{Fault, Heap, Res, Value};
 use crate::stack::State;
 
 impl Machine {
-    /// Looks at the call whose value the machine waits for: the name of the tool or built-in function, and the arguments.
+    /// Passes the call that waits for a value to `look`: the name of the tool or built-in function, and the arguments.
     pub fn with_call<T>(&mut self, look: impl for<'h> FnOnce(&'h Heap, &str, &[Value<'h>]) -> T) -> Option<T> {
         self.store.enter(|h, state, _| state.awaited_call().map(|(name, args)| look(h, name, args)))
     }
 
-    /// Gives the call that the machine waits for its value, which is built in the run's own heap and charged to it.
+    /// Gives the waiting call its value, which `build` builds in the run's heap and which is charged to the run.
     ///
     /// # Errors
-    /// The error that ended the run, when the value does not fit.
+    /// Returns the error that ended the run, if the value does not fit.
     pub fn reply(&mut self, build: impl for<'h> Fn(&'h Heap) -> Res<Value<'h>>) -> Result<(), Error> {
         self.reply_with(|h, _| build(h))
     }
@@ -58,12 +58,12 @@ impl Machine {
         }
     }
 
-    /// Makes something of the call that the machine waits for, such as the JSON text of its arguments. What is built in the
-    /// heap on the way is charged to the run, and so is the fuel. Without an interrupt it may spend `unwatched`.
+    /// Converts the waiting call, for example its arguments to JSON text. Memory and fuel for the conversion are
+    /// charged to the run. Without an interrupt flag it may spend `unwatched`.
     ///
     /// # Errors
-    /// `None` when the run is to end, or when that was not enough without a flag: then nothing has been spent, and it can
-    /// be asked for again. Otherwise the error with which the run is to end.
+    /// Returns `None` if the run must end, or if `unwatched` was not enough; nothing is spent then, and the conversion
+    /// can be tried again. Otherwise returns the error with which the run must end.
     pub fn take_call<T>(
         &mut self,
         unwatched: u64,
@@ -81,8 +81,8 @@ impl Machine {
         })
     }
 
-    /// Does work of the host for the program, between two instructions: its fuel and memory are charged to the run. When there
-    /// is too little memory the heap is compacted and the work done again. Without an interrupt it may spend `unwatched`.
+    /// Does work of the host for the program, between two instructions, at the expense of the run. If memory is short,
+    /// the heap is compacted and the work done again. Without an interrupt flag it may spend `unwatched`.
     pub(super) fn metered<T>(
         &mut self,
         unwatched: u64,
@@ -116,17 +116,17 @@ impl Machine {
         }
         match &done {
             Ok(_) if self.store.heap().spent() > ceiling => return Err(Fault::Pause(self.store.heap().spent())),
-            // How far it came is not the same each time.
+            // How far it came varies.
             Err(Fault::Pause(_) | Fault::Collect(_)) => self.take_back(before),
             _ => {}
         }
         done
     }
 
-    /// Gives the call that the machine waits for its value, which is built from its own arguments.
+    /// Gives the waiting call its value, which is built from its own arguments.
     ///
     /// # Errors
-    /// The error that ended the run, when the value does not fit.
+    /// Returns the error that ended the run, if the value does not fit.
     pub fn reply_from_call(
         &mut self,
         build: impl for<'h> Fn(&'h Heap, &str, &[Value<'h>]) -> Res<Value<'h>>,
@@ -137,15 +137,16 @@ impl Machine {
         })
     }
 
-    /// Answers the call that the machine waits for with an error. Returns whether the program catches it and goes on; the run
-    /// has ended otherwise.
+    /// Fails the waiting call with an error. Returns true if the program catches it and continues; otherwise the run
+    /// has ended.
     pub fn reply_error(&mut self, error: Error) -> bool {
         self.raise(error)
     }
 }
 
 impl<'h> State<'h> {
-    /// The call whose value the driver is to reply with: the name of the tool or built-in function, and the arguments.
+    /// Returns the call that waits for the driver's reply: the name of the tool or built-in function, and the
+    /// arguments.
     pub(super) fn awaited_call(&self) -> Option<(&'h str, &[Value<'h>])> {
         let call = self.pending?;
         let name = match self.stack[call.at()] {

@@ -1,4 +1,4 @@
-//! Going on with a run, until its end or something that its driver must do.
+//! Resuming a run until it ends, or its driver must perform an effect.
 
 use super::Effect;
 use super::exec::Exit;
@@ -13,8 +13,8 @@ impl Machine {
         self.resume_by(slice, false)
     }
 
-    /// [`Machine::resume`] that goes on no further than the slice behind an instruction that needs more than it: for those who look at
-    /// where the run stands.
+    /// Like [`Machine::resume`], but goes at most one slice beyond an instruction that needs more than a slice. For
+    /// samplers of the run's position.
     pub fn resume_closely(&mut self, slice: u64) -> Step {
         self.resume_by(slice, true)
     }
@@ -37,16 +37,15 @@ impl Machine {
         }
     }
 
-    /// Runs the dispatch loop, and compacts the heap for it. `None` when a compaction takes longer than one step.
+    /// Runs the dispatch loop, and compacts the heap for it. `None` if a compaction takes longer than one step.
     fn compute(&mut self, slice: u64, closely: bool) -> Option<Res<Exit>> {
         let heap = self.store.heap();
         if heap.is_over() {
-            // By what the host took out or brought in since. The program asks for nothing.
+            // The host's own work since then filled the heap; the program asks for nothing.
             self.compacting_for.get_or_insert(0);
         }
-        // An instruction that has begun again gets twice what it needed, so that all its beginnings together do no more than
-        // twice its work, however many pieces it pays for.
-        // Where somebody looks closely, its first beginning gets what it needed.
+        // An instruction that starts over gets twice the fuel it needed. So all its attempts together do at most twice
+        // its work, however many pieces it pays for. For a sampler, its first attempt gets exactly what it needed.
         let is_first = closely && self.resumed_at != Some(heap.spent());
         let needed = if is_first { 0 } else { self.wanted.saturating_sub(heap.spent()) };
         self.resumed_at = Some(heap.spent());
@@ -66,18 +65,18 @@ impl Machine {
         Some(out)
     }
 
-    /// What the driver is told of how the dispatch loop was left. A fault takes the fuel back to where its instruction
-    /// began.
+    /// Returns what to report to the driver after the dispatch loop was left. A fault resets the fuel to where its
+    /// instruction started.
     fn conclude(&mut self, out: Res<Exit>) -> Step {
         let ceiling = self.fuel_ceiling();
         if let Err(Fault::Collect(_)) = out {
-            // How far an instruction came for which there is no room is not the same each time.
+            // How far an instruction came before the memory ran out varies.
             let mark = self.store.heap().meter.restart_fuel();
             self.store.heap().meter.set_spent(mark + cost::INSTRUCTION);
         }
         let is_bug = matches!(&out, Err(Fault::Error(error)) if error.reason == Reason::HostFault);
         match out {
-            // The last instructions need not have looked at the ceiling, the one that failed neither.
+            // Neither the last instructions nor one that failed need have checked the ceiling.
             Ok(_) | Err(Fault::Error(_) | Fault::Collect(_)) if self.store.heap().spent() > ceiling && !is_bug => {
                 self.store.heap().meter.set_spent(ceiling);
                 let error = self.fuel_error();
@@ -110,7 +109,7 @@ impl Machine {
         }
     }
 
-    /// Takes the fuel back to where the work under way began, which is to be done again. What its beginnings spent is noted, for a
+    /// Resets the fuel to where the current work started, which will be done again. Notes what the attempt spent, for a
     /// run that ends before the work does.
     pub(super) fn take_back(&mut self, began: u64) {
         let undone = self.store.heap().meter.take_back(began);
@@ -120,13 +119,13 @@ impl Machine {
         };
     }
 
-    /// Stops for an effect, until its driver has told the machine what came of it.
+    /// Waits until the driver has performed an effect.
     fn wait_for(&mut self, effect: Effect) -> Step {
         self.status = Status::Awaiting(effect);
         Step::Effect(effect)
     }
 
-    /// Tells the time that the machine waits for, in milliseconds since 1970-01-01T00:00:00Z.
+    /// Supplies the time that the machine waits for, in milliseconds since 1970-01-01T00:00:00Z.
     pub fn tell_time(&mut self, time: i64) {
         if let Status::Awaiting(Effect::Clock) = self.status {
             self.store.context().clock.tell(self.clock_asked_at, time);
@@ -134,18 +133,18 @@ impl Machine {
         }
     }
 
-    /// The fuel, as the account counts it, at which the limit is reached.
+    /// Returns the fuel spent at which the limit is reached.
     pub(super) fn fuel_ceiling(&self) -> u64 {
         self.settings.fuel.map_or(u64::MAX, |fuel| self.fuel_at_load.saturating_add(fuel))
     }
 
-    /// Ends the run; the next [`Machine::resume`] says so.
+    /// Ends the run; the next [`Machine::resume`] returns that.
     pub(super) fn end(&mut self, ending: Ending) {
         self.leave(&ending);
         self.status = Status::Ended(ending);
     }
 
-    /// Ends the run that is resumed.
+    /// Ends the run that is being resumed.
     fn finish(&mut self, ending: Ending) -> Step {
         self.leave(&ending);
         self.status = Status::Idle;
@@ -162,7 +161,7 @@ impl Machine {
             self.cut_off_fuel = self.cut_off_fuel.saturating_add(std::mem::take(&mut self.taken_back.0));
         }
         let (failed, undone) = (matches!(ending, Ending::Error(_)), matches!(ending, Ending::Error(_) | Ending::Fail));
-        // A compaction under way ends when somebody looks at the heap again, if anybody does.
+        // A compaction in progress is finished when the heap is next used.
         self.compacting_for = None;
         let freed = self.at_rest(|mut state| {
             let freed = state.clear_calls();
@@ -177,14 +176,14 @@ impl Machine {
         self.store.heap().release_external(freed);
     }
 
-    /// Ends the run with an error of its driver, such as a deadline. A run that has just ended well has failed then, and its
-    /// definitions are as they were before it.
+    /// Ends the run with an error of its driver, such as a timeout. This also applies to a run that has just succeeded:
+    /// it fails, and its definitions are as before the run.
     pub fn stop(&mut self, error: Error) {
         let error = self.place_error(error);
         self.end(Ending::Error(Box::new(error)));
     }
 
-    /// Takes back a program that has ended: the definitions are as they were before it.
+    /// Undoes a program that has ended: the definitions are as before it.
     pub fn undo(&mut self) {
         self.at_rest(|mut state| {
             state.restore_definitions();

@@ -1,27 +1,27 @@
-//! How a run is limited.
+//! The settings of a run.
 
-/// How a run is limited. The defaults are those of the requirements; the deadline belongs to the driver.
+/// The limits and options of a run. The deadline is up to the driver.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Bytes the program may hold above the baseline; 0 is no limit.
+    /// Maximum bytes held beyond the baseline; 0 means unlimited.
     pub heap_bytes: usize,
-    /// Rounds of one loop or recursive function by `recur`; 0 is no limit.
+    /// Maximum iterations of one loop or of one function by `recur`; 0 means unlimited.
     pub loop_iterations: u64,
-    /// Units of fuel; `None` is no limit.
+    /// Maximum units of fuel; `None` means unlimited.
     pub fuel: Option<u64>,
-    /// Characters of one printed line; 0 is no limit.
+    /// Maximum characters of one printed line; 0 means unlimited.
     pub print_chars: usize,
-    /// Bytes of all printed lines; 0 is no limit.
+    /// Maximum bytes of all printed lines; 0 means unlimited.
     pub prints_bytes: usize,
-    /// Does a printed line end the slice, so that the driver can send it on at once?
+    /// Whether a printed line ends the slice, so that the driver can send it at once.
     pub print_pauses: bool,
-    /// Is a missing `data/name` an error?
+    /// Whether a missing `data/name` is an error.
     pub strict_data: bool,
-    /// Does an error show the values of the local names where it was?
+    /// Whether an error shows the values of local names.
     pub shows_locals: bool,
-    /// For tests: after every n-th allocation the heap is compacted, needed or not.
+    /// For tests: compacts the heap after every n-th allocation, even if not needed.
     pub compact_every: Option<u64>,
-    /// A fixed time, in milliseconds since 1970; without it the driver is asked ([`Effect::Clock`](super::Effect)).
+    /// A fixed time, in milliseconds since 1970. Without it the driver is asked ([`Effect::Clock`](super::Effect)).
     pub now_ms: Option<i64>,
 }
 

@@ -1,4 +1,4 @@
-//! Whole programs on a bare machine.
+//! Tests of whole programs on a bare machine.
 
 use super::{Effect, Ending, Grant, Machine, Settings, Step};
 use crate::compile::Program;
@@ -81,7 +81,7 @@ fn deep_recursion_is_bounded_by_the_heap_budget() {
 
 #[test]
 fn garbage_does_not_count() {
-    // About 40 MB in all, next to nothing held, under a budget of 1 MB.
+    // Allocates about 40 MB in total and holds almost nothing, with a limit of 1 MB.
     let source = "(loop [i 0 v []] (if (< i 2000) (recur (inc i) (vec (range 1000))) (+ i (count v))))";
     let settings = Settings { heap_bytes: 1 << 20, loop_iterations: 0, ..Settings::default() };
     assert_eq!(int(source, settings), Ok(3_000));
@@ -90,7 +90,7 @@ fn garbage_does_not_count() {
     assert_eq!(int(source, settings), Ok(300));
 }
 
-/// A driver sees only afterwards that a program ended too late.
+/// A driver finds out only afterwards that a program ended too late.
 #[test]
 fn a_run_stopped_after_its_end_has_failed() {
     let mut machine = Machine::new(Vec::<Arc<Grant>>::new(), Settings::default());
@@ -109,8 +109,8 @@ fn a_run_stopped_after_its_end_has_failed() {
     assert!(machine.with_result(|_, v| matches!(v, Value::Int(1))));
 }
 
-/// A compaction goes on for as long as the driver lets it. A run that is stopped in it leaves the definitions as they
-/// were, and the next one brings it to its end.
+/// A compaction continues as long as the driver allows. A run that is stopped during it leaves the definitions
+/// unchanged, and the next run finishes it.
 #[test]
 fn a_run_may_be_stopped_in_a_compaction() {
     let settings = || Settings { heap_bytes: 4 << 20, loop_iterations: 0, ..Settings::default() };
@@ -154,17 +154,18 @@ fn a_run_may_be_stopped_in_a_compaction() {
     assert!(stops > 20, "{stops} pauses");
 }
 
-/// What a run spent on work that was cut off is known when its time is over; the fuel of any other run has none of it.
+/// The fuel spent on interrupted work is known when the time of a run is over; the fuel of any other run does not
+/// include it.
 #[test]
 fn work_that_is_cut_off_is_counted() {
     let grown = "(def f (fn [] (reduce (fn [m i] [m m]) [1] (range 40)))) (= (f) (f))";
     let filled = "(loop [i 0 v []] (if (< i 90) (recur (inc i) (conj v (vec (range 3000)))) (count v)))";
     let paid_at_once = "(count (vec (repeat 1000000 1)))";
     for (source, slices, least, most) in [
-        // Begun anew in each slice, with twice as much.
+        // Restarted in each slice, with twice as much.
         (grown, 1, 9_000, 11_000),
         (grown, 4, 100_000, 400_000),
-        // Stopped at the charge for work that was not begun.
+        // Stopped at the charge for work that was not started.
         (paid_at_once, 1, 0, 100),
         // Between two instructions there is nothing to count.
         (filled, 3, 0, 3_100),
@@ -198,7 +199,7 @@ fn work_that_is_cut_off_is_counted() {
     assert_eq!(ended(50).1, 0);
 }
 
-/// The room for a tool's result is made while the flag that ends the run is looked at.
+/// While room is made for a tool's result, the flag that ends the run is polled.
 #[test]
 fn a_run_may_be_stopped_while_there_is_room_made_for_a_reply() {
     let mut machine = Machine::new(Vec::<Arc<Grant>>::new(), Settings { heap_bytes: 4 << 20, ..Settings::default() });
@@ -221,7 +222,7 @@ fn a_run_may_be_stopped_while_there_is_room_made_for_a_reply() {
     assert!(machine.with_result(|_, v| matches!(v, Value::Bool(true))));
 }
 
-/// What the host makes of a call is on the program's bill, and done again when it is interrupted.
+/// Conversions of a call by the host are charged to the program, and done again when interrupted.
 #[test]
 fn a_call_is_taken_on_the_bill_of_the_program() {
     let source = "(tool/f (vec (range 1000)))";
@@ -256,7 +257,7 @@ fn a_call_is_taken_on_the_bill_of_the_program() {
     assert!(matches!(taken, Err(Some(error)) if error.reason == Reason::FuelExhausted));
 }
 
-/// Compiling a pattern is paid for once in a run: with the program that has it, or when the program has made it.
+/// Compiling a pattern is charged once in a run: with the program that contains it, or when the program creates it.
 #[test]
 fn patterns_are_paid_for_once() {
     let fuel = |source: &str, compact_every: Option<u64>| {
@@ -282,7 +283,7 @@ fn patterns_are_paid_for_once() {
     }
 }
 
-/// A name is found in a grant of many at once, and looking names up ends when it is to.
+/// A name is found in a large grant quickly, and looking up names ends when stopped.
 #[test]
 fn names_of_grants_are_looked_up_in_a_table() {
     let grant = Grant::build(usize::MAX, |_, b| {
@@ -313,7 +314,7 @@ fn names_of_grants_are_looked_up_in_a_table() {
     assert!(machine.with_result(|_, v| matches!(v, Value::Int(499))));
 }
 
-/// Near the edge of its budget a program neither crawls for ever nor holds more than it may.
+/// Near its memory limit a program neither runs forever nor exceeds the limit.
 #[test]
 fn a_run_without_room_ends_soon() {
     let source = "(let [v (vec (range 60000))] (loop [i 0] (if (< i 200000) (do [i i i] (recur (inc i))) (count v))))";
@@ -339,7 +340,7 @@ fn a_run_without_room_ends_soon() {
     assert!(run(high).0 && !run(high - 1).0 && high < 1_100_000, "{high}");
 }
 
-/// What was defined before a run that fails is there after it, though the run defined it anew and the heap has moved.
+/// Definitions from before a failed run are kept, although the run redefined them and the heap was compacted.
 #[test]
 fn definitions_of_before_outlive_a_failure_and_compactions() {
     for every in [None, Some(1), Some(5)] {
@@ -372,7 +373,7 @@ fn definitions_of_before_outlive_a_failure_and_compactions() {
     }
 }
 
-/// A machine takes back its own heap only, and can do nothing with the empty one that it has meanwhile but run without memory.
+/// A machine accepts only its own heap back. With the empty heap that it has meanwhile, it can only run out of memory.
 #[test]
 fn a_branch_goes_back_to_its_machine_only() {
     let waiting = || {

@@ -1,4 +1,4 @@
-//! The turns of a session: what each has changed, so that it can be undone, and the programs that are needed no more.
+//! The turns of a session: their changes, so that they can be undone, and the programs that are no longer needed.
 
 use super::definitions::is_history;
 use super::machine::{Loaded, Machine};
@@ -9,13 +9,13 @@ use crate::heap::Value;
 pub struct TurnChange {
     /// A definition is new, or refers to another value.
     pub definitions: bool,
-    /// So does `*1`, `*2` or `*3`.
+    /// `*1`, `*2` or `*3` refers to another value.
     pub history: bool,
 }
 
 impl Machine {
-    /// Keeps the turn that has ended: until `most` later turns are kept, [`Machine::undo_turn`] can take it back. What it takes
-    /// to do so is held, and on the account; when there is no room for the program otherwise, it is let go.
+    /// Keeps the turn that has ended, so that [`Machine::undo_turn`] can undo it until `most` later turns are kept. The
+    /// state for this counts as memory. It is dropped when a program would otherwise run out of memory.
     pub fn keep_turn(&mut self, most: usize) -> TurnChange {
         let names = &self.names;
         self.store.enter(|_, state, _| {
@@ -42,8 +42,7 @@ impl Machine {
         })
     }
 
-    /// Takes back the last turn that was kept: definitions and history are what they were before it. Returns false when there
-    /// is none.
+    /// Undoes the last turn that was kept, and restores definitions and history. Returns false if there is none.
     pub fn undo_turn(&mut self) -> bool {
         self.store.enter(|_, state, _| {
             let Some(changed) = state.turns.pop_back() else { return false };
@@ -56,36 +55,38 @@ impl Machine {
         })
     }
 
-    /// How many turns can be undone.
+    /// Returns the number of turns that can be undone.
     pub fn turns(&mut self) -> usize {
         self.store.enter(|_, state, _| state.turns.len())
     }
 
-    /// Was what it takes to undo turns let go, because a program needed the memory?
+    /// Returns true if the state for undoing turns was dropped because a program needed the memory.
     pub fn has_let_turns_go(&self) -> bool {
         self.let_go
     }
 
-    /// Lets go of what it takes to undo turns. Returns false when there is nothing.
+    /// Drops the state for undoing turns. Returns false if there is none.
     pub(super) fn let_turns_go(&mut self) -> bool {
         let some = self.at_rest(|mut state| state.forget_turns());
         self.let_go |= some;
         some
     }
 
-    /// How many definitions there are.
+    /// Returns the number of definitions.
     pub fn definitions(&mut self) -> usize {
         self.with_definitions(|_, all| all.len())
     }
 
-    /// The numbers of the programs that are loaded, and about how many bytes each takes.
+    /// Returns the numbers of the loaded programs, and their approximate sizes in bytes.
     pub fn programs(&self) -> impl Iterator<Item = (u64, usize)> {
         self.loaded.iter().flatten().map(|loaded| (loaded.number, loaded.bytes))
     }
 
-    /// Forgets the programs that no function of a definition, of the history, or of a turn that can be undone is of, and the
-    /// names that nothing uses. To be called between two programs. Values that a forgotten program had as constants are the
-    /// session's own from then on, and on its account, whose budget grows by them, in all by `more` bytes at most.
+    /// Forgets unused programs and names. A program is used while a definition, the history, or a turn that can be
+    /// undone has one of its functions.
+    ///
+    /// Call it between two programs. Constants of a forgotten program that are still in use then belong to the session.
+    /// They count as its memory, and its limit grows by the same amount, in total by at most `more` bytes.
     pub fn forget_programs(&mut self, more: usize) {
         self.store.enter(|_, state, _| {
             state.result = Value::Nil;
@@ -122,7 +123,7 @@ impl Machine {
         }
     }
 
-    /// Takes note of a program that was loaded, under its number among the machine's.
+    /// Notes a loaded program, under its index among the machine's programs.
     pub(super) fn note_loaded(&mut self, id: crate::code::ProgramId, loaded: Loaded) {
         let at = id.0 as usize;
         if at >= self.loaded.len() {

@@ -1,11 +1,11 @@
-//! What the loops in the code walk: the elements of a vector, or the integers up to a number.
+//! The walks of loops in the code: over the elements of a vector, or the integers up to a number.
 
 use crate::builtins::args;
 use crate::context::Ctx;
 use crate::cost;
 use crate::heap::{FrameRegs, MAX_LEN, Res, Value, VecBuilder};
 
-/// What `for` and `doseq` walk, as a vector.
+/// Returns what `for` and `doseq` walk, as a vector.
 pub(super) fn walk<'h>(h: &'h Ctx, coll: Value<'h>) -> Res<Value<'h>> {
     match coll {
         Value::Vector(_) => Ok(coll),
@@ -13,8 +13,8 @@ pub(super) fn walk<'h>(h: &'h Ctx, coll: Value<'h>) -> Res<Value<'h>> {
     }
 }
 
-/// R[row + 2] = the next element of the walk whose elements are in R[row], and whose next index in R[row + 1]. Returns false at
-/// its end.
+/// R[row + 2] = the next element of the walk whose elements are in R[row] and whose next index is in R[row + 1].
+/// Returns false at its end.
 #[inline(always)]
 pub(super) fn next_element(w: &mut FrameRegs<'_, '_>, row: u16) -> bool {
     let (item, next) = match (w.get(row), w.get(row + 1)) {
@@ -30,14 +30,14 @@ pub(super) fn next_element(w: &mut FrameRegs<'_, '_>, row: u16) -> bool {
     true
 }
 
-/// Lets go of what was walked: the frame may go on for long.
+/// Releases the elements: the frame may continue for long.
 #[cold]
 fn end_walk(w: &mut FrameRegs<'_, '_>, row: u16) -> bool {
     w.set(row, Value::Nil);
     false
 }
 
-/// Are these the bounds of a range of no more elements than a vector can have?
+/// Returns true if these are the bounds of a range that is not longer than a vector can be.
 pub(super) fn is_range(start: &Value<'_>, end: &Value<'_>) -> bool {
     match (start, end) {
         (Value::Int(start), Value::Int(end)) => {
@@ -47,13 +47,13 @@ pub(super) fn is_range(start: &Value<'_>, end: &Value<'_>) -> bool {
     }
 }
 
-/// A vector under construction with room for all its elements.
+/// Returns a vector under construction with room for all its elements.
 pub(super) fn builder_of<'h>(h: &'h Ctx, room: usize) -> Res<&'h VecBuilder<'h>> {
     h.charge(cost::moved(room))?;
     h.vec_builder(room)
 }
 
-/// How many elements a range has up to `end`.
+/// Returns the number of elements of a range up to `end`.
 pub(super) fn elements_left(next: &Value<'_>, end: i64) -> usize {
     match *next {
         Value::Int(next) => usize::try_from(end.saturating_sub(next)).unwrap_or(0),

@@ -1,12 +1,12 @@
-//! The calls in progress, as errors tell of them: those of frames, and those that stand in place in the code of a frame.
+//! The call chain for errors: the calls of frames, and those compiled in place into the code of a frame.
 
 use crate::code::{Called, InPlace, Proto};
 use crate::error::Span;
 use crate::heap::Value;
 use crate::stack::{Code, Frame, NativeFn, State};
 
-/// From which call in progress on an error is told: a frame, and how many of the calls in place there are outside. The function
-/// that is called by then is left out unless the error is at home in it.
+/// Where the call chain of an error starts: a frame, and the number of its calls in place to leave out. The function
+/// called there is left out too, unless the error occurred in it.
 #[derive(Clone, Copy)]
 pub(super) struct Start {
     pub(super) frame: usize,
@@ -19,22 +19,23 @@ impl Start {
     pub(super) const OUTERMOST: Start = Start { frame: 0, outside: 0, at_home: true };
 }
 
-/// A place on the way to an error.
+/// A position in the call chain of an error.
 pub(super) struct Way<'s> {
     pub(super) span: Span,
     pub(super) program: u64,
-    /// The name of the function that it is in.
+    /// The name of the function that contains it.
     pub(super) name: Option<&'s str>,
-    /// The native function that was called there.
+    /// The native function called there.
     pub(super) native: Option<Native>,
 }
 
-/// The name of a built-in function that a native one calls, and that one's own with the number of the element.
+/// The name of a built-in function called by a native one, and the name of the native one with the index of the
+/// element.
 pub(super) type Native = (Option<&'static str>, (&'static str, usize));
 
 impl<'h> State<'h> {
-    /// The place in its code at which a frame stands. The instruction of the frame on top has not been done; that of a frame
-    /// which has called another has, and so has one that waits for a tool.
+    /// The position of a frame in its code. The instruction of the frame on top has not been executed. The instruction
+    /// of a frame that has called another one, or that waits for a tool, has been.
     pub(super) fn place(&self, frame: usize) -> u32 {
         let done = frame + 1 != self.frames.len() || self.pending.is_some();
         match self.frames[frame].code {
@@ -43,7 +44,7 @@ impl<'h> State<'h> {
         }
     }
 
-    /// The calls in place at the place of a frame from `start` on, the innermost first.
+    /// Returns the calls in place at the position of a frame from `start` on, innermost first.
     pub(super) fn in_place(&self, frame: usize, proto: &'h Proto, start: Start) -> impl Iterator<Item = &'h InPlace> {
         let at = self.place(frame);
         let inside = match frame == start.frame {
@@ -53,21 +54,21 @@ impl<'h> State<'h> {
         proto.in_place_at(at).take(inside)
     }
 
-    /// The places on the way to an error, from the innermost on. A native frame is none: it is told with the function that
-    /// called it.
+    /// Returns the call chain of an error, innermost first. A native frame has no position of its own: it is reported
+    /// with the function that called it.
     pub(super) fn ways(&self, start: Start) -> impl Iterator<Item = Way<'h>> {
         let mut native = None;
         let frames = self.frames.iter().enumerate().skip(start.frame).rev();
         frames.flat_map(move |(number, frame)| self.ways_of(number, frame, start, &mut native))
     }
 
-    /// The outermost of the places.
+    /// Returns the outermost position.
     pub(super) fn outermost(&self, start: Start) -> Option<Way<'h>> {
         let mut frames = self.frames.iter().enumerate().skip(start.frame);
         frames.find_map(|(number, frame)| self.ways_of(number, frame, start, &mut None).pop())
     }
 
-    /// The places in one frame; `native` is what was called there.
+    /// Returns the positions in one frame; `native` is what was called there.
     fn ways_of(&self, number: usize, frame: &Frame<'h>, start: Start, native: &mut Option<Native>) -> Vec<Way<'h>> {
         let (unit, proto) = match frame.code {
             Code::Native { native: function, index, .. } => {
@@ -99,10 +100,10 @@ impl<'h> State<'h> {
         ways
     }
 
-    /// The number of the element that a call in place is for.
+    /// Returns the index of the element that a call in place is for.
     fn counted(&self, frame: &Frame<'h>, call: &InPlace) -> Option<usize> {
         let index = frame.base as usize + call.index? as usize;
-        // What is walked stands in front of it: the end of a range, or a vector that was made of one.
+        // The register before the index has what is walked: the end of a range, or a vector made from one.
         let first = match self.stack.get(index.checked_sub(1)?) {
             Some(Value::Int(_)) => i64::from(call.first),
             _ => 0,
@@ -113,8 +114,8 @@ impl<'h> State<'h> {
         }
     }
 
-    /// The function that a native frame calls, if it is a built-in one, and the element that it calls it for. No object is
-    /// looked at: a compaction may be under way.
+    /// Returns the function that a native frame calls, if it is a built-in, and the index of the element. Reads no
+    /// object, because a compaction may be in progress.
     fn element(&self, frame: &Frame<'h>, native: &NativeFn, index: usize) -> Option<Native> {
         let function = native.counts.filter(|_| index != NativeFn::FINISHING)?;
         let called = match self.stack.get(frame.base as usize + function) {

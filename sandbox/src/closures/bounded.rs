@@ -1,4 +1,4 @@
-//! Any closure in a process of its own, with a deadline and a ceiling of memory.
+//! Closures in a forked process, with a deadline and a memory limit.
 
 use super::bounds::{BoundedError, Bounds, INSIDE, Used, concluded, encoded, failed, nested};
 use crate::guest::layers::{Layer, LayerInstaller, LayerSet, SetupError, State};
@@ -20,13 +20,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// Calls a closure in a locked-in copy of this process and gives back its value. The copy has no files, no network, no
-/// descriptors and no other processes; what it changes in memory is gone with it. The value travels as
-/// [postcard](https://docs.rs/postcard): types that ask their text what they are, such as `serde_json::Value`, cannot.
+/// Calls a closure in a locked-down fork of this process and returns its value.
+///
+/// The fork has no files, no network, no descriptors and no other processes. Its changes to memory are lost when it
+/// ends. The value is sent as [postcard](https://docs.rs/postcard), so self-describing types such as
+/// `serde_json::Value` do not work.
 ///
 /// # Errors
-/// [`BoundedError`]. In a process with several threads the copy would have one of them and the locks of all: there the
-/// call is refused. A [`crate::Sandbox`] has no such limit; [`run_bounded_despite_threads`] is for who knows better.
+/// Returns a [`BoundedError`], and always does so in a process with several threads: the fork would have only the
+/// calling thread, but the locks held by all of them. [`crate::Sandbox`] does not have this restriction.
+/// [`run_bounded_despite_threads`] lifts it, at a risk that its documentation explains.
 ///
 /// ```
 /// use lisp_sandbox::{BoundedError, Bounds, run_bounded_despite_threads};
@@ -44,7 +47,7 @@ pub fn run_bounded<T: Serialize + DeserializeOwned>(
     run_bounded_measured(bounds, work).0
 }
 
-/// [`run_bounded`] that returns the use of resources, too: zero when there was no process.
+/// Like [`run_bounded`], and also returns the resources used; all zero if no process was started.
 pub fn run_bounded_measured<T: Serialize + DeserializeOwned>(
     bounds: &Bounds,
     work: impl FnOnce() -> T,
@@ -60,12 +63,13 @@ pub fn run_bounded_measured<T: Serialize + DeserializeOwned>(
     (Err(refused), Used::default())
 }
 
-/// [`run_bounded`] in a process that may have more threads. In the copy the others stand still for ever, with whatever
-/// locks they hold: a closure that takes one of those (that of standard output, of an allocator other than the system's)
-/// waits until its deadline.
+/// Like [`run_bounded`], but allows this process to have more threads.
+///
+/// The fork has only the calling thread. Locks that other threads hold are never released in it. A closure that takes
+/// such a lock (of standard output, or of an allocator other than the system's) waits until its deadline.
 ///
 /// # Errors
-/// [`BoundedError`].
+/// Returns a [`BoundedError`].
 pub fn run_bounded_despite_threads<T: Serialize + DeserializeOwned>(
     bounds: &Bounds,
     work: impl FnOnce() -> T,
@@ -73,7 +77,7 @@ pub fn run_bounded_despite_threads<T: Serialize + DeserializeOwned>(
     call(bounds, work).0
 }
 
-/// Forks, watches, reaps, and reads the result.
+/// Forks, watches and reaps the process, and reads the result.
 fn call<T: Serialize + DeserializeOwned>(bounds: &Bounds, work: impl FnOnce() -> T) -> (Result<T, BoundedError>, Used) {
     let begun = Instant::now();
     match watched(bounds, work) {
@@ -112,7 +116,7 @@ fn address_space() -> io::Result<u64> {
     Ok(pages * rustix::param::page_size() as u64)
 }
 
-/// The child's side, from the fork to its end.
+/// Runs the child's side, from the fork to its exit.
 fn inside<T: Serialize>(bounds: &Bounds, channel: OwnedFd, parent: Pid, in_use: u64, work: impl FnOnce() -> T) -> ! {
     INSIDE.store(true, Ordering::Relaxed);
     let wanted = LayerSet::without(&bounds.off);
@@ -124,7 +128,7 @@ fn inside<T: Serialize>(bounds: &Bounds, channel: OwnedFd, parent: Pid, in_use: 
         let _ = frames::send(&channel, Kind::Setup, 0, format!("{}: {}", error.step, error.why).as_bytes());
         sys::exit(SETUP_FAILED);
     }
-    // Whatever the closure leaves behind is gone with the process: nothing of it is dropped here.
+    // Values that the closure leaves are freed with the process, without running their destructors.
     let result = catch_unwind(AssertUnwindSafe(work));
     let (mark, bytes) = encoded(&result);
     let sent = frames::send(&channel, Kind::Report, mark, &bytes);
@@ -141,11 +145,11 @@ fn lock_in(bounds: &Bounds, wanted: &LayerSet, parent: Pid, in_use: u64) -> Resu
         installer = installer.failing_at(bounds.fail_at);
     }
     installer.note(Layer::FdsClosed, State::Active);
-    // Without a descriptor of the process the parent kills it before it gets here.
+    // If it has no descriptor of this process, the parent kills it before this line.
     installer.note(Layer::WallKill, State::Active);
     installer.install(Layer::OomFirst, lockdown::first_to_go);
     installer.must(Layer::ParentDeath, || lockdown::die_with_parent(parent))?;
-    // A terminal is left behind with the session.
+    // The new session detaches the process from its terminal.
     let _ = rustix::process::setsid();
     layers::silence().map_err(|error| SetupError::new("standard streams", error))?;
     lockdown::fixed_limits(&mut installer, 16);
@@ -162,7 +166,7 @@ fn lock_in(bounds: &Bounds, wanted: &LayerSet, parent: Pid, in_use: u64) -> Resu
     }
 }
 
-/// Kills a child of this process that nobody has reaped: the pid is still its own.
+/// Kills a child of this process that is not reaped yet, so its pid cannot have been reused.
 fn kill_unreaped(pid: i32) {
     if let Some(pid) = Pid::from_raw(pid) {
         let _ = rustix::process::kill_process(pid, Signal::KILL);
@@ -203,7 +207,7 @@ impl Child {
         }
     }
 
-    /// Reads until the process has ended, or kills it at the deadline or when it breaks the rules.
+    /// Reads until the process ends. Kills it at the deadline and on a protocol violation.
     fn watch(&mut self, deadline: Option<Instant>) {
         let mut assembler = Assembler::default();
         let mut open = true;
@@ -226,7 +230,7 @@ impl Child {
             if ended && self.kill.is_none() {
                 return;
             }
-            // Whatever it sends meanwhile: a process that never stops sending is not to outlive its time.
+            // Checked even while data arrives: a process that never stops sending must not outlive its deadline.
             if deadline.is_some_and(|at| Instant::now() >= at) {
                 self.kill = Some(Kill::Deadline);
             }
@@ -236,7 +240,7 @@ impl Child {
         }
     }
 
-    /// Takes what there is; false when nothing more will come.
+    /// Reads what is available; false once the channel is closed.
     fn read(&mut self, assembler: &mut Assembler) -> Result<bool, Violation> {
         let mut buffer = vec![0; PACKET];
         loop {
@@ -270,7 +274,7 @@ impl Child {
         sys::reap(self.pid, true)?.ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// The result of the closure.
+    /// Returns the result of the closure.
     fn result<T: DeserializeOwned>(self, death: Death, bounds: &Bounds) -> Result<T, BoundedError> {
         let said = self.errors.text();
         let facts = Facts {

@@ -1,4 +1,4 @@
-//! What a closure in a process of its own may use, and why it gave no value.
+//! Limits of bounded closures, their errors and their resource usage.
 
 use crate::guest::layers::Layer;
 use crate::host::verdict::{self, Facts};
@@ -9,7 +9,7 @@ use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// What a closure may use.
+/// Limits of a bounded closure.
 #[derive(Clone, Debug)]
 pub struct Bounds {
     pub(crate) timeout: Duration,
@@ -20,19 +20,19 @@ pub struct Bounds {
     pub(crate) off: Vec<Layer>,
     #[cfg_attr(not(feature = "testing"), allow(dead_code, reason = "tests set it"))]
     pub(crate) fail_at: Option<Layer>,
-    /// For tests: how much later than it must it is killed.
+    /// For tests: delays the kill.
     pub(crate) late: Duration,
 }
 
 impl Bounds {
-    /// The least memory that can be asked for, in bytes: the process needs some to report its result.
+    /// The minimum memory limit, in bytes: the process needs some memory to report its result.
     pub const LEAST_BYTES: u64 = 1 << 20;
 
-    /// The layers without which a closure is not called, unless the caller says otherwise.
+    /// The layers that are required by default.
     pub const REQUIRED: &'static [Layer] =
         &[Layer::WallKill, Layer::FdsClosed, Layer::RlimitAs, Layer::RlimitCpu, Layer::NoNewPrivs, Layer::Seccomp];
 
-    /// Bounds of wall time, and of address space beyond that of the process when it is forked, in bytes.
+    /// Creates limits: wall time, and address space in bytes beyond what the process has when it is forked.
     pub fn new(timeout: Duration, memory_bytes: u64) -> Self {
         Bounds {
             timeout,
@@ -46,23 +46,23 @@ impl Bounds {
         }
     }
 
-    /// The longest result as it travels, in bytes; 16 MiB is the default. Decoded it may take some 24 times that, when it is
-    /// a list of empty ones.
+    /// Sets the maximum size of the encoded result, in bytes; the default is 16 MiB. A decoded result can take about 24
+    /// times as much memory, for example a list of empty lists.
     #[must_use]
     pub fn result_bytes(mut self, bytes: usize) -> Self {
         self.result_bytes = bytes;
         self
     }
 
-    /// The layers without which the closure is not called, in the place of [`Bounds::REQUIRED`]. Where a system has less,
-    /// this says with how little the caller is content.
+    /// Replaces [`Bounds::REQUIRED`], the layers without which the closure is not called. Use it on systems that have
+    /// fewer layers.
     #[must_use]
     pub fn requiring(mut self, layers: &[Layer]) -> Self {
         self.required = layers.to_vec();
         self
     }
 
-    /// What can be refused before there is a process.
+    /// Returns the error of a call that can be rejected before a process is forked.
     pub(crate) fn refused(&self) -> Option<BoundedError> {
         if INSIDE.load(Ordering::Relaxed) {
             Some(nested())
@@ -79,7 +79,7 @@ impl Bounds {
         u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Lets the closure start threads. Their stacks count as memory.
+    /// Allows the closure to start threads. Their stacks count as memory.
     #[must_use]
     pub fn with_threads(mut self) -> Self {
         self.threads = true;
@@ -88,13 +88,13 @@ impl Bounds {
 }
 
 impl Default for Bounds {
-    /// 1,000 milliseconds and 10,000,000 bytes.
+    /// Returns limits of 1,000 milliseconds and 10,000,000 bytes.
     fn default() -> Self {
         Bounds::new(Duration::from_secs(1), 10_000_000)
     }
 }
 
-/// Why a closure gave no value.
+/// The error of a bounded closure.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum BoundedError {
     /// The closure took longer than this many milliseconds.
@@ -103,20 +103,20 @@ pub enum BoundedError {
     /// The closure asked for more than this many bytes.
     #[error("asked for more than {0} bytes")]
     MemoryExceeded(u64),
-    /// It, or setting it up, failed.
+    /// The closure or its setup failed.
     #[error("{0}")]
     ExecutionError(String),
 }
 
-/// What the process of a closure used.
+/// The resources that the process of a closure used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Used {
     /// Processor time of all its threads, in microseconds.
     pub cpu_us: u64,
-    /// The most that was resident, in bytes, with what it has in common with the process it was forked from.
+    /// The maximum resident memory in bytes, including pages shared with the process it was forked from.
     pub rss_peak_bytes: u64,
-    /// From the fork to its end.
+    /// Wall time from the fork until the process ended.
     pub wall: Duration,
 }
 
@@ -124,14 +124,14 @@ pub(crate) fn failed(text: impl ToString) -> BoundedError {
     BoundedError::ExecutionError(text.to_string())
 }
 
-/// Is this process such a child?
+/// True in a process that runs a bounded closure.
 pub(crate) static INSIDE: AtomicBool = AtomicBool::new(false);
 
 pub(crate) fn nested() -> BoundedError {
     failed("refused: a bounded closure cannot start another")
 }
 
-/// The end of a closure on the wire: a mark, 0 for a value, and the value or else the text of a panic.
+/// Encodes the result of a closure: a mark, which is 0 for a value, and the value or the message of a panic.
 pub(crate) fn encoded<T: Serialize>(result: &Result<T, Box<dyn Any + Send>>) -> (u32, Vec<u8>) {
     match result {
         Ok(value) => match postcard::to_allocvec(value) {
@@ -145,7 +145,7 @@ pub(crate) fn encoded<T: Serialize>(result: &Result<T, Box<dyn Any + Send>>) -> 
     }
 }
 
-/// The value of all of these bytes.
+/// Decodes a value, which must take all of the bytes.
 pub(crate) fn decoded<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, BoundedError> {
     match postcard::take_from_bytes(bytes) {
         Ok((value, [])) => Ok(value),
@@ -154,7 +154,7 @@ pub(crate) fn decoded<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, BoundedErr
     }
 }
 
-/// The result of a closure, from the facts and from its report: a value, or the text of a panic.
+/// Returns the result of a closure from the facts and from its report, a value or the message of a panic.
 pub(crate) fn concluded<T: DeserializeOwned>(
     facts: &Facts<'_>,
     report: Option<Result<Vec<u8>, String>>,

@@ -1,5 +1,5 @@
-//! Named functions in processes of their own, for hosts with threads: the host's program is started again, finds the
-//! function by its name, and forks, having one thread, as [`run_bounded`](crate::run_bounded) does.
+//! Named functions in separate processes, for hosts with threads. The host's program is started again, finds the
+//! function by its name and, having one thread, forks like [`run_bounded`](crate::run_bounded).
 
 use super::bounded::run_bounded_measured;
 use super::bounds::{BoundedError, Bounds, Used, decoded, failed};
@@ -13,23 +13,24 @@ use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The argument by which a process is started for a function.
+/// The argument that starts a process for a function.
 pub(crate) const ARGUMENT: &str = "--ptc-lisp-function";
-/// How long a process may take from its start to the function, and from its end to the answer.
+/// The time allowed for everything but the function itself: starting the process and returning the answer.
 const START: Duration = Duration::from_secs(10);
-/// What an answer has besides the encoded result, in bytes.
+/// The maximum size of an answer besides the encoded result, in bytes.
 const FRONT: usize = 4_096;
 
 type Call = Box<dyn Fn(&[u8]) -> Result<Vec<u8>, String>>;
 
-/// A function with a name that [`run_function`] can call in a process of its own: see [`init_with`](crate::init_with).
+/// A named function that [`run_function`] can call in a separate process. It is registered with
+/// [`init_with`](crate::init_with).
 pub struct Function {
     name: &'static str,
     call: Call,
 }
 
 impl Function {
-    /// A function of one argument. Argument and result travel as [postcard](https://docs.rs/postcard).
+    /// Creates a function of one argument. Argument and result are sent as [postcard](https://docs.rs/postcard).
     pub fn new<A: DeserializeOwned, R: Serialize>(name: &'static str, function: impl Fn(A) -> R + 'static) -> Self {
         let call = move |argument: &[u8]| {
             let argument = decoded(argument).map_err(|error| format!("its argument: {error}"))?;
@@ -45,7 +46,7 @@ impl fmt::Debug for Function {
     }
 }
 
-/// What the started process is told, besides the argument.
+/// What the started process is sent besides the argument.
 #[derive(Debug, Serialize, Deserialize)]
 struct FunctionOrder {
     name: String,
@@ -58,11 +59,13 @@ struct FunctionOrder {
 
 type Answer = Result<(Result<Vec<u8>, String>, Used), BoundedError>;
 
-/// Calls a function that [`init_with`](crate::init_with) knows, in a locked-in process of its own, from a host with any
-/// number of threads. It costs the start of the host's program besides the fork: some milliseconds.
+/// Calls a function registered with [`init_with`](crate::init_with) in a separate, locked-down process.
+///
+/// The host can have any number of threads. A call starts the host's program and forks, which takes some milliseconds.
 ///
 /// # Errors
-/// [`BoundedError`]: its bounds, a function that was not registered, a host whose `main` does not call `init_with`.
+/// Returns a [`BoundedError`] if the function exceeds its limits or fails, if it is not registered, or if the host's
+/// `main` does not call `init_with`.
 pub fn run_function<A: Serialize, R: DeserializeOwned>(
     bounds: &Bounds,
     name: &str,
@@ -71,10 +74,10 @@ pub fn run_function<A: Serialize, R: DeserializeOwned>(
     run_function_measured(bounds, name, argument).map(|(result, _)| result)
 }
 
-/// [`run_function`] that returns what the process of the function used, too.
+/// Like [`run_function`], and also returns the resources that the process of the function used.
 ///
 /// # Errors
-/// Those of [`run_function`].
+/// Returns the errors of [`run_function`].
 pub fn run_function_measured<A: Serialize, R: DeserializeOwned>(
     bounds: &Bounds,
     name: &str,
@@ -104,7 +107,7 @@ pub fn run_function_measured<A: Serialize, R: DeserializeOwned>(
     Ok((decoded(&result)?, used))
 }
 
-/// Starts the process, gives it the argument, and returns all it writes.
+/// Starts the process, sends it the argument, and returns everything it writes.
 fn started(order: &FunctionOrder, argument: &[u8]) -> Result<Vec<u8>, BoundedError> {
     let told = serde_json::to_string(order).map_err(failed)?;
     let mut command = Command::new("/proc/self/exe");
@@ -116,7 +119,7 @@ fn started(order: &FunctionOrder, argument: &[u8]) -> Result<Vec<u8>, BoundedErr
     let most = order.result_bytes.saturating_add(FRONT);
     let deadline = Instant::now().checked_add(order.timeout).and_then(|at| at.checked_add(START));
     let answer = exchange(&mut process, argument, most, deadline);
-    // One that has closed its output ends by itself; any other is not wanted any more.
+    // A process that has closed its output exits by itself. In any other case its answer is no longer wanted.
     if answer.is_err() {
         let _ = process.kill();
     }
@@ -130,7 +133,7 @@ fn started(order: &FunctionOrder, argument: &[u8]) -> Result<Vec<u8>, BoundedErr
     Ok(answer)
 }
 
-/// Writes the argument and reads the answer, both at once, until the process closes its output.
+/// Writes the argument and reads the answer concurrently, until the process closes its output.
 fn exchange(process: &mut Child, argument: &[u8], most: usize, deadline: Option<Instant>) -> Result<Vec<u8>, Errno> {
     let (Some(input), Some(mut output)) = (process.stdin.take(), process.stdout.take()) else {
         return Err(Errno::BADF);
@@ -161,7 +164,7 @@ fn exchange(process: &mut Child, argument: &[u8], most: usize, deadline: Option<
             match pipe.write(rest) {
                 Ok(written) => rest = &rest[written..],
                 Err(error) if is_transient(&error) => {}
-                // Nobody reads: what the process says, or its silence, says why.
+                // The process no longer reads; its answer, or the lack of one, tells why.
                 Err(_) => rest = &[],
             }
             if rest.is_empty() {
@@ -184,7 +187,7 @@ fn is_transient(error: &std::io::Error) -> bool {
     matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::Interrupted)
 }
 
-/// The started process: it calls the function, writes the answer, and ends.
+/// Runs in the started process: calls the function, writes the answer and exits.
 pub(crate) fn main(told: &str, functions: &[Function]) -> ! {
     let answer = postcard::to_allocvec(&answered(told, functions)).unwrap_or_default();
     let mut out = std::io::stdout().lock();
@@ -194,7 +197,7 @@ pub(crate) fn main(told: &str, functions: &[Function]) -> ! {
 
 fn answered(told: &str, functions: &[Function]) -> Answer {
     let order: FunctionOrder = serde_json::from_str(told).map_err(|error| failed(format!("the order: {error}")))?;
-    // A host that ends takes it along, and with it the function's process.
+    // If the host ends, this process and the function's process end too.
     let parent = rustix::process::Pid::from_raw(order.parent).ok_or_else(|| failed("the parent is gone"))?;
     lockdown::die_with_parent(parent).map_err(failed)?;
     let function = functions.iter().find(|function| function.name == order.name);

@@ -1,4 +1,4 @@
-//! Any closure in a process of its own.
+//! Closures and functions in separate processes.
 
 #[cfg(target_os = "linux")]
 pub(crate) mod bounded;

@@ -1,7 +1,7 @@
-//! Bounded closures with what every Unix has: a fork, limits of resources, and a kill at the deadline.
+//! Bounded closures with the features that every Unix has: a fork, resource limits, and a kill at the deadline.
 //!
-//! There is no filter of system calls here and no namespace: a closure can open files and reach the network. The report says
-//! so, and by default nothing runs. On Linux this is compiled for tests only.
+//! There is no system call filter and no namespace: a closure can open files and reach the network. The report says so,
+//! and by default every call is refused. On Linux this is compiled for tests only.
 
 use super::bounds::{BoundedError, Bounds, INSIDE, Used, concluded, encoded, failed, nested};
 use crate::guest::layers::{Layer, LayerInstaller, LayerSet, Layers, SetupError, State, limit, limit_cpu, silence};
@@ -20,15 +20,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// How often it is looked whether the process has ended: there is no descriptor of it to wait for.
+/// The interval at which the process is polled for its end: these systems have no descriptor to wait for.
 const STEP: Duration = Duration::from_millis(2);
-/// The most bytes in front of a result: the report of the layers, and two headers.
+/// The maximum number of bytes before a result: the report of the layers, and two headers.
 const FRONT: usize = 64 << 10;
 
-/// What this system gives, found out by calling a closure that asks for nothing.
+/// Reports what this system supports, by calling a closure that requires no layer.
 ///
 /// # Errors
-/// No process can be made, or its set-up fails.
+/// Returns an error if no process can be forked or its setup fails.
 pub fn capabilities() -> Result<Capabilities, SetupError> {
     let bounds = Bounds::new(Duration::from_secs(10), 64 << 20).requiring(&[]);
     let (result, layers) = match watched(&bounds, || 3) {
@@ -43,12 +43,14 @@ pub fn capabilities() -> Result<Capabilities, SetupError> {
     Ok(Capabilities { kernel: kernel(), euid, landlock_version: None, layers, required, missing, trouble })
 }
 
-/// Calls a closure in a copy of this process and gives back its value, which travels as
-/// [postcard](https://docs.rs/postcard): types that ask their text what they are, such as `serde_json::Value`, cannot.
+/// Calls a closure in a fork of this process and returns its value.
+///
+/// The value is sent as [postcard](https://docs.rs/postcard), so self-describing types such as `serde_json::Value` do
+/// not work.
 ///
 /// # Errors
-/// [`BoundedError`]. In a process with several threads the copy would have one of them and the locks of all: there, and
-/// where threads cannot be counted, the call is refused.
+/// Returns a [`BoundedError`], and always does so in a process with several threads: the fork would have only the
+/// calling thread, but the locks held by all of them. The same applies where threads cannot be counted.
 pub fn run_bounded<T: Serialize + DeserializeOwned>(
     bounds: &Bounds,
     work: impl FnOnce() -> T,
@@ -56,7 +58,7 @@ pub fn run_bounded<T: Serialize + DeserializeOwned>(
     run_bounded_measured(bounds, work).0
 }
 
-/// [`run_bounded`] that returns the use of resources, too: zero when there was no process.
+/// Like [`run_bounded`], and also returns the resources used; all zero if no process was started.
 pub fn run_bounded_measured<T: Serialize + DeserializeOwned>(
     bounds: &Bounds,
     work: impl FnOnce() -> T,
@@ -72,11 +74,11 @@ pub fn run_bounded_measured<T: Serialize + DeserializeOwned>(
     (Err(refused), Used::default())
 }
 
-/// [`run_bounded`] in a process that may have more threads. In the copy the others stand still for ever, with whatever
-/// locks they hold.
+/// Like [`run_bounded`], but allows this process to have more threads. The fork has only the calling thread. Locks that
+/// other threads hold are never released in it.
 ///
 /// # Errors
-/// [`BoundedError`].
+/// Returns a [`BoundedError`].
 pub fn run_bounded_despite_threads<T: Serialize + DeserializeOwned>(
     bounds: &Bounds,
     work: impl FnOnce() -> T,
@@ -117,7 +119,7 @@ fn watched<T: Serialize>(bounds: &Bounds, work: impl FnOnce() -> T) -> Result<(C
     Ok((child, death))
 }
 
-/// The child's side, from the fork to its end.
+/// Runs the child's side, from the fork to its exit.
 fn inside<T: Serialize>(bounds: &Bounds, result_end: OwnedFd, said: OwnedFd, work: impl FnOnce() -> T) -> ! {
     INSIDE.store(true, Ordering::Relaxed);
     let Ok(end) = unix::keep_two(result_end, said) else { unix::exit(SETUP_FAILED) };
@@ -134,17 +136,17 @@ fn inside<T: Serialize>(bounds: &Bounds, result_end: OwnedFd, said: OwnedFd, wor
         let _ = send(&mut end, b'S', format!("{}: {}", error.step, error.why).as_bytes());
         unix::exit(SETUP_FAILED)
     }
-    // A panic is told to the parent; the host's own way of telling it might read files for the names of functions.
+    // A panic is sent to the parent. The host's own hook might read files to find the names of functions.
     std::mem::forget(std::panic::take_hook());
     std::panic::set_hook(Box::new(|_| ()));
-    // Whatever the closure leaves behind is gone with the process: nothing of it is dropped here.
+    // Values that the closure leaves are freed with the process, without running their destructors.
     let result = catch_unwind(AssertUnwindSafe(work));
     let (mark, bytes) = encoded(&result);
     let sent = said.and_then(|()| send(&mut end, if mark == 0 { b'R' } else { b'P' }, &bytes));
     unix::exit(i32::from(sent.is_err()))
 }
 
-/// Sends a part: a kind, a length of four bytes, and the bytes.
+/// Sends one part: a kind, a length of four bytes, and the bytes.
 fn send(end: &mut std::fs::File, kind: u8, bytes: &[u8]) -> io::Result<()> {
     let length = u32::try_from(bytes.len()).map_err(io::Error::other)?;
     end.write_all(&[kind])?;
@@ -152,12 +154,12 @@ fn send(end: &mut std::fs::File, kind: u8, bytes: &[u8]) -> io::Result<()> {
     end.write_all(bytes)
 }
 
-/// Puts on what there is, and says of the rest that there is none.
+/// Applies the available layers and records which are missing.
 fn lock_in(bounds: &Bounds) -> Result<Layers, SetupError> {
     const SLACK: u64 = 1 << 20;
     let wanted = LayerSet::without(&bounds.off);
     unix::reset_signals();
-    // A terminal is left behind with the session; what the closure starts is in its group.
+    // The new session detaches the process from its terminal. Processes that the closure starts are in its group.
     let _ = rustix::process::setsid();
     silence().map_err(|error| SetupError::new("standard streams", error))?;
     let mut installer = LayerInstaller::new(&wanted);
@@ -172,7 +174,7 @@ fn lock_in(bounds: &Bounds) -> Result<Layers, SetupError> {
     let cpu = bounds.timeout.as_secs().saturating_add(2).saturating_mul(if bounds.threads { 64 } else { 1 });
     installer.install(Layer::RlimitCpu, || limit_cpu(cpu));
     if !bounds.threads {
-        // Root may fork all the same: it is no layer.
+        // Root can fork despite this limit, so it is not a layer.
         let _ = limit(Resource::Nproc, 0);
     }
     installer.install(Layer::RlimitAs, || {
@@ -193,14 +195,14 @@ fn lock_in(bounds: &Bounds) -> Result<Layers, SetupError> {
 /// The parent's side.
 struct Child {
     pid: i32,
-    /// All that came through the pipe for the result.
+    /// Everything received through the result pipe.
     came: Vec<u8>,
     errors: ErrorOutput,
     kill: Option<Kill>,
 }
 
 impl Child {
-    /// Reads until the process has ended, or it is past its deadline or breaks the rules.
+    /// Reads until the process ends, passes its deadline, or violates the protocol.
     fn watch(&mut self, mut result: io::PipeReader, mut said: io::PipeReader, deadline: Option<Instant>, most: usize) {
         let (mut result_open, mut said_open) = (true, true);
         loop {
@@ -215,7 +217,7 @@ impl Child {
             }
             let _ = rustix::event::poll(&mut fds, Some(&wait));
             drop(fds);
-            // What came before the end of the process is there when the end is.
+            // Checked before reading: data sent before the process ended is then still read.
             let ended = self.has_ended();
             result_open = result_open && self.take_result(&mut result, most);
             said_open = said_open && self.take_errors(&mut said);
@@ -229,7 +231,7 @@ impl Child {
         }
     }
 
-    /// Has it ended? It is not reaped by this, so its number is still its own.
+    /// Returns true if the process has ended. This does not reap it, so its pid cannot have been reused.
     fn has_ended(&self) -> bool {
         let Some(pid) = Pid::from_raw(self.pid) else { return true };
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
@@ -266,10 +268,10 @@ impl Child {
         }
     }
 
-    /// Kills what is left of its group and of itself, and reaps it.
+    /// Kills the rest of its process group and the process itself, and reaps it.
     fn kill_and_reap(&self) -> io::Result<Death> {
         if let Some(pid) = Pid::from_raw(self.pid) {
-            // It may not have a group of its own yet.
+            // It may not have its own group yet.
             let _ = rustix::process::kill_process_group(pid, Signal::KILL);
             if self.kill.is_some() {
                 let _ = rustix::process::kill_process(pid, Signal::KILL);
@@ -278,7 +280,7 @@ impl Child {
         unix::reap(self.pid, true)?.ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// The received bytes, cut into their parts; false when there is a rest.
+    /// Splits the received bytes into parts; false if an incomplete part is left.
     fn parts(&self) -> (Vec<(u8, &[u8])>, bool) {
         let (mut parts, mut rest) = (Vec::new(), self.came.as_slice());
         while let Some((&[kind, a, b, c, d], after)) = rest.split_first_chunk::<5>() {
@@ -290,18 +292,18 @@ impl Child {
         (parts, rest.is_empty())
     }
 
-    /// The layers as the process reports them.
+    /// Returns the layers as the process reports them.
     fn layers(&self) -> Option<Layers> {
         let (parts, _) = self.parts();
         parts.iter().find(|part| part.0 == b'L').and_then(|part| serde_json::from_slice(part.1).ok())
     }
 
-    /// The result of the closure.
+    /// Returns the result of the closure.
     fn result<T: DeserializeOwned>(&self, death: Death, bounds: &Bounds) -> Result<T, BoundedError> {
         let (parts, whole) = self.parts();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let setup = parts.iter().find(|part| part.0 == b'S').map(|part| verdict::clean(&text(part.1), 300));
-        // One part about the layers, then one about the end, is all there may be.
+        // A valid report is one part about the layers, then one about the end.
         let report = match parts.as_slice() {
             [(b'L', _), (b'R', json)] if whole => Some(Ok(json.to_vec())),
             [(b'L', _), (b'P', panic)] if whole => Some(Err(text(panic))),

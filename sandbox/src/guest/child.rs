@@ -1,4 +1,4 @@
-//! The child of a template: it locks itself in, takes one job, and reports the outcome.
+//! The child of a template: locks itself down, takes one job, and reports the outcome.
 
 use super::layers::{Layer, LayerSet, limit, limit_cpu};
 use super::lockdown;
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The flags that signals set: SIGALRM the first, SIGUSR1 both.
+/// The flags set by signals: SIGALRM sets the first, SIGUSR1 both.
 #[derive(Clone, Debug)]
 pub(crate) struct Signals {
     alarm: Arc<AtomicBool>,
@@ -34,22 +34,22 @@ impl Signals {
     }
 }
 
-/// What the children get from the template.
+/// What children inherit from the template.
 pub(crate) struct Inherited {
     pub(crate) wanted: LayerSet,
     pub(crate) pid: Pid,
-    /// Address space of the template, known when that has settled.
+    /// The address space of the template, measured once it no longer grows.
     pub(crate) bytes: u64,
     pub(crate) signals: Signals,
-    /// What runs have in common.
+    /// Data sets shared by runs.
     pub(crate) sets: Vec<DataSet>,
-    /// Can be read when a child has ended.
+    /// A descriptor that becomes readable when a child has ended.
     pub(super) ends: OwnedFd,
-    /// There is a namespace of users: theirs are counted apart.
+    /// The template has its own user namespace: its threads are counted separately.
     pub(super) own_users: bool,
-    /// Where it might run, when it stays on one processor.
+    /// The processors that it may use, if it stays on one.
     pub(super) anywhere: Option<Processors>,
-    /// What a child that is locked in may not do: one that starts no threads, and one that may.
+    /// The filters that restrict locked-down children: without threads, and with.
     pub(super) filters: Option<[Vec<Instruction>; 2]>,
 }
 
@@ -58,18 +58,18 @@ pub(crate) const BROAD: &str = r#"(defn f [x & more] {:a (map inc x) :b more})
     (println (str (f [1 2] 3) 1.5 "é" 100000000000000000000))
     [(reduce + (filter even? (range 20))) (re-find #"a+" "baa") (get-in data/a [:b 0]) (frequencies "abca")]"#;
 
-/// A program that does what every program does.
+/// A program with what every program does.
 pub(crate) const PLAIN: &str = "(let [x {:a [1 2]}] [nil true (inc (count (:a x)))])";
 
-/// A job on its way, for the template itself: what is made once is then made before the first fork, and what is touched by
-/// every run is touched.
+/// A job that the template runs itself, before the first fork. It creates what is created only once, and touches the
+/// memory that every run touches.
 pub(crate) struct WarmUp {
     guest: OwnedFd,
     host: OwnedFd,
 }
 
 impl WarmUp {
-    /// Sends a job off that compiles and runs a program.
+    /// Sends a job that compiles and runs a program.
     pub(crate) fn with(source: &str) -> io::Result<WarmUp> {
         let engine = Engine::default();
         let input = Input::new().json_object(r#"{"a": {"b": [1, null, true, 2.5]}}"#);
@@ -81,7 +81,7 @@ impl WarmUp {
         Ok(WarmUp { guest, host })
     }
 
-    /// Does the job as a child does it.
+    /// Runs the job like a child does.
     pub(crate) fn run(self, signals: &Signals) -> io::Result<()> {
         serve(self.guest, signals, &[], Order::new(0, 0))?;
         drop(self.host);
@@ -91,16 +91,16 @@ impl WarmUp {
     }
 }
 
-/// For tests: runs the payload of a number in the place of a job.
+/// For tests: runs the payload with a number in place of a job.
 #[cfg(feature = "testing")]
 pub(crate) static PAYLOAD: std::sync::OnceLock<fn(u64, OwnedFd) -> i32> = std::sync::OnceLock::new();
 
-/// Runs the child and never comes back.
+/// Runs the child; does not return.
 pub(crate) fn main(order: Order, run: OwnedFd, inherited: &Inherited) -> ! {
     let mut step = 0;
     let run = match lock_in(order, run, inherited, &mut step) {
         Ok(run) => run,
-        // The host sees the end of the channel and the code; what failed is in it.
+        // The host sees that the channel is closed, the exit code, and this message.
         Err((Some(run), error)) => {
             let text = format!("{}: {error}", STEPS[step.min(STEPS.len() - 1)]);
             let _ = frames::send(&run, Kind::Setup, 0, text.as_bytes());
@@ -116,7 +116,7 @@ pub(crate) fn main(order: Order, run: OwnedFd, inherited: &Inherited) -> ! {
     sys::exit(code)
 }
 
-/// The most threads of all children of a template, where they can be counted apart.
+/// The maximum number of threads of all children of a template, where they can be counted separately.
 const THREADS: u64 = 1_024;
 
 const STEPS: [&str; 5] = ["descriptors", "parent_death", "rlimit_as", "rlimit_cpu", "child_seccomp"];
@@ -146,13 +146,13 @@ fn lock_in(order: Order, run: OwnedFd, inherited: &Inherited, step: &mut usize) 
             limit_cpu(order.cpu_s)?;
         }
         if order.threads && inherited.own_users {
-            // Counted are those of the namespace. Root is never refused one; docs/security.md says so.
+            // The limit counts the threads of the namespace. It does not apply to root; see docs/security.md.
             let _ = limit(Resource::Nproc, THREADS);
         }
         sys::hold_signals(false);
         fault(order, 4)?;
         *step = 4;
-        // The last step: it takes away the calls of those before it.
+        // This comes last, because it forbids the system calls of the steps before.
         let filter = inherited.filters.as_ref().map(|filters| &filters[usize::from(order.threads)]);
         filter.map_or(Ok(()), |filter| sys::install_filter(filter, false))?;
         fault(order, 5)
@@ -178,7 +178,7 @@ fn fault(_: Order, _: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// The job, and the jobs after it in a process that stays.
+/// Runs the job. In a process that stays, also the jobs after it.
 fn serve(run: OwnedFd, signals: &Signals, sets: &[DataSet], order: Order) -> io::Result<()> {
     let (run, stays) = (Arc::new(run), order.stays);
     if order.threads {
@@ -187,7 +187,7 @@ fn serve(run: OwnedFd, signals: &Signals, sets: &[DataSet], order: Order) -> io:
     let size = sys::resident_peak();
     while let Some(frame) = frames::receive(&run)? {
         if frame.kind != Kind::Job {
-            // The reply to a call of a run that is over.
+            // The reply to a call of an earlier run.
             continue;
         }
         let replies = Mutex::new(Replies::new(frame.id == AWAKE));
@@ -208,7 +208,7 @@ fn serve(run: OwnedFd, signals: &Signals, sets: &[DataSet], order: Order) -> io:
         let growth = u32::try_from(sys::resident_peak().saturating_sub(size) >> 10).unwrap_or(u32::MAX);
         let sent = frames::send(&run, Kind::Report, if stays { growth } else { 0 }, &frames::encode(&report)?);
         if !stays {
-            // The process ends: there is no need to take apart what it has.
+            // The process is about to exit, so freeing this would be wasted time.
             std::mem::forget((guest, report));
             return sent;
         }
@@ -218,11 +218,11 @@ fn serve(run: OwnedFd, signals: &Signals, sets: &[DataSet], order: Order) -> io:
     Ok(())
 }
 
-/// Makes the machine of a job, whose time runs from now on.
+/// Creates the machine of a job. Its time starts now.
 fn take_up(job: Job<'_>, started: Instant, link: &Arc<HostLink>, signals: &Signals, sets: &[DataSet]) -> GuestHalf {
-    // Whoever cancelled an earlier run did not mean this one.
+    // A cancellation of an earlier run does not apply to this one.
     signals.cancel.reset();
-    // The time behind a replay begins when the host says that.
+    // The time after a replay starts when the host says so.
     let time = job.time();
     alarm(signals, started, job.replay_time().or(time));
     let clock = link.clone();
@@ -234,11 +234,11 @@ fn take_up(job: Job<'_>, started: Instant, link: &Arc<HostLink>, signals: &Signa
     guest
 }
 
-/// The turns of a session.
+/// Runs the turns of a session.
 fn serve_turns(guest: &mut GuestHalf, link: &HostLink, signals: &Signals, time: Option<Duration>) -> io::Result<()> {
     while let Some(frame) = frames::receive(&link.socket)? {
         if frame.kind != Kind::Turn {
-            // The reply to a call of a turn that is over.
+            // The reply to a call of an earlier turn.
             continue;
         }
         let (started, source) = split(&frame.bytes)?;
@@ -261,19 +261,20 @@ fn alarm(signals: &Signals, started: Instant, time: Option<Duration>) {
     sys::alarm_in(time.map(|time| time.saturating_sub(started.elapsed())));
 }
 
-/// The moment a turn began, and the rest of the frame.
+/// Returns the moment at which a turn started, and the rest of the frame.
 pub(crate) fn split(bytes: &[u8]) -> io::Result<(Instant, &[u8])> {
     let (start, rest) = bytes.split_first_chunk::<8>().ok_or(io::ErrorKind::InvalidData)?;
     Ok((frames::moment_of(u64::from_le_bytes(*start)), rest))
 }
 
-/// The channel to the host. When it breaks the process ends.
+/// The channel to the host. If it breaks, the process exits.
 struct HostLink {
     socket: Arc<OwnedFd>,
     replies: Mutex<Replies>,
-    /// Replies that came while the time was waited for.
+    /// Replies received while waiting for the time.
     early: Mutex<VecDeque<Frame>>,
-    /// Of a run that goes on from a record: whom to tell that this is done again, and how long the run may take then.
+    /// Set for a run that resumes from a record: what to notify when the record has been replayed, and how long the run
+    /// may take afterwards.
     replay: OnceLock<(Arc<ReplayEnd>, Option<Duration>)>,
 }
 
@@ -292,7 +293,7 @@ impl HostLink {
         }
     }
 
-    /// Waits until there is something to receive, or for the moment `until`: then it is false.
+    /// Waits until there is something to receive, or until `until`; then it returns false.
     fn has_more(&self, until: Option<Instant>) -> bool {
         let Some(until) = until else { return true };
         loop {
@@ -305,13 +306,13 @@ impl HostLink {
             match rustix::event::poll(&mut fds, Some(&left)) {
                 Ok(0) => return false,
                 Err(Errno::INTR) => {}
-                // What is wrong with the channel, receiving says.
+                // Receiving reports what is wrong with the channel.
                 _ => return true,
             }
         }
     }
 
-    /// The record that the run goes on from is done again.
+    /// Called when the record has been replayed.
     fn end_replay(&self, bytes: &[u8]) {
         let Ok((at, _)) = split(bytes) else { sys::exit(1) };
         if let Some((end, time)) = self.replay.get() {
@@ -324,7 +325,7 @@ impl HostLink {
         self.early.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks the host what its clock says.
+    /// Asks the host for the time of its clock.
     fn time(&self, place: &Place) -> i64 {
         if frames::send(&self.socket, Kind::Clock, 0, place.to_string().as_bytes()).is_err() {
             sys::exit(1);
@@ -332,7 +333,7 @@ impl HostLink {
         loop {
             let frame = self.receive();
             match frame.kind {
-                // The host's closure has panicked; in-process it would have done so here.
+                // The host's clock has panicked; in-process that would have been a panic here.
                 Kind::Time => match frames::time_of(&frame.bytes) {
                     Some(time) => return time,
                     None => std::panic::resume_unwind(Box::new("the host's clock panicked")),
@@ -379,7 +380,7 @@ impl RunHost for &HostLink {
     }
 }
 
-/// A call's number as it stands in a frame. A run that makes more calls than that ends for want of an answer.
+/// Returns a call's number for a frame. A run with more calls ends because the last one gets no reply.
 fn number(call: u64) -> u32 {
     u32::try_from(call).unwrap_or(0)
 }

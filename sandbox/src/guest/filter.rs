@@ -1,30 +1,31 @@
-//! The seccomp filters: which system calls may be made, as one table, and the program made of it.
+//! The seccomp filters: a table of the allowed system calls, and the filter program made from it.
 //!
-//! A filter is a binary search over intervals of system call numbers, so that it is short to run. What the table does not
-//! name kills the process.
+//! A filter is a binary search over intervals of system call numbers, so that few instructions are executed. A system
+//! call that is not in the table kills the process.
 
 use crate::kernel::sys::{Instruction, arch};
 
 /// What a filter does with a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rule {
-    /// Lets it through.
+    /// Allows it.
     Allow,
     /// Fails it with an error number.
     Errno(i32),
     /// Ends the process with SIGSYS.
     Kill,
-    /// Lets it through when no bit of the mask is set in the argument's low half.
+    /// Allows it if no bit of the mask is set in the low half of the argument.
     Clear { arg: u8, mask: u32 },
-    /// Lets it through when the argument's low half has all bits of `set` and none of `clear`.
+    /// Allows it if the low half of the argument has all bits of `set` and none of `clear`.
     Bits { arg: u8, set: u32, clear: u32 },
-    /// Lets it through when the argument is one of these.
+    /// Allows it if the argument is one of these.
     OneOf { arg: u8, values: &'static [u32] },
-    /// Lets it through when the argument's low half is this.
+    /// Allows it if the low half of the argument is this value.
     Equal { arg: u8, value: u32 },
-    /// Lets it through when the low halves of these two arguments are so.
+    /// Allows it if the low halves of the two arguments have these values.
     Both([(u8, u32); 2]),
-    /// Ends the process with a signal that it may handle when the argument's low half is this, and with SIGSYS otherwise.
+    /// If the low half of the argument is this value, ends the process with a SIGSYS that it can handle; otherwise
+    /// kills it.
     Trap { arg: u8, value: u32 },
 }
 
@@ -42,7 +43,7 @@ const NEW_NAMESPACES: u32 = (libc::CLONE_NEWNS
 const START_THREADS: Rule = Rule::Bits { arg: 0, set: THREAD, clear: NEW_NAMESPACES };
 const THREAD: u32 = (libc::CLONE_VM | libc::CLONE_THREAD | libc::CLONE_SIGHAND) as u32;
 
-/// What any code may do: compute, take memory that is not executable, and use the channel it has.
+/// The calls that every process may make: compute, allocate memory that is not executable, and use its channel.
 fn common() -> Table {
     use Rule::{Allow, Clear, Errno, OneOf};
     let mut table: Table = [
@@ -87,7 +88,7 @@ fn common() -> Table {
         (libc::SYS_fcntl, OneOf { arg: 1, values: &[libc::F_GETFD as u32, libc::F_GETFL as u32] }),
         (libc::SYS_ioctl, Errno(libc::ENOTTY)),
     ]);
-    // What a library asks in passing, and does without when it is told no.
+    // Libraries try these calls and have a fallback for when they fail.
     for call in [libc::SYS_clone3, libc::SYS_statx] {
         table.push((call, Errno(libc::ENOSYS)));
     }
@@ -104,8 +105,9 @@ fn common() -> Table {
     table
 }
 
-/// What a template does besides: it forks, watches, reaps and kills its children, sends descriptors, and what a child does to lock
-/// itself in. None of it loosens anything: a limit can be lowered and not raised, and a filter comes on top of this one.
+/// The additional calls of a template, which forks, monitors, reaps and kills its children and sends descriptors; and
+/// of a child that locks itself down. None of them loosens a restriction: limits can only be lowered, and filters only
+/// be added.
 const OF_TEMPLATE: [(i64, Rule); 13] = [
     (libc::SYS_clone, Rule::Allow),
     (libc::SYS_wait4, Rule::Allow),
@@ -122,7 +124,7 @@ const OF_TEMPLATE: [(i64, Rule); 13] = [
     (libc::SYS_dup3, Rule::Allow),
 ];
 
-/// How another C library forks.
+/// How other C libraries fork.
 const FORK: &[(i64, Rule)] = &[
     #[cfg(all(target_env = "musl", target_arch = "x86_64"))]
     (libc::SYS_fork, Rule::Allow),
@@ -130,14 +132,14 @@ const FORK: &[(i64, Rule)] = &[
     (libc::SYS_set_tid_address, Rule::Allow),
 ];
 
-/// How C libraries send the signal to abort: the call, with the number of the argument that is the signal.
+/// The calls by which C libraries send the abort signal, and the number of the argument that is the signal.
 const ABORT: &[(i64, u8)] = &[
     (libc::SYS_tgkill, 2),
     #[cfg(target_env = "musl")]
     (libc::SYS_tkill, 1),
 ];
 
-/// The template, and its children until they are locked in.
+/// The table for the template, and for its children until they are locked down.
 pub(crate) fn template() -> Table {
     let mut table = common();
     table.extend(OF_TEMPLATE);
@@ -146,11 +148,12 @@ pub(crate) fn template() -> Table {
     table
 }
 
-/// A child that is locked in, on top of the [template's](template): what that allows besides the [common](common) ends it, and it can
-/// abort, and send no other signal. With `threads` it may start threads, nothing else.
+/// The filter of a locked-down child, on top of the [template's](template). Calls that the template may make beyond the
+/// [common](common) ones end the child. It can abort but send no other signal. With `threads` it can start threads, but
+/// no processes.
 pub(crate) fn child(threads: bool) -> Vec<Instruction> {
     let mut table: Table = OF_TEMPLATE.iter().chain(FORK).map(|&(call, _)| (call, Rule::Kill)).collect();
-    // The way to abort names the process; it ends the one that takes it.
+    // A call to abort names a process, but ends the calling one.
     table.extend(ABORT.iter().map(|&(call, arg)| (call, Rule::Trap { arg, value: libc::SIGABRT.cast_unsigned() })));
     if threads {
         table.iter_mut().filter(|row| row.0 == libc::SYS_clone).for_each(|row| row.1 = START_THREADS);
@@ -158,7 +161,7 @@ pub(crate) fn child(threads: bool) -> Vec<Instruction> {
     program_or(table, Rule::Allow)
 }
 
-/// A process of its own that is locked down in one step. With `threads` it may start threads, nothing else.
+/// The table for a process that is locked down in one step. With `threads` it can start threads, but no processes.
 pub(crate) fn alone(pid: i32, threads: bool) -> Table {
     let mut table = common();
     table.extend(ABORT.iter().map(|&(call, _)| (call, Rule::Equal { arg: 0, value: pid.cast_unsigned() })));
@@ -178,7 +181,7 @@ const RET_K: u16 = 0x06;
 const RET_KILL: u32 = libc::SECCOMP_RET_KILL_PROCESS;
 const RET_ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 
-/// Where the kernel puts what a filter looks at.
+/// The offsets of the data that a filter checks.
 const NUMBER: u32 = 0;
 const ARCH: u32 = 4;
 const ARGS: u32 = 16;
@@ -191,12 +194,12 @@ fn ret(k: u32) -> Instruction {
     step(RET_K, k, 0, 0)
 }
 
-/// The program for a table; what it does not name kills.
+/// Returns the program for a table; calls that are not in it kill the process.
 pub(crate) fn program(table: Table) -> Vec<Instruction> {
     program_or(table, Rule::Kill)
 }
 
-/// The program for a table, and another rule for what it does not name.
+/// Returns the program for a table, with another rule for calls that are not in it.
 fn program_or(mut table: Table, otherwise: Rule) -> Vec<Instruction> {
     table.sort_by_key(|&(call, _)| call);
     let mut program =
@@ -205,7 +208,7 @@ fn program_or(mut table: Table, otherwise: Rule) -> Vec<Instruction> {
     program
 }
 
-/// The program that fails some calls with an error number and lets all others through. For tests.
+/// For tests: returns a program that fails some calls with an error number and allows all others.
 #[cfg(feature = "testing")]
 pub(crate) fn refusing(calls: &[(i64, i32)]) -> Vec<Instruction> {
     let mut program = vec![step(LD_W_ABS, NUMBER, 0, 0)];
@@ -217,7 +220,7 @@ pub(crate) fn refusing(calls: &[(i64, i32)]) -> Vec<Instruction> {
     program
 }
 
-/// The rule from each number on, up to the next one's.
+/// Returns the rule for each interval of numbers, as the number it starts at and the rule.
 fn intervals(table: &Table, otherwise: Rule) -> Vec<(u32, Rule)> {
     let mut starts: Vec<(u32, Rule)> = vec![(0, otherwise)];
     let mut push = |from: u32, rule: Rule| match starts.last_mut() {
@@ -230,7 +233,7 @@ fn intervals(table: &Table, otherwise: Rule) -> Vec<(u32, Rule)> {
         push(call, rule);
         push(call + 1, otherwise);
     }
-    // Two neighbours may have become alike.
+    // Neighbours may have the same rule.
     starts.dedup_by(|next, last| next.1 == last.1);
     starts
 }
@@ -291,7 +294,7 @@ fn leaf(rule: Rule) -> Vec<Instruction> {
 mod tests {
     use super::*;
 
-    /// What a program returns, step by step.
+    /// Interprets a program and returns its result.
     fn run(program: &[Instruction], arch: u32, number: u32, args: [u64; 6]) -> u32 {
         let (mut at, mut a) = (0, 0);
         loop {
@@ -351,7 +354,7 @@ mod tests {
         assert_eq!(run(&program(template()), arch(), 0x4000_0000 + 1, [0; 6]), RET_KILL);
     }
 
-    /// With its own filter on top of the template's a child may do what any code may, and abort.
+    /// With its own filter on top of the template's, a child can make the common calls, and abort.
     #[test]
     fn a_child_may_do_what_any_code_may() {
         let (child, threads, any) = (child(false), child(true), common());

@@ -18,7 +18,7 @@ macro_rules! layers {
             /// All layers, in the order in which they are installed.
             pub const ALL: &'static [Layer] = &[$(Layer::$variant),*];
 
-            /// Its name in a report.
+            /// Returns its name in reports.
             pub const fn name(self) -> &'static str {
                 match self { $(Layer::$variant => $name,)* }
             }
@@ -27,45 +27,45 @@ macro_rules! layers {
 }
 
 layers! {
-    /// The host kills at the deadline, through a descriptor of the process that nothing can redirect.
+    /// The host kills at the deadline, through a descriptor that always refers to this process.
     WallKill => "wall_kill",
-    /// No descriptor but the run's own channel is open.
+    /// No descriptor is open except the run's own channel.
     FdsClosed => "fds_closed",
-    /// The kernel, short of memory, kills a run before the host.
+    /// When the machine runs out of memory, the kernel kills a run before the host.
     OomFirst => "oom_first",
-    /// A memory cgroup: what all runs of a sandbox take together is limited, the kernel's memory for them included.
+    /// A memory cgroup limits all runs of a sandbox together, including the kernel's memory for them.
     MemoryCgroup => "memory_cgroup",
-    /// A namespace of users: no rights over anything outside.
+    /// A user namespace: no rights over anything outside.
     UserNamespace => "user_namespace",
-    /// A namespace of processes: others cannot be named, and all die with the template.
+    /// A PID namespace: processes outside are not visible, and all processes in it end with the template.
     PidNamespace => "pid_namespace",
-    /// A namespace of the network without any interface that is up.
+    /// A network namespace in which no interface is up.
     NetNamespace => "net_namespace",
-    /// A namespace of mounts with an empty root.
+    /// A mount namespace with an empty root.
     MountNamespace => "mount_namespace",
-    /// Namespaces of shared memory, message queues and the host's name.
+    /// Namespaces for shared memory, message queues and the host name.
     IpcNamespace => "ipc_namespace",
     /// The address space is limited.
     RlimitAs => "rlimit_as",
     /// Processor time is limited, in whole seconds.
     RlimitCpu => "rlimit_cpu",
-    /// No file can be written, in memory either.
+    /// No file can be written, not even one in memory.
     RlimitFsize => "rlimit_fsize",
-    /// No core is dumped.
+    /// No core file is written.
     RlimitCore => "rlimit_core",
-    /// The process cannot be looked into by others, and dumps no core to a pipe.
+    /// Other processes cannot inspect the process, and it cannot pipe a core dump to a program.
     Undumpable => "undumpable",
-    /// No capabilities.
+    /// The process has no capabilities.
     NoCapabilities => "no_capabilities",
-    /// No program that is started gains rights.
+    /// Executing a program gains no rights.
     NoNewPrivs => "no_new_privs",
-    /// Landlock: no file, no port, no signal beyond.
+    /// Landlock: no files, no ports, and no signals to processes outside.
     Landlock => "landlock",
-    /// The process dies with the process that forked it.
+    /// The process ends with the process that forked it.
     ParentDeath => "parent_death",
-    /// Seccomp: few system calls are let through.
+    /// Seccomp allows only a few system calls.
     Seccomp => "seccomp",
-    /// Seccomp: what the template needs is taken away from its children.
+    /// Seccomp takes the calls that only the template needs away from its children.
     ChildSeccomp => "child_seccomp",
 }
 
@@ -80,21 +80,21 @@ impl fmt::Display for Layer {
 #[serde(tag = "state", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum State {
-    /// It holds.
+    /// The layer is active.
     Active,
-    /// It holds in part.
+    /// The layer is partly active.
     Degraded {
         /// What is missing.
         why: String,
-        /// What stands in for it.
+        /// What replaces the missing part.
         fallback: String,
     },
-    /// The system does not give it.
+    /// The system does not support the layer.
     Unavailable {
-        /// What the system says.
+        /// The error of the system.
         why: String,
     },
-    /// The host has turned it off.
+    /// The host has turned the layer off.
     Disabled,
 }
 
@@ -103,17 +103,18 @@ pub enum State {
 pub struct Layers(pub Vec<(Layer, State)>);
 
 impl Layers {
-    /// The state of a layer.
+    /// Returns the state of a layer.
     pub fn state(&self, layer: Layer) -> &State {
         self.0.iter().find(|row| row.0 == layer).map_or(&State::Disabled, |row| &row.1)
     }
 
-    /// Does it hold?
+    /// Returns true if the layer is active.
     pub fn is_active(&self, layer: Layer) -> bool {
         *self.state(layer) == State::Active
     }
 
-    /// The first of some that was tried and does not hold, or was not tried at all, and why. One that tests turn off holds.
+    /// Returns the error for the first required layer that is not active, or was not tried. Layers that tests turn off
+    /// count as active.
     pub(crate) fn missing(&self, required: &[Layer]) -> Option<SetupError> {
         let why = |layer: Layer| match self.0.iter().find(|row| row.0 == layer) {
             None => Some("this way of running does without it"),
@@ -131,14 +132,14 @@ impl Layers {
     }
 }
 
-/// The layers that are wanted.
+/// The layers to install.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LayerSet {
     off: Vec<Layer>,
 }
 
 impl LayerSet {
-    /// All of them but these.
+    /// All layers except these.
     pub(crate) fn without(off: &[Layer]) -> Self {
         LayerSet { off: off.to_vec() }
     }
@@ -148,13 +149,13 @@ impl LayerSet {
     }
 }
 
-/// A step of the set-up that failed, before anything of the program's ran.
+/// A setup step that failed before the program was started.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("sandbox set-up: {step}: {why}")]
 pub struct SetupError {
-    /// Which step.
+    /// The name of the step.
     pub step: String,
-    /// What the system says.
+    /// The error of the system.
     pub why: String,
 }
 
@@ -164,11 +165,11 @@ impl SetupError {
     }
 }
 
-/// Installs layers one by one, and keeps their states.
+/// Installs layers one by one, and records their states.
 pub(crate) struct LayerInstaller<'a> {
     pub(crate) wanted: &'a LayerSet,
     pub(crate) layers: Layers,
-    /// For tests: this step fails.
+    /// For tests: this layer fails.
     pub(crate) fail_at: Option<Layer>,
 }
 
@@ -183,7 +184,7 @@ impl<'a> LayerInstaller<'a> {
         self
     }
 
-    /// Installs a layer; whether a missing layer matters is not decided here.
+    /// Installs a layer and records its state; the caller decides whether a missing layer matters.
     pub(crate) fn install(&mut self, layer: Layer, work: impl FnOnce() -> io::Result<()>) {
         let state = if !self.wanted.wants(layer) {
             State::Disabled
@@ -198,7 +199,7 @@ impl<'a> LayerInstaller<'a> {
         self.layers.set(layer, state);
     }
 
-    /// Installs a layer without which the process must not go on.
+    /// Installs a layer that the process must not run without.
     #[cfg(target_os = "linux")]
     pub(crate) fn must(&mut self, layer: Layer, work: impl FnOnce() -> io::Result<()>) -> Result<(), SetupError> {
         self.install(layer, work);
@@ -223,20 +224,19 @@ impl<'a> LayerInstaller<'a> {
     }
 }
 
-/// Lowers a limit, soft and hard; never above what the process may have.
+/// Lowers a limit, soft and hard; never raises it.
 pub(crate) fn limit(resource: Resource, wanted: u64) -> io::Result<()> {
     let hard = unix::hard_limit(resource)?.map_or(wanted, |hard| hard.min(wanted));
     Ok(setrlimit(resource, Rlimit { current: Some(hard), maximum: Some(hard) })?)
 }
 
-/// Limits processor time. The kernel ends the process with a signal of its own at the first second, and in any case at the
-/// next one.
+/// Limits processor time. The kernel sends a signal of its own at this second, and kills the process at the next one.
 pub(crate) fn limit_cpu(seconds: u64) -> io::Result<()> {
     let hard = unix::hard_limit(Resource::Cpu)?.unwrap_or(u64::MAX).min(seconds.saturating_add(1));
     Ok(setrlimit(Resource::Cpu, Rlimit { current: Some(seconds.min(hard)), maximum: Some(hard) })?)
 }
 
-/// Points standard input and output at `/dev/null`.
+/// Redirects standard input and output to `/dev/null`.
 pub(crate) fn silence() -> io::Result<()> {
     let null = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDWR, rustix::fs::Mode::empty())?;
     rustix::stdio::dup2_stdin(&null)?;

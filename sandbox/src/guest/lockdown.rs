@@ -1,4 +1,4 @@
-//! What a process of this layer does to lock itself in.
+//! The steps by which a process locks itself down.
 
 use super::filter;
 use super::layers::{Layer, LayerInstaller, State, limit};
@@ -6,19 +6,19 @@ use crate::kernel::sys::{self, Instruction};
 use rustix::process::Resource;
 use std::io;
 
-/// Limits that are the same for every process of the layer.
+/// Sets the limits that are the same for every process.
 pub(crate) fn fixed_limits(installer: &mut LayerInstaller<'_>, descriptors: u64) {
     installer.install(Layer::RlimitFsize, || limit(Resource::Fsize, 0));
     installer.install(Layer::RlimitCore, || limit(Resource::Core, 0));
     for resource in [Resource::Memlock, Resource::Msgqueue] {
-        // They belong to no layer of their own: the calls that would use them are forbidden besides.
+        // These belong to no layer: the calls that need them are forbidden anyway.
         let _ = limit(resource, 0);
     }
     let _ = limit(Resource::Nofile, descriptors);
 }
 
-/// Namespaces, together where the system allows it. Says whether there is one of processes: then the caller is not in it
-/// yet, its next child is.
+/// Creates the namespaces, in one call if the system allows it. Returns true if there is a PID namespace. The caller is
+/// not in it, but its next child is.
 pub(crate) fn namespaces(installer: &mut LayerInstaller<'_>) -> bool {
     const PARTS: [(Layer, i32); 5] = [
         (Layer::UserNamespace, libc::CLONE_NEWUSER),
@@ -33,7 +33,7 @@ pub(crate) fn namespaces(installer: &mut LayerInstaller<'_>) -> bool {
     for (layer, flag) in PARTS {
         installer.install(layer, || match &together {
             Ok(()) => Ok(()),
-            // One by one, a privileged user has them all but that of users.
+            // One by one, a privileged user gets all except the user namespace.
             Err(_) if layer != Layer::UserNamespace => sys::unshare(flag),
             Err(error) => Err(io::Error::from_raw_os_error(error.raw_os_error().unwrap_or(libc::EPERM))),
         });
@@ -41,7 +41,7 @@ pub(crate) fn namespaces(installer: &mut LayerInstaller<'_>) -> bool {
     installer.layers.is_active(Layer::PidNamespace)
 }
 
-/// Makes the root an empty directory that cannot be written to.
+/// Makes the root an empty, read-only directory.
 pub(crate) fn empty_root(installer: &mut LayerInstaller<'_>) {
     if !installer.layers.is_active(Layer::MountNamespace) {
         return;
@@ -59,7 +59,7 @@ fn pivot() -> io::Result<()> {
     use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount};
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
     let quiet = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    // Any directory does: it is covered from here on.
+    // Any directory works: the mount hides it.
     mount("none", "/proc", "tmpfs", quiet, Some(c"size=4k,mode=555"))?;
     rustix::process::chdir("/proc")?;
     rustix::process::pivot_root(".", ".")?;
@@ -68,7 +68,7 @@ fn pivot() -> io::Result<()> {
     Ok(rustix::mount::mount_remount("/", quiet | MountFlags::RDONLY, c"")?)
 }
 
-/// What every process of the layer gives up, but for its system calls.
+/// Drops the rights that no process needs, except system calls.
 pub(crate) fn give_up(installer: &mut LayerInstaller<'_>) {
     installer.install(Layer::NoCapabilities, || {
         let none = rustix::thread::CapabilitySet::empty();
@@ -91,13 +91,13 @@ pub(crate) fn give_up(installer: &mut LayerInstaller<'_>) {
     }
 }
 
-/// Restricts system calls to a table's.
+/// Restricts the system calls to those of a table.
 pub(crate) fn restrict(installer: &mut LayerInstaller<'_>, table: filter::Table) {
     installer.install(Layer::Seccomp, || sys::install_filter(&filter::program(table), false));
 }
 
-/// Restricts a template. Returns the filters of which each child puts one on top of the template's when it is locked in: without threads, and
-/// with.
+/// Restricts a template. Returns the filters for its children, without and with threads. Each child adds one of them to
+/// the template's when it locks itself down.
 pub(crate) fn restrict_template(installer: &mut LayerInstaller<'_>) -> Option<[Vec<Instruction>; 2]> {
     restrict(installer, filter::template());
     installer.install(Layer::ChildSeccomp, || Ok(()));
@@ -107,16 +107,16 @@ pub(crate) fn restrict_template(installer: &mut LayerInstaller<'_>) -> Option<[V
     installer.layers.is_active(Layer::ChildSeccomp).then(|| [false, true].map(filter::child))
 }
 
-/// Has the kernel choose this process, and those it forks, before the host's when memory runs out.
+/// Makes the kernel kill this process, and those it forks, before the host when memory runs out.
 pub(crate) fn first_to_go() -> io::Result<()> {
     const PATH: &str = "/proc/self/oom_score_adj";
     const RAISED: i32 = 500;
     let now: i32 = std::fs::read_to_string(PATH)?.trim().parse().map_err(io::Error::other)?;
-    // It can be raised by everybody, and lowered by few.
+    // Every process may raise it, but few may lower it.
     if now < RAISED { std::fs::write(PATH, RAISED.to_string()) } else { Ok(()) }
 }
 
-/// Has this process die with the process that forked it, which had the pid `parent`.
+/// Makes this process end with the process that forked it, whose pid was `parent`.
 pub(crate) fn die_with_parent(parent: rustix::process::Pid) -> io::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     match rustix::process::getppid() {

@@ -1,4 +1,4 @@
-//! The guest's side: the template that forks, its children, and the layers that lock both in.
+//! The guest's side: the template that forks, its children, and the layers that lock both down.
 
 #[cfg(target_os = "linux")]
 pub(crate) mod child;

@@ -1,8 +1,9 @@
 //! The template: a process with one thread that locks itself down once and forks a child for each run.
 //!
-//! It is the host's own program, started again with a hidden argument that [`crate::init`] looks for. The host may order a
-//! child before there is a job for it; the child locks itself in and waits, and serves one run like any other. Besides forking it
-//! reaps its children and says how they ended, and kills those that are past their time should the host not have done so.
+//! It is the host's own program, started again with a hidden argument that [`crate::init`] looks for. The host can
+//! order a child before there is a job for it. Such a child locks itself down and waits, and serves one run like any
+//! other. The template also reaps its children, reports how they ended, and kills children past their deadline if the
+//! host has not.
 
 use super::child::{self, Inherited, WarmUp};
 use super::huge_pages;
@@ -28,75 +29,77 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The hidden first argument.
 pub(crate) const ARGUMENT: &str = "--ptc-lisp-template";
 
-/// [`crate::init`] was called in this process.
+/// True once [`crate::init`] was called in this process.
 pub(crate) static INIT_CALLED: AtomicBool = AtomicBool::new(false);
 
-/// Why this process may not start `program` as a template: without [`crate::init`] in its `main` a host that starts itself
-/// starts itself again, and so on without end.
+/// Returns why this process may not start `program` as a template. A host that starts itself, without [`crate::init`]
+/// in its `main`, would start itself again without end.
 pub(crate) fn refusal(program: &Path) -> Option<SetupError> {
     let no_init =
         "this program's main must call lisp_sandbox::init() first; or name another template by Builder::template";
-    // This process was to be a template, and came past `init`.
+    // This process was started as a template, but `init` was not called.
     let was_to_be_one = std::env::args_os().nth(1).is_some_and(|first| first == ARGUMENT);
     let is_itself = program == Path::new(ITSELF) && !INIT_CALLED.load(Ordering::Relaxed);
     (was_to_be_one || is_itself).then(|| SetupError::new("template", no_init))
 }
 
-/// This program.
+/// The path of this program.
 pub(crate) const ITSELF: &str = "/proc/self/exe";
 
-/// The most children at once that a host orders; each takes two descriptors of the template, and a third when the host wants one.
+/// The maximum number of children that a host orders at once. Each takes two descriptors of the template, and a third
+/// if the host asks for one.
 pub(crate) const CHILDREN: usize = 256;
 
-/// The most that there are: a spare one, and those that are to be reaped, come besides.
+/// The maximum number of all children, including a spare one and those that are not reaped yet.
 const MOST_CHILDREN: usize = CHILDREN + 64;
 
-/// How long after its time a child is left to the host, in nanoseconds.
+/// How long past its deadline a child is left to the host, in nanoseconds.
 const PATIENCE_NS: u64 = 100_000_000;
 
-/// What the host tells a template when it starts it.
+/// What the host sends a template when it starts it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Config {
     pub(crate) wanted: LayerSet,
     /// For tests: this layer fails.
     #[serde(default)]
     pub(crate) fail_at: Option<Layer>,
-    /// Where the memory cgroup is joined, or why there is none.
+    /// The file through which to join the memory cgroup, or why there is none.
     pub(crate) group: Result<PathBuf, String>,
-    /// There are data sets to be read from what is the standard output.
+    /// There are data sets to be read from the descriptor of standard output.
     #[serde(default)]
     pub(crate) sets: bool,
     /// The processor that it stays on.
     pub(crate) processor: Option<usize>,
 }
 
-/// What a template says when it is ready, or why it will not be.
+/// The first report of a template: its layers, or why it cannot start.
 pub(crate) type Ready = Result<Layers, SetupError>;
 
-/// The template's ends of two sockets that its children use one after the other. This end of `run` is the child's.
+/// The template's ends of two sockets that its children use one after the other. Its end of `run` is passed to the
+/// child.
 struct SocketPair {
     id: u64,
     run: OwnedFd,
     status: OwnedFd,
 }
 
-/// A child that is not reaped.
+/// A child that is not reaped yet.
 struct Child {
     pid: i32,
     pair: SocketPair,
-    /// When the host has asked for it.
+    /// Set if the host has asked for it.
     process: Option<OwnedFd>,
     kill_at: u64,
     late: bool,
 }
 
-/// Runs the template and never comes back.
+/// Runs the template; does not return.
 pub(crate) fn main(config: &str) -> ! {
     let control = sys::take_stdin();
     let outcome = serde_json::from_str::<Config>(config)
         .map_err(|error| SetupError::new("configuration", error))
         .and_then(|config| become_template(&config, control));
-    // Only a template that could not be made comes here, or one whose host is gone.
+    // Reached by a template that could not start, or whose host is gone.
     sys::exit(i32::from(outcome.is_err()))
 }
 
@@ -112,7 +115,7 @@ fn become_template(config: &Config, control: OwnedFd) -> Result<(), SetupError> 
     rustix::stdio::dup2_stderr(&null).map_err(errno("/dev/null"))?;
     drop(null);
     let _ = rustix::process::setsid();
-    // It costs time where it cannot be done, nothing else.
+    // A failure only costs time.
     let anywhere = config.processor.and_then(|processor| {
         let allowed = Processors::allowed().ok()?;
         Processors::only(processor).stay().ok().map(|()| allowed)
@@ -135,7 +138,7 @@ fn become_template(config: &Config, control: OwnedFd) -> Result<(), SetupError> 
             rustix::net::send(&control, &told(Err(error.clone()))?, SendFlags::NOSIGNAL).map_err(errno("report"))?;
             return Err(error);
         }
-        // The launcher is the parent, though it has no name in here.
+        // The parent is the launcher, whose pid is not visible in this namespace.
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(errno("launcher"))?;
     }
     let locked = lock_down(config, installer, signals, sets, anywhere);
@@ -146,7 +149,7 @@ fn become_template(config: &Config, control: OwnedFd) -> Result<(), SetupError> 
     Ok(())
 }
 
-/// A template that has locked itself in.
+/// A template that has locked itself down.
 struct LockedIn {
     tasks: OwnedFd,
     layers: Layers,
@@ -165,7 +168,7 @@ fn lock_down(
     let sets = match sets {
         Some(file) => {
             let sets = import(file).map_err(|error| SetupError::new("data sets", error))?;
-            // A kernel that cannot do it has slower forks.
+            // On a kernel without support, forks are slower.
             let _ = huge_pages::gather();
             sets
         }
@@ -177,16 +180,16 @@ fn lock_down(
     warmed(warm_up(child::PLAIN)?.run(&signals))?;
     let statm = rustix::fs::open("/proc/self/statm", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
         .map_err(|error| SetupError::new("/proc/self/statm", error))?;
-    // Kernels before 6.4 tell it in a file only, which is out of reach soon.
+    // Kernels before 6.4 report it only in a file, which will soon be out of reach.
     let page_bytes = rustix::param::page_size() as u64;
     lockdown::empty_root(&mut installer);
     lockdown::fixed_limits(&mut installer, 4 * CHILDREN as u64);
     installer.install(Layer::WallKill, || {
         let process = rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?;
-        // One that does nothing: it is the call that is tried.
+        // A signal without effect: only the system call is tried.
         Ok(rustix::process::pidfd_send_signal(process, Signal::CONT)?)
     });
-    // The rest of the limits are each child's own; here it is tried whether they can be set.
+    // Each child sets these limits itself; here they are only tried.
     installer.install(Layer::RlimitAs, || limit(Resource::As, u64::MAX));
     installer.install(Layer::RlimitCpu, || limit(Resource::Cpu, u64::MAX));
     installer.note(Layer::FdsClosed, State::Active);
@@ -207,7 +210,7 @@ fn lock_down(
     Ok(LockedIn { tasks, layers: installer.done(), inherited })
 }
 
-/// The data sets of the runs to come, each on a line of its own.
+/// Imports the data sets of future runs, one per line.
 fn import(file: OwnedFd) -> io::Result<Vec<DataSet>> {
     let mut file = File::from(file);
     file.rewind()?;
@@ -220,7 +223,7 @@ fn import(file: OwnedFd) -> io::Result<Vec<DataSet>> {
     BufReader::new(file).lines().map(set).collect()
 }
 
-/// An order for a child that finds no job.
+/// An order for a child that gets no job.
 struct Rehearsal {
     control: OwnedFd,
     /// The host's ends.
@@ -241,12 +244,12 @@ impl Rehearsal {
     }
 }
 
-/// Is there one thread in this process? A directory of tasks counts them as links.
+/// Returns true if this process has one thread. A directory of tasks counts them as links.
 fn is_alone(tasks: &OwnedFd) -> bool {
     rustix::fs::fstat(tasks).is_ok_and(|stat| stat.st_nlink == 3)
 }
 
-/// The address space that this process has, by the first number of its `statm`.
+/// Returns the address space of this process, from the first number of its `statm`.
 fn address_space(statm: &OwnedFd, page_bytes: u64) -> io::Result<u64> {
     let mut bytes = [0; 128];
     let read = rustix::io::read(statm, &mut bytes[..])?;
@@ -255,10 +258,10 @@ fn address_space(statm: &OwnedFd, page_bytes: u64) -> io::Result<u64> {
     Ok(pages.saturating_mul(page_bytes))
 }
 
-/// Forks, watches and reaps, until the host is gone, or for a rehearsal until the first child is. It allocates nothing for a run: each page that it writes to is copied,
-/// as its children have the page too.
+/// Forks, monitors and reaps until the host is gone; with `rehearsal`, until the first child has ended. It allocates
+/// nothing for a run, because each page that it writes to must be copied while a child shares it.
 fn serve(control: &OwnedFd, tasks: &OwnedFd, inherited: &Inherited, rehearsal: bool) {
-    // Room for more would lie on more pages.
+    // More capacity would take more pages.
     let mut running: Vec<Child> = Vec::with_capacity(16);
     let mut idle: Vec<SocketPair> = Vec::with_capacity(16);
     loop {
@@ -270,7 +273,7 @@ fn serve(control: &OwnedFd, tasks: &OwnedFd, inherited: &Inherited, rehearsal: b
             }
         }
         if woken.message {
-            // Children die with this process.
+            // Children end with this process.
             let Ok((message, fds)) = messages::receive(control) else { return };
             if let Some(Deadline { pair, kill_at }) = message.deadline {
                 running.iter_mut().filter(|child| child.pair.id == pair).for_each(|child| child.kill_at = kill_at);
@@ -278,7 +281,7 @@ fn serve(control: &OwnedFd, tasks: &OwnedFd, inherited: &Inherited, rehearsal: b
             if let Some(order) = message.order {
                 let pair = match fds {
                     Some((run, status)) => {
-                        // A host that needs a new one may have given up others.
+                        // A host that needs a new pair may have given up others.
                         idle.retain(|pair| !is_given_up(pair));
                         Some(SocketPair { id: order.pair, run, status })
                     }
@@ -290,7 +293,7 @@ fn serve(control: &OwnedFd, tasks: &OwnedFd, inherited: &Inherited, rehearsal: b
                 });
                 running.extend(pair.and_then(|pair| start(order, pair, tasks, inherited)));
                 if rehearsal && running.is_empty() {
-                    // The system gives no process now; perhaps it does when there is a run.
+                    // The system cannot create a process now. It may be able to when there is a run.
                     return;
                 }
             }
@@ -298,14 +301,14 @@ fn serve(control: &OwnedFd, tasks: &OwnedFd, inherited: &Inherited, rehearsal: b
                 show(child, inherited);
             }
         }
-        // What the host says next may be that a child has more time.
+        // The host's message may extend a child's deadline, so it is read first.
         if !woken.message {
             kill_late(&mut running, inherited);
         }
     }
 }
 
-/// Has the host closed its ends?
+/// Returns true if the host has closed its ends.
 fn is_given_up(pair: &SocketPair) -> bool {
     let mut fds = [PollFd::new(&pair.status, PollFlags::empty())];
     !matches!(rustix::event::poll(&mut fds, Some(&Timespec::default())), Ok(0))
@@ -318,7 +321,7 @@ fn kill_late(running: &mut [Child], inherited: &Inherited) {
             let killed = open(child).and_then(|process| rustix::process::pidfd_send_signal(process, Signal::KILL));
             match killed {
                 Ok(()) => child.late = true,
-                // There may be a descriptor the next time.
+                // A descriptor may be available at the next attempt.
                 Err(_) => child.kill_at = now,
             }
         }
@@ -329,7 +332,7 @@ fn is_late(child: &Child, now: u64) -> bool {
     child.kill_at > 0 && now >= child.kill_at.saturating_add(PATIENCE_NS)
 }
 
-/// A descriptor of a child that is not reaped yet, made when it is wanted first.
+/// Returns a descriptor of a child that is not reaped yet; opened on first use.
 fn open(child: &mut Child) -> Result<&OwnedFd, Errno> {
     match &mut child.process {
         Some(process) => Ok(process),
@@ -340,7 +343,7 @@ fn open(child: &mut Child) -> Result<&OwnedFd, Errno> {
     }
 }
 
-/// Gives the host a descriptor of a child. It is not one of the short ones, then, and may run where there is room.
+/// Sends the host a descriptor of a child. The child's run lasts, so it may now use any processor.
 fn show(child: &mut Child, inherited: &Inherited) {
     let _ = open(child);
     notify(&child.pair, Notice::Shown, child.process.as_ref().map(AsFd::as_fd));
@@ -352,13 +355,13 @@ fn show(child: &mut Child, inherited: &Inherited) {
 /// What there is to do.
 #[derive(Default)]
 struct Woken {
-    /// The host has said something.
+    /// The host has sent a message.
     message: bool,
     /// Children have ended.
     ended: bool,
 }
 
-/// Waits until there is a message, a child has ended, or one is late.
+/// Waits until there is a message, a child has ended, or one is past its deadline.
 fn wait(control: &OwnedFd, running: &[Child], inherited: &Inherited) -> Woken {
     let mut fds = [PollFd::new(&inherited.ends, PollFlags::IN), PollFd::new(control, PollFlags::IN)];
     let now = sys::monotonic_ns();
@@ -381,7 +384,7 @@ fn start(order: Order, pair: SocketPair, tasks: &OwnedFd, inherited: &Inherited)
         Ok(Fork::Child) => child::main(order, pair.run, inherited),
         Ok(Fork::Parent(pid)) => {
             if let Some(anywhere) = inherited.anywhere.filter(|_| order.threads) {
-                // Its threads are to have the other processors.
+                // Its threads should use the other processors.
                 let _ = anywhere.let_run(pid);
             }
             Some(Child { pid, pair, process: None, kill_at: order.kill_at, late: false })
@@ -390,15 +393,15 @@ fn start(order: Order, pair: SocketPair, tasks: &OwnedFd, inherited: &Inherited)
     }
 }
 
-/// Says that there will be no child.
+/// Notifies the host that there will be no child.
 fn refuse<T>(pair: &SocketPair, errno: i32) -> Option<T> {
     notify(pair, Notice::Refused(errno), None);
     None
 }
 
-/// Reaps the children that have ended, says how, and leaves the pairs of those whose hosts listen.
+/// Reaps the children that have ended, reports how, and passes on the pairs whose hosts still listen.
 fn reap(running: &mut Vec<Child>, inherited: &Inherited, mut leave: impl FnMut(SocketPair)) {
-    // One signal may stand for several ends; it says nothing else of use.
+    // One signal may stand for several ends, and its content is not needed.
     let _ = rustix::io::read(&inherited.ends, &mut [0; 128]);
     while let Ok(Some((pid, death))) = sys::reap_any() {
         if let Some(at) = running.iter().position(|child| child.pid == pid) {
@@ -410,10 +413,10 @@ fn reap(running: &mut Vec<Child>, inherited: &Inherited, mut leave: impl FnMut(S
     }
 }
 
-/// Says something about a child; a host that has stopped listening misses nothing.
+/// Sends a notice about a child. If the host has closed the socket, it does not need the notice.
 fn notify(pair: &SocketPair, notice: Notice, process: Option<BorrowedFd<'_>>) -> bool {
     messages::notify(&pair.status, notice, process).is_ok()
 }
 
-/// The longest report of a template.
+/// The maximum size of a template's report.
 pub(crate) const REPORT_BYTES: usize = PACKET;

@@ -1,4 +1,4 @@
-//! Runs in processes of their own as futures, for any executor.
+//! Runs in separate processes as futures, for any executor.
 
 use super::domain::Domain;
 use super::domains::{Seat, Wait};
@@ -13,22 +13,23 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-/// How long a poll listens to a process that goes on talking before the others on its thread have a turn.
+/// How long a poll handles packets of one process before it yields to other futures on its thread.
 const TURN_TIME: Duration = Duration::from_millis(1);
 
-/// How soon a run that waits for a place in a domain looks again, should those before it not come.
+/// The interval at which a run that waits for a slot in a domain checks again, in case runs before it in the queue
+/// never come.
 const TURN_STEP: Duration = Duration::from_millis(20);
 
 impl Sandbox {
-    /// Runs a request as a future, on any executor: [`Sandbox::run`] without a thread that waits.
+    /// Runs a request as a future, on any executor: [`Sandbox::run`] without blocking a thread.
     ///
-    /// - No thread is held while the process computes or an async tool ([`lisp_runtime::Tool::new_async`]) waits. Other tools are
-    ///   called on the engine's tool threads ([`lisp_runtime::EngineBuilder::tool_threads`]), or on the thread that polls
-    ///   when there is none. All runs of the process together have two threads of the library's own: one waits for their
-    ///   sockets, one for their deadlines and handles.
-    /// - The run's time counts from this call. The process is ordered by the first poll. When a template has died, that poll starts
-    ///   another, which takes some milliseconds.
-    /// - Dropping the future kills the process and drops the calls under way.
+    /// - No thread is blocked while the process computes or an async tool ([`lisp_runtime::Tool::new_async`]) waits.
+    ///   Other tools run on the engine's tool threads ([`lisp_runtime::EngineBuilder::tool_threads`]), or on the
+    ///   polling thread if there are none. All async runs of this process share two threads of the library: one waits
+    ///   for their sockets, one for deadlines and cancel handles.
+    /// - The run's time starts with this call. The first poll orders the process. If a template has died, that poll
+    ///   starts another one, which takes some milliseconds.
+    /// - Dropping the future kills the process and drops its calls in progress.
     pub fn run_async(&self, request: &Request<'_>) -> SandboxRun {
         if let Some(refused) = self.refused(request) {
             return SandboxRun::over(self, refused);
@@ -43,7 +44,7 @@ impl Sandbox {
         }
     }
 
-    /// Compiles a program and runs it as a future: [`Sandbox::eval`], in the way of [`Sandbox::run_async`].
+    /// Compiles a program and runs it as a future: [`Sandbox::eval`], with the behavior of [`Sandbox::run_async`].
     ///
     /// ```no_run
     /// # use lisp_runtime::{Engine, Input, Tool, ToolCall};
@@ -73,8 +74,10 @@ impl Sandbox {
 }
 
 impl Domain {
-    /// Runs a request in the domain as a future: [`Domain::run`], in the way of [`Sandbox::run_async`]. While no process of the domain
-    /// is free it waits in one queue with [`Domain::run`]: nobody overtakes but those whose future is not polled for 20 ms.
+    /// Runs a request in the domain as a future: [`Domain::run`], with the behavior of [`Sandbox::run_async`].
+    ///
+    /// While no process of the domain is free, it waits in the same queue as [`Domain::run`]. A later run overtakes it
+    /// only if this future is not polled for 20 ms.
     pub fn run_async(&self, request: &Request<'_>) -> SandboxRun {
         let mut input = Input::new();
         match self.sandbox.engine().split_request(request, &mut input) {
@@ -83,7 +86,8 @@ impl Domain {
         }
     }
 
-    /// Compiles a program and runs it in the domain as a future: [`Domain::eval`], in the way of [`Domain::run_async`].
+    /// Compiles a program and runs it in the domain as a future: [`Domain::eval`], with the behavior of
+    /// [`Domain::run_async`].
     pub fn eval_async(&self, source: &str, input: &Input<'_>) -> SandboxRun {
         match self.sandbox.split(source, input, false) {
             Ok((job, host)) => self.sandbox.begin(&job, host, Some(self.clone())),
@@ -92,28 +96,29 @@ impl Domain {
     }
 }
 
-/// A run of [`Sandbox::run_async`] or [`Sandbox::eval_async`]. Once it is over it may not be polled again: it stays pending.
+/// The future of [`Sandbox::run_async`] and [`Sandbox::eval_async`]. Polling it again after it has completed returns
+/// `Pending`.
 #[must_use = "a future does nothing unless it is polled"]
 pub struct SandboxRun {
     run_id: String,
-    /// Before the run, whose sockets it waits for.
+    /// Declared before the run, whose sockets it waits for, so that it is dropped first.
     watch: Option<Watch>,
     alarm: Option<Alarm>,
     stage: Stage,
     sandbox: Sandbox,
     domain: Option<Domain>,
-    /// Its wait for a place in the domain, and the place.
+    /// The wait for a slot in the domain, and the slot.
     wait: Option<Wait>,
     seat: Option<Seat>,
-    /// `None` when there is no run.
+    /// `None` if there is no run.
     host: Option<Box<HostHalf>>,
     waker: Arc<RunWaker>,
 }
 
 enum Stage {
-    /// There is no process yet.
+    /// No process is ordered yet.
     Order(Vec<u8>),
-    /// With the job as long as another process may have to do it.
+    /// The job is kept as long as a replacement process may need it.
     Running {
         running: Box<Running>,
         job: Vec<u8>,
@@ -153,12 +158,12 @@ impl SandboxRun {
         SandboxRun::new(sandbox, Stage::Done(Box::new(outcome)), None)
     }
 
-    /// The name of the run: [`Outcome::run_id`] when it is over.
+    /// Returns the id of the run, which is also [`Outcome::run_id`] of its outcome.
     pub fn run_id(&self) -> &str {
         &self.run_id
     }
 
-    /// Orders the process; the job comes back when there is no room for one yet.
+    /// Orders the process. Returns to the ordering stage, with the job, if there is no room for a process yet.
     fn order(&mut self, job: Vec<u8>) -> Stage {
         let Some(host) = self.host.as_deref_mut() else { return Stage::Over };
         let (waker, task) = (self.waker.clone(), Waker::from(self.waker.clone()));
@@ -171,7 +176,7 @@ impl SandboxRun {
             Ok(Some(running)) => running,
             Ok(None) => {
                 let left = match (&self.domain, &self.seat) {
-                    // It is woken when a place is free.
+                    // The waker is called when a slot is free.
                     (Some(domain), None) => domain.state.time_to_wait(host).map(|left| left.min(TURN_STEP)),
                     _ => self.sandbox.time_to_wait(host).map(|left| left.min(ROOM_STEP)),
                 };
@@ -180,7 +185,7 @@ impl SandboxRun {
                         self.alarm = Alarm::set(Some(Instant::now() + left), None, &task);
                         match self.alarm {
                             Some(_) => Stage::Order(job),
-                            // Nobody would wake it.
+                            // The waker would never be called.
                             None => done(fault(host, "no thread to wait for room for a process")),
                         }
                     }
@@ -206,13 +211,13 @@ impl SandboxRun {
         Stage::Running { running, job }
     }
 
-    /// Listens to the process. `None` when it has nothing more to say for now.
+    /// Handles packets of the process. `None` if there are no more for now.
     fn listen(&mut self, running: &mut Running, until: Instant) -> Option<Next> {
         let host = self.host.as_deref_mut()?;
         loop {
             let some_heard = running.step_now(host);
             if running.is_over() {
-                // The sockets go back for other runs.
+                // Releases the sockets for other runs.
                 (self.watch, self.alarm) = (None, None);
                 if self.seat.as_ref().is_some_and(Seat::is_warm) && running.missed_job() {
                     return Some(Next::Again);
@@ -234,15 +239,15 @@ impl SandboxRun {
         }
     }
 
-    /// Has the run woken when there is something to hear, or to look at.
+    /// Arranges for the waker to be called when there is something to read or to check.
     fn wait_for(&mut self, running: &Running) -> Result<(), std::io::Error> {
         let (Some(host), Some(watch)) = (self.host.as_deref(), &self.watch) else { return Ok(()) };
         let (at, cancel) = (running.next_moment(host), host.cancel());
         if host.is_cancellable() && cancel.is_cancelled() && !running.has_seen_cancel() {
-            // It was used behind the last look.
+            // The handle was used after the last check.
             Waker::from(self.waker.clone()).wake();
         }
-        // A handle that was used has been seen.
+        // A handle that was used has been handled already.
         let cancel = Some(cancel).filter(|cancel| host.is_cancellable() && !cancel.is_cancelled());
         if !self.alarm.as_ref().is_some_and(|alarm| alarm.at() == at && alarm.is_set()) {
             self.alarm = None;
@@ -252,12 +257,12 @@ impl SandboxRun {
     }
 }
 
-/// How listening ended.
+/// How handling packets ended.
 enum Next {
     Yield,
-    /// The process ended while it was idle, as it turns out. Another takes its place.
+    /// The process had ended while it was idle. Another one takes its place.
     Again,
-    /// The process stays.
+    /// The process stays alive.
     Reported(Box<Report>),
     Done(Box<Outcome>),
 }
@@ -310,7 +315,7 @@ impl Future for SandboxRun {
                     },
                 },
                 Stage::Done(outcome) => {
-                    // A future that is over may be kept: its place and its handle of the domain are for others.
+                    // A completed future can be kept: its slot and its domain handle are released for others.
                     (it.watch, it.alarm) = (None, None);
                     (it.wait, it.seat, it.domain) = (None, None, None);
                     return Poll::Ready(*outcome);

@@ -1,4 +1,4 @@
-//! The tool calls of a run that are made on other threads: those of its workers.
+//! Tool calls of a run's workers, made on other threads.
 
 #[cfg(feature = "async")]
 use lisp_runtime::remote::RunWaker;
@@ -10,14 +10,14 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 
-/// Calls under way, and the way by which they come back.
+/// The calls in progress, and the channel through which they return.
 #[derive(Debug)]
 pub(crate) struct Calls {
     sender: Sender<CallDone>,
     receiver: Receiver<CallDone>,
     woken: Arc<OwnedFd>,
     under_way: BTreeMap<u64, QueuedCall>,
-    /// Woken besides when a call has ended.
+    /// Also woken when a call has ended.
     #[cfg(feature = "async")]
     run: Option<Arc<RunWaker>>,
 }
@@ -36,24 +36,24 @@ impl Calls {
         })
     }
 
-    /// Can be read when a call has ended.
+    /// Returns a descriptor that becomes readable when a call has ended.
     pub(crate) fn woken(&self) -> Arc<OwnedFd> {
         self.woken.clone()
     }
 
-    /// Wakes this besides when a call has ended.
+    /// Also wakes `run` when a call has ended.
     #[cfg(feature = "async")]
     pub(crate) fn wake(&mut self, run: Arc<RunWaker>) {
         self.run = Some(run);
     }
 
-    /// Has a call made on one of the engine's tool threads. Gives it back when there is none.
+    /// Makes a call on one of the engine's tool threads. Returns the call if there are no such threads.
     pub(crate) fn start(&mut self, number: u64, call: HostCall) -> Result<(), Box<HostCall>> {
         let (sender, woken) = (self.sender.clone(), self.woken.clone());
         #[cfg(feature = "async")]
         let run = self.run.clone();
         let queued = call.queue(move |ended| {
-            // Nobody listens any more when the run is over.
+            // The receiver is gone once the run is over.
             if sender.send(ended).is_ok() {
                 let _ = rustix::io::write(&*woken, &1_u64.to_ne_bytes());
                 #[cfg(feature = "async")]
@@ -64,7 +64,7 @@ impl Calls {
         Ok(())
     }
 
-    /// The calls that have ended since the last time.
+    /// Returns the calls that have ended since the last time.
     pub(crate) fn ended(&mut self) -> Vec<CallDone> {
         let _ = rustix::io::read(&*self.woken, &mut [0; 8][..]);
         let ended: Vec<CallDone> = self.receiver.try_iter().collect();
@@ -74,12 +74,12 @@ impl Calls {
         ended
     }
 
-    /// Is there a call that may not have been begun?
+    /// Returns true if no call can still be waiting for a thread.
     pub(crate) fn is_empty(&self) -> bool {
         self.under_way.is_empty()
     }
 
-    /// Takes back all calls that no thread has begun: they are not made.
+    /// Takes back all calls that are still waiting for a thread: they are not made.
     pub(crate) fn withdraw(&mut self) -> Vec<CallDone> {
         let back: Vec<CallDone> = self.under_way.values().filter_map(QueuedCall::withdraw).collect();
         for call in &back {

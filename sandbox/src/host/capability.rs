@@ -1,4 +1,4 @@
-//! What this system gives, found out by doing it.
+//! Which layers this system supports, found out by applying them.
 
 #[cfg(target_os = "linux")]
 use crate::SetupError;
@@ -8,30 +8,30 @@ use crate::host::sandbox::{Builder, Sandbox};
 use serde::Serialize;
 use std::fmt;
 
-/// What this system gives to the process layer.
+/// What this system supports of process isolation.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Capabilities {
-    /// The kernel's name for itself.
+    /// The name and version of the kernel.
     pub kernel: String,
-    /// The effective user.
+    /// The effective user id.
     pub euid: u32,
-    /// The version of Landlock, if there is one.
+    /// The version of Landlock, if available.
     pub landlock_version: Option<i32>,
-    /// What became of each layer in a process made for the purpose.
+    /// The state of each layer in a process started for this purpose.
     pub layers: Layers,
-    /// The layers without which nothing runs.
+    /// The layers that are required to run programs.
     pub required: Vec<Layer>,
-    /// Those of them that are missing.
+    /// The required layers that are missing.
     pub missing: Vec<Layer>,
-    /// What a program in such a process came to: nothing when it ran.
+    /// The error of a program run in such a process; `None` if it succeeded.
     pub trouble: Option<String>,
 }
 
-/// Starts a template, locks it in as far as the system lets it, and runs a program in a child of it.
+/// Starts a template, locks it down as far as the system allows, and runs a program in a child of it.
 ///
 /// # Errors
-/// The template does not start at all: see [`crate::init`].
+/// Returns an error if the template does not start at all: see [`crate::init`].
 #[cfg(target_os = "linux")]
 pub fn capabilities() -> Result<Capabilities, SetupError> {
     Builder::default().probe()
@@ -39,10 +39,10 @@ pub fn capabilities() -> Result<Capabilities, SetupError> {
 
 #[cfg(target_os = "linux")]
 impl Builder {
-    /// What [`capabilities`] says of a sandbox made like this.
+    /// Reports the [`capabilities`] of a sandbox with these settings.
     ///
     /// # Errors
-    /// The template does not start at all.
+    /// Returns an error if the template does not start at all.
     pub fn probe(self) -> Result<Capabilities, SetupError> {
         let required = self.required().to_vec();
         let sandbox: Sandbox = self.requiring_nothing().build()?;
@@ -61,7 +61,7 @@ impl Builder {
     }
 }
 
-/// The kernel's name for itself, and its version.
+/// Returns the name and version of the kernel.
 pub(crate) fn kernel() -> String {
     let uname = rustix::system::uname();
     format!("{} {}", uname.sysname().to_string_lossy(), uname.release().to_string_lossy())

@@ -1,5 +1,5 @@
-//! The conversation with a run's process: what its packets say, and what is sent in return. This is all that native code in a
-//! process can reach of the host; it knows nothing of templates, deadlines and signals.
+//! The protocol between the host and a run's process: reads its packets and sends replies. Native code in a process can
+//! reach no other part of the host. This module knows nothing about templates, deadlines and signals.
 
 use super::calls::Calls;
 use super::error_output::ErrorOutput;
@@ -18,37 +18,37 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A conversation under way.
+/// A conversation in progress.
 #[derive(Debug)]
 pub(crate) struct Conversation {
     pair: Arc<SocketPair>,
     limits: FrameLimits,
-    /// The process stays after a report.
+    /// The process stays alive after a report.
     stays: bool,
     assembler: Assembler,
-    /// Something has come of the process since its run or turn began.
+    /// The process has sent something since its run or turn started.
     pub(crate) has_said: bool,
     out: VecDeque<Outgoing>,
-    /// Calls that the process has made and whose replies it has not taken.
+    /// Calls whose replies the process has not read yet.
     open: OpenCalls,
-    /// The process has had a reply since it was last waited for: it goes on, and what it says next may come at once.
+    /// The process has been sent a reply since the last wait. It continues, and its next packet may come at once.
     pub(crate) has_replied: bool,
     /// Calls on other threads.
     calls: Option<Calls>,
-    /// Calls of async tools, in a run that makes such.
+    /// Calls of async tools, if the run makes such calls.
     #[cfg(feature = "async")]
     futures: Option<Futures>,
     pub(crate) errors: ErrorOutput,
-    /// The step of the set-up that failed, by what the process says.
+    /// The setup step that failed, as reported by the process.
     pub(crate) setup: Option<String>,
     pub(crate) report: Option<Report>,
-    /// How much the process has grown since it was made, by what it says with its report.
+    /// How much the process has grown since it was created, as reported by it.
     pub(crate) growth_bytes: u64,
-    /// When the report came after which the process is to end.
+    /// When the report was received after which the process must exit.
     pub(crate) reported_at: Option<Instant>,
 }
 
-/// Calls of async tools under way.
+/// Calls of async tools in progress.
 #[cfg(feature = "async")]
 #[derive(Debug)]
 struct Futures {
@@ -60,7 +60,7 @@ struct Futures {
 #[derive(Debug)]
 struct Outgoing {
     packet: Vec<u8>,
-    /// The call whose reply it ends.
+    /// The call whose reply this packet completes.
     ends_reply: Option<u32>,
 }
 
@@ -86,41 +86,41 @@ impl Conversation {
         }
     }
 
-    /// Forgets the last turn of a session. Calls that are still made are dropped when they end; calls that no thread has begun
-    /// are not made.
+    /// Discards the last turn of a session. Calls in progress are dropped when they end; calls still waiting for a
+    /// thread are not made.
     pub(crate) fn begin_turn(&mut self) {
         (self.report, self.reported_at, self.calls) = (None, None, None);
         (self.errors, self.setup, self.has_said) = (ErrorOutput::default(), None, false);
         self.open.keep(self.out.iter().filter_map(|out| out.ends_reply));
     }
 
-    /// Forgets the last run of a domain's process.
+    /// Discards the last run of a domain's process.
     pub(crate) fn begin_run(&mut self, limits: FrameLimits) {
         self.limits = limits;
         self.begin_turn();
     }
 
-    /// Has the process given the report of its run or turn?
+    /// Returns true if the process has sent the report of its run or turn.
     pub(crate) fn has_reported(&self) -> bool {
         self.report.is_some() || self.reported_at.is_some()
     }
 
-    /// Is there a packet that the process has not taken?
+    /// Returns true if there are packets that the process has not read.
     pub(crate) fn has_output(&self) -> bool {
         !self.out.is_empty()
     }
 
-    /// Drops the packets that the process has not taken.
+    /// Drops the packets that the process has not read.
     pub(crate) fn clear_output(&mut self) {
         self.out.clear();
     }
 
-    /// The calls on other threads, if there has been one.
+    /// Returns the calls on other threads, if any was made.
     pub(crate) fn calls_under_way(&self) -> Option<&Calls> {
         self.calls.as_ref()
     }
 
-    /// Queues a frame and sends as much as there is room for.
+    /// Queues a frame and sends as much as the socket takes.
     pub(crate) fn queue(&mut self, kind: Kind, id: u32, bytes: &[u8]) {
         self.out.extend(frames::packets(kind, id, bytes).map(|packet| Outgoing { packet, ends_reply: None }));
         if let Some(last) = self.out.back_mut() {
@@ -129,7 +129,7 @@ impl Conversation {
         self.write();
     }
 
-    /// Sends the queued packets that there is room for.
+    /// Sends queued packets until the socket is full.
     pub(crate) fn write(&mut self) {
         while let Some(Outgoing { packet, ends_reply }) = self.out.front() {
             match rustix::net::send(&self.pair.run, packet, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
@@ -141,13 +141,14 @@ impl Conversation {
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return,
-                // Nobody reads any more: the end of the process says why.
+                // The process no longer reads; how it ended tells why.
                 Err(_) => return self.out.clear(),
             }
         }
     }
 
-    /// Takes a packet of the process. `is_over` when the run has ended or was killed: then nothing is called or sent any more.
+    /// Handles a packet of the process. With `is_over`, the run has ended or was killed: no more calls are made and no
+    /// more packets are sent.
     pub(crate) fn take(&mut self, host: &mut HostHalf, packet: &[u8], is_over: bool) -> Result<(), Violation> {
         self.has_said = true;
         match self.assembler.take(packet, |kind| self.limits.frame(kind))? {
@@ -168,10 +169,10 @@ impl Conversation {
                 if let Some(figures) = call.figures {
                     host.figures(figures);
                 }
-                // A run that is over calls nothing any more, nor does one that is about to be asked to end.
+                // No calls are made for a run that is over or about to be cancelled.
                 if !is_over && !host.cancel().is_cancelled() {
                     self.open.add(frame.id, call.place.as_ref().clone(), &call.given_up, host.most_calls())?;
-                    // While a worker waits others go on, and may call more.
+                    // While one worker waits, others continue and may make more calls.
                     let along = !call.place.is_of_program();
                     let begun = host.begin(call);
                     self.tell_replay_end(host);
@@ -199,8 +200,8 @@ impl Conversation {
         }
     }
 
-    /// A process that has asked for the time waits for it. One that goes on asking has the host hold answers for it that it
-    /// does not take.
+    /// Answers a request for the time. A process must wait for the answer. One that keeps asking without reading would
+    /// make the host hold answers for it, which is a violation.
     fn tell_time(&mut self, host: &mut HostHalf, place: &Place, is_over: bool) -> Result<(), Violation> {
         if self.out.iter().any(|out| out.packet.first() == Some(&(Kind::Time as u8))) {
             return Err(Violation::Unexpected);
@@ -213,15 +214,15 @@ impl Conversation {
         Ok(())
     }
 
-    /// Tells the process that the record which the run goes on from is done again: its time counts from now on. It waits for what is
-    /// sent next.
+    /// Informs the process that its record has been replayed: its time counts from now on. Called before sending a
+    /// message that the process waits for.
     fn tell_replay_end(&mut self, host: &mut HostHalf) {
         if let Some(at) = host.replay_ended() {
             self.queue(Kind::Turn, frames::LIVE, &frames::moment(at).to_le_bytes());
         }
     }
 
-    /// Goes on with a call that has begun, and with those that waited for it. `along` makes it on another thread.
+    /// Continues a call that has started, and those that waited for it. With `along` it runs on another thread.
     fn go_on(&mut self, host: &mut HostHalf, number: u64, begun: CallStarted, along: bool) {
         #[cfg(feature = "async")]
         let along = along || self.futures.is_some();
@@ -229,7 +230,7 @@ impl Conversation {
         while let Some((number, begun)) = todo.pop_front() {
             let pending = match begun {
                 CallStarted::Ready(reply) => {
-                    // One that says that the run is cancelled ends the program.
+                    // A refusal because of a cancellation ends the program.
                     if !(host.cancel().is_cancelled() && matches!(reply, CallReply::Refused(_))) {
                         host.note_sent();
                     }
@@ -248,7 +249,7 @@ impl Conversation {
             let pending = match calls {
                 Some(calls) => match calls.start(number, pending) {
                     Ok(()) => continue,
-                    // Better on this thread than not at all.
+                    // A call on this thread is better than no call.
                     Err(pending) => *pending,
                 },
                 None => pending,
@@ -257,7 +258,7 @@ impl Conversation {
         }
     }
 
-    /// The calls on other threads; `None` when there is no descriptor for them.
+    /// Returns the calls on other threads; `None` if no descriptor is left for them.
     fn calls(&mut self) -> Option<&mut Calls> {
         if self.calls.is_none() {
             self.calls = Calls::new().ok();
@@ -269,7 +270,7 @@ impl Conversation {
         self.calls.as_mut()
     }
 
-    /// Takes the calls that have ended on other threads.
+    /// Handles the calls that have ended on other threads.
     pub(crate) fn take_ended(&mut self, host: &mut HostHalf) {
         let Some(ended) = self.calls.as_mut().map(Calls::ended) else { return };
         for (number, begun) in ended.into_iter().flat_map(|ended| host.end(ended)).collect::<Vec<_>>() {
@@ -277,13 +278,13 @@ impl Conversation {
         }
     }
 
-    /// Has calls of async tools made as futures within the run that this wakes.
+    /// Makes calls of async tools as futures, which wake `run`.
     #[cfg(feature = "async")]
     pub(crate) fn call_as_futures(&mut self, run: Arc<RunWaker>) {
         self.futures = Some(Futures { calls: CallFutures::new(run.clone()), run });
     }
 
-    /// Begins a call of an async tool. Gives one of another tool back.
+    /// Starts a call of an async tool. Returns the call if its tool is not async.
     #[cfg(feature = "async")]
     fn begin_future(&mut self, number: u64, pending: HostCall) -> Option<HostCall> {
         let Some(futures) = &mut self.futures else { return Some(pending) };
@@ -296,7 +297,7 @@ impl Conversation {
         }
     }
 
-    /// Polls the calls that have been woken, and replies to those that are over. Returns whether there was one.
+    /// Polls the calls that have been woken and replies to those that are complete. Returns true if there were any.
     #[cfg(feature = "async")]
     pub(crate) fn poll_futures(&mut self, host: &mut HostHalf) -> bool {
         let Some(futures) = &mut self.futures else { return false };
@@ -308,7 +309,7 @@ impl Conversation {
         some_over
     }
 
-    /// Are all calls made on the thread that waits for the process?
+    /// Returns true if all calls are made on the thread that waits for the process.
     pub(crate) fn calls_here(&self) -> bool {
         #[cfg(feature = "async")]
         if self.futures.is_some() {
@@ -323,7 +324,8 @@ impl Conversation {
         self.futures = None;
     }
 
-    /// Takes back the calls that no thread has begun. With `reply` the process is told, and ends with an error that says so.
+    /// Takes back the calls that are still waiting for a thread. With `reply` the process is informed, and its program
+    /// ends with an error that says so.
     pub(crate) fn withdraw_calls(&mut self, host: &mut HostHalf, reply: bool) {
         let Some(ended) = self.calls.as_mut().map(Calls::withdraw) else { return };
         for (number, begun) in ended.into_iter().flat_map(|ended| host.end(ended)).collect::<Vec<_>>() {

@@ -1,4 +1,4 @@
-//! A domain as the host uses it: runs that trust each other, in processes that serve one run after the other.
+//! Domains in the host's API: runs that trust each other, in processes that serve one run after the other.
 
 #[cfg(feature = "async")]
 use super::domains::Wait;
@@ -13,18 +13,20 @@ use std::sync::Arc;
 #[cfg(feature = "async")]
 use std::task::Waker;
 
-/// Runs that trust each other: those of one tenant, for example. [`Sandbox::domain`] makes one.
+/// A group of runs that trust each other, such as those of one tenant. Created by [`Sandbox::domain`].
 ///
-/// Its runs share processes, each of which is locked in like that of any other run, and serves one after the other, each on a machine of its own
-/// under its own meter. The wall stands between a domain and everything else: the host, other domains, other runs. Within a
-/// domain the meter separates runs, and native code that one of them managed to run could see and change those after it in the same
-/// process.
+/// The runs of a domain share processes. Each process is locked down like that of any other run. It serves one run
+/// after the other, each on a fresh machine under its own limits. Process isolation separates the domain from
+/// everything else: the host, other domains and other runs. Within a domain, the in-process limits separate runs.
+/// Native code that one run managed to execute could see and change later runs in the same process.
 ///
-/// - A process is replaced after [`DomainLimits::runs`](crate::DomainLimits::runs), [`DomainLimits::life`](crate::DomainLimits::life) and [`DomainLimits::growth_bytes`](crate::DomainLimits::growth_bytes), and after every run
-///   that did not end in order: one that was killed, or whose process died, or whose answer is `host_fault`.
-/// - As a process serves one run at a time, no run is lost with another.
-/// - [`Usage::cpu_us`](lisp_runtime::Usage::cpu_us) and [`Usage::rss_peak_bytes`](lisp_runtime::Usage::rss_peak_bytes) are of processes: a run that
-///   leaves its process alive has none.
+/// - A process is replaced after [`DomainLimits::runs`](crate::DomainLimits::runs),
+///   [`DomainLimits::life`](crate::DomainLimits::life) and
+///   [`DomainLimits::growth_bytes`](crate::DomainLimits::growth_bytes). It is also replaced after every run that did
+///   not end in order: one that was killed, whose process died, or that ended in `host_fault`.
+/// - A process serves one run at a time, so losing a process never affects another run.
+/// - [`Usage::cpu_us`](lisp_runtime::Usage::cpu_us) and [`Usage::rss_peak_bytes`](lisp_runtime::Usage::rss_peak_bytes)
+///   are figures of processes. They are missing for a run that leaves its process alive.
 ///
 /// ```no_run
 /// # use lisp_runtime::Input;
@@ -44,28 +46,29 @@ pub struct Domain {
 }
 
 impl Sandbox {
-    /// The domain of a name: runs that share processes, as they trust each other.
+    /// Returns the domain with this name, whose runs share processes because they trust each other.
     ///
     /// # Errors
-    /// The name is empty or longer than [`DomainLimits::NAME_BYTES`](crate::DomainLimits::NAME_BYTES); or
-    /// [`DomainLimits::domains`](crate::DomainLimits::domains) others are in use.
+    /// Returns an error if the name is empty or longer than
+    /// [`DomainLimits::NAME_BYTES`](crate::DomainLimits::NAME_BYTES), or if
+    /// [`DomainLimits::domains`](crate::DomainLimits::domains) other domains are in use.
     pub fn domain(&self, name: &str) -> Result<Domain, SetupError> {
         Ok(Domain { sandbox: self.clone(), state: self.domains().get(name)? })
     }
 }
 
 impl Domain {
-    /// Its name.
+    /// Returns the name of the domain.
     pub fn name(&self) -> &str {
         &self.state.name
     }
 
-    /// The processes that it has now.
+    /// Returns the current number of its processes.
     pub fn processes(&self) -> usize {
         self.state.alive()
     }
 
-    /// Runs a request to its end in the domain, whichever the request names.
+    /// Runs a request in this domain, regardless of the domain that the request names.
     pub fn run(&self, request: &Request<'_>) -> Outcome {
         let mut input = Input::new();
         match self.sandbox.engine().split_request(request, &mut input) {
@@ -74,7 +77,7 @@ impl Domain {
         }
     }
 
-    /// Compiles a program and runs it to its end; a fault of the program is the outcome's.
+    /// Compiles and runs a program. An error in the program is reported in the outcome.
     pub fn eval(&self, source: &str, input: &Input<'_>) -> Outcome {
         match self.sandbox.split(source, input, false) {
             Ok((job, host)) => self.run_job(&job, host),
@@ -90,7 +93,7 @@ impl Domain {
         self.run_as(self.order(&host, bytes.len()), &bytes, host)
     }
 
-    /// Runs a job in a process that is as ordered.
+    /// Runs a job in a process that matches the order.
     pub(crate) fn run_as(&self, order: Order, job: &[u8], mut host: HostHalf) -> Outcome {
         loop {
             let (seat, mut running) = match self.start(order, &mut host) {
@@ -100,14 +103,14 @@ impl Domain {
             running.give_job(&mut host, job);
             match running.next_report(&mut host) {
                 Some(report) => return seat.end(running, report, &mut host, self.sandbox.domains()),
-                // It ended while it was idle, as it turns out. Another takes its place.
+                // It had ended while it was idle. Another one takes its place.
                 None if seat.is_warm() && running.missed_job() => {}
                 None => return running.finish(&mut host),
             }
         }
     }
 
-    /// A process that is idle, or a new one.
+    /// Takes an idle process, or starts a new one.
     fn start(&self, order: Order, host: &mut HostHalf) -> Result<(Seat, Box<Running>), Box<Outcome>> {
         let (seat, warm) = match self.state.take(&order, host) {
             Ok(taken) => taken,
@@ -123,8 +126,8 @@ impl Domain {
         Ok((seat, running))
     }
 
-    /// The process for a run, and its place, which is `kept` when it was found before. `None` when there is no room now: when there
-    /// may be a place, the waker is woken.
+    /// Returns the process for a run, and its slot; `kept` is a slot that was found before. `None` if there is no room
+    /// now: the waker is called when a slot may be free.
     #[cfg(feature = "async")]
     pub(crate) fn try_start(
         &self,
@@ -146,7 +149,7 @@ impl Domain {
         Ok(self.sandbox.try_order(host, order, false)?.map(Box::new))
     }
 
-    /// What a process has to be for a run.
+    /// Returns the requirements of a run on its process.
     pub(crate) fn order(&self, host: &HostHalf, job_bytes: usize) -> Order {
         self.sandbox.child_of_domain(host, job_bytes, self.state.limits.life)
     }

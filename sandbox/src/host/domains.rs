@@ -1,4 +1,4 @@
-//! The domains of a sandbox: which processes they have, and which run has which.
+//! The domains of a sandbox, their processes, and the assignment of runs to processes.
 
 use super::running::Running;
 use super::verdict;
@@ -13,27 +13,30 @@ use std::task::{Wake, Waker};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-/// How often it is looked which idle processes are past their life, at most.
+/// The minimum interval between checks for idle processes past their life.
 const TENDING: Duration = Duration::from_secs(1);
 
 /// The limits of the domains of a [`Sandbox`](crate::Sandbox).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DomainLimits {
-    /// Processes of one domain, each of which serves one run at a time; more runs wait. The default is 4; 0 counts as 1.
+    /// The maximum number of processes of one domain; the default is 4, and 0 counts as 1. Each serves one run at a
+    /// time, and further runs wait.
     pub processes: usize,
-    /// Runs after which a process is replaced: 10,000.
+    /// The number of runs after which a process is replaced; the default is 10,000.
     pub runs: u64,
-    /// Bytes by which a process may have grown, at its peak, before it is replaced: 64 MiB. It is the process that says so;
-    /// one that lies is held by the address space of its runs' limits.
+    /// The growth in bytes, measured at the peak, after which a process is replaced; the default is 64 MiB. The process
+    /// itself reports it. One that lies is still bounded by the address space of its runs' limits.
     pub growth_bytes: u64,
-    /// The time after which a process serves no further run: 60 s. One that is idle then ends when the next run of any domain does.
-    /// Beyond that and the time limit of one run it has no processor time.
+    /// The time after which a process serves no further runs; the default is 60 s. A process that is idle by then ends
+    /// when the next run of any domain ends. Its processor time is limited to `life` plus the time limit of one run.
     pub life: Duration,
-    /// Domains with processes at once: 64. For another one, the domain that was used least recently gives up its idle processes.
+    /// The maximum number of domains with processes; the default is 64. For another one, the least recently used domain
+    /// gives up its idle processes.
     pub domains: usize,
-    /// Processes without a run, in all domains together: 64. For one more, the one that was used least recently ends. Each has two or
-    /// three descriptors of the host. They end, too, when a run finds no room for its process or the host has no descriptors left.
+    /// The maximum number of idle processes of all domains together; the default is 64. Beyond that the least recently
+    /// used one ends. Each takes two or three descriptors of the host. Idle processes also end when a run finds no room
+    /// for its process, or the host has no descriptors left.
     pub idle: usize,
 }
 
@@ -51,35 +54,35 @@ impl Default for DomainLimits {
 }
 
 impl DomainLimits {
-    /// The longest name of a domain, in bytes.
+    /// The maximum length of a domain's name, in bytes.
     pub const NAME_BYTES: usize = 128;
 }
 
-/// The domains of a sandbox that are in use, or have processes.
+/// The domains of a sandbox that are in use or have processes.
 #[derive(Debug)]
 pub(crate) struct Domains {
     limits: DomainLimits,
     table: Mutex<Table>,
-    /// The idle processes that there are.
+    /// The number of idle processes.
     idle: Arc<AtomicUsize>,
 }
 
 #[derive(Debug, Default)]
 struct Table {
     uses: u64,
-    /// When it was last looked which idle processes are past their life.
+    /// When idle processes were last checked for their life.
     tended: Option<Instant>,
     by_name: BTreeMap<Box<str>, Entry>,
 }
 
 #[derive(Debug)]
 struct Entry {
-    /// The number of its last use.
+    /// A sequence number of its last use.
     used: u64,
     state: Arc<DomainState>,
 }
 
-/// Checks a name of a domain, and says what is wrong with it.
+/// Checks the name of a domain.
 pub(crate) fn check_name(name: &str) -> Result<(), String> {
     let most = DomainLimits::NAME_BYTES;
     match name.len() {
@@ -122,12 +125,12 @@ impl Domains {
         });
         by_name.insert(name.into(), Entry { used: *uses, state: state.clone() });
         drop(guard);
-        // Its processes are killed without holding up others.
+        // Killing its processes must not block others, so the lock is released first.
         drop(given_up);
         Ok(state)
     }
 
-    /// Ends the idle process that was used least recently. Returns whether there was one.
+    /// Ends the least recently used idle process. Returns true if there was one.
     pub(crate) fn give_up_one(&self) -> bool {
         let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         let states = table.by_name.values().map(|entry| &entry.state);
@@ -135,11 +138,11 @@ impl Domains {
             states.filter_map(|state| Some((state.lock().idle.first()?.rests_since, state))).min_by_key(|it| it.0);
         let given_up = oldest.map(|(since, state)| state.give_up(|warm| warm.rests_since == since));
         drop(table);
-        // It is killed without holding up others.
+        // It is killed after the lock is released.
         given_up.is_some_and(|given_up| !given_up.is_empty())
     }
 
-    /// Ends the idle processes that there are too many of, or that are past their life.
+    /// Ends idle processes beyond the limit and those past their life.
     pub(crate) fn tend(&self) {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
@@ -162,17 +165,17 @@ pub(crate) struct DomainState {
     pub(crate) name: Box<str>,
     pub(crate) limits: DomainLimits,
     processes: Mutex<Processes>,
-    /// The idle processes of all domains.
+    /// The number of idle processes of all domains.
     all_idle: Arc<AtomicUsize>,
 }
 
 #[derive(Debug, Default)]
 struct Processes {
-    /// The one that was used last at the end.
+    /// Ordered by last use, the most recent one last.
     idle: Vec<Warm>,
-    /// Those at work and those to be made, besides.
+    /// The number of its processes: idle, at work, or being started.
     alive: usize,
-    /// Runs that wait for one, the one that came first in front. Nobody overtakes them.
+    /// Waiting runs, the first one in front. They are served in this order.
     queue: VecDeque<Waiter>,
     /// The number of the last run that had to wait.
     last: u64,
@@ -183,12 +186,12 @@ struct Processes {
 struct Waiter {
     number: u64,
     waker: Waker,
-    /// Since when it could have come.
+    /// When it was woken.
     woken: Option<Instant>,
 }
 
 impl Waiter {
-    /// A future that is kept and not polled holds up nobody for longer than this.
+    /// A future that is not polled blocks others for at most this time.
     const PATIENCE: Duration = Duration::from_millis(20);
 
     fn is_away(&self) -> bool {
@@ -197,7 +200,7 @@ impl Waiter {
 }
 
 impl Processes {
-    /// A run waits no more.
+    /// Removes a run from the queue.
     fn leave(&mut self, number: u64) {
         self.queue.retain(|waiter| waiter.number != number);
     }
@@ -212,7 +215,7 @@ impl Wake for Unpark {
     }
 }
 
-/// A run's wait for a place in a domain. It leaves the queue when it is dropped.
+/// A run's wait for a slot in a domain. Dropping it leaves the queue.
 #[derive(Debug)]
 pub(crate) struct Wait {
     domain: Arc<DomainState>,
@@ -220,7 +223,8 @@ pub(crate) struct Wait {
 }
 
 impl Wait {
-    /// A place, if it is this run's turn and there is one; otherwise the waker is woken when that may be so.
+    /// Returns a slot if it is this run's turn and one is free. Otherwise the waker is called when that may be the
+    /// case.
     pub(crate) fn try_take(&mut self, order: &Order, waker: &Waker) -> Option<Taken> {
         let mut processes = self.domain.lock();
         let mut before = processes.queue.iter().take_while(|waiter| Some(waiter.number) != self.number);
@@ -270,17 +274,17 @@ struct Warm {
     _counted: Counted,
 }
 
-/// A place in a domain, and what was there.
+/// A slot in a domain, and its process.
 struct Place {
     seat: Seat,
-    /// One that suits the run.
+    /// A process that suits the run.
     warm: Option<Warm>,
-    /// Those that are past their life, and one that does not suit and makes room.
+    /// Processes past their life, and one that does not suit and makes room.
     ended: Vec<Warm>,
 }
 
 impl Place {
-    /// Looks whether the process is of use; one that is not ends. Others do not wait for that.
+    /// Checks that the process can be used and ends it if not. The lock is not held meanwhile.
     fn taken(self) -> Taken {
         let Place { mut seat, warm, ended } = self;
         drop(ended);
@@ -295,7 +299,7 @@ impl Place {
     }
 }
 
-/// Counts as an idle process while it is there.
+/// Counts as an idle process while it exists.
 #[derive(Debug)]
 struct Counted(Arc<AtomicUsize>);
 
@@ -312,7 +316,7 @@ impl Drop for Counted {
     }
 }
 
-/// A place in a domain, and the process that is there already.
+/// A slot in a domain, and the process that it already has.
 pub(crate) type Taken = (Seat, Option<Box<Running>>);
 
 impl DomainState {
@@ -320,17 +324,18 @@ impl DomainState {
         self.processes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has it no handle but that of the table, and no run under way? Nobody can begin one while the table is locked.
+    /// Returns true if only the table has a handle to it and no run is in progress. No run can start while the table is
+    /// locked.
     fn is_idle(self: &Arc<Self>) -> bool {
         Arc::strong_count(self) == 1
     }
 
-    /// Begins to wait for a place.
+    /// Starts waiting for a slot.
     pub(crate) fn wait(self: &Arc<Self>) -> Wait {
         Wait { domain: self.clone(), number: None }
     }
 
-    /// A place for a run, waited for until the run's deadline.
+    /// Waits for a slot until the run's deadline.
     pub(crate) fn take(self: &Arc<Self>, order: &Order, host: &HostHalf) -> Result<Taken, Error> {
         let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
         let mut wait = self.wait();
@@ -342,15 +347,15 @@ impl DomainState {
         }
     }
 
-    /// The processes that there are.
+    /// Returns the number of its processes.
     pub(crate) fn alive(&self) -> usize {
         self.lock().alive
     }
 
-    /// How long a run that has found no place may go on to wait.
+    /// Returns how long a run without a slot may continue to wait.
     ///
     /// # Errors
-    /// Its time is over, or it was cancelled.
+    /// Returns an error if its time is over or it was cancelled.
     pub(crate) fn time_to_wait(&self, host: &HostHalf) -> Result<Duration, Error> {
         verdict::time_to_wait(host, || {
             let (many, name) = (self.limits.processes.max(1), verdict::clean(&self.name, DomainLimits::NAME_BYTES));
@@ -361,7 +366,7 @@ impl DomainState {
         })
     }
 
-    /// A place for a run, and a process that suits it, if there is one.
+    /// Returns a slot for a run, with an idle process that suits it if there is one.
     fn place_of(self: &Arc<Self>, processes: &mut Processes, order: &Order) -> Option<Place> {
         let suits = |warm: &Warm| {
             let ordered = warm.running.ordered();
@@ -386,7 +391,7 @@ impl DomainState {
         Some(Place { seat, warm, ended })
     }
 
-    /// Takes idle processes out, which end when they are dropped.
+    /// Removes idle processes, which end when they are dropped.
     fn give_up(&self, which: impl Fn(&Warm) -> bool) -> Vec<Warm> {
         let mut processes = self.lock();
         let given_up: Vec<Warm> = processes.idle.extract_if(.., |warm| which(warm)).collect();
@@ -394,7 +399,7 @@ impl DomainState {
         given_up
     }
 
-    /// Wakes the run that is next, if there is room for it: when nothing is locked, as a waker is the host's code.
+    /// Wakes the next run if there is room for it. The lock is released before: a waker is the host's code.
     fn wake_next(&self, mut processes: MutexGuard<'_, Processes>) {
         if processes.idle.is_empty() && processes.alive >= self.limits.processes.max(1) {
             return;
@@ -409,7 +414,7 @@ impl DomainState {
         }
     }
 
-    /// Changes what there is, for a run that waits.
+    /// Changes the state and wakes a waiting run.
     fn put(&self, change: impl FnOnce(&mut Processes)) {
         let mut processes = self.lock();
         change(&mut processes);
@@ -421,18 +426,18 @@ impl DomainState {
     }
 }
 
-/// A run's place in its domain. When it is dropped, its process is gone.
+/// A run's slot in its domain. Dropping it ends its process.
 #[derive(Debug)]
 pub(crate) struct Seat {
     domain: Arc<DomainState>,
     served: u64,
     since: Instant,
-    /// The process stays.
+    /// The process stays alive.
     left: bool,
 }
 
 impl Seat {
-    /// The end of a run whose process has given its report; the process is there for the next run, if it may be.
+    /// Ends a run whose process has sent its report. The process is kept for the next run if its limits allow it.
     pub(crate) fn end(
         mut self,
         mut running: Box<Running>,
@@ -463,7 +468,7 @@ impl Seat {
         outcome
     }
 
-    /// Had its process served before?
+    /// Returns true if its process has served a run before.
     pub(crate) fn is_warm(&self) -> bool {
         self.served > 0
     }

@@ -1,9 +1,9 @@
-//! The standard error of a process, as its parent keeps it.
+//! The standard error of a process, as collected by its parent.
 
 use crate::wire::violation::Violation;
 use std::borrow::Cow;
 
-/// The beginning of a process's standard error; what it writes beyond a ceiling is a violation.
+/// The beginning of a process's standard error. Output beyond a limit is a violation.
 #[derive(Debug, Default)]
 pub(crate) struct ErrorOutput {
     kept: Vec<u8>,
@@ -11,9 +11,9 @@ pub(crate) struct ErrorOutput {
 }
 
 impl ErrorOutput {
-    /// The most bytes that are kept.
+    /// The maximum number of bytes kept.
     const KEPT: usize = 4_000;
-    /// The most bytes that are taken.
+    /// The maximum number of bytes accepted.
     const TAKEN: usize = 1 << 20;
 
     /// Takes the next part of the output.
@@ -24,7 +24,7 @@ impl ErrorOutput {
         if self.bytes > Self::TAKEN { Err(Violation::Flood) } else { Ok(()) }
     }
 
-    /// The part of the output that was kept.
+    /// Returns the part of the output that was kept.
     pub(crate) fn text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.kept)
     }

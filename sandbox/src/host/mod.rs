@@ -1,4 +1,4 @@
-//! The host's side: the sandbox, its pool of templates, a run under way, and the verdict on how it ended.
+//! The host's side: the sandbox, its pool of templates, a run in progress, and the verdict on how it ended.
 
 #[cfg(all(target_os = "linux", feature = "async"))]
 pub(crate) mod asynchronous;

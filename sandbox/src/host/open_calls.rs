@@ -1,26 +1,26 @@
-//! Calls that a process has made and whose replies it has not taken.
+//! Calls whose replies a process has not read yet.
 
 use crate::wire::violation::Violation;
 use lisp_runtime::Place;
 
-/// The calls of a run that are open.
+/// The open calls of a run.
 #[derive(Debug, Default)]
 pub(super) struct OpenCalls {
-    /// Those that the program or a worker waits for.
+    /// Calls that the program or a worker waits for.
     waiting: Vec<(u32, Place)>,
-    /// Those of workers that were given up, as a call before theirs failed. Their tools are still at work.
+    /// Calls of workers that were given up because an earlier call failed. Their tools are still running.
     given_up: Vec<u32>,
 }
 
 impl OpenCalls {
-    /// The maximum number of open calls that nobody waits for any more. A process that goes on giving calls up before their tools
-    /// answer would have the host hold them without limit.
+    /// The maximum number of open calls that were given up. Without it, a process that keeps giving up calls before
+    /// their tools return would make the host hold any number of them.
     pub(super) const GIVEN_UP: usize = 4_096;
 
     /// Adds a call.
     ///
     /// # Errors
-    /// There are `most` calls that are waited for, or too many that were given up.
+    /// Returns a violation if `most` calls are waited for already, or too many were given up.
     pub(super) fn add(&mut self, number: u32, place: Place, given_up: &[Place], most: usize) -> Result<(), Violation> {
         for from in given_up {
             let gone = self.waiting.extract_if(.., |(_, place)| place.is_given_up_by(from));
@@ -45,7 +45,7 @@ impl OpenCalls {
         }
     }
 
-    /// Keeps only these calls, of a turn that is over.
+    /// Keeps only these calls, of a turn that has ended.
     pub(super) fn keep(&mut self, numbers: impl Iterator<Item = u32>) {
         *self = OpenCalls { waiting: numbers.map(|number| (number, Place::default())).collect(), given_up: Vec::new() };
     }

@@ -1,7 +1,7 @@
-//! Templates: starting them, giving them orders, and starting them again when they die.
+//! Templates: starting them, ordering children from them, and replacing them when they die.
 //!
-//! A child is ordered before there is a job for it, so that it waits for the job and not the job for it. It is like any other
-//! child, but for the time it waits; it serves when its limits are those of the next run.
+//! A child is ordered before there is a job for it, so that no job waits for a fork. Such a *spare* child is like any
+//! other child and waits for its job. It is used if its limits are those of the next run.
 
 use super::scheduling::Scheduler;
 use super::socket_pair::SocketPair;
@@ -25,38 +25,39 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a template may take to be ready.
+/// How long a template may take until it is ready.
 const READY: Duration = Duration::from_secs(10);
 
-/// How long a template that is stopped may leave a question without an answer before another takes its place.
+/// How long a stopped template may leave a question unanswered before it is replaced.
 const SILENT: Duration = Duration::from_millis(400);
 
-/// How long the channel of one that is stopped may stay full.
+/// How long the channel of a stopped template may stay full.
 const STUCK: Duration = Duration::from_secs(1);
 
-/// How long either may last with one that is not: on a busy machine it waits for its turn, and its children are the runs of others.
+/// Both limits for a template that is not stopped. On a busy machine it may only be waiting for the processor, and
+/// other runs depend on it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A template that runs.
+/// A running template.
 #[derive(Debug)]
 pub(crate) struct Template {
     control: OwnedFd,
     process: Mutex<Child>,
-    /// When it was asked first since it last said something, by the monotonic clock; 0 is not at all.
+    /// When the first question was asked since its last message, by the monotonic clock; 0 if no question is open.
     asked_ns: AtomicU64,
-    /// It outlives its processes, and then goes.
+    /// The group outlives the processes in it and is removed afterwards.
     pub(crate) group: Option<Arc<Group>>,
     pub(crate) layers: Layers,
-    /// The name of the next pair.
+    /// The number of the next pair.
     next: AtomicU64,
-    /// Pairs that no run has.
+    /// Pairs that no run uses.
     free: Mutex<Vec<Arc<SocketPair>>>,
     spare: Mutex<Option<Spare>>,
-    /// The runs that have a child, or are to have one.
+    /// The number of runs that have a child or are about to get one.
     runs: AtomicUsize,
-    /// Since when its channel has been full, and the fewest bytes it held since.
+    /// Since when its channel has been full, and the smallest number of bytes in it since then.
     full: Mutex<Option<(Instant, usize)>>,
-    /// Deadlines that there was no room for.
+    /// Deadlines that did not fit into the channel.
     unsent: Mutex<Vec<Deadline>>,
 }
 
@@ -64,12 +65,12 @@ pub(crate) struct Template {
 #[derive(Debug)]
 pub(crate) struct Question(u64);
 
-/// Why there is no child for an order.
+/// Why an order got no child.
 #[derive(Debug)]
 pub(crate) enum NoChild {
-    /// Each template has as many as it may have.
+    /// Every template has its maximum number of children.
     Crowded,
-    /// The template has much to read.
+    /// The template has many messages to read.
     Busy,
     /// The host has no descriptors left.
     Descriptors(SetupError),
@@ -85,14 +86,14 @@ struct Spare {
     unsuited: u32,
 }
 
-/// The number of runs in a row that a spare child may not suit before another takes its place.
+/// The number of runs in a row that a spare child may not suit before it is replaced.
 const UNSUITED: u32 = 4;
 
-/// What a run has of its template.
+/// The channels between a run and its template.
 #[derive(Debug)]
 pub(crate) struct Channels {
     pub(crate) pair: Arc<SocketPair>,
-    /// What the template does not know yet, when the child was there before its job.
+    /// Set if the child existed before its job: the template does not know the deadline yet.
     unsent_deadline: Option<Deadline>,
 }
 
@@ -115,7 +116,7 @@ impl Template {
         let sets = starter.sets_file().map_err(|error| SetupError::new("data sets", error))?;
         let mut command = Command::new(&starter.program);
         command.arg(ARGUMENT).arg(config).env_clear().stdin(Stdio::from(theirs));
-        // Opened here, so that an error of it is not taken for one of the program.
+        // Opened here, so that an error is not attributed to the program.
         let null = File::options().read(true).write(true).open("/dev/null");
         let null = null.map_err(|error| SetupError::new("/dev/null", error))?;
         command.stdout(match sets {
@@ -133,7 +134,7 @@ impl Template {
         Ok(template)
     }
 
-    /// A process that has not yet said what it is.
+    /// Creates a template from a process that has not sent its first report yet.
     fn of(control: OwnedFd, process: Child, group: Option<Arc<Group>>) -> Template {
         Template {
             control,
@@ -166,7 +167,7 @@ impl Template {
         ready
     }
 
-    /// Why a layer does not hold in it, if it does not.
+    /// Returns why a layer is not active in it; `None` if it is.
     fn lacks(&self, layer: Layer) -> Option<String> {
         match self.layers.state(layer) {
             State::Active => None,
@@ -175,7 +176,7 @@ impl Template {
         }
     }
 
-    /// A child for an order: the spare one when it suits.
+    /// Returns a child for an order: the spare one if it suits.
     fn order(&self, order: Order) -> io::Result<Channels> {
         match self.take_spare(&order) {
             Some(channels) => Ok(channels),
@@ -189,14 +190,14 @@ impl Template {
         if !spare.order.serves(order) {
             spare.unsuited += 1;
             if spare.unsuited > UNSUITED {
-                // The end of its channel ends it.
+                // It ends because its channel is closed.
                 *place = None;
             }
             return None;
         }
         let Channels { pair, .. } = place.take()?.channels;
         drop(place);
-        // It may have died meanwhile, of whatever cause, or never have been made.
+        // It may have died meanwhile, or its fork may have failed.
         if pair.receive().is_some() {
             return None;
         }
@@ -204,9 +205,9 @@ impl Template {
         Some(Channels { pair, unsent_deadline })
     }
 
-    /// Tells the template until when a spare child has time, now that it has a job, and orders the next one where there is
-    /// to be one, for a run like the one of `order`. A host without descriptors has none: then the next child is made when it
-    /// is wanted.
+    /// Sends the template the deadline of a spare child that now has a job. Then orders the next spare child, if
+    /// wanted, for a run like the one of `order`. If the host has no descriptors left, the next child is ordered on
+    /// demand instead.
     fn restock(&self, order: Option<Order>, deadline: Option<Deadline>) {
         let mut place = lock(&self.spare);
         if let Some(order) = order.filter(|order| place.is_none() && order.serves(order)) {
@@ -218,16 +219,16 @@ impl Template {
         }
         drop(place);
         if deadline.is_some() {
-            // A template that does not listen is found out when it has to reap.
+            // A template that does not read its channel is detected when it has to reap.
             let _ = self.send(Message { deadline, ..Message::default() }, &[]);
         }
     }
 
-    /// Asks for a descriptor of the process of a pair, which is to be dead at `kill_at` if there is one. Of one that is reaped it has
-    /// said so. `None` when there is no room for the question.
+    /// Asks for a descriptor of the process of a pair, which must be dead at `kill_at` if that is given. If the process
+    /// is reaped, the template has already reported that. `None` if there is no room for the question.
     pub(crate) fn request_pidfd(&self, pair: &SocketPair, kill_at: Option<u64>) -> Option<Question> {
         let question = Question(sys::monotonic_ns());
-        // Before it can be answered.
+        // Set before the template can answer.
         let _ = self.asked_ns.compare_exchange(0, question.0, Ordering::Relaxed, Ordering::Relaxed);
         let deadline = kill_at.map(|kill_at| Deadline { pair: pair.id, kill_at });
         match self.send(Message { deadline, show: Some(pair.id), order: None }, &[]) {
@@ -239,12 +240,13 @@ impl Template {
         }
     }
 
-    /// Nobody will read the answer: it is not to be missed.
+    /// Withdraws a question: its answer will not be read, so a missing answer does not count against the template.
     pub(crate) fn take_back_question(&self, question: &Question) {
         let _ = self.asked_ns.compare_exchange(question.0, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// Tells it when the process of a pair is to be dead; 0 is never. What there is no room for goes in front of the next message.
+    /// Sends the template the time when the process of a pair must be dead; 0 means never. A deadline that does not fit
+    /// into the channel is sent before the next message.
     pub(crate) fn set_deadline(&self, pair: &SocketPair, kill_at: u64) {
         let deadline = Deadline { pair: pair.id, kill_at };
         let sent = self.send(Message { deadline: Some(deadline), ..Message::default() }, &[]);
@@ -255,14 +257,14 @@ impl Template {
         }
     }
 
-    /// Has it much to do? Then orders need the room that there is in its channel.
+    /// Returns true if it has many messages to read. Then the room left in its channel is reserved for orders.
     pub(crate) fn is_busy(&self) -> bool {
-        /// A tenth or so of what a channel takes.
+        /// About a tenth of the capacity of a channel.
         const MUCH: usize = 20 << 10;
         sys::unread(&self.control).is_ok_and(|bytes| bytes > MUCH)
     }
 
-    /// Its channel is full. Has it taken nothing for too long?
+    /// Called when its channel is full. Returns true if it has read nothing for too long.
     pub(crate) fn is_stuck(&self) -> bool {
         let unread = sys::unread(&self.control).unwrap_or(0);
         let mut full = lock(&self.full);
@@ -275,7 +277,7 @@ impl Template {
         }
     }
 
-    /// Counts one more run, if it may have a child more.
+    /// Counts one more run, unless it has its maximum number of children.
     fn admit(&self) -> bool {
         let more = |runs: usize| (runs < CHILDREN).then_some(runs + 1);
         self.runs.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
@@ -291,7 +293,7 @@ impl Template {
                 (Arc::new(pair), Some(theirs))
             }
         };
-        // What was not told of the last process of the pair is not about this one.
+        // Unsent deadlines of the pair's last process do not apply to this one.
         lock(&self.unsent).retain(|earlier| earlier.pair != pair.id);
         let message = Message { order: Some(Order { pair: pair.id, ..order }), deadline, show: None };
         match &theirs {
@@ -301,8 +303,8 @@ impl Template {
         Ok(Channels { pair, unsent_deadline: None })
     }
 
-    /// Takes back the pair of a run that is reaped and read to its end. The next run has it when nothing is left in it for
-    /// the process that has gone, and no other can be left that this one started.
+    /// Takes back the pair of a run that is reaped and read to its end. The next run reuses it if nothing for the old
+    /// process is left unread, and that process cannot have left another one behind.
     pub(crate) fn take_back(&self, pair: &Arc<SocketPair>) {
         let alone = self.layers.is_active(Layer::Seccomp) && self.layers.is_active(Layer::ChildSeccomp);
         if alone && sys::unread(&pair.run).is_ok_and(|bytes| bytes == 0) {
@@ -327,32 +329,33 @@ impl Template {
         Ok(())
     }
 
-    /// Notes that the template has sent something, about whichever run.
+    /// Notes that the template has sent something, about any run.
     pub(crate) fn mark_responsive(&self) {
         self.asked_ns.store(0, Ordering::Relaxed);
     }
 
-    /// Has the template sent nothing for too long after a request?
+    /// Returns true if a question has been unanswered for too long.
     pub(crate) fn is_silent(&self) -> bool {
         let asked = self.asked_ns.load(Ordering::Relaxed);
         let since = Duration::from_nanos(sys::monotonic_ns().saturating_sub(asked));
         asked > 0 && self.is_given_up(since, SILENT)
     }
 
-    /// Is one that has done nothing for so long of no use any more? One that is stopped is after `stopped`.
+    /// Returns true if a template should be replaced after this idle time; the limit for one that is stopped is
+    /// `stopped`.
     fn is_given_up(&self, idle: Duration, stopped: Duration) -> bool {
         idle >= PATIENCE || (idle >= stopped && self.is_stopped())
     }
 
-    /// Does it stand still, or is it gone? One that waits for its turn does not.
+    /// Returns true if it is stopped or has ended, but not if it only waits for the processor.
     pub(crate) fn is_stopped(&self) -> bool {
         let mut pid = self.pid();
         if self.layers.is_active(Layer::PidNamespace) {
-            // The process that the host started waits for the template, and for nobody else.
+            // The process that the host started may be the launcher, whose only child is the template.
             let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
             match children.ok().and_then(|children| children.split_whitespace().next()?.parse().ok()) {
                 Some(child) => pid = child,
-                // It has none any more, or this kernel does not say.
+                // It has no child any more, or this kernel does not list children.
                 None => return process_state(pid).is_some_and(|state| "ZX".contains(state)),
             }
         }
@@ -366,7 +369,7 @@ impl Template {
         let _ = process.wait();
     }
 
-    /// The process that the host started: the template, or the launcher that waits for it.
+    /// Returns the pid of the process that the host started: the template, or the launcher that waits for it.
     pub(crate) fn pid(&self) -> u32 {
         lock(&self.process).id()
     }
@@ -378,14 +381,14 @@ impl Drop for Template {
     }
 }
 
-/// The state of a process in a letter, as `/proc` has it.
+/// Returns the state of a process as a letter, as in `/proc`.
 fn process_state(pid: u32) -> Option<char> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name before it may have any character.
+    // The name before it can contain any character.
     stat.rsplit_once(") ")?.1.chars().next()
 }
 
-/// Has this process too few descriptors left to start a template?
+/// Returns true if this process has too few descriptors left to start a template.
 fn lacks_descriptors() -> bool {
     let pairs: io::Result<Vec<_>> = (0..16).map(|_| frames::pair()).collect();
     pairs.is_err_and(|error| matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)))
@@ -395,7 +398,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A template; an error says so when it was killed because the group is full.
+/// Starts a template. The error says so if it was killed because the group is full.
 fn started(
     starter: &Starter,
     group: &Result<Arc<Group>, String>,
@@ -410,7 +413,7 @@ fn started(
     })
 }
 
-/// What templates are made of.
+/// The settings with which templates are started.
 #[derive(Debug)]
 pub(crate) struct Starter {
     pub(crate) program: PathBuf,
@@ -420,7 +423,8 @@ pub(crate) struct Starter {
 }
 
 impl Starter {
-    /// The data sets for one template, a line each, in a file without a name: a template that does not read holds up no host.
+    /// Returns the data sets for one template, one per line, in an unnamed file: unlike a pipe it never blocks the
+    /// host.
     fn sets_file(&self) -> io::Result<Option<File>> {
         if self.sets.is_empty() {
             return Ok(None);
@@ -431,7 +435,7 @@ impl Starter {
             let sent = set.sent().ok_or_else(|| io::Error::other("one has no text"))?;
             let mut line = serde_json::to_vec(&sent)?;
             line.push(b'\n');
-            // Beyond the host's own limit for files a write ends the host.
+            // Writing more than the host's own file size limit would kill the host.
             room = room.checked_sub(line.len() as u64).ok_or(io::ErrorKind::FileTooLarge)?;
             file.write_all(&line)?;
         }
@@ -439,23 +443,23 @@ impl Starter {
     }
 }
 
-/// The place of a template.
+/// The slot of a template.
 #[derive(Debug)]
 enum Slot {
     Empty,
-    /// Somebody starts one, without holding up others.
+    /// A thread is starting one, without holding the lock.
     Starting,
     There(Arc<Template>),
 }
 
-/// Templates that take turns.
+/// The templates, which take turns.
 #[derive(Debug)]
 pub(crate) struct Pool {
     starter: Starter,
     required: Vec<Layer>,
     spares: bool,
     total_memory: Option<u64>,
-    /// The group that templates join, or why there is none. That is decided when the first has started.
+    /// The group that templates join, or why there is none. This is decided when the first template has started.
     group: Mutex<Result<Arc<Group>, String>>,
     slots: Vec<Mutex<Slot>>,
     turns: Scheduler,
@@ -489,8 +493,8 @@ impl Pool {
         Ok(pool)
     }
 
-    /// A template in the group, if the sandbox has one: it never goes on without the ceiling that it began with. A group whose
-    /// directory is gone has nobody in it, and another takes its place.
+    /// Starts a template, in the group if the sandbox has one: a sandbox that started with a memory limit never
+    /// continues without it. If the directory of the group is gone, no process is in it, and a new group is created.
     fn start(&self, processor: Option<usize>) -> Result<Template, SetupError> {
         let group = lock(&self.group).clone();
         let template = started(&self.starter, &group, processor)?;
@@ -500,7 +504,7 @@ impl Pool {
             return Err(failed(why));
         }
         let mut place = lock(&self.group);
-        // Another run may have made it meanwhile.
+        // Another run may have created it meanwhile.
         let made = match &*place {
             Ok(now) if !Arc::ptr_eq(now, group) => now.clone(),
             _ => Arc::new(Group::new(self.total_memory).map_err(|error| failed(error.to_string()))?),
@@ -512,14 +516,14 @@ impl Pool {
         template.lacks(Layer::MemoryCgroup).map_or(Ok(template), |why| Err(failed(why)))
     }
 
-    /// Has it the layers without which nothing runs?
+    /// Fails if a required layer is missing.
     fn check(&self, template: &Template) -> Result<(), SetupError> {
         let missing =
             |&layer| template.lacks(layer).map(|why| SetupError::new(format_args!("{layer} is required"), why));
         self.required.iter().find_map(missing).map_or(Ok(()), Err)
     }
 
-    /// The template of a slot; a new one when there is none.
+    /// Returns the template of a slot; starts a new one if there is none.
     fn template(&self, at: usize) -> Result<Arc<Template>, NoChild> {
         {
             let mut slot = lock(&self.slots[at]);
@@ -540,7 +544,8 @@ impl Pool {
         })
     }
 
-    /// Orders a child of the next template that has room; of a new one when that has died. A run that gets one says when it is over.
+    /// Orders a child of the next template that has room; a template that has died is replaced. A run that gets a child
+    /// must call `end` afterwards.
     pub(crate) fn order(&self, order: Order) -> Result<(Arc<Template>, Channels), NoChild> {
         let turn = self.turns.begin();
         let many = self.slots.len();
@@ -548,7 +553,7 @@ impl Pool {
         for at in (turn..turn + many).map(|at| at % many) {
             let next = self.order_from(at, order);
             let goes_on = matches!(next, Err(NoChild::Crowded | NoChild::Busy | NoChild::Descriptors(_)));
-            // Another one may have sockets that no run has. Where none has, that there are none is the reason.
+            // Another template may have unused sockets. If not, the missing descriptors are the reason to report.
             if !matches!((&ordered, &next), (Err(NoChild::Descriptors(_)), Err(NoChild::Crowded | NoChild::Busy))) {
                 ordered = next;
             }
@@ -562,12 +567,12 @@ impl Pool {
         ordered
     }
 
-    /// Has any run a child? Then there will be descriptors, and room.
+    /// Returns true if any run has a child. Then descriptors and room will become free.
     pub(crate) fn is_at_work(&self) -> bool {
         self.templates().iter().any(|template| template.runs.load(Ordering::Relaxed) > 0)
     }
 
-    /// A run is over.
+    /// Ends a run.
     pub(crate) fn end(&self, template: &Template) {
         template.runs.fetch_sub(1, Ordering::Relaxed);
         self.turns.end();
@@ -586,7 +591,7 @@ impl Pool {
             };
             template.runs.fetch_sub(1, Ordering::Relaxed);
             match error.raw_os_error() {
-                // The second is said of too many descriptors on their way.
+                // `ETOOMANYREFS` means that too many descriptors are in flight.
                 Some(libc::EAGAIN | libc::ETOOMANYREFS) if !template.is_stuck() => return Err(NoChild::Busy),
                 Some(libc::EMFILE | libc::ENFILE) => {
                     return Err(NoChild::Descriptors(SetupError::new("channels", error)));
@@ -600,13 +605,13 @@ impl Pool {
         Err(NoChild::Failed(SetupError::new("template", last.unwrap_or_else(|| io::ErrorKind::Other.into()))))
     }
 
-    /// The most runs at once.
+    /// Returns the maximum number of concurrent runs.
     pub(crate) fn most_runs(&self) -> usize {
         self.slots.len().saturating_mul(CHILDREN)
     }
 
-    /// Tells the template what it has to know of a run that has its job, and orders the next spare child, where spare children
-    /// are wanted.
+    /// Sends the template what it has to know about a run that has its job, and orders the next spare child, if spare
+    /// children are wanted.
     pub(crate) fn restock(&self, template: &Template, order: Order, channels: &mut Channels) {
         template.restock(self.spares.then_some(order), channels.unsent_deadline.take());
     }
@@ -618,7 +623,7 @@ impl Pool {
         }
     }
 
-    /// Ends a template that is of no use any more.
+    /// Ends a template that can no longer be used.
     pub(crate) fn discard(&self, template: &Arc<Template>) {
         for slot in &self.slots {
             let mut slot = lock(slot);
@@ -629,7 +634,7 @@ impl Pool {
         template.kill();
     }
 
-    /// The templates that run.
+    /// Returns the running templates.
     pub(crate) fn templates(&self) -> Vec<Arc<Template>> {
         let there = |slot: &Mutex<Slot>| match &*lock(slot) {
             Slot::There(template) => Some(template.clone()),
@@ -651,7 +656,7 @@ mod tests {
         (template, theirs)
     }
 
-    /// All that the host has told it.
+    /// Returns everything that the host has sent it.
     fn told(theirs: &OwnedFd) -> Vec<Message> {
         let waits = || {
             let mut fds = [PollFd::new(theirs, PollFlags::IN)];
@@ -675,7 +680,7 @@ mod tests {
             .map(|message| (message.deadline.map(|it| (it.pair, it.kill_at)), message.show))
             .collect();
         assert_eq!(told, [(Some((8, 3)), None), (Some((7, 1)), None), (None, Some(9))]);
-        // One whose asker is gone is not waited for, and a kill asks nothing.
+        // A withdrawn question is not waited for, and a deadline is no question.
         assert_ne!(template.asked_ns.load(Ordering::Relaxed), 0);
         template.take_back_question(&question);
         template.set_deadline(&pairs[0], 1);
@@ -697,7 +702,7 @@ mod tests {
         receive(&theirs).unwrap();
         template.send(Message::default(), &[]).unwrap();
         assert!(template.full.lock().unwrap().is_none());
-        // What had found no room and is told now fills it again: that is progress, too.
+        // Deadlines sent late fill the channel again, which still counts as progress.
         while template.send(Message::default(), &[]).is_ok() {}
         assert!(!template.is_stuck());
         std::thread::sleep(STUCK * 3 / 4);
@@ -720,7 +725,7 @@ mod tests {
             template.asked_ns.store(sys::monotonic_ns() - ago.as_nanos() as u64, Ordering::Relaxed);
             template.is_silent()
         };
-        // It has said nothing for long, and may only wait for its turn.
+        // It has been silent for long, but may only be waiting for the processor.
         assert!(!asked(SILENT * 2) && !asked(PATIENCE / 2));
         assert!(asked(PATIENCE), "not for ever");
         rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();

@@ -1,5 +1,5 @@
-//! One thread for the whole process that waits for the processes of asynchronous runs: it wakes those whose sockets have something
-//! to say. Who does not ask for such runs never meets it.
+//! The reactor: one thread of the host that waits for the processes of all async runs, and wakes a run when its sockets
+//! can be read. It is started for the first async run.
 
 use super::socket_pair::SocketPair;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
 use std::thread;
 
-/// How many events are taken at once.
+/// The maximum number of events handled at once.
 const AT_ONCE: usize = 256;
 
 struct Reactor {
@@ -26,7 +26,7 @@ struct State {
     wakers: BTreeMap<u64, Waker>,
 }
 
-/// That of the process. One that could not be had is tried for again.
+/// The reactor of this process. If creating it fails, the next run tries again.
 static REACTOR: OnceLock<Arc<Reactor>> = OnceLock::new();
 static STARTING: Mutex<()> = Mutex::new(());
 
@@ -53,14 +53,14 @@ impl Reactor {
             events.clear();
             match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), None) {
                 Ok(_) | Err(Errno::INTR) => {}
-                // It is this side's own descriptor: it cannot go.
+                // Cannot happen: the descriptor is this side's own.
                 Err(_) => return,
             }
             for event in &events {
                 let data = event.data;
                 let waker = self.state().wakers.get(&data.u64()).cloned();
                 if let Some(waker) = waker {
-                    // Wakers are others' code, whose panic must not end the thread.
+                    // Wakers are foreign code, whose panics must not end the thread.
                     let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
                 }
             }
@@ -68,7 +68,7 @@ impl Reactor {
     }
 }
 
-/// Wakes a run when its process or its template has something to say, once each time it is armed.
+/// Wakes a run when its process or its template has sent something, once each time it is armed.
 pub(crate) struct Watch {
     reactor: Arc<Reactor>,
     pair: Arc<SocketPair>,
@@ -76,10 +76,10 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Nothing is waited for yet.
+    /// Creates a watch that waits for nothing yet.
     ///
     /// # Errors
-    /// There is no thread or no descriptor to be had.
+    /// Returns an error if no thread can be started or no descriptor is left.
     pub(crate) fn new(pair: Arc<SocketPair>, waker: &Waker) -> io::Result<Watch> {
         let reactor = Reactor::of_process()?;
         let mut state = reactor.state();
@@ -88,14 +88,14 @@ impl Watch {
         state.wakers.insert(number, waker.clone());
         drop(state);
         let data = EventData::new_u64(number);
-        // From here on dropping it takes back what was added.
+        // From here on, dropping it undoes the registrations.
         let watch = Watch { reactor, pair, number };
         epoll::add(&watch.reactor.epoll, &watch.pair.run, data, EventFlags::ONESHOT)?;
         epoll::add(&watch.reactor.epoll, watch.pair.status_fd(), data, EventFlags::ONESHOT)?;
         Ok(watch)
     }
 
-    /// Waits for the template, and for the process when `run` says for what.
+    /// Waits for the template, and also for these events of the process if `run` is given.
     pub(crate) fn arm(&self, run: Option<EventFlags>) -> io::Result<()> {
         let (epoll, data) = (&self.reactor.epoll, EventData::new_u64(self.number));
         if let Some(wanted) = run {

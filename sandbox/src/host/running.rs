@@ -1,4 +1,4 @@
-//! One run as the host sees it: its channels, its deadline, its end.
+//! One run from the host's view: its channels, its deadline and its end.
 
 use super::calls::Calls;
 use super::conversation::Conversation;
@@ -26,91 +26,93 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// How long a process may take to end once its report is there.
+/// How long a process may take to exit after its report.
 const LINGER: Duration = Duration::from_millis(100);
-/// How long a template may take to say that a process which was killed is reaped.
+/// How long a template may take to report that a killed process is reaped.
 const REAPING: Duration = Duration::from_secs(5);
-/// How long it may take when this side knows that the process is dead: then only its figures are missing.
+/// How long it may take if this side knows that the process is dead: then only its figures are missing.
 const REAPING_DEAD: Duration = Duration::from_secs(1);
-/// How often it is looked whether a process that was killed is dead.
+/// The interval at which a killed process is polled for its death.
 const DEAD_STEP: Duration = Duration::from_millis(20);
-/// How long it may take to say anything of a process that is to be killed: on a busy machine it is still to be forked.
+/// How long a template may take to report anything about a process to be killed. On a busy machine the process may
+/// still have to be forked.
 const FORKING: Duration = Duration::from_millis(250);
-/// The time after which a run is worth a descriptor of its process. Most are over by then.
+/// The time after which the host asks for a descriptor of a run's process. Most runs end earlier.
 const SHORT: Duration = Duration::from_millis(2);
-/// The time before the kill at which it is requested at the latest: a template that is woken beside a run which spins may wait for a turn.
+/// The descriptor is requested at least this long before the kill: a template on the same processor as a spinning run
+/// may have to wait for its time slice.
 const AHEAD: Duration = Duration::from_millis(20);
 
-/// The deadline of a process that is to be dead now, by the monotonic clock.
+/// A deadline that has passed, by the monotonic clock: kill now.
 const AT_ONCE: u64 = 1;
 
-/// The limits under which a run is watched.
+/// The limits that the host enforces on a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Supervision {
-    /// When it is killed; `None` is never.
+    /// When it is killed; `None` means never.
     pub(crate) hard: Option<Instant>,
     pub(crate) grace: Duration,
-    /// For tests: how much later than that.
+    /// For tests: delays the kill by this time.
     pub(crate) late: Duration,
-    /// The run goes on from a record: when it is killed is known when that is done again.
+    /// The run resumes from a record: its deadline is known once the record has been replayed.
     pub(crate) replays: bool,
-    /// The address space it has, beyond the template's.
+    /// Its address space beyond the template's.
     pub(crate) memory: u64,
-    /// What its frames may be.
+    /// The limits of its frames.
     pub(crate) most: FrameLimits,
-    /// Its process stays after a report: for the next turn of a session, or the next run of a domain.
+    /// The process stays alive after a report: for the next turn of a session, or the next run of a domain.
     pub(crate) stays: bool,
     pub(crate) pool: Arc<Pool>,
 }
 
-/// A run under way.
+/// A run in progress.
 #[derive(Debug)]
 pub(crate) struct Running {
     template: Arc<Template>,
     channels: Channels,
     order: Order,
     process: Arc<OnceLock<OwnedFd>>,
-    /// The template was asked for the process.
+    /// The template was asked for a descriptor of the process.
     pidfd_requested: bool,
-    /// What was asked first, and is not answered.
+    /// The first question that is not answered yet.
     question: Option<Question>,
-    /// The template has answered that. There may have been no room for the descriptor.
+    /// The template has answered. There may have been no room for the descriptor.
     pidfd_received: bool,
     /// The template knows that it has to kill the process.
     kill_delegated: bool,
-    /// When to ask for the process, and to tell the template the deadline of a run whose process stays.
+    /// When to ask for the process. For a run whose process stays, also when to send the template its deadline.
     request_at: Option<Instant>,
-    /// The template knows a deadline that is this run's and not the next one's.
+    /// The template knows a deadline of this run.
     told_deadline: bool,
     supervision: Supervision,
     span: ChildSpan,
     talk: Conversation,
-    /// While the program is.
+    /// Set while the program runs.
     at_work: Option<AtWork>,
-    /// The waits for what the process says once it has a reply.
+    /// Busy waits for the next packet of a process that has been sent a reply.
     spin: Spin,
     buffer: Vec<u8>,
     kill: Option<(Kill, Instant)>,
-    /// When it was seen that the process is dead, though no notice has said so.
+    /// When the process was found dead without a notice of the template.
     dead_at: Option<Instant>,
-    /// When the run was asked to end because somebody cancelled it.
+    /// When the run was asked to end because it was cancelled.
     asked: Option<Instant>,
     end: Option<End>,
-    /// Nothing more comes from the process.
+    /// No more packets come from the process.
     closed: bool,
-    /// The run's time was over, and calls that no thread had begun were taken back.
+    /// The run's time was over, and calls still waiting for a thread were taken back.
     withdrawn: bool,
     #[cfg_attr(not(feature = "testing"), allow(dead_code, reason = "tests ask for it"))]
     overshoot: Option<Duration>,
 }
 
-/// What a session's process is to do next.
+/// What a session's process does next.
 pub(crate) enum Turn<'a> {
-    /// Run a program.
+    /// Runs a program.
     Program(&'a str),
-    /// Bring the definitions out.
+    /// Sends the definitions.
     Memory,
-    /// Bring out all that the session is saved as.
+    /// Sends everything that the session is saved as.
     Save,
 }
 
@@ -150,38 +152,38 @@ impl Running {
         }
     }
 
-    /// The sockets of the run.
+    /// Returns the sockets of the run.
     #[cfg(feature = "async")]
     pub(crate) fn pair(&self) -> Arc<SocketPair> {
         self.channels.pair.clone()
     }
 
-    /// Has calls of async tools made as futures within the run that this wakes, and others on tool threads.
+    /// Makes calls of async tools as futures, which wake the run, and calls of other tools on tool threads.
     #[cfg(feature = "async")]
     pub(crate) fn call_as_futures(&mut self, waker: Arc<RunWaker>) {
         self.talk.call_as_futures(waker);
     }
 
-    /// Handles what there is to handle, without waiting. Returns whether there was something.
+    /// Handles what is available without waiting. Returns true if there was something.
     #[cfg(feature = "async")]
     pub(crate) fn step_now(&mut self, host: &mut HostHalf) -> bool {
         let some_over = self.talk.poll_futures(host);
         self.step_within(host, Some(Duration::ZERO)) || some_over
     }
 
-    /// Is the process over?
+    /// Returns true if the process has ended.
     #[cfg(feature = "async")]
     pub(crate) fn is_over(&self) -> bool {
         self.end.is_some()
     }
 
-    /// Was the run asked to end, or killed?
+    /// Returns true if the run was asked to end, or killed.
     #[cfg(feature = "async")]
     pub(crate) fn has_seen_cancel(&self) -> bool {
         self.asked.is_some() || self.kill.is_some()
     }
 
-    /// What the process is waited for; `None` when it has nothing more to say.
+    /// Returns the events to wait for on the socket of the process; `None` if nothing more is expected.
     #[cfg(feature = "async")]
     pub(crate) fn wanted(&self) -> Option<EventFlags> {
         let output = if self.talk.has_output() { EventFlags::OUT } else { EventFlags::empty() };
@@ -197,12 +199,12 @@ impl Running {
         self.talk.queue(Kind::Job, if awake { AWAKE } else { 0 }, &with_start(host, job));
     }
 
-    /// Has the next child made, while this one works.
+    /// Orders the next spare child while this one works.
     pub(crate) fn restock(&mut self) {
         self.supervision.pool.restock(&self.template, self.order, &mut self.channels);
     }
 
-    /// Sends one more program of a session.
+    /// Sends the next program of a session.
     pub(crate) fn give_turn(&mut self, host: &mut HostHalf, turn: Turn<'_>) {
         host.note_sent();
         self.supervision.hard = hard_deadline(host, self.supervision.grace);
@@ -217,7 +219,7 @@ impl Running {
         }
     }
 
-    /// Begins the next run of a domain's process.
+    /// Starts the next run of a domain's process.
     pub(crate) fn begin_run(&mut self, supervision: Supervision, span: ChildSpan) {
         self.talk.begin_run(supervision.most);
         self.request_at = Some(request_at(supervision.hard));
@@ -225,7 +227,7 @@ impl Running {
         (self.asked, self.withdrawn) = (None, false);
     }
 
-    /// The run of a domain's process is over, and its report taken. Calls that no thread has begun are not made.
+    /// Ends a run of a domain's process after its report. Calls still waiting for a thread are not made.
     pub(crate) fn end_run(&mut self, host: &mut HostHalf) {
         self.talk.withdraw_calls(host, false);
         #[cfg(feature = "async")]
@@ -233,7 +235,7 @@ impl Running {
         self.span.end(false, None);
     }
 
-    /// The run is over, and its process stays.
+    /// Forgets the deadline of a run that is over, since its process stays.
     fn forget_deadline(&mut self) {
         if self.told_deadline {
             self.told_deadline = false;
@@ -241,14 +243,15 @@ impl Running {
         }
     }
 
-    /// Has the process ended before it had the whole job, and without a word? Then another can have it.
+    /// Returns true if the process ended before it was sent the whole job, and had sent nothing. Then another process
+    /// can run the job.
     pub(crate) fn missed_job(&self) -> bool {
         let ended = matches!(self.end, Some(End::Reaped { .. })) && self.kill.is_none();
         let unread = || crate::kernel::sys::unread(&self.channels.pair.run).is_ok_and(|bytes| bytes > 0);
         ended && !self.talk.has_said && (self.talk.has_output() || unread())
     }
 
-    /// Is the process there, with nothing said since its last report, and nothing left for it to read?
+    /// Returns true if the process is alive, has sent nothing since its last report, and has nothing left to read.
     pub(crate) fn is_at_rest(&mut self) -> bool {
         let is_gone = self.process.get().is_some_and(is_dead);
         while self.end.is_none() && self.kill.is_none() && !self.closed && !is_gone && !self.talk.has_output() {
@@ -258,23 +261,23 @@ impl Running {
                 Ok(_) if fds[1].revents().is_empty() => {}
                 _ => return false,
             }
-            // The template may have shown the process after the report, or reaped it.
+            // The template may have sent its descriptor, or reaped it, after the report.
             self.read_notices();
         }
         false
     }
 
-    /// What the process was ordered as.
+    /// Returns the order from which the process was made.
     pub(crate) fn ordered(&self) -> Order {
         self.order
     }
 
-    /// How much the process has grown since it was made, by what it says.
+    /// Returns how much the process has grown since it was created, as reported by it.
     pub(crate) fn growth_bytes(&self) -> u64 {
         self.talk.growth_bytes
     }
 
-    /// Runs to the end and reaps.
+    /// Runs to the end and reaps the process.
     pub(crate) fn finish(&mut self, host: &mut HostHalf) -> Outcome {
         while self.end.is_none() {
             self.step(host);
@@ -289,7 +292,7 @@ impl Running {
         self.outcome(host)
     }
 
-    /// Runs until the turn's report is there; `None` when the process is over before.
+    /// Runs until the report of the turn is received; `None` if the process ends before.
     pub(crate) fn next_report(&mut self, host: &mut HostHalf) -> Option<Report> {
         while self.end.is_none() && self.talk.report.is_none() {
             self.step(host);
@@ -297,7 +300,7 @@ impl Running {
         self.take_report()
     }
 
-    /// The turn's report, if it is there and the process has not been killed for anything.
+    /// Returns the report of the turn, if it was received and the process has not been killed.
     pub(crate) fn take_report(&mut self) -> Option<Report> {
         if self.kill.is_some() || self.end.is_some() {
             return None;
@@ -310,13 +313,13 @@ impl Running {
         report
     }
 
-    /// The process, once it is there, for others to signal.
+    /// Returns the descriptor of the process, once it is known, for others to send signals.
     pub(crate) fn process(&self) -> Arc<OnceLock<OwnedFd>> {
         self.process.clone()
     }
 
-    /// Has the template show the process, before the run goes on: it may spend its time in calls on this thread. A busy
-    /// template is not waited for for ever; it is asked again while the run goes on.
+    /// Asks the template for the process before the run continues, because calls may soon block this thread. A busy
+    /// template is waited for only briefly, and asked again while the run continues.
     pub(crate) fn identify(&mut self) {
         let until = Instant::now() + REAPING;
         while self.process.get().is_none() && !self.pidfd_received && self.end.is_none() && Instant::now() < until {
@@ -332,7 +335,7 @@ impl Running {
     }
 
     #[cfg(feature = "testing")]
-    /// How long after the deadline the signal to kill was sent, if it was.
+    /// Returns how long after the deadline the kill signal was sent, if it was.
     pub(crate) fn overshoot(&self) -> Option<Duration> {
         self.overshoot
     }
@@ -343,11 +346,11 @@ impl Running {
         self.step_within(host, wake);
     }
 
-    /// Waits for the next event, at most so long, and handles it. Returns whether there was one.
+    /// Waits for the next event, at most for `wake`, and handles it. Returns true if there was one.
     fn step_within(&mut self, host: &mut HostHalf, wake: Option<Duration>) -> bool {
         let wanted = PollFlags::IN | if self.talk.has_output() { PollFlags::OUT } else { PollFlags::empty() };
         let is_next = std::mem::take(&mut self.talk.has_replied) && self.talk.calls_here() && !self.talk.has_output();
-        // A deadline that is near is not overslept awake.
+        // A busy wait must not miss a deadline that is near.
         let may_spin = is_next && wake.is_none_or(|left| left > spin::AWAKE);
         let wake = wake.map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
         let mut fds = vec![self.channels.pair.status()];
@@ -384,19 +387,19 @@ impl Running {
         some_ready
     }
 
-    /// After its report a process has nothing to say but that it ends, which the template says better.
+    /// Returns true if packets are expected. After its report a process sends no more; the template reports its end.
     fn listens(&self) -> bool {
         !self.closed && self.talk.reported_at.is_none()
     }
 
-    /// When to look at the clock or at the handle for cancelling again.
+    /// Returns when to check the clock or the cancel handle next.
     fn next_look(&self, host: &HostHalf) -> Option<Instant> {
         let cancel = host.is_cancellable() && self.kill_limit().is_none();
         let cancel = cancel.then(|| Instant::now() + CANCEL_STEP);
         [self.next_moment(host), cancel].into_iter().flatten().min()
     }
 
-    /// When to look at the clock again.
+    /// Returns when to check the clock next.
     pub(crate) fn next_moment(&self, host: &HostHalf) -> Option<Instant> {
         if let Some(end) = self.kill_limit() {
             let step = match self.must_delegate_kill() {
@@ -404,30 +407,30 @@ impl Running {
                 false => self.process.get().filter(|_| self.dead_at.is_none()).map(|_| DEAD_STEP),
             };
             let now = Instant::now();
-            // What is overdue is looked at again step by step.
+            // If the end is overdue, it is checked again after each step.
             return Some(step.map_or(end, |step| if end > now { end.min(now + step) } else { now + step }));
         }
         let linger = self.talk.reported_at.map(|at| at + LINGER);
         let asked = self.asked.map(|at| at + self.supervision.grace);
-        // Calls that wait for a thread are told at the deadline that they are not made.
+        // At the deadline, calls still waiting for a thread are refused.
         let calls = host.deadline().filter(|_| self.talk.calls_under_way().is_some_and(|calls| !calls.is_empty()));
         let calls = calls.filter(|_| !self.withdrawn);
         [self.supervision.hard, linger, asked, calls, self.next_request()].into_iter().flatten().min()
     }
 
-    /// When to ask for a descriptor of the process, or tell the deadline.
+    /// Returns when to ask for a descriptor of the process, or to send the deadline.
     fn next_request(&self) -> Option<Instant> {
         let wanted = !self.pidfd_requested || (self.own_deadline().is_some() && !self.told_deadline);
         self.request_at.filter(|_| wanted && self.talk.reported_at.is_none())
     }
 
-    /// The deadline that the order did not name, as the process stays.
+    /// Returns the deadline that the order did not include, because the process stays.
     fn own_deadline(&self) -> Option<Instant> {
         let Supervision { hard, late, stays, replays, .. } = self.supervision;
         hard.filter(|_| stays && !replays)?.checked_sub(late)
     }
 
-    /// Looks whether it is time to kill.
+    /// Kills the process if it is time to.
     fn look(&mut self, host: &mut HostHalf) {
         let now = Instant::now();
         if self.supervision.replays {
@@ -479,12 +482,12 @@ impl Running {
         }
     }
 
-    /// The template has not said in time that the process, which is to be dead, is reaped. One that is stopped or broken goes, and its
-    /// children with it. With one that is only slow are the runs of others: it stays, and reaps later, and what it forks for this
-    /// run finds its channel closed.
+    /// Called when the template has not reported in time that a killed process is reaped. A template that is stopped or
+    /// broken is ended, with its children. A template that is only slow is kept, because other runs depend on it. It
+    /// reaps later, and a child that it still forks for this run finds its channel closed.
     fn give_up_waiting(&mut self) {
         let is_lost = match (self.must_delegate_kill(), self.pidfd_received) {
-            // Nobody but the template can kill it, and it has to be told.
+            // Only the template can kill it, and has not been asked yet.
             (true, _) if !self.template.is_stuck() && !self.template.is_silent() => return,
             (true, _) => true,
             (false, true) => self.template.is_stopped(),
@@ -501,7 +504,8 @@ impl Running {
         self.process.get().is_some_and(|process| rustix::process::pidfd_send_signal(process, signal).is_ok())
     }
 
-    /// Asks the template for the process, and to kill it when that is to be. Says whether there was room for the question.
+    /// Asks the template for the process, and with `kill` to kill it. Returns false if there was no room for the
+    /// question.
     fn request_pidfd(&mut self, kill: bool) -> bool {
         self.ask(kill.then_some(AT_ONCE))
     }
@@ -514,14 +518,14 @@ impl Running {
         asked
     }
 
-    /// Nobody waits for the template's answer any more.
+    /// Withdraws the question to the template.
     fn take_back_question(&mut self) {
         if let Some(question) = self.question.take() {
             self.template.take_back_question(&question);
         }
     }
 
-    /// Asks the template for the process, and tells it the deadline that it does not know.
+    /// Asks the template for the process, and sends it the deadline if it is unknown to it.
     fn make_known(&mut self) {
         let kill_at = self.own_deadline().filter(|_| !self.told_deadline).map(monotonic);
         if !self.pidfd_requested {
@@ -532,7 +536,7 @@ impl Running {
         }
     }
 
-    /// Is there a process to kill that this side cannot, and the other does not know of it?
+    /// Returns true if only the template can kill the process, and does not know yet that it must.
     fn must_delegate_kill(&self) -> bool {
         self.kill.is_some() && self.process.get().is_none() && !self.kill_delegated
     }
@@ -542,7 +546,7 @@ impl Running {
             self.kill = Some((why, Instant::now()));
             self.talk.clear_output();
             if !self.send_kill() {
-                // The template does it, when the process is there.
+                // The template kills it as soon as it exists.
                 self.kill_delegated = self.request_pidfd(true);
             }
         }
@@ -556,26 +560,26 @@ impl Running {
         sent
     }
 
-    /// For how long a run has been past its deadline that is killed for that.
+    /// Returns how late the kill for the deadline is.
     fn late_by(&self) -> Option<Duration> {
         let hard = self.supervision.hard.filter(|_| matches!(self.kill, Some((Kill::Deadline, _))))?;
         Some(Instant::now().saturating_duration_since(hard))
     }
 
-    /// Until when a template is waited for once its child is to be killed.
+    /// Returns until when to wait for a template once its child must be killed.
     fn kill_limit(&self) -> Option<Instant> {
         let (_, at) = self.kill?;
         let limit = at + if self.pidfd_received { REAPING } else { FORKING };
         Some(self.dead_at.map_or(limit, |dead| limit.min(dead + REAPING_DEAD)))
     }
 
-    /// Gives the template up, and with it all its children.
+    /// Gives up the template, and all its children with it.
     fn discard_template(&mut self) {
         self.supervision.pool.discard(&self.template);
         self.end = Some(End::TemplateGone);
     }
 
-    /// Takes one notice of the template's.
+    /// Handles one notice of the template.
     fn read_notices(&mut self) {
         let Some(message) = self.channels.pair.receive() else { return };
         if let Some(process) = message.process {
@@ -596,12 +600,12 @@ impl Running {
             }
             Some(Notice::Refused(errno)) => self.end = Some(End::NotStarted(errno)),
             Some(Notice::Ended { death, late }) => {
-                // A template that stood still may have killed by the deadline of a run before this one.
+                // A template that was stopped may have killed for the deadline of an earlier run.
                 let hard = self.supervision.hard.and_then(|hard| hard.checked_sub(self.supervision.late));
                 let late = late && hard.is_some_and(|hard| Instant::now() >= hard);
                 self.end = Some(End::Reaped { death, late });
                 if self.overshoot.is_none() {
-                    // The template killed it. That was before this.
+                    // The template killed it before this moment.
                     self.overshoot = self.late_by();
                 }
             }
@@ -610,14 +614,14 @@ impl Running {
         }
     }
 
-    /// Takes the packets of the process, up to its report. While it lives, a limited number at once, and none once it is time to
-    /// kill it: it may talk faster than this side listens, each packet may be a call that takes its time, and there are others
-    /// to hear.
+    /// Handles packets of the process, up to its report. While the process is alive, at most a fixed number at once,
+    /// and none after the time to kill it: it may send faster than the host reads, each packet may be a slow call, and
+    /// other sources must be served too.
     fn read(&mut self, host: &mut HostHalf) {
         const PACKETS: usize = 64;
         let most = if self.end.is_some() { usize::MAX } else { PACKETS };
         for _ in 0..most {
-            // A process that has just had its reply has said nothing yet.
+            // A process that has just been sent its reply has not sent anything yet.
             let has_heard = (self.talk.has_reported() || self.talk.has_replied) && self.end.is_none();
             if self.closed || has_heard || self.is_due() {
                 return;
@@ -637,7 +641,7 @@ impl Running {
             let is_over = self.kill.is_some() || self.end.is_some();
             if let Err(violation) = self.talk.take(host, &self.buffer[..read], is_over) {
                 self.kill(Kill::Violation(violation));
-                // It may have ended by itself meanwhile, or have been found to linger: that does not mend it.
+                // A violation counts even if the process has ended by itself meanwhile, or was killed for lingering.
                 if self.end.is_some() && !matches!(self.kill, Some((Kill::Deadline | Kill::Cancelled, _))) {
                     self.kill = Some((Kill::Violation(violation), Instant::now()));
                 }
@@ -647,17 +651,18 @@ impl Running {
         }
     }
 
-    /// Is it time to kill a process that lives?
+    /// Returns true if a process that is alive must be killed now.
     fn is_due(&self) -> bool {
         self.end.is_none() && self.kill.is_none() && self.supervision.hard.is_some_and(|hard| Instant::now() >= hard)
     }
 
-    /// What is left in the channel of a process that has ended.
+    /// Reads what is left in the channel of a process that has ended.
     fn drain(&mut self, host: &mut HostHalf) {
         self.read(host);
     }
 
-    /// The ceiling of the memory cgroup, when the process was killed for it. Only a kill by nobody else can be that.
+    /// Returns the memory limit of the cgroup if the process was killed for it, which is only possible if neither the
+    /// host nor the template killed it.
     fn out_of_group(&self, end: End) -> Option<u64> {
         let killed = match end {
             End::Reaped { death, late } => {
@@ -670,7 +675,7 @@ impl Running {
         group.take_kill().then(|| group.limit())
     }
 
-    /// The outcome of a run that has ended.
+    /// Returns the outcome of a run that has ended.
     fn outcome(&mut self, host: &mut HostHalf) -> Outcome {
         let end = self.end.unwrap_or(End::TemplateGone);
         let said = self.talk.errors.text();
@@ -716,31 +721,31 @@ impl Drop for Running {
     }
 }
 
-/// Has a process ended, be it reaped or not?
+/// Returns true if a process has ended, reaped or not.
 fn is_dead(process: &OwnedFd) -> bool {
     let mut fds = [PollFd::new(process, PollFlags::IN)];
     matches!(rustix::event::poll(&mut fds, Some(&Timespec::default())), Ok(1))
 }
 
-/// A moment as the monotonic clock has it.
+/// Converts a moment to the monotonic clock.
 pub(crate) fn monotonic(at: Instant) -> u64 {
     let left = at.saturating_duration_since(Instant::now());
     let left = u64::try_from(left.as_nanos()).unwrap_or(u64::MAX);
     crate::kernel::sys::monotonic_ns().saturating_add(left).max(1)
 }
 
-/// When a run is killed; `None` is never.
+/// Returns when a run is killed; `None` means never.
 pub(crate) fn hard_deadline(host: &HostHalf, grace: Duration) -> Option<Instant> {
     host.deadline()?.checked_add(grace)
 }
 
-/// When a run that begins now is worth a descriptor of its process.
+/// Returns when to ask for a descriptor of the process of a run that starts now.
 fn request_at(hard: Option<Instant>) -> Instant {
     let late = Instant::now() + SHORT;
     hard.and_then(|hard| hard.checked_sub(AHEAD)).map_or(late, |last| last.min(late))
 }
 
-/// A frame's bytes with the moment the turn began in front.
+/// Returns a frame's bytes, preceded by the moment at which the turn started.
 fn with_start(host: &HostHalf, bytes: &[u8]) -> Vec<u8> {
     let start = frames::moment(host.started());
     let mut all = Vec::with_capacity(8 + bytes.len());

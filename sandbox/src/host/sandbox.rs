@@ -1,4 +1,4 @@
-//! Programs in processes of their own.
+//! The sandbox: programs in separate processes.
 
 use super::domains::{DomainLimits, Domains, check_name};
 use super::pool::{NoChild, Pool, Starter};
@@ -16,10 +16,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Runs programs in processes of their own, each locked in and used once. Cheap to clone, and used from any number of
+/// Runs programs in separate processes, each locked down and used once. Cheap to clone, and usable from any number of
 /// threads at once.
 ///
-/// The host's `main` calls [`crate::init`] first: the templates that runs are forked from are the host's own program,
+/// The host's `main` calls [`crate::init`] first: runs are forked from templates, which are the host's own program,
 /// started again.
 ///
 /// ```no_run
@@ -49,11 +49,11 @@ struct Inner {
     answer_bytes: usize,
     sets: Vec<DataSet>,
     domains: Domains,
-    /// For tests: how much later than it must a run is killed.
+    /// For tests: delays the kill of a run by this time.
     late: Duration,
 }
 
-/// Makes a [`Sandbox`].
+/// Builds a [`Sandbox`].
 #[derive(Clone, Debug)]
 pub struct Builder {
     engine: Engine,
@@ -94,74 +94,79 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// The longest grace: an hour.
+    /// The maximum grace: an hour.
     pub const MOST_GRACE: Duration = Duration::from_secs(3_600);
 
-    /// The engine whose limits and tools runs have.
+    /// Sets the engine, whose limits and tools all runs use.
     #[must_use]
     pub fn engine(mut self, engine: Engine) -> Self {
         self.engine = engine;
         self
     }
 
-    /// How many templates take turns; 1 is the default. One forks some thousand times a second. When there is at least one for
-    /// each processor that this process may run on, each stays on one of them, with its runs for their first milliseconds;
-    /// that makes the most runs a second.
+    /// Sets the number of templates, which take turns; the default is 1.
+    ///
+    /// One template forks some thousand times a second. With at least one for each processor that this process may use,
+    /// each template stays on one processor, and its runs for their first milliseconds. This gives the highest
+    /// throughput.
     #[must_use]
     pub fn forkers(mut self, count: usize) -> Self {
         self.forkers = count;
         self
     }
 
-    /// How long after the deadline of its limits a run is killed; 50 ms is the default. Within it the run ends by itself
-    /// with a clean error; the kill is for one that cannot. At most [`Builder::MOST_GRACE`]; more is an error of
-    /// [`Builder::build`].
+    /// Sets how long after its deadline a run is killed; the default is 50 ms.
+    ///
+    /// A run normally ends by itself within the grace, with a clean error; only a run that cannot is killed. More than
+    /// [`Builder::MOST_GRACE`] is an error of [`Builder::build`].
     #[must_use]
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
     }
 
-    /// The address space a run may take beyond the template's, in bytes. The default follows from the limits of the run
-    /// and is never less than what a run within them needs.
+    /// Sets the address space of a run beyond the template's, in bytes. The default follows from the limits of the run
+    /// and is always enough for a run within them.
     #[must_use]
     pub fn memory_bytes(mut self, bytes: u64) -> Self {
         self.memory = Some(bytes);
         self
     }
 
-    /// The memory that all runs at once may take together with their templates, in bytes, where the system gives
-    /// [`Layer::MemoryCgroup`]: as a rule to root only. The default is three quarters of what the machine, or the host's own
-    /// group, has. When it is met, the largest run ends with `memory_exceeded`.
+    /// Sets the memory limit of all runs together with their templates, in bytes.
+    ///
+    /// It applies where the system supports [`Layer::MemoryCgroup`], usually for root only. The default is three
+    /// quarters of the memory of the machine, or of the host's group. When the limit is reached, the largest run ends
+    /// with `memory_exceeded`.
     #[must_use]
     pub fn total_memory_bytes(mut self, bytes: u64) -> Self {
         self.total_memory = Some(bytes);
         self
     }
 
-    /// The longest answer that the host takes from a run's process, in bytes; 256 MiB is the default.
+    /// Sets the maximum size of the answer of a run's process, in bytes; the default is 256 MiB.
     #[must_use]
     pub fn answer_bytes(mut self, bytes: usize) -> Self {
         self.answer_bytes = bytes;
         self
     }
 
-    /// The program that templates are, for a host whose own `main` cannot call [`crate::init`]: any whose `main` does,
-    /// such as `ptcl`.
+    /// Sets the program used as template, for a host whose `main` cannot call [`crate::init`]. It can be any program
+    /// whose `main` does, such as `ptcl`.
     #[must_use]
     pub fn template(mut self, program: impl Into<PathBuf>) -> Self {
         self.program = program.into();
         self
     }
 
-    /// A layer without which nothing runs, besides [`Sandbox::REQUIRED`].
+    /// Adds a required layer to [`Sandbox::REQUIRED`].
     #[must_use]
     pub fn require(mut self, layer: Layer) -> Self {
         self.required.push(layer);
         self
     }
 
-    /// Does without namespaces, which some systems forbid and which make a template start later.
+    /// Turns namespaces off. Some systems forbid them, and they delay the start of a template.
     #[must_use]
     pub fn without_namespaces(mut self) -> Self {
         self.off.extend([
@@ -174,17 +179,20 @@ impl Builder {
         self
     }
 
-    /// Does without the child that each template has waiting for the next run, locked in already. It makes a run shorter by
-    /// the time that a fork takes, and is a process more for each template, with about 0.1 MiB of its own.
+    /// Turns spare children off: each template then forks on demand.
+    ///
+    /// By default each template keeps one child ready for the next run, already locked down. It saves the run the time
+    /// of a fork and costs one more process for each template, with about 0.1 MiB of its own.
     #[must_use]
     pub fn without_spares(mut self) -> Self {
         self.spares = false;
         self
     }
 
-    /// Gives a data set to the templates, so that runs which have it in their input share it: it is imported once in each
-    /// template, before that locks itself in, and again in one that is started anew. A set that is not given here is sent as
-    /// text with each job that has it, and imported by the run, in the run's time.
+    /// Gives a data set to the templates, so that runs with it in their input share it.
+    ///
+    /// Each template imports it once, before it locks itself down; so does a restarted template. A set that is not
+    /// given here is sent as text with each job that uses it, and imported by the run, within the run's time.
     ///
     /// ```no_run
     /// # use lisp_runtime::{Engine, Input};
@@ -204,7 +212,7 @@ impl Builder {
         self
     }
 
-    /// The limits of [domains](Sandbox::domain).
+    /// Sets the limits of [domains](Sandbox::domain).
     #[must_use]
     pub fn domain_limits(mut self, limits: DomainLimits) -> Self {
         self.domains = limits;
@@ -223,8 +231,8 @@ impl Builder {
     /// Starts the templates.
     ///
     /// # Errors
-    /// A template does not start, a required layer is missing, the grace is too long, or the templates would be this program and its `main` has not
-    /// called [`crate::init`]. Then nothing runs.
+    /// Returns an error if a template does not start, a required layer is missing, the grace is too long, or the
+    /// templates would be this program and its `main` has not called [`crate::init`].
     pub fn build(self) -> Result<Sandbox, SetupError> {
         if let Some(refusal) = template::refusal(&self.program) {
             return Err(refusal);
@@ -246,32 +254,32 @@ impl Builder {
 }
 
 impl Sandbox {
-    /// The layers without which nothing runs.
+    /// The required layers.
     pub const REQUIRED: &'static [Layer] =
         &[Layer::NoNewPrivs, Layer::Seccomp, Layer::ChildSeccomp, Layer::RlimitAs, Layer::WallKill, Layer::FdsClosed];
 
-    /// Begins to make a sandbox.
+    /// Returns a builder.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// The engine whose limits and tools runs have.
+    /// Returns the engine, whose limits and tools all runs use.
     pub fn engine(&self) -> &Engine {
         &self.0.engine
     }
 
-    /// What became of each layer in the templates.
+    /// Returns the state of each layer in the templates.
     pub fn layers(&self) -> Layers {
         self.0.pool.templates().first().map_or(Layers(Vec::new()), |template| template.layers.clone())
     }
 
-    /// The processes of the templates, as far as they run.
+    /// Returns the process ids of the running templates.
     pub fn template_pids(&self) -> Vec<u32> {
         self.0.pool.templates().iter().map(|template| template.pid()).collect()
     }
 
-    /// Runs a request to its end, whatever its `isolation` says. One that names a domain shares a process with others of
-    /// that: see [`Sandbox::domain`].
+    /// Runs a request to its end, whatever its `isolation` says. A request that names a domain shares a process with
+    /// other runs of that domain: see [`Sandbox::domain`].
     pub fn run(&self, request: &Request<'_>) -> Outcome {
         if let Some(refused) = self.refused(request) {
             return refused;
@@ -289,14 +297,14 @@ impl Sandbox {
         }
     }
 
-    /// The outcome of a request whose domain can be none.
+    /// Returns the outcome of a request with an invalid domain; `None` if the domain is valid.
     pub(crate) fn refused(&self, request: &Request<'_>) -> Option<Outcome> {
         let why = check_name(request.domain.as_deref()?).err()?;
         let error = Error::new(Reason::ParseError, format!("domain: {why}")).hint("name the domain, or leave it out");
         Some(request.failed(self.engine(), Box::new(Problem::new(error, Phase::Setup))))
     }
 
-    /// Compiles a program and runs it to its end; a fault of the program is the outcome's.
+    /// Compiles and runs a program. An error in the program is reported in the outcome.
     pub fn eval(&self, source: &str, input: &Input<'_>) -> Outcome {
         match self.split(source, input, false) {
             Ok((job, host)) => self.run_job(&job, host),
@@ -304,12 +312,12 @@ impl Sandbox {
         }
     }
 
-    /// The limits of a run with an input.
+    /// Returns the limits of a run with this input.
     pub(crate) fn limits_for(&self, input: &Input<'_>) -> Limits {
         self.0.engine.limits_for(input)
     }
 
-    /// A job, and the half of it that stays here.
+    /// Splits a run into its job and the half that stays in the host.
     pub(crate) fn split<'a>(
         &self,
         source: &'a str,
@@ -326,7 +334,7 @@ impl Sandbox {
         }
     }
 
-    /// Starts a run and gives it its job.
+    /// Starts a run and sends its job.
     pub(crate) fn start(&self, job: &Job<'_>, host: &mut HostHalf) -> Result<Running, Box<Outcome>> {
         let bytes = self.prepare(job, host)?;
         let session = job.is_session();
@@ -338,7 +346,7 @@ impl Sandbox {
         Ok(running)
     }
 
-    /// A job as bytes, for a run that has time and is not cancelled.
+    /// Encodes a job. Fails if the run has no time left or is cancelled.
     pub(crate) fn prepare(&self, job: &Job<'_>, host: &mut HostHalf) -> Result<Vec<u8>, Box<Outcome>> {
         if host.limits().timeout_ms == 0 {
             return Err(Box::new(host.fail(verdict::timeout(0, "no time"), None)));
@@ -349,7 +357,7 @@ impl Sandbox {
         frames::encode(job).map_err(|error| Box::new(fault(host, &error.to_string())))
     }
 
-    /// Orders a child for a run, or for a session.
+    /// Orders a child for a run or a session.
     pub(crate) fn order(&self, host: &mut HostHalf, job_bytes: usize, session: bool) -> Result<Running, Box<Outcome>> {
         let mut order = self.child_of(host, job_bytes as u64, !session && host.deadline().is_some());
         if session && self.0.memory.is_none() {
@@ -368,7 +376,7 @@ impl Sandbox {
         &self.0.domains
     }
 
-    /// What a process of a domain has to be for a run.
+    /// Returns the requirements of a run on a process of a domain.
     pub(crate) fn child_of_domain(&self, host: &HostHalf, job_bytes: usize, life: Duration) -> Order {
         let mut order = self.child_of(host, job_bytes as u64, true);
         if order.cpu_s > 0 {
@@ -377,7 +385,7 @@ impl Sandbox {
         Order { stays: true, ..order }
     }
 
-    /// Has a process of a domain that is there already begin another run.
+    /// Starts another run in an existing process of a domain.
     pub(crate) fn begin_in_domain(&self, host: &HostHalf, running: &mut Running) {
         running.begin_run(self.supervision(host, running.ordered(), self.hard(host)), ChildSpan::begin(host));
     }
@@ -399,7 +407,7 @@ impl Sandbox {
         }
     }
 
-    /// Orders a child for a run, and waits for room until the run's deadline.
+    /// Orders a child for a run. Waits for room until the run's deadline.
     pub(crate) fn order_child(
         &self,
         host: &mut HostHalf,
@@ -422,8 +430,8 @@ impl Sandbox {
         }
     }
 
-    /// Orders a child for a run, if there is room for one now: `order` without its deadline. For one that has no room idle processes of
-    /// domains end.
+    /// Orders a child for a run, if there is room for one now, without its deadline. If there is no room, idle
+    /// processes of domains are ended.
     pub(crate) fn try_order(
         &self,
         host: &HostHalf,
@@ -438,7 +446,7 @@ impl Sandbox {
                 Ok(ordered) => break ordered,
                 Err(NoChild::Crowded | NoChild::Descriptors(_)) if self.0.domains.give_up_one() => {}
                 Err(NoChild::Crowded | NoChild::Busy) => return Ok(None),
-                // Those at work give theirs back.
+                // Running processes return theirs.
                 Err(NoChild::Descriptors(_)) if self.0.pool.is_at_work() => return Ok(None),
                 Err(NoChild::Descriptors(error) | NoChild::Failed(error)) => return Err(error),
             }
@@ -451,10 +459,10 @@ impl Sandbox {
         Ok(Some(Running::new(template, channels, order, supervision, ChildSpan::begin(host))))
     }
 
-    /// How long a run that has found no room for a process may go on to wait.
+    /// Returns how long a run without a process may continue to wait for room.
     ///
     /// # Errors
-    /// Its time is over, or it was cancelled.
+    /// Returns an error if its time is over or it was cancelled.
     pub(crate) fn time_to_wait(&self, host: &HostHalf) -> Result<Duration, Error> {
         verdict::time_to_wait(host, || {
             format!(
@@ -465,7 +473,7 @@ impl Sandbox {
         })
     }
 
-    /// What a child has to be for a run; one that goes on from a record has time for that besides.
+    /// Returns the requirements of a run on its child. A run that resumes from a record gets extra time to replay it.
     fn child_of(&self, host: &HostHalf, job_bytes: u64, timed: bool) -> Order {
         let mut order = self.child(host.limits(), job_bytes, timed);
         if host.may_have_workers() {
@@ -481,7 +489,7 @@ impl Sandbox {
         order
     }
 
-    /// What a child has to be for a run with these limits; `timed` when it has a deadline.
+    /// Returns the requirements of a run with these limits on its child; `timed` if it has a deadline.
     pub(crate) fn child(&self, limits: &Limits, job_bytes: u64, timed: bool) -> Order {
         let time = limits.timeout_ms.saturating_add(millis(self.0.grace)).div_ceil(1000) + 1;
         Order::new(
@@ -499,27 +507,27 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// How soon a run that has found no room for a process looks again.
+/// The interval at which a run without a process checks for room again.
 pub(crate) const ROOM_STEP: Duration = Duration::from_millis(2);
 
-/// Address space for the stacks of threads that help with workers, of which there are as many as processors.
+/// Address space for the stacks of threads that help with workers, one for each processor.
 const ROOM_OF_THREADS: u64 = 256 << 20;
 
-/// Address space that a session needs to be written as text, and to be read from it.
+/// Returns the address space needed to write a session as text, and to read it.
 fn room_to_save(limits: &Limits) -> u64 {
     const UNLIMITED: u64 = 4 << 30;
     let text = if limits.session_bytes == 0 { UNLIMITED } else { limits.session_bytes };
-    // Definitions and history; each while it grows, as a text, and in a frame.
+    // Definitions and history: each while it grows, as text, and in a frame.
     text.saturating_mul(8)
 }
 
-/// Address space that no run within its limits fills: a heap, a worker's too, is there twice while it is compacted, a job and its data are
-/// there as text and as values, a result as a value and as texts. The stack, the allocator and compiled patterns have the
-/// rest.
+/// Returns an address space that a run within its limits never fills. During a compaction a heap exists twice, a
+/// worker's too. Job and data exist as text and as values, the result as a value and as text. The rest is for the
+/// stack, the allocator and compiled patterns.
 fn allowance(limits: &Limits, job_bytes: u64) -> u64 {
     const REST: u64 = 96 << 20;
     const UNLIMITED: u64 = 4 << 30;
-    /// Jobs that differ by less than this get the same, so that a child made for one serves the other.
+    /// Rounds up, so that a spare child ordered for one job also suits a job of similar size.
     const STEP: u64 = 16 << 20;
     let heap = |bytes: u64| if bytes == 0 { UNLIMITED } else { bytes };
     let parts = [

@@ -1,16 +1,16 @@
-//! Which template a run goes to.
+//! Assigns runs to templates.
 
 use crate::kernel::sys::Processors;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Templates take turns. When there is one for each processor, each stays on its own: what is made for a process there, and
-/// taken down at its end, does not move from one to another. A pool that is busy then gives a run to the template of the
-/// processor that it comes from.
+/// Templates take turns. With one for each processor, each stays on its own: what the kernel sets up for a process
+/// there, and takes down at its end, does not move between processors. A busy pool then gives a run to the template of
+/// the processor that it comes from.
 #[derive(Debug)]
 pub(crate) struct Scheduler {
     templates: usize,
-    /// The processors, when each has a template.
+    /// The processors, if each has a template.
     processors: Vec<usize>,
     next: AtomicUsize,
     under_way: AtomicUsize,
@@ -28,20 +28,20 @@ impl Scheduler {
         Scheduler { templates, processors, next: AtomicUsize::new(0), under_way: AtomicUsize::new(0) }
     }
 
-    /// The processor that a template stays on.
+    /// Returns the processor that a template stays on.
     pub(crate) fn processor_of(&self, template: usize) -> Option<usize> {
         let at = template.checked_rem(self.processors.len())?;
         self.processors.get(at).copied()
     }
 
-    /// The template of a run that begins.
+    /// Returns the template for a run that starts.
     pub(crate) fn begin(&self) -> usize {
         let others = self.under_way.fetch_add(1, Ordering::Relaxed);
-        // With a few runs the other processors are idle.
+        // With only a few runs, other processors are idle.
         self.choose(if 2 * others >= self.templates { Processors::current() } else { None })
     }
 
-    /// A run is over.
+    /// Ends a run.
     pub(crate) fn end(&self) {
         self.under_way.fetch_sub(1, Ordering::Relaxed);
     }
@@ -59,10 +59,10 @@ impl Scheduler {
     }
 }
 
-/// Runs of this process whose programs are at work.
+/// The number of runs of this process whose programs are running.
 static AT_WORK: AtomicUsize = AtomicUsize::new(0);
 
-/// A run whose program is at work, as long as this is there.
+/// Counts a run whose program is running, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct AtWork(());
 
@@ -72,8 +72,8 @@ impl AtWork {
         AtWork(())
     }
 
-    /// Have all runs at work two processors each, for a side that works and one that waits? Otherwise who waits awake takes the time
-    /// of others, or of the very side that it waits for.
+    /// Returns true if there are two processors for each running program, one for the process and one for the host's
+    /// busy wait. Otherwise a busy wait would take time from other runs, or from the process that it waits for.
     pub(crate) fn leaves_room() -> bool {
         static PROCESSORS: OnceLock<usize> = OnceLock::new();
         let processors = PROCESSORS.get_or_init(|| std::thread::available_parallelism().map_or(1, Into::into));
@@ -98,7 +98,7 @@ mod tests {
         let all = |processor| (0..6).map(|_| turns.choose(processor)).collect::<Vec<_>>();
         assert_eq!(all(Some(3)), [0, 2, 4, 0, 2, 4]);
         assert_eq!(all(Some(7)), [1, 3, 1, 3, 1, 3]);
-        // The host has moved since.
+        // The host has moved meanwhile.
         assert_eq!(all(Some(4)), [2, 3, 4, 0, 1, 2]);
         assert_eq!(all(None), [3, 4, 0, 1, 2, 3]);
     }

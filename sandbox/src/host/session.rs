@@ -1,4 +1,4 @@
-//! Turn after turn in one process.
+//! Sessions: turn after turn in one process.
 
 use super::running::{Running, Turn};
 use super::sandbox::{Sandbox, fault};
@@ -7,14 +7,14 @@ use lisp_runtime::remote::{CommittedSession, HostHalf, nothing_to_undo};
 use lisp_runtime::{Cancel, Error, Input, Limits, Outcome, Phase, Problem};
 use std::collections::VecDeque;
 
-/// A conversation with one process, like [`lisp_runtime::Session`]: what a turn defines is there in the next.
+/// A session in a separate process, like [`lisp_runtime::Session`]: later turns see the definitions of earlier ones.
 ///
-/// After each turn the process says what the definitions are, as text, and this side keeps it. A turn that has to be killed takes
-/// the process with it, and nothing else: the next one goes on in another process, with the definitions as they were before the turn
-/// that was killed. The hint of its error says so.
+/// After each turn the process sends the definitions as text, and the host keeps them. A turn that has to be killed
+/// loses its process, but not the session. The next turn runs in another process, with the definitions from before the
+/// killed turn. The hint of its error says so.
 ///
-/// Where [`lisp_runtime::Session`] fails with a [`Problem`], `save`, `fork`, `memory` and [`Sandbox::load_session`] fail with a
-/// `Box<Outcome>` here: a process may have been at work and have been killed for it, and the outcome has the figures of that.
+/// Where [`lisp_runtime::Session`] fails with a [`Problem`], `save`, `fork`, `memory` and [`Sandbox::load_session`]
+/// fail with a `Box<Outcome>`, because a process may have run and been killed, and the outcome has its figures.
 /// [`Outcome::problem`] is the problem.
 #[derive(Debug)]
 pub struct Session {
@@ -23,18 +23,18 @@ pub struct Session {
     cancel: Cancel,
     under_way: Option<(Running, HostHalf)>,
     names: Vec<String>,
-    /// The turns so far.
+    /// The number of turns so far.
     turns: u64,
-    /// What the process has said the definitions are.
+    /// The definitions, as last sent by the process.
     committed: CommittedSession,
-    /// The same before each of the last turns that changed something, the last at the end, with the names then.
+    /// The definitions and names before each of the last turns that changed something, the most recent last.
     earlier: VecDeque<(CommittedSession, Vec<String>)>,
-    /// Some of them were let go for their size.
+    /// Some of them were dropped because of their size.
     let_go: bool,
 }
 
 impl Sandbox {
-    /// Begins a session in a process of its own. A handle given by [`Input::cancel_with`] ends its turns.
+    /// Starts a session in a separate process. A cancel handle given with [`Input::cancel_with`] ends its turns.
     pub fn session(&self, mut input: Input<'static>) -> Session {
         let cancel = input.cancel_handle().clone();
         let names = input.memory_names();
@@ -51,11 +51,11 @@ impl Sandbox {
         }
     }
 
-    /// Goes on with a saved session in a process of its own: see [`lisp_runtime::Engine::load_session`]. The text is read in
-    /// that process.
+    /// Resumes a saved session in a separate process: see [`lisp_runtime::Engine::load_session`]. The process parses
+    /// the text.
     ///
     /// # Errors
-    /// An outcome with the problem: those of [`lisp_runtime::Engine::load_session`], and of the process.
+    /// Returns an outcome with the errors of [`lisp_runtime::Engine::load_session`], and those of the process.
     pub fn load_session(&self, text: &str, input: Input<'static>) -> Result<Session, Box<Outcome>> {
         let mut session = self.session(input);
         session.under_way = Some(session.begin_with(Some(text))?);
@@ -66,9 +66,9 @@ impl Sandbox {
 }
 
 impl Session {
-    /// Runs one more program.
+    /// Runs the next program.
     pub fn eval(&mut self, source: &str) -> Outcome {
-        // What set-up programs do is not done again when the first turn is taken back, or has to be killed.
+        // Set-up programs are not run again after the first turn is undone or killed.
         let sets_up = self.input.has_setup() && self.committed.is_empty();
         let begun = if sets_up { self.refresh().and_then(|()| self.next()) } else { self.next() };
         let (mut running, mut host) = match begun {
@@ -84,7 +84,7 @@ impl Session {
                 let before = self.committed.clone();
                 self.committed.take(&mut report);
                 let outcome = host.finish(report);
-                // A turn that fails leaves everything as it was: there is nothing to take back.
+                // A turn that fails changes nothing, so there is nothing to undo.
                 if outcome.is_success() {
                     self.keep(before, names, &host);
                 }
@@ -95,10 +95,10 @@ impl Session {
         }
     }
 
-    /// The definitions as they are now, as a JSON object: see [`lisp_runtime::Session::memory`].
+    /// Returns the current definitions as a JSON object: see [`lisp_runtime::Session::memory`].
     ///
     /// # Errors
-    /// An outcome with the problem: those of [`lisp_runtime::Session::memory`], and whatever ended the process instead.
+    /// Returns an outcome with the errors of [`lisp_runtime::Session::memory`], or the error that ended the process.
     pub fn memory(&mut self) -> Result<String, Box<Outcome>> {
         let (mut running, mut host) = self.next()?;
         running.give_turn(&mut host, Turn::Memory);
@@ -111,11 +111,11 @@ impl Session {
         memory
     }
 
-    /// The definitions and the results of the last turns as text: see [`lisp_runtime::Session::save`]. The process is asked before the
-    /// first turn only, and when it could not write them before.
+    /// Returns the definitions and the results of the last turns as text: see [`lisp_runtime::Session::save`]. The
+    /// process is asked only before the first turn, and if it could not write them earlier.
     ///
     /// # Errors
-    /// An outcome with the problem: those of [`lisp_runtime::Session::save`], and whatever ended the process instead.
+    /// Returns an outcome with the errors of [`lisp_runtime::Session::save`], or the error that ended the process.
     pub fn save(&mut self) -> Result<String, Box<Outcome>> {
         if !matches!(self.committed.text(self.turns), Some(Ok(_))) {
             self.refresh()?;
@@ -129,11 +129,11 @@ impl Session {
         }
     }
 
-    /// A second session with the same definitions and history, and the same input: see [`lisp_runtime::Session::fork`]. Its process
-    /// begins with its first turn; until then the two share the text of the definitions.
+    /// Returns a second session with the same definitions, history and input: see [`lisp_runtime::Session::fork`]. Its
+    /// process starts with its first turn; until then both share the text of the definitions.
     ///
     /// # Errors
-    /// Those of [`Session::save`].
+    /// Returns the errors of [`Session::save`].
     pub fn fork(&mut self) -> Result<Session, Box<Outcome>> {
         if self.turns > 0 || self.under_way.is_some() {
             self.save()?;
@@ -144,11 +144,11 @@ impl Session {
         Ok(fork)
     }
 
-    /// Takes back the last turn that succeeded: see [`lisp_runtime::Session::undo`]. The process ends, and the next turn goes on in
-    /// another one.
+    /// Undoes the last turn that succeeded: see [`lisp_runtime::Session::undo`]. The process ends, and the next turn
+    /// runs in another one.
     ///
     /// # Errors
-    /// `session_limit_exceeded`, which names the limit, when no turn to undo.
+    /// Returns `session_limit_exceeded`, with the name of the limit, if there is no turn to undo.
     pub fn undo(&mut self) -> Result<(), Box<Problem>> {
         let Some((before, names)) = self.earlier.pop_back() else {
             return Err(nothing_to_undo(self.limits().session_undo, self.let_go));
@@ -161,7 +161,7 @@ impl Session {
         self.sandbox.limits_for(&self.input)
     }
 
-    /// The process and this half, for one more turn.
+    /// Returns the process and the host's half for one more turn.
     fn next(&mut self) -> Result<(Running, HostHalf), Box<Outcome>> {
         if let Some((running, mut host)) = self.under_way.take() {
             host.next_turn();
@@ -188,7 +188,7 @@ impl Session {
         Ok((running, host))
     }
 
-    /// Asks the process for all that the session is saved as.
+    /// Asks the process for everything that the session is saved as.
     fn refresh(&mut self) -> Result<(), Box<Outcome>> {
         let (mut running, mut host) = self.next()?;
         running.give_turn(&mut host, Turn::Save);
@@ -202,7 +202,7 @@ impl Session {
         ended.map(drop)
     }
 
-    /// Keeps what was before a turn, to be undone, as far as the limits go.
+    /// Keeps the state before a turn, so that it can be undone, within the limits.
     fn keep(&mut self, before: CommittedSession, names: Vec<String>, host: &HostHalf) {
         if before.is_empty() || before.text(0).is_some_and(|text| text.is_ok()) {
             self.earlier.push_back((before, names));
@@ -220,14 +220,14 @@ impl Session {
         }
     }
 
-    /// Bytes that are kept for turns to be undone.
+    /// Returns the size of the state kept for undoing turns, in bytes.
     fn bytes_of_earlier(&self) -> usize {
         let later = self.earlier.iter().map(|(committed, _)| committed).skip(1).chain([&self.committed]);
         let each = self.earlier.iter().zip(later).map(|((committed, _), next)| committed.bytes_beside(next));
         each.fold(0, usize::saturating_add)
     }
 
-    /// The outcome of a turn that took the process with it, which says what is left of the session.
+    /// Completes the outcome of a turn that lost its process: says what is left of the session.
     fn lost(&mut self, mut outcome: Outcome) -> Outcome {
         let left = match self.committed.text(self.turns) {
             Some(Ok(_)) => {
@@ -251,23 +251,23 @@ impl Session {
         }
     }
 
-    /// The turns so far: see [`lisp_runtime::Session::turns`].
+    /// Returns the number of turns so far: see [`lisp_runtime::Session::turns`].
     pub fn turns(&self) -> u64 {
         self.turns
     }
 
-    /// The handle that ends the turn that runs. It stays used until it is reset.
+    /// Returns the handle that cancels the running turn. Once used, it stays cancelled until it is reset.
     pub fn cancel_handle(&self) -> &Cancel {
         &self.cancel
     }
 
-    /// The names that are defined, in order. Before the first turn they are those of the memory that the session was given.
+    /// Returns the defined names, in order. Before the first turn they are those of the memory given to the session.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// Is there a process that holds the definitions? There is none before the first turn, and after one that was killed or taken
-    /// back: the definitions are kept on this side then.
+    /// Returns true if a process holds the definitions. Before the first turn, and after a turn that was killed or
+    /// undone, only the host keeps them.
     pub fn is_alive(&self) -> bool {
         self.under_way.is_some()
     }

@@ -8,8 +8,8 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 use std::io::{self, IoSliceMut};
 use std::os::fd::OwnedFd;
 
-/// Two sockets: to a run's process, and to the template about that process. The template keeps its ends, so that one run after
-/// the other can use them.
+/// Two sockets: one to a run's process, one to the template about that process. The template keeps its ends, so that
+/// one run after the other can use them.
 #[derive(Debug)]
 pub(crate) struct SocketPair {
     pub(crate) id: u64,
@@ -24,7 +24,7 @@ pub(crate) struct TemplateMessage {
 }
 
 impl SocketPair {
-    /// A new pair, and the template's ends of its two sockets. No pair has the number 0.
+    /// Creates a pair. Also returns the template's ends of its two sockets. No pair has the number 0.
     pub(crate) fn new(id: u64) -> io::Result<(SocketPair, [OwnedFd; 2])> {
         let ((run, their_run), (status, their_status)) = (frames::pair()?, frames::pair()?);
         Ok((SocketPair { id, run, status }, [their_run, their_status]))
@@ -34,7 +34,7 @@ impl SocketPair {
         PollFd::new(&self.status, PollFlags::IN)
     }
 
-    /// The socket to the template.
+    /// Returns the socket to the template.
     #[cfg(feature = "async")]
     pub(crate) fn status_fd(&self) -> &OwnedFd {
         &self.status

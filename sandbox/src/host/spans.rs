@@ -1,5 +1,5 @@
-//! Spans of the crate `tracing` for processes, with the feature of that name, told by the host: in a process of a run there is
-//! nobody to tell them. Without the feature they are nothing.
+//! Spans of the crate `tracing` for processes, with the feature `tracing`. The host emits them, because a run's process
+//! cannot. Without the feature they do nothing.
 
 #[cfg(feature = "tracing")]
 mod on {
@@ -7,7 +7,7 @@ mod on {
     use tracing::field::Empty;
     use tracing::{Span, info_span};
 
-    /// The span `child`, from the order of a process until it is reaped: a child of the run's.
+    /// The span `child`, from the order of a process until it is reaped; its parent is the span of the run.
     #[derive(Clone, Debug)]
     pub(crate) struct ChildSpan(Span);
 
@@ -34,7 +34,7 @@ mod on {
         }
     }
 
-    /// The span `template`: a template is started.
+    /// The span `template`: the start of a template.
     pub(crate) fn template<T, E>(start: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         let span = info_span!(target: "ptc_lisp", "template", ready = Empty);
         let started = span.in_scope(start);

@@ -1,5 +1,5 @@
-//! What a run came to, from facts the host owns. What the run's process says of itself chooses between texts, and between
-//! one failure and another; it never makes a success of a failure.
+//! How a run ended, decided from facts that the host owns. What the run's process reports about itself only chooses
+//! between messages, and between failures. It never turns a failure into a success.
 
 use super::open_calls::OpenCalls;
 use crate::kernel::unix::{ABORTED, Death, SETUP_FAILED};
@@ -10,7 +10,7 @@ use lisp_runtime::{Error, Reason};
 #[cfg(target_os = "linux")]
 use std::time::{Duration, Instant};
 
-/// How often a handle for cancelling is looked at.
+/// The interval at which cancel handles are checked.
 #[cfg(target_os = "linux")]
 pub(crate) const CANCEL_STEP: Duration = Duration::from_millis(5);
 
@@ -20,53 +20,53 @@ pub(crate) const CANCEL_STEP: Duration = Duration::from_millis(5);
 pub(crate) enum Kill {
     /// It was past its deadline.
     Deadline,
-    /// Somebody cancelled the run.
+    /// The run was cancelled.
     Cancelled,
-    /// It did not keep to the protocol.
+    /// It violated the protocol.
     Violation(Violation),
-    /// It had given its report, and did not end.
+    /// It had sent its report and did not exit.
     Lingering,
 }
 
-/// How it ended, as far as the host knows.
+/// How a process ended, as far as the host knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "some are of the process door"))]
 pub(crate) enum End {
-    /// It was reaped; `late` when the template killed it past its time.
+    /// It was reaped; `late` if the template killed it after its deadline.
     Reaped { death: Death, late: bool },
-    /// There was no process: the system would not make one.
+    /// The system could not create a process.
     NotStarted(i32),
-    /// The template is gone, and with it the process.
+    /// The template is gone, and the process with it.
     TemplateGone,
 }
 
-/// All that counts.
+/// The facts that decide how a run ended.
 #[derive(Debug)]
 pub(crate) struct Facts<'a> {
     pub(crate) kill: Option<Kill>,
     pub(crate) end: End,
-    /// A report has come, whole and well-formed.
+    /// A complete and well-formed report was received.
     pub(crate) reported: bool,
-    /// Which step of its set-up failed, if one did.
+    /// The setup step that failed, if any.
     pub(crate) setup: Option<&'a str>,
     /// The beginning of its standard error.
     pub(crate) said: &'a str,
     pub(crate) limit_ms: u64,
-    /// The hard ceiling of memory.
+    /// The memory limit of the process.
     pub(crate) limit_bytes: u64,
-    /// The ceiling of all runs together, when the kernel killed this one for it.
+    /// The memory limit of all runs together, if the kernel killed this one for it.
     pub(crate) out_of_group: Option<u64>,
 }
 
-/// The error of a run; `None` when its report counts.
+/// Returns the error of a run; `None` if its report counts.
 pub(crate) fn error(facts: &Facts<'_>) -> Option<Error> {
     match (facts.kill, facts.end) {
         _ if facts.setup.is_some() => Some(host_fault(format!("sandbox set-up: {}", facts.setup.unwrap_or_default()))),
         (Some(Kill::Violation(Violation::GivenUpCalls)), _) => Some(given_up_calls()),
         (Some(Kill::Violation(violation)), _) => Some(host_fault(format!("the run's process sent {violation}"))),
-        // A report that was whole before the deadline counts.
+        // A report that was complete before the deadline counts.
         (Some(Kill::Lingering | Kill::Deadline | Kill::Cancelled), _) if facts.reported => None,
-        // Whoever sends the signal, the host or the template in its place: the host's reason is the run's.
+        // The host's reason counts, whether the host or the template sent the signal.
         (Some(Kill::Cancelled), _) => Some(cancelled().detail("ended_by", "killed")),
         (Some(Kill::Lingering | Kill::Deadline), _) | (None, End::Reaped { late: true, .. }) => {
             Some(timeout(facts.limit_ms, "killed"))
@@ -97,7 +97,7 @@ fn of_signal(facts: &Facts<'_>, status: i32) -> Error {
     match libc::WTERMSIG(status) {
         libc::SIGXCPU => timeout(facts.limit_ms, "processor time"),
         libc::SIGSYS => host_fault("the run's process made a forbidden system call".into()),
-        // An overflow is a signal first, and then an abort if there is room to tell.
+        // A stack overflow is a SIGSEGV, followed by an abort if there is room for the message.
         libc::SIGABRT | libc::SIGSEGV if facts.said.contains("has overflowed its stack") => {
             host_fault("the native stack of the run's process overflowed".into())
         }
@@ -113,15 +113,15 @@ fn of_signal(facts: &Facts<'_>, status: i32) -> Error {
     }
 }
 
-/// Has an allocation failed, by what a process said at last? And of how many bytes: several threads may say it at once, one
-/// into the other's words, and then there is no telling.
+/// Returns whether an allocation failed, from the last output of a process, and its size in bytes. If several threads
+/// reported at once, their messages may be interleaved and the size is unknown.
 pub(crate) fn allocation(said: &str) -> Option<Option<u64>> {
     let (_, rest) = said.split_once("memory allocation of ")?;
     let (number, after) = rest.split_once(" bytes failed")?;
     Some(number.parse().ok().filter(|_| !after.contains(" bytes failed")))
 }
 
-/// The error of a run past its deadline that had to be killed. `why` says what killed it.
+/// Returns the error of a run that was killed after its deadline. `why` says by whom or what.
 pub(crate) fn timeout(limit_ms: u64, why: &'static str) -> Error {
     Error::new(Reason::Timeout, format!("the run takes longer than {limit_ms} ms"))
         .hint("do less work, for example on fewer rows, or raise the limit timeout_ms")
@@ -129,16 +129,16 @@ pub(crate) fn timeout(limit_ms: u64, why: &'static str) -> Error {
         .detail("ended_by", why)
 }
 
-/// The error of a run that is cancelled.
+/// Returns the error of a cancelled run.
 pub(crate) fn cancelled() -> Error {
     Error::new(Reason::Cancelled, "the run was cancelled from outside")
 }
 
-/// How long a run that has no process may go on to wait for one; at most a second, as others may have ended by then. `why` says what
-/// there was too little of.
+/// Returns how long a run without a process may continue to wait for one, at most a second, because others may have
+/// ended by then. `why` says what there was too little of.
 ///
 /// # Errors
-/// Its time is over, or it was cancelled.
+/// Returns an error if its time is over or it was cancelled.
 #[cfg(target_os = "linux")]
 pub(crate) fn time_to_wait(host: &HostHalf, why: impl FnOnce() -> String) -> Result<Duration, Error> {
     if host.cancel().is_cancelled() {
@@ -185,7 +185,7 @@ fn host_fault(message: String) -> Error {
     Error::new(Reason::HostFault, message)
 }
 
-/// What it said at last, made fit to be shown.
+/// Returns the last output of the process, fit to be shown.
 fn said(facts: &Facts<'_>) -> String {
     match clean(facts.said, 300) {
         said if said.is_empty() => String::new(),
@@ -193,12 +193,12 @@ fn said(facts: &Facts<'_>) -> String {
     }
 }
 
-/// Text of a process that is not trusted: without control characters, cut at `most` bytes.
+/// Returns text of an untrusted process without control characters, cut at `bytes` bytes.
 pub(crate) fn clean(text: &str, bytes: usize) -> String {
     let mut clean = String::new();
     for c in text.trim().chars() {
         let c = if c == '\n' || c == '\t' { ' ' } else { c };
-        // Controls of bidirectional text hide what stands beside them.
+        // Bidirectional controls hide the text beside them.
         let hidden =
             c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
         let c = if hidden { '\u{fffd}' } else { c };
@@ -261,7 +261,8 @@ mod tests {
         assert_eq!(killed(Kill::Lingering, true), None);
     }
 
-    /// Every reason to kill with every end, with a report and without: what the host did decides, not who sent the signal.
+    /// Tests every reason to kill with every end, with and without a report: what the host did decides, not who sent
+    /// the signal.
     #[test]
     fn every_kill_with_every_end() {
         use Reason::{Cancelled, HostFault, Timeout};
@@ -279,7 +280,7 @@ mod tests {
             End::NotStarted(libc::EAGAIN),
             End::TemplateGone,
         ];
-        // Without a kill of the host's the end decides: with a report, and without.
+        // If the host did not kill, the end decides, with and without a report.
         let alone = [
             (None, Some(HostFault)),
             (Some(Timeout), Some(Timeout)),
@@ -293,7 +294,7 @@ mod tests {
         let seen = |kill, end, reported| reason(&Facts { kill, reported, ..facts(end) });
         for (end, (with, without)) in ends.into_iter().zip(alone) {
             assert_eq!((seen(None, end, true), seen(None, end, false)), (with, without), "{end:?}");
-            // Whatever the end, when the host has killed: its reason, unless a whole report was there before.
+            // If the host killed, its reason counts for every end, unless a complete report came before.
             for (kill, reason) in [(Kill::Deadline, Timeout), (Kill::Lingering, Timeout), (Kill::Cancelled, Cancelled)]
             {
                 assert_eq!(seen(Some(kill), end, true), None, "{kill:?} {end:?}");
@@ -331,7 +332,7 @@ mod tests {
     fn text_is_made_fit_to_be_shown() {
         assert_eq!(clean(" a\u{1b}[31m\u{202e}b\n", 100), "a\u{fffd}[31m\u{fffd}b");
         assert_eq!(clean("äääää", 5), "ää...");
-        // What stands for a control takes more bytes than the control.
+        // The replacement of a control character is longer than the character.
         assert_eq!(clean("ab\u{1}\u{1}", 4), "ab...");
     }
 }

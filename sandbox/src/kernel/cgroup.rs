@@ -1,12 +1,12 @@
-//! A memory cgroup for the processes of a sandbox: templates, and with them every run they fork.
+//! A memory cgroup for the processes of a sandbox: its templates, and every run that they fork.
 //!
-//! The ceiling is one for all of them together, and what the kernel takes on their behalf counts. It costs a run nothing: its
-//! process is born in the group. When the ceiling is met the kernel kills the largest of them; whoever finds a run killed by
-//! nobody asks here whether it was that ([`Group::take_kill`]).
+//! One limit applies to all of them together, including the kernel's memory on their behalf. It costs a run nothing,
+//! because its process starts in the group. When the limit is reached the kernel kills the largest process.
+//! [`Group::take_kill`] tells whether that is why a run was killed.
 //!
-//! The group is made inside the one that the host is in: what bounds the host bounds it too. Under version 2 a group that gives controllers to
-//! groups inside it has no processes of its own. There the host goes into a group [`HOST`] inside its own, or was started in one of that name, and the
-//! group for runs stands beside that.
+//! The group is created inside the one of the host, so the host's limits apply too. Under version 2 a group that gives
+//! controllers to groups inside it has no processes of its own. There the host moves into a group [`HOST`] inside its
+//! own, unless it was started in one with that name, and the group for runs is created beside that.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,13 +14,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How a version of cgroups names things.
+/// The file names of a version of cgroups.
 #[derive(Debug)]
 struct Files {
     limit: &'static str,
-    /// Memory and swap together, or swap alone: what keeps a group from going on in swap.
+    /// Memory and swap together, or swap alone: limited so that the group cannot exceed its limit by swapping.
     swap: &'static str,
-    /// Where the kernel counts those it has killed, in a line `oom_kill N`.
+    /// Where the kernel counts its kills, in a line `oom_kill N`.
     events: &'static str,
 }
 
@@ -28,25 +28,26 @@ const V1: Files =
     Files { limit: "memory.limit_in_bytes", swap: "memory.memsw.limit_in_bytes", events: "memory.oom_control" };
 const V2: Files = Files { limit: "memory.max", swap: "memory.swap.max", events: "memory.events" };
 
-/// A group that is there; dropped, it is removed.
+/// An existing group; removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Group {
     dir: PathBuf,
     files: &'static Files,
     limit: u64,
-    /// How many kills have been told to somebody.
+    /// The number of kills reported so far.
     told: Mutex<u64>,
 }
 
-/// The group of the host under version 2, inside the one that has the groups of its sandboxes.
+/// The group of the host under version 2, next to the groups of its sandboxes.
 const HOST: &str = "ptcl-host";
-/// What the names of groups begin with; then comes the pid of the host, and a number.
+/// The prefix of the names of groups; followed by the pid of the host and a number.
 const NAME: &str = "ptc-lisp-";
-/// How long the last process of a group may take to be gone.
+/// How long to wait until the last process of a group has left it.
 const LAST: Duration = Duration::from_secs(2);
 
 impl Group {
-    /// Makes a group inside this process's own, with a ceiling in bytes; without one, three quarters of what there is.
+    /// Creates a group inside this process's own, with a limit in bytes. The default is three quarters of the available
+    /// memory.
     pub(crate) fn new(limit: Option<u64>) -> io::Result<Group> {
         let (parent, files) = parent()?;
         if files.limit == V2.limit {
@@ -60,7 +61,7 @@ impl Group {
         sweep(parent);
         let dir = parent.join(format!("{NAME}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
         std::fs::create_dir(&dir).map_err(|error| told("mkdir", error))?;
-        // From here on whatever fails removes it again.
+        // From here on, an error removes the group again.
         let group = Group { dir, files, limit, told: Mutex::new(0) };
         let path = group.dir.join(files.limit);
         if !path.exists() {
@@ -74,17 +75,17 @@ impl Group {
         Ok(group)
     }
 
-    /// Where a process writes `0` to join.
+    /// Returns the file to which a process writes `0` to join.
     pub(crate) fn door(&self) -> PathBuf {
         self.dir.join("cgroup.procs")
     }
 
-    /// Has nobody removed it? It can be removed while no process is in it.
+    /// Returns true if the directory exists. It can be removed while no process is in it.
     pub(crate) fn is_there(&self) -> bool {
         self.dir.exists()
     }
 
-    /// The ceiling.
+    /// Returns the limit.
     pub(crate) fn limit(&self) -> u64 {
         self.limit
     }
@@ -95,7 +96,7 @@ impl Group {
         count.and_then(|n| n.trim().parse().ok()).ok_or_else(|| told(self.files.events, "no count of kills"))
     }
 
-    /// Has the kernel killed one more than have been told? Each is told once.
+    /// Returns true if the kernel has killed a process that was not reported yet. Each kill is reported once.
     pub(crate) fn take_kill(&self) -> bool {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let more = self.kills().is_ok_and(|kills| kills > *told);
@@ -106,7 +107,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // A process that is killed leaves a little later.
+        // A killed process leaves the group a little later.
         let until = Instant::now() + LAST;
         while let Err(error) = std::fs::remove_dir(&self.dir) {
             if error.kind() == io::ErrorKind::NotFound || Instant::now() >= until {
@@ -121,12 +122,12 @@ fn told(step: &str, why: impl std::fmt::Display) -> io::Error {
     io::Error::other(format!("{step}: {why}"))
 }
 
-/// Joins a group; for a process that is not locked in yet.
+/// Joins a group; for a process that is not locked down yet.
 pub(crate) fn join(door: &Path) -> io::Result<()> {
     std::fs::write(door, "0")
 }
 
-/// Groups that this process has made and that are there.
+/// Returns the groups created by this process that still exist.
 #[cfg(feature = "testing")]
 pub(crate) fn all() -> Vec<PathBuf> {
     let Ok((parent, _)) = parent() else { return Vec::new() };
@@ -135,7 +136,7 @@ pub(crate) fn all() -> Vec<PathBuf> {
     all.filter(|entry| entry.file_name().to_string_lossy().starts_with(&ours)).map(|entry| entry.path()).collect()
 }
 
-/// Removes groups of hosts that were killed. One that has processes cannot be removed.
+/// Removes groups of hosts that were killed. A group with processes cannot be removed.
 fn sweep(parent: &Path) {
     for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -147,8 +148,8 @@ fn sweep(parent: &Path) {
     }
 }
 
-/// Has a group of version 2 give the memory controller to groups inside it. A host that is in it by itself goes into one of
-/// those; with other processes in it that cannot be done.
+/// Makes a group of version 2 give the memory controller to groups inside it. A host that is alone in it moves into one
+/// of those; with other processes in it this is not possible.
 fn give_memory(parent: &Path) -> io::Result<()> {
     let given = parent.join("cgroup.subtree_control");
     let names = std::fs::read_to_string(&given).map_err(|error| told("cgroup.subtree_control", error))?;
@@ -164,7 +165,7 @@ fn give_memory(parent: &Path) -> io::Result<()> {
     let made = std::fs::create_dir(&leaf);
     let given = join(&leaf.join("cgroup.procs")).and_then(|()| give());
     given.map_err(|error| {
-        // As it was before.
+        // Restores the previous state.
         let _ = join(&parent.join("cgroup.procs"));
         if made.is_ok() {
             let _ = std::fs::remove_dir(&leaf);
@@ -176,7 +177,8 @@ fn give_memory(parent: &Path) -> io::Result<()> {
     })
 }
 
-/// The directory in which groups are made: that of this process's group, or the one above when its group is [`HOST`].
+/// Returns the directory in which groups are created: that of this process's group, or its parent if the group is
+/// [`HOST`].
 fn parent() -> io::Result<(PathBuf, &'static Files)> {
     let (own, files) = own()?;
     match own.parent() {
@@ -185,15 +187,15 @@ fn parent() -> io::Result<(PathBuf, &'static Files)> {
     }
 }
 
-/// The directory of this process's group.
+/// Returns the directory of this process's group.
 fn own() -> io::Result<(PathBuf, &'static Files)> {
     let read = |path: &str| std::fs::read_to_string(path).map_err(|error| told(path, error));
     find(&read("/proc/self/cgroup")?, &read("/proc/self/mountinfo")?)
 }
 
-/// Finds the group from the kernel's texts: the groups of the process, and the mounts.
+/// Finds the group from the contents of two files in `/proc`: the groups of the process, and the mounts.
 fn find(groups: &str, mounts: &str) -> io::Result<(PathBuf, &'static Files)> {
-    // A line is `number:controllers:path`; the one without controllers is that of version 2.
+    // A line is `number:controllers:path`; the line of version 2 has no controllers.
     let line = |wanted: fn(&str) -> bool| {
         groups.lines().find_map(|line| {
             let mut parts = line.splitn(3, ':');
@@ -222,7 +224,7 @@ fn find(groups: &str, mounts: &str) -> io::Result<(PathBuf, &'static Files)> {
     mounted.map(|dir| (dir, files)).ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, "no cgroups are mounted"))
 }
 
-/// What the group, or else the machine, has in bytes.
+/// Returns the memory of the group, or of the machine, in bytes.
 fn most(parent: &Path, files: &Files) -> u64 {
     let group = std::fs::read_to_string(parent.join(files.limit)).ok().and_then(|text| text.trim().parse().ok());
     let system = rustix::system::sysinfo();
@@ -243,7 +245,7 @@ mod tests {
         assert_eq!(v1, Some((PathBuf::from("/sys/fs/cgroup/memory/a/b"), V1.limit)));
         let v2 = found("0::/x/y\n", mounts);
         assert_eq!(v2, Some((PathBuf::from("/sys/fs/cgroup/unified/x/y"), V2.limit)));
-        // In a container a part of the tree is mounted.
+        // In a container only a part of the tree is mounted.
         let part = mounts.replace("0:26 / ", "0:26 /docker/1 ");
         let inside = found("4:memory:/docker/1/job\n", &part);
         assert_eq!(inside, Some((PathBuf::from("/sys/fs/cgroup/memory/job"), V1.limit)));
@@ -252,7 +254,7 @@ mod tests {
         assert_eq!(found("4:memory:/a\n", ""), None);
     }
 
-    /// Who gives memory to groups inside it does so once, and says what is in the way.
+    /// Tests that the controller is enabled once, and that the error names the obstacle.
     #[test]
     fn memory_is_given_once() {
         let dir = std::env::temp_dir().join(format!("ptcl-cgroup-{}", std::process::id()));
@@ -275,7 +277,7 @@ mod tests {
         std::fs::create_dir_all(&dir).unwrap();
         let error = Group::within(&dir, &V2, 1 << 20).unwrap_err();
         assert!(error.to_string().contains("not on"), "{error}");
-        // Nothing is left of the attempt.
+        // The attempt leaves nothing behind.
         assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0);
         std::fs::remove_dir(&dir).unwrap();
         assert!(Group::within(&dir, &V2, 1 << 20).unwrap_err().to_string().contains("mkdir"));

@@ -1,4 +1,4 @@
-//! The edge to the kernel. All unsafe code of the crate is in this folder.
+//! The interface to the kernel. All unsafe code of the crate is in this folder.
 
 #[cfg(target_os = "linux")]
 pub(crate) mod cgroup;

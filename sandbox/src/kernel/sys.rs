@@ -1,5 +1,4 @@
-//! The edge to the kernel: the system calls that `rustix` does not have or does not let safe code make. All unsafe code
-//! of the crate is here and in `unix`.
+//! System calls that `rustix` does not have or does not offer to safe code, for Linux.
 
 mod processors;
 
@@ -15,7 +14,7 @@ use std::time::Duration;
 /// One instruction of a seccomp filter.
 pub(crate) type Instruction = libc::sock_filter;
 
-/// The calling convention that filters are for.
+/// The calling convention that filters accept.
 pub(crate) const fn arch() -> u32 {
     #[cfg(target_arch = "x86_64")]
     return 0xc000_003e;
@@ -25,7 +24,7 @@ pub(crate) const fn arch() -> u32 {
     compile_error!("the filter's table of system calls is for x86-64 and aarch64");
 }
 
-/// Installs a filter for this thread and all it will start. Needs no_new_privs.
+/// Installs a filter for this thread and all threads and processes it starts. Requires no_new_privs.
 pub(crate) fn install_filter(program: &[Instruction], all_threads: bool) -> io::Result<()> {
     let len = u16::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     // The kernel does not write through the pointer, whatever its type says.
@@ -36,7 +35,7 @@ pub(crate) fn install_filter(program: &[Instruction], all_threads: bool) -> io::
     result(code).map(drop)
 }
 
-/// The version of Landlock that the kernel has.
+/// Returns the version of Landlock that the kernel supports.
 pub(crate) fn landlock_version() -> io::Result<i32> {
     const VERSION: u32 = 1;
     // SAFETY: with this flag the call takes no attribute.
@@ -44,8 +43,8 @@ pub(crate) fn landlock_version() -> io::Result<i32> {
     result(code).map(|version| i32::try_from(version).unwrap_or(i32::MAX))
 }
 
-/// Forbids this thread and all it will start every file, every TCP port, and signals and abstract sockets beyond
-/// themselves, as far as the kernel's version knows them. Needs no_new_privs.
+/// Forbids this thread, and everything it starts, all files, all TCP ports, and signals and abstract sockets to
+/// processes outside, as far as this version of Landlock supports it. Requires no_new_privs.
 pub(crate) fn landlock_nothing(version: i32) -> io::Result<()> {
     #[repr(C)]
     struct Ruleset {
@@ -68,47 +67,47 @@ pub(crate) fn landlock_nothing(version: i32) -> io::Result<()> {
     // SAFETY: the attribute lives until the call returns, and `size` is at most its size.
     let fd = result(unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, &raw const ruleset, size, 0_u32) })?;
     let fd = RawFd::try_from(fd).map_err(|_| io::ErrorKind::InvalidData)?;
-    // SAFETY: the kernel has just made this descriptor for us.
+    // SAFETY: the kernel has just created this descriptor for us.
     let fd = unsafe { OwnedFd::from_raw_fd(fd) };
     // SAFETY: the call takes two integers.
     result(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, fd.as_raw_fd(), 0_u32) }).map(drop)
 }
 
-/// Standard input as a descriptor that can be owned. For a process whose standard input is its only channel, once.
+/// Takes ownership of standard input. For a process whose only channel is standard input; called once.
 pub(crate) fn take_stdin() -> OwnedFd {
     // SAFETY: the template uses standard input for nothing else, and calls this once.
     unsafe { OwnedFd::from_raw_fd(0) }
 }
 
-/// Keeps one descriptor, as number 3, and another name of it as standard error when `speak` is set; closes all others
-/// but 0 to 2. For a process that has just been forked: whoever owned the others here never runs again.
+/// Keeps one descriptor, as number 3, and with `speak` also as standard error. Closes all others except 0 to 2. For a
+/// process that has just been forked, in which the owners of the others never run.
 pub(crate) fn keep_only(fd: OwnedFd, speak: bool) -> io::Result<OwnedFd> {
     const KEPT: RawFd = 3;
     let raw = fd.as_raw_fd();
     if raw != KEPT {
-        // SAFETY: numbers only; 3 is nobody's in this process any more.
+        // SAFETY: takes numbers only; nothing in this process uses 3 any more.
         result(i64::from(unsafe { libc::dup3(raw, KEPT, libc::O_CLOEXEC) }))?;
     }
     if speak {
-        // SAFETY: as above. The function of a C library may take another call, which filters do not let through.
+        // SAFETY: as above. The C library's function may use another system call, which the filters do not allow.
         result(unsafe { libc::syscall(libc::SYS_dup3, KEPT, 2, 0) })?;
     }
     std::mem::forget(fd);
     close_from(4)?;
-    // SAFETY: 3 is open, and what owned it before has been forgotten or does not run here.
+    // SAFETY: 3 is open, and its previous owner is forgotten or does not run here.
     Ok(unsafe { OwnedFd::from_raw_fd(KEPT) })
 }
 
-/// What [`keep_only`] has kept. For payloads of tests, which never close it.
+/// Returns the descriptor kept by [`keep_only`]. For payloads of tests, which never close it.
 #[cfg(feature = "testing")]
 pub(crate) fn third() -> OwnedFd {
-    // SAFETY: tests keep it from being dropped.
+    // SAFETY: tests never drop it.
     unsafe { OwnedFd::from_raw_fd(3) }
 }
 
-/// Closes every descriptor from a number on.
+/// Closes every descriptor from this number on.
 pub(crate) fn close_from(first: u32) -> io::Result<()> {
-    // SAFETY: descriptors are closed whose owners never run in this process: see the callers.
+    // SAFETY: the owners of these descriptors never run in this process: see the callers.
     let code = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0_u32) };
     match result(code) {
         Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => {
@@ -142,7 +141,8 @@ extern "C" fn on_signal(signal: libc::c_int) {
     set(&ALARM);
 }
 
-/// Lets SIGALRM set `alarm`, and SIGUSR1 both flags, for as long as the process lives. A call that a filter traps ends it.
+/// Makes SIGALRM set `alarm`, and SIGUSR1 both flags, for the rest of the process. A call trapped by a filter ends the
+/// process.
 pub(crate) fn listen(alarm: Arc<AtomicBool>, cancel: Arc<AtomicBool>) -> io::Result<()> {
     ALARM.store(Arc::into_raw(alarm).cast_mut(), Ordering::Relaxed);
     CANCEL.store(Arc::into_raw(cancel).cast_mut(), Ordering::Relaxed);
@@ -151,15 +151,16 @@ pub(crate) fn listen(alarm: Arc<AtomicBool>, cancel: Arc<AtomicBool>) -> io::Res
     action.sa_sigaction = on_signal as *const () as usize;
     action.sa_flags = libc::SA_RESTART;
     for signal in [libc::SIGALRM, libc::SIGUSR1] {
-        // SAFETY: the handler does nothing but atomic stores, which are safe in a handler.
+        // SAFETY: the handler only makes atomic stores, which are safe in a handler.
         result(i64::from(unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) }))?;
     }
     action.sa_sigaction = on_trap as *const () as usize;
-    // SAFETY: the handler does nothing but end the process.
+    // SAFETY: the handler only ends the process.
     result(i64::from(unsafe { libc::sigaction(libc::SIGSYS, &raw const action, std::ptr::null_mut()) })).map(drop)
 }
 
-/// Has SIGALRM come after a time, then every 10 ms, in case the first came too early to be of use; `None` is never.
+/// Sends SIGALRM after a time, then every 10 ms in case the first one came too early to have an effect; `None` means
+/// never.
 pub(crate) fn alarm_in(time: Option<Duration>) {
     let timeval = |time: Duration| libc::timeval {
         tv_sec: i32::try_from(time.as_secs().min(100_000_000)).unwrap_or(i32::MAX).into(),
@@ -167,15 +168,15 @@ pub(crate) fn alarm_in(time: Option<Duration>) {
     };
     let first = time.map_or(Duration::ZERO, |time| time.max(Duration::from_micros(1)));
     let timer = libc::itimerval { it_interval: timeval(Duration::from_millis(10)), it_value: timeval(first) };
-    // SAFETY: the timer is a live variable; the old one is not asked for.
+    // SAFETY: the timer is a live variable; the old one is not requested.
     unsafe { libc::syscall(libc::SYS_setitimer, libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut::<u8>()) };
 }
 
-/// A descriptor that can be read when a child of this process has ended. Needs SIGCHLD to be held back, and sees to it.
+/// Returns a descriptor that becomes readable when a child of this process has ended. Blocks SIGCHLD, as it must.
 pub(crate) fn ends_of_children() -> io::Result<OwnedFd> {
-    // SAFETY: an all-zero set is an empty one on every system that there is.
+    // SAFETY: an all-zero set is an empty one on every system.
     let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the set is a live variable, and the descriptor one that the kernel has just made.
+    // SAFETY: the set is a live variable, and the kernel has just created the descriptor.
     unsafe {
         libc::sigaddset(&raw mut set, libc::SIGCHLD);
         result(libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()).into())?;
@@ -185,9 +186,9 @@ pub(crate) fn ends_of_children() -> io::Result<OwnedFd> {
     }
 }
 
-/// Processor time that a living process has used.
+/// Returns the processor time used by a living process.
 pub(crate) fn cpu_time(pid: i32) -> io::Result<Duration> {
-    // The kernel's way of naming the clock of a process.
+    // The kernel's encoding of a process's clock.
     let clock = (!pid << 3) | 2;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the time is a live variable.
@@ -195,7 +196,7 @@ pub(crate) fn cpu_time(pid: i32) -> io::Result<Duration> {
     Ok(Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0)))
 }
 
-/// Nanoseconds of the monotonic clock, which all processes of a system share.
+/// Returns the nanoseconds of the monotonic clock, which all processes of a system share.
 pub(crate) fn monotonic_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the time is a live variable; this clock is always there.
@@ -203,14 +204,14 @@ pub(crate) fn monotonic_ns() -> u64 {
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
 }
 
-/// Moves this process into namespaces of its own.
+/// Moves this process into new namespaces.
 pub(crate) fn unshare(namespaces: libc::c_int) -> io::Result<()> {
-    // SAFETY: only flags of namespaces are given, which share nothing between threads of this process.
+    // SAFETY: only flags of namespaces are given, which affect no memory shared between threads.
     result(i64::from(unsafe { libc::unshare(namespaces) })).map(drop)
 }
 
-/// Goes on in a new process, which is the first in the namespace that [`unshare`] has made. The old one does nothing until that
-/// has ended, and then ends.
+/// Continues in a new process, the first in the namespace created by [`unshare`]. The old process waits until it has
+/// ended, and then exits.
 pub(crate) fn move_into_namespace() -> io::Result<()> {
     match fork()? {
         Fork::Child => Ok(()),
@@ -221,16 +222,16 @@ pub(crate) fn move_into_namespace() -> io::Result<()> {
     }
 }
 
-/// Has the kernel keep a range of memory, whole pages, in huge pages, where it is.
+/// Moves a range of whole pages into huge pages, at the same addresses.
 pub(crate) fn gather(range: std::ops::Range<usize>) -> io::Result<()> {
-    /// The number is the same on all machines; not every C library has a name for it.
+    /// The number is the same on all machines; not every C library defines it.
     const MADV_COLLAPSE: libc::c_int = 25;
     let start = std::ptr::without_provenance_mut(range.start);
-    // SAFETY: no content changes.
+    // SAFETY: the contents stay the same.
     result(i64::from(unsafe { libc::madvise(start, range.len(), MADV_COLLAPSE) })).map(drop)
 }
 
-/// Bytes that were sent over a socket of this system and are not read yet, as the kernel counts them.
+/// Returns the number of bytes sent over a socket of this system and not read yet, as the kernel counts them.
 pub(crate) fn unread(socket: &OwnedFd) -> io::Result<usize> {
     let mut bytes: libc::c_int = 0;
     // SAFETY: the number is a live variable of the type that is written.
@@ -238,8 +239,8 @@ pub(crate) fn unread(socket: &OwnedFd) -> io::Result<usize> {
     Ok(usize::try_from(bytes).unwrap_or(usize::MAX))
 }
 
-/// Has the allocator of the system take memory for all threads from one place: others would each reserve address space
-/// of their own, many times what they use.
+/// Makes the C library's allocator use one arena for all threads. Otherwise each thread would reserve many times the
+/// address space that it uses.
 pub(crate) fn one_arena() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: a setting of the allocator, which takes two integers.

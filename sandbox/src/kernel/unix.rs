@@ -1,4 +1,4 @@
-//! What every Unix has and `rustix` does not let safe code do: forking, reaping, signals.
+//! System calls of every Unix that `rustix` does not offer to safe code: forking, reaping, signals.
 
 #![allow(clippy::useless_conversion, reason = "the types of the C library differ from system to system")]
 
@@ -11,18 +11,18 @@ use std::io;
 #[cfg(any(not(target_os = "linux"), feature = "testing"))]
 pub(crate) use by_trial::{address_space, keep_two};
 
-/// The exit code of a process that could not be locked in.
+/// The exit code of a process that could not be locked down.
 pub(crate) const SETUP_FAILED: i32 = 71;
 
-/// That of a process that aborts and may not send itself a signal: as shells say it.
+/// The exit code of a process that aborts and may not send itself a signal, as shells report it.
 pub(crate) const ABORTED: i32 = 128 + libc::SIGABRT;
 
-/// The signals that there are.
+/// The number of signals.
 const SIGNALS: libc::c_int = if cfg!(target_os = "linux") { 64 } else { 31 };
-/// What resident memory is counted in.
+/// The unit of resident memory in `rusage`, in bytes.
 const RSS_UNIT: u64 = if cfg!(target_vendor = "apple") { 1 } else { 1024 };
 
-/// A time in microseconds; the parts have different types on different systems.
+/// Returns a time in microseconds; the types of its parts differ between systems.
 fn micros(time: libc::timeval) -> u64 {
     let part = |part: i64| u64::try_from(part).unwrap_or(0);
     part(i64::from(time.tv_sec)) * 1_000_000 + part(i64::from(time.tv_usec))
@@ -32,20 +32,20 @@ pub(crate) fn result(code: i64) -> io::Result<i64> {
     if code < 0 { Err(io::Error::last_os_error()) } else { Ok(code) }
 }
 
-/// Which side of a fork this is.
+/// The two sides of a fork.
 #[derive(Debug)]
 pub(crate) enum Fork {
     /// The new process.
     Child,
-    /// The old one; the pid is that of the child, which nobody else reaps.
+    /// The old process, with the pid of the child. Only the caller reaps it.
     Parent(i32),
 }
 
-/// Makes a copy of this process. In a process with several threads the copy has the calling one only, and whatever lock
-/// another held stays held there: callers see to it that there is one thread, or say that they do not.
+/// Forks this process. If it has several threads, the child has only the calling one, and locks held by the others stay
+/// locked in it. Callers ensure that there is one thread, or document that they do not.
 pub(crate) fn fork() -> io::Result<Fork> {
-    // SAFETY: fork has no memory obligations of its own. Everything the child does afterwards is what the parent could
-    // have done while its other threads stand still for ever.
+    // SAFETY: fork has no memory obligations of its own. The child can do only what the parent could do if its other
+    // threads never ran again.
     side(unsafe { libc::fork() })
 }
 
@@ -57,9 +57,9 @@ fn side(forked: libc::pid_t) -> io::Result<Fork> {
     }
 }
 
-/// Ends the process at once: no destructors, no buffers written, no handlers.
+/// Ends the process at once, without destructors, flushed buffers or exit handlers.
 pub(crate) fn exit(code: i32) -> ! {
-    // SAFETY: _exit does not return and touches no memory of ours.
+    // SAFETY: _exit does not return and does not touch our memory.
     unsafe { libc::_exit(code) }
 }
 
@@ -70,16 +70,16 @@ pub(crate) struct Death {
     pub(crate) status: i32,
     /// Processor time.
     pub(crate) cpu_us: u64,
-    /// The most that was resident.
+    /// Maximum resident memory.
     pub(crate) rss_peak_bytes: u64,
 }
 
-/// Reaps a child of this process; `None` when it lives and `wait` is false.
+/// Reaps a child of this process; `None` if it is alive and `wait` is false.
 pub(crate) fn reap(pid: i32, wait: bool) -> io::Result<Option<Death>> {
     reap_one(pid, if wait { 0 } else { libc::WNOHANG }).map(|reaped| reaped.map(|(_, death)| death))
 }
 
-/// Reaps any child that has ended; `None` when all live.
+/// Reaps any child that has ended; `None` if all are alive.
 #[cfg(target_os = "linux")]
 pub(crate) fn reap_any() -> io::Result<Option<(i32, Death)>> {
     reap_one(-1, libc::WNOHANG)
@@ -90,7 +90,7 @@ fn reap_one(pid: i32, flags: i32) -> io::Result<Option<(i32, Death)>> {
     loop {
         // SAFETY: an all-zero rusage is a valid one.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-        // SAFETY: both pointers are to live variables of the types that are written.
+        // SAFETY: both pointers are to live variables of the types written.
         match unsafe { libc::wait4(pid, &raw mut status, flags, &raw mut usage) } {
             0 => return Ok(None),
             -1 => {
@@ -108,57 +108,57 @@ fn reap_one(pid: i32, flags: i32) -> io::Result<Option<(i32, Death)>> {
     }
 }
 
-/// The most that was resident of this process, in bytes.
+/// Returns the maximum resident memory of this process, in bytes.
 #[cfg(target_os = "linux")]
 pub(crate) fn resident_peak() -> u64 {
     // SAFETY: an all-zero rusage is a valid one.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: the pointer is to a live variable of the type that is written.
+    // SAFETY: the pointer is to a live variable of the type written.
     unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
     u64::try_from(usage.ru_maxrss).unwrap_or(0) * RSS_UNIT
 }
 
-/// The most that a limit can be raised to; `None` is without end.
+/// Returns the hard limit; `None` if unlimited.
 pub(crate) fn hard_limit(resource: rustix::process::Resource) -> io::Result<Option<u64>> {
     Ok(finite(rlimit(resource)?.rlim_max))
 }
 
-/// A limit as it is; `None` is without end.
+/// Returns the soft limit; `None` if unlimited.
 #[cfg(target_os = "linux")]
 pub(crate) fn soft_limit(resource: rustix::process::Resource) -> io::Result<Option<u64>> {
     Ok(finite(rlimit(resource)?.rlim_cur))
 }
 
-/// `rustix` takes it for granted that the system tells.
+/// Checks for errors, which `rustix` does not.
 fn rlimit(resource: rustix::process::Resource) -> io::Result<libc::rlimit> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the limit is a live variable of the type that is written.
+    // SAFETY: the limit is a live variable of the type written.
     result(i64::from(unsafe { libc::getrlimit(resource as _, &raw mut limit) }))?;
     Ok(limit)
 }
 
-/// Some systems count with a sign.
+/// Some systems use a signed type.
 fn finite(limit: libc::rlim_t) -> Option<u64> {
     (limit != libc::RLIM_INFINITY).then(|| u64::try_from(limit).unwrap_or(u64::MAX))
 }
 
-/// Puts every signal back to its default and lets it through. The two of [`listen`] are left as they are.
+/// Resets every signal to its default and unblocks it. The two of [`listen`] are left alone.
 pub(crate) fn reset_signals() {
     // SAFETY: an all-zero sigaction has the default disposition and no flags.
     let default: libc::sigaction = unsafe { std::mem::zeroed() };
     for signal in 1..=SIGNALS {
-        // Those of the stack guard stay: without them an overflow says nothing.
+        // Those of the stack guard stay: they print the message about a stack overflow.
         if !matches!(signal, libc::SIGALRM | libc::SIGUSR1 | libc::SIGSEGV | libc::SIGBUS) {
-            // SAFETY: plain data; that some signals cannot be set is no matter.
+            // SAFETY: plain data; for some signals the call fails, which does not matter.
             unsafe { libc::sigaction(signal, &raw const default, std::ptr::null_mut()) };
         }
     }
     hold_signals(false);
 }
 
-/// Lets no signal through that can be held back, or each.
+/// Blocks every signal that can be blocked, or unblocks all.
 pub(crate) fn hold_signals(hold: bool) {
-    // SAFETY: an all-zero set is an empty one on every system that there is.
+    // SAFETY: an all-zero set is an empty one on every system.
     let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
     // SAFETY: the set is a live variable.
     unsafe {

@@ -1,5 +1,5 @@
-//! A clean slate for each program: a process of its own, set-up programs first, output as text within a limit, and nothing
-//! that stays.
+//! Programs on a clean slate: each in its own process, after set-up programs, with its output as text within a limit.
+//! Nothing of it is left for the next one.
 
 use crate::host::sandbox::Sandbox;
 use lisp_runtime::{Input, LimitsRequest, Outcome, Position, Problem, Program, Reason, ValueError, Verdict};
@@ -29,19 +29,20 @@ pub struct CleanSlate {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SlateRun {
-    /// What it printed, a line each, cut with a mark when it is longer than the limit; partial when the program was ended.
+    /// What the program printed, one line per print. It is cut, with a mark, at the limit, and partial if the program
+    /// was killed.
     pub output: String,
-    /// The length of the whole output in bytes.
+    /// The length of the whole output, in bytes.
     pub output_bytes: usize,
-    /// The value in Clojure syntax, as `pr-str` writes it; absent when there is none.
+    /// The value in Clojure syntax, as `pr-str` writes it; `None` if there is no value.
     pub text: Option<String>,
     /// Why there is no value.
     pub failure: Option<SlateFailure>,
-    /// All of it.
+    /// The complete outcome of the run.
     pub outcome: Outcome,
 }
 
-/// How a program on a clean slate can fail.
+/// The ways in which a program on a clean slate can fail.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SlateFailure {
@@ -56,20 +57,20 @@ pub enum SlateFailure {
     Error {
         /// The stable name of the error; `fail` for `(fail v)`.
         kind: String,
-        /// What was wrong.
+        /// The message of the error.
         reason: String,
-        /// Where it happened, then the calls on the way to it, innermost first.
+        /// Where it happened, followed by the calls that led there, innermost first.
         trace: Vec<String>,
     },
 }
 
 impl CleanSlate {
-    /// Longer output is cut here, unless the host says otherwise.
+    /// The default limit of the output, in bytes.
     pub const OUTPUT_BYTES: usize = 50_000;
-    /// A program may take so long, unless the host says otherwise; the engine's ceiling holds besides.
+    /// The default time limit of a program. The engine's limit applies too.
     pub const TIMEOUT: Duration = Duration::from_secs(60);
 
-    /// Programs with nothing but the sandbox's tools.
+    /// Creates a clean slate whose programs have the sandbox's tools and no data.
     pub fn new(sandbox: &Sandbox) -> Self {
         CleanSlate {
             sandbox: sandbox.clone(),
@@ -79,24 +80,24 @@ impl CleanSlate {
         }
     }
 
-    /// A program that runs before each; its output is not included. There may be several.
+    /// Adds a program that runs before each program; its output is not included. Can be called several times.
     ///
     /// # Errors
-    /// It cannot be read or analyzed.
+    /// Returns an error if the program cannot be read or analyzed.
     pub fn setup(mut self, source: &str) -> Result<Self, Box<lisp_runtime::Problem>> {
         let program: Program = self.sandbox.engine().compile(source)?;
         self.input = self.input.setup(&program);
         Ok(self)
     }
 
-    /// The most bytes of output that are kept.
+    /// Sets the maximum number of bytes of output that are kept.
     #[must_use]
     pub fn output_bytes(mut self, bytes: usize) -> Self {
         self.output_bytes = bytes;
         self
     }
 
-    /// How long a program may take, set-up programs included.
+    /// Sets the time limit of a program, including its set-up programs.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
@@ -117,10 +118,10 @@ impl CleanSlate {
 }
 
 impl SlateRun {
-    /// The value of the last expression.
+    /// Returns the value of the last expression.
     ///
     /// # Errors
-    /// The run failed, or the value is not of the type.
+    /// Returns an error if the run failed or the value does not have this type.
     pub fn value<T: DeserializeOwned>(&self) -> Result<T, ValueError> {
         self.outcome.value()
     }

@@ -1,4 +1,4 @@
-//! Programs for hosts in other languages: two pipes to a process that lives on, and runs on a clean slate.
+//! For hosts in other languages: a process controlled through two pipes, and runs on a clean slate.
 
 pub(crate) mod clean_slate;
 pub(crate) mod pipes;

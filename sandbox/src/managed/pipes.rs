@@ -1,11 +1,12 @@
-//! A process that is watched and ended through two named pipes in a directory.
+//! A process that is monitored and terminated through two named pipes in a directory.
 //!
-//! A client opens `wait`, writes `0` (terminate) or `1` (keep running) and closes it; then it opens `status` and reads
-//! three lines to the end: processor time so far in microseconds, memory now in bytes, and how things stand. `1` may be
-//! asked any number of times, also after the process has ended; `0` is the last. Before it is killed, a process that is
-//! terminated has about 50 ms to end by itself. Between its two steps a client may take as long as it likes; only the
-//! answer to `0` is given up after a minute. A client that opens `status` just when the answer of another is closed reads nothing:
-//! it asks again.
+//! A client opens `wait`, writes `0` (terminate) or `1` (keep running) and closes it. Then it opens `status` and reads
+//! three lines to the end: processor time so far in microseconds, current memory in bytes, and the state. `1` can be
+//! sent any number of times, also after the process has ended; `0` must be the last. A process that is terminated has
+//! about 50 ms to end by itself before it is killed.
+//!
+//! A client may take any time between its two steps; only the answer to `0` is dropped after a minute. A client that
+//! opens `status` at the moment at which the answer for another client is closed reads nothing, and must ask again.
 
 use crate::host::running::Running;
 use crate::host::sandbox::Sandbox;
@@ -26,16 +27,17 @@ use std::time::{Duration, Instant};
 
 /// How long an answer stays in the pipe for a client that has opened `status` and does not read.
 const CLIENT: Duration = Duration::from_secs(1);
-/// The most answers that wait for clients. Those of clients that are gone are among them, so the oldest go first.
+/// The maximum number of answers that wait for clients. The oldest are dropped first, because their clients may be
+/// gone.
 const WAITING: usize = 64;
 /// How long the answer to `0` waits for its client.
 const LINGER: Duration = Duration::from_secs(60);
-/// How long others are waited for once a client has the answer after the end.
+/// How long to wait for other clients once one has the answer after the end.
 const QUIET: Duration = Duration::from_millis(100);
-/// How long a terminated process may take until its end is known, the grace included.
+/// How long a terminated process may take until its end is known, including the grace.
 const END: Duration = Duration::from_secs(2);
 
-/// A program in a process of its own, with its two pipes.
+/// A program in a separate process, with its two pipes.
 #[derive(Debug)]
 pub struct Managed {
     shared: Arc<Shared>,
@@ -50,7 +52,7 @@ struct Shared {
     process: OnceLock<Arc<OnceLock<OwnedFd>>>,
     outcome: Mutex<Option<Outcome>>,
     ended: Condvar,
-    /// The most processor time that has been told.
+    /// The highest processor time reported so far.
     cpu_us: Mutex<u64>,
     stop: OwnedFd,
 }
@@ -60,20 +62,21 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Managed {
-    /// Starts a program and serves its pipes in a directory, which is made if it is not there. The pipes are the
-    /// caller's alone.
+    /// Starts a program and serves its pipes in a directory, which is created if it does not exist. Only the caller's
+    /// user can access the pipes.
     ///
     /// # Errors
-    /// The directory or the pipes cannot be made; pipes of those names are there already.
+    /// Returns an error if the directory or the pipes cannot be created, if another process serves pipes with these
+    /// names, or if other files have these names.
     pub fn start(sandbox: &Sandbox, dir: &Path, source: String, input: Input<'static>) -> io::Result<Managed> {
         let sandbox = sandbox.clone();
         Managed::start_with(dir, move |shared| shared.run(&sandbox, &source, &input.cancel_with(&shared.cancel)))
     }
 
-    /// [`Managed::start`] with a payload in the place of a program.
+    /// Like [`Managed::start`], with a payload in place of a program.
     ///
     /// # Errors
-    /// Those of [`Managed::start`].
+    /// Returns the errors of [`Managed::start`].
     #[cfg(feature = "testing")]
     pub fn start_payload(sandbox: &Sandbox, dir: &Path, payload: &'static str) -> io::Result<Managed> {
         let sandbox = sandbox.clone();
@@ -85,7 +88,7 @@ impl Managed {
         })
     }
 
-    /// Makes the pipes, and two threads: the first runs the program, the second serves clients.
+    /// Creates the pipes and two threads: the first runs the program, the second serves clients.
     fn start_with(dir: &Path, run: impl FnOnce(&Shared) + Send + 'static) -> io::Result<Managed> {
         make_pipes(dir)?;
         let started = Managed::start_threads(dir, run);
@@ -108,24 +111,24 @@ impl Managed {
         let (far, near) = (shared.clone(), shared.clone());
         let wait = open(&dir.join("wait"), OFlags::RDONLY)?;
         let run = std::thread::Builder::new().spawn(move || run(&far))?;
-        // Without a server the run is cancelled and waited for, as when it is dropped.
+        // If the server cannot be started, dropping `managed` cancels the run and waits for it.
         let mut managed = Managed { shared, server: None, run: Some(run) };
         managed.server = Some(std::thread::Builder::new().spawn(move || near.serve(wait))?);
         Ok(managed)
     }
 
-    /// Waits until a client has terminated it, and returns the outcome of the program.
+    /// Waits until a client has terminated the process, and returns the outcome of the program.
     pub fn wait(mut self) -> Option<Outcome> {
         self.join();
         lock(&self.shared.outcome).take()
     }
 
-    /// Ends the process as if a client had, without one.
+    /// Terminates the process, like a client.
     pub fn stop(&self) {
         self.shared.stop();
     }
 
-    /// [`Managed::stop`] for another thread, such as a thread that waits for signals.
+    /// Returns [`Managed::stop`] as a closure for another thread, such as one that waits for signals.
     pub fn stop_handle(&self) -> impl Fn() + Send + Sync + 'static {
         let shared = self.shared.clone();
         move || shared.stop()
@@ -133,7 +136,7 @@ impl Managed {
 
     fn join(&mut self) {
         for thread in [self.server.take(), self.run.take()].into_iter().flatten() {
-            // A thread that panicked has nothing to say.
+            // A panic of the thread has been reported already.
             let _ = thread.join();
         }
     }
@@ -146,7 +149,7 @@ impl Drop for Managed {
     }
 }
 
-/// Makes the directory and the pipes. Pipes that a server has left behind are replaced: nobody reads its questions.
+/// Creates the directory and the pipes. Pipes left behind by a server are replaced: no server reads them.
 fn make_pipes(dir: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     match std::fs::DirBuilder::new().mode(0o700).create(dir) {
@@ -184,12 +187,12 @@ fn make_pipes(dir: &Path) -> io::Result<()> {
 
 fn remove_pipes(dir: &Path) {
     for name in ["wait", "status"] {
-        // They may have been removed by hand.
+        // They may have been removed already.
         let _ = rustix::fs::unlink(dir.join(name));
     }
 }
 
-/// Opens one of the pipes, and nothing else that may have come to stand in its place. Never waits for the other side.
+/// Opens one of the pipes, and nothing that may have replaced it. Never waits for the other side.
 fn open(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     let flags = flags | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd = rustix::fs::open(path, flags, Mode::empty())?;
@@ -199,7 +202,7 @@ fn open(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     }
 }
 
-/// What a client asks.
+/// A question of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ask {
     Terminate,
@@ -207,7 +210,7 @@ enum Ask {
     Nonsense,
 }
 
-/// What stands in some bytes written to `wait`: each a question, ends of lines aside.
+/// Returns the questions in bytes written to `wait`: each byte is one, except line ends.
 fn asked(bytes: &[u8]) -> Vec<Ask> {
     let ask = |byte: &u8| match byte {
         b'0' => Some(Ask::Terminate),
@@ -243,14 +246,14 @@ impl Shared {
         let _ = rustix::io::write(&self.stop, &1_u64.to_ne_bytes());
     }
 
-    /// Serves clients until one terminates the process, then removes the pipes. It never waits for one client alone: a
-    /// client that goes away between its two steps, or does not read, holds up neither the others nor the end.
+    /// Serves clients until one terminates the process, then removes the pipes. It never waits for a single client: one
+    /// that goes away between its two steps, or does not read, delays neither the others nor the end.
     fn serve(&self, wait: OwnedFd) {
         let mut wait = Questions { pipe: wait, heard: false };
         let mut answers = Answers::new(self.dir.join("status"));
         let mut terminated = None;
         let mut pause = Pause::default();
-        // What was asked while the process had its grace is answered too.
+        // Questions asked during the grace of the process are answered too.
         let mut silent = false;
         while !(silent && answers.are_over(terminated)) {
             let idle = answers.is_idle() && terminated.is_none();
@@ -272,8 +275,8 @@ impl Shared {
         answers.release(&self.dir);
     }
 
-    /// Waits for clients, at most so long. A client that writes nothing has asked nonsense. `None` when the host has had
-    /// enough.
+    /// Waits for clients, at most for `most`. A client that writes nothing has sent an invalid question. `None` if the
+    /// host wants to stop.
     fn next(&self, wait: &mut Questions, most: Option<Duration>) -> io::Result<Option<Vec<Ask>>> {
         let most = most.map(|most| Timespec { tv_sec: 0, tv_nsec: most.subsec_nanos().into() });
         let mut fds = [PollFd::new(&wait.pipe, PollFlags::IN), PollFd::new(&self.stop, PollFlags::IN)];
@@ -297,18 +300,18 @@ impl Shared {
             if !wait.heard {
                 asks.push(Ask::Nonsense);
             }
-            // A new reader does not see the writers that are gone. The old one goes after it is there: between the two,
-            // what a client writes would be lost.
+            // A new reader does not see the writers that have closed the pipe. The old one is closed after the new one
+            // is open; otherwise data written in between would be lost.
             match open(&self.dir.join("wait"), OFlags::RDONLY) {
                 Ok(pipe) => *wait = Questions { pipe, heard: false },
-                // It is removed after the last question.
+                // The pipe is removed after the last question.
                 Err(_) => std::thread::sleep(Duration::from_millis(1)),
             }
         }
         Ok(Some(asks))
     }
 
-    /// Asks the process to end; it is killed when it has not after the grace.
+    /// Asks the process to end. It is killed after the grace.
     fn terminate(&self) {
         self.cancel.cancel();
         if let Some(process) = self.process.get().and_then(|process| process.get()) {
@@ -325,7 +328,7 @@ impl Shared {
         }
     }
 
-    /// The three lines.
+    /// Returns the three lines.
     fn text(&self, ask: Ask) -> String {
         let outcome = lock(&self.outcome);
         let (cpu, memory, state) = match &*outcome {
@@ -336,14 +339,14 @@ impl Shared {
             }
         };
         drop(outcome);
-        // The two clocks differ a little; time never goes back.
+        // The two clocks differ slightly; the reported time must not decrease.
         let mut most = lock(&self.cpu_us);
         *most = cpu.max(*most);
         let state = if ask == Ask::Nonsense { format!("bad request; {state}") } else { state };
         format!("{}\n{memory}\n{state}\n", *most)
     }
 
-    /// Processor time and memory of the living process.
+    /// Returns processor time and memory of the running process.
     fn figures(&self) -> (u64, u64) {
         let Some(process) = self.process.get().and_then(|process| process.get()) else { return (0, 0) };
         let Some(pid) = pid_of(process) else { return (0, 0) };
@@ -355,18 +358,18 @@ impl Shared {
     }
 }
 
-/// Where questions come in.
+/// The reading end of `wait`.
 struct Questions {
     pipe: OwnedFd,
-    /// Something came since the pipe was opened: who closed it has not asked nothing.
+    /// Data has arrived since the pipe was opened, so the writer that closed it did send a question.
     heard: bool,
 }
 
-/// Answers that clients have not come for yet.
+/// Answers whose clients have not read them yet.
 struct Answers {
     status: PathBuf,
     waiting: VecDeque<Ask>,
-    /// An answer in the pipe beside what somebody has left there, to be read by whoever comes for it.
+    /// An answer written into the pipe, to be read by the next client.
     given: Option<(OwnedFd, Instant)>,
     last_given: Option<Instant>,
 }
@@ -387,7 +390,7 @@ impl Answers {
         self.waiting.is_empty() && self.given.is_none()
     }
 
-    /// The process was terminated, and whoever is to come for an answer has come, or had time to.
+    /// Returns true if the process was terminated and the last client has read its answer, or had time to.
     fn are_over(&self, terminated: Option<Instant>) -> bool {
         let Some(terminated) = terminated else { return false };
         match self.last_given.filter(|given| *given >= terminated) {
@@ -396,7 +399,7 @@ impl Answers {
         }
     }
 
-    /// Gives the latest of them out, if somebody is there to read it: the clients of older ones may be gone.
+    /// Writes the latest answer if a client is there to read it: the clients of older answers may be gone.
     fn give(&mut self, text: impl FnOnce(Ask) -> String) {
         if let Some((status, until)) = &self.given {
             if Instant::now() < *until && rustix::io::ioctl_fionread(status).unwrap_or(0) > 0 {
@@ -406,9 +409,9 @@ impl Answers {
         }
         let Some(&ask) = self.waiting.back() else { return };
         let left = leftovers(&self.status);
-        // Otherwise nobody reads yet.
+        // Fails if no client has opened the pipe.
         if let Ok(status) = open(&self.status, OFlags::WRONLY) {
-            // Shorter than what a pipe takes at once.
+            // The answer fits into the pipe at once.
             let _ = rustix::io::write(&status, text(ask).as_bytes());
             if left {
                 self.given = Some((status, Instant::now() + CLIENT));
@@ -418,15 +421,15 @@ impl Answers {
         }
     }
 
-    /// Lets clients go that wait for the pipe to be opened, who read nothing, and removes the pipes: with this end open nobody
-    /// can begin to wait before they are gone.
+    /// Releases clients that wait for the pipe to open, which then read nothing, and removes the pipes. While this end
+    /// is open, no further client can start to wait.
     fn release(&self, dir: &Path) {
         let _status = open(&self.status, OFlags::RDWR);
         remove_pipes(dir);
     }
 }
 
-/// How long to wait before looking again.
+/// How long to wait before checking again.
 struct Pause(Duration);
 
 impl Default for Pause {
@@ -443,7 +446,7 @@ impl Pause {
     }
 }
 
-/// Throws away what an earlier client has not read. Was there anything?
+/// Discards what an earlier client has not read. Returns true if there was something.
 fn leftovers(status: &Path) -> bool {
     let Ok(status) = open(status, OFlags::RDONLY) else { return false };
     let mut bytes = [0; 512];
@@ -454,14 +457,14 @@ fn leftovers(status: &Path) -> bool {
     found
 }
 
-/// The number of a process in this one's namespace.
+/// Returns the pid of a process in the namespace of this one.
 fn pid_of(process: &OwnedFd) -> Option<i32> {
     let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", process.as_raw_fd())).ok()?;
     let pid = info.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim().parse().ok()?;
     (pid > 0).then_some(pid)
 }
 
-/// How a program ended, in one line.
+/// Describes how a program ended, in one line.
 fn state_of(outcome: &Outcome) -> String {
     let Some(problem) = outcome.problem() else { return "exited normally".to_owned() };
     let killed = problem.error.details.iter().any(|(name, _)| name == "ended_by");

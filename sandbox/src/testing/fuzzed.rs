@@ -1,4 +1,4 @@
-//! Ways into the readers of this crate for arbitrary bytes. They assert what must hold whatever comes.
+//! Entry points for fuzzing the parsers of this crate with arbitrary bytes. They assert what must hold for any input.
 
 use crate::guest::child;
 use crate::guest::template::Config;
@@ -15,15 +15,15 @@ use rustix::net::RecvFlags;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-/// The longest frame that the fuzzed host takes.
+/// The maximum size of a frame for the fuzzed host.
 const MOST: usize = 1 << 16;
 
-/// Reads bytes as one of the two sides would; the first says which, and how.
+/// Reads bytes as one of the two sides would; the first byte selects which, and how.
 pub fn wire(engine: &Engine, bytes: &[u8]) {
     let Some((&way, rest)) = bytes.split_first() else { return };
     match way % 8 {
         0 => drop(host(engine, split(rest))),
-        // Frames as they must be, with anything in them.
+        // Well-formed frames with arbitrary contents.
         1 => drop(host(engine, framed(rest).into_iter().flat_map(|(kind, id, part)| packets(kind, id, part)))),
         2 => order(rest),
         3 => notice(rest),
@@ -34,7 +34,7 @@ pub fn wire(engine: &Engine, bytes: &[u8]) {
     }
 }
 
-/// Packets: two bytes of length, then that number of bytes.
+/// Splits into packets: two bytes of length, then that number of bytes.
 fn split(mut bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     std::iter::from_fn(move || {
         let (length, rest) = bytes.split_first_chunk::<2>()?;
@@ -45,7 +45,7 @@ fn split(mut bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     })
 }
 
-/// Frames: a byte for the kind, one for the number, and text up to a byte that no text has.
+/// Splits into frames: a byte for the kind, one for the number, and text up to a byte that is not valid in UTF-8.
 fn framed(bytes: &[u8]) -> Vec<(Kind, u32, &[u8])> {
     let kinds =
         [Kind::Printed, Kind::Call, Kind::Report, Kind::Setup, Kind::Job, Kind::Clock, Kind::Time, Kind::Figures];
@@ -56,7 +56,7 @@ fn framed(bytes: &[u8]) -> Vec<(Kind, u32, &[u8])> {
     frames.collect()
 }
 
-/// The host's side of a run, with a process that takes nothing that it is sent.
+/// Runs the host's side, with a process that reads nothing.
 fn host(engine: &Engine, packets: impl Iterator<Item = Vec<u8>>) -> Result<(), Violation> {
     let Ok((_, mut host)) = engine.split("", &Input::new(), &[], false) else { return Ok(()) };
     let Ok((pair, [process, _status])) = SocketPair::new(1) else { return Ok(()) };
@@ -86,7 +86,7 @@ fn host(engine: &Engine, packets: impl Iterator<Item = Vec<u8>>) -> Result<(), V
     Ok(())
 }
 
-/// Takes the packets that the process was sent: whole replies, and times.
+/// Checks the packets that the process was sent: complete replies and times.
 fn sent(process: &OwnedFd) {
     let (mut buffer, mut assembler) = (vec![0; PACKET], Assembler::default());
     while let Ok((read, _)) = rustix::net::recv(process, &mut buffer[..], RecvFlags::DONTWAIT) {
@@ -101,7 +101,7 @@ fn sent(process: &OwnedFd) {
     }
 }
 
-/// What was read can be sent again, and is read as the same.
+/// Checks that what was read can be sent again and reads back the same.
 fn read_again(frame: &Frame) {
     assert!(frame.bytes.len() <= MOST);
     let mut assembler = Assembler::default();
@@ -124,7 +124,7 @@ fn notice(bytes: &[u8]) {
     if let Some(notice) = Notice::read(bytes) {
         assert_eq!(Notice::read(notice.write(&mut [0; Notice::BYTES])), Some(notice));
         if let Notice::Ended { death, late } = notice {
-            // Whatever the status is, it comes to something.
+            // Every status must give a result.
             let _ = verdict::error(&verdict::Facts {
                 kill: None,
                 end: verdict::End::Reaped { death, late },
@@ -139,7 +139,7 @@ fn notice(bytes: &[u8]) {
     }
 }
 
-/// What was read can be sent on, and is the same.
+/// Checks that what was read can be sent on and stays the same.
 macro_rules! same {
     ($type:ty, $bytes:expr) => {
         if let Ok(read) = decode::<$type>($bytes) {
@@ -172,7 +172,7 @@ mod tests {
         "heap_peak_bytes":1,"heap_live_bytes":1,"allocated_bytes":1,"compactions":0,"tool_calls":0,"workers_peak":0,
         "output_bytes":1},"names":[],"clock":[],"prints_cut":0,"refused":[],"more_refused":0}"#;
 
-    /// What fuzzing begins with reaches what it is for.
+    /// Tests that the seeds reach the code they are meant for.
     #[test]
     fn seeds_are_read() {
         let engine = Engine::builder().clock(|| 5).build().unwrap();
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(host(&engine, packets(all).into_iter()), Err(Violation::Unexpected));
     }
 
-    /// A process that reports its value over several lines, or no value at all, does not get beyond the line of its answer.
+    /// A process that reports a value of several lines, or no value, cannot write more than the line of its answer.
     #[test]
     fn an_answer_is_one_line() {
         let engine = Engine::default();

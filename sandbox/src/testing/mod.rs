@@ -1,4 +1,4 @@
-//! For this crate's tests: native payloads in the place of programs, and protections taken away one at a time.
+//! For this crate's tests: native payloads in place of programs, and layers removed one at a time.
 
 mod fuzzed;
 
@@ -17,21 +17,21 @@ use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Arbitrary bytes as either side of the wire would read them. Panics when something does not hold that must.
+/// Reads arbitrary bytes as either side of the wire would. Panics if an invariant does not hold.
 pub use fuzzed::wire as read_wire;
 
-/// A payload: what a program cannot do, done in its place. It has the channel to the host.
-/// Its return value is the exit code.
+/// Native code that runs in place of a program, to do what a program cannot. It gets the channel to the host, and
+/// returns the exit code.
 pub type Payload = fn(&OwnedFd) -> i32;
 
 static PAYLOADS: OnceLock<&'static [(&'static str, Payload)]> = OnceLock::new();
 
-/// [`crate::init`] with payloads by name.
+/// Like [`crate::init`], with payloads by name.
 pub fn init(payloads: &'static [(&'static str, Payload)]) {
     init_with(payloads, &[]);
 }
 
-/// [`crate::init_with`] with payloads by name.
+/// Like [`crate::init_with`], with payloads by name.
 pub fn init_with(payloads: &'static [(&'static str, Payload)], functions: &[crate::Function]) {
     let _ = PAYLOADS.set(payloads);
     let _ = child::PAYLOAD.set(run_payload);
@@ -45,25 +45,26 @@ fn run_payload(entry: u64, run: OwnedFd) -> i32 {
 }
 
 impl Builder {
-    /// Kills later than it must, by this time.
+    /// Delays the kill by this time.
     #[must_use]
     pub fn late(mut self, late: Duration) -> Self {
         self.late = late;
         self
     }
 
-    /// Runs whatever is missing.
+    /// Requires no layers.
     #[must_use]
     pub fn requiring_none(self) -> Self {
         self.requiring_nothing()
     }
 }
 
-/// Layers are taken away from sandboxes and from calls of closures alike.
+/// The methods are the same for sandboxes and for bounded closures.
 macro_rules! impair {
     ($($of:ty),*) => {
         $(impl $of {
-            /// Does without a layer. Without the kill at the deadline there is one half a second later: tests must end.
+            /// Turns a layer off. Without the kill at the deadline, a run is still killed half a second later, so that
+            /// tests end.
             #[must_use]
             pub fn without(mut self, layer: Layer) -> Self {
                 self.off.push(layer);
@@ -73,7 +74,7 @@ macro_rules! impair {
                 self
             }
 
-            /// Makes a layer fail as if the system did not give it.
+            /// Makes a layer fail as if the system did not support it.
             #[must_use]
             pub fn failing_at(mut self, layer: Layer) -> Self {
                 self.fail_at = Some(layer);
@@ -85,11 +86,11 @@ macro_rules! impair {
 
 impair!(Builder, Bounds);
 
-/// What the names of payloads begin with that are run in a process which may start threads.
+/// The prefix in the names of payloads that may start threads.
 const THREADED: &str = "threaded_";
 
 impl Sandbox {
-    /// Runs a payload in the place of a program. Returns the outcome, and how late the signal to kill was.
+    /// Runs a payload in place of a program. Returns the outcome, and how late the kill signal was.
     pub fn run_payload(&self, name: &str, input: &Input<'_>, fail_step: u64) -> (Outcome, Option<Duration>) {
         match self.start_payload(name, input, fail_step) {
             Ok((mut running, mut host)) => (running.finish(&mut host), running.overshoot()),
@@ -125,7 +126,7 @@ impl Sandbox {
 }
 
 impl crate::Domain {
-    /// Runs a program in the domain, whose next process is a payload that serves it.
+    /// Runs a program in the domain; its next process is a payload that serves the program.
     pub fn eval_payload(&self, name: &str, source: &str, input: &Input<'_>) -> Outcome {
         let (job, mut host) = match self.sandbox.split(source, input, false) {
             Ok(halves) => halves,
@@ -146,18 +147,19 @@ fn number_of(name: &str) -> u64 {
     payloads.iter().position(|row| row.0 == name).map_or(u64::MAX, |at| at as u64 + 1)
 }
 
-/// The channel of a closure under [`crate::run_bounded`].
+/// Returns the channel of a closure under [`crate::run_bounded`].
 pub fn bounded_channel() -> OwnedFd {
     sys::third()
 }
 
-/// Sends one packet as it is.
+/// Sends one raw packet.
 pub fn send_raw(run: &OwnedFd, packet: &[u8]) -> bool {
     rustix::net::send(run, packet, rustix::net::SendFlags::NOSIGNAL).is_ok()
 }
 
-/// Sends a frame of a kind: `b'P'` lines printed, `b'C'` a call, `b'R'` a report, `b'T'` a question for the time, anything
-/// else one with no place. What it says is written as JSON here; text that is none goes as it is.
+/// Sends a frame of a kind: `b'P'` for printed lines, `b'C'` for a call, `b'R'` for a report, `b'T'` for a question for
+/// the time, and any other byte for one with no place. The content is given as JSON here; text that is not JSON is sent
+/// as it is.
 pub fn send_frame(run: &OwnedFd, kind: u8, id: u32, json: &str) -> bool {
     let kind = match kind {
         b'P' => Kind::Printed,
@@ -170,7 +172,7 @@ pub fn send_frame(run: &OwnedFd, kind: u8, id: u32, json: &str) -> bool {
     frames::send(run, kind, id, &bytes).is_ok()
 }
 
-/// A frame's bytes for what JSON says.
+/// Returns the bytes of a frame for content given as JSON.
 pub(crate) fn encoded(kind: Kind, json: &str) -> Option<Vec<u8>> {
     fn again<'a, T: Serialize + Deserialize<'a>>(json: &'a str) -> Option<Vec<u8>> {
         frames::encode(&serde_json::from_str::<T>(json).ok()?).ok()
@@ -183,21 +185,21 @@ pub(crate) fn encoded(kind: Kind, json: &str) -> Option<Vec<u8>> {
     }
 }
 
-/// Waits for a frame of the host's: which call it is about, and its bytes.
+/// Waits for a frame of the host. Returns the call it is about, and its bytes.
 pub fn receive(run: &OwnedFd) -> Option<(u32, Vec<u8>)> {
     frames::receive(run).ok().flatten().map(|frame| (frame.id, frame.bytes))
 }
 
-/// Makes some system calls fail with an error number, here and in all processes to come.
+/// Makes some system calls fail with an error number, in this process and all that it starts.
 ///
 /// # Errors
-/// The filter cannot be put on.
+/// Returns an error if the filter cannot be installed.
 pub fn answer(calls: &[(i64, i32)]) -> std::io::Result<()> {
     rustix::thread::set_no_new_privs(true)?;
     sys::install_filter(&crate::guest::filter::refusing(calls), false)
 }
 
-/// The directories of the memory cgroups that this host has made and that are there.
+/// Returns the directories of the existing memory cgroups created by this host.
 pub fn groups() -> Vec<std::path::PathBuf> {
     crate::kernel::cgroup::all()
 }

@@ -1,8 +1,8 @@
-//! Frames between a run's process and the host, over a socket that keeps packets apart.
+//! Frames between a run's process and the host, over a socket that preserves packet boundaries.
 //!
-//! A packet is a header and a part of a frame's bytes. The header says the kind of the frame, which call it is about, how
-//! long the frame is, and where the part stands in it; anything else than the next part is a violation, and so is a
-//! frame longer than its kind may be. A packet that begins with a byte below the kinds is text on standard error.
+//! A packet is a header and a part of a frame. The header has the kind of the frame, the call it is about, the length
+//! of the frame, and the position of the part in it. Anything else than the next part is a violation, and so is a frame
+//! that is too long for its kind. A packet whose first byte is below those of the kinds is text on standard error.
 
 use super::spin::Spin;
 use super::violation::Violation;
@@ -14,26 +14,26 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// The two ends of a channel.
+/// Creates the two ends of a channel.
 pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
 }
 
-/// What a frame is.
+/// The kinds of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
-    /// To the host: where the program stands
+    /// To the host: progress figures of the program
     Figures = 0xf5,
-    /// To the child: the time; empty when the clock is out of order
+    /// To the child: the time; empty if the clock failed
     Time,
-    /// To the host: what does its clock say? Nothing else is sent before the answer
+    /// To the host: asks for the time of its clock; nothing else is sent before the answer
     Clock,
-    /// To the child: when the run began, and the job. Its number is [`AWAKE`] when replies are to be waited for awake
+    /// To the child: when the run started, and the job. Its number is [`AWAKE`] if the child may busy-wait for replies
     Job,
     /// To the child: the reply to a call
     Reply,
-    /// To the child: one more program of a session
+    /// To the child: the next program of a session
     Turn,
     /// To the host: lines printed
     Printed,
@@ -41,22 +41,22 @@ pub(crate) enum Kind {
     Call,
     /// To the host: the report
     Report,
-    /// To the host: which step of the set-up failed, before anything ran
+    /// To the host: the setup step that failed, before anything ran
     Setup,
 }
 
-/// No text begins with this byte or a higher one.
+/// No UTF-8 text starts with this byte or a higher one.
 const FIRST: u8 = Kind::Figures as u8;
 const HEADER: usize = 13;
 /// The number of a [`Kind::Turn`] that asks for the definitions.
 pub(crate) const MEMORY: u32 = 1;
-/// The number of one that asks for all that the session is saved as.
+/// The number of a [`Kind::Turn`] that asks for everything that the session is saved as.
 pub(crate) const SAVE: u32 = 2;
-/// The number of one that is none: it says since when the record that a run goes on from is done again.
+/// The number of a [`Kind::Turn`] that runs nothing: it says when the replay of a record ended.
 pub(crate) const LIVE: u32 = 3;
 /// The number of a [`Kind::Job`] whose process has a processor to itself while it waits.
 pub(crate) const AWAKE: u32 = 1;
-/// The most bytes of a packet.
+/// The maximum size of a packet, in bytes.
 pub(crate) const PACKET: usize = 60 << 10;
 
 impl Kind {
@@ -77,16 +77,16 @@ impl Kind {
     }
 }
 
-/// A frame that is complete.
+/// A complete frame.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub(crate) kind: Kind,
-    /// Which call it is about, where there are several.
+    /// The call it is about, if there can be several.
     pub(crate) id: u32,
     pub(crate) bytes: Vec<u8>,
 }
 
-/// The packets of a frame.
+/// Splits a frame into packets.
 pub(crate) fn packets(kind: Kind, id: u32, bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     let total = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
     let room = PACKET - HEADER;
@@ -103,12 +103,12 @@ pub(crate) fn packets(kind: Kind, id: u32, bytes: &[u8]) -> impl Iterator<Item =
     })
 }
 
-/// A value as the bytes of a frame.
+/// Encodes a value as the bytes of a frame.
 pub(crate) fn encode(value: &impl Serialize) -> io::Result<Vec<u8>> {
     postcard::to_allocvec(value).map_err(io::Error::other)
 }
 
-/// The value that [`encode`] has written, and nothing after it.
+/// Decodes a value written by [`encode`]; it must take all of the bytes.
 pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> io::Result<T> {
     match postcard::take_from_bytes(bytes) {
         Ok((value, [])) => Ok(value),
@@ -117,47 +117,47 @@ pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> io::Result<T> {
     }
 }
 
-/// A moment of this process as the clock has it that all processes see, in nanoseconds.
+/// Converts a moment of this process to the clock that all processes share, in nanoseconds.
 pub(crate) fn moment(at: Instant) -> u64 {
     let ago = u64::try_from(at.elapsed().as_nanos()).unwrap_or(u64::MAX);
     sys::monotonic_ns().saturating_sub(ago)
 }
 
-/// The moment that [`moment`] has given, in the other process.
+/// Converts a moment returned by [`moment`] back, in the other process.
 pub(crate) fn moment_of(ns: u64) -> Instant {
     let (now, ago) = (Instant::now(), sys::monotonic_ns().saturating_sub(ns));
     now.checked_sub(Duration::from_nanos(ago)).unwrap_or(now)
 }
 
-/// A time as the bytes of a frame.
+/// Encodes a time as the bytes of a frame.
 pub(crate) fn time_bytes(time: Option<i64>) -> Vec<u8> {
     time.map(|time| time.to_le_bytes().to_vec()).unwrap_or_default()
 }
 
-/// The time that [`time_bytes`] has written.
+/// Decodes a time written by [`time_bytes`].
 pub(crate) fn time_of(bytes: &[u8]) -> Option<i64> {
     bytes.try_into().ok().map(i64::from_le_bytes)
 }
 
-/// What a packet comes to.
+/// The result of taking a packet.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
     /// A frame is complete.
     Frame(Frame),
-    /// There is more to come.
+    /// More parts follow.
     Part,
-    /// It is text.
+    /// The packet is text.
     Text,
 }
 
-/// Puts frames together.
+/// Assembles frames from packets.
 #[derive(Debug, Default)]
 pub(crate) struct Assembler {
     under_way: Option<(Frame, usize)>,
 }
 
 impl Assembler {
-    /// Takes a packet. `most` says how long a frame of a kind may be.
+    /// Takes a packet. `most` returns the maximum length of a frame of a kind.
     pub(crate) fn take(&mut self, packet: &[u8], most: impl Fn(Kind) -> usize) -> Result<Taken, Violation> {
         match packet.first() {
             None => return Err(Violation::Garbage),
@@ -191,7 +191,7 @@ impl Assembler {
     }
 }
 
-/// Sends a frame, waiting for room as long as it takes. For the child.
+/// Sends a frame, and waits for room without limit. For the child.
 pub(crate) fn send(socket: &OwnedFd, kind: Kind, id: u32, bytes: &[u8]) -> io::Result<()> {
     for packet in packets(kind, id, bytes) {
         loop {
@@ -205,7 +205,7 @@ pub(crate) fn send(socket: &OwnedFd, kind: Kind, id: u32, bytes: &[u8]) -> io::R
     Ok(())
 }
 
-/// Waits for a frame; `None` when the host is gone. For the child, which believes the host.
+/// Waits for a frame; `None` if the host is gone. For the child, which trusts the host.
 pub(crate) fn receive(socket: &OwnedFd) -> io::Result<Option<Frame>> {
     assembled(&mut Vec::new(), |buffer| next_packet(socket, buffer))
 }
@@ -236,9 +236,9 @@ fn assembled(
 /// Receives the replies to the calls of one run. For the child.
 #[derive(Debug)]
 pub(crate) struct Replies {
-    /// It has room for any packet. Only pages that are written to are made.
+    /// It has room for any packet. The kernel allocates only the pages written to.
     buffer: Vec<u8>,
-    /// When replies may be waited for awake.
+    /// Set if replies may be waited for with a busy wait.
     spin: Option<Spin>,
 }
 
@@ -247,7 +247,7 @@ impl Replies {
         Replies { buffer: Vec::new(), spin: awake.then(Spin::default) }
     }
 
-    /// Waits for a frame; `None` when the host is gone.
+    /// Waits for a frame; `None` if the host is gone.
     pub(crate) fn receive(&mut self, socket: &OwnedFd) -> io::Result<Option<Frame>> {
         let Replies { buffer, spin } = self;
         assembled(buffer, |buffer| {
@@ -266,7 +266,8 @@ impl Replies {
     }
 }
 
-/// Waits for a packet, and makes no more room than it takes: each page that is written to is a page to be made or copied.
+/// Waits for a packet, and writes no more of the buffer than it needs: each page written to must be allocated or
+/// copied.
 fn next_packet(socket: &OwnedFd, buffer: &mut Vec<u8>) -> Result<usize, Errno> {
     let (_, length) = rustix::net::recv(socket, &mut [0_u8; 1], RecvFlags::PEEK | RecvFlags::TRUNC)?;
     buffer.clear();
@@ -319,7 +320,7 @@ mod tests {
 
     #[test]
     fn whatever_comes_is_taken_or_refused() {
-        // Packets that are nearly right: the header of a real one with some bytes changed, and parts of any length.
+        // Packets that are almost right: headers of real ones with some bytes changed, and parts of any length.
         let mut state = 1_u64;
         let mut next = |below: u64| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

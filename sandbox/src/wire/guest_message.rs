@@ -1,5 +1,5 @@
-//! The messages of a run's process, as the host reads them: a frame becomes a message, or is a violation. This and the
-//! assembling of frames are all that native code in a run can reach of the host.
+//! The messages of a run's process, as read by the host: a frame is decoded into a message, or is a violation. Native
+//! code in a run can reach only this and the assembling of frames.
 
 use super::frames::{self, Frame, Kind};
 use super::violation::Violation;
@@ -9,8 +9,8 @@ use lisp_runtime::remote::{
 };
 use serde::Deserialize;
 
-/// The limits on the frames of a run, in bytes: as they are sent, and decoded. That is found out before they are decoded, because a
-/// byte may stand for a value of many.
+/// The limits on the frames of a run, in bytes, as sent and decoded. The decoded size is computed before decoding,
+/// because one byte may stand for a value of many.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FrameLimits {
     printed: usize,
@@ -20,16 +20,16 @@ pub(crate) struct FrameLimits {
 }
 
 impl FrameLimits {
-    /// The longest frame of a step of the set-up: a sentence.
+    /// The maximum size of a frame about a setup step: a sentence.
     const SETUP: usize = 4_000;
     /// Five numbers.
     const FIGURES: usize = 50;
-    /// Two numbers for each worker on the way to one.
+    /// Two numbers for each worker in a place.
     const CLOCK: usize = 24_000;
 
-    /// For a run within its limits; `most` where those set none.
+    /// Returns the limits for a run within its limits; `most` replaces limits that the run does not set.
     pub(crate) fn of(host: &HostHalf, most: usize, session: bool) -> Self {
-        /// Two numbers of 64 bits, seven bits to a byte.
+        /// Two numbers of 64 bits, at seven bits per byte.
         const READING: u64 = 20;
         const REST: u64 = 1 << 20;
         let limits = host.limits();
@@ -39,20 +39,20 @@ impl FrameLimits {
         // Each worker may print as much as the program.
         let sources = limits.parallel_workers.saturating_add(2);
         let printed = if prints == 0 { most } else { least(prints.saturating_mul(sources)) };
-        // What a session is saved as: its definitions, and the results of its last turns.
+        // What a session is saved as: its definitions and the results of its last turns.
         let kept = if session { limits.session_bytes.saturating_mul(2) } else { 0 };
         if result == 0 || prints == 0 || session && kept == 0 {
             return FrameLimits { printed, call, report: most, report_decoded: most };
         }
-        // Three texts of the result's size and the prints, and what the clock told.
+        // Three texts of the result's size, the prints, and the readings of the clock.
         let clock = (host.most_readings() as u64).saturating_mul(READING);
         let report = result.saturating_mul(4).saturating_add(prints).saturating_add(clock).saturating_add(kept);
-        // A session's names are in its memory's text too, where each takes five bytes more than its length.
+        // A session's names are in the text of its memory too, where each takes five bytes more than its length.
         let names = result.saturating_mul(5);
         FrameLimits { printed, call, report: least(report), report_decoded: least(report.saturating_add(names)) }
     }
 
-    /// The longest frame of a kind.
+    /// Returns the maximum size of a frame of a kind.
     pub(crate) fn frame(&self, kind: Kind) -> usize {
         match kind {
             Kind::Printed => self.printed,
@@ -68,17 +68,17 @@ impl FrameLimits {
 /// A message of a run's process.
 #[derive(Debug)]
 pub(crate) enum GuestMessage<'a> {
-    /// Lines; of the program, or of a worker of it.
+    /// Printed lines, of the program or of one of its workers.
     Printed(Vec<String>, PrintedBy),
     /// A tool to call.
     Call(GuestCall<'a>),
-    /// What came of the program.
+    /// The report on the program.
     Report(Box<Report>),
-    /// Which step of the set-up failed.
+    /// The setup step that failed.
     Setup(String),
-    /// The time is asked for, at this place of the run.
+    /// Asks for the time, at this place of the run.
     Clock(Place),
-    /// Where the program stands.
+    /// Progress figures of the program.
     Figures(Figures),
 }
 
@@ -134,7 +134,7 @@ mod tests {
         GuestMessage::of(&frame, &most).map(drop)
     }
 
-    /// What is small as it comes and large when it is decoded is refused by its size, before anything is wrong with it.
+    /// Tests that a frame that is small as sent and large when decoded is rejected for its size.
     #[test]
     fn a_frame_is_charged_by_what_it_decodes_to() {
         let many = |front: &[u8], count: usize, each: &[u8]| {
@@ -145,11 +145,11 @@ mod tests {
         };
         assert_eq!(of(Kind::Printed, many(&[], 400_000, &[0])), Ok(()));
         assert_eq!(of(Kind::Printed, many(&[], 500_000, &[0])), Err(Violation::TooLong));
-        // The way to a worker, in front of a name and arguments.
+        // The place of a worker, followed by a name and arguments.
         let call = |count| [many(&[1], count, &[0, 0]), vec![1, 1, b'a', 2, b'{', b'}', 0, 0, 0]].concat();
         assert_eq!(of(Kind::Call, call(1_000)), Ok(()));
         assert_eq!(of(Kind::Call, call(1_500_000)), Err(Violation::TooLong));
-        // The details of an error; behind them all is zero or absent.
+        // The details of an error; everything after them is zero or absent.
         let failure = |count, rest| [many(&[1, 0, 0, 0, 0], count, &[0, 1, 0]), vec![0; rest]].concat();
         let rest = (0..64).find(|&rest| of(Kind::Report, failure(10, rest)) == Ok(())).unwrap();
         assert_eq!(of(Kind::Report, failure(1_000_000, rest)), Err(Violation::TooLong));

@@ -1,4 +1,4 @@
-//! Messages between the host and a template: orders for children one way, notices about them the other.
+//! Messages between the host and a template: orders for children in one direction, notices about them in the other.
 
 use crate::kernel::unix::Death;
 use rustix::io::Errno;
@@ -14,11 +14,11 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 /// A child that the host orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Order {
-    /// Address space above the template's, in bytes; 0 is no limit.
+    /// Address space beyond the template's, in bytes; 0 means unlimited.
     pub(crate) memory: u64,
-    /// Processor time in seconds; 0 is no limit.
+    /// Processor time in seconds; 0 means unlimited.
     pub(crate) cpu_s: u64,
-    /// When the monotonic clock says this many nanoseconds the child is to be dead; 0 is never.
+    /// When the child must be dead, in nanoseconds of the monotonic clock; 0 means never.
     pub(crate) kill_at: u64,
     /// The number of the socket pair whose ends the child gets.
     pub(crate) pair: u64,
@@ -30,53 +30,53 @@ pub(crate) struct Order {
     pub(crate) test: TestOrder,
 }
 
-/// For tests: the part of an order that makes a child do something else than take a job.
+/// For tests: makes a child do something else than take a job.
 #[cfg(feature = "testing")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TestOrder {
-    /// The number of the payload that runs in the place of a job; 0 is a job.
+    /// The number of the payload to run in place of a job; 0 for a job.
     pub(crate) payload: u64,
-    /// The step of the set-up that fails, counted from 1; 0 is none.
+    /// The setup step that fails, counted from 1; 0 for none.
     pub(crate) fail_step: u64,
 }
 
-/// A message of the host to a template. Each part of it may be absent.
+/// A message of the host to a template. Every part is optional.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Message {
-    /// A child to be made. With the first order for a pair come the template's ends of its two sockets: the channel to the
-    /// host, which the child gets, and the socket for notices.
+    /// A child to be forked. The first order for a pair comes with the template's ends of its two sockets: the channel
+    /// to the host, which the child gets, and the socket for notices.
     pub(crate) order: Option<Order>,
-    /// The deadline of a child that has its job now.
+    /// The deadline of a child that now has its job.
     pub(crate) deadline: Option<Deadline>,
-    /// The number of the pair whose process the host wants a descriptor of.
+    /// The number of the pair for whose process the host wants a descriptor.
     pub(crate) show: Option<u64>,
 }
 
-/// The deadline of the child that has a pair.
+/// The deadline of the child that uses a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Deadline {
     pub(crate) pair: u64,
-    /// By the monotonic clock, in nanoseconds.
+    /// In nanoseconds of the monotonic clock.
     pub(crate) kill_at: u64,
 }
 
 impl Message {
-    /// More bytes than a message takes.
+    /// An upper bound for the size of a message.
     pub(crate) const BYTES: usize = 128;
 
-    /// Writes the message into a buffer; nothing is allocated.
+    /// Writes the message into a buffer, without allocating.
     pub(crate) fn write(self, buffer: &mut [u8; Message::BYTES]) -> &[u8] {
         written(&self, buffer)
     }
 
-    /// The message that all of these bytes are.
+    /// Reads a message, which must take all of the bytes.
     pub(crate) fn read(bytes: &[u8]) -> Option<Message> {
         read(bytes)
     }
 }
 
 impl Order {
-    /// An order for a job within limits.
+    /// Creates an order for a job with these limits.
     pub(crate) fn new(memory: u64, cpu_s: u64) -> Order {
         Order {
             memory,
@@ -90,7 +90,7 @@ impl Order {
         }
     }
 
-    /// Can a child that was made for this order serve the other?
+    /// Returns true if a child made for this order can serve the other one.
     pub(crate) fn serves(&self, other: &Order) -> bool {
         let limits = |order: &Order| Order { kill_at: 0, pair: 0, ..*order };
         #[cfg(feature = "testing")]
@@ -109,39 +109,39 @@ fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
     postcard::take_from_bytes(bytes).ok().filter(|(_, rest)| rest.is_empty()).map(|(value, _)| value)
 }
 
-/// A notice of a template about a child, over a socket that only the two of them and the host have.
+/// A notice of a template about a child, over a socket shared only by the two of them and the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Notice {
-    /// The child lives, or is not reaped yet. A descriptor of it comes with this, if there is room for one.
+    /// The child is alive, or not reaped yet. A descriptor of it is attached, if there is room for one.
     Shown,
-    /// The child could not be made: an error number.
+    /// The child could not be created; with the error number.
     Refused(i32),
-    /// The child is reaped; `late` when the template had to kill it.
+    /// The child is reaped; `late` if the template had to kill it.
     Ended { death: Death, late: bool },
 }
 
 impl Notice {
-    /// More bytes than a notice takes.
+    /// An upper bound for the size of a notice.
     pub(crate) const BYTES: usize = 64;
 
-    /// Writes the notice into a buffer; nothing is allocated.
+    /// Writes the notice into a buffer, without allocating.
     pub(crate) fn write(self, buffer: &mut [u8; Notice::BYTES]) -> &[u8] {
         written(&self, buffer)
     }
 
-    /// The notice that all of these bytes are.
+    /// Reads a notice, which must take all of the bytes.
     pub(crate) fn read(bytes: &[u8]) -> Option<Notice> {
         read(bytes)
     }
 }
 
-/// Tells a template something, over the host's end of its channel.
+/// Sends a message to a template, over the host's end of its channel.
 pub(crate) fn send(control: &OwnedFd, message: Message, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
-    // A template that is stopped fills its channel, and then has to go.
+    // A stopped template fills its channel and is replaced then.
     send_bytes(control, message.write(&mut [0; Message::BYTES]), fds)
 }
 
-/// Tells the host something about a child, perhaps with a descriptor of it. Nothing is allocated.
+/// Sends the host a notice about a child, optionally with a descriptor of it. Allocates nothing.
 pub(crate) fn notify(status: &OwnedFd, notice: Notice, process: Option<BorrowedFd<'_>>) -> io::Result<()> {
     send_bytes(status, notice.write(&mut [0; Notice::BYTES]), process.as_slice())
 }
@@ -162,8 +162,8 @@ fn send_bytes(socket: &OwnedFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Res
     }
 }
 
-/// Waits for what the host tells a template, and the two descriptors of a new pair; an error when the host is gone. What is no message
-/// says nothing.
+/// Waits for a message of the host, and the two descriptors of a new pair if attached. An error if the host is gone.
+/// Bytes that are not a message are read as an empty one.
 pub(crate) fn receive(control: &OwnedFd) -> io::Result<(Message, Option<(OwnedFd, OwnedFd)>)> {
     let mut bytes = [0; Message::BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];

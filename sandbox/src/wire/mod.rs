@@ -1,4 +1,4 @@
-//! The data that passes between the host, a template, and a run's process.
+//! The data sent between the host, a template and a run's process.
 
 #[cfg(target_os = "linux")]
 pub(crate) mod frames;

@@ -1,16 +1,16 @@
-//! Waiting for the other side: at first awake.
+//! Waiting for the other side, at first with a busy wait.
 //!
-//! To wake a thread whose processor has gone idle takes some 20 us, and a call of a tool wakes two, one after the other; most tools take
-//! less. So each side asks for a moment whether there is a message before it goes to sleep.
+//! Waking a thread whose processor has gone idle takes some 20 us, and a tool call wakes two, one after the other. Most
+//! tools take less time than that. So each side polls for a moment before it goes to sleep.
 
 use std::time::{Duration, Instant};
 
-/// How long a wait is awake: as long as a call takes whose other side has gone to sleep. A process pays for this time as for time that it
-/// computes.
+/// The duration of a busy wait: about that of a call whose other side has gone to sleep. It counts as processor time of
+/// the process.
 pub(crate) const AWAKE: Duration = Duration::from_micros(50);
 
-/// Waits, one after the other. After a vain one the next are slept through: one, three, seven, at most 63, so that slow tools cost a
-/// process next to nothing.
+/// A series of waits. After a busy wait in vain, the next waits sleep at once: one, three, seven, at most 63. So slow
+/// tools cost a process almost nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Spin {
     vain: u32,
@@ -20,7 +20,7 @@ pub(crate) struct Spin {
 impl Spin {
     const MOST_VAIN: u32 = 6;
 
-    /// What is there within the moment, if anything.
+    /// Returns the first result within the busy wait, if any.
     pub(crate) fn wait<T>(&mut self, mut ready: impl FnMut() -> Option<T>) -> Option<T> {
         if self.asleep > 0 {
             self.asleep -= 1;
@@ -53,7 +53,7 @@ mod tests {
         let (mut asked, begun) = (0, Instant::now());
         assert_eq!(spin.wait(|| (asked += 1, None::<()>).1), None);
         assert!(asked > 1 && begun.elapsed() >= AWAKE, "asked {asked} times");
-        // What is there at once is taken, however long ago the wait began.
+        // A result that is available at once is returned, however long ago the wait started.
         assert_eq!(Spin::default().wait(|| Some(7)), Some(7));
     }
 

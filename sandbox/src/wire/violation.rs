@@ -1,6 +1,6 @@
-//! Breaches of the protocol, as the host finds them in what a process sends.
+//! Violations of the protocol that the host finds in what a process sends.
 
-/// What is wrong with what the other side sent.
+/// What is wrong with a packet or frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "some are of the process door"))]
 pub(crate) enum Violation {
@@ -18,7 +18,7 @@ pub(crate) enum Violation {
     Flood,
     #[error("more calls at once than it may have workers")]
     Calls,
-    /// A program can cause this without breaking the protocol, so it has an error of its own.
+    /// A program can cause this without breaking the protocol, so it has its own error.
     #[error("a call after too many that were given up")]
     GivenUpCalls,
 }

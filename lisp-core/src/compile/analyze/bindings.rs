@@ -1,4 +1,4 @@
-//! `let`, `loop`, `recur` and the patterns that take values apart.
+//! `let`, `loop`, `recur`, and destructuring patterns.
 
 use super::{Analyzer, Res, arity, invalid, let_node, prim};
 use crate::Table;
@@ -6,13 +6,13 @@ use crate::compile::core::{Bind, Constant, Kind, Node, Prim, Var};
 use crate::error::{Error, Reason, Span};
 use crate::syntax::{Form, FormKind, NameId};
 
-/// A name and where it stands.
+/// A name and its position.
 type Named = (NameId, Span);
 
-/// What `:keys` and its like read: the namespace of the keys, the names, and what makes a key of a name.
+/// What `:keys` and the like read: the namespace of the keys, the names, and the function that makes a key of a name.
 type NamedKeys<'t> = (&'t str, Vec<NameId>, fn(Box<str>) -> Constant);
 
-/// The most bytes of a namespace that `:space/keys` puts in front of each name.
+/// The maximum length of a namespace that `:space/keys` adds to each name, in bytes.
 const MOST_OF_A_NAMESPACE: usize = 100;
 
 impl Analyzer<'_> {
@@ -28,7 +28,7 @@ impl Analyzer<'_> {
         })
     }
 
-    /// The binding vector of a form, in pairs.
+    /// Returns the binding vector of a form, in pairs.
     pub(super) fn pairs<'f>(&self, name: &str, form: &'f Form) -> Res<&'f [Form]> {
         let FormKind::Vector(items) = &form.kind else {
             return Err(invalid(form.span, format!("{name} bindings must be a vector"))
@@ -41,7 +41,7 @@ impl Analyzer<'_> {
         Ok(items)
     }
 
-    /// Patterns and values in turn; the names stay visible.
+    /// Analyzes alternating patterns and values; the names stay visible.
     pub(super) fn binds(&mut self, pairs: &[Form]) -> Res<Vec<Bind>> {
         let mut binds = Vec::with_capacity(pairs.len() / 2);
         for pair in pairs.chunks_exact(2) {
@@ -51,7 +51,7 @@ impl Analyzer<'_> {
         Ok(binds)
     }
 
-    /// A simple name bound to a variable.
+    /// Binds a simple name to a variable.
     pub(super) fn bind_name(&mut self, form: &Form) -> Res<Option<Var>> {
         let FormKind::Symbol(name) = form.kind else { return Ok(None) };
         self.check_name(name, form.span)?;
@@ -68,7 +68,7 @@ impl Analyzer<'_> {
         Ok(())
     }
 
-    /// Takes the value of `init` apart; the names become visible.
+    /// Destructures the value of `init`; the names become visible.
     pub(super) fn pattern(&mut self, pattern: &Form, init: Node, out: &mut Vec<Bind>) -> Res<()> {
         match &pattern.kind {
             FormKind::Symbol(name) => {
@@ -127,7 +127,7 @@ impl Analyzer<'_> {
         Ok(())
     }
 
-    /// The parts of a vector pattern, and the name for the whole that may stand at its end.
+    /// Returns the parts of a vector pattern, and the name for the whole that may end it.
     fn split_as<'f>(&self, items: &'f [Form]) -> Res<(&'f [Form], Option<Named>)> {
         let is_as = |form: &Form| matches!(form.kind, FormKind::Keyword(name) if self.text(name) == "as");
         let Some(at) = items.iter().position(is_as) else { return Ok((items, None)) };
@@ -172,7 +172,7 @@ impl Analyzer<'_> {
             }
         }
         let whole = self.fresh();
-        // What is read by numbers alone may be a vector or a string, and a name may stand for one.
+        // If all keys are numbers, the value may be a vector or a string. A name may stand for a number.
         let by_place = |(_, source): &(&Form, &Form)| {
             matches!(source.kind, FormKind::Int(_) | FormKind::Float(_) | FormKind::Symbol(_))
         };
@@ -205,7 +205,7 @@ impl Analyzer<'_> {
         Ok(())
     }
 
-    /// Refuses a key that the pattern of a loop cannot have: it is compiled twice, and so would be each loop inside.
+    /// Rejects a key that the pattern of a loop cannot have: it is compiled twice, and so would be each loop inside.
     fn check_key(&self, source: &Form) -> Res<()> {
         let is_plain = !matches!(
             source.kind,
@@ -218,7 +218,7 @@ impl Analyzer<'_> {
             .hint("name it before the loop: (let [k (f x)] (loop [{v k} m] ...))"))
     }
 
-    /// `:keys [a b]` and its like: each name gets the value at the key of that name.
+    /// `:keys [a b]` and the like: each name gets the value at the key of that name.
     fn keys_pattern(
         &mut self,
         (space, names, constant): NamedKeys<'_>,
@@ -231,7 +231,7 @@ impl Analyzer<'_> {
             self.interrupt.tick()?;
             let text = self.text(name);
             let key = if space.is_empty() { text.into() } else { format!("{space}/{text}").into() };
-            // The name that `ns/name` gives a value is `name`, if any form below has it.
+            // The name bound by `ns/name` is `name`, if any form below uses it.
             let local = match text.rsplit_once('/').filter(|(space, rest)| !space.is_empty() && !rest.is_empty()) {
                 Some((_, rest)) => self.names.get(rest),
                 None => Some(name),
@@ -246,7 +246,7 @@ impl Analyzer<'_> {
         Ok(())
     }
 
-    /// The value at a key of the map that a pattern takes apart, or the default for the name that it gets.
+    /// Returns the value at a key of the destructured map, or the default for the name that it gets.
     fn at_key(
         &mut self,
         map: Var,
@@ -259,7 +259,7 @@ impl Analyzer<'_> {
         Ok(Node::new(Kind::Key(Box::new(Node::local(map, span)), key, default), span))
     }
 
-    /// As [`Analyzer::at_key`], for a key that an expression gives. As in Clojure, the default is evaluated in any case.
+    /// Like [`Analyzer::at_key`], for a key given by an expression. As in Clojure, the default is always evaluated.
     fn at_computed_key(
         &mut self,
         map: Var,
@@ -274,7 +274,7 @@ impl Analyzer<'_> {
         Ok(Node::new(Kind::CallBuiltin(get, args), span))
     }
 
-    /// The default for a name of a pattern.
+    /// Returns the default for a name of a pattern.
     fn default_of(
         &mut self,
         name: Option<NameId>,
@@ -285,7 +285,7 @@ impl Analyzer<'_> {
         if let Some(constant) = slot.and_then(|form| self.scalar(form)) {
             return Ok(Some(Node::new(Kind::Const(constant), span)));
         }
-        // What is more than a plain value would be compiled once more for a name that stands twice.
+        // For a name that appears twice, anything but a plain value would be compiled twice.
         let once = || invalid(span, "a name with a computed default stands twice in the pattern").hint("name it once");
         let form = slot.take().ok_or_else(once)?;
         let in_loop_pattern = std::mem::take(&mut self.in_loop_pattern);
@@ -333,7 +333,7 @@ impl Analyzer<'_> {
         Ok(out)
     }
 
-    /// A literal that is no collection.
+    /// Returns a literal that is not a collection.
     pub(super) fn scalar(&self, form: &Form) -> Option<Constant> {
         Some(match &form.kind {
             FormKind::Nil => Constant::Nil,
@@ -352,8 +352,8 @@ impl Analyzer<'_> {
         let Some((bindings, body)) = args.split_first() else { return Err(arity(span, "loop", usage)) };
         let pairs = self.pairs("loop", bindings)?;
         self.scoped(|a| {
-            // A later initial value sees the names of earlier patterns, so those are taken apart once outside the
-            // loop, and again at the start of each round.
+            // A later initial value sees the names of earlier patterns, so those are destructured once outside the
+            // loop, and again at the start of each iteration.
             let (mut outside, mut vars, mut prologue) = (Vec::new(), Vec::new(), Vec::new());
             let mut patterns = Vec::new();
             for pair in pairs.chunks_exact(2) {

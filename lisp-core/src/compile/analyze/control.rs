@@ -74,7 +74,7 @@ impl Analyzer<'_> {
         }
     }
 
-    /// A literal as `case` compares with it: nothing inside is done, so a name stands for the symbol.
+    /// Returns a literal to which `case` compares. Nothing inside is evaluated, so a name is a symbol.
     fn case_test(&self, form: &Form) -> Res<Constant> {
         let all = |items: &[Form]| items.iter().map(|item| self.case_test(item)).collect::<Res<Vec<Constant>>>();
         Ok(match &form.kind {
@@ -111,7 +111,7 @@ impl Analyzer<'_> {
         Ok(let_node(binds, node, span))
     }
 
-    /// The clauses of `condp`. Behind one with `:>>` all others stand inside its else.
+    /// Analyzes the clauses of `condp`. After a clause with `:>>` all others are inside its else.
     fn condp_clauses(&mut self, mut clauses: &[Form], (p, s): (Var, Var), span: Span, tail: bool) -> Res<Node> {
         let is_arrow = |form: &Form, a: &Self| matches!(form.kind, FormKind::Keyword(n) if a.text(n) == ">>");
         let mut out = Vec::new();
@@ -146,7 +146,7 @@ impl Analyzer<'_> {
         Ok(if out.is_empty() { default } else { Node::new(Kind::Cond(out, Box::new(default)), span) })
     }
 
-    /// The name and value of `[name value]`.
+    /// Returns the name and value of `[name value]`.
     fn one_binding<'f>(&self, name: &str, form: &'f Form) -> Res<(&'f Form, &'f Form)> {
         match &form.kind {
             FormKind::Vector(items) => match items.as_slice() {
@@ -184,7 +184,7 @@ impl Analyzer<'_> {
         self.bound(target, init, only_nil, span, Node::nil(span), |a| a.body(body, span, tail))
     }
 
-    /// Tests a value, the whole of it, and takes it apart where the test holds.
+    /// Tests a whole value, and destructures it if the test holds.
     fn bound(
         &mut self,
         target: &Form,

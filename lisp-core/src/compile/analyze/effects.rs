@@ -1,4 +1,4 @@
-//! Forms that are there for what they do: `try` and `throw`, `dotimes`, `while`, `declare`.
+//! Forms with effects: `try` and `throw`, `dotimes`, `while`, `declare`.
 
 use super::{Analyzer, Res, arity, if_node, invalid, prim};
 use crate::builtins::exception_classes;
@@ -9,7 +9,7 @@ use crate::text::near_names;
 
 const TRY: &str = "(try body ... (catch Exception e body ...) (finally body ...))";
 
-/// The error for a class that `catch` does not know.
+/// Returns the error for a class that `catch` does not know.
 fn unknown_class(class: &str, span: Span) -> Error {
     let short = class.rsplit_once('.').map_or(class, |(_, short)| short);
     let near = near_names(short, exception_classes::class_names(), 2);
@@ -68,7 +68,7 @@ impl Analyzer<'_> {
         Ok(node)
     }
 
-    /// The clauses of a `try`, each with the test for its class; what none of them takes goes on.
+    /// Analyzes the clauses of a `try`, each with the test for its class. Errors that no clause catches are rethrown.
     fn catches(&mut self, body: Node, catches: &[(Span, &[Form])], span: Span) -> Res<Node> {
         let error = self.fresh();
         let (mut clauses, mut rest) = (Vec::with_capacity(catches.len()), None);
@@ -91,7 +91,7 @@ impl Analyzer<'_> {
                 a.body(body, at, false)
             })?;
             if rest.is_some() {
-                // An earlier clause takes all.
+                // An earlier clause catches everything.
             } else if exception_classes::covers_all(number) {
                 rest = Some(body);
             } else {
@@ -106,7 +106,7 @@ impl Analyzer<'_> {
         Ok(Node::new(Kind::Try(Box::new(body), error, Box::new(handler)), span))
     }
 
-    /// `catch` or `finally` outside `try`.
+    /// `catch` or `finally` outside of `try`.
     pub(super) fn part_of_try(&mut self, name: &str, span: Span) -> Res<Node> {
         Err(invalid(span, format!("{name} is a part of try")).hint(format!("write {TRY}")))
     }
@@ -140,8 +140,8 @@ impl Analyzer<'_> {
         Ok(Node::new(Kind::While(Box::new(test), Box::new(body)), span))
     }
 
-    /// Could doing the form change what a test finds, or end the loop? What defines, calls a tool, ends the program or calls
-    /// a function of the program could.
+    /// Returns true if evaluating the form could change the result of a test, or end the loop: forms that define, call
+    /// a tool, end the program or call a function of the program.
     fn has_effects(&self, form: &Form) -> bool {
         match &form.kind {
             FormKind::Symbol(name) => {
@@ -177,7 +177,7 @@ impl Analyzer<'_> {
         Ok(if_node(test, Node::nil(span), Node::new(Kind::Throw(Box::new(error)), span), span))
     }
 
-    /// The names are defined further down. The value is that of the last.
+    /// The names are defined further down. Returns the value of the last one.
     pub(super) fn declare_form(&mut self, args: &[Form], span: Span) -> Res<Node> {
         let mut value = Node::nil(span);
         for form in args {

@@ -1,5 +1,5 @@
-//! The special forms: one row each, with what is said of it and the function of the analyzer that takes it apart. From the
-//! rows come `doc`, `apropos` and "did you mean" besides.
+//! The special forms: one row each, with its documentation and the analyzer's function for it. The rows are also the
+//! source of `doc`, `apropos` and "did you mean".
 
 use super::threading::Place;
 use super::{Analyzer, Res};
@@ -7,22 +7,22 @@ use crate::compile::core::{Kind, Node};
 use crate::error::Span;
 use crate::syntax::Form;
 
-/// Takes a form apart, whose parts behind the name are given. The last argument says that its value is the value of the
-/// loop or function around it.
+/// Analyzes a form, given the parts after its name. The last argument is true if its value is the value of the loop or
+/// function around it.
 type Analyze = for<'a> fn(&mut Analyzer<'a>, &[Form], Span, bool) -> Res<Node>;
 
 /// A special form.
 pub struct SpecialForm {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// How it is written, for people: `(if test then else?)`.
+    /// The syntax for people: `(if test then else?)`.
     pub usage: &'static str,
-    /// One line: what it does.
+    /// The documentation, in one line.
     pub doc: &'static str,
-    /// Programs and what they return. An answer that begins with `!` is an error's reason.
+    /// Programs and their results. A result that starts with `!` is an error's reason.
     pub examples: &'static [(&'static str, &'static str)],
     pub(super) analyze: Analyze,
-    /// As in Clojure, a local name hides what is a macro there, but none of the forms beneath.
+    /// False for forms that local names hide, because they are macros in Clojure.
     pub(super) is_fixed: bool,
 }
 
@@ -37,13 +37,13 @@ const fn form(
 }
 
 impl SpecialForm {
-    /// No local name hides it.
+    /// Makes it a form that no local name hides.
     const fn fixed(mut self) -> Self {
         self.is_fixed = true;
         self
     }
 
-    /// The special form of this name.
+    /// Returns the special form with this name.
     pub fn by_name(name: &str) -> Option<&'static SpecialForm> {
         let mut left = BY_LETTER.get(*name.as_bytes().first()? as usize).copied()?;
         while left != 0 {
@@ -57,8 +57,8 @@ impl SpecialForm {
     }
 }
 
-/// For each letter, the forms whose names begin with it, a bit each: a name is looked up for every list of a program, and few
-/// are those of forms.
+/// For each letter, a bit for each form whose name starts with it. Every list of a program is looked up here, and few
+/// are special forms.
 const BY_LETTER: [u64; 128] = {
     let (mut forms, mut i) = ([0; 128], 0);
     while i < SPECIAL_FORMS.len() {

@@ -7,23 +7,23 @@ use crate::error::{Error, Reason, Span};
 use crate::syntax::{Form, FormKind, NameId};
 use std::fmt::Write;
 
-/// What the analyzer knows of the function it is in.
+/// The analyzer's state for a function that it is in.
 #[derive(Default)]
 pub(super) struct FnScope {
-    /// Functions are counted as they begin, from 1; the program itself is 0.
+    /// The number of the function, counted from 1 in the order in which they start; the program itself is 0.
     pub(super) number: u32,
     pub(super) captures: Vec<Var>,
-    /// How many values `recur` gives in tail position here; none outside loops and functions.
+    /// The number of values that `recur` takes in tail position here; `None` outside of loops and functions.
     recur: Option<usize>,
     recurs: bool,
-    /// A part of `try` is around, inside the innermost loop or function.
+    /// Whether this is inside a part of `try` that is inside the innermost loop or function.
     in_try: bool,
 }
 
-/// The most functions of one `letfn`: each captures what any of them does.
+/// The maximum number of functions of one `letfn`: each captures what any of them does.
 const MOST_SIBLINGS: usize = 64;
 
-/// What a function knows of itself: its name, and inside `letfn` its place among the others.
+/// What a function knows about itself: its name, and inside `letfn` its index among the others.
 #[derive(Clone, Copy, Default)]
 struct Own<'n> {
     name: Option<NameId>,
@@ -32,16 +32,16 @@ struct Own<'n> {
     index: usize,
 }
 
-/// One arity of a function as it is written.
+/// One arity of a function, as written.
 struct Arity<'f> {
     params: &'f [Form],
-    /// Where the parameters stand.
+    /// The position of the parameters.
     at: Span,
     body: &'f [Form],
     span: Span,
 }
 
-/// Several arities differ in their number of parameters, and the one with a rest has the most.
+/// Checks that arities differ in their number of parameters, and that the one with a rest parameter has the most.
 fn check_arities(nodes: &[FnNode], span: Span) -> Res<()> {
     let mut counts: Vec<(usize, bool)> = nodes.iter().map(|node| (node.params.len(), node.rest.is_some())).collect();
     counts.sort_unstable();
@@ -59,15 +59,16 @@ fn check_arities(nodes: &[FnNode], span: Span) -> Res<()> {
     Ok(())
 }
 
-/// The highest placeholder.
+/// The maximum placeholder number.
 const MAX_PLACEHOLDER: u8 = 20;
 
-/// The name under which a placeholder is visible: `%1` to `%20`, and `%&` as 0. No source text has so many names.
+/// Returns the name under which a placeholder is visible: `%1` to `%20`, and `%&` as 0. No source has that many names.
 fn placeholder(n: u8) -> NameId {
     NameId(0xE000_0000 | u32::from(n))
 }
 
-/// What a name that begins with `%` stands for: the number of a parameter, or 0 for the rest; `None` for any other name.
+/// Returns what a name that starts with `%` stands for: the number of a parameter, or 0 for the rest; `None` for any
+/// other name.
 fn placeholder_number(text: &str) -> Option<u8> {
     match text.strip_prefix('%')? {
         "" => Some(1),
@@ -76,7 +77,7 @@ fn placeholder_number(text: &str) -> Option<u8> {
     }
 }
 
-/// The error for a name that begins with `%` and is no placeholder.
+/// Returns the error for a name that starts with `%` and is not a placeholder.
 pub(super) fn not_a_placeholder(text: &str, span: Span) -> Error {
     let is_number = text.len() > 1 && text.bytes().skip(1).all(|b| b.is_ascii_digit());
     let message = match is_number {
@@ -99,12 +100,12 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Runs `f` with another target for `recur`; a `recur` inside is not one of the function's own.
+    /// Runs `f` with another target for `recur`; a `recur` inside does not belong to the function.
     pub(super) fn with_recur<T>(&mut self, target: Option<usize>, f: impl FnOnce(&mut Self) -> Res<T>) -> Res<T> {
         self.recurring(target, false, f)
     }
 
-    /// Runs `f` inside a part of `try`, out of which no `recur` leads.
+    /// Runs `f` inside a part of `try`, which no `recur` can leave.
     pub(super) fn within_try<T>(&mut self, f: impl FnOnce(&mut Self) -> Res<T>) -> Res<T> {
         self.recurring(None, true, f)
     }
@@ -121,7 +122,7 @@ impl Analyzer<'_> {
         out
     }
 
-    /// Does a `try` stand between here and what a `recur` would lead to?
+    /// Returns true if a `try` is between this position and the target of a `recur`.
     pub(super) fn is_in_try(&self) -> bool {
         self.fns.last().is_some_and(|f| f.in_try)
     }
@@ -140,12 +141,12 @@ impl Analyzer<'_> {
         self.fns.push(FnScope { number: self.functions, ..FnScope::default() });
     }
 
-    /// What the innermost function captures, which ends here.
+    /// Ends the innermost function and returns its captures.
     pub(super) fn end_function(&mut self) -> Vec<Var> {
         self.fns.pop().unwrap_or_default().captures
     }
 
-    /// A function, of one arity or several: parameters and body, or such a pair in each of several lists.
+    /// Analyzes a function of one arity or several: parameters and body, or a list of them for each arity.
     fn fn_node(&mut self, what: &str, own: Own<'_>, args: &[Form], span: Span) -> Res<FnNode> {
         let arities = self.arities(what, args, span)?;
         self.begin_function();
@@ -159,11 +160,11 @@ impl Analyzer<'_> {
         Ok(node)
     }
 
-    /// The arities of the innermost function.
+    /// Analyzes the arities of the innermost function.
     fn several_arities(&mut self, own: Own<'_>, arities: &[Arity<'_>], span: Span) -> Res<FnNode> {
         let mut nodes = arities.iter().map(|arity| self.arity_node(own, arity)).collect::<Res<Vec<FnNode>>>()?;
         check_arities(&nodes, span)?;
-        // The one that calls try first has a fixed number of arguments.
+        // The arity that calls try first has a fixed number of arguments.
         let first = nodes.iter().position(|node| node.rest.is_none()).unwrap_or(0);
         let mut node = nodes.remove(first);
         node.others = nodes;
@@ -194,7 +195,7 @@ impl Analyzer<'_> {
         parts.collect()
     }
 
-    /// A body without the map of `:pre` and `:post` conditions in front of it.
+    /// Returns a body without the map of `:pre` and `:post` conditions before it.
     fn without_conditions<'f>(&self, body: &'f [Form]) -> &'f [Form] {
         let is_condition =
             |form: &Form| matches!(form.kind, FormKind::Keyword(name) if matches!(self.text(name), "pre" | "post"));
@@ -208,7 +209,7 @@ impl Analyzer<'_> {
         }
     }
 
-    /// One arity of the innermost function.
+    /// Analyzes one arity of the innermost function.
     fn arity_node(&mut self, own: Own<'_>, arity: &Arity<'_>) -> Res<FnNode> {
         let (leading, rest) = self.split_params(arity.params, arity.at)?;
         if leading.len() > 200 {
@@ -329,7 +330,7 @@ impl Analyzer<'_> {
         }
         let body = self.body(arity.body, arity.span, true)?;
         let name = own.name.map(|n| self.text(n).into());
-        // Only those that are named are made.
+        // Only functions that are used are created.
         siblings.retain(|bind| bind.var.is_some_and(|var| self.vars[var.0].is_used));
         siblings.append(&mut prologue);
         let prologue = siblings;
@@ -392,7 +393,7 @@ impl Analyzer<'_> {
         let body = match items {
             [] => Ok(Node::nil(span)),
             [single] if self.is_placeholder(single) => self.called_if_function(single),
-            // `#(42)` answers the value; with more parts it is a call.
+            // `#(42)` returns the value; with more parts it is a call.
             [single] if !matches!(single.kind, FormKind::Symbol(_)) => self.node(single, true),
             _ => self.list(items, span, true),
         };
@@ -420,7 +421,8 @@ impl Analyzer<'_> {
         Ok(Node::new(Kind::Fn(Box::new(node)), span))
     }
 
-    /// `#(%)` calls a function that it is given, as in Clojure. Anything else it answers, as it could not be called with nothing.
+    /// `#(%)` calls a function given to it, as in Clojure. Anything else is returned, because it could not be called
+    /// without arguments.
     fn called_if_function(&mut self, placeholder: &Form) -> Res<Node> {
         let span = placeholder.span;
         let [tested, called, given] = [(); 3].map(|()| self.node(placeholder, true));
@@ -459,12 +461,12 @@ impl Analyzer<'_> {
         Ok(())
     }
 
-    /// The name under which a placeholder is visible.
+    /// Returns the name under which a placeholder is visible.
     pub(super) fn placeholder_name(&self, text: &str) -> Option<NameId> {
         placeholder_number(text).map(placeholder)
     }
 
-    /// The name and value of a definition; a doc string between them is skipped.
+    /// Returns the name and value of a definition; a doc string between them is skipped.
     fn definition<'f>(&self, what: &str, args: &'f [Form], span: Span) -> Res<(NameId, &'f Form)> {
         let usage = || format!("({what} name value)");
         if let Some(target) = args.first()
@@ -497,7 +499,7 @@ impl Analyzer<'_> {
     pub(super) fn def_form(&mut self, args: &[Form], span: Span, once: bool) -> Res<Node> {
         let (name, value) = self.definition(if once { "defonce" } else { "def" }, args, span)?;
         let text = self.text(name);
-        // A function may call itself by the name it gets; any other value must not use it.
+        // A function may call itself by its name; any other value must not use it.
         let is_fn = matches!(&value.kind, FormKind::List(items)
             if matches!(items.first().map(|f| &f.kind), Some(FormKind::Symbol(n)) if self.text(*n) == "fn"))
             || matches!(value.kind, FormKind::ShortFn(_));
@@ -520,7 +522,7 @@ impl Analyzer<'_> {
         };
         self.check_definable(name, target.span)?;
         let mut rest = rest;
-        // A doc string and a map of what else there is to say may stand before the parameters.
+        // A doc string and a map of metadata may precede the parameters.
         for is_doc in [true, false] {
             if let [first, more @ ..] = rest
                 && !more.is_empty()

@@ -1,4 +1,4 @@
-//! Clojure's ways to reach Java besides `(.method x)` and `(Class/member x)`: `new`, `.`, `..` and `instance?`.
+//! Java interop besides `(.method x)` and `(Class/member x)`: `new`, `.`, `..` and `instance?`.
 
 use super::names::constant_node;
 use super::{Analyzer, Res, arity, invalid, prim};
@@ -7,7 +7,7 @@ use crate::compile::core::{Kind, Node, Prim};
 use crate::error::Span;
 use crate::syntax::{Form, FormKind};
 
-/// The predicate that stands for a class in `instance?`, and the classes without their package.
+/// The predicates for classes in `instance?`, and the classes without their package.
 const CLASSES: &[(&str, &[&str])] = &[
     ("string?", &["String", "CharSequence"]),
     ("char?", &["Character"]),
@@ -70,7 +70,7 @@ impl Analyzer<'_> {
         let [target, first, more @ ..] = args else {
             return Err(arity(span, "..", "(.. x (method argument ...) method ...)"));
         };
-        // Each step stands inside the call of the next one.
+        // Each step is inside the call of the next one.
         self.depth += more.len();
         self.deeper(span)?;
         let mut value = self.dot(target, &items(first), span)?;
@@ -102,7 +102,7 @@ impl Analyzer<'_> {
         self.member(&format!(".{name}"), "", Some(target), args, span)
     }
 
-    /// The name of a member, and its arguments.
+    /// Returns the name of a member, and its arguments.
     fn member_name<'f>(&self, items: &'f [Form], span: Span) -> Res<(&str, &'f [Form])> {
         match items.split_first() {
             // A field may have a hyphen before its name; a dot is one too many.

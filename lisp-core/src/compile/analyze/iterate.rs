@@ -31,7 +31,7 @@ impl Analyzer<'_> {
         self.scoped(|a| a.clauses(name, items, Vec::new(), body, span, collects))
     }
 
-    /// The clauses that `items` has in pairs behind those that are there, and the body.
+    /// Analyzes the clauses in the pairs of `items`, after those that exist, and the body.
     fn clauses(
         &mut self,
         name: &str,
@@ -66,8 +66,7 @@ impl Analyzer<'_> {
         Ok(Node::new(Kind::For(clauses, Box::new(body), collects), span))
     }
 
-    /// `for` over a sequence without an end: what the body makes of each element, in a sequence without an end too, unless
-    /// `:while` ends it.
+    /// `for` over an endless sequence: an endless sequence of the body's values, unless `:while` ends it.
     fn over_endless(&mut self, target: &Form, coll: Node, behind: &[Form], body: &[Form], span: Span) -> Res<Node> {
         let keyword = |form: &Form| match form.kind {
             FormKind::Keyword(name) => Some(self.text(name)),
@@ -88,7 +87,8 @@ impl Analyzer<'_> {
         Ok(self.call_of("sequence", vec![steps, coll], span))
     }
 
-    /// What an element of an endless sequence becomes: a vector of the body's values; nil where `:while` ends it.
+    /// Returns what an element of an endless sequence becomes: a vector of the body's values; nil where `:while` ends
+    /// it.
     fn pieces(&mut self, items: &[Form], body: &[Form], span: Span) -> Res<Node> {
         let none = || Node::new(Kind::Const(Constant::Vector(Vec::new())), span);
         let [target, value, behind @ ..] = items else {
@@ -106,7 +106,7 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Is it a call that makes a sequence without an end?
+    /// Returns true for a call that creates an endless sequence.
     fn is_endless(&self, node: &Node) -> bool {
         let Kind::CallBuiltin(id, args) = &node.kind else { return false };
         match self.rows.row(*id).name {
@@ -134,7 +134,7 @@ impl Analyzer<'_> {
         }
     }
 
-    /// A function of one element, which the pattern takes apart.
+    /// Returns a function of one element, which the pattern destructures.
     fn element_function(&mut self, target: &Form, span: Span, body: impl FnOnce(&mut Self) -> Res<Node>) -> Res<Node> {
         self.begin_function();
         let built = self.scoped(|a| {
@@ -158,7 +158,7 @@ impl Analyzer<'_> {
         Ok(Node::new(Kind::Fn(Box::new(function)), span))
     }
 
-    /// `(lazy-seq body ...)`: the elements, which are all made at once.
+    /// `(lazy-seq body ...)`: the elements, which are all computed at once.
     pub(super) fn lazy_seq_form(&mut self, args: &[Form], span: Span) -> Res<Node> {
         self.has_lazy = true;
         let body = self.with_recur(None, |a| a.body(args, span, false))?;

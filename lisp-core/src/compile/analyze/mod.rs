@@ -1,8 +1,8 @@
-//! The analyzer: from forms to core forms. It resolves names, expands what other Lisps do with macros, and finds
-//! every fault of form before anything runs.
+//! The analyzer: from forms to core forms. It resolves names, expands what other Lisps implement as macros, and finds
+//! every error of form before anything runs.
 //!
-//! It recurses over the nesting of the source, which the reader limits, and counts its own depth besides, because
-//! threading forms nest what stood side by side.
+//! It recurses over the nesting of the source, which the reader limits. It also counts its own depth, because threading
+//! forms nest steps that are written side by side.
 
 mod bindings;
 mod control;
@@ -28,47 +28,47 @@ use function::FnScope;
 use scope::Scope;
 use threading::{Place, Threaded};
 
-/// The deepest nesting after threading forms are expanded.
+/// The maximum nesting after threading forms are expanded.
 pub const MAX_DEPTH: usize = 320;
 
 /// A name that must be defined before the program starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Free {
-    /// Its place among the program's globals.
+    /// Its index among the program's globals.
     pub global: u32,
-    /// Where it is used first.
+    /// The position of its first use.
     pub span: Span,
 }
 
-/// What the analyzer made of a program.
+/// The result of analyzing a program.
 pub(crate) struct Analysis {
     pub(crate) body: Node,
-    /// Names of definitions, data and history that the program uses.
+    /// The names of definitions, data and history that the program uses.
     pub(crate) globals: Vec<Box<str>>,
     pub(crate) free: Vec<Free>,
     pub(crate) tools: Vec<Box<str>>,
-    /// The regular expressions that are written in the program.
+    /// The regular expression literals of the program.
     pub(crate) patterns: Vec<Box<str>>,
-    /// Where patterns have two backslashes and one is likely to be meant.
+    /// The positions of two backslashes in patterns where one is probably meant.
     pub(crate) doubled: Vec<Span>,
-    /// The program names a function whose calls are made by workers.
+    /// Whether the program names a function whose calls are made by workers.
     pub(crate) may_have_workers: bool,
-    /// For each variable, where its name stands first among its uses.
+    /// For each variable, the first position of its name among its uses.
     pub(crate) vars: Vec<Option<Span>>,
-    /// The program has a `lazy-seq`, or a `lazy-cat`.
+    /// Whether the program has a `lazy-seq` or a `lazy-cat`.
     pub(crate) has_lazy: bool,
 }
 
 pub(super) type Res<T> = Result<T, Error>;
 
-/// Where a variable belongs.
+/// The owner of a variable.
 struct Owned {
     /// The depth of its function among those that the analyzer is in.
     owner: usize,
-    /// The number of the function that captured it last; 0 for none.
+    /// The number of the function that last captured it; 0 for none.
     captured: u32,
     is_used: bool,
-    /// Where its name stands first among its uses.
+    /// The first position of its name among its uses.
     name: Option<Span>,
 }
 
@@ -76,49 +76,49 @@ pub(crate) struct Analyzer<'a> {
     names: &'a Names,
     rows: &'a Rows,
     interrupt: &'a Interrupt<'a>,
-    /// Names that the run's memory defines although a built-in has them too.
+    /// Names of built-ins that definitions of earlier turns shadow.
     shadowed: &'a [Box<str>],
     scope: Scope,
     /// The functions that the analyzer is in, the innermost last.
     fns: Vec<FnScope>,
-    /// How many functions there have been.
+    /// The number of functions so far.
     functions: u32,
     vars: Vec<Owned>,
     globals: Vec<Box<str>>,
     global_ids: Table<Box<str>, u32>,
-    /// Globals that a definition earlier in the text defines.
+    /// Globals that are defined earlier in the text.
     defined: Vec<bool>,
-    /// Globals that are among the free.
+    /// Globals that are among the free names.
     is_free: Vec<bool>,
     free: Vec<Free>,
     tools: Vec<Box<str>>,
     tool_ids: Table<Box<str>, ()>,
-    /// What namespaces are called, and the functions that are called without theirs.
+    /// Namespaces by their aliases.
     aliases: Table<Box<str>, Box<str>>,
-    /// For each such name the namespace and the name there.
+    /// Functions that are called without their namespace: the namespace and the name in it.
     referred: Table<Box<str>, (Box<str>, Box<str>)>,
-    /// The namespace that the program gives itself.
+    /// The namespace that the program declares.
     own_namespace: Option<Box<str>>,
-    /// The definitions whose values the analyzer is in, and in how many functions it was where they began.
+    /// The definitions whose values the analyzer is in, and the depth of functions at which they started.
     being_defined: Vec<(Box<str>, usize)>,
-    /// The program has a `lazy-seq`, or a `lazy-cat`.
+    /// Whether the program has a `lazy-seq` or a `lazy-cat`.
     has_lazy: bool,
     depth: usize,
-    /// How many `letfn` there have been.
+    /// The number of `letfn` so far.
     groups: usize,
     synthetic: u32,
     in_short_fn: bool,
-    /// A pattern of `loop` is taken apart, outside the values for what is missing.
+    /// Whether this is in a pattern of `loop`, outside of default values.
     in_loop_pattern: bool,
-    /// The text is the prelude: its definitions are built-ins, and calls of them go by their rows.
+    /// Whether the text is the prelude: its definitions are built-ins, and calls of them use their rows.
     prelude: bool,
     /// The regular expressions of the program.
     patterns: Vec<Box<str>>,
-    /// Where they have two backslashes and one is likely to be meant: the first places.
+    /// The first positions of two backslashes in them where one is probably meant.
     doubled: Vec<Span>,
     /// The effort of those that were compiled to check them.
     regex_effort: u64,
-    /// A function is named whose calls are made by workers.
+    /// Whether a function is named whose calls are made by workers.
     may_have_workers: bool,
 }
 
@@ -182,19 +182,19 @@ pub(crate) fn analyze(
     })
 }
 
-/// An error of form.
+/// Returns an error of form.
 pub(super) fn invalid(span: Span, message: impl Into<String>) -> Error {
     Error::new(Reason::InvalidForm, message).at(span)
 }
 
-/// The error for a special form with too many or too few parts.
+/// Returns the error of a special form with too many or too few parts.
 pub(super) fn arity(span: Span, name: &str, usage: &str) -> Error {
     Error::new(Reason::InvalidArity, format!("{name} has too many or too few parts"))
         .at(span)
         .hint(format!("write {usage}"))
 }
 
-/// Names from here on stand in no source text.
+/// Names from here on are not in the source.
 const SYNTHETIC: u32 = 0xF000_0000;
 
 impl<'a> Analyzer<'a> {
@@ -202,13 +202,13 @@ impl<'a> Analyzer<'a> {
         self.names.text(name)
     }
 
-    /// A variable of the innermost function.
+    /// Creates a variable of the innermost function.
     fn fresh(&mut self) -> Var {
         self.vars.push(Owned { owner: self.fns.len() - 1, captured: 0, is_used: false, name: None });
         Var(self.vars.len() - 1)
     }
 
-    /// A name that no source text can have.
+    /// Creates a name that no source can have.
     fn synthetic_name(&mut self, span: Span) -> Res<NameId> {
         self.synthetic += 1;
         let name = SYNTHETIC.checked_add(self.synthetic).map(NameId);
@@ -219,7 +219,7 @@ impl<'a> Analyzer<'a> {
         })
     }
 
-    /// Runs `f` with the names bound inside it forgotten afterwards.
+    /// Runs `f`; names bound inside it are no longer visible afterwards.
     fn scoped<T>(&mut self, f: impl FnOnce(&mut Self) -> Res<T>) -> Res<T> {
         let visible = self.scope.len();
         let out = f(self);
@@ -227,7 +227,8 @@ impl<'a> Analyzer<'a> {
         out
     }
 
-    /// All forms of the program. Behind one that is wrong the others are looked at too: each error is told.
+    /// Analyzes all forms of the program. After an error the remaining forms are analyzed too, so that each error is
+    /// reported.
     fn program_body(&mut self, forms: &[Form], span: Span) -> Res<Node> {
         let (mut nodes, mut errors) = (Vec::with_capacity(forms.len()), Vec::new());
         for form in forms {
@@ -255,7 +256,7 @@ impl<'a> Analyzer<'a> {
         }
     }
 
-    /// Leaves a form of the program in whose middle there was an error. What it was to define counts as defined.
+    /// Leaves a form of the program after an error in it. What it was to define counts as defined.
     fn leave_form(&mut self, form: &Form) {
         self.scope.truncate(0);
         self.fns.truncate(1);
@@ -271,7 +272,7 @@ impl<'a> Analyzer<'a> {
         }
     }
 
-    /// Several forms, the last of which is the value.
+    /// Analyzes several forms; the last one is the value.
     fn body(&mut self, forms: &[Form], span: Span, tail: bool) -> Res<Node> {
         match forms {
             [] => Ok(Node::nil(span)),
@@ -291,7 +292,7 @@ impl<'a> Analyzer<'a> {
         self.arguments(forms, None)
     }
 
-    /// The arguments of a call, with the value that a threading form puts among them.
+    /// Analyzes the arguments of a call, with the value that a threading form inserts.
     fn arguments(&mut self, forms: &[Form], value: Option<Threaded<'_>>) -> Res<Vec<Node>> {
         let mut nodes = Vec::with_capacity(forms.len() + usize::from(value.is_some()));
         if let Some(value) = value.filter(|value| value.place == Place::First) {
@@ -306,7 +307,7 @@ impl<'a> Analyzer<'a> {
         Ok(nodes)
     }
 
-    /// One form. `tail` says that its value is the value of the loop or function around it.
+    /// Analyzes one form. `tail` means that its value is the value of the loop or function around it.
     fn node(&mut self, form: &Form, tail: bool) -> Res<Node> {
         self.enter_form(form.span)?;
         let out = self.node_kind(form, tail);
@@ -380,13 +381,13 @@ impl<'a> Analyzer<'a> {
         self.call(head, args, None, span)
     }
 
-    /// The special form that a name means at the head of a list.
+    /// Returns the special form that a name means at the head of a list.
     fn special_form(&mut self, name: NameId) -> Option<&'static SpecialForm> {
         let form = SpecialForm::by_name(self.text(name))?;
         (form.is_fixed || self.local(name).is_none()).then_some(form)
     }
 
-    /// A call of a function, with the value that a threading form puts among the arguments.
+    /// Analyzes a call of a function, with the value that a threading form inserts.
     fn call(&mut self, head: &Form, args: &[Form], value: Option<Threaded<'_>>, span: Span) -> Res<Node> {
         if let FormKind::Keyword(name) = head.kind {
             let count = args.len() + usize::from(value.is_some());
@@ -422,7 +423,7 @@ impl<'a> Analyzer<'a> {
         if let (Kind::Builtin(id), [Form { kind: FormKind::Var(_), .. }], None) = (&head.kind, args, value)
             && self.rows.row(*id).name == "fn?"
         {
-            // A var has its definition's value here, but it is no function.
+            // A var has its definition's value here, but is not a function.
             self.node(&args[0], false)?;
             return Ok(Node::new(Kind::Const(Constant::Bool(false)), span));
         }
@@ -450,7 +451,7 @@ impl<'a> Analyzer<'a> {
         Ok(Node::new(Kind::Call(Box::new(head), args), span))
     }
 
-    /// Arguments among which a bare name stands for itself, unless it is a local one.
+    /// Analyzes arguments among which a bare name is a symbol, unless it is a local.
     fn names_or_nodes(&mut self, args: &[Form]) -> Res<Vec<Node>> {
         let mut nodes = Vec::with_capacity(args.len());
         for arg in args {
@@ -478,7 +479,7 @@ impl<'a> Analyzer<'a> {
         self.body(args, span, tail)
     }
 
-    /// A form that ends the program, or what goes on there, with a value.
+    /// Analyzes a form that ends the program with a value, or what continues there.
     fn end_form(&mut self, name: &str, kind: fn(Box<Node>) -> Kind, args: &[Form], span: Span) -> Res<Node> {
         match args {
             [value] => Ok(Node::new(kind(Box::new(self.node(value, false)?)), span)),
@@ -493,7 +494,8 @@ impl<'a> Analyzer<'a> {
         }
     }
 
-    /// A form as data: names are symbols, lists vectors, and a quote inside is the vector that it is short for.
+    /// Converts a form to data: names are symbols, lists are vectors, and a quote inside is the vector that it
+    /// abbreviates.
     fn quoted(&mut self, form: &Form) -> Res<Constant> {
         self.interrupt.tick()?;
         let mut all = |items: &[Form]| items.iter().map(|item| self.quoted(item)).collect::<Res<Vec<Constant>>>();
@@ -512,7 +514,7 @@ impl<'a> Analyzer<'a> {
         })
     }
 
-    /// A regular expression of the program, checked.
+    /// Checks a regular expression of the program.
     fn regex(&mut self, pattern: &str, span: Span) -> Res<Constant> {
         // Beyond the limit a pattern is checked when it is used, where it costs fuel.
         if self.regex_effort < Regexes::CHECKED {
@@ -530,12 +532,12 @@ impl<'a> Analyzer<'a> {
         Ok(Constant::Regex(pattern.into()))
     }
 
-    /// Notes where a pattern literal has two backslashes and one is likely to be meant.
+    /// Notes where a pattern literal has two backslashes and one is probably meant.
     fn note_doubled(&mut self, pattern: &str, span: Span) {
         /// The maximum number of notes on a program.
         const NOTES: usize = 8;
         let Some(at) = doubled_backslash(pattern).filter(|_| self.doubled.len() < NOTES) else { return };
-        // The literal begins with #".
+        // The literal starts with #".
         let start = span.start.saturating_add(2).saturating_add(u32::try_from(at).unwrap_or(u32::MAX));
         let place = Span::new(start, start.saturating_add(3));
         // A form may be analyzed more than once.
@@ -550,7 +552,7 @@ impl<'a> Analyzer<'a> {
         Ok(Node::new(Kind::Call(Box::new(Node::new(Kind::Tool(tool.into()), span)), args), span))
     }
 
-    /// `(doc tool/name)`: what the host says of the tool is printed.
+    /// `(doc tool/name)`: prints the host's documentation of the tool.
     fn tool_page(&self, name: &Form, span: Span) -> Option<Node> {
         let FormKind::Symbol(name) = name.kind else { return None };
         let tool = self.text(name).strip_prefix("tool/")?;
@@ -568,7 +570,7 @@ impl<'a> Analyzer<'a> {
         }
     }
 
-    /// A name as a value.
+    /// Returns a name as a value.
     fn builtin(&mut self, name: &str, span: Span) -> Option<Node> {
         self.rows.by_name(name).map(|id| self.builtin_of(id, span))
     }
@@ -579,11 +581,11 @@ impl<'a> Analyzer<'a> {
     }
 }
 
-/// The tool that every host has, besides those that it grants: it is asked for what there is to say of a tool, `{"name" ..}`, and
-/// returns text. No tool that is granted has this name.
+/// A tool that every host has in addition to those that it grants. It is called with `{"name" ..}` for the
+/// documentation of a tool, and returns text. No granted tool has this name.
 pub const TOOL_PAGE: &str = "doc/tool";
 
-/// A literal collection: a constant when all its parts are.
+/// Returns a literal collection: a constant if all its parts are.
 fn collection(
     nodes: Vec<Node>,
     span: Span,

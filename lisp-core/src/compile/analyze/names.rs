@@ -1,4 +1,4 @@
-//! What a name means: a local, a definition, a built-in, data, a tool.
+//! Name resolution: locals, definitions, built-ins, data and tools.
 
 use super::function::{FnScope, not_a_placeholder};
 use super::{Analyzer, Free, Res, SYNTHETIC, invalid};
@@ -12,13 +12,13 @@ use crate::text::near_names;
 use std::borrow::Cow;
 
 impl Analyzer<'_> {
-    /// The local variable with this name, captured if it belongs to a function further out.
+    /// Returns the local variable with this name, captured if it belongs to an enclosing function.
     pub(super) fn local(&mut self, name: NameId) -> Option<Var> {
         let var = self.scope.get(name)?;
         let owned = self.vars.get_mut(var.0)?;
         owned.is_used = true;
         for scope in self.fns.iter_mut().skip(owned.owner + 1) {
-            // A function that captured it later began inside this one, which passes it on.
+            // A function that captured it later started inside this one, which passes it on.
             if owned.captured < scope.number {
                 scope.captures.push(var);
             }
@@ -29,7 +29,7 @@ impl Analyzer<'_> {
         Some(var)
     }
 
-    /// The place of a global among those of the program.
+    /// Returns the index of a global of the program.
     #[expect(clippy::cast_possible_truncation, reason = "each name takes bytes of a text whose bytes 32 bits count")]
     pub(super) fn global(&mut self, name: &str) -> u32 {
         if let Some(&id) = self.global_ids.get(name) {
@@ -55,12 +55,12 @@ impl Analyzer<'_> {
         self.defined[id as usize].then_some(id)
     }
 
-    /// Is it the name of a definition whose value has a function in which the analyzer is?
+    /// Returns true for the name of a definition whose value has a function that the analyzer is in.
     fn is_being_defined(&self, name: &str) -> bool {
         self.being_defined.iter().any(|(own, depth)| &**own == name && self.fns.len() > *depth)
     }
 
-    /// A symbol as a value.
+    /// Analyzes a symbol as a value.
     pub(super) fn symbol(&mut self, original: NameId, span: Span) -> Res<Node> {
         let name = self.placeholder_name(self.text(original)).unwrap_or(original);
         if let Some(var) = self.local(name) {
@@ -73,7 +73,7 @@ impl Analyzer<'_> {
         if let Some(id) = self.is_defined(text) {
             return Ok(Node::new(Kind::Global(id), span));
         }
-        // A function inside the value of a definition is called when that has its name.
+        // A function inside the value of a definition is called when the name is already defined.
         if self.is_being_defined(text) {
             let id = self.global(text);
             return Ok(Node::new(Kind::Global(id), span));
@@ -88,7 +88,7 @@ impl Analyzer<'_> {
         Ok(Node::new(Kind::Global(global), span))
     }
 
-    /// A name without the namespace of the program itself.
+    /// Returns a name without the namespace of the program itself.
     fn own_name<'t>(&self, text: &'t str) -> &'t str {
         match text.split_once('/') {
             Some((namespace, name)) if !name.is_empty() && self.own_namespace.as_deref() == Some(namespace) => name,
@@ -96,7 +96,7 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Can this bare symbol be resolved without the run's memory?
+    /// Returns true if this bare symbol can be resolved without definitions of earlier turns.
     pub(super) fn is_known(&mut self, form: &Form) -> bool {
         let FormKind::Symbol(name) = form.kind else { return true };
         let text = self.own_name(self.text(name));
@@ -106,7 +106,7 @@ impl Analyzer<'_> {
             || !matches!(self.known(text, form.span), Ok(None))
     }
 
-    /// A name that is neither a local nor a definition of the text: built-in, data, tool, history, constant.
+    /// Resolves a name that is neither a local nor a definition of the text: built-in, data, tool, history, constant.
     fn known(&mut self, text: &str, span: Span) -> Res<Option<Node>> {
         if self.shadowed.iter().any(|s| &**s == text) {
             return Ok(None);
@@ -151,7 +151,7 @@ impl Analyzer<'_> {
         }
     }
 
-    /// The method that `Class/.method` names as a value, or `String/method`.
+    /// Returns the method that `Class/.method` or `String/method` names as a value.
     fn method_value(&self, text: &str) -> Option<BuiltinId> {
         let (class, method) = text.split_once('/')?;
         match method.strip_prefix('.') {
@@ -161,7 +161,7 @@ impl Analyzer<'_> {
         }
     }
 
-    /// The error for a method that there is not, told of the class of what it is called for, where that can be seen.
+    /// Returns the error for an unknown method, with the class of the target if that is evident.
     pub(super) fn method_error(&self, error: Error, head: &Form, args: &[Form]) -> Error {
         let symbol = |form: &Form| match form.kind {
             FormKind::Symbol(name) => Some(self.text(name)),

@@ -1,5 +1,5 @@
-//! `ns`, `require` and `import`: all functions and classes are there without them. They are read for the names that they give, and
-//! for what they ask for that is not there.
+//! `ns`, `require` and `import`. All functions and classes exist without them. They are read for the names that they
+//! introduce, and to report what does not exist.
 
 use super::{Analyzer, Res, arity, invalid};
 use crate::builtins::{self, foreign, java};
@@ -10,7 +10,7 @@ use crate::syntax::{Form, FormKind, NameId};
 const REQUIRE: &str = "(require '[clojure.string :as str])";
 
 impl<'a> Analyzer<'a> {
-    /// The text of a name, quoted or not.
+    /// Returns the text of a name, quoted or not.
     fn plain_name(&self, form: &Form) -> Option<(NameId, &'a str)> {
         match &form.kind {
             FormKind::Symbol(name) => Some((*name, self.text(*name))),
@@ -27,7 +27,7 @@ impl<'a> Analyzer<'a> {
         }
         for clause in clauses {
             let FormKind::List(items) = &clause.kind else {
-                // A text or a map says something of the program.
+                // A string or a map is documentation.
                 continue;
             };
             let (kind, specs) = match items.split_first() {
@@ -79,7 +79,7 @@ impl<'a> Analyzer<'a> {
         Ok(Node::nil(span))
     }
 
-    /// One namespace that is required, with the names that it gets. All its functions get theirs without it where `refers_all` says so.
+    /// Analyzes one required namespace and its names. With `refers_all`, all its functions can be called without it.
     fn requirement(&mut self, spec: &Form, refers_all: bool) -> Res<()> {
         let wrong = || invalid(spec.span, "require takes namespaces").hint(format!("write {REQUIRE}"));
         match &spec.kind {
@@ -93,13 +93,14 @@ impl<'a> Analyzer<'a> {
                 let prefix = self.plain_name(&items[0]).ok_or_else(wrong)?.1;
                 items[1..].iter().try_for_each(|spec| self.library(prefix, spec, refers_all))
             }
-            // `:reload` and its like
+            // `:reload` and the like
             FormKind::Keyword(_) => Ok(()),
             _ => self.library("", spec, refers_all),
         }
     }
 
-    /// A namespace by its name, or by its name in a list with its options. The names of a list of namespaces have the prefix in front.
+    /// Analyzes a namespace given by its name, or by a list with options. The names of a list of namespaces get the
+    /// prefix.
     fn library(&mut self, prefix: &str, spec: &Form, refers_all: bool) -> Res<()> {
         let wrong = || invalid(spec.span, "require takes namespaces").hint(format!("write {REQUIRE}"));
         let (name, options) = match &spec.kind {
@@ -144,7 +145,7 @@ impl<'a> Analyzer<'a> {
         Ok(())
     }
 
-    /// The names of a list or vector of names, and where they are.
+    /// Returns the names in a list or vector of names, and their positions.
     fn plain_names(&self, value: &Form) -> Res<Vec<(&'a str, Span)>> {
         let wrong = |span| invalid(span, "a list of names is expected").hint("write :refer [name], or :refer :all");
         let (FormKind::Vector(names) | FormKind::List(names)) = &value.kind else { return Err(wrong(value.span)) };
@@ -152,7 +153,7 @@ impl<'a> Analyzer<'a> {
         names.iter().map(name).collect()
     }
 
-    /// Makes a function of a namespace known by a name.
+    /// Makes a function of a namespace available under a name.
     fn refer(&mut self, namespace: &str, name: &str, by: &str, span: Span) -> Res<()> {
         self.namespaced(namespace, name, &format!("{namespace}/{name}"), span)?;
         self.referred.insert(by.into(), (namespace.into(), name.into()));
@@ -176,7 +177,7 @@ impl<'a> Analyzer<'a> {
         Ok(())
     }
 
-    /// A class, or several of one package.
+    /// Imports a class, or several of one package.
     fn imported(&mut self, spec: &Form) -> Res<()> {
         let check = |package: &str, class: &str, span: Span| {
             let full = if package.is_empty() { class.to_owned() } else { format!("{package}.{class}") };

@@ -1,4 +1,4 @@
-//! The threading forms: they put one form's value into the next.
+//! The threading forms, which insert the value of one form into the next.
 
 use super::{Analyzer, Res, if_node, let_node, prim};
 use crate::builtins::Lowering;
@@ -6,14 +6,14 @@ use crate::compile::core::{Bind, Node, Prim};
 use crate::error::{Error, Reason, Span};
 use crate::syntax::{Form, FormKind, NameId};
 
-/// Where the value goes among the arguments of a step.
+/// Where the value is inserted among the arguments of a step.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     First,
     Last,
 }
 
-/// The value of the steps so far, and where it goes among the arguments of the next one.
+/// The value of the steps so far, and where it is inserted in the next one.
 #[derive(Clone, Copy)]
 pub(super) struct Threaded<'f> {
     first: &'f Form,
@@ -30,7 +30,7 @@ fn wrong(span: Span, message: &str, hint: &str) -> Error {
 }
 
 impl Analyzer<'_> {
-    /// The step as a call with the value put in.
+    /// Returns the step as a call with the value inserted.
     fn step(&self, value: Form, step: &Form, place: Place) -> Res<Form> {
         let span = step.span;
         let list = |items| Form { kind: FormKind::List(items), span };
@@ -65,7 +65,7 @@ impl Analyzer<'_> {
         self.threaded(Threaded { first, steps, place }, tail)
     }
 
-    /// The value of threading steps. Calls, which most steps are, are taken apart where they stand; for other forms the steps are
+    /// Analyzes threading steps. Calls, which most steps are, are analyzed directly; for other forms the steps are
     /// copied into one form.
     pub(super) fn threaded(&mut self, value: Threaded<'_>, tail: bool) -> Res<Node> {
         let Threaded { first, steps, place } = value;
@@ -87,7 +87,7 @@ impl Analyzer<'_> {
         out
     }
 
-    /// Is a list with this head surely a call, all of whose arguments are evaluated?
+    /// Returns true if a list with this head is certainly a call whose arguments are all evaluated.
     fn is_called(&mut self, head: &Form) -> bool {
         let name = match head.kind {
             FormKind::Keyword(_) => return true,
@@ -134,7 +134,7 @@ impl Analyzer<'_> {
         })
     }
 
-    /// Binds a value to a name that no text can have, and gives the form that reads it.
+    /// Binds a value to a name that no text can have, and returns the form that reads it.
     fn hidden(&mut self, init: Node, span: Span, binds: &mut Vec<Bind>, name: NameId) -> Form {
         let var = self.fresh();
         self.scope.push(name, var);

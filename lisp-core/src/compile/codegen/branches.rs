@@ -1,4 +1,4 @@
-//! Forms of which one part or another is done.
+//! Forms that evaluate one part or another.
 
 use super::{Function, Reg, Res, is_done_in_order, small_int};
 use crate::builtins::Lowering;
@@ -7,7 +7,7 @@ use crate::compile::core::{Constant, Kind, Node, Prim};
 use crate::error::Span;
 
 impl<'p> Function<'_, 'p> {
-    /// The value of a function: each branch of its last form returns for itself.
+    /// Compiles the value of a function: each branch of its last form returns by itself.
     pub(super) fn returned(&mut self, node: &'p Node, end: Span) -> Res<()> {
         self.generator.interrupt.tick()?;
         let (saved, visible) = (self.top, self.visible.len());
@@ -51,9 +51,9 @@ impl<'p> Function<'_, 'p> {
         Ok(())
     }
 
-    /// Jumps over a branch when `test` is false; the jump is to be patched.
+    /// Compiles a jump over a branch if `test` is false; the jump must be patched.
     pub(super) fn jump_over(&mut self, test: &'p Node, branch: &Node) -> Res<usize> {
-        // Near jumps hold sixteen bits; no branch from this much text needs more.
+        // Near jumps have 16 bits; no branch of a source of this length needs more.
         const NEAR_TEXT: u32 = 4_000;
         let is_near = |span: Span| span.end.saturating_sub(span.start) < NEAR_TEXT;
         if !is_near(branch.span) {
@@ -123,7 +123,7 @@ impl<'p> Function<'_, 'p> {
         ends.into_iter().try_for_each(|end| self.patch(end))
     }
 
-    /// `and`, `or`: each value into `dst`, out at the first that decides.
+    /// `and`, `or`: compiles each value into `dst`, and leaves at the first that decides.
     pub(super) fn chain(&mut self, nodes: &'p [Node], dst: Reg, jump: impl Fn(Reg) -> Instr) -> Res<()> {
         let mut ends = Vec::new();
         let last = nodes.len().saturating_sub(1);

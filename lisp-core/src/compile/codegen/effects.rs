@@ -1,4 +1,4 @@
-//! Forms that go round for their effects, what handles errors, and functions that know each other.
+//! Loops for effects, error handling, and functions that refer to each other.
 
 use super::{Function, Reg, Res};
 use crate::code::{ArithName, Bytecode, Cmp, HandledBy, Handler, Instr, Rare};
@@ -20,7 +20,7 @@ impl<'p> Function<'_, 'p> {
         self.into(body, dst)
     }
 
-    /// The body for 0, 1 ... below a number. It has no limit of rounds: the number is one.
+    /// Compiles the body for 0, 1 ... below a number. There is no other limit of iterations.
     pub(super) fn times(&mut self, var: Var, count: &'p Node, body: &'p Node, span: Span, dst: Reg) -> Res<()> {
         let limit = self.alloc(span)?;
         self.into(count, limit)?;
@@ -53,7 +53,7 @@ impl<'p> Function<'_, 'p> {
         Ok(())
     }
 
-    /// The handler stands behind the body. Only an error leads to it.
+    /// The handler comes after the body. Only an error leads to it.
     pub(super) fn try_form(&mut self, body: &'p Node, var: Var, handler: &'p Node, span: Span, dst: Reg) -> Res<()> {
         let register = self.alloc(span)?;
         let from = self.here();
@@ -65,7 +65,7 @@ impl<'p> Function<'_, 'p> {
         self.patch(end)
     }
 
-    /// The last part stands there once: a register says whether an error led to it, which then goes on its way.
+    /// The last part is compiled once. A register tells whether an error led to it, which is then rethrown.
     pub(super) fn finally(&mut self, body: &'p Node, last: &'p Node, span: Span, dst: Reg) -> Res<()> {
         let register = self.alloc(span)?;
         self.emit(Instr::Nil { dst: register }, span);
@@ -82,7 +82,7 @@ impl<'p> Function<'_, 'p> {
         self.emit(Instr::Rare { op, dst: src, src, n: 0 }, span);
     }
 
-    /// What fails in the instructions from `from` up to `to` goes on here.
+    /// Errors of the instructions from `from` up to `to` continue here.
     pub(super) fn handle(&mut self, from: usize, to: usize, by: HandledBy) {
         let [from, to, target] = [from, to, self.here()].map(Bytecode::place);
         self.handlers.push(Handler { from, to, target, by });

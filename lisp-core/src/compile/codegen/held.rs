@@ -1,24 +1,24 @@
-//! Numbers that the turns of a loop use as operands are loaded once, before it.
+//! Hoisted constants: numbers used as operands in a loop are loaded once, before it.
 
 use super::{Function, Reg, Res, small_int};
 use crate::builtins::Lowering;
 use crate::compile::core::{Bind, Constant, FnNode, Kind, Node};
 use crate::error::Span;
 
-/// How many numbers a loop has loaded before it, those of the loops around it included.
+/// The maximum number of numbers hoisted out of a loop, including those of the loops around it.
 const MOST: usize = 8;
 
-/// How many nodes of a loop are looked at.
+/// The maximum number of nodes of a loop that are searched.
 const LOOKED_AT: usize = 256;
 
-/// A number, equal to those that are the same in every bit.
+/// A number; equal if all bits are.
 #[derive(Clone, Copy, PartialEq)]
 enum Number {
     Int(i64),
     Float(u64),
 }
 
-/// A number and the register that has it.
+/// A number and the register that holds it.
 pub(super) struct Held {
     number: Number,
     reg: Reg,
@@ -33,7 +33,7 @@ fn number(node: &Node) -> Option<Number> {
 }
 
 impl<'p> Function<'_, 'p> {
-    /// The register that has a number already.
+    /// Returns the register that already holds a number.
     pub(super) fn held(&self, node: &Node) -> Option<Reg> {
         if self.held.is_empty() {
             return None;
@@ -42,8 +42,8 @@ impl<'p> Function<'_, 'p> {
         self.held.iter().find(|held| held.number == number).map(|held| held.reg)
     }
 
-    /// Loads the numbers that a loop uses, here, before it. Returns how many were loaded already: from those on they are
-    /// to be forgotten behind the loop.
+    /// Loads the numbers that a loop uses, before it. Returns how many were loaded already; the later ones must be
+    /// forgotten after the loop.
     pub(super) fn hold(&mut self, of_loop: impl IntoIterator<Item = &'p Node>, span: Span) -> Res<usize> {
         let before = self.held.len();
         let (mut wanted, mut left) = (Vec::new(), LOOKED_AT);
@@ -67,7 +67,7 @@ impl<'p> Function<'_, 'p> {
         self.hold(inits.chain([&node.body]), span).map(drop)
     }
 
-    /// Collects the numbers among the operands of instructions that have no place for them.
+    /// Collects the numbers among the operands of instructions that have no room for them.
     fn operands(&self, node: &'p Node, left: &mut usize, out: &mut Vec<&'p Node>) {
         let Some(rest) = left.checked_sub(1) else { return };
         *left = rest;

@@ -1,8 +1,10 @@
-//! `map` and its like as loops in the code around them: a call of a function for an element takes no native frame, and the body
-//! of a function literal stands in the loop itself, without a call. Several of them, one over what the other makes, are one
-//! loop when all they do has no effect (`pure.rs`): no collection is made between them. What cannot be walked at once, such as
-//! an endless sequence, takes the plain calls, which stand behind the loop; so does a chain in which another step than
-//! the first fails, for the first one fails first then.
+//! `map` and the like, compiled in place as loops. A call of a function for an element takes no native frame, and the
+//! body of a function literal is part of the loop, without a call.
+//!
+//! A chain of such calls, each over the result of the next, becomes one loop without collections in between, if all its
+//! functions have no effects (`pure.rs`). Collections that cannot be walked in place, such as endless sequences, use
+//! the plain calls, which follow the loop. So does a chain in which another step than the first fails: called one after
+//! the other, an earlier step may fail first.
 
 use super::{Function, Reg, Res, short};
 use crate::builtins::{Imp, Lowering, Round, id_of};
@@ -10,20 +12,20 @@ use crate::code::{ArithName, BuiltinId, Bytecode, Called, HandledBy, InPlace, In
 use crate::compile::core::{Constant, FnNode, Kind, Node};
 use crate::error::Span;
 
-/// How deep in each other the bodies of literals stand in place. Each is compiled once more as a function, without others in
-/// place inside it: so this bounds the factor by which code grows.
+/// The maximum nesting of bodies of literals in place. Each is also compiled as a function, without other bodies in
+/// place. So this bounds the factor by which code grows.
 const DEEPEST: usize = 4;
 
-/// The most steps of a chain that are one loop.
+/// The maximum number of steps of a chain that become one loop.
 const LONGEST: usize = 16;
 
 const RANGE: BuiltinId = id_of("range");
 
-/// What is done for each element.
+/// What is evaluated for each element.
 enum Step<'p> {
     /// the body of a literal
     Body(&'p FnNode),
-    /// a keyword reads it
+    /// a lookup by a keyword
     Key(&'p Constant),
     /// a built-in that calls nothing
     Builtin(BuiltinId),
@@ -34,20 +36,20 @@ enum Step<'p> {
 /// The registers of a loop, in a row.
 #[derive(Clone, Copy)]
 struct Registers {
-    /// What is built, or combined.
+    /// The value being built, or combined.
     acc: Reg,
-    /// What is walked.
+    /// The collection being walked.
     items: Reg,
-    /// How many elements were walked, and the one at hand.
+    /// The number of elements walked, and the current one.
     index: Reg,
     element: Reg,
-    /// The function, where it is called.
+    /// The function, if it is called.
     function: Reg,
     /// The first argument of a call, and the result for an element.
     result: Reg,
 }
 
-/// A call that is made a loop, or a part of one.
+/// A call that becomes a loop, or a part of one.
 #[derive(Clone, Copy)]
 struct Site {
     round: Round,
@@ -65,28 +67,28 @@ struct Stage<'p> {
 
 /// How a collection is walked.
 struct Walk {
-    /// Where it is a range, how that begins and where it stands.
+    /// For a range, its first number and its source position.
     range: Option<(Option<i32>, Span)>,
     /// The jump to the plain calls.
     otherwise: usize,
 }
 
 impl Walk {
-    /// How many elements count as walked at the beginning.
+    /// Returns how many elements count as walked at the start.
     fn first(&self) -> i32 {
         self.range.and_then(|(start, _)| start).unwrap_or(0)
     }
 }
 
-/// A range whose elements need not be made to be walked: integers from the first, which is no argument of the call when it is
-/// not given, up to a number.
+/// A range that can be walked without creating its elements: integers up to a number, from a first one, which may be
+/// left out.
 struct Range<'p> {
     start: Option<i32>,
     end: &'p Node,
     span: Span,
 }
 
-/// The first number of such a range.
+/// Returns the first number of such a range.
 fn range_start(args: &[Node]) -> Option<Option<i32>> {
     match args {
         [_] => Some(None),
@@ -95,14 +97,14 @@ fn range_start(args: &[Node]) -> Option<Option<i32>> {
     }
 }
 
-/// The collection as a range, if it is one.
+/// Returns the collection as a range, if it is one.
 fn as_range(source: &Node) -> Option<Range<'_>> {
     let Kind::CallBuiltin(RANGE, args) = &source.kind else { return None };
     Some(Range { start: range_start(args)?, end: args.last()?, span: source.span })
 }
 
 impl<'p> Function<'_, 'p> {
-    /// A call of a built-in as a loop. Says whether it is one that can be.
+    /// Compiles a call of a built-in as a loop. Returns false if that is not possible.
     pub(super) fn in_place(&mut self, id: BuiltinId, args: &'p [Node], span: Span, dst: Reg) -> Res<bool> {
         let Lowering::Round(round) = self.lowering(id) else { return Ok(false) };
         let (Some((function, [init @ .., source])), true) = (args.split_first(), round.takes(args.len())) else {
@@ -117,7 +119,7 @@ impl<'p> Function<'_, 'p> {
         Ok(true)
     }
 
-    /// What is done for each element, if it can be done in place.
+    /// Returns what is evaluated for each element, if that can be done in place.
     fn step_of(&self, f: &'p Node, round: Round) -> Option<Step<'p>> {
         match &f.kind {
             Kind::Fn(node) => {
@@ -136,8 +138,8 @@ impl<'p> Function<'_, 'p> {
         }
     }
 
-    /// Puts the calls that make the elements behind the stage that takes them, as long as none has an effect. Returns what the
-    /// last of the stages walks.
+    /// Adds the calls that produce the elements after the stage that consumes them, while they have no effects. Returns
+    /// what the last of the stages walks.
     fn stages_before(&self, stages: &mut Vec<Stage<'p>>, mut source: &'p Node) -> &'p Node {
         while stages.len() < LONGEST
             && stages.last().is_some_and(|taker| self.is_pure_step(&taker.step))
@@ -149,7 +151,8 @@ impl<'p> Function<'_, 'p> {
         source
     }
 
-    /// The call as a stage of a chain, if it has no effect and makes a collection of one, and that one.
+    /// Returns the call as a stage of a chain, and the collection it walks, if it has no effects and maps one
+    /// collection to another.
     fn stage_of(&self, call: &'p Node) -> Option<(Stage<'p>, &'p Node)> {
         let Kind::CallBuiltin(native, args) = &call.kind else { return None };
         let (Lowering::Round(round), [function, coll]) = (self.lowering(*native), &**args) else { return None };
@@ -177,7 +180,7 @@ impl<'p> Function<'_, 'p> {
         Ok(Registers { acc, items, index, element, function, result })
     }
 
-    /// Code for a chain of calls, each over what the one before makes. `init` is what a reduction begins with.
+    /// Compiles a chain of calls, each over the result of the next. `init` is the initial value of a reduction.
     fn round(&mut self, mut stages: Vec<Stage<'p>>, init: Option<&'p Node>, source: &'p Node, dst: Reg) -> Res<()> {
         let is_chain = stages.len() > 1;
         let Some(last) = stages.last_mut() else { return Ok(()) };
@@ -192,9 +195,9 @@ impl<'p> Function<'_, 'p> {
         if let Some(called) = called {
             self.into(called, r.function)?;
         }
-        // The others have no effect before they are called.
+        // The others have no effects before they are called.
         let init = match init {
-            // In a chain it is wanted again when something fails.
+            // In a chain it is needed again after a failure.
             Some(init) if is_chain => Some(self.any(init)?),
             Some(init) => {
                 self.into(init, r.acc)?;
@@ -211,7 +214,7 @@ impl<'p> Function<'_, 'p> {
         Ok(())
     }
 
-    /// The loop of one call.
+    /// Compiles the loop of one call.
     fn single(
         &mut self,
         stages: &[Stage<'p>],
@@ -228,7 +231,7 @@ impl<'p> Function<'_, 'p> {
             Round::Filter | Round::Remove | Round::Keep => drop(self.emit(Instr::Collect { dst: acc }, site.span)),
             Round::Reduce if init.is_some() => {}
             Round::Reduce => {
-                // Of no elements it is what the function makes of nothing.
+                // Without elements the result is that of the function without arguments.
                 of_none = Some(self.emit(Instr::Next { base, off: 0 }, site.span));
                 self.emit(Instr::Move { dst: acc, src: element }, site.span);
             }
@@ -242,7 +245,8 @@ impl<'p> Function<'_, 'p> {
         self.patch(end)
     }
 
-    /// The loop of several calls, none of which has an effect. When another step than the first fails all is done anew, call by call.
+    /// Compiles the loop of several calls without effects. If another step than the first fails, everything is done
+    /// again, call by call.
     fn chain_of(
         &mut self,
         stages: &[Stage<'p>],
@@ -268,22 +272,22 @@ impl<'p> Function<'_, 'p> {
         let to = self.here();
         let mut anew = Vec::new();
         if reduces {
-            // What ends a reduction does not end the steps before it.
+            // A `reduced` value does not end the steps before the reduction.
             self.emit(Instr::Jump { off: 1 }, span);
             anew.push(self.emit(Instr::Jump { off: 0 }, span));
         }
         self.patch(exit)?;
         if reduces && init.is_none() {
-            // Of no elements it is what the function makes of nothing.
+            // Without elements the result is that of the function without arguments.
             self.emit(Instr::JumpSet { src: acc, off: 1 }, span);
             anew.push(self.emit(Instr::Jump { off: 0 }, span));
         }
         let end = self.finish(site, r, dst);
         anew.into_iter().try_for_each(|jump| self.patch(jump))?;
-        // When the first step fails none has failed before, whatever order they are done in.
+        // If the first step fails, no other step has failed before, in either order.
         self.handle(from, first_done, HandledBy::DoingAnewForFrames);
         self.handle(first_done, to, HandledBy::DoingAnew);
-        // What was made so far is not held any more.
+        // The partial results are released.
         for dst in [acc, r.element, r.result] {
             self.emit(Instr::Unset { dst }, span);
         }
@@ -297,7 +301,7 @@ impl<'p> Function<'_, 'p> {
         self.patch(end)
     }
 
-    /// Puts what is walked into the registers from `base` on.
+    /// Puts the collection to walk into the registers from `base` on.
     fn enter(&mut self, source: &'p Node, base: Reg, calls: bool) -> Res<Walk> {
         let span = source.span;
         let (range, walk) = match as_range(source) {
@@ -314,8 +318,8 @@ impl<'p> Function<'_, 'p> {
         Ok(Walk { range, otherwise })
     }
 
-    /// Puts the end of a range into register `base`, and behind it how far the walk is. Where it is no range of integers that
-    /// can be walked, its elements are made, and the code goes on from here; the jump that is returned is that of a walk.
+    /// Puts the end of a range into register `base`, followed by the position of the walk. If it is not a range of
+    /// integers that can be walked, the code that continues here creates its elements. Returns the jump of a walk.
     fn enter_range(&mut self, range: Range<'p>, base: Reg, calls: bool) -> Res<usize> {
         let Range { start, end, span } = range;
         self.into(end, base)?;
@@ -327,7 +331,7 @@ impl<'p> Function<'_, 'p> {
         Ok(walk)
     }
 
-    /// Makes the elements of the range whose end is in register `base`.
+    /// Creates the elements of the range whose end is in register `base`.
     fn make_range(&mut self, start: Option<i32>, base: Reg, span: Span) -> Res<()> {
         let row = self.top;
         if let Some(value) = start {
@@ -342,7 +346,7 @@ impl<'p> Function<'_, 'p> {
         Ok(())
     }
 
-    /// Puts what `for` walks into the registers from `base` on.
+    /// Puts the collection that `for` walks into the registers from `base` on.
     pub(super) fn walk(&mut self, source: &'p Node, base: Reg) -> Res<()> {
         let (span, saved) = (source.span, self.top);
         match as_range(source) {
@@ -360,7 +364,7 @@ impl<'p> Function<'_, 'p> {
         Ok(())
     }
 
-    /// What is done for each element, and the jump to the next. Returns where the first step is done.
+    /// Compiles the steps for each element, and the jump to the next. Returns where the first step ends.
     fn turn(&mut self, stages: &[Stage<'p>], first: i32, sets_acc: bool, r: &Registers) -> Res<usize> {
         let (is_chain, last) = (stages.len() > 1, stages.len() - 1);
         let (saved, top) = (self.top, self.here());
@@ -370,7 +374,7 @@ impl<'p> Function<'_, 'p> {
             let is_last = number == last;
             span = site.span;
             if is_last && sets_acc {
-                // The first element is what the others are combined with.
+                // The others are combined with the first element.
                 self.emit(Instr::JumpSet { src: r.acc, off: 2 }, span);
                 self.emit(Instr::Move { dst: r.acc, src: element }, span);
                 skips.push(self.emit(Instr::Jump { off: 0 }, span));
@@ -386,7 +390,7 @@ impl<'p> Function<'_, 'p> {
             all_pass &= site.round == Round::Map;
             element = self.pass(site, &stage, &mut skips);
             match site.round {
-                // It goes behind the jump to the next element, and in a chain behind the one that follows.
+                // It skips the jump to the next element, and in a chain also the following one.
                 Round::Reduce => {
                     let off = if is_chain { 2 } else { 1 };
                     self.emit(Instr::Combine { dst: r.acc, src: element, off }, span);
@@ -402,7 +406,7 @@ impl<'p> Function<'_, 'p> {
         Ok(first_done)
     }
 
-    /// Puts the value of a loop where it belongs. The jump to what follows is to be patched.
+    /// Moves the value of a loop to its destination. The jump to what follows must be patched.
     fn finish(&mut self, site: Site, r: &Registers, dst: Reg) -> usize {
         match site.round {
             Round::Reduce => self.emit(Instr::Move { dst, src: r.acc }, site.span),
@@ -411,8 +415,8 @@ impl<'p> Function<'_, 'p> {
         self.emit(Instr::Jump { off: 0 }, site.span)
     }
 
-    /// The calls that the loop stands for, over what is in the register of the elements. A function that is not in its
-    /// register yet goes there first.
+    /// Compiles the calls that the loop replaces, over the collection in the register of the elements. A function that
+    /// is not in its register yet is loaded first.
     fn plain_calls(&mut self, stages: &[Stage<'p>], init: Option<Reg>, r: &Registers, dst: Reg) -> Res<()> {
         let last = stages.len() - 1;
         for (number, &Stage { site: Site { native, span, .. }, function, .. }) in stages.iter().enumerate() {
@@ -466,7 +470,7 @@ impl<'p> Function<'_, 'p> {
         })
     }
 
-    /// The body of a literal, with its parameters in these registers.
+    /// Compiles the body of a literal, with its parameters in these registers.
     fn body(&mut self, node: &'p FnNode, params: &[Reg], dst: Reg) -> Res<()> {
         let (visible, saved) = (self.visible.len(), self.top);
         for &var in &node.captures {
@@ -482,7 +486,7 @@ impl<'p> Function<'_, 'p> {
         Ok(())
     }
 
-    /// A built-in of an element, or of what is combined and an element.
+    /// Compiles a built-in of an element, or of the accumulator and an element.
     fn built_in(&mut self, id: BuiltinId, folds: bool, r: &Registers, span: Span) {
         let Registers { acc: a, element: b, result: dst, .. } = *r;
         let instr = match (self.lowering(id), folds) {
@@ -502,7 +506,7 @@ impl<'p> Function<'_, 'p> {
         self.emit(instr, span);
     }
 
-    /// Goes on to the next element where a result says so. Returns the register of what is taken.
+    /// Skips to the next element depending on a result. Returns the register of the value to keep.
     fn pass(&mut self, site: Site, r: &Registers, skips: &mut Vec<usize>) -> Reg {
         let &Registers { element, result: src, .. } = r;
         let (taken, skip) = match site.round {

@@ -1,10 +1,10 @@
-//! What has no effect but its value: it prints nothing, calls nothing of the program or the host, and can be done again.
+//! Forms without effects: they print nothing, call nothing of the program or the host, and can be evaluated again.
 
 use super::Function;
 use crate::code::BuiltinId;
 use crate::compile::core::{Bind, FnNode, Kind, Node, Prim};
 
-/// Larger bodies gain little by what is asked of them here.
+/// Larger bodies gain little.
 const LARGEST: usize = 64;
 
 impl Function<'_, '_> {
@@ -12,13 +12,13 @@ impl Function<'_, '_> {
         self.generator.rows.row(id).is_pure
     }
 
-    /// A function whose body is small and has no effect.
+    /// Returns true for a function whose body is small and has no effects.
     pub(super) fn is_pure_function(&self, node: &FnNode) -> bool {
         let mut left = LARGEST;
         self.are_pure_binds(&node.prologue, &mut left) && self.is_pure(&node.body, &mut left)
     }
 
-    /// Values that are few and have no effect.
+    /// Returns true for a few values without effects.
     pub(super) fn are_pure_values(&self, nodes: &[Node]) -> bool {
         let mut left = LARGEST;
         self.are_pure(nodes, &mut left)
@@ -32,7 +32,7 @@ impl Function<'_, '_> {
         nodes.iter().all(|node| self.is_pure(node, left))
     }
 
-    /// `left` is how many nodes more are looked at.
+    /// `left` is the number of nodes that may still be visited.
     fn is_pure(&self, node: &Node, left: &mut usize) -> bool {
         let Some(rest) = left.checked_sub(1) else { return false };
         *left = rest;

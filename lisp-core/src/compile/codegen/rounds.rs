@@ -1,4 +1,4 @@
-//! Forms that go round for a value: `loop` with `recur`, and `for`.
+//! Loops with a value: `loop` with `recur`, and `for`.
 
 use super::{Function, Location, Recur, Reg, Res};
 use crate::builtins::Lowering;
@@ -30,7 +30,7 @@ impl<'p> Function<'_, 'p> {
         let (counter, start, vars) = (target.counter, target.start, target.vars.clone());
         let (mut moves, mut direct) = (Vec::with_capacity(vars.len()), false);
         for (node, dst) in args.iter().zip(vars) {
-            // A value that stays where it is needs no move.
+            // A value that is already in its register needs no move.
             if let Kind::Local(var) = node.kind
                 && self.generator.places[var.0] == Location::Register(dst)
             {
@@ -38,7 +38,7 @@ impl<'p> Function<'_, 'p> {
             }
             let src = self.alloc(span)?;
             direct = match node.kind {
-                // A loop has its value in more than one place.
+                // A loop writes its value in several places.
                 Kind::CallBuiltin(id, _) => !matches!(self.lowering(id), Lowering::Round(_)),
                 Kind::Key(_, _, None) => true,
                 _ => false,
@@ -46,7 +46,7 @@ impl<'p> Function<'_, 'p> {
             self.into(node, src)?;
             moves.push((dst, src));
         }
-        // The last value computed can go where it belongs at once: nothing reads the old one any more.
+        // The last value can be computed directly into its register: nothing reads the old one any more.
         if direct
             && let Some(&(dst, src)) = moves.last()
             && let Some(last) = self.code.last_mut()
@@ -72,7 +72,7 @@ impl<'p> Function<'_, 'p> {
     ) -> Res<()> {
         struct Open {
             base: Reg,
-            /// What is done for an element.
+            /// Where the steps for an element start.
             top: usize,
             /// The jumps out of the walk, and to the next element.
             exits: Vec<usize>,
@@ -134,7 +134,7 @@ impl<'p> Function<'_, 'p> {
     }
 }
 
-/// Lets an arithmetic instruction that has just written `from` write `to` instead.
+/// Makes an arithmetic instruction that has just written `from` write `to` instead.
 fn retarget(instr: &mut Instr, from: Reg, to: Reg) -> bool {
     match instr {
         Instr::Add { dst, .. }

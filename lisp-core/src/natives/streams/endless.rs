@@ -1,5 +1,5 @@
-//! What functions do with a sequence that has no end: some put off a step, some take a few elements. All others say that
-//! they cannot.
+//! What functions do with an endless sequence: some defer a step, some take a few elements. For all others it is an
+//! error.
 
 use super::engine::{Plan, Sink, start, unbounded};
 use super::sources::{self, pend, steps, with_last_step, with_steps};
@@ -20,13 +20,13 @@ use crate::text::describe;
 
 /// What a function does with an endless sequence as its last argument.
 enum Over {
-    /// The step waits, with the first argument as its part.
+    /// Defers a step, with the first argument as its part.
     Step(Step),
-    /// The step, which has no parts, waits.
+    /// Defers a step without parts.
     Bare(Step),
-    /// It asks the first argument of each element, until it knows.
+    /// Calls the first argument for each element until the result is known.
     Ask(Sink),
-    /// Something else.
+    /// Starts something else.
     Start(Start),
 }
 
@@ -101,7 +101,7 @@ fn plan<'h>(sink: Sink, target: Value<'h>, acc: Value<'h>, source: Value<'h>, st
     Plan { sink, target, acc, source, steps, transduces: false }
 }
 
-/// The endless sequence at the end of the arguments.
+/// Returns the endless sequence that is the last argument.
 fn last<'h>(args: &[Value<'h>]) -> Res<&'h Composed<'h>> {
     match args {
         [.., Value::Endless(e)] => Ok(e),
@@ -121,7 +121,8 @@ fn waiting<'h>(
     pend(h, e, step).map(Control::Value)
 }
 
-/// The argument that says how many elements of an endless sequence are left out. No vector is as long as 64 bits count, but these are.
+/// Returns the argument that says how many elements of an endless sequence to skip. Unlike a vector's, this number can
+/// exceed 64 bits.
 fn places(name: &str, v: Value<'_>) -> Res<i64> {
     let count = args::amount(name, v)?;
     if count == i64::MAX && v.as_integer() != Some(count) {
@@ -131,7 +132,7 @@ fn places(name: &str, v: Value<'_>) -> Res<i64> {
     Ok(count)
 }
 
-/// All but the first `n` elements.
+/// Returns all but the first `n` elements.
 fn without<'h>(h: &'h Ctx, e: &'h Composed<'h>, n: i64) -> Res<Value<'h>> {
     let (mut e, mut n) = (e, n);
     while n > 0 {
@@ -215,7 +216,7 @@ fn cons<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     pend(h, e, prefix).map(Control::Value)
 }
 
-/// What stands behind the first endless one is never reached.
+/// Collections after the first endless one are never reached.
 fn concat<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     let args = &s.stack[call.args()];
     let before = h.vec_builder(0)?;
@@ -241,7 +242,7 @@ fn partition<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> 
     if let [.., Value::Endless(_), coll] = args
         && !matches!(coll, Value::Endless(_))
     {
-        // No more of what fills the last piece is needed than a piece has.
+        // At most as many elements as a piece has are needed to fill the last piece.
         return bound_to(h, s, call, 2, size);
     }
     let e = last(args)?;
@@ -273,7 +274,7 @@ fn take_while<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>>
     start(h, s, call, &plan(Sink::Vector, unbounded(), Value::Nil, Value::Endless(e), steps))
 }
 
-/// The element at a place.
+/// Returns the element at an index.
 fn at<'h>(
     h: &'h Ctx,
     s: &mut State<'h>,
@@ -341,7 +342,7 @@ fn over_mapcat<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>
     map(h, s, call, Step::Mapcat)
 }
 
-/// `map` and `mapcat`: of one sequence the step waits, of several the shortest says how far they go.
+/// `map` and `mapcat`: for one sequence the step is deferred; with several the shortest determines the length.
 fn map<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call, step: Step) -> Res<Control<'h>> {
     let args = &s.stack[call.args()];
     let [f, colls @ ..] = args else { return Err(Fault::NeedsFrame) };
@@ -366,7 +367,7 @@ fn map<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call, step: Step) -> Res<Control
 const TAKE: BuiltinId = id_of("take");
 const VECTOR: BuiltinId = id_of("vector");
 
-/// `zipmap` and `zip`: the shortest says how far they go.
+/// `zipmap` and `zip`: the shortest determines the length.
 fn side_by_side<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     if s.stack[call.args()].iter().all(|coll| matches!(coll, Value::Endless(_))) {
         return Err(Fault::NeedsFrame);
@@ -390,13 +391,13 @@ static BOUND: NativeFn = NativeFn::new("take", bound_step).keeps_reasons();
 
 /// The register for the function.
 const BOUND_F: usize = 1;
-/// The register for how many elements are taken.
+/// The register for the number of elements to take.
 const COUNT: usize = 2;
 /// The register for its first argument.
 const ARGS: usize = 3;
 
-/// Makes the call again with as many elements of the endless sequences as the shortest of the others has; the
-/// collections are the arguments from number `from` on.
+/// Makes the call again with as many elements of the endless sequences as the shortest of the other collections has;
+/// the collections are the arguments from number `from` on.
 fn bound<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call, from: usize) -> Res<Control<'h>> {
     let args = &s.stack[call.args()];
     let mut count = usize::MAX;
@@ -408,7 +409,7 @@ fn bound<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call, from: usize) -> Res<Cont
     bound_to(h, s, call, from, count)
 }
 
-/// Makes the call again with so many elements of the endless sequences among the arguments from number `from` on.
+/// Makes the call again with `count` elements of the endless sequences among the arguments from number `from` on.
 fn bound_to<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call, from: usize, count: usize) -> Res<Control<'h>> {
     let args = &s.stack[call.args()];
     h.check_available((args.len() + ARGS) * 16)?;

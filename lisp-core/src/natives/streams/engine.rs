@@ -1,5 +1,5 @@
-//! The frame of a walk: elements of a source, one at a time, through steps into a sink. One transition is one thing that
-//! can be done again: what it changes it changes last.
+//! The frame of a walk: elements of a source, one at a time, through steps into a sink. Each transition can be done
+//! again: what it changes it changes last.
 
 use super::steps;
 use super::walk::{
@@ -17,28 +17,28 @@ use crate::natives::direct::DirectFn;
 use crate::natives::registers::{RESULT, builder, vector};
 use crate::stack::{Call, Code, Control, NativeFn, NativeFrame, State};
 
-/// What becomes of the elements.
+/// What happens with the elements.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::natives) enum Sink {
-    /// A vector of them.
+    /// Collects them in a vector.
     Vector,
-    /// The target with all of them.
+    /// Adds them to the target.
     Into,
-    /// The first, or the target.
+    /// Returns the first, or the target.
     First,
-    /// A vector of them, in a pair with the target.
+    /// Collects them in a vector, and returns it in a pair with the target.
     Pair,
-    /// The target combines them.
+    /// Combines them with the target.
     Reduce,
-    /// The target combines them, and is called at the end.
+    /// Combines them with the target, and calls it at the end.
     Transduce,
-    /// The first true result of the target.
+    /// Returns the first true result of the target.
     Some,
-    /// Is the target true of all?
+    /// Returns whether the target is true for all.
     Every,
-    /// Is it true of none?
+    /// Returns whether the target is true for none.
     NotAny,
-    /// Is it not true of one?
+    /// Returns whether the target is false for at least one.
     NotEvery,
 }
 
@@ -55,17 +55,17 @@ const SINKS: [Sink; 10] = [
     Sink::NotEvery,
 ];
 
-/// A walk to be done.
+/// The plan of a walk.
 pub(in crate::natives) struct Plan<'h> {
     pub(in crate::natives) sink: Sink,
     pub(in crate::natives) target: Value<'h>,
-    /// What a sink that combines begins with; unset for the first element.
+    /// The initial value of a sink that combines; unset to use the first element.
     pub(in crate::natives) acc: Value<'h>,
     /// A vector or an endless sequence.
     pub(in crate::natives) source: Value<'h>,
-    /// Behind the steps that an endless source has.
+    /// Further steps after those of an endless source.
     pub(in crate::natives) steps: &'h [Value<'h>],
-    /// Is what a step holds back given out at the end, and is the function called for what to begin with?
+    /// Whether elements that steps hold back are flushed at the end, and the function is called for the initial value.
     pub(in crate::natives) transduces: bool,
 }
 
@@ -73,7 +73,7 @@ static WALK: NativeFn = NativeFn::new("sequence", step);
 
 const VECTOR: BuiltinId = id_of("vector");
 
-/// Begins a walk in place of a call.
+/// Starts a walk in place of a call.
 pub(in crate::natives) fn start<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call, plan: &Plan<'h>) -> Res<Control<'h>> {
     let (waiting, place) = match plan.source {
         Value::Endless(e) => (vector(e.parts()[0]), first_place(e)),
@@ -107,7 +107,7 @@ pub(in crate::natives) fn start<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call, p
     Ok(control)
 }
 
-/// Where an endless source begins.
+/// Returns the initial position of an endless source.
 fn first_place<'h>(e: &Composed<'h>) -> Value<'h> {
     match (e.kind, e.parts()) {
         (Compose::Source(Source::Range), [_, start, ..]) => *start,
@@ -117,15 +117,15 @@ fn first_place<'h>(e: &Composed<'h>) -> Value<'h> {
     }
 }
 
-/// The target of a vector that no number of elements bounds, and that uses none.
+/// Returns the target of a vector sink without a limit of elements; the sink does not use the target.
 pub(super) const fn unbounded<'h>() -> Value<'h> {
     Value::Bool(true)
 }
 
-/// How many calls a walk that made them may stand below.
+/// The number of innermost frames in which to search for a walk.
 const NEAR: usize = 4;
 
-/// Does one of the innermost frames walk a sequence without an end, and for no number of elements?
+/// Returns true if one of the innermost frames walks an endless sequence without a limit of elements.
 pub(crate) fn walks_without_end(s: &State<'_>) -> bool {
     let walk = s.frames.iter().rev().take(NEAR).find_map(|frame| match frame.code {
         Code::Native { native, .. } if std::ptr::eq(native, &WALK) => s.stack.get(frame.base as usize..),
@@ -134,13 +134,13 @@ pub(crate) fn walks_without_end(s: &State<'_>) -> bool {
     let Some(own @ [_, _, target, Value::Endless(_), ..]) = walk else { return false };
     match sink_of(own) {
         Sink::Vector => matches!(target, Value::Bool(true)),
-        // Their steps may take a number.
+        // Their steps may include `take`.
         Sink::Into | Sink::Pair | Sink::Transduce => false,
         Sink::First | Sink::Reduce | Sink::Some | Sink::Every | Sink::NotAny | Sink::NotEvery => true,
     }
 }
 
-/// Goes on with the walk on top.
+/// Continues the walk on top.
 fn step<'h>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
     let Some(NativeFrame { base, mut called, mut index, .. }) = s.native_frame() else { return Ok(Control::Frame) };
     loop {
@@ -185,7 +185,7 @@ fn transition<'h>(h: &'h Ctx, own: &mut [Value<'h>], index: usize, called: bool)
     }
 }
 
-/// The next element: of the deepest list, of what steps held back, of the source.
+/// Returns the next element: of the deepest list, of what steps hold back, or of the source.
 fn next<'h>(h: &'h Ctx, own: &mut [Value<'h>], called: bool) -> Res<Then<'h>> {
     let deepest = number(own[DEEPEST]);
     if deepest > 0 {
@@ -222,12 +222,12 @@ fn next<'h>(h: &'h Ctx, own: &mut [Value<'h>], called: bool) -> Res<Then<'h>> {
     }
 }
 
-/// What the next step holds back; the end behind the last.
+/// Returns what the next step holds back; the end after the last one.
 fn flush<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Then<'h>> {
     let step = number(own[FLUSHED]);
     let Some(&of) = vector(own[STEPS]).get(step) else { return finish(h, own) };
     let held = match step_of(of) {
-        // A step behind it has had enough.
+        // A later step needs no more elements.
         _ if step < number(own[ENOUGH]) => None,
         Some((Step::PartitionBy | Step::PartitionAll, _)) => builder(cells(own, step)[OWN]).filter(|b| !b.is_empty()),
         _ => None,
@@ -243,7 +243,7 @@ fn flush<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Then<'h>> {
     Ok(Then::Go(ENTER + step + 1))
 }
 
-/// The next element of the source.
+/// Returns the next element of the source.
 fn pull<'h>(h: &'h Ctx, own: &mut [Value<'h>], called: bool) -> Res<Then<'h>> {
     let place = own[PLACE];
     let (item, after) = match own[SOURCE] {
@@ -287,7 +287,7 @@ fn pull<'h>(h: &'h Ctx, own: &mut [Value<'h>], called: bool) -> Res<Then<'h>> {
     Ok(Then::Go(ENTER))
 }
 
-/// Makes rows of the elements of endless sequences: twice as many as there were.
+/// Makes rows of the elements of endless sequences: twice as many as before.
 fn more_rows<'h>(h: &'h Ctx, lists: &[Value<'h>], rows: usize) -> Res<Then<'h>> {
     let count = rows.saturating_mul(2).max(8);
     let range = seqs::range(h, Value::Int(0), Value::count(count), Value::Int(1))?;
@@ -297,7 +297,7 @@ fn more_rows<'h>(h: &'h Ctx, lists: &[Value<'h>], rows: usize) -> Res<Then<'h>> 
     Ok(Then::CallWith(Value::Builtin(MAP), vector(args)))
 }
 
-/// Gives an element to the sink.
+/// Passes an element to the sink.
 fn sink<'h>(h: &'h Ctx, own: &mut [Value<'h>], steps: usize, called: bool) -> Res<Then<'h>> {
     let sink = sink_of(own);
     let current = own[CURRENT];
@@ -333,7 +333,7 @@ fn sink_of(own: &[Value<'_>]) -> Sink {
     SINKS.get(number(own[SINK])).copied().unwrap_or(Sink::Vector)
 }
 
-/// The value of the walk, or what is still to be done with it.
+/// Returns the value of the walk, or what is still to be done with it.
 fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Then<'h>> {
     let sink = sink_of(own);
     Ok(Then::Done(match sink {

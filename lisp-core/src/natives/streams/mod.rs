@@ -1,5 +1,5 @@
-//! Walks: elements of a source, one at a time, through steps into a sink. Transducers are steps, and endless sequences are
-//! sources with steps that wait for somebody who takes a few elements.
+//! Walks: elements of a source, one at a time, through steps into a sink. Transducers are steps. Endless sequences are
+//! sources with deferred steps.
 
 mod endless;
 mod engine;

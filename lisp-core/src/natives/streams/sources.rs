@@ -16,7 +16,7 @@ pub(super) const TABLE: &[Builtin] =
         &[("(repeatedly 2 (fn [] :x))", "[:x :x]"), ("(repeatedly 2 :x)", "!arity_error")],
     )];
 
-/// The steps that wait.
+/// Returns the deferred steps.
 pub(super) fn steps<'h>(e: &Composed<'h>) -> Res<&'h Vector<'h>> {
     match e.parts().first() {
         Some(Value::Vector(steps)) => Ok(steps),
@@ -24,7 +24,7 @@ pub(super) fn steps<'h>(e: &Composed<'h>) -> Res<&'h Vector<'h>> {
     }
 }
 
-/// The same source with other steps.
+/// Returns the same source with other steps.
 pub(super) fn with_steps<'h>(h: &'h Ctx, e: &Composed<'h>, steps: Value<'h>) -> Res<Value<'h>> {
     let Compose::Source(source) = e.kind else { return Err(Fault::NeedsFrame) };
     let parts = e.parts();
@@ -33,7 +33,8 @@ pub(super) fn with_steps<'h>(h: &'h Ctx, e: &Composed<'h>, steps: Value<'h>) -> 
     h.endless(source, vector(all))
 }
 
-/// The sequence with one more step that waits. Nothing grows in place: a fault afterwards would leave its traces.
+/// Returns the sequence with one more deferred step. The vector of steps does not grow in place, because a later fault
+/// would leave traces.
 pub(super) fn pend<'h>(h: &'h Ctx, e: &Composed<'h>, step: Value<'h>) -> Res<Value<'h>> {
     let steps = steps(e)?.items();
     h.charge(cost::moved(steps.len() + 1))?;
@@ -41,7 +42,7 @@ pub(super) fn pend<'h>(h: &'h Ctx, e: &Composed<'h>, step: Value<'h>) -> Res<Val
     with_steps(h, e, steps)
 }
 
-/// The sequence with another last step.
+/// Returns the sequence with another last step.
 pub(super) fn with_last_step<'h>(h: &'h Ctx, e: &Composed<'h>, last: Value<'h>) -> Res<Value<'h>> {
     let steps = steps(e)?.items();
     h.charge(cost::moved(steps.len()))?;
@@ -62,7 +63,7 @@ fn start_repeatedly<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Contro
     take(h, s, call, source, n)
 }
 
-/// The first elements as a vector: at least one.
+/// Returns the first elements as a vector: at least one.
 pub(super) fn take<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call, source: Value<'h>, n: i64) -> Res<Control<'h>> {
     let steps = h.vec_single(transducer(h, Step::Take, &[Value::Int(n)])?)?;
     let nil = Value::Nil;

@@ -12,7 +12,7 @@ use crate::heap::{Compose, Res, Step, Value, Work};
 use crate::natives::registers::{RESULT, builder, items, vector};
 use crate::text::describe;
 
-/// Lays out what a step begins with.
+/// Prepares the initial state of a step.
 pub(super) fn prepare<'h>(h: &'h Ctx, own: &mut [Value<'h>], step: usize, of: Value<'h>) -> Res<()> {
     let Some((kind, parts)) = step_of(of) else { return Ok(()) };
     cells(own, step)[OWN] = match kind {
@@ -29,7 +29,7 @@ pub(super) fn prepare<'h>(h: &'h Ctx, own: &mut [Value<'h>], step: usize, of: Va
     Ok(())
 }
 
-/// Lets a step go on with the elements of a vector.
+/// Makes a step continue with the elements of a vector.
 fn open_list<'h>(own: &mut [Value<'h>], step: usize, list: Value<'h>) {
     if vector(list).is_empty() {
         return;
@@ -40,7 +40,7 @@ fn open_list<'h>(own: &mut [Value<'h>], step: usize, list: Value<'h>) {
     own[DEEPEST] = Value::count(step + 1);
 }
 
-/// Does what a step does with the element on its way, or with the result of the call that it made for it.
+/// Runs a step for the current element, or for the result of the call that it made for it.
 pub(super) fn enter<'h>(h: &'h Ctx, own: &mut [Value<'h>], step: usize, of: Value<'h>, called: bool) -> Res<Then<'h>> {
     let Some((kind, parts)) = step_of(of) else { return Ok(Then::Go(ENTER + step + 1)) };
     let current = own[CURRENT];
@@ -107,7 +107,7 @@ pub(super) fn enter<'h>(h: &'h Ctx, own: &mut [Value<'h>], step: usize, of: Valu
     Ok(Then::Go(if passes { ENTER + step + 1 } else { NEXT }))
 }
 
-/// Whether the element on its way passes a step that counts elements.
+/// Returns whether the current element passes a step that counts elements.
 fn by_count(own: &mut [Value<'_>], step: usize, kind: Step, parts: &[Value<'_>]) -> bool {
     let count = number(cells(own, step)[OWN]);
     let (next, passes) = match kind {
@@ -126,7 +126,7 @@ fn by_count(own: &mut [Value<'_>], step: usize, kind: Step, parts: &[Value<'_>])
     passes
 }
 
-/// Whether the element on its way passes alone, as the first one does: before the others the separator goes.
+/// Returns whether the current element passes alone, as the first one does; the others are preceded by the separator.
 fn interpose<'h>(h: &'h Ctx, own: &mut [Value<'h>], step: usize, separator: Value<'h>) -> Res<bool> {
     let is_first = matches!(cells(own, step)[OWN], Value::Unset);
     if is_first {
@@ -138,7 +138,7 @@ fn interpose<'h>(h: &'h Ctx, own: &mut [Value<'h>], step: usize, separator: Valu
     Ok(is_first)
 }
 
-/// The call that a step makes for an element, if it makes one.
+/// Returns the call that a step makes for an element, if any.
 fn call_of<'h>(
     own: &mut [Value<'h>],
     step: usize,
@@ -177,7 +177,7 @@ fn enough(own: &mut [Value<'_>], step: usize) {
     }
 }
 
-/// Was this element not seen before?
+/// Returns true if this element was not seen before.
 fn is_new<'h>(h: &'h Ctx, seen: Value<'h>, item: Value<'h>) -> Res<bool> {
     let Value::MapBuilder(seen) = seen else { return Ok(true) };
     h.charge(cost::PLACED)?;
@@ -186,7 +186,7 @@ fn is_new<'h>(h: &'h Ctx, seen: Value<'h>, item: Value<'h>) -> Res<bool> {
     Ok(seen.len() > before)
 }
 
-/// Adds an element to the group under way. When it is of another, the group is what goes on.
+/// Adds an element to the current group. If it belongs to another one, the group is passed on.
 fn group<'h>(h: &'h Ctx, own: &mut [Value<'h>], step: usize, item: Value<'h>, key: Value<'h>) -> Res<bool> {
     let cells = cells(own, step);
     let group = builder(cells[OWN]);
@@ -211,8 +211,8 @@ fn group<'h>(h: &'h Ctx, own: &mut [Value<'h>], step: usize, item: Value<'h>, ke
     Ok(true)
 }
 
-/// Adds an element to the piece under way, which goes on when it has so many. The next piece begins `every` elements
-/// after it, or behind it.
+/// Adds an element to the current piece, which is passed on when it is full. The next piece starts `every` elements
+/// after it, or directly after it.
 fn piece<'h>(
     h: &'h Ctx,
     own: &mut [Value<'h>],
@@ -256,7 +256,7 @@ fn piece<'h>(
 const CAT: BuiltinId = id_of("cat");
 const IDENTITY: BuiltinId = id_of("identity");
 
-/// The steps that a transducer is made of.
+/// Returns the steps of a transducer.
 pub(super) fn steps_of<'h>(h: &'h Ctx, name: &str, xf: Value<'h>) -> Res<&'h [Value<'h>]> {
     let out = h.vec_builder(0)?;
     let mut work = Work::new(h);

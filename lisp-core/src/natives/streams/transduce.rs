@@ -1,4 +1,4 @@
-//! Functions that walk with transducers, and what belongs to them.
+//! Functions that walk with transducers, and related ones.
 
 use super::engine::{Plan, Sink, start};
 use super::sources::{pend, take};
@@ -44,7 +44,7 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// What can be walked: a vector or an endless sequence.
+/// Returns what can be walked: a vector or an endless sequence.
 fn source<'h>(h: &'h Ctx, name: &str, v: Value<'h>) -> Res<Value<'h>> {
     match v {
         Value::Endless(_) => Ok(v),
@@ -94,7 +94,7 @@ fn start_eduction<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<
     vector_or_endless(h, s, call, name, steps, coll)
 }
 
-/// What steps make of the elements: without an end, if there was none and no step makes one.
+/// Returns the results of steps for the elements: an endless sequence if the source was one, unless a step ends it.
 fn vector_or_endless<'h>(
     h: &'h Ctx,
     s: &mut State<'h>,
@@ -144,7 +144,7 @@ fn start_reductions<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Contro
             }
             Ok(Control::Value(Value::Endless(all)))
         }
-        // Of nothing, what the function returns for nothing.
+        // For an empty collection, returns what the function returns without arguments.
         Value::Vector(v) if v.is_empty() && args.len() == 2 => {
             let once = endless(h, Source::Repeatedly, &[f])?;
             take(h, s, call, once, 1)

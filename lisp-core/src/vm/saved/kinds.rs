@@ -1,4 +1,4 @@
-//! The names of the kinds of composed functions and endless sequences in a saved session, and the parts that each has.
+//! The kinds of composed functions and endless sequences in a saved session: their names, and the parts of each.
 
 use crate::heap::{Compose, Source, Step, Value};
 
@@ -46,22 +46,22 @@ const ENDLESS: &[(&str, Source)] = &[
     ("zip", Source::Zip),
 ];
 
-/// The name of a kind of composed function. `None` for endless sequences, which are values of their own.
+/// Returns the name of a kind of composed function. `None` for endless sequences, which are separate values.
 pub(super) fn name_of(kind: Compose) -> Option<&'static str> {
     COMPOSED.iter().find(|(_, known)| *known == kind).map(|(name, _)| *name)
 }
 
-/// The name of a source of endless sequences.
+/// Returns the name of a source of endless sequences.
 pub(super) fn name_of_source(source: Source) -> Option<&'static str> {
     ENDLESS.iter().find(|(_, known)| *known == source).map(|(name, _)| *name)
 }
 
-/// The kind of composed function with this name.
+/// Returns the kind of composed function with this name.
 pub(super) fn composed(name: &str) -> Option<Compose> {
     COMPOSED.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
 }
 
-/// The source with this name.
+/// Returns the source with this name.
 pub(super) fn source(name: &str) -> Option<Source> {
     ENDLESS.iter().find(|(known, _)| *known == name).map(|(_, source)| *source)
 }
@@ -70,7 +70,7 @@ fn is_count(v: Value<'_>, least: i64) -> bool {
     matches!(v, Value::Int(n) if n >= least)
 }
 
-/// Are these the parts that such a function has when a program makes it?
+/// Returns true if a program could create such a function with these parts.
 pub(super) fn fits(kind: Compose, parts: &[Value<'_>]) -> bool {
     use Step::*;
     match kind {
@@ -98,7 +98,7 @@ pub(super) fn fits(kind: Compose, parts: &[Value<'_>]) -> bool {
     }
 }
 
-/// Are these the parts that an endless sequence of this source has when a program makes it?
+/// Returns true if a program could create an endless sequence of this source with these parts.
 pub(super) fn fits_source(source: Source, parts: &[Value<'_>]) -> bool {
     let is_step = |v: &Value<'_>| matches!(v, Value::Composed(c) if matches!(c.kind, Compose::Step(_)));
     let [Value::Vector(steps), own @ ..] = parts else { return false };

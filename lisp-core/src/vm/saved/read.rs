@@ -1,4 +1,4 @@
-//! Definitions from text. Every line is checked: what no machine has written is an error with its line.
+//! Definitions from text. Every line is checked: a line that no machine has written is an error with its number.
 
 use super::kinds;
 use crate::code::{BuiltinId, ProgramId};
@@ -20,27 +20,27 @@ use std::sync::atomic::AtomicBool;
 /// A program of a saved session, to be compiled.
 #[derive(Debug)]
 pub struct SavedProgram<'t> {
-    /// What errors in it call it by.
+    /// The number by which errors refer to it.
     pub number: u64,
-    /// Its text.
+    /// Its source.
     pub source: Cow<'t, str>,
     /// The names of built-ins that definitions had when it was compiled.
     pub shadowed: Vec<Box<str>>,
 }
 
-/// The most limbs of an integer: those of a number of the size that no operation exceeds.
+/// The maximum number of limbs of an integer, which is also the limit of all operations.
 const LIMBS: usize = (1 << 20) / 32 + 1;
 
 impl Machine {
-    /// Makes the definitions, or the history, that [`Machine::save`] has written. They take the place of those that there are
-    /// under their names. `first` is the number of the text's first line, for errors. `compile` makes the programs, and the work ends when `interrupt`
-    /// is set.
+    /// Restores definitions, or the history, from text written by [`Machine::save`]. They replace existing ones with
+    /// the same names.
     ///
-    /// The machine is of no use after an error.
+    /// `first` is the number of the text's first line, for errors. `compile` compiles the programs. The work ends when
+    /// `interrupt` is set. The machine cannot be used after an error.
     ///
     /// # Errors
-    /// `parse_error` with the line, in the message and as a detail, when the text is none of ours; those of `compile`;
-    /// `memory_exceeded` and `timeout` as of any work on the heap.
+    /// Returns `parse_error`, with the line in the message and as a detail, if the text was not written by `save`; the
+    /// errors of `compile`; and `memory_exceeded` and `timeout` like any work on the heap.
     pub fn restore(
         &mut self,
         text: &str,
@@ -101,7 +101,7 @@ impl Machine {
         })
     }
 
-    /// Compiles a program and pins it; returns its number among the machine's.
+    /// Compiles a program and keeps it. Returns its index among the machine's programs.
     fn restore_program(
         &mut self,
         tokens: &mut Tokens<'_>,
@@ -119,7 +119,7 @@ impl Machine {
                 && loaded.program.source() == source
                 && loaded.program.shadowed().eq(shadowed.iter().map(|name| &**name))
         };
-        // The history may have functions of a program that definitions have some of.
+        // The history may have functions of a program of which definitions have some.
         if let Some(known) = self.loaded.iter().position(|loaded| loaded.as_ref().is_some_and(same)) {
             return u32::try_from(known).map_err(|_| bad(line, "there are too many programs"));
         }
@@ -142,7 +142,7 @@ impl Machine {
     }
 }
 
-/// The lines of a text with their numbers.
+/// Returns the lines of a text with their numbers.
 fn lines(text: &str, first: usize) -> impl Iterator<Item = (usize, &str)> {
     text.strip_suffix('\n')
         .unwrap_or(text)
@@ -152,7 +152,7 @@ fn lines(text: &str, first: usize) -> impl Iterator<Item = (usize, &str)> {
         .map(move |(i, line)| (first + i, line))
 }
 
-/// The error for a line.
+/// Returns the error for a line.
 #[cold]
 fn bad(line: usize, why: impl std::fmt::Display) -> Fault {
     Error::new(Reason::ParseError, format!("line {line} of the saved session: {why}"))
@@ -161,7 +161,7 @@ fn bad(line: usize, why: impl std::fmt::Display) -> Fault {
         .into()
 }
 
-/// What is left of a line.
+/// The rest of a line.
 struct Tokens<'t> {
     rest: &'t str,
     number: usize,
@@ -172,7 +172,7 @@ impl<'t> Tokens<'t> {
         bad(self.number, why)
     }
 
-    /// The text up to the next space.
+    /// Takes the text up to the next space.
     fn word(&mut self) -> &'t str {
         let (word, rest) = self.rest.split_once(' ').unwrap_or((self.rest, ""));
         self.rest = rest;
@@ -183,7 +183,7 @@ impl<'t> Tokens<'t> {
         self.word().parse().map_err(|_| self.bad(format_args!("expected {what}")))
     }
 
-    /// A text in quotes, and the space behind it.
+    /// Takes a quoted text and the space after it.
     fn quoted_token(&mut self, what: &str) -> Res<Cow<'t, str>> {
         match self.rest.strip_prefix('"') {
             Some(rest) => self.quoted(rest),
@@ -191,7 +191,7 @@ impl<'t> Tokens<'t> {
         }
     }
 
-    /// The text whose first quote stands before `rest`, and the space behind it.
+    /// Takes the quoted text whose opening quote is before `rest`, and the space after it.
     fn quoted(&mut self, rest: &'t str) -> Res<Cow<'t, str>> {
         let mut escaped = false;
         let end = rest.bytes().position(|b| {
@@ -212,7 +212,7 @@ impl<'t> Tokens<'t> {
         let mut out = String::with_capacity(text.len());
         let mut parts = text.split('\\');
         out.push_str(parts.next().unwrap_or_default());
-        // Behind two backslashes comes an empty part, and then one that is plain.
+        // Two backslashes are followed by an empty part and then a plain one.
         while let Some(part) = parts.next() {
             let mut chars = part.chars();
             match chars.next() {
@@ -235,13 +235,13 @@ impl<'t> Tokens<'t> {
 struct Reader<'s, 'h> {
     h: &'h Ctx,
     state: &'s mut State<'h>,
-    /// The programs by their numbers in the text: their numbers here.
+    /// The indices of the programs, by their numbers in the text.
     programs: BTreeMap<u32, u32>,
     objects: Vec<Value<'h>>,
 }
 
 impl<'h> Reader<'_, 'h> {
-    /// The object that a line makes.
+    /// Returns the object that a line makes.
     fn object(&self, kind: &str, tokens: &mut Tokens<'_>) -> Res<Value<'h>> {
         match kind {
             "[" => self.h.vector(&self.values(tokens)?),
@@ -300,7 +300,7 @@ impl<'h> Reader<'_, 'h> {
         let number: usize = tokens.integer("the number of the function")?;
         let params = tokens.quoted_token("the parameters of the function")?;
         let captures = self.values(tokens)?;
-        // The last is the program itself.
+        // The last one is the program itself.
         let functions = unit.code.protos.split_last().map_or(&[][..], |(_, functions)| functions);
         match functions.get(number) {
             Some(proto) if *proto.params == *params && proto.captures as usize == captures.len() => {
@@ -311,7 +311,7 @@ impl<'h> Reader<'_, 'h> {
     }
 
     fn values(&self, tokens: &mut Tokens<'_>) -> Res<Vec<Value<'h>>> {
-        // An estimate from below would do; each takes two bytes or more.
+        // A lower bound would do; each value takes at least two bytes.
         self.h.check_available(tokens.rest.len().saturating_mul(8))?;
         let mut values = Vec::new();
         while !tokens.rest.is_empty() {
@@ -320,7 +320,7 @@ impl<'h> Reader<'_, 'h> {
         Ok(values)
     }
 
-    /// The value of a line that has one only.
+    /// Returns the value of a line that has only one.
     fn only_value(&self, tokens: &mut Tokens<'_>) -> Res<Value<'h>> {
         if tokens.rest.is_empty() {
             return Err(tokens.bad("a value is missing"));
@@ -397,7 +397,7 @@ impl<'h> Reader<'_, 'h> {
     }
 }
 
-/// Where the quote stands of a value that is a text with a mark before it.
+/// Returns the position of the quote of a value that is a quoted text after a mark.
 fn marked(rest: &str) -> Option<usize> {
     ["", ":", "'", "#'", "#", "tool", "fn"]
         .into_iter()
@@ -423,7 +423,7 @@ fn time(word: &str) -> Option<TimeValue> {
     }
 }
 
-/// The beginning of a text, for a message.
+/// Returns the beginning of a text, for a message.
 fn shown(text: &str) -> String {
     const SHOWN: usize = 40;
     text.chars().take(SHOWN).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()

@@ -1,4 +1,4 @@
-//! Definitions as text.
+//! Definitions to text.
 
 use super::kinds;
 use crate::Table;
@@ -14,16 +14,16 @@ use crate::vm::machine::{Loaded, Machine};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// Texts that are longer are objects of their own, so that each is written once.
+/// Longer strings are separate objects, so that each is written once.
 const INLINE: usize = 48;
 
 impl Machine {
-    /// Writes the definitions as text for [`Machine::restore`], or with `history` what `*1`, `*2` and `*3` are. `run` calls the
-    /// function that it is given, which may fail, and be called again.
+    /// Writes the definitions as text for [`Machine::restore`], or with `history` the values of `*1`, `*2` and `*3`.
+    /// `run` calls the function that it is given, which may fail and be called again.
     ///
     /// # Errors
-    /// Of the function that `run` is given: an error that names the definition which cannot be written, or with which the
-    /// text has more than `limit` bytes; `session_limit_exceeded` is its reason then.
+    /// The function passed to `run` returns an error that names the definition that cannot be written, or with which
+    /// the text exceeds `limit` bytes; the reason of the latter is `session_limit_exceeded`.
     pub fn save<T>(
         &mut self,
         history: bool,
@@ -36,7 +36,7 @@ impl Machine {
             let mut all: Vec<(&str, Value<'_>)> =
                 names.iter().map(|n| &**n).zip(state.globals.iter().copied()).collect();
             all.retain(|(name, value)| chosen(name) && !matches!(value, Value::Unset));
-            // Their places say nothing: those of forgotten names are used again.
+            // The order of the slots has no meaning: slots of forgotten names are reused.
             all.sort_unstable_by_key(|(name, _)| *name);
             let state = &*state;
             run(h, &mut || {
@@ -46,15 +46,15 @@ impl Machine {
     }
 }
 
-/// A value to be seen to.
+/// A value to be visited.
 enum Visit<'h> {
-    /// It, and first what it refers to.
+    /// Visit what it refers to, then it.
     Enter(Value<'h>),
-    /// It: what it refers to has been written.
+    /// Write it: what it refers to has been written.
     Leave(Value<'h>),
 }
 
-/// An object: kind and address, as a symbol and a string may have one text.
+/// An object: kind and address, because a symbol and a string may share one text.
 type Object<'h> = (std::mem::Discriminant<Value<'h>>, usize);
 
 struct Writer<'w, 'h> {
@@ -64,7 +64,7 @@ struct Writer<'w, 'h> {
     limit: usize,
     /// The numbers of the objects that have been written.
     objects: Table<Object<'h>, usize>,
-    /// The programs that functions are of.
+    /// The programs whose functions are used.
     used: BTreeSet<u32>,
 }
 
@@ -114,7 +114,7 @@ impl<'h> Writer<'_, 'h> {
         out.push('\n')
     }
 
-    /// Writes the objects that a value is made of, and it if it is one.
+    /// Writes the objects that a value consists of, and the value itself if it is an object.
     fn objects_of(&mut self, value: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
         let mut work = Work::new(self.h);
         work.push(Visit::Enter(value))?;
@@ -135,7 +135,7 @@ impl<'h> Writer<'_, 'h> {
         Ok(())
     }
 
-    /// The object that a value is in the text; `None` for those that stand in a line.
+    /// Returns the object of a value; `None` for values that are written in place.
     fn object(&self, v: Value<'h>) -> Option<Object<'h>> {
         let is_object = match v {
             Value::Keyword(_, s)
@@ -156,7 +156,7 @@ impl<'h> Writer<'_, 'h> {
         if is_object { Some((std::mem::discriminant(&v), v.address()?)) } else { None }
     }
 
-    /// Puts what a value refers to on the list.
+    /// Puts what a value refers to on the work list.
     fn enter(&self, v: Value<'h>, work: &mut Work<'h, Visit<'h>>) -> Res<()> {
         let parts = match v {
             Value::Vector(items) => items.items(),
@@ -252,7 +252,7 @@ impl<'h> Writer<'_, 'h> {
         values.iter().try_for_each(|&v| self.token(v, out))
     }
 
-    /// Adds a space and what stands for a value in a line.
+    /// Adds a space and the notation of a value in a line.
     fn token(&self, v: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
         self.h.charge(cost::TEXT_PART)?;
         out.push(' ')?;
@@ -263,7 +263,7 @@ impl<'h> Writer<'_, 'h> {
     }
 }
 
-/// The number of a function in its program.
+/// Returns the number of a function in its program.
 fn proto_number(unit: &Unit, proto: &Proto) -> Option<usize> {
     let protos = &unit.code.protos;
     let bytes = std::ptr::from_ref(proto).addr().checked_sub(protos.as_ptr().addr())?;
@@ -293,7 +293,7 @@ fn scalar<'h>(h: &'h Ctx, v: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
             let mut text = String::with_capacity(big.limbs.len() * 8 + 4);
             text.push_str(if big.negative { "#x-" } else { "#x" });
             for limb in big.limbs.iter().rev() {
-                // Writing to a string does not fail.
+                // Writing to a string cannot fail.
                 let _ = write!(text, "{limb:08x}");
             }
             out.push_str(&text)
@@ -320,7 +320,7 @@ fn scalar<'h>(h: &'h Ctx, v: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
     }
 }
 
-/// Can the text of a keyword stand without quotes?
+/// Returns true if the name of a keyword needs no quotes.
 pub(super) fn is_plain(text: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_?!*+./<>=&%$".contains(&b);
     !text.is_empty() && text.bytes().all(plain)
@@ -331,7 +331,7 @@ fn marked(mark: &str, text: &str, out: &mut TextBuf<'_>) -> Res<()> {
     quote(text, out)
 }
 
-/// Adds a text in quotes, in one line.
+/// Adds a quoted text on one line.
 fn quote(text: &str, out: &mut TextBuf<'_>) -> Res<()> {
     out.charge_scan(text)?;
     out.push('"')?;

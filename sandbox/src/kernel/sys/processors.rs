@@ -1,4 +1,4 @@
-//! On which processors a process may run.
+//! The processors that a process may run on.
 
 use crate::kernel::unix::result;
 use std::io;
@@ -9,46 +9,46 @@ use std::mem::size_of;
 pub(crate) struct Processors(libc::cpu_set_t);
 
 impl Processors {
-    /// Those that this thread may run on. Fails where there are more than 1,024.
+    /// Returns the processors that this thread may run on. Fails on systems with more than 1,024.
     pub(crate) fn allowed() -> io::Result<Processors> {
         let mut set = none();
-        // SAFETY: the set is a live variable of the size that is given.
+        // SAFETY: the set is a live variable of the given size.
         result(unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) }.into())?;
         Ok(Processors(set))
     }
 
-    /// One; none when there is no such number.
+    /// Returns a set with one processor; an empty one if the number is out of range.
     pub(crate) fn only(number: usize) -> Processors {
         let mut set = none();
         if number < libc::CPU_SETSIZE as usize {
-            // SAFETY: the number is one of those that the set has room for.
+            // SAFETY: the set has room for the number.
             unsafe { libc::CPU_SET(number, &mut set) };
         }
         Processors(set)
     }
 
-    /// Their numbers, in order.
+    /// Returns their numbers, in order.
     pub(crate) fn numbers(&self) -> Vec<usize> {
         // SAFETY: as above.
         (0..libc::CPU_SETSIZE as usize).filter(|&number| unsafe { libc::CPU_ISSET(number, &self.0) }).collect()
     }
 
-    /// Has this thread, and what it starts, run on these only.
+    /// Restricts this thread, and everything it starts, to these processors.
     pub(crate) fn stay(&self) -> io::Result<()> {
-        // SAFETY: the set is a live variable of the size that is given.
+        // SAFETY: the set is a live variable of the given size.
         result(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const self.0) }.into()).map(drop)
     }
 
-    /// Lets a child of the template run on these.
+    /// Lets a child of the template run on these processors.
     pub(crate) fn let_run(&self, pid: i32) -> io::Result<()> {
-        // SAFETY: the set is a live variable of the size that is given.
+        // SAFETY: the set is a live variable of the given size.
         let code = unsafe { libc::sched_setaffinity(pid, size_of::<libc::cpu_set_t>(), &raw const self.0) };
         result(code.into()).map(drop)
     }
 
-    /// The one that this thread runs on at the moment.
+    /// Returns the processor on which this thread is running now.
     pub(crate) fn current() -> Option<usize> {
-        // SAFETY: the call takes nothing.
+        // SAFETY: the call takes no arguments.
         usize::try_from(unsafe { libc::sched_getcpu() }).ok()
     }
 }

@@ -1,14 +1,15 @@
-//! What a Unix without better means finds out by trying: which descriptors are open, and how much address space is taken.
+//! For systems without a better interface: finds out by trying which descriptors are open, and how much address space
+//! is in use.
 
 use super::result;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-/// Keeps two descriptors, one as number 3 and one as standard error, and closes all others but 0 to 2. For a process that
-/// has just been forked: whoever owned the others here never runs again.
+/// Keeps two descriptors, one as number 3 and one as standard error, and closes all others except 0 to 2. For a process
+/// that has just been forked, in which the owners of the others never run.
 pub(crate) fn keep_two(result_end: OwnedFd, said: OwnedFd) -> io::Result<OwnedFd> {
     const KEPT: RawFd = 3;
-    // SAFETY: numbers only; what owned 2 and 3 does not run in this process any more.
+    // SAFETY: takes numbers only; the owners of 2 and 3 do not run in this process.
     result(i64::from(unsafe { libc::dup2(said.as_raw_fd(), 2) }))?;
     if result_end.as_raw_fd() != KEPT {
         // SAFETY: as above.
@@ -19,38 +20,38 @@ pub(crate) fn keep_two(result_end: OwnedFd, said: OwnedFd) -> io::Result<OwnedFd
         // SAFETY: as above.
         unsafe { libc::close(fd) };
     }
-    // SAFETY: 3 is open, and what owned it before has been forgotten or does not run here.
+    // SAFETY: 3 is open, and its previous owner is forgotten or does not run here.
     Ok(unsafe { OwnedFd::from_raw_fd(KEPT) })
 }
 
-/// More than the highest number of a descriptor, as a rule.
+/// Returns a number that is usually higher than any open descriptor.
 fn open_files() -> RawFd {
     const LEAST: RawFd = 4_096;
     const MOST: RawFd = 1 << 20;
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the limit is a live variable of the type that is written.
+    // SAFETY: the limit is a live variable of the type written.
     unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
     RawFd::try_from(limit.rlim_cur).unwrap_or(MOST).clamp(LEAST, MOST)
 }
 
-/// Is there a page to be had?
+/// Returns true if a page can be allocated.
 fn a_page() -> bool {
     let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANON);
-    // SAFETY: a new mapping at a place of the kernel's choice.
+    // SAFETY: a new mapping at an address that the kernel chooses.
     let page = unsafe { libc::mmap(std::ptr::null_mut(), 4096, prot, flags, -1, 0) };
     if page == libc::MAP_FAILED {
         return false;
     }
-    // SAFETY: it has just been made, and nobody else knows of it.
+    // SAFETY: it has just been created and is used nowhere else.
     unsafe { libc::munmap(page, 4096) };
     true
 }
 
-/// The address space this process has, found out by lowering the limit until no page can be had; `None` on a system where
-/// the limit is not kept. The limit is as before afterwards.
+/// Finds the address space of this process by lowering the limit until no page can be allocated. `None` on a system
+/// that does not enforce the limit. Restores the limit afterwards.
 pub(crate) fn address_space() -> io::Result<Option<u64>> {
     let mut before = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the limit is a live variable of the type that is written.
+    // SAFETY: the limit is a live variable of the type written.
     result(i64::from(unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut before) }))?;
     let set = |soft: libc::rlim_t| {
         let limit = libc::rlimit { rlim_cur: soft, rlim_max: before.rlim_max };
@@ -62,7 +63,7 @@ pub(crate) fn address_space() -> io::Result<Option<u64>> {
         set(before.rlim_cur)?;
         return Ok(None);
     }
-    // Nothing here takes memory: for most of this there is none.
+    // Nothing here may allocate: during most of the search that would fail.
     let (mut none, mut some): (libc::rlim_t, libc::rlim_t) = (0, (1 << 47).min(before.rlim_cur));
     while some - none > 4096 {
         let half = none + (some - none) / 2;
