@@ -96,8 +96,8 @@ struct Account {
     left: Amounts,
     /// The fuel that runs in progress have taken and may return.
     held_fuel: u64,
-    /// The number of calls that the last refill filled up to.
-    full_calls: Option<u64>,
+    /// The calls that were taken and have not started: they may be returned.
+    held_calls: u64,
 }
 
 /// Fuel that a run has taken and may return. It counts as left when the budget is refilled.
@@ -150,7 +150,7 @@ impl fmt::Debug for Budget {
 impl Budget {
     /// Creates a budget with these amounts.
     pub fn new(amounts: Amounts) -> Self {
-        let account = Account { left: amounts, held_fuel: 0, full_calls: None };
+        let account = Account { left: amounts, held_fuel: 0, held_calls: 0 };
         Budget { account: Arc::new(Mutex::new(account)), bill: None }
     }
 
@@ -182,7 +182,7 @@ impl Budget {
         self.bill.as_ref().map(|bill| bill.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns what is left. Fuel that runs in progress have taken is not included.
+    /// Returns what is left. Fuel and calls that runs in progress have taken are not included.
     pub fn left(&self) -> Amounts {
         self.account().left
     }
@@ -192,21 +192,23 @@ impl Budget {
     /// What runs in progress have taken and may return counts as left.
     pub fn refill_to(&self, full: &Amounts) {
         let mut account = self.account();
-        let held_fuel = account.held_fuel;
+        let (held_fuel, held_calls) = (account.held_fuel, account.held_calls);
         let Amounts { runs, fuel, calls, bytes } = &mut account.left;
-        let full_fuel = full.fuel.map(|full| full.saturating_sub(held_fuel));
-        for (part, full) in [(runs, full.runs), (fuel, full_fuel), (calls, full.calls), (bytes, full.bytes)] {
+        for (part, full, held) in [
+            (runs, full.runs, 0),
+            (fuel, full.fuel, held_fuel),
+            (calls, full.calls, held_calls),
+            (bytes, full.bytes, 0),
+        ] {
             if let (Some(part), Some(full)) = (part, full) {
-                *part = (*part).max(full);
+                *part = (*part).max(full.saturating_sub(held));
             }
         }
-        account.full_calls = full.calls;
     }
 
     /// Adds to what is left, for counted amounts.
     pub fn refill(&self, more: &Amounts) {
         let mut account = self.account();
-        account.full_calls = None;
         let Amounts { runs, fuel, calls, bytes } = &mut account.left;
         for (part, more) in [(runs, more.runs), (fuel, more.fuel), (calls, more.calls), (bytes, more.bytes)] {
             if let (Some(part), Some(more)) = (part, more) {
@@ -268,11 +270,14 @@ impl Budget {
 
     /// Takes one call. Returns `None` when calls are not counted.
     pub(crate) fn take_call(&self, run: &Arc<Payments>) -> Result<Option<Arc<PaidCall>>, Error> {
-        match &mut self.account().left.calls {
+        let mut account = self.account();
+        match &mut account.left.calls {
             Some(0) => return Err(empty("calls")),
             Some(calls) => *calls -= 1,
             None => return Ok(None),
         }
+        account.held_calls += 1;
+        drop(account);
         run.paid.fetch_add(1, Ordering::Relaxed);
         Ok(Some(Arc::new(PaidCall { budget: self.clone(), run: run.clone(), payment: Arc::default() })))
     }
@@ -379,7 +384,11 @@ pub(crate) struct PaidCall {
 impl PaidCall {
     /// Starts the call. Returns false if the payment was returned: then the call must not be made.
     pub(crate) fn begin(&self) -> bool {
-        self.payment.leave_open(BEGUN) != Err(BACK)
+        let before = self.payment.leave_open(BEGUN);
+        if before.is_ok() {
+            self.budget.account().held_calls -= 1;
+        }
+        before != Err(BACK)
     }
 
     /// Returns the payment, unless the call has started.
@@ -388,10 +397,8 @@ impl PaidCall {
             return;
         }
         let mut account = self.budget.account();
-        let most = account.full_calls.unwrap_or(u64::MAX);
-        if let Some(calls) = &mut account.left.calls
-            && *calls < most
-        {
+        account.held_calls -= 1;
+        if let Some(calls) = &mut account.left.calls {
             *calls = calls.saturating_add(1);
         }
         drop(account);
@@ -504,4 +511,35 @@ fn empty(part: &'static str) -> Error {
     Error::new(Reason::BudgetExceeded, format!("the budget that the run shares with others has no {part} left"))
         .hint("run it again when the budget has been refilled, or ask the host for a larger one; a program cannot change it")
         .detail("part", part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A call that was taken and may be returned counts as left when the budget is refilled.
+    #[test]
+    fn calls_that_may_be_returned_do_not_add_up() {
+        let full = Amounts::new().with_calls(3);
+        let budget = Budget::new(full);
+        let run = Arc::new(Payments::default());
+        let take = || budget.take_call(&run).unwrap().unwrap();
+        let left = || budget.left().calls.unwrap();
+        let (first, second) = (take(), take());
+        budget.refill_to(&full);
+        assert_eq!(left(), 1);
+        drop(first);
+        assert_eq!(left(), 2);
+        budget.refill_to(&full);
+        assert_eq!(left(), 2);
+        assert!(second.begin() && second.begin());
+        drop(second);
+        assert_eq!(left(), 2);
+        budget.refill_to(&full);
+        assert_eq!(left(), 3);
+        let third = take();
+        budget.refill(&Amounts::new().with_calls(1));
+        drop(third);
+        assert_eq!(left(), 4);
+    }
 }

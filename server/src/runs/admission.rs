@@ -287,6 +287,7 @@ mod tests {
         let (mut waits, mut too_many) = (pin!(admission.place(two)), pin!(admission.place(two)));
         assert!(poll(&mut waits).is_pending());
         assert_eq!((admission.taken(), admission.waiting(), admission.is_crowded()), (2, 1, true));
+        assert_eq!(two.waiting.load(Ordering::Relaxed), 0, "it waits for the service only");
         let Poll::Ready(Err(busy)) = poll(&mut too_many) else { panic!("two wait for the service") };
         assert!(busy.why.contains("1 runs wait") && busy.why.contains("queue of the service"), "{busy}");
         drop(other);

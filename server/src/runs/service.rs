@@ -631,3 +631,21 @@ impl Service {
 pub fn digest(request: &str) -> String {
     Sha256::digest(request.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::SqliteStore;
+
+    /// Requests and durable runs end by the same time, however often the service is told to shut down.
+    #[tokio::test]
+    async fn the_time_to_drain_starts_once() {
+        let config = Config::parse_with("isolation = \"in-process\"", "test.toml", &|_| None).unwrap();
+        let service = Service::open(config, Box::new(SqliteStore::in_memory().unwrap())).await.unwrap();
+        service.drain();
+        let end = service.drained_at();
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        service.drain();
+        assert_eq!(service.drained_at(), end);
+    }
+}
