@@ -1,5 +1,5 @@
-//! Open calls of a durable run that are answered one right after the other, in every order, with the service or its processes
-//! killed in between: each answer is taken once, and at every moment just the calls are open that nobody has answered.
+//! Answers the open calls of a durable run one after another, in every order, and kills the service or its processes in
+//! between. Each answer is accepted once, and the open calls are always those without an answer.
 
 #![cfg(target_os = "linux")]
 
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const ORDERS: [[u64; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
 
-/// Who is killed between two answers.
+/// What is killed between two answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Killed {
     Nobody,
@@ -25,7 +25,7 @@ enum Killed {
 /// A run that waits for three calls at once.
 struct Waiting {
     run: String,
-    /// The names of the calls, by their number.
+    /// The names of the calls, by the argument `n`.
     calls: Vec<String>,
 }
 
@@ -45,15 +45,15 @@ impl Waiting {
         Waiting { calls: (0..3).map(call).collect(), run }
     }
 
-    /// Says something, at a moment at which the service may be anywhere.
+    /// Sends a reply, whatever the service is doing at that moment.
     fn answer(&self, server: &Server, n: u64, reply: &Value) -> u16 {
         let call = &self.calls[usize::try_from(n).unwrap()];
         server.post(&format!("{}/calls/{call}", self.run), reply).0
     }
 }
 
-/// What was said so far, as those know who look on: a call is open for sure until somebody begins to answer it, and is not any
-/// more for sure when the answer is acknowledged.
+/// The replies so far. A call is certainly open until a reply to it is sent, and certainly closed once the reply is
+/// acknowledged.
 #[derive(Default)]
 struct Said {
     begun: Mutex<BTreeSet<String>>,
@@ -66,19 +66,19 @@ impl Said {
         of.lock().unwrap().clone()
     }
 
-    /// Looks at the run once: what is open is what nobody has answered.
+    /// Checks once that the open calls are those without an answer.
     fn look(&self, server: &Server, waiting: &Waiting) {
         let taken = Said::copy(&self.taken);
         let state = server.send("GET", &waiting.run, &[], b"").2;
         let begun = Said::copy(&self.begun);
         let (open, all) = (names(&state), waiting.calls.iter().cloned().collect::<BTreeSet<_>>());
         let (most, least) = (&all - &taken, &all - &begun);
-        assert!(open.is_subset(&most) && open.is_superset(&least), "of {all:?} are {taken:?} answered: {state}");
+        assert!(open.is_subset(&most) && open.is_superset(&least), "of {all:?}, {taken:?} are answered: {state}");
         assert!(open.is_empty() || state["status"] == "waiting", "{state}");
     }
 }
 
-/// Answers all three in this order.
+/// Answers all three calls in this order.
 fn answer_all(
     server: &mut Server,
     start: &dyn Fn() -> Server,
@@ -122,7 +122,7 @@ fn answer_all(
     let state = finished(server, &waiting.run);
     assert_eq!(state["answer"]["value"], 321, "{killed:?} killed, {order:?}: {state}");
     for n in order {
-        assert_eq!(waiting.answer(server, n, &reply(n)), 409, "it was answered: {state}");
+        assert_eq!(waiting.answer(server, n, &reply(n)), 409, "already answered: {state}");
     }
 }
 
@@ -153,7 +153,7 @@ fn results_of_the_client_are_taken_in_any_order() {
     }
 }
 
-/// The program calls the tool that pays; what it is worth is by the call.
+/// A program that calls the tool `pay` three times and adds a different number for each call.
 const PAYS: &str = "(reduce + (pmap (fn [n] (nth [1 20 300] (get (tool/pay {:k data/k :n n}) \"n\"))) (range 3)))";
 
 #[test]
@@ -169,7 +169,7 @@ fn approvals_are_taken_in_any_order() {
                 let request = json!({ "program": PAYS, "data": {"k": 0} });
                 let run_id = server.post("/v1/runs", &request).1["run_id"].as_str().unwrap().to_owned();
                 let waiting = Waiting::of(&server, &run_id);
-                // Calls that are made while a process dies are asked about once more: that is for the test of unknown calls.
+                // A call that was in progress when its process died is asked about again. Another test covers that.
                 let killed = if killed == Killed::Process { Killed::Nobody } else { killed };
                 let reply = |_| json!({ "approve": true });
                 answer_approvals(&mut server, &start, &waiting, order, &reply, killed);
@@ -178,7 +178,7 @@ fn approvals_are_taken_in_any_order() {
     }
 }
 
-/// As [`answer_all`], for calls that are made when they are approved.
+/// Like [`answer_all`], for calls that are made when they are approved.
 fn answer_approvals(
     server: &mut Server,
     start: &dyn Fn() -> Server,
@@ -195,7 +195,7 @@ fn answer_approvals(
         assert_eq!(waiting.answer(server, n, &reply(n)), 200, "{killed:?} killed, {order:?}, call {n}");
         assert_eq!(waiting.answer(server, n, &reply(n)), 409, "{killed:?} killed, {order:?}, call {n}");
     }
-    // A service that is killed while a call is made asks what came of it.
+    // A service that was killed during a call asks for its result.
     let state = loop {
         let state =
             server.state_when(&waiting.run, |state| state["calls"][0].is_object() || state["answer"].is_object());
@@ -209,7 +209,7 @@ fn answer_approvals(
 
 #[test]
 fn what_came_of_unknown_calls_is_taken_in_any_order() {
-    // It takes calls and says nothing.
+    // Accepts connections and never responds.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();
     let config = ToolServer::config_of(port, "allow");
@@ -222,7 +222,7 @@ fn what_came_of_unknown_calls_is_taken_in_any_order() {
             for order in ORDERS {
                 let request = json!({ "program": PAYS, "data": {"k": 0} });
                 let run_id = server.post("/v1/runs", &request).1["run_id"].as_str().unwrap().to_owned();
-                // All three are under way, and the service dies.
+                // The service dies while all three calls are in progress.
                 let held: Vec<_> = (0..3).map(|_| silent.accept().unwrap()).collect();
                 server.kill();
                 server = start();

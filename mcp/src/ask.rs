@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 
 /// The form for a yes-or-no decision.
 pub(crate) fn form(call: &WaitingCall) -> Option<ElicitRequestParams> {
-    let question = visible(call.question.as_deref().unwrap_or("May this call be made?"));
+    let question = visible(call.question.as_deref().unwrap_or("Make this call?"));
     let schema = json!({
         "type": "object",
         "properties": {
-            "approve": { "type": "boolean", "title": "Approve", "description": "May the call be made?", "default": false },
-            "reason": { "type": "string", "title": "Reason", "description": "Why not; the program reads it.", "maxLength": 1000, "default": "" },
+            "approve": { "type": "boolean", "title": "Approve", "description": "Whether to make the call.", "default": false },
+            "reason": { "type": "string", "title": "Reason", "description": "Why the call is rejected; part of its error message.", "maxLength": 1000, "default": "" },
         },
         "required": ["approve"],
     });
@@ -27,12 +27,12 @@ pub(crate) fn form(call: &WaitingCall) -> Option<ElicitRequestParams> {
     })
 }
 
-/// The form as part of a result, for clients that answer by sending their request again.
+/// The form as part of a result, for clients that send their request again with the answers.
 pub(crate) fn input(call: &WaitingCall) -> Option<InputRequest> {
     Some(InputRequest::Elicitation(ElicitRequest::new(form(call)?)))
 }
 
-/// Reads a user's answer; `None` if it decides nothing.
+/// Reads a user's answer. Returns `None` if the user did not decide.
 pub(crate) fn reply(said: &ElicitResult) -> Option<Reply> {
     let reject = |why: &str| decision(&json!({ "reject": why }));
     match said.action {
@@ -43,16 +43,16 @@ pub(crate) fn reply(said: &ElicitResult) -> Option<Reply> {
                 true => decision(&json!({ "approve": true })),
                 false => match content["reason"].as_str() {
                     Some(why) if !why.trim().is_empty() => reject(why),
-                    _ => reject("the user said no"),
+                    _ => reject("the user rejected the call"),
                 },
             }
         }
-        // The user closed the form: nothing is decided.
+        // The user closed the form without a decision.
         _ => None,
     }
 }
 
-/// Parses a reply; `None` if it has another form.
+/// Parses a reply. Returns `None` if it is invalid.
 pub(crate) fn decision(decision: &Value) -> Option<Reply> {
     serde_json::from_str(&decision.to_string()).ok()
 }

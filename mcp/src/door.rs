@@ -33,17 +33,15 @@ impl Door {
         &self.tenant.name
     }
 
-    /// Says who decides on a call if the user of the client was not asked, or did not decide.
+    /// Returns a sentence, without its full stop, that says who decides on a call if the client's user did not.
     pub(crate) fn approver(&self) -> String {
         let has_approvers = self.settings().is_some_and(Tenant::has_approvers);
         match (has_approvers, self.approvals.get()) {
-            (true, Some(address)) => format!("An approver decides at {address} (not a model, and not by resume)"),
-            (true, None) => "An approver decides (not a model, and not by resume)".to_owned(),
-            (false, _) => {
-                "Nobody can decide yet: the operator of this server adds approver_token_sha256 to its configuration \
-                           and starts it again, or the user takes a client that shows forms (elicitation)"
-                    .to_owned()
-            }
+            (true, Some(address)) => format!("An approver decides at {address} (resume cannot approve)"),
+            (true, None) => "An approver decides (resume cannot approve)".to_owned(),
+            (false, _) => "No one can decide yet: no approver is configured. The operator of this server can set \
+                 approver_token_sha256 and restart it, or the user can use a client that shows forms (elicitation)"
+                .to_owned(),
         }
     }
 

@@ -24,7 +24,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// The requests allowed in every protocol revision, and those that need a session.
+/// The methods allowed in every protocol revision, and those that need a session.
 const METHODS: [&str; 3] = ["server/discover", "tools/list", "tools/call"];
 const SESSION_METHODS: [&str; 3] = ["initialize", "ping", "logging/setLevel"];
 
@@ -41,13 +41,13 @@ pub enum OpenError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// There are tenants, and none was named.
-    #[error("the configuration has tenants: say whose programs these are with --tenant NAME")]
+    #[error("the configuration has tenants; name the client's tenant with --tenant NAME")]
     NoTenant,
     /// No tenant has this name.
     #[error("the configuration has no tenant {0}")]
     UnknownTenant(String),
     /// The connection failed.
-    #[error("the connection: {0}")]
+    #[error("the connection failed: {0}")]
     Connection(String),
 }
 
@@ -169,8 +169,8 @@ impl ServerHandler for Handler {
         let capabilities = ServerCapabilities::builder().enable_tools().enable_logging().build();
         ServerConfig::new(capabilities).with_server_info(about).with_instructions(
             "Runs programs in PTC-Lisp, a small Clojure for working on data. Use run for filtering, grouping, counting and \
-             joining data, and for calling several tools at once; search and describe say what functions and tools there are. \
-             A result \"paused\" waits for an approver: tell the user, and call resume for the outcome.",
+             joining data, and for calling several tools at once. Use search and describe to look up functions and tools. \
+             If a result is \"paused\", a call needs approval: tell the user, then call resume for the outcome.",
         )
     }
 
@@ -180,7 +180,7 @@ impl ServerHandler for Handler {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         if request.is_some_and(|request| request.cursor.is_some()) {
-            return Err(ErrorData::invalid_params("there is one page of tools: leave out cursor", None));
+            return Err(ErrorData::invalid_params("the list of tools has one page; omit cursor", None));
         }
         Ok(ListToolsResult::with_all_items(self.tools.to_vec()))
     }
@@ -210,9 +210,7 @@ impl ServerHandler for Handler {
         let method = request.method;
         let of_sessions = SESSION_METHODS.contains(&method.as_str()) && !is_stateless(&context);
         Err(match METHODS.contains(&method.as_str()) || of_sessions {
-            true => {
-                ErrorData::invalid_params(format!("the params of {method} do not fit; see its specification"), None)
-            }
+            true => ErrorData::invalid_params(format!("invalid params for {method}; see the MCP specification"), None),
             false => ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method {method}"), None),
         })
     }
@@ -236,7 +234,7 @@ impl ServerHandler for Handler {
             ("search", _) => Ok(lookup::search(&self.door, &arguments).into()),
             ("describe", _) => Ok(lookup::describe(&self.door, &arguments).into()),
             (name, _) => {
-                let message = format!("there is no tool {name:?}; there are run, search, describe and resume");
+                let message = format!("unknown tool {name:?}; the tools are run, search, describe and resume");
                 Err(ErrorData::invalid_params(message, None))
             }
         }

@@ -67,7 +67,7 @@ impl Doors {
     fn of(&self, asking: &Asking) -> Endpoint {
         let mut all = self.by_tenant.lock().unwrap_or_else(PoisonError::into_inner);
         let made = || {
-            // A client that disconnects cancels its requests; there is no other sign of it here.
+            // A disconnected client is noticed only by its cancelled requests.
             let handler = self.mcp.handler(asking.0.clone(), CancellationToken::new());
             let under_way = handler.under_way();
             let sessions = Arc::<LocalSessionManager>::default();
@@ -122,7 +122,7 @@ impl Endpoint {
     async fn post(&self, service: &Service, mut parts: Parts, body: Body) -> Response {
         let accepts = Accepts::of(&parts.headers);
         if !accepts.json && !accepts.events {
-            let why = "the response is application/json or text/event-stream, and Accept takes neither\n";
+            let why = "Accept must allow application/json or text/event-stream\n";
             return refused(StatusCode::NOT_ACCEPTABLE, why);
         }
         let body = match Text::from_request(Request::from_parts(parts.clone(), body), service).await {
@@ -134,7 +134,7 @@ impl Endpoint {
             Err(answer) => return (StatusCode::BAD_REQUEST, axum::Json(answer)).into_response(),
         };
         if opens_session(&message) && self.sessions.sessions.read().await.len() >= SESSIONS {
-            let why = format!("{SESSIONS} sessions are open, the maximum; close some, or try again later\n");
+            let why = format!("the maximum of {SESSIONS} sessions is open; delete some, or try again later\n");
             return (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, HeaderValue::from_static("60"))], why)
                 .into_response();
         }
@@ -149,7 +149,8 @@ impl Endpoint {
     /// Opens the event stream of a session. Fails without a session, or if the client does not accept event streams.
     async fn get(&self, mut parts: Parts) -> Response {
         if !Accepts::of(&parts.headers).events || !parts.headers.contains_key(HEADER_SESSION_ID) {
-            return refused(StatusCode::METHOD_NOT_ALLOWED, "no stream here: send messages with POST\n");
+            let why = "an event stream needs a session and Accept: text/event-stream; send messages with POST\n";
+            return refused(StatusCode::METHOD_NOT_ALLOWED, why);
         }
         parts.headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
         self.pass(parts, Body::empty()).await
@@ -163,7 +164,7 @@ impl Endpoint {
             None => true,
         };
         if !is_known {
-            return refused(StatusCode::NOT_FOUND, "there is no such session\n");
+            return refused(StatusCode::NOT_FOUND, "unknown session\n");
         }
         let response = self.pass(parts, Body::empty()).await;
         let Some(session) = session.filter(|_| response.status().is_success()) else { return response };

@@ -1,7 +1,7 @@
 //! PTC-Lisp for MCP clients: the tools `run`, `search`, `describe` and `resume`.
 //!
-//! They use a [`lisp_server::runs::Service`], over standard input and output or streamable HTTP. `docs/mcp.md`
-//! describes each of them.
+//! The tools use a [`lisp_server::runs::Service`]. They are served over standard input and output or streamable HTTP.
+//! `docs/mcp.md` describes each of them.
 //!
 //! ```
 //! use lisp_mcp::Mcp;

@@ -20,7 +20,7 @@ fn text(arguments: &JsonObject, name: &str, of: &str) -> Result<String, CallTool
     }
     match arguments.get(name) {
         Some(Value::String(text)) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
-        _ => Err(show::failed(format!("{name}: a text that is not empty"))),
+        _ => Err(show::failed(format!("{name} must be a non-empty string"))),
     }
 }
 
@@ -52,7 +52,7 @@ fn functions(words: &[String]) -> Vec<Found> {
     all
 }
 
-/// Searches functions of the language and tools.
+/// Searches the functions of the language and the tools.
 pub(crate) fn search(door: &Door, arguments: &JsonObject) -> CallToolResult {
     let given = match text(arguments, "words", "search") {
         Ok(given) => given,
@@ -72,9 +72,9 @@ pub(crate) fn search(door: &Door, arguments: &JsonObject) -> CallToolResult {
     }
     let more = found.len().saturating_sub(SHOWN) + functions.len().saturating_sub(SHOWN);
     match (found.len() + functions.len(), more) {
-        (0, _) => lines.push_str("nothing has these words; try other or fewer ones"),
+        (0, _) => lines.push_str("no matches; try other or fewer words"),
         (_, 0) => {}
-        (_, more) => drop(write!(lines, "{more} more have some of the words: search for more particular ones")),
+        (_, more) => drop(write!(lines, "{more} more matches; use more specific words")),
     }
     let shown: Vec<_> = functions
         .iter()
@@ -100,7 +100,7 @@ pub(crate) fn describe(door: &Door, arguments: &JsonObject) -> CallToolResult {
     let page = match name.strip_prefix("tool/") {
         Some(tool) => tool_of(tool)
             .map(|tool| tool.describe())
-            .ok_or_else(|| format!("there is no {name}; search finds tools by words")),
+            .ok_or_else(|| format!("unknown tool {tool}; search finds tools by words")),
         None => describe_name(&name).or_else(|like| {
             tool_of(&name).map(|tool| tool.describe()).ok_or_else(|| match like {
                 Some(like) => format!("unknown function {name}; did you mean {like}?"),

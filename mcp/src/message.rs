@@ -5,7 +5,7 @@ use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use std::fmt;
 
-/// Parses a message. On failure returns the answer to send; notifications get none.
+/// Parses a message. On failure returns the answer to send, or `None` for a notification.
 pub(crate) fn read_message(text: &[u8]) -> Result<ClientJsonRpcMessage, Option<Box<ServerJsonRpcMessage>>> {
     // JSON has no byte order mark: skip it.
     let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
@@ -20,7 +20,7 @@ pub(crate) fn read_message(text: &[u8]) -> Result<ClientJsonRpcMessage, Option<B
             if value.is_object() && id.is_none() && value.get("method").is_some() {
                 return Err(None);
             }
-            let why = "the message is not JSON-RPC 2.0 request, notification or response; an id is a string or a 64-bit integer";
+            let why = "the message is not a JSON-RPC 2.0 request, notification or response; an id must be a string or a 64-bit integer";
             let id = id.and_then(|id| serde_json::from_value::<RequestId>(id.clone()).ok());
             (id, ErrorData::invalid_request(why, None))
         }

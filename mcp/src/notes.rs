@@ -1,9 +1,6 @@
 //! Notifications during a run: progress, and printed lines as log messages.
 
-#![expect(
-    deprecated,
-    reason = "clients of revision 2025-11-25 read log messages; the next has nothing else for them yet"
-)]
+#![expect(deprecated, reason = "clients of revision 2025-11-25 read log messages; the next one has no replacement yet")]
 
 use crate::door::Client;
 use lisp_server::runs::{Event, EventLog, Service};
@@ -24,7 +21,7 @@ pub(crate) struct Watch {
     next: usize,
 }
 
-/// The fields of an event. They are kept as text, because one may be nested too deeply for a value.
+/// The fields of an event, unparsed, because one may be nested too deeply for a parsed value.
 type Fields = BTreeMap<String, Box<RawValue>>;
 
 impl Watch {
@@ -106,7 +103,7 @@ impl Notes {
                 Value::Null => format!("call tool/{}", text("name")),
                 ms => format!("tool/{}: {} after {ms} ms", text("name"), text("status")),
             },
-            "waiting" => format!("tool/{} waits for a decision", text("name")),
+            "waiting" => format!("tool/{} waits for an answer", text("name")),
             "cut" => text("message"),
             _ => return Ok(()),
         };

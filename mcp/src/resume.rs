@@ -1,4 +1,4 @@
-//! The tool `resume`: returns the outcome of a paused run, and sends results that it waits for. It cannot approve
+//! The tool `resume`: returns the outcome of a paused run, and sends results of its open calls. It cannot approve
 //! calls.
 
 use crate::ask;
@@ -33,19 +33,19 @@ impl Asked {
             return Err(format!("unknown argument {unknown:?}; resume takes {}", ARGUMENTS.join(", ")));
         }
         let Some(Value::String(token)) = given.remove("token") else {
-            return Err("token: the text that the paused run has; give it as it is".to_owned());
+            return Err("token must be the token of the paused result, unchanged".to_owned());
         };
         let wait = match given.remove("wait_seconds") {
             None | Some(Value::Null) => 0,
             Some(seconds) => seconds
                 .as_u64()
                 .filter(|seconds| *seconds <= WAIT_SECONDS)
-                .ok_or_else(|| format!("wait_seconds: a whole number from 0 to {WAIT_SECONDS}"))?,
+                .ok_or_else(|| format!("wait_seconds must be an integer from 0 to {WAIT_SECONDS}"))?,
         };
         let call = match given.remove("call") {
             None | Some(Value::Null) => None,
             Some(Value::String(call)) => Some(call),
-            Some(_) => return Err("call: the name of one of the calls that wait, as text".to_owned()),
+            Some(_) => return Err("call must be the name of an open call, as a string".to_owned()),
         };
         Ok(Asked { token, wait: Duration::from_secs(wait), call, reply: Asked::reply(given)? })
     }
@@ -64,7 +64,7 @@ impl Asked {
             return Ok(None);
         }
         let reply = ask::decision(&Value::Object(said)).filter(|reply| reply.result.is_some() != reply.error.is_some());
-        let why = "say one of \"result\": .. and \"error\": \"message\", or neither for the outcome of the run";
+        let why = "give either \"result\": .. or \"error\": \"message\", or neither to get the outcome of the run";
         reply.map(Some).ok_or_else(|| why.to_owned())
     }
 }
@@ -75,8 +75,8 @@ pub(crate) async fn call(drive: &Drive<'_>, arguments: JsonObject) -> Responded 
     let open = |token: &str| drive.door.tickets.open(drive.door.name(), Purpose::Resume, token);
     if let Some(name) = DECISIONS.iter().find(|name| arguments.get(**name).is_some_and(|value| !value.is_null())) {
         let why = format!(
-            "resume takes no {name}: a model does not decide on its own calls. {}. The run stays as it is; call resume with the \
-             token alone for its outcome",
+            "resume does not accept {name}: a model cannot decide on its own calls. {}. The run is unchanged; call resume with \
+             only the token for its outcome",
             drive.door.approver()
         );
         let token = arguments.get("token").and_then(Value::as_str);
@@ -107,7 +107,7 @@ fn with_reason(result: CallToolResponse, why: String) -> CallToolResponse {
     result.into()
 }
 
-/// Returns the outcome of a run, or what it still waits for when the time is over.
+/// Returns the outcome of a run, or its open calls if it has none when the time is over.
 async fn outcome(drive: &Drive<'_>, run_id: &str, wait: Duration) -> Responded {
     if drive.client.asking == Asking::Nobody && !wait.is_zero() {
         let state = match drive.waiting(run_id).await? {
@@ -123,7 +123,7 @@ async fn outcome(drive: &Drive<'_>, run_id: &str, wait: Duration) -> Responded {
         };
         tokio::select! {
             biased;
-            // Ends the request but not the run: no one asked to cancel that.
+            // This ends the request but not the run.
             () = drive.client.cancelled.cancelled() => return Err(crate::drive::cancelled()),
             () = has_moved => {}
             () = tokio::time::sleep(wait) => {}
@@ -146,7 +146,7 @@ async fn said(drive: &Drive<'_>, ticket: &Ticket, name: Option<&str>, reply: &Re
             [call] => Some(call).filter(|call| ticket.names_only(call)),
             calls if calls.iter().any(|call| ticket.names(call)) => {
                 let names = calls.iter().map(|call| call.call.as_str()).collect::<Vec<_>>().join(", ");
-                return again(format!("several calls wait: say which with \"call\", one of {names}"));
+                return again(format!("several calls are open; name one of them with \"call\": {names}"));
             }
             _ => None,
         },
@@ -154,17 +154,18 @@ async fn said(drive: &Drive<'_>, ticket: &Ticket, name: Option<&str>, reply: &Re
     if let Some(call) = open {
         match service.reply(tenant, run_id, &call.call, reply) {
             Ok(_) => return drive.collect(run_id).await,
-            // It was answered just now.
+            // Another reply arrived first.
             Err(Refused::Conflict(_)) => {}
-            Err(refused) => return again(format!("nothing was said: {refused}")),
+            Err(refused) => return again(format!("the reply was not accepted: {refused}")),
         }
     }
     match service.said(tenant, run_id, name, reply) {
         Ok(Said::Same) => drive.collect(run_id).await,
-        Ok(Said::Other) => again("conflict: another result was given before, and it stays".to_owned()),
-        Ok(Said::Nothing) => {
-            again("nothing was said: no such call waits, or this token is not for it; take the newest one".to_owned())
-        }
+        Ok(Said::Other) => again("conflict: the call already has another result, which is kept".to_owned()),
+        Ok(Said::Nothing) => again(
+            "the reply was not accepted: no open call matches, or the token does not cover it; use the newest token"
+                .to_owned(),
+        ),
         Err(refused) => Ok(show::refused(&refused).into()),
     }
 }

@@ -14,11 +14,11 @@ fn check_tools(drive: &Drive<'_>, arguments: &JsonObject) -> Result<(), String> 
     let Some(Value::Object(tools)) = arguments.get("tools") else { return Ok(()) };
     for (name, tool) in tools {
         if tool["client"] != true {
-            return Err(format!("tools.{name}: write {{\"client\": true}}: you answer its calls with the tool resume"));
+            return Err(format!("tools.{name} must have \"client\": true; you answer its calls with the tool resume"));
         }
         let mut all = drive.door.service.engine().tools().all();
         if all.any(|tool| tool.given_name() == name && drive.door.sees(tool)) {
-            return Err(format!("tools.{name}: there is a tool of this name; take another name"));
+            return Err(format!("tools.{name}: the server has a tool of this name; use another name"));
         }
     }
     Ok(())
@@ -45,11 +45,11 @@ pub(crate) async fn call(drive: &Drive<'_>, mut arguments: JsonObject) -> Respon
         Err(error) => {
             let field = error.path().to_string();
             let message = error.into_inner().to_string();
-            // The position is one in text that the client has never seen.
+            // The position refers to text that the client has not seen.
             let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
             let field = if field == "." { String::new() } else { format!("{field}: ") };
             let near = near_field(message).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            let next = r#"an example: {"program": "(sum data/xs)", "data": {"xs": [1, 2]}}"#;
+            let next = r#"example: {"program": "(sum data/xs)", "data": {"xs": [1, 2]}}"#;
             Ok(show::failed(format!("{field}{message}{near}; {next}")).into())
         }
     }

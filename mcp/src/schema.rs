@@ -40,7 +40,7 @@ fn bounded(card: &str) -> String {
     let shown = card[..end].trim_end();
     match left {
         0 => shown.to_owned(),
-        left => format!("{shown}\n{left} more lines are left out here: the tools search and describe have them"),
+        left => format!("{shown}\n{left} more lines are omitted; use the tools search and describe"),
     }
 }
 
@@ -57,11 +57,11 @@ fn answer() -> Value {
             "error": { "type": "object", "description": "reason, message, line, column, hint." },
             "warnings": { "type": "array", "description": "kind, message, repair; line and column of the program.", "items": { "type": "object" } },
             "prints": { "type": "array", "items": { "type": "string" } },
-            "truncated": { "type": "object", "description": "What was cut." },
+            "truncated": { "type": "object", "description": "The sections that were cut." },
             "usage": { "type": "object" },
-            "ledger": { "type": "array", "description": "Each call of a tool.", "items": { "type": "object" } },
-            "given_up": { "type": "array", "description": "Calls that workers made for nothing.", "items": { "type": "object" } },
-            "status": { "type": "string", "const": "paused", "description": "The run waits for an approver: see token and calls." },
+            "ledger": { "type": "array", "description": "The tool calls.", "items": { "type": "object" } },
+            "given_up": { "type": "array", "description": "Calls of workers whose results were discarded.", "items": { "type": "object" } },
+            "status": { "type": "string", "const": "paused", "description": "The run waits for answers to its calls." },
             "token": { "type": "string", "description": "For the tool resume." },
             "calls": { "type": "array", "items": { "type": "object" } },
         },
@@ -72,9 +72,9 @@ fn answer() -> Value {
 fn run(card: &str) -> Tool {
     let description = format!(
         "Runs a program in PTC-Lisp, a small, safe Clojure for working on data: filter, group, sum and join, call tools, \
-         and return a small result. Runs are bounded in time and memory, keep nothing for the next run, and touch no \
-         files or network but by the tools. Data comes as data/NAME from the argument data. An error says where and \
-         what to do: correct the program and run it again. The language:\n\n{}",
+         and return a small result. Runs are limited in time and memory, share no state, and reach files \
+         and the network only through tools. Programs read the argument data as data/NAME. An error says where it is \
+         and what to do: correct the program and run it again. The language:\n\n{}",
         bounded(card)
     );
     let mut limits = serde_json::to_value(Limits::default()).unwrap_or_default();
@@ -87,14 +87,14 @@ fn run(card: &str) -> Tool {
         "type": "object",
         "properties": {
             "program": { "type": "string", "description": "The source. The value of its last form is the result." },
-            "data": { "type": "object", "description": "What data/NAME reads: each member is one NAME." },
+            "data": { "type": "object", "description": "The values that data/NAME reads, by name." },
             "signature": {
                 "type": "string",
-                "description": "Checked against the result, such as `() -> {total :float, rows [:map]}`.",
+                "description": "What the result must be, such as `() -> {total :float, rows [:map]}`.",
             },
             "tools": {
                 "type": "object",
-                "description": "Tools whose calls you answer yourself, by name: the run is paused at each, and resume takes the result.",
+                "description": "Tools whose calls you answer, by name. The run pauses at each call; send the result with resume.",
                 "additionalProperties": {
                     "type": "object",
                     "properties": {
@@ -107,14 +107,14 @@ fn run(card: &str) -> Tool {
             },
             "limits": {
                 "type": "object",
-                "description": "Limits of this run, within those of the server: timeout_ms, fuel, heap_bytes and so on.",
+                "description": "Limits of this run, such as timeout_ms, fuel and heap_bytes; at most those of the server.",
                 "properties": limits,
                 "additionalProperties": false,
             },
             "json_keys": {
                 "type": "string",
                 "enum": ["strings", "keywords"],
-                "description": "What keys of JSON objects become; leave it out unless the program needs another than the server's.",
+                "description": "What the keys of JSON objects become. By default, the server decides.",
             },
         },
         "required": ["program"],
@@ -147,12 +147,12 @@ fn search() -> Tool {
         "properties": {
             "functions": { "type": "array", "items": entry },
             "tools": { "type": "array", "items": entry },
-            "more": { "type": "integer", "description": "How many were found and are not shown." },
+            "more": { "type": "integer", "description": "The number of matches that are not shown." },
         },
         "required": ["functions", "tools", "more"],
     });
-    let about = "Finds functions of PTC-Lisp and tools that programs can call (as tool/NAME), by words of their names and \
-                 descriptions: a line for each. describe has the whole text on one.";
+    let about = "Finds PTC-Lisp functions, and tools that programs call as tool/NAME, by words in their names and \
+                 descriptions. Returns one line for each; describe returns the full documentation.";
     Tool::new("search", about, object(input))
         .with_title("Search functions and tools")
         .with_raw_output_schema(object(output))
@@ -173,7 +173,7 @@ fn describe() -> Tool {
         "properties": { "name": { "type": "string" }, "text": { "type": "string" } },
         "required": ["name", "text"],
     });
-    let about = "Says how a function of PTC-Lisp, or a tool that programs can call, is called, what it does and returns, with examples.";
+    let about = "Returns the documentation of a PTC-Lisp function, or of a tool that programs can call.";
     Tool::new("describe", about, object(input))
         .with_title("Describe a function or tool")
         .with_raw_output_schema(object(output))
@@ -184,23 +184,23 @@ fn resume() -> Tool {
     let input = json!({
         "type": "object",
         "properties": {
-            "token": { "type": "string", "description": "The token of the paused result, whole." },
+            "token": { "type": "string", "description": "The token of the paused result, unchanged." },
             "wait_seconds": {
                 "type": "integer",
                 "minimum": 0,
                 "maximum": WAIT_SECONDS,
-                "description": "How long to wait for a decision; 0 when it is left out.",
+                "description": "How long to wait for a decision; 0 by default.",
             },
-            "call": { "type": "string", "description": "With result or error, when several calls wait: which." },
-            "result": { "type": ANY, "description": "The result of a call of a tool that you answer, or of one whose end is unknown." },
-            "error": { "type": "string", "description": "How such a call failed." },
+            "call": { "type": "string", "description": "The call that result or error answers; required if several calls are open." },
+            "result": { "type": ANY, "description": "The result of a call that you answer, or of a call whose result is unknown." },
+            "error": { "type": "string", "description": "The error message of such a call, if it failed." },
         },
         "required": ["token"],
         "additionalProperties": false,
     });
     let annotations = ToolAnnotations::with_title("Collect a paused run").read_only(false).destructive(false);
-    let about = "The outcome of a run that answered \"paused\", as a call of a tool in it has to be approved. An approver decides, \
-                 who is a person: resume cannot approve. Answers as run does, or \"paused\" until a decision is made.";
+    let about = "Returns the outcome of a run whose result was \"paused\", usually because a tool call needs approval. A person \
+                 approves calls; resume cannot. The result is that of run, or \"paused\" until the call is answered.";
     Tool::new("resume", about, object(input))
         .with_title("Collect a paused run")
         .with_raw_output_schema(object(answer()))

@@ -12,8 +12,8 @@ use std::fmt::Write;
 /// The maximum bytes of arguments in the text. The structured result has all of them.
 const ARGUMENT_BYTES: usize = 2_000;
 
-/// Sections of an answer that are of no use to a model: later runs do not have the definitions, and the limits are the
-/// server's.
+/// Sections of an answer that are useless to a model: later runs do not have the definitions, and the server sets the
+/// limits.
 const LEFT_OUT: [&str; 2] = ["memory", "limits"];
 
 /// The sections of an answer that its text is made of.
@@ -44,7 +44,7 @@ pub(crate) fn refused(refused: &Refused) -> CallToolResult {
         }
         Refused::Store(error) => {
             tracing::error!(%error, "the store failed");
-            failed("the store failed; the log of the server says more")
+            failed("the store failed; see the log of the server")
         }
         other => failed(other.to_string()),
     }
@@ -55,7 +55,7 @@ pub(crate) fn answer(answer: &str) -> CallToolResult {
     let structured = structured(answer);
     let Ok(parts) = serde_json::from_str::<Parts>(answer) else {
         // The service wrote the answer, so it can be read.
-        return failed("the answer cannot be read; this is a fault of the server");
+        return failed("the answer cannot be read; this is an internal error of the server");
     };
     let is_ok = parts.verdict == "ok" && parts.outcome.as_deref() != Some("fail");
     let mut content = vec![ContentBlock::text(parts.head())];
@@ -128,12 +128,11 @@ pub(crate) fn call(call: &WaitingCall) -> String {
     format!("tool/{} {}{cut}", call.name, &arguments[..end])
 }
 
-/// Returns the result for a run that waits for something that its client cannot be asked here. `approver` says who
-/// decides.
+/// Returns the result for a run whose open calls cannot be answered within this request. `approver` says who decides.
 pub(crate) fn paused(run_id: &str, token: &str, calls: &[WaitingCall], approver: &str) -> CallToolResult {
-    let mut text = "paused: the run is suspended, and nothing of what follows has been done.\n".to_owned();
+    let mut text = "paused: the run is suspended until these calls are answered.\n".to_owned();
     for waiting in calls {
-        let question = visible(waiting.question.as_deref().unwrap_or("what is its result?"));
+        let question = visible(waiting.question.as_deref().unwrap_or("What is its result?"));
         let _ = writeln!(text, "- call {}, {}: {question}", waiting.call, call(waiting));
     }
     if calls.iter().any(|call| call.question.is_some()) {
@@ -141,11 +140,11 @@ pub(crate) fn paused(run_id: &str, token: &str, calls: &[WaitingCall], approver:
     }
     let result = match calls.iter().all(|call| call.asked() == "gate") {
         true => "",
-        false => " A result goes with \"call\" and \"result\", or \"error\".",
+        false => " To answer a call, add \"call\" and either \"result\" or \"error\".",
     };
     let _ = write!(
         text,
-        "For the outcome call the tool resume with {{\"token\": \"{token}\"}}; \"wait_seconds\" waits for it.{result}"
+        "For the outcome, call the tool resume with {{\"token\": \"{token}\"}}; add \"wait_seconds\" to wait.{result}"
     );
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
     result.structured_content = Some(json!({ "status": "paused", "run_id": run_id, "token": token, "calls": calls }));

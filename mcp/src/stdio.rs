@@ -183,7 +183,7 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
                     return None;
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "the client cannot be read");
+                    tracing::warn!(%error, "cannot read from the client");
                     self.gone.cancel();
                     return None;
                 }

@@ -1,7 +1,6 @@
 //! Tokens of waiting runs, sealed for one tenant, one run and its open calls.
 //!
-//! A token names a run and decides nothing by itself, so it may be used repeatedly: a reply that was sent once is not
-//! sent again.
+//! A token identifies a run but does not decide anything, so it can be used repeatedly. A reply takes effect once.
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
@@ -32,7 +31,7 @@ pub(crate) enum Purpose<'a> {
 /// Why a token is invalid.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 pub(crate) enum BadTicket {
-    #[error("this is no token of this server: copy it whole from the result of the paused run")]
+    #[error("this is not a token of this server; copy the whole token from the result of the paused run")]
     Forged,
     #[error("the token has expired; run the program again")]
     Expired,

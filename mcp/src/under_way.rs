@@ -1,4 +1,4 @@
-//! Calls in progress of sessions, which end with their session.
+//! The calls in progress of each session. They end with their session.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -51,7 +51,7 @@ async fn a_user_who_does_not_stops_the_call() {
     client.initialize(forms()).await;
     for (said, wanted) in [
         (json!({ "action": "decline" }), "the user declined"),
-        (json!({ "action": "accept", "content": { "approve": false } }), "the user said no"),
+        (json!({ "action": "accept", "content": { "approve": false } }), "the user rejected the call"),
         (json!({ "action": "accept", "content": { "approve": false, "reason": "too much" } }), "too much"),
     ] {
         let (_, asked) = question(&mut client, PAY).await;
@@ -179,7 +179,10 @@ async fn without_forms_an_approver_decides_and_the_model_cannot() {
         // It fits no approval.
         for said in [json!({ "token": token, "result": { "paid": 7 } }), json!({ "token": token, "error": "no" })] {
             let refused = client.call("resume", said).await;
-            assert!(text(&refused).starts_with("nothing was said: the call waits to be approved"), "{refused}");
+            assert!(
+                text(&refused).starts_with("the reply was not accepted: the call waits to be approved"),
+                "{refused}"
+            );
             assert_eq!(refused["structuredContent"]["status"], "paused");
         }
         let still = client.call("resume", json!({ "token": token })).await;
@@ -223,7 +226,7 @@ async fn tokens_open_what_they_were_made_for_only() {
         forged[at] = if forged[at] == 'A' { 'B' } else { 'A' };
         let forged: String = forged.into_iter().collect();
         let result = client.call("resume", json!({ "token": forged })).await;
-        assert!(text(&result).contains("no token of this server"), "{at}: {result}");
+        assert!(text(&result).contains("not a token of this server"), "{at}: {result}");
     }
     for forged in ["", "é", &token[1..], &token.repeat(1000)] {
         let result = client.call("resume", json!({ "token": forged })).await;
@@ -264,12 +267,12 @@ async fn a_model_answers_the_calls_of_its_own_tools() {
     let token = &first["structuredContent"]["token"];
     let paused = client.call("resume", json!({ "token": token })).await;
     let calls = &paused["structuredContent"]["calls"];
-    assert!(text(&paused).contains("what is its result?") && !text(&paused).contains("pprover"), "{paused}");
+    assert!(text(&paused).contains("What is its result?") && !text(&paused).contains("pprover"), "{paused}");
     let token = &paused["structuredContent"]["token"];
     let which = client.call("resume", json!({ "token": token, "result": 1 })).await;
-    assert!(text(&which).starts_with("several calls wait: say which with \"call\""), "{which}");
+    assert!(text(&which).starts_with("several calls are open; name one of them with \"call\""), "{which}");
     let unknown = client.call("resume", json!({ "token": token, "call": "99", "result": 1 })).await;
-    assert!(text(&unknown).starts_with("nothing was said: no such call waits"), "{unknown}");
+    assert!(text(&unknown).starts_with("the reply was not accepted: no open call matches"), "{unknown}");
     let one = json!({ "token": token, "call": calls[0]["call"], "result": 10 });
     client.call("resume", one.clone()).await;
     let two = json!({ "token": token, "call": calls[1]["call"], "error": "I do not know" });
@@ -283,8 +286,8 @@ async fn a_model_answers_the_calls_of_its_own_tools() {
     let other = client.call("resume", json!({ "token": token, "call": calls[1]["call"], "result": 5 })).await;
     assert!(other["isError"] == true && text(&other).starts_with("conflict: "), "{other}");
     for (tools, wanted) in [
-        (json!({ "pay": { "client": true } }), "there is a tool of this name"),
-        (json!({ "x": { "returns": 1 } }), "write {\"client\": true}"),
+        (json!({ "pay": { "client": true } }), "the server has a tool of this name"),
+        (json!({ "x": { "returns": 1 } }), "must have \"client\": true"),
     ] {
         let refused = client.call("run", json!({ "program": "1", "tools": tools })).await;
         assert!(refused["isError"] == true && text(&refused).contains(wanted), "{refused}");
@@ -348,7 +351,7 @@ async fn in_rounds_the_client_sends_its_request_again() {
     let other = json!({ "name": "run", "arguments": { "program": "1" }, "requestState": asked["requestState"] });
     assert_eq!(client.request("tools/call", other).await["error"]["code"], -32602);
     let resume = client.call("resume", json!({ "token": asked["requestState"] })).await;
-    assert!(text(&resume).contains("no token of this server"), "{resume}");
+    assert!(text(&resume).contains("not a token of this server"), "{resume}");
     assert_eq!(bench.paid(), 2);
 }
 
@@ -413,12 +416,12 @@ async fn tokens_are_those_of_a_tenant() {
     let mut a = bench.client_of(Some("a"));
     a.initialize(json!({})).await;
     let paused = a.run(PAY).await;
-    assert!(text(&paused).contains("adds approver_token_sha256 to its configuration"), "{paused}");
+    assert!(text(&paused).contains("no approver is configured"), "{paused}");
     let token = &paused["structuredContent"]["token"];
     let mut b = bench.client_of(Some("b"));
     b.initialize(json!({})).await;
     let refused = b.call("resume", json!({ "token": token })).await;
-    assert!(text(&refused).contains("no token of this server"), "{refused}");
+    assert!(text(&refused).contains("not a token of this server"), "{refused}");
     // Tools that it does not see are nowhere.
     assert_eq!(b.call("search", json!({ "words": "pay customer" })).await["structuredContent"]["tools"], json!([]));
     assert_eq!(b.call("describe", json!({ "name": "tool/pay" })).await["isError"], true);

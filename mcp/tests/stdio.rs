@@ -87,7 +87,7 @@ async fn bad_arguments_are_results_that_a_model_can_read() {
     client.initialize(json!({})).await;
     for (tool, arguments, wanted) in [
         ("run", json!({}), "missing field `program`"),
-        ("run", json!({ "program": 1 }), "program: invalid type: integer `1`, expected a string; an example"),
+        ("run", json!({ "program": 1 }), "program: invalid type: integer `1`, expected a string; example"),
         (
             "run",
             json!({ "program": "1", "dta": {} }),
@@ -95,16 +95,16 @@ async fn bad_arguments_are_results_that_a_model_can_read() {
         ),
         ("run", json!({ "program": "1", "limits": { "fule": 1 } }), "did you mean `fuel`?"),
         ("run", json!({ "program": "1", "json_keys": "both" }), "json_keys"),
-        ("search", json!({}), "words: a text that is not empty"),
-        ("search", json!({ "words": " " }), "words: a text that is not empty"),
-        ("describe", json!({ "name": 7 }), "name: a text"),
+        ("search", json!({}), "words must be a non-empty string"),
+        ("search", json!({ "words": " " }), "words must be a non-empty string"),
+        ("describe", json!({ "name": 7 }), "name must be a non-empty string"),
         ("describe", json!({ "name": "grop-by" }), "did you mean group-by?"),
-        ("describe", json!({ "name": "tool/nope" }), "there is no tool/nope"),
-        ("resume", json!({}), "token: "),
-        ("resume", json!({ "token": "x" }), "no token of this server"),
-        ("resume", json!({ "token": "x", "wait_seconds": 51 }), "wait_seconds: a whole number from 0 to 50"),
-        ("resume", json!({ "token": "x", "result": 1, "error": "no" }), "say one of"),
-        ("resume", json!({ "token": "x", "approve": true }), "a model does not decide on its own calls"),
+        ("describe", json!({ "name": "tool/nope" }), "unknown tool nope"),
+        ("resume", json!({}), "token must be"),
+        ("resume", json!({ "token": "x" }), "not a token of this server"),
+        ("resume", json!({ "token": "x", "wait_seconds": 51 }), "wait_seconds must be an integer from 0 to 50"),
+        ("resume", json!({ "token": "x", "result": 1, "error": "no" }), "give either"),
+        ("resume", json!({ "token": "x", "approve": true }), "a model cannot decide on its own calls"),
         ("resume", json!({ "token": "x", "aprove": true }), "unknown argument \"aprove\""),
     ] {
         let result = client.call(tool, arguments.clone()).await;
@@ -124,7 +124,7 @@ async fn what_there_is_can_be_looked_up() {
     assert_eq!(found["structuredContent"]["tools"][0]["name"], "pay");
     assert!(text(&found).starts_with("tool/pay (amount :int, ...) -> :any: Pays an amount"), "{}", text(&found));
     let nothing = client.call("search", json!({ "words": "xyzzyplugh" })).await;
-    assert_eq!(text(&nothing), "nothing has these words; try other or fewer ones");
+    assert_eq!(text(&nothing), "no matches; try other or fewer words");
     let many = client.call("search", json!({ "words": "a" })).await;
     assert!(many["structuredContent"]["more"].as_u64().unwrap() > 10 && text(&many).lines().count() < 40);
     let page = client.call("describe", json!({ "name": "group-by" })).await;

@@ -18,8 +18,8 @@ pub(super) fn blank() -> OpenApi {
         .title("PTC-Lisp")
         .version(env!("CARGO_PKG_VERSION"))
         .description(Some(
-            "Runs programs of a bounded Clojure-like language: at once, durably, or turn by turn in sessions. With tenants every \
-             request has a bearer token.",
+            "Runs programs of a bounded Clojure-like language: at once, durably, or turn by turn in sessions. If the service \
+             has tenants, requests need a bearer token.",
         ))
         .build();
     let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
@@ -42,7 +42,7 @@ pub(super) fn blank() -> OpenApi {
 pub(super) fn text(mut api: OpenApi) -> String {
     let paths = std::mem::replace(&mut api.paths, Paths::new());
     api.paths.paths = paths.paths.into_iter().map(|(path, item)| (path.replace("{*", "{"), item)).collect();
-    // Cannot fail: the description has only our own names and text.
+    // Cannot fail: the description contains only names and strings.
     serde_json::to_string(&api).unwrap_or_default()
 }
 
@@ -56,16 +56,63 @@ fn problems(statuses: &[(StatusCode, &str)]) -> BTreeMap<String, RefOr<Response>
     statuses.iter().map(one).collect()
 }
 
-/// Problem responses of every route that a tenant uses.
+/// The response to an internal error.
+const INTERNAL: (StatusCode, &str) =
+    (StatusCode::INTERNAL_SERVER_ERROR, "an internal error, which no program can cause");
+
+/// Problem responses of routes for tenants only.
 pub(crate) struct OfTenant;
 
 impl IntoResponses for OfTenant {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         problems(&[
             (StatusCode::UNAUTHORIZED, "no tenant has this token"),
-            (StatusCode::FORBIDDEN, "a page of another origin, or, without tenants, a host other than this machine"),
-            (StatusCode::INTERNAL_SERVER_ERROR, "an internal error, which no program can cause"),
+            (
+                StatusCode::FORBIDDEN,
+                "an approver's token, a page of another origin, or, without tenants, a host other than this machine",
+            ),
+            INTERNAL,
         ])
+    }
+}
+
+/// Problem responses of routes for tenants and approvers.
+pub(crate) struct OfApprover;
+
+impl IntoResponses for OfApprover {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        problems(&[
+            (StatusCode::UNAUTHORIZED, "no tenant or approver has this token"),
+            (StatusCode::FORBIDDEN, "a page of another origin, or, without tenants, a host other than this machine"),
+            INTERNAL,
+        ])
+    }
+}
+
+/// Problem responses of the route that answers open calls: those of [`OfApprover`], and the one for decisions.
+pub(crate) struct OfDecision;
+
+impl IntoResponses for OfDecision {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        let mut responses = OfApprover::responses();
+        responses.extend(problems(&[(
+            StatusCode::FORBIDDEN,
+            "a decision that needs an approver's token, a page of another origin, or, without tenants, a host other \
+             than this machine",
+        )]));
+        responses
+    }
+}
+
+/// Problem responses of routes that use the store and run no programs.
+pub(crate) struct OfStore;
+
+impl IntoResponses for OfStore {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        problems(&[(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the store failed, or another process owns it; Retry-After may say when to try again",
+        )])
     }
 }
 
@@ -93,7 +140,7 @@ pub(crate) struct OfBody;
 impl IntoResponses for OfBody {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         problems(&[
-            (StatusCode::BAD_REQUEST, "the body is not JSON or is invalid; field says where"),
+            (StatusCode::BAD_REQUEST, "the body or the query is invalid; field says where"),
             (StatusCode::REQUEST_TIMEOUT, "the body took longer than body_seconds"),
             (StatusCode::PAYLOAD_TOO_LARGE, "the body is larger than max_body_bytes"),
             (StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body is compressed"),
@@ -118,7 +165,7 @@ impl IntoResponses for OfWork {
             ),
             (
                 StatusCode::SERVICE_UNAVAILABLE,
-                "shutting down, or the store failed; Retry-After may say when to try again",
+                "shutting down, the store failed, or another process owns it; Retry-After may say when to try again",
             ),
         ])
     }

@@ -2,7 +2,7 @@
 
 use super::body::{Asked, NoQuery, Text, json, off_thread, read, read_request};
 use super::guard::{Asking, Looking};
-use super::openapi::{OfBody, OfName, OfQuery, OfTenant, OfWork};
+use super::openapi::{OfApprover, OfBody, OfDecision, OfName, OfQuery, OfStore, OfTenant, OfWork};
 use super::problem::ProblemDetails;
 use super::sse;
 use crate::runs::schemas::{Answer, RunRequest};
@@ -181,7 +181,7 @@ pub(crate) struct Which {
         ("status" = Option<RunStatus>, Query, description = "only runs with this status"),
         ("limit" = Option<usize>, Query, description = "the maximum number of runs; 100 by default, at most 1000"),
     ),
-    responses((status = 200, description = "the runs, newest first", body = RunList), OfTenant, OfQuery)
+    responses((status = 200, description = "the runs, newest first", body = RunList), OfApprover, OfQuery, OfStore)
 )]
 pub(crate) async fn list(
     State(service): State<Service>,
@@ -202,7 +202,7 @@ pub(crate) async fn list(
     path = "/v1/runs/{run_id}",
     tag = "runs",
     params(("run_id" = String, Path, description = "the ID of the run")),
-    responses((status = 200, description = "the state of the run", body = RunState), OfTenant, OfName)
+    responses((status = 200, description = "the state of the run", body = RunState), OfApprover, OfName, OfStore)
 )]
 pub(crate) async fn state(
     State(service): State<Service>,
@@ -222,7 +222,7 @@ pub(crate) async fn state(
         ("run_id" = String, Path, description = "the ID of the run"),
         ("Last-Event-ID" = Option<String>, Header, description = "the ID of the last event received; the stream continues after it"),
     ),
-    responses((status = 200, description = "the events", body = String, content_type = "text/event-stream"), OfTenant, OfName)
+    responses((status = 200, description = "the events", body = String, content_type = "text/event-stream"), OfApprover, OfName, OfStore)
 )]
 pub(crate) async fn events(
     State(service): State<Service>,
@@ -241,7 +241,7 @@ pub(crate) async fn events(
     path = "/v1/runs/{run_id}",
     tag = "runs",
     params(("run_id" = String, Path, description = "the ID of the run")),
-    responses((status = 200, description = "the state of the run", body = RunState), OfTenant, OfName)
+    responses((status = 200, description = "the state of the run", body = RunState), OfApprover, OfName, OfStore)
 )]
 pub(crate) async fn cancel(
     State(service): State<Service>,
@@ -263,9 +263,8 @@ pub(crate) async fn cancel(
     request_body(content = Reply, content_type = "application/json"),
     responses(
         (status = 200, description = "the state of the run", body = RunState),
-        (status = 403, description = "only an approver may approve or reject calls", body = ProblemDetails, content_type = "application/problem+json"),
         (status = 409, description = "the call is already answered", body = ProblemDetails, content_type = "application/problem+json"),
-        OfTenant, OfName, OfBody,
+        OfDecision, OfName, OfBody, OfStore,
     )
 )]
 pub(crate) async fn reply(

@@ -2,7 +2,7 @@
 
 use super::body::{NoQuery, Text, json, last_of_equal, read};
 use super::guard::Asking;
-use super::openapi::{OfBody, OfName, OfTenant, OfWork};
+use super::openapi::{OfBody, OfName, OfStore, OfTenant, OfWork};
 use super::problem::ProblemDetails;
 use crate::runs::schemas::{Answer, SessionRequest};
 use crate::runs::{Opening, Service, SessionState, Turn};
@@ -42,7 +42,7 @@ pub(crate) async fn open(
     path = "/v1/sessions/{session_id}",
     tag = "sessions",
     params(("session_id" = String, Path, description = "the ID of the session")),
-    responses((status = 200, description = "the session", body = SessionState), OfTenant, OfName)
+    responses((status = 200, description = "the session", body = SessionState), OfTenant, OfName, OfStore)
 )]
 pub(crate) async fn show(State(service): State<Service>, Asking(tenant): Asking, Path(id): Path<String>) -> Answered {
     Ok(state(StatusCode::OK, &service.session_state(&tenant, &id)?))
@@ -54,7 +54,11 @@ pub(crate) async fn show(State(service): State<Service>, Asking(tenant): Asking,
     path = "/v1/sessions/{session_id}",
     tag = "sessions",
     params(("session_id" = String, Path, description = "the ID of the session")),
-    responses((status = 204, description = "the session is deleted"), OfTenant, OfName)
+    responses(
+        (status = 204, description = "the session is deleted"),
+        (status = 409, description = "a turn is in progress", body = ProblemDetails, content_type = "application/problem+json"),
+        OfTenant, OfName, OfStore,
+    )
 )]
 pub(crate) async fn delete(State(service): State<Service>, Asking(tenant): Asking, Path(id): Path<String>) -> Answered {
     service.delete_session(&tenant, &id)?;
@@ -91,7 +95,11 @@ pub(crate) async fn turn(
     path = "/v1/sessions/{session_id}/fork",
     tag = "sessions",
     params(("session_id" = String, Path, description = "the ID of the session")),
-    responses((status = 201, description = "the copy", body = SessionState), OfTenant, OfName, OfWork)
+    responses(
+        (status = 201, description = "the copy", body = SessionState),
+        (status = 409, description = "a turn is in progress", body = ProblemDetails, content_type = "application/problem+json"),
+        OfTenant, OfName, OfWork,
+    )
 )]
 pub(crate) async fn fork(State(service): State<Service>, Asking(tenant): Asking, Path(id): Path<String>) -> Answered {
     Ok(state(StatusCode::CREATED, &service.fork(&tenant, &id)?))
@@ -105,8 +113,8 @@ pub(crate) async fn fork(State(service): State<Service>, Asking(tenant): Asking,
     params(("session_id" = String, Path, description = "the ID of the session")),
     responses(
         (status = 200, description = "the session before that turn", body = SessionState),
-        (status = 409, description = "no turn to undo", body = ProblemDetails, content_type = "application/problem+json"),
-        OfTenant, OfName,
+        (status = 409, description = "no turn to undo, or a turn is in progress", body = ProblemDetails, content_type = "application/problem+json"),
+        OfTenant, OfName, OfStore,
     )
 )]
 pub(crate) async fn undo(State(service): State<Service>, Asking(tenant): Asking, Path(id): Path<String>) -> Answered {

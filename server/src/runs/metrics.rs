@@ -62,7 +62,7 @@ pub(crate) struct Metrics {
 pub(crate) struct Held {
     /// Slots taken by runs.
     pub(crate) slots: Gauge,
-    /// Durable runs in this process.
+    /// Durable runs in progress in this process.
     pub(crate) durable_runs: Gauge,
     /// Sessions with a turn in progress.
     pub(crate) session_turns: Gauge,
@@ -75,11 +75,11 @@ pub(crate) struct Held {
 impl Held {
     fn register(&self, registry: &mut Registry) {
         for (name, help, gauge) in [
-            ("slots_taken", "Slots that runs under way have", &self.slots),
-            ("durable_runs", "Durable runs in this process", &self.durable_runs),
-            ("session_turns", "Sessions with a turn under way", &self.session_turns),
+            ("slots_taken", "Slots in use", &self.slots),
+            ("durable_runs", "Durable runs in progress in this process", &self.durable_runs),
+            ("session_turns", "Sessions with a turn in progress", &self.session_turns),
             ("event_logs", "Runs whose events are in memory", &self.event_logs),
-            ("tasks", "Tasks of the runtime", &self.tasks),
+            ("tasks", "Tasks of the async runtime", &self.tasks),
         ] {
             registry.register(name, help, gauge.clone());
         }
@@ -121,21 +121,21 @@ impl Default for Metrics {
         };
         registry.register(
             "runs",
-            "Lives of runs that have ended, by verdict and reason; stopped for one that another is to follow",
+            "Finished attempts of runs, by verdict and reason; after an attempt with the verdict stopped, another follows",
             metrics.runs.clone(),
         );
         registry.register("runs_under_way", "Runs in progress", metrics.running.clone());
         let seconds = metrics.seconds.clone();
-        registry.register_with_unit("run_duration", "How long a life of a run took", Unit::Seconds, seconds);
-        registry.register("fuel", "Fuel that runs have used", metrics.fuel.clone());
-        registry.register("tool_calls", "Calls of tools, by how they ended", metrics.calls.clone());
-        registry.register("http_requests", "Requests, by route and status", metrics.requests.clone());
+        registry.register_with_unit("run_duration", "Duration of attempts of runs", Unit::Seconds, seconds);
+        registry.register("fuel", "Fuel used by runs", metrics.fuel.clone());
+        registry.register("tool_calls", "Tool calls, by status", metrics.calls.clone());
+        registry.register("http_requests", "HTTP requests, by route and status", metrics.requests.clone());
         let seconds = metrics.request_seconds.clone();
-        registry.register_with_unit("http_request_duration", "How long a request took", Unit::Seconds, seconds);
-        registry.register("runs_queued", "Runs that wait for a place", metrics.queued.clone());
-        registry.register("runs_parked", "Stops of runs that wait for their caller", metrics.parked.clone());
-        registry.register("runs_resumed", "Runs that went on from their journal", metrics.resumed.clone());
-        registry.register("connections", "Connections that are open", metrics.connections.clone());
+        registry.register_with_unit("http_request_duration", "Duration of HTTP requests", Unit::Seconds, seconds);
+        registry.register("runs_queued", "Runs that wait for a slot", metrics.queued.clone());
+        registry.register("runs_parked", "Runs suspended until an outside answer arrives", metrics.parked.clone());
+        registry.register("runs_resumed", "Runs resumed from their journal", metrics.resumed.clone());
+        registry.register("connections", "Open connections", metrics.connections.clone());
         metrics.held.register(&mut registry);
         Metrics { registry, ..metrics }
     }

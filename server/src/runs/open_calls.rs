@@ -20,11 +20,11 @@ impl WaitingCall {
 
 /// What to do about a call that had started when its process ended.
 enum Begun {
-    /// The client is the tool: ask it again. The client knows the call by its name.
+    /// The client is the tool and is asked again. It recognizes the call by its name.
     Client,
-    /// It may be made again.
+    /// The call may be made again.
     Repeatable,
-    /// It is not known whether it was made.
+    /// It is unknown whether the call took effect.
     Unknown,
 }
 
@@ -42,7 +42,7 @@ fn begun(engine: &Engine, own: &OwnTools, call: &OpenCall) -> Begun {
     }
 }
 
-/// The tools of a request, by the names that programs use, and whether the client answers them.
+/// The tools of a request, by the names that programs use. The value says whether the client answers the calls.
 type OwnTools = BTreeMap<String, bool>;
 
 fn own_tools(request: &str) -> OwnTools {
@@ -51,7 +51,7 @@ fn own_tools(request: &str) -> OwnTools {
     named.collect()
 }
 
-/// How often each call has started.
+/// Counts how often each call has started.
 fn times_begun(journal: &str) -> BTreeMap<String, usize> {
     #[derive(Deserialize)]
     struct Line {
@@ -68,12 +68,12 @@ fn times_begun(journal: &str) -> BTreeMap<String, usize> {
     times
 }
 
-/// The calls that have started at least once.
+/// Returns the calls that have started at least once.
 pub(crate) fn places_begun(journal: &str) -> impl Iterator<Item = Place> + use<> {
     times_begun(journal).into_keys().filter_map(|call| call.parse().ok())
 }
 
-/// Returns the open calls of a run. While the run is running, none is unknown.
+/// Returns the open calls of a run. A running run has no calls with an unknown result.
 pub(crate) fn open_calls(engine: &Engine, snapshot: &Snapshot) -> Vec<WaitingCall> {
     let Ok(record) = Record::parse_within(snapshot.journal.as_str(), usize::MAX) else { return Vec::new() };
     let all = all_open(engine, &snapshot.run.request, &record).into_iter();
@@ -87,13 +87,13 @@ fn all_open(engine: &Engine, request: &str, record: &Record) -> Vec<WaitingCall>
     let waiting = |call: OpenCall| {
         let (phase, question) = match (call.state, &call.question) {
             (CallState::Asked, Some(question)) => (Phase::Gate, Some(question.clone())),
-            // An attempt was about to ask its client again, and ended before.
+            // An attempt ended just before it asked its client again.
             (CallState::Asked, None) if own.get(&call.tool) == Some(&true) => (Phase::Result, None),
             (CallState::Begun, _) => match begun(engine, &own, &call) {
                 Begun::Client => (Phase::Result, None),
                 Begun::Unknown => {
-                    let question = "It had begun when the service stopped. Was it made? Say its result or error; approve makes \
-                                    it again, reject lets it fail.";
+                    let question = "The call had started when the service stopped. Did it take effect? Send its result or error, \
+                                    approve to make it again, or reject to make it fail.";
                     let times = times.get(&call.name).copied().unwrap_or(1);
                     (Phase::Unknown(times), Some(question.to_owned()))
                 }
@@ -107,7 +107,8 @@ fn all_open(engine: &Engine, request: &str, record: &Record) -> Vec<WaitingCall>
     record.open_calls().into_iter().filter_map(waiting).collect()
 }
 
-/// Settles the calls that had started, as far as replies say how they ended. Returns false if more replies are needed.
+/// Settles the calls that had started, using the replies that say how they ended. Returns false if replies are
+/// missing.
 pub(crate) fn settle(
     engine: &Engine,
     snapshot: &Snapshot,

@@ -56,7 +56,7 @@ fn open<'f>(about: &str, fields: impl IntoIterator<Item = (&'f str, RefOr<Schema
     fields.description(Some(about)).build()
 }
 
-/// An object of integers, with the field names that a value has as JSON.
+/// An object of integers, with the fields that a value has as JSON.
 fn figures(about: &str, of_value: &impl serde::Serialize) -> Object {
     let fields = match serde_json::to_value(of_value) {
         Ok(Value::Object(fields)) => fields,
@@ -86,24 +86,24 @@ schema!(
     /// The request of a run: `lisp_runtime::Request`.
     RunRequest,
     {
-        let limits = || RefOr::from(figures("the limits it asks for; 0 is off", &LimitsRequest::all(&Limits::default())));
+        let limits = || RefOr::from(figures("limits of the run; 0 turns most of them off", &LimitsRequest::all(&Limits::default())));
         closed(
-            "A program and what it gets. Fields that are not named here are an error.",
+            "A program with its data, tools and limits. Unknown fields are errors.",
             [
-                ("id", anything("echoed in the answer")),
-                ("program", of(Type::String, "the source text")),
+                ("id", anything("returned unchanged in the answer")),
+                ("program", of(Type::String, "the source of the program")),
                 ("setup", strings("programs that are evaluated first, in order")),
-                ("data", map("what data/name reads")),
-                ("memory", map("definitions of earlier turns")),
-                ("history", list(anything("a result"), "earlier results, the oldest first")),
-                ("tools", map_of(ScriptedTool::schema(), "tools by name: such that the caller answers, or scripted ones")),
+                ("data", map("the values that data/NAME reads, by name")),
+                ("memory", map("existing definitions, by name")),
+                ("history", list(anything("a result"), "earlier results for *1, *2 and *3, oldest first")),
+                ("tools", map_of(ScriptedTool::schema(), "tools of the request, by name")),
                 ("limits", limits()),
-                ("signature", of(Type::String, "what the result is to be, such as () -> {total :float}")),
-                ("strict_data", of(Type::Boolean, "a missing data/name is an error")),
-                ("isolation", one_of(&["in_process", "process"], "where it runs")),
-                ("domain", of(Type::String, "refused: whether runs share processes is the tenant's `domain`")),
-                ("json_keys", one_of(&["strings", "keywords"], "what keys of objects become")),
-                ("omit", list_of(one_of(&["value", "text", "memory", "ledger", "limits"], "a part of the answer"))),
+                ("signature", of(Type::String, "what the result must be, such as () -> {total :float}")),
+                ("strict_data", of(Type::Boolean, "a missing data/NAME is an error")),
+                ("isolation", one_of(&["in_process", "process"], "where the program runs")),
+                ("domain", of(Type::String, "always refused; `domain` of the tenant decides whether its runs share processes")),
+                ("json_keys", one_of(&["strings", "keywords"], "what the keys of JSON objects become")),
+                ("omit", list_of(one_of(&["value", "text", "memory", "ledger", "limits"], "a section to leave out of the answer"))),
                 ("traceparent", of(Type::String, "the W3C trace context of the caller")),
             ],
             &["program"],
@@ -123,7 +123,7 @@ fn strings(about: &str) -> RefOr<Schema> {
     list(ObjectBuilder::new().schema_type(Type::String).build().into(), about)
 }
 
-/// What was cut from a section of an answer.
+/// How a section of an answer was cut.
 fn cut() -> RefOr<Schema> {
     let names = [
         "bytes_total",
@@ -135,7 +135,7 @@ fn cut() -> RefOr<Schema> {
         "entries_shown",
         "entries_cut",
     ];
-    open("how much there was, and how much is shown", names.map(|name| (name, number("how many"))), &[]).into()
+    open("the size of a cut section, and how much is shown", names.map(|name| (name, number("a count"))), &[]).into()
 }
 
 schema!(
@@ -144,13 +144,14 @@ schema!(
     closed(
         "A tool of a request.",
         [
-            ("client", of(Type::Boolean, "who sent the request answers its calls")),
+            ("client", of(Type::Boolean, "the client answers the calls")),
             ("returns", anything("the result of every call")),
-            ("error", of(Type::String, "every call fails with this text")),
-            ("echo", of(Type::Boolean, "the result of a call is its arguments")),
-            ("signature", of(Type::String, "what it takes and gives, such as (n :int) -> :int")),
-            ("cache", of(Type::Boolean, "a repeated call has the result of the first")),
-            ("delay_ms", number("how long it waits before it returns")),
+            ("error", of(Type::String, "every call fails with this message")),
+            ("code", anything("the code of that error: a string or an integer")),
+            ("echo", of(Type::Boolean, "every call returns its arguments")),
+            ("signature", of(Type::String, "the parameters and the result, such as (n :int) -> :int")),
+            ("cache", of(Type::Boolean, "a repeated call returns the result of the first")),
+            ("delay_ms", number("the delay before a call returns, in milliseconds")),
         ],
         &[],
     )
@@ -160,16 +161,16 @@ schema!(
     /// The error of a run: `lisp_runtime::ErrorReport`.
     ErrorReport,
     open(
-        "Why there is no value.",
+        "Why the run has no value.",
         [
-            ("reason", of(Type::String, "the stable name of the fault")),
-            ("message", of(Type::String, "the expected and the actual value")),
-            ("line", number("the line it starts on, from 1")),
-            ("column", number("the column it starts at, in characters, from 1")),
-            ("end_line", number("the line it ends on")),
-            ("end_column", number("one past the column it ends at")),
+            ("reason", of(Type::String, "the stable name of the error, such as type_error")),
+            ("message", of(Type::String, "what went wrong, with the expected and the actual value")),
+            ("line", number("the line where the error starts, from 1")),
+            ("column", number("the column where it starts, in characters, from 1")),
+            ("end_line", number("the line where it ends")),
+            ("end_column", number("the column after its last character")),
             ("hint", of(Type::String, "one next step")),
-            ("details", map("figures such as limit_bytes, and the phase")),
+            ("details", map("the phase, and figures such as limit_bytes")),
         ],
         &["reason", "message", "details"],
     )
@@ -179,22 +180,22 @@ schema!(
     /// The resources used by a run: `lisp_runtime::Usage`.
     Usage,
     open(
-        "The figures of the run.",
+        "The resources that the run used.",
         [
             ("fuel", number("work done, the same on every machine")),
-            ("compute_us", number("wall time less the time spent in tools")),
-            ("duration_us", number("wall time")),
-            ("baseline_bytes", number("what the host's grant takes")),
-            ("heap_peak_bytes", number("the maximum the program held at once")),
-            ("heap_live_bytes", number("what it held at the end")),
-            ("allocated_bytes", number("what it allocated in all")),
-            ("compactions", number("how often its heap was compacted")),
-            ("tool_calls", number("tool calls, cached ones not counted")),
-            ("workers_peak", number("the maximum number of parallel workers at once")),
+            ("compute_us", number("wall time without the time in tools, in microseconds")),
+            ("duration_us", number("wall time, in microseconds")),
+            ("baseline_bytes", number("bytes of the data, memory and programs that the run was given")),
+            ("heap_peak_bytes", number("the peak of the bytes that the program held")),
+            ("heap_live_bytes", number("bytes that the program held at the end")),
+            ("allocated_bytes", number("bytes that the program allocated in total")),
+            ("compactions", number("how often the heap was compacted")),
+            ("tool_calls", number("tool calls, without cached ones")),
+            ("workers_peak", number("the peak number of parallel workers")),
             ("output_bytes", number("bytes of the prints and of the result")),
-            ("cpu_us", number("processor time of the run's process")),
-            ("rss_peak_bytes", number("the maximum memory of the run's process")),
-            ("figures_age_us", number("how old the figures are, of a run that was killed")),
+            ("cpu_us", number("CPU time of the run's process, in microseconds")),
+            ("rss_peak_bytes", number("peak resident memory of the run's process, in bytes")),
+            ("figures_age_us", number("the age of the figures, in microseconds, for a run whose process was killed")),
         ],
         &[
             "fuel", "compute_us", "duration_us", "heap_peak_bytes", "allocated_bytes", "compactions", "tool_calls",
@@ -209,15 +210,15 @@ schema!(
     open(
         "A tool call.",
         [
-            ("name", of(Type::String, "the tool")),
-            ("arguments", anything("its arguments; the beginning of their text when they are long")),
-            ("status", one_of(&["ok", "error", "cached", "unknown"], "how it ended")),
-            ("arguments_bytes", number("the bytes of the whole text of the arguments, when it is cut")),
-            ("result", anything("its result; the beginning of its text when it is long")),
-            ("result_bytes", number("the bytes of the whole text of the result, when it is cut")),
-            ("error", of(Type::String, "why it failed")),
-            ("duration_us", number("how long it took")),
-            ("worker", list(number("a place"), "which worker called it; empty for the main program")),
+            ("name", of(Type::String, "the name of the tool")),
+            ("arguments", anything("the arguments; if they are long, their beginning as a string")),
+            ("status", one_of(&["ok", "error", "cached", "unknown"], "how the call ended")),
+            ("arguments_bytes", number("bytes of the whole arguments, if they are cut")),
+            ("result", anything("the result; if it is long, its beginning as a string")),
+            ("result_bytes", number("bytes of the whole result, if it is cut")),
+            ("error", of(Type::String, "why the call failed")),
+            ("duration_us", number("the duration of the call, in microseconds")),
+            ("worker", list(number("an index"), "the path to the worker that made the call; empty for the main program")),
         ],
         &["name", "arguments", "status", "duration_us", "worker"],
     )
@@ -230,22 +231,22 @@ schema!(
         let verdicts = ["ok", "error", "timeout", "out_of_memory", "cancelled", "host_fault"];
         let object = [
             ("schema", of(Type::String, "ptc-lisp/1")),
-            ("id", anything("that of the request")),
-            ("run_id", of(Type::String, "the name of the run")),
+            ("id", anything("the id of the request")),
+            ("run_id", of(Type::String, "the ID of the run")),
             ("verdict", one_of(&verdicts, "how the run ended")),
-            ("outcome", one_of(&["value", "return", "fail"], "how the program ended by itself")),
+            ("outcome", one_of(&["value", "return", "fail"], "how the program itself ended the run")),
             ("value", anything("the result")),
             ("text", of(Type::String, "the result in Clojure syntax")),
-            ("truncated", map_of(cut(), "what was cut, by the name of the part")),
+            ("truncated", map_of(cut(), "the sections that were cut, by name")),
             ("error", Ref::from_schema_name(ErrorReport::name()).into()),
-            ("warnings", list(map("kind, message, line, column, end_line, end_column, repair"), "notes on the run")),
-            ("prints", strings("what the program printed")),
-            ("memory", map("the definitions after the run")),
+            ("warnings", list(map("a warning: kind, message, line, column, end_line, end_column, repair"), "warnings about the run")),
+            ("prints", strings("the lines that the program printed")),
+            ("memory", map("the definitions after the run, by name")),
             ("usage", Ref::from_schema_name(Usage::name()).into()),
             ("ledger", list(Ref::from_schema_name(LedgerLine::name()).into(), "every tool call, in program order")),
-            ("given_up", list(Ref::from_schema_name(LedgerLine::name()).into(), "tool calls that workers made for nothing")),
-            ("limits", RefOr::from(figures("the limits that were in force", &LimitsRequest::all(&Limits::default())))),
-            ("cost_schedule", of(Type::Integer, "the version of the schedule that the fuel was counted by")),
+            ("given_up", list(Ref::from_schema_name(LedgerLine::name()).into(), "calls of workers whose results were discarded")),
+            ("limits", RefOr::from(figures("the limits of the run, by name", &LimitsRequest::all(&Limits::default())))),
+            ("cost_schedule", of(Type::Integer, "the version of the cost schedule that counted the fuel")),
         ];
         let object = object.into_iter().fold(ObjectBuilder::new(), |object, (name, schema)| object.property(name, schema));
         let always = ["schema", "run_id", "verdict", "truncated", "prints", "usage"];
@@ -258,19 +259,19 @@ schema!(
     SessionRequest,
     {
         closed(
-            "What the turns of a session have in common.",
+            "The parts of a request that all turns of the session share.",
             [
-                ("data", map("what data/name reads")),
-                ("memory", map("definitions that are there before the first turn")),
-                ("history", list(anything("a result"), "earlier results, the oldest first")),
-                ("setup", strings("programs that are evaluated before the first turn")),
-                ("tools", map_of(ScriptedTool::schema(), "tools by name")),
+                ("data", map("the values that data/NAME reads, by name")),
+                ("memory", map("definitions that exist before the first turn, by name")),
+                ("history", list(anything("a result"), "earlier results for *1, *2 and *3, oldest first")),
+                ("setup", strings("programs that are evaluated before the first turn, in order")),
+                ("tools", map_of(ScriptedTool::schema(), "tools of the session, by name")),
                 (
                     "limits",
-                    RefOr::from(figures("the limits of each turn; 0 is off", &LimitsRequest::all(&Limits::default()))),
+                    RefOr::from(figures("limits of each turn; 0 turns most of them off", &LimitsRequest::all(&Limits::default()))),
                 ),
-                ("strict_data", of(Type::Boolean, "a missing data/name is an error")),
-                ("json_keys", one_of(&["strings", "keywords"], "what keys of objects become")),
+                ("strict_data", of(Type::Boolean, "a missing data/NAME is an error")),
+                ("json_keys", one_of(&["strings", "keywords"], "what the keys of JSON objects become")),
             ],
             &[],
         )

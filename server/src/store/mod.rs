@@ -1,4 +1,4 @@
-//! The store: keeps runs, journals, sessions and keys beyond the life of the process.
+//! The store: keeps runs, journals, sessions and keys after the process ends.
 
 mod owner;
 mod sqlite;
@@ -11,7 +11,7 @@ use std::fmt;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// Another process has taken the store over; this one may not write any more.
+    /// Another process has taken over the store; this one can no longer write.
     #[error("another process has taken the store over; this one writes no more")]
     Fenced,
     /// Another process owns the store.
@@ -120,7 +120,7 @@ pub struct RunSummary {
     pub created_ms: i64,
     /// When it last changed, in milliseconds since 1970-01-01T00:00:00Z.
     pub updated_ms: i64,
-    /// Whether its journal may have lines.
+    /// Whether its journal may be non-empty.
     pub has_journal: bool,
 }
 
@@ -209,7 +209,7 @@ pub struct RequestKey<'a> {
     pub digest: &'a str,
 }
 
-/// Storage for whatever must outlive the process. When a method returns without an error, its data is stored, even if
+/// Storage for data that must outlive the process. When a method returns without an error, its data survives even if
 /// the process is killed right after.
 ///
 /// A store has one owner at a time. If another process owns it, opening it fails with [`StoreError::Owned`]. If an
@@ -320,7 +320,7 @@ pub trait Store: Send + Sync + 'static {
     /// If the store fails.
     fn snapshot(&self, run_id: &str) -> Result<Option<Snapshot>, StoreError>;
 
-    /// Stores a reply to a call. Returns false, and changes nothing, if there already is one.
+    /// Stores a reply to a call. If the call already has one, changes nothing and returns false.
     ///
     /// # Errors
     /// If the store fails.
@@ -362,7 +362,7 @@ pub trait Store: Send + Sync + 'static {
     /// If the store fails.
     fn put_turn(&self, session_id: &str, text: &str, undos: u64) -> Result<(), StoreError>;
 
-    /// Undoes the last turn. Returns false if there is none to undo.
+    /// Undoes the last turn. Returns false if no turn can be undone.
     ///
     /// # Errors
     /// If the store fails.
@@ -374,14 +374,14 @@ pub trait Store: Send + Sync + 'static {
     /// If the store fails.
     fn delete_session(&self, session_id: &str) -> Result<bool, StoreError>;
 
-    /// Returns the secret stored under this name. If there is none, stores `fresh` and returns it.
+    /// Returns the secret stored under this name. If the name is new, stores `fresh` and returns it.
     ///
     /// # Errors
     /// If the store fails.
     fn secret(&self, name: &str, fresh: &[u8]) -> Result<Vec<u8>, StoreError>;
 
-    /// Deletes runs that finished, and keys and sessions last used, before a moment. Returns how many runs and
-    /// sessions.
+    /// Deletes runs that finished, sessions that last changed, and keys that were last used before a moment. Returns
+    /// the number of deleted runs and sessions.
     ///
     /// # Errors
     /// If the store fails.

@@ -47,14 +47,14 @@ fn own_name() -> String {
     format!("process {}{}", std::process::id(), program.unwrap_or_default())
 }
 
-/// The path of a file that belongs to a store.
+/// Returns the path of a file that belongs to a store.
 pub(super) fn beside(store: &Path, ending: &str) -> PathBuf {
     let mut path = OsString::from(store);
     path.push(ending);
     path.into()
 }
 
-/// An open file. While its path leads to it, what is written to it outlives the process.
+/// An open file and its path. What is written to it outlives the process only while the file is still at that path.
 #[derive(Debug)]
 pub(super) struct OpenFile {
     path: PathBuf,
@@ -69,10 +69,10 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
 }
 
 impl OpenFile {
-    /// The file at a path that was just opened.
+    /// Returns the file that was just opened at a path.
     ///
     /// # Errors
-    /// If there is no such file.
+    /// If the file does not exist.
     pub(super) fn at(path: PathBuf) -> io::Result<OpenFile> {
         Ok(OpenFile {
             #[cfg(unix)]
@@ -101,7 +101,7 @@ impl OpenFile {
 }
 
 /// Options that create files only their owner can read.
-#[cfg_attr(not(unix), expect(unused_mut, reason = "there are no modes"))]
+#[cfg_attr(not(unix), expect(unused_mut, reason = "other systems have no file modes"))]
 fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
@@ -109,7 +109,7 @@ fn private() -> OpenOptions {
     options
 }
 
-/// Creates the file of a store if there is none. It, and the files that belong to it, become readable for their owner
+/// Creates the file of a store if it does not exist. Makes it, and the files that belong to it, readable by their owner
 /// only.
 ///
 /// # Errors

@@ -11,7 +11,7 @@ CREATE TABLE IF NOT EXISTS runs (
     updated_ms INTEGER NOT NULL,
     answer TEXT
 ) WITHOUT ROWID;
--- Lists are read from these alone: behind a request of many bytes the rest of a row is far.
+-- Covering indexes for lists: reading a row is slow if its request is large.
 CREATE INDEX IF NOT EXISTS listed_runs ON runs (tenant, created_ms, run_id, status, cancelled, updated_ms);
 CREATE INDEX IF NOT EXISTS unfinished_listed_runs ON runs (tenant, created_ms, run_id, status, cancelled, updated_ms)
     WHERE status <> 'done';
@@ -62,7 +62,7 @@ CREATE TABLE IF NOT EXISTS keys (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS old_keys ON keys (used_ms);
 
--- Written to see whether anything can be.
+-- Written to check that the store is writable.
 CREATE TABLE IF NOT EXISTS probe (one INTEGER PRIMARY KEY CHECK (one = 1), number INTEGER NOT NULL, filler BLOB NOT NULL);
 
 CREATE TABLE IF NOT EXISTS secrets (name TEXT PRIMARY KEY, secret BLOB NOT NULL) WITHOUT ROWID;

@@ -36,7 +36,7 @@ struct Base64 {
     base64: String,
 }
 
-/// The bytes of a value: UTF-8 for a string, any bytes for `{"base64": ".."}`. `None` for other values.
+/// Returns the bytes of a value: UTF-8 for a string, any bytes for `{"base64": ".."}`, `None` for other values.
 fn bytes_of(value: &RawValue) -> Result<Option<Vec<u8>>, String> {
     if let Ok(text) = serde_json::from_str::<String>(value.get()) {
         return Ok(Some(text.into_bytes()));

@@ -16,7 +16,7 @@ const CONNECT: Duration = Duration::from_secs(10);
 /// The maximum idle connections kept per host.
 const IDLE: usize = 32;
 
-/// The HTTP clients of the service: one, and another for each port that has its own permissions. They resolve names
+/// The HTTP clients of the service: one in general, and one for each port with its own permissions. They resolve names
 /// themselves and connect to the addresses that they checked, without a second lookup.
 pub(super) struct Clients {
     network: Arc<Network>,
@@ -59,7 +59,7 @@ fn client(guard: Guard) -> Result<Client, reqwest::Error> {
         .build()
 }
 
-/// Resolves names, and rejects those that lead to forbidden addresses.
+/// Resolves names, and rejects those with forbidden addresses.
 struct Guard {
     network: Arc<Network>,
     /// The port to connect to; 0 if no permission depends on it.
@@ -89,7 +89,7 @@ impl Resolve for Guard {
         let (network, port, name) = (self.network.clone(), self.port, name.as_str().to_owned());
         Box::pin(async move {
             let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            // One forbidden address is enough: a name that is public only sometimes is not trusted.
+            // One forbidden address is enough: a name that is only sometimes public is not trusted.
             if found.iter().any(|address| !network.permits(&name, port, address.ip())) {
                 return Err(NotPublic { name }.into());
             }
@@ -98,7 +98,7 @@ impl Resolve for Guard {
     }
 }
 
-/// Returns the message of the innermost error. That of the client itself contains the URL.
+/// Returns the message of the innermost error. The message of the client's own error contains the URL.
 pub(super) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {

@@ -17,13 +17,13 @@ use tokio::time::{Instant, timeout_at};
 
 /// The maximum bytes read from the body of an error response.
 const ERROR_BYTES: usize = 2_000;
-/// The maximum characters of it that a program sees.
+/// The maximum characters of that body that a program sees.
 const ERROR_CHARS: usize = 500;
 
 /// A tool's result as JSON text.
 pub(super) type Json = Box<RawValue>;
 
-/// Where a tool sends its requests, and with which settings.
+/// The HTTP endpoint of a tool, with its settings.
 pub(super) struct Endpoint {
     pub(super) client: Client,
     pub(super) request: Request,
@@ -65,7 +65,7 @@ pub(super) fn with_settings(mut tool: Tool, settings: &CallSettings) -> Tool {
     tool.most_calls(settings.most_calls).redact(settings.redact.clone())
 }
 
-/// The deadline of a call, and which limit sets it.
+/// The deadline of a call, and the error message for exceeding it.
 pub(super) struct Deadline {
     at: Instant,
     why: String,
@@ -110,7 +110,7 @@ impl Endpoint {
         })
     }
 
-    /// Removes secrets from an error, wherever they come from.
+    /// Removes all secrets from an error.
     fn scrub(&self, error: &mut ToolError) {
         let text = error.to_string();
         if let Cow::Owned(scrubbed) = self.secrets.scrub(&text) {
@@ -230,7 +230,7 @@ fn text_of(body: Vec<u8>, given: &str) -> Result<String, (String, Vec<u8>)> {
     Ok(text.into_owned())
 }
 
-/// Cuts a text after a number of characters, with a mark.
+/// Cuts a string after a number of characters, with a mark.
 fn cut(text: &str) -> String {
     match text.char_indices().nth(ERROR_CHARS) {
         None => text.to_owned(),
@@ -267,7 +267,7 @@ async fn whole(response: &mut Response, most: usize, field: &str) -> Result<Vec<
     Ok(body)
 }
 
-/// Why there is no response. The URL in the client's own error is left out.
+/// Returns the error for a request without a response. It does not contain the URL, as the client's own error does.
 fn unreachable_by(error: &reqwest::Error) -> ToolError {
     let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = source {

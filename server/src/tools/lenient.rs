@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fmt;
 
-/// The key in `_meta` that holds a tool which the protocol's types cannot represent.
+/// The key in `_meta` for a tool that the protocol's types cannot represent.
 const RAW: &str = "ptc-lisp/raw";
 
 /// The error code for an answer that cannot be read: JSON-RPC's parse error.
@@ -25,7 +25,8 @@ pub(super) fn readable(message: &str) -> Cow<'_, str> {
     }
 }
 
-/// The error for an answer that is too long, from its first and last bytes. `None` if it is not an answer.
+/// Returns the error for an answer that is too long, from its first and last bytes. Returns `None` if it is not an
+/// answer.
 pub(super) fn too_long(beginning: &str, end: &str, most: usize) -> Option<String> {
     let id = unanswered(beginning, end)?;
     Some(unreadable(id, &format!("the server's answer has more than {most} bytes")))
@@ -35,7 +36,7 @@ fn unreadable(id: &RawValue, message: &str) -> String {
     json!({ "jsonrpc": "2.0", "id": id, "error": { "code": UNREADABLE, "message": message } }).to_string()
 }
 
-/// What could be read of a message before it became invalid.
+/// The fields of a message that precede its first invalid part.
 #[derive(Default)]
 struct Head<'a> {
     id: Option<&'a RawValue>,
@@ -43,7 +44,7 @@ struct Head<'a> {
     asks: bool,
 }
 
-/// The ID of an answer, from the part that can be read or from its end.
+/// Returns the ID of an answer, from the part that can be read or from its end.
 fn unanswered<'a>(beginning: &'a str, end: &'a str) -> Option<&'a RawValue> {
     struct Fields<'a, 'h>(&'h RefCell<Head<'a>>);
     impl<'a> Visitor<'a> for Fields<'a, '_> {

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The maximum characters of an error response that an error shows.
 const ERROR_CHARS: usize = 2_000;
 
-/// A client that repairs messages, and whose errors contain no secrets: they are logged too.
+/// A client that repairs messages. Its errors contain no secrets, because they are also logged.
 #[derive(Clone)]
 pub(super) struct Lenient {
     pub(super) client: Client,

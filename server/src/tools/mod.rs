@@ -59,7 +59,7 @@ pub struct ServiceTools {
     pub tools: Tools,
     /// The policy for calls, for [`lisp_runtime::EngineBuilder::policy`].
     pub policy: ServicePolicy,
-    /// The tools of APIs and MCP servers that cannot be used, with reasons. They are logged too.
+    /// The tools of APIs and MCP servers that cannot be used, with reasons. The log has them too.
     pub refused: Vec<RefusedTool>,
     upstreams: Vec<Arc<Upstream>>,
 }
@@ -257,7 +257,7 @@ impl Making {
     }
 }
 
-/// The origin of most operations of an API; on a tie, the first.
+/// Returns the origin of most operations of an API; on a tie, the first.
 fn usual_origin(bases: impl Iterator<Item = Url>) -> Option<String> {
     let mut counts: Vec<(String, usize)> = Vec::new();
     for base in bases {
@@ -269,7 +269,7 @@ fn usual_origin(bases: impl Iterator<Item = Url>) -> Option<String> {
     counts.into_iter().rev().max_by_key(|(_, count)| *count).map(|(origin, _)| origin)
 }
 
-/// The base URL of an operation's path.
+/// Returns the base URL of an operation's path.
 fn base_of(api: &Api, operation: Option<&Operation>, network: &Network) -> Result<Url, String> {
     if let Some(base) = &api.base_url {
         return Ok(base.clone());

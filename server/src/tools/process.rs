@@ -16,7 +16,7 @@ const LINES: usize = 5;
 const LINE_CHARS: usize = 300;
 /// The maximum bytes of a line of standard error that are passed on.
 const LINE_BYTES: usize = 65_536;
-/// How many last bytes of a line that is too long are searched for its ID.
+/// The number of last bytes of an overlong line that are searched for its ID.
 const END_BYTES: usize = 256;
 /// The size of the pipe between the server's output and its reader.
 const PIPE: usize = 65_536;
@@ -91,7 +91,7 @@ impl Process {
         format!("{status}; {last}")
     }
 
-    /// Waits until it has ended, and kills it after this time.
+    /// Waits until the process has ended, and kills it after this time.
     pub(super) async fn close(mut self, within: Duration) {
         let _ = timeout(within, self.child.wait()).await;
     }
@@ -135,7 +135,7 @@ impl Line {
         self.end.drain(..self.end.len().saturating_sub(END_BYTES));
     }
 
-    /// What the reader gets. An answer that cannot be read becomes an error message.
+    /// Returns the line for the reader. An answer that cannot be read becomes an error message.
     fn passed_on(&self, most: usize) -> Vec<u8> {
         let text = String::from_utf8_lossy(&self.kept);
         let text = match self.end.is_empty() {

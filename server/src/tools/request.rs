@@ -9,7 +9,7 @@ use reqwest::{Method, Url};
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The maximum length of a URL in bytes, as servers commonly accept.
+/// The maximum length of a URL in bytes, which servers commonly accept.
 const URL_BYTES: usize = 8_000;
 
 /// The arguments of a call, each as JSON text.
@@ -25,12 +25,12 @@ pub(super) struct Request {
     places: Places,
 }
 
-/// Where arguments go that are not in the path.
+/// Where the arguments go that are not in the path.
 #[derive(Debug)]
 enum Places {
-    /// All into the query.
+    /// All in the query.
     Query,
-    /// All into the body, as a JSON object.
+    /// All in the body, as a JSON object.
     Body,
     /// As the OpenAPI description says.
     Described {
@@ -55,7 +55,7 @@ enum Place {
     Query,
     Header,
     Cookie,
-    /// A header that only the service sets: not sent.
+    /// A header that only the service sets. The argument is not sent.
     Nowhere,
 }
 
@@ -68,16 +68,16 @@ pub(super) struct Made {
 }
 
 impl Request {
-    /// The request of a tool in the configuration.
+    /// Creates the request of a tool in the configuration.
     pub(super) fn new(method: Method, url: UrlTemplate) -> Self {
         let places = if matches!(method, Method::GET | Method::DELETE) { Places::Query } else { Places::Body };
         Request { method, fixed: url.query_names(), url, places }
     }
 
-    /// The request of an operation of an API.
+    /// Creates the request of an operation of an API.
     ///
     /// # Errors
-    /// Why the operation cannot be requested.
+    /// If the operation cannot be requested. The error says why.
     pub(super) fn of_operation(operation: &Operation, base: &Url) -> Result<Self, String> {
         let method = Method::from_bytes(operation.method.as_bytes()).map_err(|_| "its method is invalid".to_owned())?;
         let url = UrlTemplate::below(base, &operation.path)?;
@@ -270,7 +270,7 @@ impl Request {
         Ok(())
     }
 
-    /// The parameter names of arguments in the query, by the description.
+    /// Returns the parameter names of arguments in the query, according to the description.
     fn names_in_query(&self) -> impl Iterator<Item = &str> {
         let others: &[Described] = match &self.places {
             Places::Described { others, .. } => others,

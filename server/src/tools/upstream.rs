@@ -48,7 +48,7 @@ const ERROR_CHARS: usize = 2_000;
 pub(super) struct Upstream {
     name: String,
     server: McpServer,
-    /// Set for a server that is reached by URL.
+    /// Set for a server with a URL.
     client: Option<Client>,
     secrets: Scrubber,
     state: Mutex<State>,
@@ -58,7 +58,7 @@ pub(super) struct Upstream {
 #[derive(Default)]
 struct State {
     running: Option<Connection>,
-    /// When it was last connected to.
+    /// When the last connection was started.
     begun: Option<Instant>,
 }
 
@@ -229,8 +229,8 @@ impl Upstream {
         Some(if what_it_said { process.ended().await } else { status })
     }
 
-    /// The part of a server's text that an error shows. Secrets are removed before it is cut, because a part of a
-    /// secret would not be recognized.
+    /// Returns the part of a server's message that an error shows. Secrets are removed before it is cut, because a part
+    /// of a secret would not be recognized.
     fn shown(&self, text: &str) -> String {
         cut(&self.secrets.scrub(text))
     }
@@ -314,7 +314,7 @@ impl Upstream {
     }
 }
 
-/// Why there is no connection.
+/// The reason for a failed connection.
 enum Failure {
     /// The server cannot be started.
     Started(String),
@@ -359,7 +359,7 @@ async fn list(peer: &Peer<RoleClient>) -> Result<Listed, String> {
     Err(format!("its list of tools has more than {PAGES} pages"))
 }
 
-/// The texts of a result, one per line. Other content is named.
+/// Returns the texts of a result, one per line. Other content is named.
 fn texts(content: &[ContentBlock]) -> String {
     let text = |block: &ContentBlock| match block {
         ContentBlock::Text(text) => text.text.clone(),
@@ -411,7 +411,7 @@ fn is_within(value: &Value, most: usize) -> bool {
     serde_json::to_writer(Left(most), value).is_ok()
 }
 
-/// Cuts a text after a number of characters, with a mark.
+/// Cuts a string after a number of characters, with a mark.
 fn cut(text: &str) -> String {
     match text.char_indices().nth(ERROR_CHARS) {
         None => text.to_owned(),
