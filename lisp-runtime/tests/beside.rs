@@ -9,7 +9,10 @@ fn a_thousand_honest_programs_finish_beside_a_thousand_hostile_ones() {
         ("(loop [] (recur))", &["timeout"]),
         ("(defn f [x] (inc (f x))) (f 0)", &["memory_exceeded", "timeout"]),
         ("(reduce (fn [s _] (str s s)) \"x\" (range 64))", &["memory_exceeded", "timeout"]),
-        ("(re-find #\"(a*)*\\1b\" (join (map (fn [_] \"a\") (range 10000))))", &["timeout", "runtime_error"]),
+        (
+            "(re-find #\"\\p{L}*\\p{L}*\\p{L}*~\" (join (map (fn [_] \"a\") (range 10000))))",
+            &["timeout", "runtime_error"],
+        ),
         ("(reduce (fn [x _] (* x x)) 3 (range 60))", &["timeout", "type_error"]),
         ("(sort (fn [a b] (= a b)) (range 100000))", &["memory_exceeded", "timeout"]),
         (

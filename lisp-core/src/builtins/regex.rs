@@ -479,8 +479,6 @@ mod tests {
             (re_find, r"(a)?(b)?(c)", "c", r#"["c" nil nil "c"]"#),
             (re_seq, r"a(\d+)?", "a a2", r#"[["a" nil] ["a2" "2"]]"#),
             (re_seq, r"x*", "xab", r#"["x" "" "" ""]"#),
-            (re_seq, r"(?=b)", "abb", r#"["" ""]"#),
-            (re_seq, r"(\w)\1", "aabcc", r#"[["aa" "a"] ["cc" "c"]]"#),
             (re_seq, "", "é", r#"["" ""]"#),
             (re_seq, r"\Ga?", "aaba", r#"["a" "a" ""]"#),
             (re_seq, "(?m)^.*$", "a\n\nb\n", r#"["a" "" "b"]"#),
@@ -500,12 +498,10 @@ mod tests {
             (re_matches, r"b$", "b\n", "nil"),
             (re_seq, r"(?m)\w$", "a\nb\n", r#"["a" "b"]"#),
             (re_seq, r"$", "a\n", r#"["" ""]"#),
-            (re_matches, r"(?<!x)a", "a", r#""a""#),
             (re_matches, r"a", "ab", "nil"),
             (re_split, r"", "abc", r#"["a" "b" "c" ""]"#),
             (re_split, r",", "", "[]"),
             (re_split, r",", ",a,,", r#"["" "a" "" ""]"#),
-            (re_split, r"(?=[A-Z])", "aBcD", r#"["a" "Bc" "D"]"#),
             (re_split, r"(\d)", "a1b", r#"["a" "b"]"#),
         ] {
             assert_eq!(call(f, pattern, text).as_deref(), Ok(answer), "{pattern} in {text}");
@@ -517,11 +513,9 @@ mod tests {
         let long = "a".repeat(100_000) + "!";
         let rounds = format!(r#"["{}" ""]"#, "xc".repeat(50_000));
         assert_eq!(call(re_matches, "(x?c*)+", &"xc".repeat(50_000)), Ok(rounds), "the same in long texts");
-        assert_eq!(call(re_find, r"(?=a)*(){1000000000}", "a").as_deref(), Ok(r#"["" ""]"#), "repeats of nothing");
+        assert_eq!(call(re_find, r"(?:$)*(){1000000000}", "a").as_deref(), Ok(r#"["" ""]"#), "repeats of nothing");
         assert_eq!(call(re_find, "(a+)+$", &long).as_deref(), Ok("nil"));
-        assert_eq!(call(re_find, r"(?=(a+)+$)(a)\2", &long), Err(Reason::RuntimeError), "too many steps");
-        let short = long.split_at(90_000).1;
-        assert_eq!(call(re_find, r"(a*)*\1b", short), Err(Reason::RuntimeError), "too many ways");
+        assert_eq!(call(re_find, r"(?:\p{L}|\p{L}\p{L})*~", &long).as_deref(), Ok("nil"));
         assert_eq!(call(re_find, r"(((a{100}b){100}){100}){100}", "a"), Err(Reason::RuntimeError), "too large");
         assert!(call(re_find, r"(a?){9000}", &long).is_ok(), "long, but linear");
     }

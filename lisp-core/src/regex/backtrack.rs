@@ -4,7 +4,7 @@
 use super::class::WORDS;
 use super::linear::ends_in_line_end;
 use super::program::{Insn, Program};
-use super::tree::{At, Case, Lines};
+use super::tree::{At, Lines};
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res};
@@ -60,7 +60,7 @@ impl<'p, 'h> Backtracker<'p, 'h> {
     /// The most steps of one search.
     pub(crate) const MOST_STEPS: u64 = 50_000_000;
     /// The most choices that are remembered.
-    const MOST_SEEN: usize = 1 << 23;
+    pub(super) const MOST_SEEN: usize = 1 << 23;
     /// The steps of a search that needs no memory of its choices.
     const REMEMBERS_AFTER: u64 = 1 << 16;
     /// Steps charged for at once.
@@ -123,7 +123,7 @@ impl<'p, 'h> Backtracker<'p, 'h> {
         }
         self.h.charge(cost::backtracked(more))?;
         self.paid += more;
-        if self.steps > Self::REMEMBERS_AFTER && self.seen.is_empty() && self.program.regular {
+        if self.steps > Self::REMEMBERS_AFTER && self.seen.is_empty() {
             self.remember()?;
         }
         Ok(())
@@ -217,37 +217,8 @@ impl<'p, 'h> Backtracker<'p, 'h> {
                 stay(true)
             }
             Insn::IfStill(slot, to) => Some((if self.slots[slot as usize] == pos { to } else { pc + 1 }, pos)),
-            Insn::Close { slot, group } => {
-                self.save(2 * group, self.slots[slot as usize])?;
-                self.save(2 * group + 1, pos)?;
-                stay(true)
-            }
-            Insn::Again { group, case } => self.again(pos, group, case)?.map(|len| (pc + 1, pos + len)),
+            Insn::LineEnd => line_end(rest).map(|len| (pc + 1, pos + len)),
             Insn::Cluster => self.cluster(rest)?.map(|len| (pc + 1, pos + len)),
-            Insn::Open(slot) => {
-                self.open(slot, pos);
-                stay(true)
-            }
-            Insn::Commit(slot) => {
-                self.commit(slot)?;
-                stay(true)
-            }
-            Insn::CommitAndReturn(slot) => {
-                self.commit(slot)?;
-                Some((pc + 1, self.slots[slot as usize + 1]))
-            }
-            Insn::Not(slot, after) => {
-                self.open(slot, pos);
-                self.push(Entry::Try { pc: after, pos })?;
-                stay(true)
-            }
-            Insn::Refuse(slot) => {
-                self.unwind(self.slots[slot as usize])?;
-                None
-            }
-            Insn::Back(chars) => self.step_back(pos, chars)?.map(|pos| (pc + 1, pos)),
-            Insn::Here(slot) => stay(self.slots[slot as usize] == pos),
-            Insn::Within(slot, bytes) => stay(self.slots[slot as usize] - pos <= bytes as usize),
         })
     }
 
@@ -368,65 +339,6 @@ impl<'p, 'h> Backtracker<'p, 'h> {
         Characters::new(self.h, text).next().map(|cluster| cluster.map(str::len)).transpose()
     }
 
-    /// The length of the text of a group, when it stands here again.
-    fn again(&mut self, pos: usize, group: u32, case: Case) -> Res<Option<usize>> {
-        let (start, end) = (self.slots[2 * group as usize], self.slots[2 * group as usize + 1]);
-        let Some(before) = self.text.get(start..end) else { return Ok(None) };
-        let rest = self.text.get(pos..).unwrap_or_default();
-        if case == Case::Exact {
-            self.tick(cost::copied(before.len()))?;
-            return Ok(rest.starts_with(before).then_some(before.len()));
-        }
-        self.tick(before.len() as u64)?;
-        let mut chars = rest.chars();
-        let same = |a: char, b: char| match case {
-            Case::Unicode => a == b || a.to_lowercase().eq(b.to_lowercase()) || a.to_uppercase().eq(b.to_uppercase()),
-            _ => a.eq_ignore_ascii_case(&b),
-        };
-        let all = before.chars().all(|a| chars.next().is_some_and(|b| same(a, b)));
-        Ok(all.then(|| rest.len() - chars.as_str().len()))
-    }
-
-    fn step_back(&mut self, pos: usize, chars: u32) -> Res<Option<usize>> {
-        self.tick(u64::from(chars))?;
-        let before = self.text.get(..pos).unwrap_or_default();
-        Ok(match chars {
-            0 => Some(pos),
-            n => before.char_indices().nth_back(n as usize - 1).map(|(at, _)| at),
-        })
-    }
-
-    fn open(&mut self, slot: u32, pos: usize) {
-        self.slots[slot as usize] = self.stack.len();
-        self.slots[slot as usize + 1] = pos;
-    }
-
-    /// Forgets the choices above a height; the slots they would put back are still put back with those below.
-    fn commit(&mut self, slot: u32) -> Res<()> {
-        let height = self.slots[slot as usize];
-        self.tick((self.stack.len() - height) as u64)?;
-        let mut kept = height;
-        for i in height..self.stack.len() {
-            if let Entry::Undo { .. } = self.stack[i] {
-                self.stack[kept] = self.stack[i];
-                kept += 1;
-            }
-        }
-        self.stack.truncate(kept);
-        Ok(())
-    }
-
-    /// Takes back everything above a height.
-    fn unwind(&mut self, height: usize) -> Res<()> {
-        self.tick((self.stack.len() - height) as u64)?;
-        while self.stack.len() > height {
-            if let Some(Entry::Undo { slot, old }) = self.stack.pop() {
-                self.slots[slot as usize] = old;
-            }
-        }
-        Ok(())
-    }
-
     /// Is the choice a new one? One that was tried before fails again.
     #[inline]
     fn is_new(&mut self, pc: u32, pos: usize) -> bool {
@@ -457,6 +369,14 @@ fn is_last_line_end(text: &str) -> bool {
     chars.next().is_none_or(|_| chars.as_str().is_empty() && ends_in_line_end(text))
 }
 
+/// The length of what `\R` matches at the beginning of a text.
+fn line_end(text: &str) -> Option<usize> {
+    if text.starts_with("\r\n") {
+        return Some(2);
+    }
+    text.chars().next().filter(|c| matches!(c, '\n'..='\r' | '\u{85}' | '\u{2028}' | '\u{2029}')).map(char::len_utf8)
+}
+
 /// Is a text empty, or does it begin with the end of a line?
 fn is_line_end(text: &str) -> bool {
     text.chars().next().is_none_or(|c| ends_in_line_end(c.encode_utf8(&mut [0; 4])))
@@ -466,9 +386,7 @@ fn is_line_end(text: &str) -> bool {
 fn gave_up() -> Fault {
     let limit = Backtracker::MOST_STEPS;
     Error::new(Reason::RuntimeError, format!("the regular expression took more than {limit} steps and gave up"))
-        .hint(
-            "avoid repeats inside repeats, look-around and back-references, or search line by line with `split-lines`",
-        )
+        .hint("avoid repeats inside repeats, or search line by line with `split-lines`")
         .detail("limit_steps", limit)
         .into()
 }

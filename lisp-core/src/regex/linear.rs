@@ -71,11 +71,11 @@ pub(super) fn hir(pattern: &Pattern, tree: &Tree) -> Hir {
         Tree::Repeat { tree, least, most, greedy } => {
             Hir::repetition(Repetition { min: *least, max: *most, greedy: *greedy, sub: hir(pattern, tree).into() })
         }
-        Tree::LineEnd => {
+        Tree::LineEnd { whole: false } => {
             let ends = sets::of_ranges(&[('\n', '\r'), ('\u{85}', '\u{85}'), ('\u{2028}', '\u{2029}')]);
             Hir::alternation(vec![Hir::literal(*b"\r\n"), class(ends)])
         }
-        Tree::Atomic(_) | Tree::Look { .. } | Tree::Again { .. } | Tree::Cluster => {
+        Tree::Cluster | Tree::LineEnd { whole: true } => {
             debug_assert!(false, "no linear search has these");
             Hir::fail()
         }

@@ -3,8 +3,10 @@
 //!
 //! A pattern is read into a tree (`parse`, `class_parse`). If it can be matched in linear time (`Tree::is_linear`), a short text
 //! is searched by the regex-automata crate at one go, because that cannot take long, and a long one by its lazy automaton, which
-//! is stepped piece by piece (`Stepped`). The backtracking machine (`Backtracker`) has the rest: look-around and back-references,
-//! large classes of Unicode, the groups of long matches, and texts on which the automata do not mean the same (`linear::Needs`).
+//! is stepped piece by piece (`Stepped`). The backtracking machine (`Backtracker`) has the rest: large classes of Unicode, long counted
+//! repeats, the groups of long matches, and texts on which the automata do not mean the same (`linear::Needs`).
+//!
+//! Look-around, back-references and atomic groups are errors: none of 8,587 programs of the reference and of models has them.
 
 mod backtrack;
 mod class;
@@ -49,7 +51,7 @@ const SHOWN_BYTES: usize = 200;
 pub(crate) enum Compiled {
     /// In linear time.
     Linear(Arc<Linear>),
-    /// With look-around, back-references or large classes: by backtracking.
+    /// By backtracking.
     Backtracking(Arc<Program>),
 }
 

@@ -7,6 +7,11 @@ use super::tree::{At, Case, Lines, Pattern, Tree};
 use regex_syntax::hir::ClassUnicode;
 use std::collections::HashMap;
 
+/// What to write for look-around.
+const AROUND: &str = "match what stands around as well, and take the part by a group: (second (re-find #\"a(b)\" s))";
+/// What to write for a back-reference.
+const AGAIN: &str = "compare the groups in the program: (let [[_ a b] (re-find #\"(.)(.)\" s)] (= a b))";
+
 /// The deepest that groups may stand in each other.
 const MOST_DEPTH: usize = 50;
 
@@ -77,8 +82,6 @@ pub(super) enum Escaped {
 enum Kind {
     Plain,
     Capturing(u32),
-    Atomic,
-    Look { behind: bool, negative: bool },
 }
 
 /// A group that is being read.
@@ -112,9 +115,6 @@ pub(super) struct Parser {
     known: HashMap<String, u32>,
     groups: u32,
     names: Vec<(Box<str>, u32)>,
-    /// The capturing groups that are open.
-    open: Vec<u32>,
-    inward: Vec<u32>,
     depth: usize,
     /// How many classes are open.
     pub(super) classes_open: usize,
@@ -132,15 +132,12 @@ pub(super) fn parse(pattern: &str) -> Res<Pattern> {
         known: HashMap::new(),
         groups: 1,
         names: Vec::new(),
-        open: Vec::new(),
-        inward: Vec::new(),
         depth: 0,
         classes_open: 0,
         effort: 0,
     };
     let tree = p.tree()?;
-    check_references(&tree, p.groups)?;
-    Ok(Pattern { tree, classes: p.classes, groups: p.groups as usize, names: p.names, inward: p.inward })
+    Ok(Pattern { tree, classes: p.classes, groups: p.groups as usize, names: p.names })
 }
 
 /// The characters of a pattern without the signs of quotations.
@@ -165,17 +162,12 @@ fn units(pattern: &str) -> Res<Vec<Unit>> {
     Ok(units)
 }
 
-fn check_references(tree: &Tree, groups: u32) -> Res<()> {
-    if let Tree::Again { group, .. } = tree
-        && *group >= groups
-    {
-        let count = groups - 1;
-        return wrong(
-            format!(r"the back-reference \{group} is to a group that is not there: the pattern has {count}"),
-            "count the opening brackets of groups, without those of (?:...)",
-        );
+/// A group of which all is read.
+fn closed(group: Open) -> Tree {
+    match group.kind {
+        Kind::Plain => group.inside(),
+        Kind::Capturing(number) => Tree::Group(number, group.inside().into()),
     }
-    tree.parts().iter().try_for_each(|part| check_references(part, groups))
 }
 
 impl Parser {
@@ -290,7 +282,7 @@ impl Parser {
                         return wrong("a `)` closes no group", r"write \) for the character, or open the group");
                     };
                     (self.flags, self.depth) = (whole.outside, self.depth - 1);
-                    (self.closed(std::mem::replace(&mut whole, next)), true)
+                    (closed(std::mem::replace(&mut whole, next)), true)
                 }
                 Unit { c, plain: true } => (self.literal(u32::from(c)), false),
                 Unit { c, .. } => (self.atom(c)?, false),
@@ -302,21 +294,6 @@ impl Parser {
             Ok(whole.inside())
         } else {
             wrong("a group is not closed", r"add the `)`, or write \( for the character")
-        }
-    }
-
-    /// A group of which all is read.
-    fn closed(&mut self, group: Open) -> Tree {
-        let kind = group.kind;
-        let inside = group.inside();
-        match kind {
-            Kind::Plain => inside,
-            Kind::Capturing(number) => {
-                self.open.pop();
-                Tree::Group(number, inside.into())
-            }
-            Kind::Atomic => Tree::Atomic(inside.into()),
-            Kind::Look { behind, negative } => Tree::Look { tree: inside.into(), behind, negative },
         }
     }
 
@@ -409,21 +386,20 @@ impl Parser {
     }
 
     /// An atom with the count behind it, if there is one.
-    fn repeated(&mut self, atom: Tree, is_group: bool) -> Res<Tree> {
+    fn repeated(&mut self, mut atom: Tree, is_group: bool) -> Res<Tree> {
         let Some((least, most)) = self.count()? else { return Ok(atom) };
         let lazy = self.takes('?');
-        let possessive = !lazy && self.takes('+');
+        if !lazy && self.sees('+') {
+            return wrong("possessive repeats, such as a++, are not supported", "leave out the last +");
+        }
         if self.sees('*') || self.sees('+') || self.sees('?') || self.sees('{') && self.count_from(self.at)?.is_some() {
             return wrong("a repeat follows a repeat", "put what is repeated twice into a group: (?:a{2}){3}");
         }
-        // As in Java: what is no group, or has one way only, has no way back into it once it has matched.
-        let line_end = |tree: &Tree| matches!(tree, Tree::LineEnd);
-        let closed = if is_group { (least, most) != (0, Some(1)) && atom.is_single_way() } else { true };
-        let is_one = matches!(atom, Tree::Class(_) | Tree::Text(_));
-        let atom =
-            if possessive && !is_one || closed && atom.has(&line_end) { Tree::Atomic(atom.into()) } else { atom };
-        let repeat = Tree::Repeat { tree: atom.into(), least, most, greedy: !lazy };
-        Ok(if possessive { Tree::Atomic(repeat.into()) } else { repeat })
+        // As in Java: what is no group, or has one way only, is not matched in another way once it has matched.
+        if !is_group || (least, most) != (0, Some(1)) && atom.is_single_way() {
+            atom.keep_line_ends();
+        }
+        Ok(Tree::Repeat { tree: atom.into(), least, most, greedy: !lazy })
     }
 
     fn count(&mut self) -> Res<Option<(u32, Option<u32>)>> {
@@ -492,26 +468,15 @@ impl Parser {
     fn capturing(&mut self) -> Kind {
         let number = self.groups;
         self.groups += 1;
-        self.open.push(number);
         Kind::Capturing(number)
     }
 
     /// After `(?`.
     fn special_group(&mut self) -> Res<Option<Kind>> {
-        const KINDS: &[(&str, Kind)] = &[
-            (":", Kind::Plain),
-            (">", Kind::Atomic),
-            ("=", Kind::Look { behind: false, negative: false }),
-            ("!", Kind::Look { behind: false, negative: true }),
-            ("<=", Kind::Look { behind: true, negative: false }),
-            ("<!", Kind::Look { behind: true, negative: true }),
-        ];
-        for (sign, kind) in KINDS {
-            if self.sees_raw(sign) {
-                self.at += sign.len();
-                return Ok(Some(*kind));
-            }
+        if self.takes_raw(':') {
+            return Ok(Some(Kind::Plain));
         }
+        self.foreign_group()?;
         for sign in ["<", "P<"] {
             if self.sees_raw(sign) {
                 self.at += sign.len();
@@ -523,17 +488,21 @@ impl Parser {
                 return Ok(Some(self.capturing()));
             }
         }
-        self.foreign_group()?;
         self.flag_group()
     }
 
     /// Groups of other engines.
     fn foreign_group(&self) -> Res<()> {
         let foreign = [
+            ("=", "the look-ahead (?=...)", AROUND),
+            ("!", "the look-ahead (?!...)", AROUND),
+            ("<=", "the look-behind (?<=...)", AROUND),
+            ("<!", "the look-behind (?<!...)", AROUND),
+            (">", "the atomic group (?>...)", "write (?:...)"),
             ("#", "the comment (?#...)", "write comments with the flag x: (?x) ... # comment"),
             ("|", "the branch reset (?|...)", "give each group a number of its own"),
             ("(", "the condition (?(...)...)", "write the two ways as alternatives: (?:a...|...)"),
-            ("P=", "the back-reference (?P=name)", r"write \k<name>"),
+            ("P=", "the back-reference (?P=name)", AGAIN),
             ("P>", "the recursion (?P>name)", "write the group out where it is repeated"),
             ("R", "the recursion (?R)", "write the group out where it is repeated"),
             ("&", "the recursion (?&name)", "write the group out where it is repeated"),
@@ -647,46 +616,18 @@ impl Parser {
             'z' => Tree::At(At::End),
             'Z' => Tree::At(At::LastLineEnd(lines)),
             'G' => Tree::At(At::LastMatch),
-            'R' => Tree::LineEnd,
+            'R' => Tree::LineEnd { whole: false },
             'X' => Tree::Cluster,
-            'k' if self.sees_raw("<") => {
-                self.at += 1;
-                let name = self.name()?;
-                match self.names.iter().find(|(known, _)| **known == *name) {
-                    Some(&(_, group)) => self.again(group),
-                    None => {
-                        return wrong(format!("no group before is named {name}"), format!("name it: (?<{name}>...)"));
-                    }
-                }
-            }
-            '1'..='9' => {
-                let mut group = c.to_digit(10).unwrap_or_default();
-                // Of more digits as many count as there are groups.
-                while let Some(digit) = self.raw().filter(|unit| !unit.plain).and_then(|unit| unit.c.to_digit(10))
-                    && group * 10 + digit < self.groups
-                {
-                    group = group * 10 + digit;
-                    self.at += 1;
-                }
-                self.again(group)
-            }
+            'k' | '1'..='9' => return wrong(format!(r"the back-reference \{c} is not supported"), AGAIN),
             c => return self.no_escape(c, false),
         })
-    }
-
-    fn again(&mut self, group: u32) -> Tree {
-        if self.open.contains(&group) {
-            self.inward.push(group);
-        }
-        Tree::Again { group, case: self.flags.case() }
     }
 
     /// A letter behind a backslash that means nothing.
     fn no_escape<T>(&self, c: char, in_class: bool) -> Res<T> {
         let hint = match c {
-            'K' => r"write what comes before it as look-behind: (?<=...)",
-            'g' => r"write \1 or \k<name>",
-            'k' => r"write \k<name>",
+            'K' => AROUND,
+            'g' | 'k' => AGAIN,
             'N' => r"write \x{...} for a character, [^\n] for any but a newline",
             'E' => r"start the quotation with \Q",
             'A' | 'z' | 'Z' | 'G' | 'B' | 'R' | 'X' | '1'..='9' if in_class => "write it outside the class",

@@ -1,8 +1,8 @@
-//! Patterns with look-around and back-references, and long matches of others: compiled for the backtracking machine.
+//! Patterns compiled for the backtracking machine.
 
 use super::class::Class;
 use super::sets;
-use super::tree::{At, Case, Pattern, Tree};
+use super::tree::{At, Pattern, Tree};
 use std::collections::HashMap;
 
 /// One instruction. What does not match goes back to the last choice.
@@ -26,28 +26,10 @@ pub(super) enum Insn {
     Save(u32),
     /// Goes on elsewhere when the place is still the one in the slot.
     IfStill(u32, u32),
-    /// Keeps the range from a slot to the place as that of a group.
-    Close { slot: u32, group: u32 },
-    /// The text of a group again.
-    Again { group: u32, case: Case },
+    /// The whole end of a line.
+    LineEnd,
     /// An extended grapheme cluster.
     Cluster,
-    /// Keeps the height of the stack of choices and the place in two slots.
-    Open(u32),
-    /// Forgets the choices since `Open`.
-    Commit(u32),
-    /// As the one before, and goes back to the place it had.
-    CommitAndReturn(u32),
-    /// Keeps the height, and goes on elsewhere when what follows fails.
-    Not(u32, u32),
-    /// What followed `Not` has matched: that is a failure.
-    Refuse(u32),
-    /// This number of characters back.
-    Back(u32),
-    /// The place is the one in the slot.
-    Here(u32),
-    /// The place is no more bytes than this before the one in the slot.
-    Within(u32, u32),
 }
 
 /// A compiled pattern.
@@ -61,8 +43,6 @@ pub(crate) struct Program {
     pub(crate) groups: usize,
     /// The names of groups, and their numbers.
     names: Vec<(Box<str>, usize)>,
-    /// Nothing in it depends on how a place was reached, so none has to be tried twice.
-    pub(super) regular: bool,
     /// The repeats whose body can match nothing: the slot where the round began, and the repeat around it.
     pub(super) rounds: Vec<(u32, Option<u32>)>,
     /// The innermost of these for each instruction; empty when there are none.
@@ -87,7 +67,6 @@ impl Program {
             classes: Vec::new(),
             known: HashMap::new(),
             slots: 2 * pattern.groups,
-            regular: true,
             rounds: Vec::new(),
             round_of: Vec::new(),
             open_rounds: Vec::new(),
@@ -104,7 +83,6 @@ impl Program {
             slots: c.slots,
             groups: pattern.groups,
             names: pattern.names.iter().map(|(name, group)| (name.clone(), *group as usize)).collect(),
-            regular: c.regular,
             rounds: c.rounds,
             round_of: c.round_of,
             round_depth: c.round_depth,
@@ -129,7 +107,6 @@ struct Compiler<'p> {
     /// Classes that were used before, by their number in the pattern or their only character.
     known: HashMap<Known, u32>,
     slots: usize,
-    regular: bool,
     rounds: Vec<(u32, Option<u32>)>,
     round_of: Vec<Option<u32>>,
     open_rounds: Vec<u32>,
@@ -205,20 +182,9 @@ impl Compiler<'_> {
             Tree::Concat(parts) => parts.iter().try_for_each(|part| self.tree(part)),
             Tree::Any(ways) => self.ways(ways),
             Tree::Group(group, inside) => self.group(*group, inside),
-            Tree::Look { tree, behind, negative } => self.look_around(tree, *behind, *negative),
             Tree::Repeat { tree, least, most, greedy } => self.repeat(tree, *least, *most, *greedy),
-            Tree::Again { group, case } => {
-                self.regular = false;
-                self.push(Insn::Again { group: *group, case: *case }).map(drop)
-            }
-            Tree::Atomic(inside) => {
-                self.regular = false;
-                let slot = self.slot()?;
-                self.push(Insn::Open(slot))?;
-                self.tree(inside)?;
-                self.push(Insn::Commit(slot)).map(drop)
-            }
-            Tree::LineEnd => {
+            Tree::LineEnd { whole: true } => self.push(Insn::LineEnd).map(drop),
+            Tree::LineEnd { whole: false } => {
                 let split = self.push(Insn::Split(self.here()? + 1, self.here()? + 3))?;
                 self.push(Insn::Text("\r\n".into()))?;
                 self.push(Insn::Jump(number(split + 4)?))?;
@@ -250,58 +216,9 @@ impl Compiler<'_> {
     }
 
     fn group(&mut self, group: u32, inside: &Tree) -> Done {
-        if self.pattern.inward.contains(&group) {
-            // Until it is closed its text is that of the round before.
-            let slot = self.slot()?;
-            self.push(Insn::Save(slot))?;
-            self.tree(inside)?;
-            return self.push(Insn::Close { slot, group }).map(drop);
-        }
         self.push(Insn::Save(2 * group))?;
         self.tree(inside)?;
         self.push(Insn::Save(2 * group + 1)).map(drop)
-    }
-
-    fn look_around(&mut self, inside: &Tree, behind: bool, negative: bool) -> Done {
-        self.regular = false;
-        let slot = self.slot()?;
-        self.push(Insn::Open(slot))?;
-        let not = if negative { Some(self.push(Insn::Not(slot, 0))?) } else { None };
-        if behind {
-            self.behind(inside, slot)?;
-        } else {
-            self.tree(inside)?;
-        }
-        match not {
-            None => self.push(Insn::CommitAndReturn(slot)).map(drop),
-            Some(not) => {
-                self.push(Insn::Refuse(slot))?;
-                self.insns[not] = Insn::Not(slot, self.here()?);
-                Ok(())
-            }
-        }
-    }
-
-    /// What ends where the slot behind `slot` says, tried from the nearest beginning on.
-    fn behind(&mut self, inside: &Tree, slot: u32) -> Done {
-        let (least, most) = inside.width();
-        self.push(Insn::Back(u32::try_from(least).unwrap_or(u32::MAX)))?;
-        if most == Some(least) {
-            return self.tree(inside);
-        }
-        let split = self.push(Insn::Split(0, 0))?;
-        self.tree(inside)?;
-        self.push(Insn::Here(slot + 1))?;
-        let done = self.push(Insn::Jump(0))?;
-        self.insns[split] = Insn::Split(number(split)? + 1, self.here()?);
-        self.push(Insn::Back(1))?;
-        if let Some(most) = most {
-            let bytes = u32::try_from(most.saturating_mul(4)).unwrap_or(u32::MAX);
-            self.push(Insn::Within(slot + 1, bytes))?;
-        }
-        self.push(Insn::Jump(number(split)?))?;
-        self.insns[done] = Insn::Jump(self.here()?);
-        Ok(())
     }
 
     fn repeat(&mut self, inside: &Tree, least: u32, most: Option<u32>, greedy: bool) -> Done {

@@ -12,8 +12,6 @@ pub(super) struct Pattern {
     pub(super) groups: usize,
     /// The names of groups, and their numbers.
     pub(super) names: Vec<(Box<str>, u32)>,
-    /// Groups whose text is referred to inside them: there it is that of the round before.
-    pub(super) inward: Vec<u32>,
 }
 
 impl Pattern {
@@ -44,13 +42,11 @@ impl Pattern {
                 let times = u64::from((*least).max(most.unwrap_or(0)).max(1));
                 self.sum(tree, measure).saturating_add((measure.of_repeat)(tree)).saturating_mul(times)
             }
-            Tree::Group(_, tree) | Tree::Atomic(tree) | Tree::Look { tree, .. } => {
-                self.sum(tree, measure).saturating_add(1)
-            }
+            Tree::Group(_, tree) => self.sum(tree, measure).saturating_add(1),
             Tree::Concat(parts) | Tree::Any(parts) => {
                 parts.iter().map(|part| self.sum(part, measure)).fold(1, |sum: u64, own| sum.saturating_add(own))
             }
-            Tree::At(_) | Tree::Again { .. } | Tree::LineEnd | Tree::Cluster => 1,
+            Tree::At(_) | Tree::LineEnd { .. } | Tree::Cluster => 1,
         }
     }
 }
@@ -103,21 +99,10 @@ pub(super) enum Tree {
         most: Option<u32>,
         greedy: bool,
     },
-    /// Matched once, with no way back into it.
-    Atomic(Box<Tree>),
-    /// Look-around.
-    Look {
-        tree: Box<Tree>,
-        behind: bool,
-        negative: bool,
+    /// Any end of a line: `\R`. If it is `whole`, `\r\n` is one only.
+    LineEnd {
+        whole: bool,
     },
-    /// The text of a group again.
-    Again {
-        group: u32,
-        case: Case,
-    },
-    /// Any end of a line: `\R`.
-    LineEnd,
     /// An extended grapheme cluster: `\X`.
     Cluster,
 }
@@ -189,10 +174,18 @@ impl Tree {
     pub(super) fn parts(&self) -> &[Tree] {
         match self {
             Tree::Concat(parts) | Tree::Any(parts) => parts,
-            Tree::Group(_, tree) | Tree::Repeat { tree, .. } | Tree::Atomic(tree) | Tree::Look { tree, .. } => {
-                std::slice::from_ref(tree)
-            }
+            Tree::Group(_, tree) | Tree::Repeat { tree, .. } => std::slice::from_ref(tree),
             _ => &[],
+        }
+    }
+
+    /// Makes every `\R` in it a whole one.
+    pub(super) fn keep_line_ends(&mut self) {
+        match self {
+            Tree::LineEnd { whole } => *whole = true,
+            Tree::Concat(parts) | Tree::Any(parts) => parts.iter_mut().for_each(Tree::keep_line_ends),
+            Tree::Group(_, tree) | Tree::Repeat { tree, .. } => tree.keep_line_ends(),
+            Tree::Empty | Tree::Class(_) | Tree::Text(_) | Tree::At(_) | Tree::Cluster => {}
         }
     }
 
@@ -206,11 +199,10 @@ impl Tree {
         match self {
             Tree::Class(_) => (1, Some(1)),
             Tree::Text(text) => (text.chars().count(), Some(text.chars().count())),
-            Tree::LineEnd => (1, Some(2)),
+            Tree::LineEnd { .. } => (1, Some(2)),
             Tree::Cluster => (1, None),
-            Tree::Again { .. } => (0, None),
-            Tree::Empty | Tree::At(_) | Tree::Look { .. } => (0, Some(0)),
-            Tree::Group(_, tree) | Tree::Atomic(tree) => tree.width(),
+            Tree::Empty | Tree::At(_) => (0, Some(0)),
+            Tree::Group(_, tree) => tree.width(),
             Tree::Concat(parts) => parts
                 .iter()
                 .map(Tree::width)
@@ -249,7 +241,7 @@ impl Tree {
     /// Can a linear search match it as backtracking does?
     pub(super) fn is_linear(&self) -> bool {
         match self {
-            Tree::Look { .. } | Tree::Atomic(_) | Tree::Again { .. } | Tree::Cluster | Tree::At(At::LastMatch) => false,
+            Tree::Cluster | Tree::LineEnd { whole: true } | Tree::At(At::LastMatch) => false,
             // The groups of what is not there would have no numbers.
             Tree::Repeat { most: Some(0), tree, .. } if tree.has(&Tree::is_group) => false,
             // A round that matches nothing is the last, where a linear search would go on to the ways behind it. These lead to other

@@ -76,14 +76,26 @@
 [(vec (re-seq #".+" "a\rb\u0085c\u2028d")) (vec (re-seq #"(?d).+" "a\rb\nc")) (re-find #"(?s)a.b" "a\nb")]
 ;=> [["a" "b" "c" "d"] ["a\rb" "c"] "a\nb"]
 
-[(re-find #"a++a" "aaa") (re-find #"a*?b" "aab") (re-find #"(?>a|ab)c" "abc") (re-find #"(a+?)(a*)" "aaa") (re-find #"(?:a|ab)++c" "aabc")]
-;=> [nil "aab" nil ["aaa" "a" "aa"] nil]
+[(re-find #"a*?b" "aab") (re-find #"(a+?)(a*)" "aaa") (re-find #"(?:a|ab)+?c" "aabc") (re-find #"\R{2}" "\r\n") (re-find #"\R\R" "\n\r\n")]
+;=> ["aab" ["aaa" "a" "aa"] "aabc" nil "\n\r\n"]
 
-[(re-find #"(a)\1" "aa") (re-find #"(?<n>a|b)\k<n>" "abb") (re-find #"(?i)(a)\1" "aA") (re-find #"(a)(b)?\2" "ab") (re-find #"(a)\10" "aa0") (re-find #"(?:(a)|b\1)+" "aba")]
-;=> [["aa" "a"] ["bb" "b"] ["aA" "a"] nil ["aa0" "a"] ["aba" "a"]]
+(re-find #"(?<=\$)\d+" "$42")
+;=> !invalid_form
 
-[(re-find #"(?<=\$)\d+" "$42") (re-find #"(?<!a)b" "abb") (re-find #"(?<=a{1,2})b" "aab") (re-find #"(?=(a+))a" "aab") (re-find #"(?!ab)a" "abac") (re-find #"(?=a)*b" "b")]
-;=> ["42" "b" "b" ["a" "aa"] "a" "b"]
+(re-find #"a(?!b)" "ac")
+;=> !invalid_form
+
+(re-find #"(a)\1" "aa")
+;=> !invalid_form
+
+(re-find #"(?<n>a)\k<n>" "aa")
+;=> !invalid_form
+
+(re-find #"(?>a|ab)c" "abc")
+;=> !invalid_form
+
+(re-find #"a++b" "aab")
+;=> !invalid_form
 
 [(re-find #"\Qa.b*\E+" "a.b**") (re-find #"\Q[\E" "[") (re-find #"a\Q" "a") (re-find #"\Q\\E" "\\") (re-find #"[\Q]^\E]+" "^]")]
 ;=> ["a.b**" "[" "a" "\\" "^]"]
@@ -106,8 +118,8 @@
 [(re-find #"a{0}b" "ab") (re-find #"(a){0}b" "ab") (re-find #"a{2,}" "aaa") (re-find #"a{1,2}?" "aa")]
 ;=> ["b" ["b" nil] "aaa" "a"]
 
-[(split "aBcD" #"(?=[A-Z])") (replace "2024-01" #"(?<y>\d+)-(?<m>\d+)" "${m}/$1") (replace "aa" #"a*" "x")]
-;=> [["a" "Bc" "D"] "01/2024" "xx"]
+[(split "a1b22c" #"\d+") (replace "2024-01" #"(?<y>\d+)-(?<m>\d+)" "${m}/$1") (replace "aa" #"a*" "x")]
+;=> [["a" "b" "c"] "01/2024" "xx"]
 
 [(re-find #"(?i-i)A" "a") (re-find #"a(?i)b|C" "c") (re-find #"((?i)a)A" "aA") (re-find #"(?im-s:A.)" "ab")]
 ;=> [nil "c" ["aA" "a"] "ab"]

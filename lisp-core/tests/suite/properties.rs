@@ -186,7 +186,7 @@ fn calls() -> impl Strategy<Value = String> {
         "#{}",
         "#{1 2 3}",
         "#\"(a)|b\"",
-        "#\"(?=a).\"",
+        "#\"\\p{L}.\"",
         "(range 30)",
         "(LocalDate/parse \"2024-02-29\")",
         "inc",

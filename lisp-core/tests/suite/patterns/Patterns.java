@@ -203,7 +203,7 @@ class Generator {
     String count() {
         String[] counts = {"?", "?", "*", "*", "+", "+", "{2}", "{1,2}", "{0}", "{0,1}", "{1,}", "{,2}", "{2,1}", "{3"};
         String count = counts[below(chance(3) ? 14 : 11)];
-        return count + (chance(20) ? "?" : chance(15) ? "+" : "");
+        return count + (chance(20) ? "?" : "");
     }
 
     String atom(int depth) {
@@ -214,7 +214,6 @@ class Generator {
         if (kind < 62) return one(PLACES);
         if (kind < 64) return chance(60) ? "\\R" : "\\X";
         if (kind < 66) return "\\Q" + one(CHARS) + (chance(50) ? "*" : "") + "\\E";
-        if (kind < 70 && groups > 0) return "\\" + (1 + below(groups)) + (chance(5) ? "1" : "");
         if (kind < 82 || depth == 0) return members(2);
         return group(depth - 1);
     }
@@ -223,13 +222,9 @@ class Generator {
         int kind = below(100);
         boolean before = comments;
         String open;
-        if (kind < 40) open = "(";
-        else if (kind < 55) open = "(?:";
-        else if (kind < 60) open = "(?<n" + groups + ">";
-        else if (kind < 68) open = "(?=";
-        else if (kind < 74) open = "(?!";
-        else if (kind < 82) return behind(kind < 79 ? "(?<=" : "(?<!");
-        else if (kind < 90) open = "(?>";
+        if (kind < 50) open = "(";
+        else if (kind < 75) open = "(?:";
+        else if (kind < 85) open = "(?<n" + groups + ">";
         else {
             String flags = one(FLAGS);
             if (flags.indexOf('x') >= 0) comments = true;
@@ -239,12 +234,6 @@ class Generator {
         String inside = alternatives(depth);
         if (open.equals("(") || open.startsWith("(?<n")) groups++;
         comments = before;
-        return open + inside + ")";
-    }
-
-    /** Look-behind must have a bound. */
-    String behind(String open) {
-        String inside = (chance(50) ? one(CHARS) : one(ESCAPES)) + (chance(30) ? "{1,2}" : "") + (chance(30) ? "|" + one(CHARS) + one(CHARS) : "");
         return open + inside + ")";
     }
 
