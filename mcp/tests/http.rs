@@ -140,8 +140,10 @@ async fn a_session_that_is_deleted_ends_its_runs() {
     let headers = [(session[0].0, session[0].1.as_str()), (session[1].0, session[1].1.as_str())];
     let other = open(address).await;
     let others = [(other[0].0, other[0].1.as_str()), (other[1].0, other[1].1.as_str())];
-    let mut waits = send(address, "POST", &others, &run("(tool/slow {})")).await;
-    let _slow = send(address, "POST", &headers, &run("(tool/slow {})")).await;
+    // What may ask is a durable run, which the service can list.
+    let slow = "(do (tool/slow {}) (tool/pay {:amount 1}))";
+    let mut waits = send(address, "POST", &others, &run(slow)).await;
+    let _slow = send(address, "POST", &headers, &run(slow)).await;
     let service = bench.mcp.service();
     let runs = || service.runs("anonymous", None, 9).unwrap();
     let done = || runs().iter().filter(|run| run.status.name() == "done").count();
