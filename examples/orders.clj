@@ -1,4 +1,5 @@
-; Sums up paid and shipped orders by country: revenue, coupons, best seller, repeat customers; and the three largest orders.
+; Sums up paid and shipped orders by country: revenue, coupons, best seller, repeat customers; and the three largest
+; orders.
 (defn line-total [{:keys [price qty discount]}]
   (* price qty (- 1 (or discount 0))))
 

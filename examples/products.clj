@@ -1,4 +1,5 @@
-; Joins a catalogue with its category tree: missing data, stock and value by category path, top ratings, sold-out products.
+; Joins a catalogue with its category tree: missing data, stock and value by category path, top ratings, sold-out
+; products.
 (let [by-id (into {} (map (juxt :id identity) data/categories))
       path (fn [id]
              (loop [id id names []]

@@ -4,6 +4,7 @@ use super::class::Class;
 use super::sets;
 use super::tree::{At, Pattern, Tree};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// One instruction. What does not match goes back to the last choice.
 #[derive(Debug)]
@@ -11,7 +12,7 @@ pub(super) enum Insn {
     /// The pattern has matched.
     Match,
     /// These characters.
-    Text(Box<str>),
+    Text(Arc<str>),
     /// One character of a class.
     Class(u32),
     /// As many characters of a class as there are, or as few as will do.
@@ -96,7 +97,10 @@ impl Program {
 
     /// The bytes it takes.
     pub(super) fn bytes(&self) -> usize {
-        self.insns.capacity() * std::mem::size_of::<Insn>() + self.classes.iter().map(Class::bytes).sum::<usize>()
+        self.insns.capacity() * size_of::<Insn>()
+            + self.round_of.capacity() * size_of::<Option<u32>>()
+            + self.rounds.capacity() * size_of::<(u32, Option<u32>)>()
+            + self.classes.iter().map(Class::bytes).sum::<usize>()
     }
 }
 

@@ -255,6 +255,19 @@ fn what_is_no_pattern_says_why() {
     }
 }
 
+/// The rounds of a counted repeat share their strings.
+#[test]
+fn long_strings_are_repeated_in_little_memory() {
+    let pattern = format!("(?:{}){{49000}}", "a".repeat(8_000));
+    let Ok((Compiled::Backtracking(program), cost)) = compile(&pattern, Extent::Part) else { panic!("it is too large") };
+    let texts = program.insns.iter().filter_map(|insn| match insn {
+        program::Insn::Text(text) => Some(text.as_ptr()),
+        _ => None,
+    });
+    assert_eq!(texts.collect::<std::collections::HashSet<_>>().len(), 1);
+    assert!(cost.bytes > 49_000 * size_of::<program::Insn>(), "{}", cost.bytes);
+}
+
 /// No pattern takes long to read, whatever it consists of.
 #[test]
 fn long_patterns_are_read_or_refused() {

@@ -1,6 +1,7 @@
 //! A pattern as a tree. Groups stand in each other to a bound (`parse::MOST_DEPTH`), and so has every recursion over it one.
 
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
+use std::sync::Arc;
 
 /// A pattern that was read.
 #[derive(Debug)]
@@ -84,7 +85,7 @@ pub(super) enum Tree {
     /// One character of a class.
     Class(u32),
     /// These characters.
-    Text(Box<str>),
+    Text(Arc<str>),
     /// What stands around the place, without going on.
     At(At),
     /// One after the other.
