@@ -88,7 +88,7 @@ impl Drive<'_> {
                 Err(refused) => return Ok(show::refused(&refused).into()),
             };
             if state.calls.is_empty() {
-                let why = state.trouble.as_deref().unwrap_or("the server is going down");
+                let why = state.trouble.as_deref().unwrap_or("the server is shutting down");
                 return Ok(show::failed(format!("the run {run_id} cannot continue: {why}")).into());
             }
             let open: Vec<&WaitingCall> = state.calls.iter().filter(|call| !decided.has(call)).collect();
@@ -247,7 +247,7 @@ impl Drive<'_> {
                 (Some(_), None) => is_undecided = true,
                 // The same request may arrive twice.
                 (None, Some(reply)) => match service.said(tenant, &ticket.run_id, Some(name), &reply) {
-                    Ok(Said::Other) => return invalid(format!("the call {name} was decided on before, and otherwise")),
+                    Ok(Said::Other) => return invalid(format!("the call {name} already has a different decision")),
                     Ok(Said::Same | Said::Nothing) => {}
                     Err(refused) => return Ok(show::refused(&refused).into()),
                 },

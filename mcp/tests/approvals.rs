@@ -341,7 +341,10 @@ async fn in_rounds_the_client_sends_its_request_again() {
         *answer = json!({ "action": "decline" });
     }
     let otherwise = client.request("tools/call", otherwise).await;
-    assert!(otherwise["error"]["message"].as_str().unwrap().contains("decided on before"), "{otherwise}");
+    assert!(
+        otherwise["error"]["message"].as_str().unwrap().contains("already has a different decision"),
+        "{otherwise}"
+    );
     // The state belongs to its request.
     params["requestState"] = json!("AAAA");
     let forged = client.request("tools/call", params.clone()).await;

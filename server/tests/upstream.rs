@@ -283,10 +283,7 @@ async fn a_process_that_dies_is_started_again() {
     for round in 1..=2 {
         let (reason, message) = failure(&service, "(tool/up__die {})").await;
         assert_eq!(reason, Reason::ToolError);
-        assert!(
-            message.contains("ended while the call was under way") && message.contains("exit status: 3"),
-            "{message}"
-        );
+        assert!(message.contains("ended during the call") && message.contains("exit status: 3"), "{message}");
         assert_eq!(value(&service, "(tool/up__add {:a 1 :b 2})").await, json!({"sum": 3}));
         noted(&notes, "started", round + 1).await;
     }
@@ -308,7 +305,7 @@ async fn what_a_server_said_last_is_not_for_programs() {
         let messages = value(&service, &program).await;
         for message in messages.as_array().unwrap() {
             let message = message.as_str().unwrap();
-            assert!(message.contains("the server ended while the call was under way"), "{message}");
+            assert!(message.contains("the server ended during the call"), "{message}");
             assert!(!message.contains("asked") && !message.contains("4111"), "{message}");
         }
         assert!(messages.to_string().contains("exit status: 3"), "{messages}");

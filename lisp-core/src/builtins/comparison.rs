@@ -185,7 +185,7 @@ pub(super) const TABLE: &[Builtin] = &[
         .lowered(Lowering::Compare(Cmp::Ge))
         .doc("Do the numbers never increase?", &[("(>= 3 3 1)", "true"), ("(>= :b :a)", "!type_error")]),
     Builtin::pure("compare", 2, 2, "(compare x y)", compare).doc(
-        "-1, 0 or 1 as x stands before, with or after y in the order of sort; nil stands first.",
+        "-1, 0 or 1 if x sorts before, equal to or after y. nil sorts first.",
         &[
             ("(compare 1 2)", "-1"),
             ("(compare \"b\" \"a\")", "1"),

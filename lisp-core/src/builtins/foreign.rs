@@ -49,7 +49,7 @@ pub static ABSENT_CLASSES: &[Absent] = &[
     absent("HashSet TreeSet LinkedHashSet Set", "write a set: {}", &[("(conj #{1} 2)", "#{1 2}")]),
     absent("Collections Arrays Comparator Collectors Stream Iterator", "write {}", &[("(sort [2 1])", "[1 2]")]),
     absent("Pattern Matcher", "write {}", &[("(re-seq #\"\\d+\" \"1 a 2\")", "[\"1\" \"2\"]")]),
-    absent("Optional Objects", "nil stands for what is missing: {}", &[("(or nil 0)", "0")]),
+    absent("Optional Objects", "nil represents a missing value: {}", &[("(or nil 0)", "0")]),
     absent(
         "File Files Paths Path Scanner BufferedReader InputStream URL URI HttpClient Socket",
         "a program reads no files and no network: data is given as data/name, or by a tool, tool/name",

@@ -178,7 +178,7 @@ fn char_at<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
         }
         _ => Err(Error::new(
             Reason::InvalidJavaString,
-            format!("{name}: at index {index} stands a half of a character of two UTF-16 units"),
+            format!("{name}: index {index} is inside a character of two UTF-16 units"),
         )
         .hint("use (nth s i), which counts whole characters")
         .into()),

@@ -29,7 +29,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("json/parse-lines", 1, 1, "(json/parse-lines s)", parse_lines).namespace("json").doc(
-        "The values of a text with one JSON value in each line; empty lines are skipped, nil stands for bad ones.",
+        "The values of a string with one JSON value per line. Empty lines are skipped; an invalid line gives nil.",
         &[
             ("(json/parse-lines \"{\\\"a\\\":1}\\n\\n[2]\\nx\")", "[{\"a\" 1} [2] nil]"),
             ("(json/parse-lines 42)", "nil"),

@@ -679,7 +679,7 @@ pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("bigint", 1, 1, "(bigint x)", bigint)
         .aliases(&["biginteger", "BigInteger.", "java.math.BigInteger."])
         .doc(
-            "The number cut to an integer, of any size; of a string the integer it says.",
+            "The number, truncated to an integer of any size. A string is parsed as an integer.",
             &[
                 ("(bigint 1e20)", "100000000000000000000"),
                 ("(bigint \"12345678901234567890123\")", "12345678901234567890123"),

@@ -547,7 +547,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("range", 0, 3, "(range start? end? step?)", range_of).doc(
-        "The numbers from start, 0 unless given, up to, not including, end; without arguments all from 0 on, without end. A step of 0 never comes to an end either.",
+        "The numbers from start (0 by default) to before end. Without end, or with a step of 0, the sequence is endless.",
         &[
             ("(range 5)", "[0 1 2 3 4]"),
             ("(range 10 0 -2)", "[10 8 6 4 2]"),

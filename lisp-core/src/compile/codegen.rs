@@ -222,7 +222,7 @@ impl<'p> Generator<'p> {
         f.binds(&node.prologue)?;
         f.returned(&node.body, end)?;
         if f.code.len() > Bytecode::MOST {
-            let message = format!("one function comes to more than {} instructions", Bytecode::MOST);
+            let message = format!("one function compiles to more than {} instructions", Bytecode::MOST);
             return Err(too_large(message, end));
         }
         f.forget_locals(0);

@@ -44,7 +44,7 @@ impl From<OutOfMemory> for Error {
         let message =
             format!("the machine has no memory left: the run needs {bytes} bytes more, which its limits allow");
         Error::new(Reason::MemoryExceeded, message)
-            .hint("give the process more memory, run fewer programs at once, or lower the limit heap_bytes to what there is")
+            .hint("give the process more memory, run fewer programs at once, or lower the limit heap_bytes")
             .detail("needed_bytes", bytes)
     }
 }

@@ -259,7 +259,9 @@ fn what_is_no_pattern_says_why() {
 #[test]
 fn long_strings_are_repeated_in_little_memory() {
     let pattern = format!("(?:{}){{49000}}", "a".repeat(8_000));
-    let Ok((Compiled::Backtracking(program), cost)) = compile(&pattern, Extent::Part) else { panic!("it is too large") };
+    let Ok((Compiled::Backtracking(program), cost)) = compile(&pattern, Extent::Part) else {
+        panic!("it is too large")
+    };
     let texts = program.insns.iter().filter_map(|insn| match insn {
         program::Insn::Text(text) => Some(text.as_ptr()),
         _ => None,

@@ -267,7 +267,7 @@ pub(super) fn no_character(text: &str, span: Span, fault: CharacterFault) -> Err
 /// A name such as `/a` or `a/`.
 pub(super) fn beside_slash(name: &str, span: Span) -> Error {
     parse_error(
-        format!("invalid name `{}`: a namespace stands before a slash, and a name after it", excerpt(name)),
+        format!("invalid name `{}`: a slash needs a namespace before it and a name after it", excerpt(name)),
         span,
     )
     .hint("write it like str/join, or as one word without a slash")
@@ -317,7 +317,7 @@ pub(super) fn unexpected(text: &str, at: u32) -> Error {
         '@' => parse_error("`@` is not supported: there are no atoms or refs to dereference", here)
             .hint("write the name without `@`; keep state in loop, reduce or def"),
         '`' | '~' if rest.starts_with("```") || rest.starts_with("~~~") => {
-            parse_error("the mark of a Markdown fence stands inside the program", mark(at, 3))
+            parse_error("a Markdown code fence is inside the program", mark(at, 3))
                 .hint("delete the mark; a fence may enclose the whole program only, in lines of its own")
         }
         '`' | '~' => parse_error(format!("`{first}` is not supported: there are no macros to define"), here)

@@ -124,7 +124,7 @@ impl Pattern {
             let mut literal = String::new();
             match c {
                 '\'' => literal = quoted(&mut rest)?,
-                '[' | ']' | '{' | '}' | '#' => return Err(format!("{c} stands for nothing here; write it as '{c}'")),
+                '[' | ']' | '{' | '}' | '#' => return Err(format!("{c} is reserved; write it as '{c}'")),
                 _ => literal.push(c),
             }
             match parts.last_mut() {
@@ -279,7 +279,7 @@ fn part(letter: char, count: usize) -> Result<Part, String> {
             3 | 5 => Ok(Part::Offset { zulu: letter == 'X', text: "+00:00" }),
             _ => Err(()),
         },
-        _ => return Err(format!("the letter {letter} stands for nothing here: there are {LETTERS}")),
+        _ => return Err(format!("unknown pattern letter {letter}; the letters are {LETTERS}")),
     };
     part.map_err(|()| format!("there are too many letters {letter} in a row"))
 }

@@ -23,7 +23,7 @@ fn not_taken_apart(got: Value<'_>, rest: bool) -> Fault {
     let error = destructured("a vector, a string or nil", got);
     match got {
         Value::Endless(_) => error.hint("take some of it, as in (let [[a b] (take 2 s)] ...)"),
-        Value::Map(_) => error.hint("a map is taken apart by its keys: {:keys [a b]}"),
+        Value::Map(_) => error.hint("destructure a map by its keys: {:keys [a b]}"),
         Value::Set(_) => error.hint("the members in order are (vec s)"),
         _ if rest => error.class(ErrorClass::IllegalArgument).hint(NOT_A_VECTOR),
         _ => error.hint(NOT_A_VECTOR),
@@ -67,7 +67,7 @@ pub(super) fn keyword_args<'h>(h: &'h Ctx, rest: Value<'h>) -> Res<Value<'h>> {
 pub(super) fn destructure(expects: &str, got: Value<'_>) -> Fault {
     let error = destructured(expects, got);
     match got {
-        Value::Vector(_) => error.hint("a vector is taken apart by its places: [a b & more]"),
+        Value::Vector(_) => error.hint("destructure a vector by position: [a b & more]"),
         _ => error.hint("make a map of it, or test it with map? first"),
     }
     .into()

@@ -52,7 +52,7 @@ impl Machine {
         match calls > DEEP {
             true => Error {
                 hint: Some(format!(
-                    "{calls} calls are under way, each inside the one before: see that the recursion comes to an end, or use loop with recur"
+                    "{calls} nested calls are in progress: make sure that the recursion ends, or use loop with recur"
                 )),
                 ..error
             },

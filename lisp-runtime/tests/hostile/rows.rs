@@ -182,11 +182,7 @@ fn long_work() -> Vec<Row> {
         .endless(),
         Row::new("L7 nested plus", "(re-find #\"(a+)+$\" (str (text 100000 \"a\") \"!\"))", regex),
         Row::new("L7 nested star", "(re-find #\"(?:(?:a*)*)*b\" (text 100000 \"a\"))", regex),
-        Row::new(
-            "L7 letters in two ways",
-            "(re-find #\"(?:\\p{L}|\\p{L}\\p{L})+~\" (text 3000000 \"a\"))",
-            regex,
-        ),
+        Row::new("L7 letters in two ways", "(re-find #\"(?:\\p{L}|\\p{L}\\p{L})+~\" (text 3000000 \"a\"))", regex),
         Row::new(
             "L7 many letters in two ways",
             "(map (fn [i] (re-find #\"(\\p{L}*)*~\" (text 1000 \"a\"))) (range 1000))",

@@ -86,7 +86,7 @@ struct Entry {
 pub(crate) fn check_name(name: &str) -> Result<(), String> {
     let most = DomainLimits::NAME_BYTES;
     match name.len() {
-        0 => Err(format!("its name is empty; 1 to {most} bytes can be")),
+        0 => Err(format!("its name is empty; it must have 1 to {most} bytes")),
         bytes if bytes > most => Err(format!("its name has {bytes} bytes; 1 to {most} can be")),
         _ => Ok(()),
     }

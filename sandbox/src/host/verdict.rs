@@ -75,7 +75,7 @@ pub(crate) fn error(facts: &Facts<'_>) -> Option<Error> {
             Some(host_fault(format!("sandbox set-up: fork: {}", std::io::Error::from_raw_os_error(errno))))
         }
         (None, _) if facts.out_of_group.is_some() => facts.out_of_group.map(group_full),
-        (None, End::TemplateGone) => Some(host_fault("the template process ended while the run was under way".into())),
+        (None, End::TemplateGone) => Some(host_fault("the template process ended during the run".into())),
         (None, End::Reaped { death, .. }) => of_status(facts, death.status),
     }
 }

@@ -50,7 +50,7 @@ fn request_of(text: &str) -> Result<Request<'_>, ProblemDetails> {
         None => Ok(request),
         Some(_) => Err(ProblemDetails::of_field(
             "domain",
-            "whether runs share processes is not for requests to say; leave it out, or set `domain = true` for the tenant",
+            "a request cannot choose whether runs share processes; omit it, or set `domain = true` for the tenant",
         )),
     }
 }

@@ -109,7 +109,7 @@ impl Reply {
     pub(crate) fn check(&self, phase: &Phase) -> Result<(), String> {
         let said = [self.result.is_some(), self.error.is_some(), self.approve.is_some(), self.reject.is_some()];
         if said.iter().filter(|said| **said).count() != 1 {
-            return Err("say one of result, error, approve and reject".to_owned());
+            return Err("give exactly one of result, error, approve and reject".to_owned());
         }
         if self.approve == Some(false) {
             return Err("approve is true, or it is left out: {\"reject\": \"why\"} says no".to_owned());

@@ -167,7 +167,7 @@ impl Service {
     fn one_turn(&self, tenant: &TenantState, session_id: &str) -> Result<OneTurn, Refused> {
         // Check the tenant first: other tenants learn nothing about the session's turns.
         self.session(tenant, session_id)?;
-        let busy = || Refused::Conflict("a turn of the session is under way; wait for its answer".to_owned());
+        let busy = || Refused::Conflict("a turn of the session is in progress; wait for its answer".to_owned());
         self.0.sessions.begin(session_id).ok_or_else(busy)
     }
 

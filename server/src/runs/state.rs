@@ -40,7 +40,7 @@ pub enum Refused {
     #[error(transparent)]
     Busy(#[from] Busy),
     /// The service is shutting down.
-    #[error("the service is going down; try again later")]
+    #[error("the service is shutting down; try again later")]
     Draining,
     /// An internal error.
     #[error("a fault of the service: {0}")]

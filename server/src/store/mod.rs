@@ -12,7 +12,7 @@ use std::fmt;
 #[non_exhaustive]
 pub enum StoreError {
     /// Another process has taken over the store; this one can no longer write.
-    #[error("another process has taken the store over; this one writes no more")]
+    #[error("another process has taken over the store; this one no longer writes")]
     Fenced,
     /// Another process owns the store.
     #[error("the store {path} is in use by {owner}: stop it, or name another file with --store")]

@@ -76,7 +76,7 @@ impl fmt::Display for NotPublic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} leads to an address that is not public; who runs the service can allow it by \"{}:PORT\" in allow_private of [network]",
+            "{} leads to an address that is not public; the operator of the service can allow it with \"{}:PORT\" in allow_private of [network]",
             self.name, self.name
         )
     }

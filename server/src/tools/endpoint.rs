@@ -100,9 +100,9 @@ impl Endpoint {
             .await
             .map_err(|error| {
                 let most = self.settings.concurrency;
-                ToolError::new(format!("{error}: {most} calls are under way (concurrency of {})", self.field))
+                ToolError::new(format!("{error}: {most} calls are in progress (concurrency of {})", self.field))
             })?
-            .map_err(|_| ToolError::new("the service ends"))?;
+            .map_err(|_| ToolError::new("the service is shutting down"))?;
         let result = deadline.within(self.exchange(call)).await.and_then(|result| result);
         result.map_err(|mut error| {
             self.scrub(&mut error);
@@ -194,7 +194,7 @@ impl Endpoint {
         let to = response.headers().get(LOCATION).map(|to| String::from_utf8_lossy(to.as_bytes()).into_owned());
         let to = cut(&self.secrets.scrub(&to.unwrap_or_else(|| "nowhere".to_owned())));
         ToolError::new(format!(
-            "HTTP {}: it redirects to {to}; redirects are not followed: who runs the service writes the final address",
+            "HTTP {}: it redirects to {to}; redirects are not followed; the operator of the service must configure the final address",
             status.as_u16()
         ))
         .with_code(status.as_u16())

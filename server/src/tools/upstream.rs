@@ -126,9 +126,9 @@ impl Upstream {
             .await
             .map_err(|error| {
                 let most = self.server.calls.concurrency;
-                ToolError::new(format!("{error}: {most} calls are under way (concurrency of {})", self.field()))
+                ToolError::new(format!("{error}: {most} calls are in progress (concurrency of {})", self.field()))
             })?
-            .map_err(|_| ToolError::new("the service ends"))?;
+            .map_err(|_| ToolError::new("the service is shutting down"))?;
         let called = deadline.within(self.exchange(tool, call)).await.and_then(|called| called);
         let result = called.and_then(|result| self.value(result, has_output));
         result.map_err(|error| {
@@ -165,7 +165,7 @@ impl Upstream {
             Err(ServiceError::TransportClosed) => {
                 // Its last lines may be about other callers' calls.
                 let how = self.end(false).await.map(|how| format!("; {how}")).unwrap_or_default();
-                let what = "the server ended while the call was under way: it may have been made or not";
+                let what = "the server ended during the call, which may have been made or not";
                 Err(ToolError::new(format!("{what}{how}")))
             }
             Err(error) => Err(ToolError::new(self.shown(&innermost(&error)))),

@@ -286,7 +286,7 @@ impl Analyzer<'_> {
             return Ok(Some(Node::new(Kind::Const(constant), span)));
         }
         // For a name that appears twice, anything but a plain value would be compiled twice.
-        let once = || invalid(span, "a name with a computed default stands twice in the pattern").hint("name it once");
+        let once = || invalid(span, "a name with a computed default appears twice in the pattern").hint("name it once");
         let form = slot.take().ok_or_else(once)?;
         let in_loop_pattern = std::mem::take(&mut self.in_loop_pattern);
         let default = self.node(form, false);

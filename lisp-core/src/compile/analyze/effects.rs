@@ -15,7 +15,7 @@ fn unknown_class(class: &str, span: Span) -> Error {
     let near = near_names(short, exception_classes::class_names(), 2);
     let hint = match &near[..] {
         [] => "catch all errors with (catch Exception e ...), and look at (:reason e)".to_owned(),
-        near => format!("did you mean {}? Exception stands for all errors of a program", near.join(" or ")),
+        near => format!("did you mean {}? Exception catches every error of a program", near.join(" or ")),
     };
     invalid(span, format!("catch does not know the class {class}")).hint(hint)
 }
@@ -52,7 +52,7 @@ impl Analyzer<'_> {
                     return Err(invalid(form.span, "finally is the last part of try").hint(format!("write {TRY}")));
                 }
                 Part::Body => {
-                    let message = "the body of try stands before its catch and finally";
+                    let message = "the body of try must come before its catch and finally";
                     return Err(invalid(form.span, message).hint(format!("write {TRY}")));
                 }
             }

@@ -279,7 +279,7 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     form(
         "as->",
         "(as-> value name form ...)",
-        "Names the value, then each form's result anew, for the next form.",
+        "Binds the name to the value, then to the result of each form, for the next form.",
         &[("(as-> 5 n (+ n 1) (* n n))", "36"), ("(as-> 1 [x] x)", "!invalid_thread_form")],
         |a, args, span, _| a.thread_as(args, span),
     ),
@@ -533,7 +533,7 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     form(
         "catch",
         "(catch class name body ...)",
-        "A part of try: its value after an error of the class, which the name stands for as a map.",
+        "A part of try: its value after an error of the class. The name is bound to the error, a map.",
         &[
             ("(try (throw 5) (catch ArithmeticException e 1) (catch Exception e (ex-data e)))", "5"),
             ("(catch Exception e 1)", "!invalid_form"),

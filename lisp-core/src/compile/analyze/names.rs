@@ -123,7 +123,7 @@ impl Analyzer<'_> {
         }
         if text.starts_with('%') {
             return Err(match self.placeholder_name(text) {
-                Some(_) => Error::new(Reason::InvalidPlaceholder, format!("{text} stands outside #( )"))
+                Some(_) => Error::new(Reason::InvalidPlaceholder, format!("{text} is only valid inside #( )"))
                     .at(span)
                     .hint("name a parameter with fn: (fn [x] ...)"),
                 None => not_a_placeholder(text, span),

@@ -353,7 +353,7 @@ fn quote(text: &str, out: &mut TextBuf<'_>) -> Res<()> {
 
 #[cold]
 fn internal() -> Fault {
-    Error::new(Reason::TypeError, "it has a value that is under construction").hint("define it anew").into()
+    Error::new(Reason::TypeError, "it contains an unfinished value").hint("define it again").into()
 }
 
 #[cold]
