@@ -63,15 +63,15 @@ pub(super) fn fault_of(h: &Heap, text: &str) -> ReadError {
     match (Walk { h, bytes: text.as_bytes(), at: 0 }).document() {
         Err(Stop::Fault(fault)) => ReadError::Fault(fault),
         Err(Stop::Wrong(offset, message)) => ReadError::syntax(offset, message),
-        Ok(()) => ReadError::syntax(0, "expected a value"),
+        Ok(()) => ReadError::syntax(0, NO_VALUE),
     }
 }
 
+const NO_VALUE: &str = "expected a value: an object, array, string in double quotes, number, true, false or null";
 const END_OF_VALUE: &str = "EOF while parsing a value";
 const END_OF_LIST: &str = "EOF while parsing a list";
 const END_OF_OBJECT: &str = "EOF while parsing an object";
 const END_OF_STRING: &str = "EOF while parsing a string";
-const TRAILING_COMMA: &str = "trailing comma";
 const NO_KEY: &str = "key must be a string";
 const NO_NUMBER: &str = "invalid number";
 const NO_ESCAPE: &str = "invalid escape";
@@ -135,7 +135,7 @@ impl Walk<'_> {
                     }
                     self.skip()?;
                 }
-                _ => return self.wrong("expected value"),
+                _ => return self.wrong(NO_VALUE),
             }
             while let Some(&is_object) = open.last() {
                 if self.goes_on(is_object)? {
@@ -160,9 +160,10 @@ impl Walk<'_> {
         };
         match self.next_part(end)? {
             b',' => {
+                let comma = self.at;
                 self.skip()?;
                 if self.next_part(END_OF_VALUE)? == close {
-                    return self.wrong(TRAILING_COMMA);
+                    return Err(Stop::Wrong(comma, "trailing comma"));
                 }
                 if is_object {
                     self.key()?;
@@ -193,7 +194,7 @@ impl Walk<'_> {
         for byte in word.bytes() {
             match self.peek() {
                 Some(next) if next == byte => self.skip()?,
-                Some(_) => return self.wrong("expected ident"),
+                Some(_) => return self.wrong("expected `null`, `true` or `false`"),
                 None => return self.wrong(END_OF_VALUE),
             }
         }
@@ -308,7 +309,7 @@ impl Walk<'_> {
 mod tests {
     use super::super::read;
     use super::*;
-    use jiter::{Jiter, JiterError, JiterErrorType, Peek};
+    use jiter::{Jiter, JiterError, JiterErrorType, JsonErrorType, Peek};
     use proptest::prelude::*;
     use proptest::sample::select;
 
@@ -430,11 +431,18 @@ mod tests {
                     // A number that no float is near to is the reader's own fault to find, in front of what follows.
                     Err(ReadError::Syntax { message, .. }) if message == "number out of range" => {}
                     Err(ReadError::Syntax { offset, message }) => {
-                        let error = walked.err().map(|error| (error.index, match error.error_type {
-                            JiterErrorType::JsonError(kind) => kind.to_string(),
-                            JiterErrorType::WrongType { .. } => "another type".to_owned(),
-                        }));
-                        prop_assert_eq!(Some((offset, message)), error, "{:?}", text);
+                        let Some(error) = walked.err() else { panic!("{text:?} {message}") };
+                        let JiterErrorType::JsonError(kind) = error.error_type else { panic!("{text:?} {error}") };
+                        let (at, why) = match kind {
+                            // It says where the bracket is; the comma is what has to go.
+                            JsonErrorType::TrailingComma => {
+                                (text[..error.index].rfind(',').expect("a comma"), kind.to_string())
+                            }
+                            JsonErrorType::ExpectedSomeIdent => (error.index, "expected `null`, `true` or `false`".to_owned()),
+                            JsonErrorType::ExpectedSomeValue => (error.index, NO_VALUE.to_owned()),
+                            kind => (error.index, kind.to_string()),
+                        };
+                        prop_assert_eq!((offset, message), (at, why), "{:?}", text);
                     }
                     Err(ReadError::Fault(fault)) => prop_assert!(false, "{:?} {:?}", text, fault),
                 }

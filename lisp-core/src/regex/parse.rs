@@ -8,9 +8,12 @@ use regex_syntax::hir::ClassUnicode;
 use std::collections::HashMap;
 
 /// What to write for look-around.
-const AROUND: &str = "match what stands around as well, and take the part by a group: (second (re-find #\"a(b)\" s))";
+const AROUND: &str = "match it as well, and take the part by a group: (second (re-find #\"a(b)\" s)); in a replacement $1 keeps the group";
+/// What to write for negative look-around.
+const NOT_AROUND: &str = "write \\b for the edge of a word or number, or test in the program: \
+    (remove (fn [line] (re-find #\"b\" line)) lines)";
 /// What to write for a back-reference.
-const AGAIN: &str = "compare the groups in the program: (let [[_ a b] (re-find #\"(.)(.)\" s)] (= a b))";
+const AGAIN: &str = "compare in the program: (filter (fn [[a b]] (= a b)) (partition 2 1 (re-seq #\"\\w+\" s)))";
 
 /// The deepest that groups may stand in each other.
 const MOST_DEPTH: usize = 50;
@@ -495,9 +498,9 @@ impl Parser {
     fn foreign_group(&self) -> Res<()> {
         let foreign = [
             ("=", "the look-ahead (?=...)", AROUND),
-            ("!", "the look-ahead (?!...)", AROUND),
+            ("!", "the look-ahead (?!...)", NOT_AROUND),
             ("<=", "the look-behind (?<=...)", AROUND),
-            ("<!", "the look-behind (?<!...)", AROUND),
+            ("<!", "the look-behind (?<!...)", NOT_AROUND),
             (">", "the atomic group (?>...)", "write (?:...)"),
             ("#", "the comment (?#...)", "write comments with the flag x: (?x) ... # comment"),
             ("|", "the branch reset (?|...)", "give each group a number of its own"),
