@@ -173,9 +173,13 @@ impl<'t> Cursor<'t> {
             while let Some(digit @ b'0'..=b'9') = bytes.get(*at) {
                 digits = digits.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
                 *at += 1;
+                if at.is_multiple_of(PIECE) && self.is_to_end() {
+                    return Err(Unexpected);
+                }
             }
+            Ok(())
         };
-        run(&mut at);
+        run(&mut at)?;
         let whole = at - begin;
         if whole == 0 || (whole > 1 && bytes.get(begin) == Some(&b'0')) {
             return Err(Unexpected);
@@ -184,7 +188,7 @@ impl<'t> Cursor<'t> {
         if bytes.get(at) == Some(&b'.') {
             let point = at + 1;
             at = point;
-            run(&mut at);
+            run(&mut at)?;
             fraction = at - point;
             if fraction == 0 {
                 return Err(Unexpected);
@@ -196,6 +200,9 @@ impl<'t> Cursor<'t> {
             let power = at;
             while let Some(b'0'..=b'9') = bytes.get(at) {
                 at += 1;
+                if at.is_multiple_of(PIECE) && self.is_to_end() {
+                    return Err(Unexpected);
+                }
             }
             if at == power {
                 return Err(Unexpected);
@@ -273,6 +280,10 @@ mod tests {
         let h = Heap::new(1, 1 << 24);
         let flag = Arc::new(AtomicBool::new(false));
         h.meter.watch(Some(flag.clone()));
+        let digits = ["1", "0.1", "1e1"].map(|start| format!("{start}{}", "1".repeat(2 * PIECE)));
+        assert!(digits.iter().all(|text| Cursor::of_run(&h, text).number().is_ok()));
+        flag.store(true, Ordering::Relaxed);
+        assert!(digits.iter().all(|text| Cursor::of_run(&h, text).number().is_err()));
         for part in [" ", "a", r"\n", r"a\n", r"\\"] {
             let text = part.repeat(3 * PIECE);
             let quoted = format!("\"{text}\"");

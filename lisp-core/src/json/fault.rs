@@ -29,6 +29,14 @@ impl ReadError {
         }
     }
 
+    /// The error in a text that has so many bytes more in front.
+    pub(super) fn after(self, bytes: usize) -> Self {
+        match self {
+            ReadError::Syntax { offset, message } => ReadError::Syntax { offset: offset + bytes, message },
+            fault => fault,
+        }
+    }
+
     pub(super) fn syntax(offset: usize, message: impl Into<String>) -> Self {
         ReadError::Syntax { offset, message: message.into() }
     }
@@ -75,8 +83,8 @@ const END_OF_STRING: &str = "EOF while parsing a string";
 const NO_KEY: &str = "key must be a string";
 const NO_NUMBER: &str = "invalid number";
 const NO_ESCAPE: &str = "invalid escape";
-const LONE_SURROGATE: &str = "lone leading surrogate in hex escape";
-const SHORT_ESCAPE: &str = "unexpected end of hex escape";
+const LONE_SURROGATE: &str = "half of a surrogate pair";
+const NO_LOW_SURROGATE: &str = "expected the other half of a surrogate pair";
 
 /// A way through a text up to its fault.
 struct Walk<'a> {
@@ -280,7 +288,7 @@ impl Walk<'_> {
         for byte in *b"\\u" {
             match self.peek() {
                 Some(next) if next == byte => self.at += 1,
-                Some(_) => return self.wrong(SHORT_ESCAPE),
+                Some(_) => return self.wrong(NO_LOW_SURROGATE),
                 None => return self.wrong(END_OF_STRING),
             }
         }
@@ -290,17 +298,14 @@ impl Walk<'_> {
 
     /// Goes over the `u` and its four digits.
     fn unit(&mut self) -> Walked<u32> {
-        let Some(digits) = self.bytes.get(self.at + 1..self.at + 5) else {
-            self.at = self.bytes.len();
-            return self.wrong(END_OF_STRING);
-        };
-        self.at += 1;
         let mut unit = 0;
-        for &digit in digits {
-            let Some(digit) = char::from(digit).to_digit(16) else { return self.wrong(NO_ESCAPE) };
-            unit = unit << 4 | digit;
+        for _ in 0..4 {
             self.at += 1;
+            let Some(byte) = self.peek() else { return self.wrong(END_OF_STRING) };
+            let Some(digit) = char::from(byte).to_digit(16) else { return self.wrong(NO_ESCAPE) };
+            unit = unit << 4 | digit;
         }
+        self.at += 1;
         Ok(unit)
     }
 }
@@ -439,6 +444,10 @@ mod tests {
                                 (text[..error.index].rfind(',').expect("a comma"), kind.to_string())
                             }
                             JsonErrorType::ExpectedSomeIdent => (error.index, "expected `null`, `true` or `false`".to_owned()),
+                            // It asks for four bytes before it looks at them.
+                            JsonErrorType::EofWhileParsingString if message == NO_ESCAPE => (offset, message.clone()),
+                            JsonErrorType::LoneLeadingSurrogateInHexEscape => (error.index, LONE_SURROGATE.to_owned()),
+                            JsonErrorType::UnexpectedEndOfHexEscape => (error.index, NO_LOW_SURROGATE.to_owned()),
                             JsonErrorType::ExpectedSomeValue => (error.index, NO_VALUE.to_owned()),
                             kind => (error.index, kind.to_string()),
                         };

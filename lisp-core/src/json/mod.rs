@@ -23,6 +23,9 @@ pub const MAX_DEPTH: usize = 512;
 /// The maximum number of digits of an integer, in a text that is read and in one that is written.
 pub const MAX_DIGITS: usize = 4_300;
 
+/// The maximum number of bytes of a number, in a text that is read.
+const MAX_NUMBER_BYTES: usize = 1 << 16;
+
 /// What the keys of objects become.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keys {

@@ -8,7 +8,7 @@ use super::cursor::{Cursor, Number, Text, Unexpected};
 use super::escape::unescape;
 use super::fault::{ReadError, fault_of};
 use super::recent::RecentTexts;
-use super::{Keys, MAX_DEPTH, MAX_DIGITS, push};
+use super::{Keys, MAX_DEPTH, MAX_DIGITS, MAX_NUMBER_BYTES, push};
 use crate::Table;
 use crate::cost;
 use crate::heap::{Fault, Heap, Keys as KeyArray, MapBuilder, Res, SMALL, Str, Value, hash_bytes};
@@ -166,7 +166,13 @@ impl<'h> Reader<'h> {
 
     /// Reads one text, which holds one value and white space around it; a byte order mark may stand in front.
     pub fn read(&mut self, text: &str) -> Result<Value<'h>, ReadError> {
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        match text.strip_prefix('\u{feff}') {
+            Some(rest) => self.read_plain(rest).map_err(|error| error.after(text.len() - rest.len())),
+            None => self.read_plain(text),
+        }
+    }
+
+    fn read_plain(&mut self, text: &str) -> Result<Value<'h>, ReadError> {
         self.h.charge(cost::parsed(text.len()) + 1)?;
         if text.contains('\\') {
             // Strings with escapes are decoded in a scratch buffer.
@@ -282,6 +288,11 @@ impl<'h> Reader<'h> {
 
     /// A number from its text, which the parser has found well formed.
     fn number(&self, start: usize, text: &str) -> Result<Value<'h>, ReadError> {
+        // The standard library reads it in one go.
+        if text.len() > MAX_NUMBER_BYTES {
+            let message = format!("a number of {} bytes, where {MAX_NUMBER_BYTES} is the limit", text.len());
+            return Err(ReadError::syntax(start, message));
+        }
         if text.bytes().all(|b| b.is_ascii_digit() || b == b'-') {
             if let Ok(small) = text.parse::<i64>() {
                 return Ok(Value::Int(small));
@@ -547,6 +558,21 @@ mod tests {
             Value::Map(map) => map.get_text(h, key, false).ok().flatten(),
             _ => None,
         }
+    }
+
+    #[test]
+    fn numbers_and_marks_have_their_limits_and_places() {
+        let h = Heap::new(1, 1 << 24);
+        let fault = |text: &str| match Reader::new(&h).read(text) {
+            Err(ReadError::Syntax { offset, message }) => (offset, message),
+            _ => panic!("{text} is read"),
+        };
+        assert!(Reader::new(&h).read(&format!("0.{}", "1".repeat(MAX_NUMBER_BYTES - 2))).is_ok());
+        let (offset, message) = fault(&format!("[0.{}]", "1".repeat(MAX_NUMBER_BYTES - 1)));
+        assert!(offset == 1 && message.contains("65537 bytes"), "{offset} {message}");
+        assert_eq!(fault("\u{feff}{\"a\":x}").0, 8);
+        assert_eq!(fault(r#"{"a":1,}"#), (6, "trailing comma".to_owned()));
+        assert_eq!(fault(r#"["\u12"]"#), (6, "invalid escape".to_owned()));
     }
 
     #[test]

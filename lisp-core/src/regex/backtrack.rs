@@ -386,7 +386,7 @@ fn is_line_end(text: &str) -> bool {
 fn gave_up() -> Fault {
     let limit = Backtracker::MOST_STEPS;
     Error::new(Reason::RuntimeError, format!("the regular expression took more than {limit} steps and gave up"))
-        .hint("avoid repeats inside repeats, or search line by line with `split-lines`")
+        .hint("simplify the pattern, or search smaller parts of the string, such as its lines")
         .detail("limit_steps", limit)
         .into()
 }

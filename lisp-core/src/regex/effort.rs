@@ -72,7 +72,8 @@ pub(super) fn effort(text: &str) -> Effort {
                 };
                 2
             }
-            _ => 2,
+            '.' => 2,
+            _ => 1,
         };
         before = c;
     }

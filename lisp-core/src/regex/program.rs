@@ -121,6 +121,7 @@ struct Compiler<'p> {
 enum Known {
     Class(u32),
     Character(char),
+    LineEnd,
 }
 
 type Done = Result<(), TooBig>;
@@ -152,6 +153,7 @@ impl Compiler<'_> {
         let class = match known {
             Known::Class(class) => Class::new(self.pattern.classes.get(class as usize).map_or(&[], |set| set.ranges())),
             Known::Character(c) => Class::new(sets::of_ranges(&[(c, c)]).ranges()),
+            Known::LineEnd => Class::new(sets::of_letter('v', false).as_ref().map_or(&[], |set| set.ranges())),
         };
         self.classes.push(class);
         let class = number(self.classes.len() - 1)?;
@@ -192,9 +194,8 @@ impl Compiler<'_> {
                 let split = self.push(Insn::Split(self.here()? + 1, self.here()? + 3))?;
                 self.push(Insn::Text("\r\n".into()))?;
                 self.push(Insn::Jump(number(split + 4)?))?;
-                let class = Class::new(sets::of_letter('v', false).as_ref().map_or(&[], |set| set.ranges()));
-                self.classes.push(class);
-                self.push(Insn::Class(number(self.classes.len() - 1)?)).map(drop)
+                let class = self.class(Known::LineEnd)?;
+                self.push(Insn::Class(class)).map(drop)
             }
             Tree::Cluster => self.push(Insn::Cluster).map(drop),
         }

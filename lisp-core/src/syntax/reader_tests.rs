@@ -163,7 +163,7 @@ fn faults_of_tokens() {
             ("##Infinity", (0, 10), "expected ##Inf, ##-Inf or ##NaN, got `##Infinity`", "three"),
             ("@state", (0, 1), "`@` is not supported", "loop, reduce or def"),
             ("`(a ~b)", (0, 1), "no macros", "fn or defn"),
-            ("1\n```\n2", (2, 5), "the mark of a Markdown fence", "enclose the whole program"),
+            ("1\n```\n2", (2, 5), "a Markdown code fence", "enclose the whole program"),
             ("Here it is:\n```clj\n1\n```", (8, 11), "invalid name `is:`", "send the program alone"),
             ("```clj\n(f @a)\n```", (10, 11), "`@` is not supported", "loop, reduce or def"),
             ("::k", (0, 2), "`::name`", ":name"),

@@ -126,7 +126,7 @@ const FOLLOWED: &[(&str, &str, &str, &str)] = &[
         "[[0 :x]]",
     ),
     ("(let [{:keys [a]} 5] a)", "test it with map? first", "(let [x 5] (if (map? x) (:a x) :none))", ":none"),
-    ("(let [{:keys [a]} [1]] a)", "by its places: [a b & more]", "(let [[a] [1]] a)", "1"),
+    ("(let [{:keys [a]} [1]] a)", "by position: [a b & more]", "(let [[a] [1]] a)", "1"),
     ("(let [[a] {:k 1}] a)", "{:keys [a b]}", "(let [{:keys [k]} {:k 1}] k)", "1"),
     ("(let [[a] #{1}] a)", "(vec s)", "(let [[a] (vec #{1})] a)", "1"),
     ("(let [[a b] (iterate inc 1)] b)", "(take 2 s)", "(let [[a b] (take 2 (iterate inc 1))] b)", "2"),
