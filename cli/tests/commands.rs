@@ -804,6 +804,6 @@ fn the_card_has_tools_of_any_list() {
 fn a_session_goes_on_after_a_recursion_without_end() {
     let done = ptcl(&["repl"], "(defn f [n] (+ 1 (f n)))\n(f 0)\n(count (range 100000))\n");
     assert!(out(&done).ends_with("100000\n"), "{}", out(&done));
-    assert!(err(&done).contains("see that the recursion comes to an"), "{}", err(&done));
+    assert!(err(&done).contains("make sure that the recursion ends"), "{}", err(&done));
     assert!(err(&done).contains("times more from there"), "{}", err(&done));
 }
