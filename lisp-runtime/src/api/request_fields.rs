@@ -196,7 +196,7 @@ mod tests {
             (r#""data":{"n":[1 2]}"#, "the data cannot be brought in: invalid JSON at byte 8"),
             (r#""data":nul"#, "the data cannot be brought in: invalid JSON at byte 3"),
             (r#""memory":{"n":tru}"#, "the memory cannot be brought in: invalid JSON at byte 8"),
-            (r#""history":[1,]"#, "the history cannot be brought in: invalid JSON at byte 3"),
+            (r#""history":[1,]"#, "the history cannot be brought in: invalid JSON at byte 2"),
             (r#""data":{"n":[1 2]},"data":{}"#, "not a request: expected `,` or `]` at line 1 column"),
             (r#""data":{"n":[1}]}"#, "not a request: expected `,` or `]` at line 1 column"),
         ] {
