@@ -325,7 +325,7 @@ fn a_turn_ends_with_its_client() {
     }
 }
 
-/// A run is durable if its program calls a tool that asks, not if it only has the text of such a call.
+/// A run is stored if its program names a tool that asks, not if it calls others.
 #[test]
 fn runs_that_call_no_tool_that_asks_are_not_stored() {
     let tool = ToolServer::start();
@@ -334,7 +334,7 @@ fn runs_that_call_no_tool_that_asks_are_not_stored() {
     let server = Server::start(&["--config", &config, "--store", &dir.path("ptc.db")]);
     let mine = json!({ "pay": {"returns": 7} });
     for (program, tools) in [
-        ("(count \"tool/pay\")", json!({})),
+        ("(count \"tool/payment\")", json!({})),
         ("(tool/other {})", json!({ "other": {"returns": 8} })),
         ("(tool/pay {:k 1 :n 1})", mine),
     ] {

@@ -775,30 +775,6 @@ fn the_prompt_says_what_its_commands_did() {
     assert_eq!(out(&done), "failed: {:a 1}\n{:reason :failed :value {:a 1}}\n#'z\n");
 }
 
-#[test]
-fn the_card_has_tools_of_any_list() {
-    let card = |text: &str| {
-        let path = file("tools.json", text).display().to_string();
-        let done = ptcl(&["prompt", "--tools", &path], "");
-        (out(&done), err(&done))
-    };
-    let schema = r#"{"type": "object", "properties": {"sku": {"type": "string"}}, "required": ["sku"], "additionalProperties": false}"#;
-    for text in [
-        r#"{"price": "(sku :string) -> :any"}"#.to_owned(),
-        format!(r#"[{{"name": "price", "description": "What it costs.", "parameters": {schema}}}]"#),
-        format!(r#"{{"tools": [{{"name": "price", "inputSchema": {schema}}}]}}"#),
-        format!(r#"[{{"type": "function", "function": {{"name": "price", "parameters": {schema}}}}}]"#),
-    ] {
-        let (card, said) = card(&text);
-        assert!(card.contains("tool/price (") && card.contains("sku :string"), "{text}: {said}");
-    }
-    let (_, said) = card("[1]");
-    assert!(said.contains("a list of tools with name"), "{said}");
-    assert!(card(r#"[{"parameters": {}}]"#).1.contains("has no name"));
-    let retail = ptcl(&["prompt", "--tools", "examples/retail/tools.json"], "");
-    assert!(out(&retail).contains("tool/cancel_pending_order"), "{}", err(&retail));
-}
-
 /// The room of a recursion without end is free again afterwards, and the error says what to do.
 #[test]
 fn a_session_goes_on_after_a_recursion_without_end() {

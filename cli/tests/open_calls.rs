@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const ORDERS: [[u64; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
 
-/// What is killed between two answers.
+/// The process that is killed between two answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Killed {
     Nobody,

@@ -215,3 +215,28 @@ fn the_book_runs() {
         }
     }
 }
+
+#[test]
+fn the_prompt_takes_tools_from_any_list() {
+    let folder = Folder::new("tools");
+    let prompt = |text: &str| {
+        let (_, out, err) = ptcl(&["prompt", "--tools", &folder.file("tools.json", text)], "");
+        (out, err)
+    };
+    let schema = r#"{"type": "object", "properties": {"sku": {"type": "string"}}, "required": ["sku"], "additionalProperties": false}"#;
+    for text in [
+        r#"{"price": "(sku :string) -> :any"}"#.to_owned(),
+        format!(r#"[{{"name": "price", "description": "What it costs.", "parameters": {schema}}}]"#),
+        format!(r#"{{"tools": [{{"name": "price", "inputSchema": {schema}}}]}}"#),
+        format!(r#"[{{"type": "function", "function": {{"name": "price", "parameters": {schema}}}}}]"#),
+    ] {
+        let (prompt, said) = prompt(&text);
+        assert!(prompt.contains("tool/price (") && prompt.contains("sku :string"), "{text}: {said}");
+    }
+    let (_, said) = prompt("[1]");
+    assert!(said.contains("a list of tools with name"), "{said}");
+    assert!(prompt(r#"[{"parameters": {}}]"#).1.contains("has no name"));
+    let retail = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/retail/tools.json");
+    let (_, out, err) = ptcl(&["prompt", "--tools", retail], "");
+    assert!(out.contains("tool/cancel_pending_order"), "{err}");
+}

@@ -34,7 +34,7 @@ impl Drive<'_> {
     /// Runs a program.
     pub(crate) async fn run(&self, text: &str, request: &Request<'_>) -> Responded {
         let (service, tenant) = (&self.door.service, &self.door.tenant);
-        if service.needs_journal(request).await {
+        if service.needs_journal(request) {
             return match service.submit(tenant, text, None) {
                 Ok(state) => self.go_on(&state.run_id).await,
                 Err(refused) => Ok(show::refused(&refused).into()),

@@ -17,7 +17,7 @@ fn check_tools(drive: &Drive<'_>, arguments: &JsonObject) -> Result<(), String> 
             return Err(format!("tools.{name} must have \"client\": true; you answer its calls with the tool resume"));
         }
         let mut all = drive.door.service.engine().tools().all();
-        if all.any(|tool| tool.given_name() == name && drive.door.sees(tool)) {
+        if all.any(|tool| (tool.given_name() == name || tool.name() == name) && drive.door.sees(tool)) {
             return Err(format!("tools.{name}: the server has a tool of this name; use another name"));
         }
     }

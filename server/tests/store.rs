@@ -229,7 +229,17 @@ fn what_is_no_store_is_refused() {
     let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&file.0).unwrap().permissions());
     assert_eq!(mode & 0o777, 0o644);
     file.remove();
+    // Two names of one file would have two locks.
+    let (link, second) = (File::new("foreign-link"), File::new("foreign-second"));
+    std::os::unix::fs::symlink(&file.0, &link.0).unwrap();
+    let error = SqliteStore::open(&link.0, Durability::Process).unwrap_err();
+    assert!(error.to_string().contains("does not exist") && !file.0.exists(), "{error}");
     drop(file.open());
+    drop(link.open());
+    std::fs::hard_link(&file.0, &second.0).unwrap();
+    let error = SqliteStore::open(&second.0, Durability::Process).unwrap_err();
+    assert!(error.to_string().contains("hard links"), "{error}");
+    second.remove();
     let later = rusqlite::Connection::open(&file.0).unwrap();
     later.pragma_update(None, "user_version", 99).unwrap();
     drop(later);

@@ -32,12 +32,12 @@ pub(super) enum Text<'t> {
 pub(super) struct Cursor<'t> {
     text: &'t str,
     at: usize,
-    /// The heap of the run that reads. When that is to end, the cursor stops in a long string or in much white space, as if the text
-    /// were unexpected there; `fault_of` asks the run before it names a fault.
+    /// The heap of the run that reads. When the run is to end, the cursor stops in a long string, number or white space as at an
+    /// unexpected byte; `fault_of` checks the run before it names a fault.
     run: Option<&'t Heap>,
 }
 
-/// So many bytes of a string or of white space may be gone over without a look at whether the run is to end.
+/// The bytes of a string, a number or white space between two checks of whether the run is to end.
 const PIECE: usize = 1 << 16;
 
 /// Powers of ten that are floats without rounding.

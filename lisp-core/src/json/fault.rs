@@ -48,7 +48,7 @@ impl From<Fault> for ReadError {
     }
 }
 
-/// What is wrong at which byte, or that the run is to end.
+/// Why the walk stopped: a fault, with its byte, or the end of the run.
 enum Stop {
     Wrong(usize, &'static str),
     Fault(Fault),
@@ -274,7 +274,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Goes over `uXXXX`, or over two of them with a backslash between them when the first is half of a pair.
+    /// Goes over the `u` and its digits, and over a second such escape if the first is half of a surrogate pair.
     fn character(&mut self) -> Walked {
         let unit = self.unit()?;
         let is_low = |unit| (0xdc00..0xe000).contains(&unit);

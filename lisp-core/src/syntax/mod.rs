@@ -33,4 +33,4 @@ pub use names::Names;
 pub use position::LineIndex;
 pub use reader::{Completeness, ReadLimits, Source, completeness, read};
 pub(crate) use reader::{read_at, read_first};
-pub use spelling::is_name_part;
+pub use spelling::{is_name_part, name_length};

@@ -50,7 +50,7 @@ fn class(byte: u8) -> Class {
 }
 
 /// Returns how many bytes at the start of a text belong to one name, valid or not.
-pub(super) fn name_length(text: &str) -> usize {
+pub fn name_length(text: &str) -> usize {
     atom_length(text, |_| true)
 }
 

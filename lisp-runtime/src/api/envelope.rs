@@ -12,6 +12,7 @@ use crate::terms::limits::{Limits, LimitsRequest};
 use crate::terms::misfit::{near_field, plain};
 use crate::terms::outcome::{Outcome, Phase, Problem, lost};
 use crate::terms::tool_code::ToolCode;
+use crate::tools::naming::names_in;
 use crate::tools::tool::{Tool, ToolError, Tools};
 use lisp_core::{Error, Reason};
 use serde::de::Error as _;
@@ -234,6 +235,13 @@ impl<'a> Request<'a> {
     /// An error in a set-up program or in a tool of the request.
     pub fn input(&self, engine: &Engine) -> Result<Input<'a>, Box<Problem>> {
         self.own_input(engine, Instant::now())
+    }
+
+    /// Returns the names of the tools that the program and its set-up programs mention as `tool/name`, in comments and
+    /// strings too. They call no others. Nothing is compiled for this.
+    pub fn mentioned_tools(&self) -> impl Iterator<Item = &str> {
+        let programs = std::iter::once(&*self.program).chain(self.setup.iter().map(String::as_str));
+        programs.flat_map(names_in)
     }
 
     /// Returns whether the request asks for process isolation, by its isolation or by a domain.

@@ -11,6 +11,7 @@ pub(crate) mod program;
 pub(crate) mod program_cache;
 pub(crate) mod record;
 pub(crate) mod record_error;
+mod record_header;
 mod recorded_tools;
 mod request_fields;
 pub(crate) mod run;

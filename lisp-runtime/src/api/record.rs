@@ -1,15 +1,14 @@
 //! Recordings: runs that another process can resume, or that can be replayed without their tools.
 
 use super::engine::Engine;
-use super::input::{DataSet, Input, Source};
+use super::input::{DataSet, Input};
 use super::program::Program;
 use super::record_error::{RECORD_SCHEMA, RecordError};
-use super::recorded_tools::{Effects, RecordedTools, Schemas, Signatures, Treatment};
+use super::record_header::{Given, Header, Terms, header};
+use super::recorded_tools::{RecordedTools, Treatment};
 use super::waiting::Progress;
 use crate::record::journal::{BadLine, Ceilings, Journal, Recorder};
 use crate::record::line::{CallState, Ended, Failure, Gated, Line, Told};
-use crate::terms::keys::Keys;
-use crate::terms::limits::{Limits, LimitsRequest};
 use crate::terms::outcome::{Phase, Problem};
 use crate::terms::place::Place;
 use crate::terms::run_view::RunView;
@@ -18,7 +17,7 @@ use crate::tools::tool::{Tool, Tools};
 use lisp_core::Error;
 use lisp_core::cost::COST_SCHEDULE_VERSION;
 use serde::de::IgnoredAny;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -121,149 +120,6 @@ impl Recording {
     pub fn answer(&self, json: &str) -> Result<(), Error> {
         self.0.answer(json)
     }
-}
-
-/// The first line of a record.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Header<'a> {
-    schema: Cow<'a, str>,
-    run_id: String,
-    /// The version of this crate.
-    language: Cow<'a, str>,
-    cost_schedule: u32,
-    program: Cow<'a, str>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    setup: Vec<Cow<'a, str>>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    given: Vec<Given<'a>>,
-    /// The digests of data sets, which must be given again.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    data_sets: Vec<Cow<'a, str>>,
-    strict_data: bool,
-    json_keys: Keys,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    signature: Option<Cow<'a, str>>,
-    /// All limits. A limit that an older version did not have keeps its current value.
-    limits: LimitsRequest,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    now_ms: Option<i64>,
-    /// The tenant.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    tenant: Option<Cow<'a, str>>,
-    /// The names of the tools, with their signatures.
-    tools: Signatures<'a>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    cached: Option<BTreeSet<Cow<'a, str>>>,
-    #[serde(borrow, default, skip_serializing_if = "BTreeMap::is_empty")]
-    schemas: BTreeMap<Cow<'a, str>, Schemas<'a>>,
-    /// How tool calls are treated, where it differs from the default.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    treatments: BTreeMap<Cow<'a, str>, Treatment>,
-    /// The declared effects of tools.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    effects: Option<Effects<'a>>,
-}
-
-impl<'a> Header<'a> {
-    fn recorded_tools(&mut self) -> RecordedTools<'a> {
-        RecordedTools {
-            signatures: std::mem::take(&mut self.tools),
-            cached: self.cached.take(),
-            schemas: std::mem::take(&mut self.schemas),
-            treatments: std::mem::take(&mut self.treatments),
-            effects: self.effects.take(),
-        }
-    }
-}
-
-/// A [`Source`] in a record.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Given<'a> {
-    Data(Cow<'a, str>, Text<'a>),
-    Object(Text<'a>),
-    Memory(Text<'a>),
-    History(Text<'a>),
-}
-
-/// JSON as text, or the reason why it could not be written.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Text<'a> {
-    Json(Cow<'a, str>),
-    Fault(Cow<'a, str>),
-}
-
-impl<'a> Given<'a> {
-    fn of(source: &'a Source<'_>) -> Given<'a> {
-        let text = |text: &'a Result<Cow<'_, str>, String>| match text {
-            Ok(json) => Text::Json(Cow::Borrowed(json)),
-            Err(why) => Text::Fault(Cow::Borrowed(why)),
-        };
-        match source {
-            Source::Data(name, json) => Given::Data(Cow::Borrowed(name), text(json)),
-            Source::DataObject(json) => Given::Object(text(json)),
-            Source::Memory(json) => Given::Memory(text(json)),
-            Source::History(json) => Given::History(text(json)),
-        }
-    }
-
-    fn source(&self) -> Source<'static> {
-        let text = |text: &Text<'_>| match text {
-            Text::Json(json) => Ok(Cow::Owned(json.clone().into_owned())),
-            Text::Fault(why) => Err(why.clone().into_owned()),
-        };
-        match self {
-            Given::Data(name, json) => Source::Data(Cow::Owned(name.clone().into_owned()), text(json)),
-            Given::Object(json) => Source::DataObject(text(json)),
-            Given::Memory(json) => Source::Memory(text(json)),
-            Given::History(json) => Source::History(text(json)),
-        }
-    }
-}
-
-/// Replaces the digest of a data set in a build that cannot compute one. No data set has this digest.
-const NO_DIGEST: &str = "(none: the record was made without the feature seal of ptc-lisp-runtime)";
-
-/// The terms of a run besides its program and input.
-struct Terms<'a> {
-    keys: Keys,
-    limits: Limits,
-    tools: RecordedTools<'a>,
-}
-
-/// Returns the first line of the record of a run.
-fn header(run_id: String, source: &str, setup: &[String], input: &Input<'_>, terms: Terms<'_>) -> String {
-    let header = Header {
-        schema: Cow::Borrowed(RECORD_SCHEMA),
-        run_id,
-        language: Cow::Borrowed(env!("CARGO_PKG_VERSION")),
-        cost_schedule: COST_SCHEDULE_VERSION,
-        program: Cow::Borrowed(source),
-        setup: setup.iter().map(|source| Cow::Borrowed(&**source)).collect(),
-        given: input.sources.iter().map(Given::of).collect(),
-        data_sets: input
-            .sets
-            .iter()
-            .map(|set| Cow::Owned(set.digest().unwrap_or_else(|| NO_DIGEST.to_owned())))
-            .collect(),
-        strict_data: input.strict_data,
-        json_keys: terms.keys,
-        signature: input.signature.as_deref().map(Cow::Borrowed),
-        limits: LimitsRequest::all(&terms.limits),
-        now_ms: input.now_ms,
-        tenant: input.tenant.as_deref().map(Cow::Borrowed),
-        tools: terms.tools.signatures,
-        cached: terms.tools.cached,
-        schemas: terms.tools.schemas,
-        treatments: terms.tools.treatments,
-        effects: terms.tools.effects,
-    };
-    // Maps with string keys and texts that this crate wrote: this cannot fail.
-    let mut line = serde_json::to_string(&header).unwrap_or_default();
-    line.push('\n');
-    line
 }
 
 /// An open call of a record: one that has not ended.

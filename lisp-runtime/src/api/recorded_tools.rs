@@ -1,7 +1,7 @@
 //! The tools of a run in the first line of its record.
 
 use super::record_error::RecordError;
-use crate::tools::naming;
+use crate::tools::naming::{self, names_in};
 use crate::tools::tool::{Effect, Tool, Tools};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -70,7 +70,7 @@ pub(super) struct RecordedTools<'a> {
 impl<'a> RecordedTools<'a> {
     /// Returns the tools of a run of these programs. If names are equal, the last tool counts.
     pub(super) fn of(all: impl Iterator<Item = &'a Tool>, sources: &[&str]) -> Self {
-        let named: BTreeSet<&str> = sources.iter().flat_map(|source| names(source)).collect();
+        let named: BTreeSet<&str> = sources.iter().flat_map(|source| names_in(source)).collect();
         let all: BTreeMap<&str, &Tool> = all.map(|tool| (&*tool.name, tool)).collect();
         let cached = all.values().filter(|tool| tool.cached).map(|tool| Cow::Borrowed(&*tool.name));
         let (cached, effects) = (Some(cached.collect()), Some(Effects::new()));
@@ -101,7 +101,7 @@ impl<'a> RecordedTools<'a> {
         if !missing.is_empty() {
             return Err(RecordError::MissingTools(missing));
         }
-        let named: BTreeSet<&str> = sources.iter().flat_map(|source| names(source)).collect();
+        let named: BTreeSet<&str> = sources.iter().flat_map(|source| names_in(source)).collect();
         for (name, was) in &self.signatures {
             let Some(tool) = now(name) else { continue };
             let differs = |is: String, was: String| Err(RecordError::Tool { name: name.to_string(), is, was });
@@ -181,12 +181,6 @@ impl<'a> RecordedTools<'a> {
         }
         Ok(all)
     }
-}
-
-/// Returns what follows `tool/` in a source, including comments and strings: a program only calls tools that it names.
-fn names(source: &str) -> impl Iterator<Item = &str> {
-    let ends = |c: char| !(c.is_ascii_alphanumeric() || "_-.?!*+<>=&%'".contains(c));
-    source.split("tool/").skip(1).map(move |rest| &rest[..rest.find(ends).unwrap_or(rest.len())])
 }
 
 /// Returns the beginning of a schema.

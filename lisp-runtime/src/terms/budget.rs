@@ -98,6 +98,8 @@ struct Account {
     held_fuel: u64,
     /// The calls that were taken and have not started: they may be returned.
     held_calls: u64,
+    /// The number of calls of [`Budget::refill_to`].
+    refills: u64,
 }
 
 /// Fuel that a run has taken and may return. It counts as left when the budget is refilled.
@@ -135,8 +137,10 @@ struct Bill {
     bytes: u64,
     /// The fuel and bytes that earlier attempts are known to have used.
     known: (u64, u64),
-    /// What the current attempt may return. After one whose end is not seen, what the next one takes again.
+    /// What the current attempt may return.
     held: Option<Held>,
+    /// The refills before the end of the last attempt, if its use is not known: what it may have left over is of no use after the next.
+    unknown_at: Option<u64>,
     /// The calls that earlier attempts have started.
     calls: BTreeSet<Place>,
 }
@@ -150,15 +154,16 @@ impl fmt::Debug for Budget {
 impl Budget {
     /// Creates a budget with these amounts.
     pub fn new(amounts: Amounts) -> Self {
-        let account = Account { left: amounts, held_fuel: 0, held_calls: 0 };
+        let account = Account { left: amounts, held_fuel: 0, held_calls: 0, refills: 0 };
         Budget { account: Arc::new(Mutex::new(account)), bill: None }
     }
 
     /// Returns this budget for one run that may be suspended and resumed from its record, any number of times.
     ///
     /// What one attempt of the run has paid, the next one does not pay again. Give each attempt this value or a clone
-    /// of it. A suspended attempt has used what its program had used at its last call, and returns the rest. While
-    /// parallel work is in progress, it returns nothing until the next attempt starts.
+    /// of it. A suspended attempt has used what its program had used at its last call, and returns the rest. If it was
+    /// suspended in parallel work, its use is not known, and it returns nothing. The next attempt continues with what
+    /// it paid, unless [`Budget::refill_to`] was called in between: then it pays for its work anew.
     #[must_use]
     pub fn for_one_run(&self) -> Self {
         Budget { account: self.account.clone(), bill: Some(Arc::default()) }
@@ -192,6 +197,7 @@ impl Budget {
     /// What runs in progress have taken and may return counts as left.
     pub fn refill_to(&self, full: &Amounts) {
         let mut account = self.account();
+        account.refills += 1;
         let (held_fuel, held_calls) = (account.held_fuel, account.held_calls);
         let Amounts { runs, fuel, calls, bytes } = &mut account.left;
         for (part, full, held) in [
@@ -223,13 +229,15 @@ impl Budget {
         let mut bill = self.bill();
         let mut left = account.left;
         let has_begun = bill.as_ref().is_some_and(|bill| bill.has_begun);
-        if let Some(bill) = &bill {
-            for (part, paid) in [(&mut left.fuel, bill.fuel), (&mut left.bytes, bill.bytes)] {
-                *part = part.map(|part| part.saturating_add(paid));
-            }
-        }
+        let paid = bill.as_ref().map_or((0, 0), |bill| match bill.unknown_at {
+            Some(refills) if refills != account.refills => (bill.known.0, bill.bytes),
+            _ => (bill.fuel, bill.bytes),
+        });
+        left.fuel = left.fuel.map(|fuel| fuel.saturating_add(paid.0));
+        // Bytes are paid at the end: what was paid stays paid, and is enough to start again.
+        let bytes = left.bytes.map(|bytes| bytes.saturating_add(paid.1));
         let runs = left.runs.filter(|_| !has_begun);
-        for (part, name) in [(runs, "runs"), (left.fuel, "fuel"), (left.calls, "calls"), (left.bytes, "bytes")] {
+        for (part, name) in [(runs, "runs"), (left.fuel, "fuel"), (left.calls, "calls"), (bytes, "bytes")] {
             // A run without calls needs none.
             if part == Some(0) && name != "calls" {
                 return Err(empty(name));
@@ -254,7 +262,7 @@ impl Budget {
         let mut held = Some(Held { account: self.account.clone(), fuel: held });
         let life = bill.as_mut().map_or(0, |bill| {
             (bill.life, bill.has_begun) = (bill.life + 1, true);
-            (bill.fuel, bill.bytes) = (fuel.unwrap_or(0), 0);
+            (bill.fuel, bill.unknown_at) = (fuel.unwrap_or(0), None);
             // The one before is released: dropping it takes no lock.
             bill.held = held.take();
             bill.life
@@ -471,16 +479,18 @@ impl Taken {
         let known = bill.as_ref().map_or((0, 0), |bill| bill.known);
         // An attempt that ends during its replay still pays what earlier attempts used.
         let fuel = fuel.map_or(taken, |fuel| fuel.max(known.0).min(taken));
-        let bytes = bytes.max(known.1);
+        // What earlier attempts paid is paid.
+        let paid = bill.as_ref().map_or(0, |bill| bill.bytes);
+        let more = bytes.max(known.1).saturating_sub(paid);
         let left = &mut account.left;
         if let Some(left) = &mut left.fuel {
             *left = left.saturating_add(taken - fuel);
         }
-        let bytes = left.bytes.map_or(0, |left| bytes.min(left));
-        left.bytes = left.bytes.map(|left| left - bytes);
+        let more = left.bytes.map_or(0, |left| more.min(left));
+        left.bytes = left.bytes.map(|left| left - more);
         if let Some(bill) = &mut bill {
-            (bill.fuel, bill.bytes) = (fuel, bytes);
-            bill.known = (fuel, bytes);
+            (bill.fuel, bill.bytes) = (fuel, paid + more);
+            bill.known = (fuel, bill.bytes);
         }
     }
 
@@ -500,8 +510,18 @@ impl Taken {
 impl Drop for Taken {
     /// Settles a run whose end is not seen. One that can be resumed has used what is known.
     fn drop(&mut self) {
-        if let (false, Some(_), Some((fuel, bytes))) = (self.is_settled, &self.budget.bill, self.used) {
-            self.pay(Some(fuel), bytes);
+        if self.is_settled || self.budget.bill.is_none() {
+            return;
+        }
+        if let Some((fuel, bytes)) = self.used {
+            return self.pay(Some(fuel), bytes);
+        }
+        let mut account = self.budget.account();
+        if let Some(mut bill) = self.budget.bill().filter(|bill| bill.life == self.life) {
+            if let Some(held) = &mut bill.held {
+                held.release(&mut account);
+            }
+            bill.unknown_at = Some(account.refills);
         }
     }
 }

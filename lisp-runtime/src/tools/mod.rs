@@ -36,6 +36,7 @@ mod sync;
 pub(crate) mod threads;
 pub(crate) mod tool;
 mod tool_error;
+mod tool_set;
 mod turns;
 #[cfg(feature = "schemars")]
 mod typed;

@@ -1,7 +1,13 @@
 //! Names of tools as symbols. Characters that a symbol cannot have are percent-encoded, `%2F` for a slash, and so is
 //! `%` itself. The original name can be decoded from the symbol.
 
+use lisp_core::syntax::name_length;
 use std::fmt::Write;
+
+/// Returns what follows `tool/` in a source, including comments and strings: a program only calls tools that it names.
+pub(crate) fn names_in(source: &str) -> impl Iterator<Item = &str> {
+    source.split("tool/").skip(1).map(|rest| &rest[..name_length(rest)])
+}
 
 /// Returns the name as programs write it after `tool/`.
 ///
@@ -51,6 +57,12 @@ pub(crate) fn percent_decoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_in_a_source_are_whole() {
+        let source = "(tool/pay {}) [tool/get-user] #(tool/käufer %) \"tool/a%2Fb\" ; tool/x.y'\n(toolx/no tool/)";
+        assert_eq!(names_in(source).collect::<Vec<_>>(), ["pay", "get-user", "käufer", "a%2Fb", "x.y'", ""]);
+    }
 
     #[test]
     fn names_are_read_from_symbols() {

@@ -102,7 +102,7 @@ pub(crate) async fn run(
 ) -> Result<Response, ProblemDetails> {
     let request = request_of(&text)?;
     let key = key(&headers, &text)?;
-    if key.is_some() || service.needs_journal(&request).await {
+    if key.is_some() || service.needs_journal(&request) {
         let key = key.as_ref().map(Key::of_request);
         let text = traced(&text, &request, &headers);
         drop(request);

@@ -15,7 +15,6 @@ use prometheus_client::metrics::gauge::Gauge;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
-use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -308,27 +307,10 @@ impl Service {
     }
 
     /// Returns whether a request needs a journal, because it may call a tool that needs an outside answer.
-    pub async fn needs_journal(&self, request: &Request<'_>) -> bool {
-        if request.tools.values().any(|tool| tool.client) {
-            return true;
-        }
-        let asking = self.0.asking.iter().filter(|name| !request.tools.contains_key(*name));
-        let asking = asking.cloned().collect::<BTreeSet<_>>();
-        let texts = std::iter::once(&*request.program).chain(request.setup.iter().map(String::as_str));
-        // Without this text a program calls no tool, and need not be compiled to know that.
-        let texts = texts.filter(|text| text.contains("tool/")).map(str::to_owned).collect::<Vec<_>>();
-        if asking.is_empty() || texts.is_empty() {
-            return false;
-        }
-        let engine = self.0.engine.clone();
-        let may_ask = move || {
-            texts.iter().any(|text| match engine.compile(text) {
-                Ok(program) => program.tool_names().any(|name| asking.contains(name)),
-                // The run says what is wrong. Larger limits of the request may let it compile.
-                Err(_) => true,
-            })
-        };
-        tokio::task::spawn_blocking(may_ask).await.unwrap_or(true)
+    pub fn needs_journal(&self, request: &Request<'_>) -> bool {
+        let asks = |name: &str| self.0.asking.contains(name) && !request.tools.contains_key(name);
+        request.tools.values().any(|tool| tool.client)
+            || (!self.0.asking.is_empty() && request.mentioned_tools().any(asks))
     }
 
     /// Runs a request and returns its answer. Nothing is stored. Dropping the future cancels the run.

@@ -100,6 +100,15 @@ impl OpenFile {
     }
 }
 
+/// Returns whether a file has hard links: the lock, and the files of SQLite, are found by its name.
+#[cfg_attr(not(unix), expect(clippy::unnecessary_wraps, reason = "other systems do not say"))]
+pub(super) fn has_other_names(path: &Path) -> io::Result<bool> {
+    #[cfg(unix)]
+    return Ok(std::os::unix::fs::MetadataExt::nlink(&std::fs::metadata(path)?) > 1);
+    #[cfg(not(unix))]
+    Ok(false)
+}
+
 /// Options that create files only their owner can read.
 #[cfg_attr(not(unix), expect(unused_mut, reason = "other systems have no file modes"))]
 fn private() -> OpenOptions {

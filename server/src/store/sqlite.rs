@@ -1,6 +1,6 @@
 //! A store in one SQLite file, with a write-ahead log.
 
-use super::owner::{OpenFile, Owner, beside, keep_private};
+use super::owner::{OpenFile, Owner, beside, has_other_names, keep_private};
 use super::{
     Inserted, Lease, RequestKey, RunStatus, RunSummary, Snapshot, Store, StoreError, StoredReply, StoredRun,
     StoredSession, Which,
@@ -74,10 +74,20 @@ impl SqliteStore {
             )));
         }
         let path = whole_path(path).map_err(failed)?;
+        if path.is_symlink() {
+            return Err(StoreError::Failed(
+                "it is a link to a file that does not exist; name the file itself".to_owned(),
+            ));
+        }
         // Change nothing in a file that is not a store, and create nothing next to it.
         if path.try_exists().map_err(failed)? {
             if !path.is_file() {
                 return Err(StoreError::Failed("it is not a regular file; use another path".to_owned()));
+            }
+            if has_other_names(&path).map_err(failed)? {
+                return Err(StoreError::Failed(
+                    "the file has several names (hard links); use a file with one".to_owned(),
+                ));
             }
             let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             check_identity(&Connection::open_with_flags(&path, flags)?)?;

@@ -21,7 +21,7 @@ const LONGEST: usize = 16;
 
 const RANGE: BuiltinId = id_of("range");
 
-/// What is evaluated for each element.
+/// The expression that is evaluated for each element.
 enum Step<'p> {
     /// the body of a literal
     Body(&'p FnNode),

@@ -258,23 +258,50 @@ fn refills_do_not_add_up_while_runs_hold_fuel() {
             assert_eq!(budget.left(), full, "nothing is held any more");
         }
     }
-    // Of parallel work that is suspended it is not known what it has used: it may still come back to the next attempt.
+    // Of parallel work that is suspended it is not known what it has used. A refill does not wait for it, and it pays anew.
     let parallel = engine.compile("(count (pmap (fn [n] (tool/t {:n n})) (range 2)))").unwrap();
     let of_runs: Vec<Budget> = (0..2).map(|_| budget.for_one_run()).collect();
     for of_run in &of_runs {
         let Progress::ToolCall(waiting) = engine.start(&parallel, Input::new().budget(of_run)) else { panic!() };
+        assert_eq!(budget.left().fuel, Some(200_000));
         drop(waiting);
+        assert_eq!(budget.left().fuel, Some(200_000), "it has paid for all that it may use");
         budget.refill_to(&full);
+        assert_eq!(budget.left().fuel, full.fuel, "it is of the time before");
     }
-    assert_eq!(budget.left().fuel, Some(0), "they hold all of it");
     for of_run in &of_runs {
-        assert!(engine.run(&parallel, Input::new().budget(of_run)).is_success());
+        let outcome = engine.run(&parallel, Input::new().budget(of_run));
+        assert!(outcome.is_success());
+        assert_eq!(budget.left().fuel, Some(1_000_000 - outcome.usage.fuel), "nothing of it comes back");
         budget.refill_to(&full);
-        assert!(budget.left().fuel.unwrap() <= 1_000_000, "{:?}", budget.left());
     }
+    // Without a refill the next attempt goes on with what was paid.
+    let of_run = budget.for_one_run();
+    drop(engine.start(&parallel, Input::new().budget(&of_run)));
+    let outcome = engine.run(&parallel, Input::new().budget(&of_run));
+    assert_eq!(budget.left().fuel, Some(1_000_000 - outcome.usage.fuel));
+    budget.refill_to(&full);
     let dropped = budget.for_one_run();
     drop(engine.start(&parallel, Input::new().budget(&dropped)));
     drop((of_runs, dropped));
     budget.refill_to(&full);
     assert_eq!(budget.left(), full, "a run that is given up holds nothing");
+}
+
+/// Bytes that a run has paid are not lent to others while it goes on.
+#[test]
+fn bytes_that_are_paid_stay_paid() {
+    let engine = Engine::builder().tool("t", |_| Ok(1)).build().unwrap();
+    let program = engine.compile("(def x (vec (range 40000))) (tool/t {}) (tool/t {}) (count x)").unwrap();
+    let budget = Budget::new(Amounts::new().with_bytes(1_000_000));
+    let of_run = budget.for_one_run();
+    let Progress::ToolCall(waiting) = engine.start(&program, Input::new().budget(&of_run)) else { panic!() };
+    drop(waiting);
+    let paid = 1_000_000 - budget.left().bytes.unwrap();
+    assert!(paid > 100_000, "{paid}");
+    let Progress::ToolCall(waiting) = engine.start(&program, Input::new().budget(&of_run)) else { panic!() };
+    assert_eq!(budget.left().bytes, Some(1_000_000 - paid));
+    let Progress::ToolCall(waiting) = waiting.reply(&1) else { panic!() };
+    let Progress::Done(outcome) = waiting.reply(&1) else { panic!() };
+    assert_eq!(budget.left().bytes, Some(1_000_000 - outcome.usage.allocated_bytes));
 }
