@@ -153,6 +153,22 @@ fn results_of_the_client_are_taken_in_any_order() {
     }
 }
 
+/// A client that waits for a run sees all the calls that its workers make at about the same time.
+#[test]
+fn those_who_wait_see_all_open_calls() {
+    for isolation in ["process", "in-process"] {
+        let server = Server::start(&["--isolation", isolation]);
+        let request = json!({
+            "program": "(reduce + (pmap (fn [n] (tool/ask {:n n})) (range 4)))",
+            "tools": {"ask": {"client": true}},
+        });
+        for _ in 0..10 {
+            let (status, state) = server.post("/v1/run", &request);
+            assert_eq!((status, names(&state).len()), (202, 4), "{isolation}: {state}");
+        }
+    }
+}
+
 /// A program that calls the tool `pay` three times and adds a different number for each call.
 const PAYS: &str = "(reduce + (pmap (fn [n] (nth [1 20 300] (get (tool/pay {:k data/k :n n}) \"n\"))) (range 3)))";
 

@@ -503,6 +503,28 @@ fn the_examples_of_the_document_run() {
     }
 }
 
+/// Every route says so in the description if it rejects a percent escape that is not UTF-8.
+#[test]
+fn invalid_escapes_are_described() {
+    let server = Server::start(&[]);
+    let api = server.send("GET", "/openapi.json", &[], b"").2;
+    let (mut asked, bearer) = (0, []);
+    for (route, methods) in api["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            if !route.contains('{') {
+                continue;
+            }
+            let path: Vec<&str> =
+                route.split('/').map(|part| if part.starts_with('{') { "%ff" } else { part }).collect();
+            let status = server.send(&method.to_uppercase(), &path.join("/"), &bearer, b"{}").0;
+            assert_eq!(status, 400, "{method} {route}");
+            assert!(operation["responses"]["400"].is_object(), "{method} {route}");
+            asked += 1;
+        }
+    }
+    assert!(asked >= 9, "{asked} of the routes have a name in their path");
+}
+
 /// What the description says of the bodies is what the service reads.
 #[test]
 fn the_description_names_the_fields_that_are_read() {

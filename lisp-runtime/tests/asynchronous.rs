@@ -5,8 +5,8 @@ mod cpu;
 
 use cpu::thread_time;
 use lisp_runtime::{
-    Approval, AskedCall, Cancel, Engine, EngineBuilder, Input, Limits, LimitsRequest, Observer, Outcome,
-    PolicyDecision, Progress, Reason, Record, Recording, RunEnded, Tool, ToolCall, ToolError, Verdict,
+    Amounts, Approval, AskedCall, Budget, Cancel, Engine, EngineBuilder, Input, Limits, LimitsRequest, Observer,
+    Outcome, PolicyDecision, Progress, Reason, Record, Recording, RunEnded, Tool, ToolCall, ToolError, Verdict,
 };
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -218,6 +218,16 @@ fn dropping_the_future_drops_the_calls_and_ends_the_run() {
     // The third had no thread, and is not made any more.
     std::thread::sleep(Duration::from_millis(50));
     assert_eq!(cancelled.load(SeqCst), 2);
+}
+
+#[test]
+fn programs_that_do_not_compile_count_in_a_budget() {
+    let engine = builder().build().unwrap();
+    let budget = Budget::new(Amounts::new().with_runs(1));
+    for wanted in [Reason::ParseError, Reason::BudgetExceeded] {
+        let outcome = runtime().block_on(engine.eval_async("(", Input::new().budget(&budget)));
+        assert_eq!(outcome.problem().unwrap().reason(), wanted);
+    }
 }
 
 /// Polls a future on this thread, which sleeps until it is woken; counts the polls.

@@ -9,6 +9,7 @@ use rmcp::service::{ServerInitializeError, serve_server_with_ct};
 use rmcp::transport::Transport;
 use rmcp::{RoleServer, ServerHandler};
 use std::io::{self, ErrorKind};
+use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinHandle;
@@ -19,7 +20,7 @@ const QUEUE: usize = 16;
 
 impl Mcp {
     /// Serves one client until it closes its stream or until [`Mcp::end`]. Each line is a JSON-RPC message of at most
-    /// `max_body_bytes`. Requests in progress when the stream ends get a few seconds to finish.
+    /// `max_body_bytes`. Requests in progress when the stream ends get `drain_seconds` to finish, but at most 5 s.
     ///
     /// # Errors
     /// If there are tenants and none is named, the tenant does not exist, or a stream fails.
@@ -31,9 +32,18 @@ impl Mcp {
         let gone = CancellationToken::new();
         let handler = self.handler(self.tenant(tenant)?, gone.clone());
         let versions = handler.supported_protocol_versions().into_owned();
-        let lines = Lines::new(read, write, self.service.config().service.max_body_bytes, versions, gone);
+        let limits = &self.service.config().service;
+        let lines = Lines::new(read, write, limits.max_body_bytes, versions, gone.clone());
+        let late = async {
+            gone.cancelled().await;
+            tokio::time::sleep(Duration::from_secs(limits.drain_seconds)).await;
+        };
         match serve_server_with_ct(handler, lines, self.ended.child_token()).await {
-            Ok(running) => running.waiting().await.map(drop).map_err(|error| OpenError::Connection(error.to_string())),
+            Ok(running) => tokio::select! {
+                // Waits 5 s at most.
+                done = running.waiting() => done.map(drop).map_err(|error| OpenError::Connection(error.to_string())),
+                () = late => Ok(()),
+            },
             // The client disconnected before it started.
             Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
             Err(error) => Err(OpenError::Connection(error.to_string())),

@@ -51,7 +51,9 @@ impl Engine {
     /// error of the outcome.
     pub fn eval_async(&self, source: &str, input: Input<'static>) -> RunFuture {
         self.begin_async(input, |view, started, input| {
-            self.compile_seen(view, started, source, &self.limits_for(input), input.cancel.as_ref())
+            let limits = self.limits_for(input);
+            let program = self.compile_seen(view, started, source, &limits, input.cancel.as_ref());
+            program.map_err(|problem| self.uncompiled(input, problem))
         })
     }
 

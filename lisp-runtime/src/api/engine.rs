@@ -230,7 +230,19 @@ impl Engine {
         let view = self.view(&input, started);
         match self.compile_seen(&view, started, source, &limits, input.cancel.as_ref()) {
             Ok(program) => self.run_seen(&view, started, &program, &input),
-            Err(problem) => self.ended(&view, started, problem, limits),
+            Err(problem) => self.ended(&view, started, self.uncompiled(&input, problem), limits),
+        }
+    }
+
+    /// Takes one run from the budget for a program that does not compile, as process isolation does, where the budget is
+    /// asked first. Returns the problem of the run.
+    pub(crate) fn uncompiled(&self, input: &Input<'_>, problem: Box<Problem>) -> Box<Problem> {
+        match self.take_budget(input) {
+            Ok(taken) => {
+                taken.into_iter().for_each(Taken::give_back);
+                problem
+            }
+            Err(empty) => empty,
         }
     }
 

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Amounts {
-    /// Number of runs that are started.
+    /// Number of runs that are started. Programs given as source count even if they do not compile.
     pub runs: Option<u64>,
     /// Units of fuel.
     pub fuel: Option<u64>,

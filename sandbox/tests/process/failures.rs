@@ -124,6 +124,21 @@ pub(crate) fn cancelled_before_they_began(_: &Sandbox) {
     }
 }
 
+/// A program that does not compile is a run of the budget with either isolation, and returns its fuel.
+pub(crate) fn programs_that_do_not_compile_count(_: &Sandbox) {
+    let engine = Engine::default();
+    let sandbox = Sandbox::builder().engine(engine.clone()).build().unwrap();
+    for process in [false, true] {
+        let budget = Budget::new(Amounts::new().with_runs(2).with_fuel(10_000));
+        for wanted in [Reason::ParseError, Reason::ParseError, Reason::BudgetExceeded] {
+            let input = Input::new().budget(&budget);
+            let outcome = if process { sandbox.eval("(", &input) } else { engine.eval("(", input) };
+            assert_eq!(outcome.problem().unwrap().reason(), wanted, "process {process}");
+        }
+        assert_eq!((budget.left().runs, budget.left().fuel), (Some(0), Some(10_000)), "process {process}");
+    }
+}
+
 /// A run that ends while it waits for calls pays what it used up to them, when it ends by itself and when it is killed in a call of its
 /// own. What its workers have used nobody knows when it is killed: then it pays all.
 pub(crate) fn killed_in_a_call_they_pay_what_they_used(_: &Sandbox) {

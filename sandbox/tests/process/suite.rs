@@ -611,6 +611,7 @@ const TESTS: &[(&str, Test)] = &[
     ("failures_too_many_given_up_calls", failures::too_many_given_up_calls),
     ("cancelled_before_they_began", failures::cancelled_before_they_began),
     ("killed_in_a_call_they_pay_what_they_used", failures::killed_in_a_call_they_pay_what_they_used),
+    ("programs_that_do_not_compile_count", failures::programs_that_do_not_compile_count),
     ("records_of_killed_runs", killed::everywhere),
     ("observers_see_runs_of_processes", seeing::observers_see_runs_of_processes),
     ("observers_are_told_of_refused_calls", seeing::observers_are_told_of_refused_calls),

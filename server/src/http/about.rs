@@ -5,10 +5,12 @@ use super::guard::Asking;
 use super::openapi::{OfName, OfQuery, OfTenant};
 use super::problem::ProblemDetails;
 use crate::runs::Service;
+use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// The maximum number of words in a search.
 const WORDS: usize = 12;
@@ -128,6 +130,22 @@ pub(crate) async fn ready(State(service): State<Service>) -> Result<&'static str
 pub(crate) async fn metrics(State(service): State<Service>, Asking(_): Asking) -> Response {
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     ([(header::CONTENT_TYPE, kind)], service.metrics()).into_response()
+}
+
+/// The OpenAPI description, as JSON.
+#[derive(Clone)]
+pub(crate) struct Description(pub(crate) Arc<str>);
+
+/// Get this description
+#[utoipa::path(
+    get,
+    path = "/openapi.json",
+    tag = "operation",
+    security(()),
+    responses((status = 200, description = "an OpenAPI 3.1 document", body = Object, content_type = "application/json"))
+)]
+pub(crate) async fn description(Extension(Description(text)): Extension<Description>) -> Response {
+    super::body::json(StatusCode::OK, text.to_string())
 }
 
 /// `GET /`: the page for programs and open calls.

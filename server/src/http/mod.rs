@@ -17,13 +17,12 @@ pub use listen::{ListenError, Listener, Server};
 pub use problem::ProblemDetails;
 
 use crate::runs::Service;
-use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use std::sync::Arc;
+use axum::{Extension, Router};
 use std::time::Instant;
 use tower_http::catch_panic::CatchPanicLayer;
 use utoipa_axum::router::OpenApiRouter;
@@ -52,12 +51,10 @@ pub fn router(service: Service) -> Router {
         .merge(api)
         .routes(routes!(about::alive))
         .routes(routes!(about::ready))
+        .routes(routes!(about::description))
         .split_for_parts();
-    let api: Arc<str> = openapi::text(api).into();
-    let router = router
-        .route("/openapi.json", get(move || async move { body::json(StatusCode::OK, api.to_string()) }))
-        .route("/", get(about::page))
-        .merge(page_files());
+    let description = about::Description(openapi::text(api).into());
+    let router = router.route("/", get(about::page)).merge(page_files()).layer(Extension(description));
     finished(router, service, "/openapi.json has all")
 }
 

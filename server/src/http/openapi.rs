@@ -121,7 +121,10 @@ pub(crate) struct OfName;
 
 impl IntoResponses for OfName {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
-        problems(&[(StatusCode::NOT_FOUND, "not found for this tenant")])
+        problems(&[
+            (StatusCode::BAD_REQUEST, "a percent escape of the path is invalid"),
+            (StatusCode::NOT_FOUND, "not found for this tenant"),
+        ])
     }
 }
 
@@ -140,7 +143,10 @@ pub(crate) struct OfBody;
 impl IntoResponses for OfBody {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         problems(&[
-            (StatusCode::BAD_REQUEST, "the body or the query is invalid; field says where"),
+            (
+                StatusCode::BAD_REQUEST,
+                "the body, the query or a percent escape of the path is invalid; field says where",
+            ),
             (StatusCode::REQUEST_TIMEOUT, "the body took longer than body_seconds"),
             (StatusCode::PAYLOAD_TOO_LARGE, "the body is larger than max_body_bytes"),
             (StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body is compressed"),

@@ -20,6 +20,13 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
+/// How long a run has to be quiet before its open calls are reported, because parallel workers make theirs one after the
+/// other.
+const QUIET: Duration = Duration::from_millis(15);
+
+/// How often a run that is not quiet is checked again.
+const QUIET_CHECKS: u32 = 20;
+
 /// How often a waiting caller checks a run without being notified.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
@@ -405,7 +412,7 @@ impl Service {
     pub async fn wait(&self, tenant: &str, run_id: &str) -> Result<Done, Refused> {
         let log = self.watch(run_id);
         let mut changes = log.changes();
-        let mut seen = 0;
+        let (mut seen, mut pace, mut checks) = (0, None, 0);
         let waited = loop {
             let state = self.state(tenant, run_id)?;
             if let Some(answer) = state.answer {
@@ -413,6 +420,12 @@ impl Service {
             }
             let is_asked = self.0.life(run_id).and_then(|life| life.desk()).is_none_or(|desk| desk.is_asked());
             let waits = !state.calls.is_empty() && is_asked;
+            let now = log.pace();
+            if waits && checks < QUIET_CHECKS && self.lives(run_id) && pace.replace(now) != Some(now) {
+                checks += 1;
+                tokio::time::sleep(QUIET).await;
+                continue;
+            }
             if waits || state.trouble.is_some() || (self.is_draining() && !self.lives(run_id)) {
                 break Done::Waiting(Box::new(state));
             }
