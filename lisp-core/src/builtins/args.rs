@@ -11,7 +11,7 @@ use crate::text::describe;
 #[cold]
 pub(crate) fn type_error(name: &str, expects: &str, got: Value<'_>) -> Fault {
     match got {
-        // The call may be possible with a frame.
+        // With a frame, the call may be possible.
         Value::Endless(_) => Fault::NeedsFrame,
         got => wrong(name, expects, got).into(),
     }

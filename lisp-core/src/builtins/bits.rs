@@ -150,7 +150,6 @@ fn test<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }))
 }
 
-/// Bits.
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("bit-and", 2, MANY, "(bit-and x y ...)", |h, a| AND.fold(h, a)).doc(
         "The bits set in all integers.",

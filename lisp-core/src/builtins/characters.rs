@@ -15,7 +15,6 @@ const fn question(name: &'static str, usage: &'static str, imp: DirectImp, alias
     Builtin::direct(name, 1, 1, usage, imp).aliases(alias).namespace("java")
 }
 
-/// The rows of this area.
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("char", 1, 1, "(char x)", char_of).doc(
         "The character with a code, as a string; a character is its own.",
@@ -118,7 +117,7 @@ fn char_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-/// Returns the character of a string, or of a code. If a character consists of several code points, this is the first.
+/// Returns the character of a string or a code. If a character consists of several code points, returns the first.
 fn one(h: &Ctx, name: &str, v: Value<'_>) -> Res<char> {
     h.charge(1)?;
     let found = match v {

@@ -22,7 +22,7 @@ pub(crate) fn compare_values<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res
     }
 }
 
-/// Nested vectors wait on a work list, so that depth costs metered memory and no native stack.
+/// Compares nested vectors with a work list, so that depth uses metered memory instead of the native stack.
 fn compare_vectors<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Ordering> {
     let mut work = Work::new(h);
     work.push((a, b, 0usize))?;
@@ -148,7 +148,6 @@ fn compare<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(Value::Int(compare_values(h, args[0], args[1])? as i64))
 }
 
-/// Comparison.
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::pure("=", 1, MANY, "(= x y ...)", equal)
         .shown_as_fn()

@@ -6,7 +6,6 @@ use crate::code::BuiltinId;
 use crate::context::Ctx;
 use crate::heap::{Compose, Res, Value};
 
-/// The rows of this area.
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("partial", 1, MANY, "(partial f arg1 ...)", partial).doc(
         "A function that calls f with these arguments in front.",

@@ -1,4 +1,4 @@
-//! `read-string`: the value that a text says as a program would write it.
+//! `read-string`: parses a text as a value in the syntax of programs.
 
 use super::Builtin;
 use super::args::string;
@@ -8,7 +8,6 @@ use crate::error::{Error, ErrorClass, Reason};
 use crate::heap::{Fault, Heap, Res, Value};
 use crate::syntax::{self, Form, FormKind, Interrupt, Names, ReadLimits};
 
-/// The rows of this area.
 pub(super) const TABLE: &[Builtin] =
     &[Builtin::direct("read-string", 1, 2, "(read-string s)", read_string).aliases(&["clojure.edn/read-string"]).doc(
         "The first value that a text says: numbers, strings, keywords, symbols and collections of them. Lists are vectors.",
@@ -22,10 +21,10 @@ pub(super) const TABLE: &[Builtin] =
         ],
     )];
 
-/// What to do about a text beyond a limit.
+/// The hint for a text beyond a limit.
 const SPLIT: &str = "read it in parts, such as one for each line, or write it as JSON, which json/parse-string reads";
 
-/// Bytes that a byte of text may take as forms.
+/// The maximum bytes of forms for one byte of text.
 const FORM_BYTES: usize = 64;
 
 fn read_string<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -62,7 +61,7 @@ fn read_string<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-/// The error for a form in the text that says no data.
+/// Returns the error for a form that is not data.
 #[cold]
 fn no_data(what: &str) -> Fault {
     Error::new(Reason::TypeError, format!("read-string reads data, and the text has {what}"))
@@ -70,7 +69,7 @@ fn no_data(what: &str) -> Fault {
         .into()
 }
 
-/// The value of a form. The reader bounds how deep forms are inside each other.
+/// Returns the value of a form. The recursion is bounded because the reader limits the nesting of forms.
 fn value<'h>(h: &'h Heap, names: &Names, form: &Form) -> Res<Value<'h>> {
     let values = |items: &[Form]| {
         h.charge(cost::placed(items.len()))?;
@@ -85,7 +84,7 @@ fn value<'h>(h: &'h Heap, names: &Names, form: &Form) -> Res<Value<'h>> {
         FormKind::Str(s) => h.str(s)?,
         FormKind::Keyword(name) => h.keyword(names.text(*name))?,
         FormKind::Symbol(name) => Value::Symbol(h.text(names.text(*name))?),
-        // A symbol is printed with its quote, and read back as what it was.
+        // A symbol prints with its quote, so that quoted symbols read back as symbols.
         FormKind::Quote(quoted) if matches!(quoted.kind, FormKind::Symbol(_)) => value(h, names, quoted)?,
         FormKind::Quote(quoted) => h.vector(&[Value::Symbol(h.text("quote")?), value(h, names, quoted)?])?,
         FormKind::Vector(items) | FormKind::List(items) => h.vector(&values(items)?)?,

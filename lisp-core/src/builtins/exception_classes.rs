@@ -95,8 +95,8 @@ pub(crate) fn covers_all(class: u16) -> bool {
     matches!(CLASSES.get(usize::from(class)), Some(("Object" | "Throwable", ..)))
 }
 
-/// Returns true if an exception of the class `name` also belongs to the class with this number. One of an unknown class
-/// is an exception of the program.
+/// Returns true if an exception of the class `name` also belongs to the class with this number. An unknown `name`
+/// counts as a `RuntimeException`.
 pub(super) fn is_a(name: &str, class: u16) -> bool {
     let wanted = usize::from(class);
     if wanted >= CLASSES.len() {

@@ -9,7 +9,7 @@ use crate::cost;
 use crate::error::{Detail, Error, ErrorClass, Reason};
 use crate::heap::{Map, Res, Value};
 
-/// The rows of the classes that programs can create.
+/// Creates the rows of the classes that programs can instantiate.
 macro_rules! rows {
     (
         named { $($named:tt)* }
@@ -37,7 +37,7 @@ macro_rules! rows {
     };
 }
 
-/// Exceptions of Java's classes.
+/// The constructors of Java's exception classes.
 pub(super) const CLASSES: &[Builtin] = exception_classes::exception_classes!(rows);
 
 const THROWN: &str = "exception";
@@ -93,7 +93,7 @@ pub(crate) fn is_caught<'h>(h: &'h Ctx, class: u16, exception: Value<'h>) -> Res
     Ok(is_a(class_of(h, exception)?, class))
 }
 
-/// Returns true if any value is an exception and belongs to the class.
+/// Returns true if a value is an exception of the class.
 pub(super) fn is_one_of<'h>(h: &'h Ctx, class: u16, value: Value<'h>) -> Res<bool> {
     Ok(Exception::of(h, value)?.is_some() && is_caught(h, class, value)?)
 }
@@ -124,8 +124,8 @@ impl<'h> Exception<'h> {
         let Value::Map(map) = value else { return Ok(None) };
         let Some(Value::Keyword(_, reason)) = map.get_text(h, "reason", true)? else { return Ok(None) };
         let Some(message @ (Value::Str(_) | Value::Nil)) = map.get_text(h, "message", true)? else { return Ok(None) };
-        // A map of the program's own may have both keys: when thrown, it is the data of an exception. So is one with
-        // the reason of an error that cannot be caught.
+        // A program's own map can have both keys. When it is thrown, it becomes the data of an exception. So does a map
+        // with the reason of an error that cannot be caught.
         let is_caught = |reason: Reason| reason.is_catchable();
         let is_own =
             !matches!(reason.text(), THROWN | FAILED) && !Reason::from_name(reason.text()).is_some_and(is_caught);
@@ -145,7 +145,7 @@ pub(crate) fn of_error<'h>(h: &'h Ctx, error: &Error, tool: Option<&'h str>) -> 
     if let Some(tool) = tool {
         entries.push((h.keyword("tool")?, h.str(tool)?));
     }
-    // The data of a tool's error is accessible like that of ex-info, too.
+    // As with ex-info, the data of a tool's error is in `:data`.
     if let Some((_, code)) = error.details.iter().find(|(name, _)| name == "code") {
         let code = match code {
             Detail::Int(number) => Value::Int(*number),
@@ -192,7 +192,8 @@ pub(crate) enum Uncaught<'h> {
     Error(Error),
 }
 
-/// Returns how a program ends with an uncaught exception: as it would have ended if nothing had caught it before.
+/// Returns how a program ends with an uncaught exception. An exception that was caught and thrown again has the same
+/// result as one that was never caught.
 pub(crate) fn uncaught<'h>(h: &'h Ctx, exception: Value<'h>) -> Res<Uncaught<'h>> {
     let Some(Exception { map, reason, message }) = Exception::of(h, exception)? else {
         return Ok(Uncaught::Error(Error::new(Reason::UncaughtException, "an exception without a message")));

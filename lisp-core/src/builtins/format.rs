@@ -1,4 +1,4 @@
-//! `format`: text with places for values.
+//! `format`: text with placeholders for values.
 
 use super::args::{fault, string};
 use super::{Builtin, MANY};
@@ -12,7 +12,6 @@ use crate::text::number::FloatDigits;
 use crate::text::scan;
 use crate::text::{number, to_str};
 
-/// The rows of this area.
 pub(super) const TABLE: &[Builtin] = &[Builtin::direct("format", 1, MANY, "(format text & values)", format)
     .shown_as_fn()
     .aliases(&["String/format", "java.lang.String/format"])
@@ -29,12 +28,12 @@ pub(super) const TABLE: &[Builtin] = &[Builtin::direct("format", 1, MANY, "(form
         ],
     )];
 
-/// The widest field, in characters.
+/// The maximum width of a field, in characters.
 const WIDTH: u64 = 1_000_000;
-/// The most digits after the point.
+/// The maximum number of digits after the point.
 const PRECISION: u64 = 250;
 
-/// What stands between `%` and the letter.
+/// The part of a specifier between `%` and its letter.
 #[derive(Clone, Copy, Default)]
 struct Field {
     left: bool,
@@ -46,19 +45,19 @@ struct Field {
     marked: bool,
     width: usize,
     precision: Option<usize>,
-    /// Which value it shows, when it is not the next one.
+    /// The value to show, if it is not the next one.
     which: Option<Which>,
 }
 
 impl Field {
-    /// Has it nothing but a width and a side?
+    /// Returns whether it has only a width and an alignment.
     fn is_plain(&self) -> bool {
         let signs = self.plus || self.space || self.commas || self.parentheses || self.marked || self.zeros;
         !signs && self.precision.is_none() && self.which.is_none()
     }
 }
 
-/// A value by its number, or the one that was shown last.
+/// A value by its number, or the value of the previous specifier.
 #[derive(Clone, Copy, PartialEq)]
 enum Which {
     Number(usize),
@@ -75,7 +74,7 @@ pub(super) fn format<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (mut next, mut last) = (0, None);
     while let Some((plain, place)) = next_place(rest) {
         out.push_str(plain)?;
-        // Most places are of these kinds, and take less time than a field does to be read.
+        // The most frequent specifiers are handled without parsing a field.
         let usual = match (place.bytes().next(), values.get(next)) {
             (Some(b'd' | b's'), Some(&Value::Int(i))) => {
                 out.push_str(itoa::Buffer::new().format(i))?;
@@ -108,7 +107,7 @@ pub(super) fn format<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
                 next += 1;
                 Some(next - 1)
             }
-            // Any number of fields may show one value.
+            // Several fields can show the same value.
             Some(which) => {
                 h.charge(cost::TEXT_PART)?;
                 match which {
@@ -127,14 +126,14 @@ pub(super) fn format<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     out.finish()
 }
 
-/// The text before the next percent sign and that behind it.
+/// Returns the text before the next percent sign and the text after it.
 fn next_place(text: &str) -> Option<(&str, &str)> {
-    // The pieces are short: a search by larger steps takes longer to begin than this to end.
+    // The pieces are short: setting up a vectorized search would take longer.
     let at = text.bytes().position(|byte| byte == b'%')?;
     Some((text.get(..at)?, text.get(at + 1..)?))
 }
 
-/// Reads flags, width and precision, and the letter.
+/// Parses flags, width, precision and the letter. Returns them with the text after them.
 fn read_field(place: &str) -> Res<(Field, char, &str)> {
     let (mut field, mut rest) = (Field::default(), place);
     if let (Some(number), after) = read_number(rest)
@@ -177,9 +176,9 @@ fn read_field(place: &str) -> Res<(Field, char, &str)> {
     }
     let mut letters = rest.chars();
     match letters.next() {
-        // Only in decimal digits are groups of three.
+        // Only decimal digits can be grouped.
         Some(letter) if field.commas && !matches!(letter, 'd' | 'f' | 'g' | 'G') => Err(unsupported(place)),
-        // A percent sign has a width and a side only.
+        // A percent sign can only have a width and an alignment.
         Some('%') if field.width > 0 && field.is_plain() => Ok((field, '%', letters.as_str())),
         Some(letter @ ('s' | 'S' | 'd' | 'f' | 'e' | 'E' | 'g' | 'G' | 'x' | 'X' | 'o' | 'b' | 'B' | 'c' | 'C')) => {
             Ok((field, letter, letters.as_str()))
@@ -188,7 +187,8 @@ fn read_field(place: &str) -> Res<(Field, char, &str)> {
     }
 }
 
-/// The decimal number at the beginning, if there is one; what is too large stays too large.
+/// Parses the decimal number at the start, if there is one. Returns it with the text after it. A number that is too
+/// large is saturated.
 fn read_number(text: &str) -> (Option<u64>, &str) {
     let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let digits = text.get(..text.len() - rest.len()).unwrap_or_default();
@@ -202,7 +202,7 @@ fn within(what: &str, number: u64, least: u64, most: u64) -> Res<usize> {
     }
 }
 
-/// The error for a specifier that none of the values is for.
+/// Returns the error for a specifier without a value.
 #[cold]
 fn no_value(place: &str, which: Option<Which>, values: usize) -> Fault {
     let shown: String = place.chars().take(20).collect();
@@ -284,7 +284,7 @@ fn show<'h>(h: &'h Heap, field: Field, letter: char, value: Value<'h>, out: &mut
     }
 }
 
-/// `%f`, `%e` and `%g`.
+/// Writes a field for `%f`, `%e` or `%g`.
 fn float<'h>(h: &'h Heap, field: Field, letter: char, value: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
     let Some(f) = value.as_f64() else { return Err(wrong(letter, "a number", value)) };
     if !f.is_finite() && matches!(value, Value::Float(_)) {
@@ -314,7 +314,7 @@ fn float<'h>(h: &'h Heap, field: Field, letter: char, value: Value<'h>, out: &mu
     number(h, field, &format!("{sign}{text}"), out)
 }
 
-/// In capital letters: `%X`, `%S` and their like.
+/// Writes a field in upper case: `%X`, `%S` and so on.
 fn in_capitals<'h>(h: &'h Heap, field: Field, letter: char, value: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
     let mut text = TextBuf::new(h);
     show(h, field, letter.to_ascii_lowercase(), value, &mut text)?;
@@ -327,13 +327,14 @@ fn in_capitals<'h>(h: &'h Heap, field: Field, letter: char, value: Value<'h>, ou
 }
 
 impl Field {
-    /// Is there a flag that changes a number's sign or groups its digits?
+    /// Returns whether a flag changes the sign of a number or groups its digits.
     fn is_marked(self) -> bool {
         self.plus || self.space || self.commas || self.parentheses
     }
 }
 
-/// Adds a decimal number in its field: with its sign as the flags want it, and commas between groups of three digits.
+/// Writes a decimal number in its field, with the sign that the flags require and commas between groups of three
+/// digits.
 fn number(h: &Heap, field: Field, text: &str, out: &mut TextBuf<'_>) -> Res<()> {
     if !field.is_marked() {
         return pad(h, field, text, Some(usize::from(text.starts_with('-'))), out);
@@ -366,8 +367,8 @@ fn number(h: &Heap, field: Field, text: &str, out: &mut TextBuf<'_>) -> Res<()> 
     pad(h, field, &shown, Some(before.len()), out)
 }
 
-/// Adds a text in its field: to the right, filled with spaces, or with zeros behind the sign of so many bytes that a number
-/// has; or to the left.
+/// Writes a text in its field, aligned to the right with spaces, or to the left. If `sign` is given, the text is a
+/// number whose sign has this many bytes; zeros are then inserted after the sign if the flags require it.
 fn pad(h: &Heap, field: Field, text: &str, sign: Option<usize>, out: &mut TextBuf<'_>) -> Res<()> {
     let fill = if field.width == 0 { 0 } else { field.width.saturating_sub(characters::count(h, text)?) };
     if fill == 0 {
@@ -392,13 +393,13 @@ fn pad(h: &Heap, field: Field, text: &str, sign: Option<usize>, out: &mut TextBu
     }
 }
 
-/// About how many digits a float has before its point.
+/// Estimates the number of digits of a float before its point.
 fn whole_digits(f: f64) -> usize {
     let exponent = (f.to_bits() >> 52 & 0x7FF).saturating_sub(1_023);
     exponent as usize * 1_233 / 4_096 + 1
 }
 
-/// The decimal digits of an integer beyond 64 bits, or of a float that is whole.
+/// Returns the decimal digits of an integer beyond 64 bits, or of a whole float.
 fn decimal<'h>(h: &'h Heap, value: Value<'h>) -> Res<String> {
     match value {
         Value::Big(_) => big_text(h, value, 10),
@@ -413,7 +414,7 @@ fn decimal<'h>(h: &'h Heap, value: Value<'h>) -> Res<String> {
 
 fn radix<'h>(h: &'h Heap, letter: char, value: Value<'h>) -> Res<String> {
     match (value, letter) {
-        // As in Java the bits of 64 of a negative integer.
+        // As in Java, the 64 bits of a negative integer.
         (Value::Int(i), 'x') => Ok(format!("{i:x}")),
         (Value::Int(i), _) => Ok(format!("{i:o}")),
         (Value::Big(_), 'x') => big_text(h, value, 16),
@@ -422,7 +423,7 @@ fn radix<'h>(h: &'h Heap, letter: char, value: Value<'h>) -> Res<String> {
     }
 }
 
-/// The digits of an integer beyond 64 bits.
+/// Returns the digits of an integer beyond 64 bits.
 fn big_text<'h>(h: &'h Heap, value: Value<'h>, radix: u32) -> Res<String> {
     let Value::Big(big) = value else { return Ok(String::new()) };
     if radix != 10 {
@@ -433,8 +434,8 @@ fn big_text<'h>(h: &'h Heap, value: Value<'h>, radix: u32) -> Res<String> {
     Ok(out.into_string())
 }
 
-/// The decimal digits of a float's shortest text, and how many of them stand before the point. They are rounded half up, as
-/// Java does it: `%.2f` of 1.005 is 1.01, although the float is a little less.
+/// The digits of the shortest decimal representation of a float, and the number of digits before the point. They are
+/// rounded half up as in Java: `%.2f` of 1.005 is 1.01, although the float is slightly smaller.
 struct Digits {
     digits: Vec<u8>,
     point: i64,
@@ -450,7 +451,7 @@ impl Digits {
         self.digits.iter().all(|&digit| digit == b'0')
     }
 
-    /// Keeps this number of digits, rounding the last half up.
+    /// Keeps this number of digits, rounding half up.
     fn round(&mut self, keep: i64) {
         let Ok(keep) = usize::try_from(keep) else {
             self.digits.clear();
@@ -472,19 +473,19 @@ impl Digits {
         self.point += 1;
     }
 
-    /// The number of these digits; no sign.
+    /// Returns the float with these digits, without a sign.
     fn number(&self) -> f64 {
         let digits = if self.digits.is_empty() { "0" } else { std::str::from_utf8(&self.digits).unwrap_or("0") };
         format!("0.{digits}e{}", self.point).parse().unwrap_or(f64::NAN)
     }
 
-    /// The digit at a place that counts from the point, 0 where there is none.
+    /// Returns the digit at a position relative to the point; 0 outside the digits.
     fn at(&self, place: i64) -> char {
         let digit = usize::try_from(self.point + place).ok().and_then(|at| self.digits.get(at));
         char::from(digit.copied().unwrap_or(b'0'))
     }
 
-    /// With this number of digits after the point.
+    /// Returns the text with this number of digits after the point.
     fn fixed(mut self, precision: usize) -> String {
         let after = i64::try_from(precision).unwrap_or(i64::MAX);
         self.round(self.point + after);
@@ -496,7 +497,7 @@ impl Digits {
         text
     }
 
-    /// With one digit before the point, this number after it, and an exponent of at least two digits.
+    /// Returns the text with one digit before the point, this number after it, and an exponent of at least two digits.
     fn scientific(mut self, precision: usize) -> String {
         let after = i64::try_from(precision).unwrap_or(i64::MAX);
         self.round(after.saturating_add(1));
@@ -506,7 +507,8 @@ impl Digits {
         format!("{}e{sign}{:02}", self.fixed(precision), exponent.unsigned_abs())
     }
 
-    /// With this number of digits in all, and an exponent where that is shorter.
+    /// Returns the text with this number of digits in total. It has an exponent if the number is smaller than 0.0001 or
+    /// has more digits than this before the point.
     fn general(mut self, precision: usize) -> String {
         let precision = precision.max(1);
         if self.is_zero() {
@@ -521,8 +523,8 @@ impl Digits {
     }
 }
 
-/// A finite float rounded to this number of digits after the point, before it where the number is negative: half up by the digits
-/// that it prints with, as `%.2f` rounds. A zero has no sign.
+/// Returns a finite float rounded to this number of digits after the point, or before it if negative. The digits of its
+/// shortest representation are rounded half up, as by `%.2f`. A zero has no sign.
 pub(super) fn rounded(f: f64, places: i64) -> f64 {
     let mut digits = Digits::of(f);
     digits.round(digits.point.saturating_add(places));

@@ -1,5 +1,5 @@
-//! Shared by the built-ins with Java names: the classes, the constants, the errors for Java names that the language
-//! does not have, and access to arguments.
+//! Common parts of the built-ins with Java names: the classes, the constants, the errors for Java names that the
+//! language does not have, and access to arguments.
 
 use super::exception_classes::of_wrong;
 use crate::error::{Error, ErrorClass, Reason};
@@ -36,7 +36,7 @@ pub(super) const INSTANT: &str = "java.time.Instant";
 pub(super) const DURATION: &str = "java.time.Duration";
 pub(super) const DATE: &str = "java.util.Date";
 
-/// A constant.
+/// A Java constant.
 pub struct Constant {
     /// The short name.
     pub name: &'static str,
@@ -56,7 +56,7 @@ const fn constant_row(
     Constant { name, doc, examples, value }
 }
 
-/// The constants.
+/// All Java constants.
 pub const CONSTANTS: &[Constant] = &[
     constant_row(
         "Double/POSITIVE_INFINITY",

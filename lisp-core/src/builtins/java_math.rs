@@ -1,4 +1,5 @@
-//! `java.lang.Math` and `java.lang.System`. Two integers stay integers; an integer with a float becomes one.
+//! `java.lang.Math` and `java.lang.System`. In functions of two numbers, two integers stay integers; an integer with a
+//! float is converted to a float.
 
 use super::Builtin;
 use super::java::{double, long, null, out_of_domain, text, wrong_type};
@@ -175,7 +176,7 @@ enum Pair {
     Floats(f64, f64),
 }
 
-/// Returns two integers, or two floats; an integer with a float becomes one.
+/// Returns two integers, or two floats if at least one argument is a float.
 fn pair(name: &str, args: &[Value<'_>]) -> Res<Pair> {
     match (args[0], args[1]) {
         (Value::Int(a), Value::Int(b)) => Ok(Pair::Ints(a, b)),

@@ -1,4 +1,4 @@
-//! Shared by the classes of times: reading arguments, creating values, and arithmetic. All zones are UTC.
+//! Common parts of the time classes: reading arguments, creating values, and arithmetic. All zones are UTC.
 
 use super::java::{null, out_of_domain, out_of_domain_as, text, wrong_type};
 use crate::cost;

@@ -60,7 +60,7 @@ fn lenient<'h>(result: Result<Value<'h>, ReadError>) -> Res<Value<'h>> {
 
 const KEYWORD: BuiltinId = id_of("keyword");
 
-/// Returns what keys become, according to the option: `true` and the function `keyword` make keywords.
+/// Returns how keys are represented, according to the option: as keywords for `true` or the function `keyword`.
 fn keys(name: &str, option: Option<Value<'_>>) -> Res<Keys> {
     match option {
         None | Some(Value::Nil | Value::Bool(false)) => Ok(Keys::Strings),

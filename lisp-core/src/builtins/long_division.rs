@@ -1,5 +1,5 @@
 //! Division of long integers. A division that takes more than a few milliseconds is done in pieces. Each piece is
-//! charged before it is divided, so that a run can be ended in between.
+//! charged before it is divided, so that a run can end between pieces.
 
 use crate::cost;
 use crate::heap::{Heap, Res};

@@ -1,5 +1,5 @@
-//! Maps: reading and writing. A key that does not exist stands for the entry of its twin, the keyword or string of the
-//! same name.
+//! Maps: reading and writing. If a map does not have a key, it uses the key's twin: the keyword or string of the same
+//! name.
 
 use super::args::{self, fault, type_error};
 use super::slices::char_at;
@@ -11,9 +11,9 @@ use crate::heap::{Entry, Fault, Gathered, Heap, List, Map, MapBuilder, Res, SMAL
 use crate::text::describe;
 use std::slice::ChunksExact;
 
-/// Returns what `coll` has at `key`: a map's value at the key or its twin, a vector's element, or a string's character;
-/// `None` for everything else. A vector that is not a key of a map is a path into it. Calls of keywords and maps, and
-/// destructuring, use this.
+/// Returns the element of `coll` at `key`: a map's value at the key or its twin, a vector's element, or a string's
+/// character; `None` for everything else. A vector that is not a key of a map is a path into it. Calls of keywords and
+/// maps, and destructuring, use this.
 #[inline]
 pub(crate) fn get<'h>(h: &'h Heap, coll: Value<'h>, key: Value<'h>) -> Res<Option<Value<'h>>> {
     match (coll, key) {
@@ -31,7 +31,7 @@ pub(crate) fn get<'h>(h: &'h Heap, coll: Value<'h>, key: Value<'h>) -> Res<Optio
     }
 }
 
-/// Returns the value at the end of a path of keys; `None` if a step leads nowhere. A path inside a path is followed
+/// Returns the value at the end of a path of keys; `None` if a step does not exist. A path inside a path is followed
 /// too, with a work list.
 pub(crate) fn get_path<'h>(h: &'h Heap, coll: Value<'h>, path: &'h [Value<'h>]) -> Res<Option<Value<'h>>> {
     let mut work: Work<'h, &'h [Value<'h>]> = Work::new(h);
@@ -89,7 +89,7 @@ pub(crate) fn assoc_path<'h>(
         match at {
             Value::Map(_) if i + 1 == path.len() => {}
             Value::Map(m) => {
-                // A vector is a key here, as it is where the value is stored.
+                // A vector is a key here, because the value will be stored at it.
                 let next = if matches!(key, Value::Vector(_)) { m.get_vector(h, key)? } else { get(h, at, key)? };
                 at = match next {
                     Some(next @ (Value::Map(_) | Value::Vector(_))) => next,
@@ -189,7 +189,7 @@ fn get_in<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args[1] {
         Value::Nil => Ok(coll),
         Value::Vector(path) => Ok(get_path(h, coll, path.items())?.unwrap_or(default)),
-        // Other collections are taken for paths that lead nowhere.
+        // All other collections count as paths that lead to no value.
         Value::Str(_) | Value::Set(_) | Value::Map(_) => Ok(default),
         other => Err(args::not_walked("get-in", "a vector of keys", other)),
     }
@@ -260,7 +260,7 @@ fn assoc<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-/// Returns the vector with other elements at some indices, in one copy; it grows at its end.
+/// Returns the vector with other elements at some indices, in one copy. An index at its end appends an element.
 fn with_places<'h>(h: &'h Heap, v: &'h Vector<'h>, pairs: ChunksExact<'_, Value<'h>>) -> Res<Value<'h>> {
     h.charge(cost::moved(v.len()))?;
     let mut out = List::with_room(h, v.len() + pairs.len())?;
@@ -281,8 +281,8 @@ fn pairs_expected(name: &str, count: usize) -> Error {
         .hint("write a value after each key")
 }
 
-/// Returns the map with `count` more entries, each at the key that its key stands for in `base`: a few are added one by
-/// one, more all at once.
+/// Returns the map with `count` more entries. Each is stored at its key, or at the twin of the key if `base` has only
+/// that. A few entries are added one by one, more all at once.
 pub(super) fn with_entries<'h>(
     h: &'h Heap,
     base: &'h Map<'h>,
@@ -379,7 +379,7 @@ fn dissoc<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-/// Removes from `rest` the key that `key` stands for in `whole`, the map before anything was removed.
+/// Removes a key from `rest`, or its twin if `whole` has only that. `whole` is the map before anything was removed.
 pub(crate) fn dissoc_one<'h>(h: &'h Heap, whole: Value<'h>, rest: Value<'h>, key: Value<'h>) -> Res<Value<'h>> {
     match (whole, rest) {
         (Value::Map(whole), Value::Map(rest)) => h.dissoc(rest, whole.meant(h, key)?).map(Value::Map),
@@ -522,7 +522,6 @@ fn zipmap<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.map(keys.iter().copied().zip(vals.iter().copied()))
 }
 
-/// Maps.
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::pure("get", 2, 3, "(get coll key default?)", get_of).doc(
         "The value at a key of a map, the element or character at an index, a set's member; else the default, or nil. \
@@ -639,7 +638,8 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// Returns the value at a key of what may be a map, for patterns and keywords; vectors and strings have no keys here.
+/// Returns the value at a key, for destructuring patterns and keywords. The keys of a set are its members; vectors and
+/// strings only have numbers as keys.
 #[inline]
 pub(crate) fn key_of<'h>(h: &'h Heap, coll: Value<'h>, key: Value<'h>) -> Res<Option<Value<'h>>> {
     match coll {

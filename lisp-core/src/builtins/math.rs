@@ -10,7 +10,7 @@ use crate::heap::{Heap, Res, Value};
 use num_bigint::BigInt;
 use num_traits::Signed;
 
-/// Returns an integer for a number, by rounding of floats; infinities and NaN stay.
+/// Returns a number as an integer, rounding floats; infinities and NaN are returned unchanged.
 fn rounded<'h>(h: &'h Heap, name: &str, v: Value<'h>, round: fn(f64) -> f64) -> Res<Value<'h>> {
     match v {
         Value::Int(_) | Value::Big(_) => Ok(v),
@@ -154,7 +154,6 @@ fn avg<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     mean_of(h, sum, count)
 }
 
-/// Rounding, roots and powers.
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("floor", 1, 1, "(floor x)", floor).doc(
         "The largest integer not above the number.",

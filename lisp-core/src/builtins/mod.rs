@@ -64,7 +64,7 @@ pub(crate) use rows::{MATH, Rows, concat, count, namespace_of};
 /// [`Fault::Collect`] or [`Fault::Pause`] it is run again from the start.
 pub(crate) type DirectImp = for<'h> fn(&'h Ctx, &[Value<'h>]) -> Res<Value<'h>>;
 
-/// A test of a value, which needs nothing of the run: it neither charges, allocates nor fails.
+/// A test of a value that does not use the run: it does not charge, allocate or fail.
 pub(crate) type Test = fn(Value<'_>) -> bool;
 
 /// Returns whether a built-in calls functions for these arguments.
@@ -75,9 +75,9 @@ pub(crate) type CallsSome = fn(&[Value<'_>]) -> bool;
 pub(crate) enum Imp {
     /// A Rust function that calls no other.
     Direct(DirectImp),
-    /// A test of its argument, which needs nothing of the run.
+    /// A test of the only argument.
     Test(Test),
-    /// A function that calls functions, which this starts.
+    /// A function that calls other functions. The field starts it.
     Calling(Start),
     /// The second if the first returns true for the arguments, otherwise a function that calls no other.
     Either(CallsSome, Start, DirectImp),
@@ -85,36 +85,36 @@ pub(crate) enum Imp {
     Prelude,
 }
 
-/// What the compiler makes of a call of a built-in.
+/// How the compiler translates a call of a built-in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lowering {
-    /// A call.
+    /// As a call.
     Call,
-    /// With two arguments a comparison.
+    /// With two arguments, as a comparison.
     Compare(Cmp),
-    /// With two arguments an addition.
+    /// With two arguments, as an addition.
     Add,
-    /// With two arguments a subtraction.
+    /// With two arguments, as a subtraction.
     Sub,
-    /// With two arguments a multiplication.
+    /// With two arguments, as a multiplication.
     Mul,
-    /// An addition of one.
+    /// As an addition of one.
     Inc,
-    /// A subtraction of one.
+    /// As a subtraction of one.
     Dec,
-    /// As a test a jump on the opposite.
+    /// In a condition, as a jump on the opposite.
     Not,
-    /// A call in which an argument that is a bare name is a symbol.
+    /// As a call in which an argument that is a bare name is a symbol.
     TakesNames,
     /// Like `TakesNames`; the name of a tool shows the host's documentation of it.
     ShowsNames,
-    /// A call in which a wrong number of arguments is an error of the form.
+    /// As a call in which a wrong number of arguments is an error of the form.
     ChecksArity,
-    /// With a function literal a loop.
+    /// With a function literal, as a loop.
     Round(Round),
 }
 
-/// A function that calls another one for each element, which the compiler knows as a loop.
+/// A function that calls another function for each element and that the compiler can translate into a loop.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Round {
     Map,
@@ -130,7 +130,7 @@ impl Round {
         args == 2 || self == Round::Reduce && args == 3
     }
 
-    /// Returns the number of arguments that the function gets.
+    /// Returns the number of arguments that it passes to the function.
     pub(crate) fn params(self) -> usize {
         if self == Round::Reduce { 2 } else { 1 }
     }
@@ -157,13 +157,13 @@ pub struct Builtin {
     pub examples: &'static [(&'static str, &'static str)],
     /// The implementation.
     pub(crate) imp: Imp,
-    /// What the compiler makes of a call.
+    /// How the compiler translates a call.
     pub(crate) lowering: Lowering,
     /// Whether its value depends only on its arguments and it changes nothing, so that it can be evaluated again.
     pub(crate) is_pure: bool,
     /// Whether it prints as `#fn[...]`, like composed functions.
     pub(crate) shows_as_fn: bool,
-    /// Whether its calls are made by workers.
+    /// Whether workers make its calls.
     pub(crate) has_workers: bool,
 }
 
@@ -196,7 +196,8 @@ impl Builtin {
         Self::row(name, min, max, usage, Imp::Direct(imp))
     }
 
-    /// Creates a row for such a function that programs call often, and whose value depends only on its arguments.
+    /// Creates a row for a frequently called Rust function that calls no other, and whose value depends only on its
+    /// arguments.
     pub(crate) const fn pure(name: &'static str, min: u8, max: u8, usage: &'static str, imp: DirectImp) -> Self {
         let mut row = Self::direct(name, min, max, usage, imp);
         row.is_pure = true;
@@ -232,7 +233,7 @@ impl Builtin {
         Self::row(name, min, max, usage, Imp::Prelude)
     }
 
-    /// Sets what the compiler makes of a call.
+    /// Sets how the compiler translates a call.
     #[must_use]
     pub(crate) const fn lowered(mut self, lowering: Lowering) -> Self {
         self.lowering = lowering;
@@ -246,14 +247,14 @@ impl Builtin {
         self
     }
 
-    /// Sets that its calls are made by workers.
+    /// Sets that workers make its calls.
     #[must_use]
     pub(crate) const fn by_workers(mut self) -> Self {
         self.has_workers = true;
         self
     }
 
-    /// Sets other names.
+    /// Sets the aliases.
     #[must_use]
     pub(crate) const fn aliases(mut self, aliases: &'static [&'static str]) -> Self {
         self.aliases = aliases;
@@ -335,7 +336,7 @@ pub(crate) const AREAS: &[(&str, &[Builtin])] = &[
     ("UUIDs", uuids::TABLE),
 ];
 
-/// The rows of these functions. They have the lowest numbers.
+/// The rows of the functions that call no others. They have the lowest numbers.
 pub(crate) static FIRST_ORDER: [Builtin; count(TABLES)] = concat(TABLES);
 
 const TABLES: &[&[Builtin]] = &{
@@ -348,8 +349,8 @@ const TABLES: &[&[Builtin]] = &{
     tables
 };
 
-/// Returns the implementation of one of these functions; `None` for another function, or a number of arguments that it
-/// does not take.
+/// Returns the implementation of a function that calls no others. Returns `None` for any other function, or for a
+/// number of arguments that the function does not take.
 #[inline]
 pub(crate) fn first_order(id: BuiltinId, argc: usize) -> Option<DirectImp> {
     let row = FIRST_ORDER.get(id.0 as usize).filter(|row| row.takes(argc))?;
@@ -359,7 +360,7 @@ pub(crate) fn first_order(id: BuiltinId, argc: usize) -> Option<DirectImp> {
     }
 }
 
-/// Returns the number of one of these functions by its name, at the interpreter's compile time.
+/// Returns the number of a function that calls no others, by its name, at the interpreter's compile time.
 pub(crate) const fn id_of(name: &str) -> BuiltinId {
     let (mut table, mut row, mut id) = (0, 0, 0);
     while table < TABLES.len() {
@@ -375,7 +376,7 @@ pub(crate) const fn id_of(name: &str) -> BuiltinId {
     panic!("a built-in of this name")
 }
 
-/// Returns true if two names are equal.
+/// Returns true if two names are equal; usable in constants.
 pub(crate) const fn same(a: &[u8], b: &[u8]) -> bool {
     if a.len() != b.len() {
         return false;

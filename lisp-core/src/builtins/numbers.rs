@@ -80,7 +80,7 @@ pub(crate) fn mul<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Value<'h>>
     }
 }
 
-/// `(/ a b)`: always a float. Division by an integer zero fails; by a float zero it follows IEEE 754.
+/// `(/ a b)`: always a float. Division by an integer zero fails, except for NaN; by a float zero it follows IEEE 754.
 #[inline]
 pub(crate) fn div<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Value<'h>> {
     match (a, b) {
@@ -373,7 +373,7 @@ fn divide<'h>(h: &'h Heap, part: Part, args: &[Value<'h>]) -> Res<Value<'h>> {
     match part {
         Part::Quot if (x / y).is_finite() => whole(h, name, (x / y).trunc()),
         Part::Quot => Err(fault(Reason::ArithmeticError, "quot: the quotient is beyond the range of floats")),
-        // As in Clojure: for 1 and 0.1 it is 0.0.
+        // As in Clojure: `(rem 1 0.1)` is 0.0.
         Part::Rem => Ok(Value::Float(x - y * (x / y).trunc())),
         Part::Mod => Ok(Value::Float(x - y * (x / y).floor())),
     }
@@ -568,13 +568,13 @@ pub(super) fn integer_of<'h>(h: &'h Heap, name: &str, text: &str) -> Res<Option<
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return Ok(None);
     }
-    // About ten digits make a limb; the conversion takes time in the square of their number.
+    // A limb has between nine and ten digits. The conversion takes quadratic time in the number of limbs.
     let limbs = digits.len() / 9 + 1;
     prepare(h, name, limbs, cost::parsed(text.len()) + cost::limb_pairs(limbs, limbs))?;
     BigInt::parse_bytes(text.as_bytes(), 10).map(|big| h.integer(&big)).transpose()
 }
 
-/// The arguments of `bigint`.
+/// The expected argument of `bigint`.
 const NUMERIC: &str = "a number or a string of digits";
 
 fn bigint<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -615,7 +615,6 @@ fn double<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-/// Arithmetic.
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::pure("+", 0, MANY, "(+ x ...)", sum_of).lowered(Lowering::Add).aliases(&["+'"]).doc(
         "The sum of numbers; 0 of none. Integers never overflow.",

@@ -6,7 +6,6 @@ use crate::context::Ctx;
 use crate::cost;
 use crate::heap::{Res, Value};
 
-/// The rows of this area.
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("parse-long", 1, 1, "(parse-long s)", parse_long).aliases(&["parse-int"]).doc(
         "The integer of 64 bits that a string is, else nil.",
@@ -73,7 +72,7 @@ pub(super) fn double(text: &str) -> Option<f64> {
     text.parse::<f64>().ok().filter(|f| f.is_finite())
 }
 
-/// Returns the rest after at least one digit.
+/// Returns the rest of the text after at least one digit.
 fn after_digits(text: &str) -> Option<&str> {
     let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
     (rest.len() < text.len()).then_some(rest)

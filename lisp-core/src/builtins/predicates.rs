@@ -59,7 +59,8 @@ fn symbol<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-/// Returns true for one value at one address. Values without an address are identical if they are equal.
+/// Returns true if both are the same value at the same address. Values without an address are identical if they are
+/// equal.
 fn identical<'h>(h: &'h Ctx, a: Value<'h>, b: Value<'h>) -> Res<bool> {
     Ok(match (a, b) {
         (Value::Nil, Value::Nil) => true,
@@ -110,7 +111,6 @@ fn type_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     })
 }
 
-/// Predicates.
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::test("nil?", "(nil? x)", |v| v.is_nil())
         .doc("Is it nil?", &[("(nil? nil)", "true"), ("(nil? false)", "false"), ("(nil?)", "!arity_error")]),

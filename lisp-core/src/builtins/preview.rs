@@ -1,5 +1,5 @@
-//! Previews: a short text for any value, with limits of characters, elements and depth. It is for people, and cannot be
-//! read back.
+//! Previews: a short text for any value, with limits on characters, elements and depth. Previews are for people, and
+//! cannot be read back.
 
 use crate::cost;
 use crate::heap::{Heap, Res, TextBuf, Value};
@@ -16,10 +16,10 @@ const DEPTH: usize = 2;
 const NODES: usize = 32;
 /// The text of a value that does not fit.
 const ELLIPSIS: &str = "#<…>";
-/// Room reserved in a collection for the mark that there is more.
+/// The room reserved in a collection for the ellipsis.
 const MARK: usize = 4;
 
-/// The room that is left.
+/// The space left for the text.
 #[derive(Clone, Copy)]
 struct Room {
     chars: usize,
@@ -48,7 +48,7 @@ pub(crate) fn preview<'h>(h: &'h Heap, value: Value<'h>) -> Res<String> {
     render(h, value, 0, Room { chars: CHARS, bytes: BYTES }, &mut nodes)
 }
 
-/// Recursion ends at [`DEPTH`].
+/// Returns the text of a value. The recursion ends at [`DEPTH`].
 fn render<'h>(h: &'h Heap, value: Value<'h>, depth: usize, room: Room, nodes: &mut usize) -> Res<String> {
     if room.chars == 0 || room.bytes == 0 || *nodes == 0 {
         return Ok(String::new());
@@ -92,7 +92,7 @@ fn render_key<'h>(h: &'h Heap, key: Value<'h>, room: Room, nodes: &mut usize) ->
     match key {
         Value::Str(s) => quoted(h, s.text(), room),
         Value::Keyword(..) => Ok(leaf(&scalar(h, key)?, room)),
-        // A key counts as deep enough that its own elements are left out.
+        // A collection that is a key shows its elements, but not the elements of these.
         other => render(h, other, DEPTH - 1, room, nodes),
     }
 }

@@ -7,7 +7,6 @@ use crate::heap::{Res, TextBuf, Value};
 use crate::text::{pr_str, println_text, separate, short_str, to_str};
 use std::borrow::Cow;
 
-/// The rows of this area.
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("pr-str", 0, MANY, "(pr-str & values)", pr_str_native).shown_as_fn().doc(
         "The values as text that can be read back, with spaces between them.",
@@ -86,7 +85,7 @@ fn println_native<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(Value::Nil)
 }
 
-/// Prints a line. Everything that can fail comes first.
+/// Prints a line. Everything that can fail must come before the print.
 fn print_line<'h>(h: &'h Ctx, line: &str) -> Res<Value<'h>> {
     h.charge(cost::scanned(line.len()))?;
     h.print(line)?;
@@ -100,7 +99,7 @@ fn prn<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-/// A newline at the end is the end of the printed line.
+/// Prints a formatted line. A newline at the end of the text does not add another line.
 fn printf<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match format::format(h, args)? {
         Value::Str(line) => print_line(h, line.text().strip_suffix('\n').unwrap_or(line.text())),

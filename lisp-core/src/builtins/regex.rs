@@ -1,4 +1,4 @@
-//! Regular expressions: finding, matching, splitting and replacing.
+//! Regular expressions: search, match, split and replace.
 
 use super::Builtin;
 use super::args::{string, type_error};
@@ -11,7 +11,6 @@ use regex_automata::Input;
 use regex_automata::util::captures::Captures;
 use std::sync::Arc;
 
-/// The rows of this area.
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("re-find", 2, 2, "(re-find re s)", re_find).doc(
         "The first match in the string, or nil; with groups [match group ...].",
@@ -73,59 +72,59 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// The most that the length of a text times the states of a pattern may be for a search at one go, which looks at no
-/// flag: some milliseconds' work at worst.
+/// The maximum product of the length of a text and the states of a pattern for an uninterrupted search. At worst such a
+/// search takes a few milliseconds.
 const AT_ONE_GO: u64 = 400_000;
-/// The most that the length of a text times the weight of a pattern may be for many searches in one text at one go: each may look
-/// far beyond its match, to the end of the text. In longer texts they are stepped, which takes no longer, and pay for what they look
-/// at.
+/// The maximum product of the length of a text and the weight of a pattern for many uninterrupted searches in the same
+/// text. Each of them may read far beyond its match, to the end of the text. Searches in longer texts are stepped,
+/// which takes no longer, and charged for what they read.
 const EACH_AT_ONE_GO: u64 = 4_000;
 
-/// Who looks for the next match.
+/// The engine that finds the next match.
 enum Engine<'h> {
-    /// Short texts, with the groups if there are any.
+    /// For short texts. Finds the groups as well if the pattern has any.
     Quick(Arc<Linear>, Option<Captures>),
-    /// Short texts; the groups are found by going through the match.
+    /// For short texts. The backtracking program finds the groups of each match.
     Traced(Arc<Linear>, Arc<Program>),
-    /// Long texts.
+    /// For long texts.
     Stepped(Arc<Linear>, Option<Box<Stepped<'h>>>),
     Backtracking(Arc<Program>),
 }
 
-/// A search for one match of a pattern after the other.
+/// A search for the matches of a pattern, one after the other.
 pub(super) struct Search<'h> {
     h: &'h Ctx,
     engine: Engine<'h>,
     text: &'h str,
-    /// Where the next match is looked for; beyond the end of the text there is none.
+    /// The position at which the next search starts; beyond the end of the text there is no further match.
     place: usize,
-    /// Where the last one ended.
+    /// The end of the last match.
     last_match: usize,
-    /// Fuel for each match.
+    /// The fuel for each search for a match.
     step: u64,
     /// The ranges of the groups of the last match.
     groups: Vec<Option<(usize, usize)>>,
-    /// How many groups there are, the whole match included.
+    /// The number of groups, including the whole match.
     count: usize,
 }
 
 impl<'h> Search<'h> {
-    /// A search for one match.
+    /// Creates a search for one match.
     pub(super) fn once(h: &'h Ctx, pattern: &str, text: &'h str) -> Res<Self> {
         Self::new(h, pattern, Extent::Part, text, AT_ONE_GO)
     }
 
-    /// A search for a match of the whole text.
+    /// Creates a search for a match of the whole text.
     pub(super) fn whole(h: &'h Ctx, pattern: &str, text: &'h str) -> Res<Self> {
         Self::new(h, pattern, Extent::Whole, text, AT_ONE_GO)
     }
 
-    /// A search for all matches.
+    /// Creates a search for all matches.
     pub(super) fn each(h: &'h Ctx, pattern: &str, text: &'h str) -> Res<Self> {
         Self::new(h, pattern, Extent::Part, text, EACH_AT_ONE_GO)
     }
 
-    /// Begins a search. What can take long is charged for as it is done, the rest now.
+    /// Creates a search. Work that can take long is charged while it is done; everything else is charged here.
     fn new(h: &'h Ctx, pattern: &str, extent: Extent, text: &'h str, at_one_go: u64) -> Res<Self> {
         let (compiled, cost) = h.regex(pattern, extent)?;
         let (len, spread) = (text.len() as u64, cost::search_spread(cost.weight));
@@ -140,7 +139,7 @@ impl<'h> Search<'h> {
                 } else if quick {
                     h.charge((len / cost::SEARCHED_BYTES_PER_UNIT).saturating_mul(spread))?;
                     if count > 1 {
-                        // Where the groups of a match are is found slowly, place by place.
+                        // Finding the groups of a match is slow: it goes through the match position by position.
                         h.charge((len / cost::GROUP_BYTES_PER_UNIT).saturating_mul(spread))?;
                     }
                     step += len / cost::SEARCHED_AGAIN_PER_UNIT;
@@ -152,7 +151,7 @@ impl<'h> Search<'h> {
                         (Engine::Quick(linear, captures), count)
                     }
                 } else {
-                    // The pattern is compiled anew for each direction.
+                    // The pattern is compiled again for each direction.
                     charge_compiled(h, cost)?;
                     charge_compiled(h, cost)?;
                     let automata = linear.automata();
@@ -170,7 +169,7 @@ impl<'h> Search<'h> {
         Ok(Search { h, engine, text, place: 0, last_match: 0, step, groups: Vec::with_capacity(count), count })
     }
 
-    /// The range of the next match; its groups are kept.
+    /// Returns the range of the next match, and stores its groups.
     pub(super) fn next(&mut self) -> Res<Option<(usize, usize)>> {
         if self.place > self.text.len() {
             return Ok(None);
@@ -182,13 +181,13 @@ impl<'h> Search<'h> {
             self.place = usize::MAX;
             return Ok(None);
         };
-        // After an empty match the next one begins at least a character later.
+        // After an empty match the next one starts at least one character later.
         self.place = if end > start { end } else { self.after_character(end) };
         self.last_match = end;
         Ok(Some((start, end)))
     }
 
-    /// Looks for a match from the place on; without one there are no groups.
+    /// Searches for a match from the current position. If there is none, there are no groups.
     fn look(&mut self) -> Res<()> {
         self.groups.clear();
         let input = Input::new(self.text).range(self.place..);
@@ -240,8 +239,8 @@ impl<'h> Search<'h> {
         self.look_again_at_end()
     }
 
-    /// Looks once more for a match that a linear search has found at the end of the text, where it is not sure of it. Java
-    /// has none before that.
+    /// Repeats the search for a match that ends at the end of the text, where a linear search may be wrong. Java finds
+    /// no match before it.
     fn look_again_at_end(&mut self) -> Res<()> {
         let linear = match &self.engine {
             Engine::Quick(linear, _) | Engine::Traced(linear, _) | Engine::Stepped(linear, _) => linear,
@@ -269,23 +268,23 @@ impl<'h> Search<'h> {
         place + self.text.get(place..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8)
     }
 
-    /// The part of the text in a range.
+    /// Returns the part of the text in a range.
     pub(super) fn part(&self, start: usize, end: usize) -> &'h str {
         self.text.get(start..end).unwrap_or_default()
     }
 
-    /// The text of a group of the last match, if it took part.
+    /// Returns the text of a group of the last match, if the group took part.
     pub(super) fn group(&self, number: usize) -> Option<&'h str> {
         let range = self.groups.get(number).copied().flatten();
         range.map(|(start, end)| self.part(start, end))
     }
 
-    /// How many groups the pattern has, the whole match not included.
+    /// Returns the number of groups, without the whole match.
     pub(super) fn group_count(&self) -> usize {
         self.count.saturating_sub(1)
     }
 
-    /// The number of the group with this name.
+    /// Returns the number of the group with this name.
     pub(super) fn named(&self, name: &str) -> Option<usize> {
         match &self.engine {
             Engine::Quick(linear, _) | Engine::Traced(linear, _) | Engine::Stepped(linear, _) => linear.named(name),
@@ -293,7 +292,7 @@ impl<'h> Search<'h> {
         }
     }
 
-    /// The last match as a value: its text, or with groups a vector. A group that took no part is nil.
+    /// Returns the last match as a value: its text, or a vector if there are groups. A group that took no part is nil.
     pub(super) fn value(&self) -> Res<Value<'h>> {
         let text = |group: &Option<(usize, usize)>| match *group {
             Some((start, end)) => self.h.str_view(self.part(start, end)),
@@ -313,13 +312,13 @@ impl<'h> Search<'h> {
     }
 }
 
-/// Fuel for the compiled form. It is charged at every use, compiled just now or not, so that the fuel of a program does
-/// not depend on what is still kept.
+/// Charges for the compiled form at every use, whether or not it was compiled just now, so that the fuel of a program
+/// does not depend on what is cached.
 fn charge_compiled(h: &Heap, cost: PatternCost) -> Res<()> {
     h.charge(cost.bytes as u64 / cost::COMPILED_BYTES_PER_UNIT)
 }
 
-/// The pattern of a regular expression.
+/// Returns the pattern of a regular expression.
 fn pattern<'h>(name: &str, v: Value<'h>) -> Res<&'h str> {
     match v {
         Value::Regex(s) => Ok(s.text()),
@@ -373,8 +372,8 @@ fn re_split<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     split(h, pattern("re-split", re)?, string("re-split", text)?)
 }
 
-/// The parts of a text between the matches of a pattern. An empty match at the beginning splits nothing off; empty parts
-/// at the end stay; an empty text has no parts.
+/// Returns the parts of a text between the matches of a pattern. An empty match at the start is ignored, empty parts at
+/// the end are kept, and an empty text has no parts.
 pub(super) fn split<'h>(h: &'h Ctx, pattern: &str, text: &'h str) -> Res<Value<'h>> {
     let mut search = Search::each(h, pattern, text)?;
     let out = h.vec_builder(4)?;
@@ -409,7 +408,7 @@ fn is_regex<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(Value::Bool(matches!(args, [Value::Regex(_)])))
 }
 
-/// The text of a group of the first match.
+/// Returns the text of a group of the first match.
 fn group<'h>(h: &'h Ctx, name: &str, args: &[Value<'h>]) -> Res<Option<&'h str>> {
     let (re, text) = two(args);
     let re = match re {
@@ -425,7 +424,7 @@ fn group<'h>(h: &'h Ctx, name: &str, args: &[Value<'h>]) -> Res<Option<&'h str>>
     if search.next()?.is_none() {
         return Ok(None);
     }
-    // A group that took no part is empty when a later one did, and not there otherwise.
+    // A group that took no part is empty if a later group did, and missing otherwise.
     let later = |from: usize| search.groups.iter().skip(from).any(Option::is_some);
     Ok(usize::try_from(group).ok().filter(|&n| later(n)).and_then(|n| {
         let range = search.groups.get(n)?;
@@ -483,7 +482,7 @@ mod tests {
             (re_seq, r"\Ga?", "aaba", r#"["a" "a" ""]"#),
             (re_seq, "(?m)^.*$", "a\n\nb\n", r#"["a" "" "b"]"#),
             (re_matches, r"a|ab", "ab", r#""ab""#),
-            // As Java has them: a round that matches nothing is the last, and counts.
+            // As in Java, a round that matches the empty string is the last one, and counts.
             (re_matches, r"(a|c*)+", "a", r#"["a" ""]"#),
             (re_matches, r"(a|c*)+", "cca", r#"["cca" ""]"#),
             (re_matches, r"(x?c*)+", "x", r#"["x" ""]"#),

@@ -69,7 +69,7 @@ fn in_text<'h>(h: &'h Ctx, which: Which, whole: Value<'h>, pattern: Value<'h>, b
             return Err(type_error_as(ErrorClass::IllegalArgument, name, what, other));
         }
     };
-    // A search starts with work on the pattern, which may be the longer one.
+    // A search starts with work on the pattern, which may be longer than the text.
     if pattern.len() > text.len() {
         return Ok(whole);
     }
@@ -96,7 +96,7 @@ fn in_text<'h>(h: &'h Ctx, which: Which, whole: Value<'h>, pattern: Value<'h>, b
     out.finish()
 }
 
-/// The empty string matches before each character and at the end.
+/// Inserts a replacement at each match of the empty string: before each character and at the end.
 fn between_characters<'h>(h: &'h Ctx, which: Which, text: &str, by: &str, out: &mut TextBuf<'h>) -> Res<()> {
     if which == Which::First {
         out.push_str(by)?;
@@ -122,8 +122,8 @@ fn replacement_error(name: &str, got: Value<'_>) -> Fault {
     }
 }
 
-/// Returns a string with the matches of a pattern replaced. In the replacement `$1` is a group of the match, `$0` all
-/// of it, `${name}` a named group, and a character after a backslash stands for itself.
+/// Returns a string with the matches of a pattern replaced. In the replacement, `$1` is a group of the match, `$0` the
+/// whole match, `${name}` a named group, and a character after a backslash stands for itself.
 pub(super) fn matches<'h>(h: &'h Ctx, which: Which, pattern: &str, text: &'h str, by: &str) -> Res<Value<'h>> {
     let mut search = which.search(h, pattern, text)?;
     let mut out = TextBuf::new(h);
@@ -190,8 +190,8 @@ fn read_template<'t>(h: &Ctx, name: &str, by: &'t str, search: &Search<'_>) -> R
     Ok(pieces)
 }
 
-/// Returns the group after a dollar sign, and the text after it. Of a number, as many digits count as make an existing
-/// group.
+/// Returns the group after a dollar sign, and the text after it. Further digits belong to a number as long as it is
+/// that of an existing group.
 fn group_of<'t>(name: &str, after: &'t str, search: &Search<'_>) -> Res<(usize, &'t str)> {
     if let Some(inside) = after.strip_prefix('{') {
         let Some((group, behind)) = inside.split_once('}') else {
@@ -228,7 +228,7 @@ fn bad_template(name: &str, what: &str) -> Error {
         .hint("$1 is the first group; a $ or \\ that stands for itself is written by (re-quote-replacement s)")
 }
 
-/// The matches for which a function returns replacements, and the parts of the string around them.
+/// The matches that a function replaces, and the parts of the string around them.
 pub(crate) struct Cut<'h> {
     pub(crate) matches: Value<'h>,
     pub(crate) around: Value<'h>,
@@ -279,7 +279,7 @@ fn elements<'h>(h: &'h Heap, smap: Value<'h>, coll: Value<'h>) -> Res<Value<'h>>
     for &item in items {
         h.charge(cost::PLACED)?;
         let found = match (smap, item) {
-            // As with `get`, a vector cannot be a key.
+            // Vectors are never replaced, not even if they are keys of the map.
             (_, Value::Vector(_)) => None,
             (Value::Map(map), key) => map.get_flexible(h, key)?,
             (Value::Vector(by_index), key) => key.as_index().and_then(|i| by_index.get(i)),
@@ -326,7 +326,7 @@ mod tests {
         Ok(())
     }
 
-    /// The results are those of `java.util.regex.Matcher`.
+    /// The expected results are those of `java.util.regex.Matcher`.
     #[test]
     fn groups_in_replacements() {
         let h = Ctx::new(Heap::new(1, usize::MAX / 2));

@@ -1,4 +1,4 @@
-//! Rows by number and by name.
+//! Lookup of rows by number and by name.
 
 use super::Builtin;
 use crate::Table;

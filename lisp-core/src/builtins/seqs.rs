@@ -13,8 +13,8 @@ use crate::heap::{
 use crate::text::describe;
 use std::cmp::Ordering;
 
-/// Returns the vector with more elements at its end. A few are appended in place, more are copied. The call pays for
-/// the first.
+/// Returns the vector with more elements at its end. A few are appended in place, more are copied. A single element
+/// costs no more than the call.
 #[inline]
 pub(crate) fn append<'h>(h: &'h Heap, v: &'h Vector<'h>, more: &[Value<'h>]) -> Res<Value<'h>> {
     if more.len() > 1 {
@@ -234,7 +234,7 @@ fn list_star<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.vector_from(len, first.iter().chain(items).copied())
 }
 
-/// What happens with the last elements if they do not fill a piece.
+/// How to treat the last elements if they do not fill a piece.
 #[derive(Clone, Copy)]
 enum Tail<'h> {
     Discard,
@@ -255,7 +255,7 @@ fn pieces<'h>(h: &'h Heap, v: &'h Vector<'h>, size: usize, step: usize, tail: Ta
             Tail::Discard => {}
             Tail::Keep => {
                 out.push(h, h.slice(v, at, v.len())?)?;
-                // One short piece is paid for; overlapping pieces leave several.
+                // One short piece is already charged; overlapping pieces leave several.
                 at = at.saturating_add(step);
                 while at < v.len() {
                     h.charge(1)?;
@@ -449,7 +449,6 @@ fn range_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-/// Sequences made of others.
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("reverse", 1, 1, "(reverse coll)", reverse).doc(
         "The elements from the last to the first.",

@@ -159,7 +159,6 @@ fn vector<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.vector(args)
 }
 
-/// Sets, and the constructors of vectors.
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("set", 1, 1, "(set coll)", set).namespace("clojure.set").doc(
         "The set of a collection's elements.",

@@ -299,7 +299,7 @@ pub(crate) fn seq<'h>(h: &'h Heap, v: Value<'h>) -> Res<Value<'h>> {
     Ok(Value::Vector(as_vector(h, "seq", v)?))
 }
 
-/// `(doall coll)`, `(doall n coll)`: all elements exist already.
+/// `(doall coll)`, `(doall n coll)`: returns the collection, because all elements exist already.
 fn doall<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     match args {
         [.., Value::Endless(_)] => Err(Error::endless("doall").into()),
@@ -339,7 +339,6 @@ fn empty<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-/// Parts of sequences.
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::pure("count", 1, 1, "(count coll)", count).doc(
         "How many elements, entries, members or characters.",

@@ -1,4 +1,4 @@
-//! `sorted-map`, `sorted-set`: here every map and set is walked in key order.
+//! `sorted-map`, `sorted-set`. All maps and sets of the language are walked in key order.
 
 use super::{Builtin, MANY};
 use crate::context::Ctx;
@@ -23,7 +23,6 @@ fn sorted_set<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.set(args.iter().copied())
 }
 
-/// Functions whose names request an order.
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("sorted-map", 0, MANY, "(sorted-map k v ...)", sorted_map).doc(
         "A map of these keys and values. Every map is walked in key order.",

@@ -7,7 +7,6 @@ use crate::error::{Error, Reason};
 use crate::heap::{Compose, Res, Source, Step, Value};
 use crate::text::describe;
 
-/// The rows of this area.
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("repeat", 1, 2, "(repeat x) (repeat n x)", repeat).doc(
         "A vector of x, n times; without n an endless sequence of it.",
@@ -76,7 +75,7 @@ pub(crate) fn endless<'h>(h: &'h Ctx, source: Source, parts: &[Value<'h>]) -> Re
     }
 }
 
-/// Returns what a `reduced` value holds.
+/// Returns the value inside a `reduced` value; `None` for any other value.
 pub(crate) fn reduced(v: Value<'_>) -> Option<Value<'_>> {
     match v {
         Value::Composed(c) if c.kind == Compose::Reduced => c.parts().first().copied(),

@@ -1,4 +1,5 @@
-//! Strings. Indices count characters as a person does (grapheme clusters); substrings share the bytes of the whole.
+//! Strings. Indices count characters as a reader sees them (grapheme clusters). Substrings share the bytes of the whole
+//! string.
 
 use super::args::{self, fault, string};
 use super::exception_classes::of_wrong;
@@ -14,7 +15,6 @@ use crate::text::to_str;
 
 const NAMESPACE: &str = "clojure.string";
 
-/// The rows of this area.
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("blank?", 1, 1, "(blank? s)", is_blank).namespace(NAMESPACE).doc(
         "Is the string empty or only white space? Also true of nil.",
@@ -123,7 +123,7 @@ fn arg<'h>(args: &[Value<'h>], i: usize) -> Value<'h> {
     args.get(i).copied().unwrap_or(Value::Nil)
 }
 
-/// Returns two string arguments, and charges for scanning both.
+/// Returns two string arguments, and charges for both.
 fn two_strings<'h>(h: &'h Heap, name: &str, args: &[Value<'h>]) -> Res<(&'h str, &'h str)> {
     let (s, other) = (string(name, arg(args, 0))?, string(name, arg(args, 1))?);
     h.charge(cost::copied(s.len().saturating_add(other.len())))?;
@@ -204,7 +204,7 @@ fn change_case<'h>(
     h.str(&out)
 }
 
-/// Adds a text in lower case. A sigma at the end of a word has a special form.
+/// Appends a text in lower case. A sigma at the end of a word has a special form.
 pub(super) fn lower(h: &Heap, text: &str, out: &mut String) -> Res<()> {
     let mut begin = 0;
     for piece in scan::pieces(h, text) {
@@ -225,8 +225,8 @@ pub(super) fn lower(h: &Heap, text: &str, out: &mut String) -> Res<()> {
     Ok(())
 }
 
-/// Returns true if a word ends with the sigma at this byte: it follows a letter with a case, and none follows it.
-/// Characters that are ignored for case, such as accents, may be in between.
+/// Returns true if a word ends with the sigma at this byte: a letter with a case is before it, and none after it.
+/// Characters that are ignored for case, such as accents, can be in between.
 fn ends_word(h: &Heap, text: &str, at: usize) -> Res<bool> {
     h.charge(cost::SIGMA)?;
     let (before, after) = text.split_at_checked(at).unwrap_or((text, ""));
@@ -235,7 +235,7 @@ fn ends_word(h: &Heap, text: &str, at: usize) -> Res<bool> {
 
 /// Returns true if the first of these characters that is not ignored has a case.
 fn has_case_nearest(h: &Heap, chars: impl Iterator<Item = char>) -> Res<bool> {
-    // The standard library's tables are queried by the form that it gives to a sigma.
+    // The form that the standard library gives to a sigma shows how it classifies the characters before it.
     let makes_final = |before: [char; 2]| {
         let text = String::from_iter(before.into_iter().chain(['Σ']));
         text.to_lowercase().ends_with('ς')
@@ -323,7 +323,7 @@ fn last_index_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
     let mut last = characters::bytes_of_first(h, s, from)?;
     loop {
-        // A match that starts at or before the last byte ends before this one.
+        // A match that starts at `last` or earlier ends here at the latest.
         let end = s.floor_char_boundary(last.saturating_add(part.len()));
         let Some(found) = scan::rfind(h, s.get(..end).unwrap_or_default(), part)? else { return Ok(Value::Nil) };
         let (before, place) = Characters::new(h, s).go_to(found)?;
@@ -446,7 +446,7 @@ impl<'h> Parts<'h> {
         Ok(Parts { h, text, limit, out: h.vec_builder(4)?, from: 0 })
     }
 
-    /// Cuts at the range of a separator, unless the rest is the last part.
+    /// Cuts at the range of a separator. Returns false, without a cut, if the rest has to be the last part.
     fn cut(&mut self, start: usize, end: usize) -> Res<bool> {
         self.h.charge(cost::PART)?;
         if self.limit > 0 && self.out.len() as u64 + 1 >= self.limit.unsigned_abs() {

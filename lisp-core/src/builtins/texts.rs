@@ -10,7 +10,6 @@ use crate::text::scan;
 
 const NAMESPACE: &str = "clojure.string";
 
-/// The rows of this area.
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("clojure.string/reverse", 1, 1, "(clojure.string/reverse s)", reverse).namespace(NAMESPACE).doc(
         "The string with its characters in the opposite order; reverse of the core makes a vector of them.",

@@ -5,7 +5,6 @@ use crate::context::Ctx;
 use crate::cost;
 use crate::heap::{Res, Value};
 
-/// The rows of this area.
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("parse-uuid", 1, 1, "(parse-uuid s)", parse_uuid).doc(
         "The UUID that a string is, in small letters and as a string, else nil.",

@@ -1,52 +1,49 @@
-//! Where a reader of JSON stands in its text. What it does not take it leaves to be named by `fault.rs`: it knows only that
-//! the text goes on in no way that JSON has.
+//! The position of a JSON reader in its text. It only detects that the text is invalid; `fault.rs` says what is wrong.
 
 use super::extent::end_of_brackets;
 use crate::heap::Heap;
 use crate::text::plain::{end_of_plain, is_stop};
 
-/// The text is not JSON from here on.
+/// The text is not valid from the current position on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unexpected;
 
-/// A number, as far as it is known without its text.
+/// A number, converted if that needs no allocation and no exact decimal conversion.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Number {
     Int(i64),
     Float(f64),
-    /// An integer of more digits than fit.
+    /// An integer with too many digits.
     Long,
-    /// A float whose nearest binary one takes more than one division.
+    /// A float that one division cannot convert to the nearest binary one.
     Exact,
 }
 
-/// A string, as it stands between its quotation marks.
+/// The text of a string between its quotation marks.
 pub(super) enum Text<'t> {
-    /// It has no escapes.
     Plain(&'t str),
-    /// It has escapes.
     Escaped(&'t str),
 }
 
-/// A place in a text.
+/// A position in a text.
 pub(super) struct Cursor<'t> {
     text: &'t str,
     at: usize,
-    /// The heap of the run that reads. When the run is to end, the cursor stops in a long string, number or white space as at an
-    /// unexpected byte; `fault_of` checks the run before it names a fault.
+    /// The heap of the run that reads. When the run is interrupted, the cursor stops in a long string, number or white
+    /// space as at an unexpected byte. `fault_of` checks for the interrupt before it looks for an error in the text.
     run: Option<&'t Heap>,
 }
 
-/// The bytes of a string, a number or white space between two checks of whether the run is to end.
+/// The bytes of a string, a number or white space between two checks for an interrupt.
 const PIECE: usize = 1 << 16;
 
-/// Powers of ten that are floats without rounding.
+/// Powers of ten that floats represent exactly.
 const TENS: [f64; 23] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20,
     1e21, 1e22,
 ];
 
-/// Digits that fit 64 bits whatever they are.
+/// A number of decimal digits that always fits in an `i64`.
 const DIGITS: usize = 18;
 
 impl<'t> Cursor<'t> {
@@ -54,7 +51,7 @@ impl<'t> Cursor<'t> {
         Cursor { text, at: 0, run: None }
     }
 
-    /// A cursor that stops when the run is to end.
+    /// Creates a cursor that stops when the run is interrupted.
     pub(super) fn of_run(h: &'t Heap, text: &'t str) -> Self {
         Cursor { text, at: 0, run: Some(h) }
     }
@@ -64,12 +61,12 @@ impl<'t> Cursor<'t> {
         self.run.is_some_and(|h| h.meter.poll_interrupt().is_err())
     }
 
-    /// The byte that it stands at.
+    /// Returns the byte offset of the position.
     pub(super) fn at(&self) -> usize {
         self.at
     }
 
-    /// Does the text end here?
+    /// Returns whether the text ends here.
     pub(super) fn is_at_end(&self) -> bool {
         self.at >= self.text.len()
     }
@@ -79,12 +76,12 @@ impl<'t> Cursor<'t> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    /// Goes over white space, and returns the byte behind it.
+    /// Skips white space. Returns the byte after it.
     #[inline]
     pub(super) fn next_part(&mut self) -> Option<u8> {
         loop {
             match self.peek() {
-                // Most often there is none.
+                // In most cases there is no white space.
                 Some(byte) if byte > b' ' => return Some(byte),
                 Some(b' ' | b'\n' | b'\t' | b'\r') => {
                     self.at += 1;
@@ -97,13 +94,13 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// Goes over a byte that was seen.
+    /// Skips a byte that was checked before.
     #[inline]
     pub(super) fn skip(&mut self) {
         self.at += 1;
     }
 
-    /// Takes one byte that has to be here.
+    /// Consumes this byte, which must come next.
     #[inline]
     pub(super) fn take(&mut self, byte: u8) -> Result<(), Unexpected> {
         match self.peek() == Some(byte) {
@@ -115,13 +112,13 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// Takes the rest of `null`, `true` or `false`.
+    /// Consumes `null`, `true` or `false`.
     #[inline]
     pub(super) fn word(&mut self, word: &str) -> Result<(), Unexpected> {
         if self.take_text(word) { Ok(()) } else { Err(Unexpected) }
     }
 
-    /// Takes these characters, if they come.
+    /// Consumes these characters if they come next. Returns whether they did.
     #[inline]
     pub(super) fn take_text(&mut self, text: &str) -> bool {
         let end = self.at.saturating_add(text.len());
@@ -132,7 +129,7 @@ impl<'t> Cursor<'t> {
         comes
     }
 
-    /// Takes a string.
+    /// Consumes a string. The text between the quotation marks is returned as it is, with its escapes.
     #[inline]
     pub(super) fn string(&mut self) -> Result<Text<'t>, Unexpected> {
         self.take(b'"')?;
@@ -142,7 +139,7 @@ impl<'t> Cursor<'t> {
             at = end_of_plain(bytes.get(..end).unwrap_or(bytes), at);
             match bytes.get(at) {
                 Some(b'"') => break,
-                // What is escaped is looked at when it is decoded.
+                // Escapes are checked when they are decoded.
                 Some(b'\\') => (at, escapes) = (at + 2, true),
                 Some(&byte) if !is_stop(byte) => {}
                 _ => return Err(Unexpected),
@@ -162,7 +159,7 @@ impl<'t> Cursor<'t> {
         Ok(if escapes { Text::Escaped(text) } else { Text::Plain(text) })
     }
 
-    /// Takes a number, whose first byte was seen.
+    /// Consumes a number. The caller has checked its first byte.
     #[inline]
     pub(super) fn number(&mut self) -> Result<Number, Unexpected> {
         let bytes = self.text.as_bytes();
@@ -216,7 +213,7 @@ impl<'t> Cursor<'t> {
                 Err(_) => Number::Long,
             },
             (0, false) => Number::Long,
-            // Both are floats without rounding, so that their quotient is the nearest float.
+            // Both operands are exact, so their quotient is the nearest float.
             (1..=22, false) if fits && digits < 1 << 53 => {
                 let number = digits as f64 / TENS[fraction];
                 Number::Float(if negative { -number } else { number })
@@ -225,7 +222,7 @@ impl<'t> Cursor<'t> {
         })
     }
 
-    /// Goes over a value and returns its text. Only brackets and strings are looked at: whether it is JSON is for its reader to say.
+    /// Consumes a value and returns its text. Only its brackets and strings are checked, not whether it is valid JSON.
     pub(super) fn value(&mut self) -> Result<&'t str, Unexpected> {
         let first = self.next_part();
         let from = self.at;
@@ -243,7 +240,7 @@ impl<'t> Cursor<'t> {
         if self.at == from { Err(Unexpected) } else { Ok(self.since(from)) }
     }
 
-    /// The text from a place to here.
+    /// Returns the text from an offset to the current position.
     pub(super) fn since(&self, from: usize) -> &'t str {
         self.text.get(from..self.at).unwrap_or_default()
     }

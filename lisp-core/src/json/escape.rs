@@ -1,11 +1,11 @@
-//! The escapes of JSON's strings, decoded.
+//! Decodes the escapes in JSON strings.
 
 use super::cursor::Unexpected;
 use crate::heap::{Heap, Res};
 use crate::text::plain::end_of_plain;
 
-/// Adds to `out` what a string stands for; `text` is what is between its quotation marks. The work was charged for with the text as
-/// a whole.
+/// Decodes a string and appends it to `out`. `text` is the part between the quotation marks. The work is already
+/// charged, with the text as a whole.
 pub(super) fn unescape(h: &Heap, text: &str, out: &mut String) -> Res<Result<(), Unexpected>> {
     let mut rest = text;
     loop {
@@ -23,7 +23,7 @@ pub(super) fn unescape(h: &Heap, text: &str, out: &mut String) -> Res<Result<(),
     }
 }
 
-/// The character of an escape, and what follows it.
+/// Returns the character of an escape, and the text after it.
 fn escape(text: &str) -> Option<(char, &str)> {
     let after = text.strip_prefix('\\')?;
     let (kind, after) = after.split_at_checked(1)?;
@@ -40,11 +40,11 @@ fn escape(text: &str) -> Option<(char, &str)> {
     Some((c, after))
 }
 
-/// The character of four hexadecimal digits, or of two surrogates.
+/// Returns the character of four hexadecimal digits, or of a surrogate pair.
 fn unicode(text: &str) -> Option<(char, &str)> {
     let (unit, after) = unit(text)?;
     if !(0xd800..0xdc00).contains(&unit) {
-        // Half of a pair is no character.
+        // A lone surrogate is not a character.
         return Some((char::from_u32(unit)?, after));
     }
     let (low, after) = self::unit(after.strip_prefix(r"\u")?)?;
@@ -52,7 +52,7 @@ fn unicode(text: &str) -> Option<(char, &str)> {
     Some((char::from_u32(0x1_0000 + ((unit - 0xd800) << 10) + low)?, after))
 }
 
-/// Four hexadecimal digits.
+/// Parses four hexadecimal digits.
 fn unit(text: &str) -> Option<(u32, &str)> {
     let (digits, after) = text.split_at_checked(4)?;
     let unit = digits.bytes().try_fold(0, |unit, digit| Some(unit << 4 | char::from(digit).to_digit(16)?))?;
@@ -79,7 +79,7 @@ mod tests {
             let quoted = format!("\"{text}\"");
             let mut parser = jiter::Jiter::new(quoted.as_bytes());
             let known = parser.next_str().ok().map(|text| format!("before {text}"));
-            // The string ends before its last mark where that of an escape is one.
+            // After a single backslash, the quotation mark of an escape ends the string.
             let known = known.filter(|_| parser.finish().is_ok());
             prop_assert_eq!(read, known, "{}", text);
         }

@@ -1,10 +1,10 @@
-//! Where a value ends that begins with a bracket, without a look at what is inside: 64 bytes together, as a word of one bit each.
+//! Finds the end of a value in brackets without parsing its contents, 64 bytes at a time, with one bit for each.
 
 use std::ops::BitXor;
 
 const BLOCK: usize = 64;
 
-/// What is known behind some of the bytes.
+/// The state after a number of bytes.
 #[derive(Default)]
 struct Extent {
     depth: usize,
@@ -12,7 +12,7 @@ struct Extent {
     is_escaped: bool,
 }
 
-/// The end of the value whose first byte, a bracket, is at `at`: behind the bracket that closes it.
+/// Returns the offset after the closing bracket of the value whose opening bracket is at `at`.
 pub(super) fn end_of_brackets(bytes: &[u8], at: usize) -> Option<usize> {
     let (blocks, rest) = bytes.get(at..)?.as_chunks::<BLOCK>();
     let mut extent = Extent::default();
@@ -27,9 +27,9 @@ pub(super) fn end_of_brackets(bytes: &[u8], at: usize) -> Option<usize> {
 }
 
 impl Extent {
-    /// Goes over a block in which the value surely does not end and nothing is escaped; else it stays where it is.
+    /// Skips a block in which the value cannot end and nothing is escaped. Otherwise does nothing and returns false.
     fn goes_over(&mut self, block: &[u8; BLOCK]) -> bool {
-        // A bracket of either kind with this bit is a curly one, and so is no other byte.
+        // This bit maps square brackets to curly ones, and no other bytes to either.
         const CURLY: u8 = 0x20;
         let quotes = places(block, |byte| byte == b'"');
         let opening = places(block, |byte| byte | CURLY == b'{');
@@ -47,7 +47,7 @@ impl Extent {
         true
     }
 
-    /// The end of the value, if it is among these bytes.
+    /// Returns the end of the value if it is among these bytes.
     fn end_in(&mut self, bytes: &[u8]) -> Option<usize> {
         for (i, byte) in bytes.iter().enumerate() {
             match byte {
@@ -69,21 +69,21 @@ impl Extent {
     }
 }
 
-/// A bit for each byte, the first lowest: is it one of these?
+/// Returns one bit for each byte, lowest first: whether the predicate holds for it.
 #[inline]
 fn places(block: &[u8; BLOCK], is_one: impl Fn(u8) -> bool) -> u64 {
-    // The compiler makes this loop one of vectors.
+    // The compiler vectorizes this loop.
     let ones = block.map(|byte| u8::from(is_one(byte)));
     let mut all = 0;
     for (i, eight) in ones.as_chunks::<8>().0.iter().enumerate() {
-        // Each bit comes to a place of its own among the uppermost eight.
+        // The multiplication moves each of the eight bits to its own position in the top byte.
         let bits = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
         all |= bits << (8 * i);
     }
     all
 }
 
-/// For each bit, whether the number of bits that are set is odd, up to it and with it.
+/// Returns for each bit whether the number of set bits up to and including it is odd.
 #[inline]
 fn parities(bits: u64) -> u64 {
     [1, 2, 4, 8, 16, 32].into_iter().fold(bits, |bits, by| bits.bitxor(bits << by))

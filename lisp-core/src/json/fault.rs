@@ -1,25 +1,25 @@
-//! Says what is wrong with a text that is not JSON, and where: the reader only knows that it cannot go on, so the text is walked
-//! once more.
+//! Says what is wrong with a text that is not JSON, and where. The reader only detects that it cannot continue, so the
+//! text is parsed a second time.
 
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap};
 
-/// Why a text could not be read.
+/// The reason why a text could not be read.
 #[derive(Debug)]
 pub enum ReadError {
-    /// The text is not JSON, or beyond a limit.
+    /// The text is not JSON, or exceeds a limit.
     Syntax {
-        /// The byte at which it was noticed.
+        /// The byte offset at which the error was found.
         offset: usize,
-        /// What is wrong there.
+        /// A description of the error.
         message: String,
     },
-    /// There is no room or no fuel.
+    /// The work stopped before the end of the text, for example because there is not enough memory or fuel.
     Fault(Fault),
 }
 
 impl ReadError {
-    /// The error of a built-in or a host.
+    /// Converts this to the error of a built-in or host, with the given reason.
     pub fn into_fault(self, reason: Reason) -> Fault {
         match self {
             ReadError::Syntax { offset, message } => {
@@ -29,7 +29,7 @@ impl ReadError {
         }
     }
 
-    /// The error in a text that has so many bytes more in front.
+    /// Moves the error by the length of a prefix that was removed from the text.
     pub(super) fn after(self, bytes: usize) -> Self {
         match self {
             ReadError::Syntax { offset, message } => ReadError::Syntax { offset: offset + bytes, message },
@@ -48,7 +48,7 @@ impl From<Fault> for ReadError {
     }
 }
 
-/// Why the walk stopped: a fault, with its byte, or the end of the run.
+/// Why the walk stopped: an error at a byte, or the end of the run.
 enum Stop {
     Wrong(usize, &'static str),
     Fault(Fault),
@@ -62,9 +62,10 @@ impl From<Fault> for Stop {
 
 type Walked<T = ()> = Result<T, Stop>;
 
-/// The fault of a text that a [`Reader`](super::Reader) does not take. It was paid for when the text was read.
+/// Returns the error in a text that a [`Reader`](super::Reader) rejects. It is not charged: the text was charged when
+/// it was read.
 pub(super) fn fault_of(h: &Heap, text: &str) -> ReadError {
-    // The reader stops for this reason too.
+    // An interrupt stops the reader as well.
     if let Err(fault) = h.meter.poll_interrupt() {
         return ReadError::Fault(fault);
     }
@@ -86,7 +87,7 @@ const NO_ESCAPE: &str = "invalid escape";
 const LONE_SURROGATE: &str = "half of a surrogate pair";
 const NO_LOW_SURROGATE: &str = "expected the other half of a surrogate pair";
 
-/// A way through a text up to its fault.
+/// A walk through a text up to its first error.
 struct Walk<'a> {
     h: &'a Heap,
     bytes: &'a [u8],
@@ -102,13 +103,13 @@ impl Walk<'_> {
         Err(Stop::Wrong(self.at, message))
     }
 
-    /// Goes on by a byte.
+    /// Skips a byte.
     fn skip(&mut self) -> Walked {
         self.at += 1;
         Ok(self.h.poll_every(1)?)
     }
 
-    /// Goes over white space; `end` is what is wrong when nothing comes behind it.
+    /// Skips white space. `end` is the error if the text ends after it.
     fn next_part(&mut self, end: &'static str) -> Walked<u8> {
         while let Some(b' ' | b'\n' | b'\t' | b'\r') = self.peek() {
             self.skip()?;
@@ -117,7 +118,7 @@ impl Walk<'_> {
     }
 
     fn document(&mut self) -> Walked {
-        // For each array or object that is open, whether it is an object.
+        // One entry for each open array or object: whether it is an object.
         let mut open: Vec<bool> = Vec::new();
         'value: loop {
             match self.next_part(END_OF_VALUE)? {
@@ -151,7 +152,7 @@ impl Walk<'_> {
                 }
                 open.pop();
             }
-            // Nothing is to come.
+            // The value is complete.
             return match self.next_part("") {
                 Ok(_) => self.wrong("trailing characters"),
                 Err(Stop::Wrong(..)) => Ok(()),
@@ -160,7 +161,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Goes over a comma and the key behind it, or over the end of an array or object; says which.
+    /// Consumes a comma and the key after it, or the end of an array or object. Returns whether there was a comma.
     fn goes_on(&mut self, is_object: bool) -> Walked<bool> {
         let (close, end, other) = match is_object {
             true => (b'}', END_OF_OBJECT, "expected `,` or `}`"),
@@ -186,7 +187,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Goes over a key and its colon.
+    /// Consumes a key and its colon.
     fn key(&mut self) -> Walked {
         if self.peek() != Some(b'"') {
             return self.wrong(NO_KEY);
@@ -235,7 +236,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// One digit or more.
+    /// Consumes at least one digit.
     fn digits(&mut self) -> Walked {
         match self.peek() {
             Some(b'0'..=b'9') => {}
@@ -264,7 +265,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Goes over what stands behind a backslash.
+    /// Consumes an escape after its backslash.
     fn escape(&mut self) -> Walked {
         match self.peek() {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.skip(),
@@ -274,7 +275,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Goes over the `u` and its digits, and over a second such escape if the first is half of a surrogate pair.
+    /// Consumes the `u` and its digits, and a second such escape if the first is a high surrogate.
     fn character(&mut self) -> Walked {
         let unit = self.unit()?;
         let is_low = |unit| (0xdc00..0xe000).contains(&unit);
@@ -296,7 +297,7 @@ impl Walk<'_> {
         if is_low(self.unit()?) { Ok(()) } else { lone(self) }
     }
 
-    /// Goes over the `u` and its four digits.
+    /// Consumes the `u` and its four digits.
     fn unit(&mut self) -> Walked<u32> {
         let mut unit = 0;
         for _ in 0..4 {
@@ -318,7 +319,7 @@ mod tests {
     use proptest::prelude::*;
     use proptest::sample::select;
 
-    /// Pieces that texts of JSON are made of, and some that break them.
+    /// Generates fragments of JSON, and fragments that make a text invalid.
     fn piece() -> impl Strategy<Value = String> {
         let fixed = [
             "{",
@@ -374,7 +375,7 @@ mod tests {
         select(fixed.to_vec()).prop_map(str::to_owned)
     }
 
-    /// What the `jiter` crate says of a text.
+    /// Parses a text with the `jiter` crate.
     fn known(text: &str) -> Result<(), JiterError> {
         let mut parser = Jiter::new(text.as_bytes());
         let mut open: Vec<bool> = Vec::new();
@@ -421,30 +422,30 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(3_000))]
 
-        /// The reader takes just what the library takes, and names the library's fault in what it does not take.
+        /// The reader accepts the same texts as the library, and reports the same errors.
         #[test]
         fn texts_are_taken_by_both_or_by_neither(pieces in proptest::collection::vec(piece(), 0..9), open in 0usize..4) {
             let ways = ["", "[", "{\"a\":", "[{\"a\":1,\"b\":2},{\"a\":"];
             let closes = ["", "]", "}", "}]"];
             for text in [pieces.concat(), format!("{}{}{}", ways[open], pieces.join(","), closes[open])] {
-                // The reader skips a mark in front, the library does not.
+                // The reader skips a byte order mark, the library does not.
                 let text = text.trim_start_matches('\u{feff}').to_owned();
                 let heap = Heap::new(1, 1 << 24);
                 let walked = known(&text);
                 match read(&heap, &text) {
                     Ok(_) => prop_assert!(walked.is_ok(), "{:?}", text),
-                    // A number that no float is near to is the reader's own fault to find, in front of what follows.
+                    // Only the reader rejects numbers that are too large for a float, before anything that follows.
                     Err(ReadError::Syntax { message, .. }) if message == "number out of range" => {}
                     Err(ReadError::Syntax { offset, message }) => {
                         let Some(error) = walked.err() else { panic!("{text:?} {message}") };
                         let JiterErrorType::JsonError(kind) = error.error_type else { panic!("{text:?} {error}") };
                         let (at, why) = match kind {
-                            // It says where the bracket is; the comma is what has to go.
+                            // The library reports the bracket; the comma is the character to remove.
                             JsonErrorType::TrailingComma => {
                                 (text[..error.index].rfind(',').expect("a comma"), kind.to_string())
                             }
                             JsonErrorType::ExpectedSomeIdent => (error.index, "expected `null`, `true` or `false`".to_owned()),
-                            // It asks for four bytes before it looks at them.
+                            // The library expects four bytes before it checks them.
                             JsonErrorType::EofWhileParsingString if message == NO_ESCAPE => (offset, message.clone()),
                             JsonErrorType::LoneLeadingSurrogateInHexEscape => (error.index, LONE_SURROGATE.to_owned()),
                             JsonErrorType::UnexpectedEndOfHexEscape => (error.index, NO_LOW_SURROGATE.to_owned()),

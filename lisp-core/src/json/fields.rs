@@ -1,8 +1,8 @@
-//! The fields of an object as texts, for hosts that read each in its own way.
+//! The fields of an object as texts, for hosts that parse each value in their own way.
 
 use super::cursor::{Cursor, Unexpected};
 
-/// The fields of an object, in order, without a look at what the values are: the texts may be no JSON, and keys may repeat.
+/// The fields of an object, in order. The values are not parsed: they need not be JSON, and keys can repeat.
 ///
 /// ```
 /// use lisp_core::json::Fields;
@@ -18,16 +18,16 @@ pub struct Fields<'t> {
 }
 
 impl<'t> Fields<'t> {
-    /// The fields of the object that the text should be.
+    /// Creates a reader of the fields of a text, which should be an object.
     pub fn of(text: &'t str) -> Self {
         Fields { cursor: Cursor::new(text), is_open: false }
     }
 
-    /// The text of the next key, with its quotation marks, and that of its value, which ends where its brackets and strings do; `None`
-    /// at the end of the text.
+    /// Returns the text of the next key, with its quotation marks, and the text of its value. The end of the value is
+    /// found by its brackets and strings. Returns `None` at the end of the text.
     ///
     /// # Errors
-    /// When the text is no object.
+    /// The text is not an object.
     pub fn next_field(&mut self) -> Result<Option<(&'t str, &'t str)>, Unexpected> {
         let cursor = &mut self.cursor;
         let is_first = !std::mem::replace(&mut self.is_open, true);

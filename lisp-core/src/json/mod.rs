@@ -1,4 +1,4 @@
-//! JSON text to values and back, straight from and into the arena: no tree in between, no recursion.
+//! Converts between JSON text and values in the arena directly, without an intermediate tree or recursion.
 
 mod cursor;
 mod escape;
@@ -17,26 +17,26 @@ pub use write::{Null, Nulls, Style, write};
 
 use crate::heap::{Heap, Res};
 
-/// The maximum number of arrays and objects inside each other, in a text that is read and in one that is written.
+/// The maximum nesting of arrays and objects, for reading and writing.
 pub const MAX_DEPTH: usize = 512;
 
-/// The maximum number of digits of an integer, in a text that is read and in one that is written.
+/// The maximum number of digits of an integer, for reading and writing.
 pub const MAX_DIGITS: usize = 4_300;
 
-/// The maximum number of bytes of a number, in a text that is read.
+/// The maximum length of a number in bytes, for reading.
 const MAX_NUMBER_BYTES: usize = 1 << 16;
 
-/// What the keys of objects become.
+/// How the keys of objects are represented.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keys {
-    /// Strings.
+    /// As strings.
     #[default]
     Strings,
-    /// Keywords, which may have any text for their names.
+    /// As keywords, whose names can be any string.
     Keywords,
 }
 
-/// Adds to a list outside the arena after asking for the memory.
+/// Appends to a list outside the arena, after checking that the memory is available.
 #[inline]
 pub(crate) fn push<T>(h: &Heap, list: &mut Vec<T>, item: T) -> Res<()> {
     if list.len() == list.capacity() {

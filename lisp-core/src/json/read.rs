@@ -1,8 +1,8 @@
 //! Reads JSON text into the arena.
 //!
-//! Objects of one shape share their key array. The reader keeps a tree of the key sequences it has seen: each key leads
-//! from one node to the next with one comparison of bytes, before it is known where the key ends, and the node of the last key
-//! knows the shape.
+//! Objects with the same keys share their key array. The reader keeps a tree of the key sequences it has seen. A known
+//! key leads from one node to the next with one comparison of bytes, before the end of the key is searched for. The
+//! node of the last key holds the shape.
 
 use super::cursor::{Cursor, Number, Text, Unexpected};
 use super::escape::unescape;
@@ -15,10 +15,9 @@ use crate::heap::{Fault, Heap, Keys as KeyArray, MapBuilder, Res, SMALL, Str, Va
 use crate::text::plain::is_plain;
 use num_bigint::BigInt;
 
-/// Why the reader stops.
 enum Stop {
     Error(ReadError),
-    /// What comes is not JSON.
+    /// The next byte is not valid JSON.
     Unexpected,
 }
 
@@ -40,60 +39,62 @@ impl From<Unexpected> for Stop {
     }
 }
 
-/// Reads one JSON text. Of equal keys of one object the last counts.
+/// Reads one JSON text. If an object repeats a key, the last value is used.
+///
+/// # Errors
+/// The text is not JSON or exceeds a limit, or the work stopped before its end.
 pub fn read<'h>(h: &'h Heap, text: &str) -> Result<Value<'h>, ReadError> {
     Reader::new(h).read(text)
 }
 
-/// The most nodes of the tree of key sequences.
+/// The maximum number of nodes in the tree of key sequences.
 const MAX_NODES: usize = 4_096;
-/// The most ways to go on from one node; an object with yet another key is built the slow way.
+/// The maximum number of children of a node. An object with another key after it is built with a [`MapBuilder`].
 const MAX_WAYS: u8 = 24;
-/// A longer key is not looked for before it is known where it ends.
+/// The maximum length of a key that is compared before its end is known.
 const MAX_WRITTEN: usize = 256;
-/// The most key texts that are shared.
+/// The maximum number of shared key strings.
 const MAX_SHARED: usize = 4_096;
-/// No node.
 const NONE: u32 = u32::MAX;
-/// The node at which every object begins.
+/// The node at which every object starts.
 const ROOT: u32 = 0;
 
-/// One key in a sequence of keys.
 struct Node<'h> {
     key: Option<&'h Str<'h>>,
-    /// The key as it stands in a text, with the marks around it and the colon behind it; empty when it needs escapes.
+    /// The key as it is written in a text, with its quotation marks and colon; empty if it needs escapes or is too
+    /// long.
     written: &'h str,
     parent: u32,
     first_child: u32,
     next_sibling: u32,
-    /// How many children.
+    /// The number of children.
     ways: u8,
-    /// How many keys lead here.
+    /// The number of keys on the path to this node.
     depth: u8,
     shape: Option<Shape<'h>>,
 }
 
-/// The sorted keys of an object and, for each, at which place its value came.
+/// The sorted keys of an object and, for each of them, the position of its value in the text.
 #[derive(Clone, Copy)]
 struct Shape<'h> {
     keys: &'h KeyArray<'h>,
     places: [u8; SMALL],
 }
 
-/// An array or object that is not yet complete. Values wait on the reader's stack from `base` on.
+/// An unfinished array or object. Its values are on the reader's stack from `base` on.
 enum Open<'h> {
     Array { base: usize },
     Object { base: usize, node: u32 },
     Builder { builder: &'h MapBuilder<'h>, key: Value<'h> },
 }
 
-/// Where a key leads: to a node of the tree, or out of it.
+/// The result of a key: a node of the tree, or a key outside the tree.
 enum Step<'h> {
     Node(u32),
     Other(&'h Str<'h>),
 }
 
-/// Goes over the comma to the next part of an array or object, or over its end; says which.
+/// Consumes a comma and skips to the next element, or consumes the closing bracket. Returns whether there was a comma.
 #[inline]
 fn goes_on(cursor: &mut Cursor<'_>, close: u8) -> Result<bool, Unexpected> {
     let byte = cursor.next_part();
@@ -108,23 +109,24 @@ fn goes_on(cursor: &mut Cursor<'_>, close: u8) -> Result<bool, Unexpected> {
     Ok(true)
 }
 
-/// Goes over the colon behind a key.
+/// Consumes the colon after a key.
 #[inline]
 fn colon(cursor: &mut Cursor<'_>) -> Result<(), Unexpected> {
     cursor.next_part();
     cursor.take(b':')
 }
 
-/// The value of a text behind which nothing comes.
+/// Returns the value if nothing follows it.
 fn end<'h>(cursor: &mut Cursor<'_>, value: Value<'h>) -> Result<Value<'h>, Stop> {
     cursor.next_part();
     if cursor.is_at_end() { Ok(value) } else { Err(Stop::Unexpected) }
 }
 
-/// A reader of JSON texts: texts read by the same reader share keys and shapes. Of equal keys of one object the last counts.
+/// A reader of JSON texts. All texts read by the same reader share keys and shapes. If an object repeats a key, the
+/// last value is used.
 pub struct Reader<'h> {
     h: &'h Heap,
-    /// The maximum number of arrays and objects inside each other.
+    /// The maximum nesting of arrays and objects.
     depth: usize,
     keys: Keys,
     nodes: Vec<Node<'h>>,
@@ -136,7 +138,7 @@ pub struct Reader<'h> {
 }
 
 impl<'h> Reader<'h> {
-    /// A reader that has seen nothing yet.
+    /// Creates a reader that returns keys as strings.
     pub fn new(h: &'h Heap) -> Self {
         Reader {
             h,
@@ -151,20 +153,23 @@ impl<'h> Reader<'h> {
         }
     }
 
-    /// Makes keywords or strings of the keys of objects.
+    /// Sets whether the keys of objects become strings or keywords.
     #[must_use]
     pub fn keys(self, keys: Keys) -> Self {
         Reader { keys, ..self }
     }
 
-    /// Takes one more array or object around the values: the text is a list of values, or an object of named ones, each of which may be
-    /// as deep as what is written.
+    /// Allows one more level of nesting, for a text that is a list of values or an object of named values. Each of
+    /// these values can then be as deep as one that is written.
     #[must_use]
     pub fn of_several(self) -> Self {
         Reader { depth: MAX_DEPTH + 1, ..self }
     }
 
-    /// Reads one text, which holds one value and white space around it; a byte order mark may stand in front.
+    /// Reads one text: one value with white space around it, and optionally a byte order mark at the start.
+    ///
+    /// # Errors
+    /// The text is not JSON or exceeds a limit, or the work stopped before its end.
     pub fn read(&mut self, text: &str) -> Result<Value<'h>, ReadError> {
         match text.strip_prefix('\u{feff}') {
             Some(rest) => self.read_plain(rest).map_err(|error| error.after(text.len() - rest.len())),
@@ -190,7 +195,7 @@ impl<'h> Reader<'h> {
 
     fn document(&mut self, cursor: &mut Cursor<'_>) -> Result<Value<'h>, Stop> {
         'value: loop {
-            // The text was charged for as a whole.
+            // The text itself is already charged.
             self.h.charge(cost::VALUE_READ)?;
             let Some(mut value) = self.begin(cursor)? else { continue };
             loop {
@@ -210,7 +215,7 @@ impl<'h> Reader<'h> {
         }
     }
 
-    /// Reads a value, or the beginning of an array or object that is not empty: then there is no value yet.
+    /// Reads a value. Returns `None` after the start of an array or object that is not empty.
     #[inline]
     fn begin(&mut self, cursor: &mut Cursor<'_>) -> Result<Option<Value<'h>>, Stop> {
         let h = self.h;
@@ -269,7 +274,7 @@ impl<'h> Reader<'h> {
         }))
     }
 
-    /// Works with the text of a string with escapes.
+    /// Decodes a string with escapes and passes it to `work`.
     fn decoded<T>(&mut self, escaped: &str, work: impl FnOnce(&mut Self, &str) -> Res<T>) -> Result<T, Stop> {
         let mut text = std::mem::take(&mut self.scratch);
         text.clear();
@@ -286,9 +291,9 @@ impl<'h> Reader<'h> {
         Ok(())
     }
 
-    /// A number from its text, which the parser has found well formed.
+    /// Converts the text of a number that is known to be well-formed.
     fn number(&self, start: usize, text: &str) -> Result<Value<'h>, ReadError> {
-        // The standard library reads it in one go.
+        // The standard library converts it without interruption.
         if text.len() > MAX_NUMBER_BYTES {
             let message = format!("a number of {} bytes, where {MAX_NUMBER_BYTES} is the limit", text.len());
             return Err(ReadError::syntax(start, message));
@@ -302,7 +307,7 @@ impl<'h> Reader<'h> {
                 let message = format!("an integer of {digits} digits, where {MAX_DIGITS} is the limit");
                 return Err(ReadError::syntax(start, message));
             }
-            // Conversion takes steps in the square of the length, in groups of digits.
+            // The conversion takes quadratic time in the number of groups of digits.
             let groups = cost::copied(text.len()) + 1;
             self.h.charge(groups * groups)?;
             self.h.check_available(text.len() * 2)?;
@@ -332,7 +337,7 @@ impl<'h> Reader<'h> {
         Ok(())
     }
 
-    /// Reads a key and the colon behind it.
+    /// Reads a key and the colon after it.
     #[inline]
     fn key_step(&mut self, cursor: &mut Cursor<'_>, from: u32) -> Result<Step<'h>, Stop> {
         let mut next = self.nodes[from as usize].first_child;
@@ -348,7 +353,7 @@ impl<'h> Reader<'h> {
         Ok(step)
     }
 
-    /// Reads a key that has not come here before, or that is written in another way than it was.
+    /// Reads a key that is new at this node, or written differently than before.
     fn new_step(&mut self, cursor: &mut Cursor<'_>, from: u32) -> Result<Step<'h>, Stop> {
         match cursor.string()? {
             Text::Plain(key) => Ok(self.step(from, key)?),
@@ -356,7 +361,7 @@ impl<'h> Reader<'h> {
         }
     }
 
-    /// Puts the value of the last key into the open object and reads the next key, if there is one; says whether there is.
+    /// Adds the value of the last key to the open object and reads the next key. Returns whether there is one.
     fn next_entry(&mut self, cursor: &mut Cursor<'_>, value: Value<'h>) -> Result<bool, Stop> {
         match self.open.last() {
             Some(&Open::Object { base, node }) => {
@@ -398,7 +403,7 @@ impl<'h> Reader<'h> {
         Ok(true)
     }
 
-    /// The value of the array or object that has just ended.
+    /// Returns the value of the array or object that has just ended.
     fn complete(&mut self) -> Res<Value<'h>> {
         match self.open.pop() {
             Some(Open::Array { base }) => {
@@ -416,7 +421,7 @@ impl<'h> Reader<'h> {
         }
     }
 
-    /// The map of the keys that lead to `node` and the values from `base` on.
+    /// Returns the map of the keys on the path to `node` and the values from `base` on.
     fn object(&mut self, node: u32, base: usize) -> Res<Value<'h>> {
         let h = self.h;
         let values = &self.values[base..];
@@ -438,7 +443,8 @@ impl<'h> Reader<'h> {
             };
             let mut places = [0; SMALL];
             for (to, (key, _)) in places.iter_mut().zip(map.entries(h)?.iter()) {
-                // Without a place for each key the shape is not known, and the next object is built like this one.
+                // If the position of a key is not found, the shape stays unknown, and the next such object is built in
+                // the same way.
                 let Some(at) = place(key) else { return Ok(Value::Map(map)) };
                 *to = at;
             }
@@ -447,7 +453,7 @@ impl<'h> Reader<'h> {
         Ok(Value::Map(map))
     }
 
-    /// The keys that lead to a node, in order.
+    /// Returns the keys on the path to a node, in order, and their number.
     fn path(&self, mut node: u32) -> ([Option<&'h Str<'h>>; SMALL], usize) {
         let mut keys = [None; SMALL];
         let count = usize::from(self.nodes[node as usize].depth);
@@ -458,7 +464,7 @@ impl<'h> Reader<'h> {
         (keys, count)
     }
 
-    /// Puts the keys that lead to a node and the values from `base` on into a builder.
+    /// Adds the keys on the path to a node and the values from `base` on to a builder.
     fn pour(&self, builder: &'h MapBuilder<'h>, node: u32, base: usize) -> Res<()> {
         let (keys, count) = self.path(node);
         let values = self.values.iter().skip(base);
@@ -468,7 +474,7 @@ impl<'h> Reader<'h> {
         Ok(())
     }
 
-    /// Where this key leads.
+    /// Finds or adds the step for a key.
     fn step(&mut self, from: u32, key: &str) -> Res<Step<'h>> {
         let mut next = self.nodes[from as usize].first_child;
         while next != NONE {
@@ -484,7 +490,7 @@ impl<'h> Reader<'h> {
         }
     }
 
-    /// A node for a key, unless the sequence is too long or of too many kinds.
+    /// Adds a node for a key. Returns `None` if the sequence is too long or there are too many children or nodes.
     fn add_node(&mut self, from: u32, key: &str) -> Res<Option<u32>> {
         let Node { ways, depth, first_child, .. } = self.nodes[from as usize];
         if ways >= MAX_WAYS || usize::from(depth) >= SMALL || self.nodes.len() >= MAX_NODES {
@@ -513,16 +519,16 @@ impl<'h> Reader<'h> {
         Ok(Some(place))
     }
 
-    /// A key with this text.
+    /// Returns the key value for a string.
     fn key_of(&self, text: &'h Str<'h>) -> Value<'h> {
         match self.keys {
             Keys::Strings => Value::Str(text),
-            // The text was charged for when it was read.
+            // The text is already charged.
             Keys::Keywords => Value::Keyword(hash_bytes(text.text().as_bytes()), text),
         }
     }
 
-    /// One string object for all equal keys, as far as the table reaches.
+    /// Returns a string object that equal keys share, unless the table is full.
     fn shared_text(&mut self, key: &str) -> Res<&'h Str<'h>> {
         if let Some(text) = self.shared.get(key) {
             return Ok(text);
@@ -641,7 +647,7 @@ mod tests {
             let number = (i % 40).to_string();
             assert_eq!(texts, [Some("paid"), Some(&*number), Some("a longer string than those")]);
         }
-        // The vectors and the long strings, and few others.
+        // The vectors, the long strings, and a few others.
         let used = h.account().used - before;
         assert!(used < 1_000 * (16 + 32 + 3 * 16 + 56) + 8_000, "{used} bytes");
     }

@@ -1,15 +1,15 @@
-//! Short strings that came lately in a text: data has the same few in record after record, and one object stands for all.
+//! Recent short strings of a text. Records often repeat the same few strings, which can then share one object.
 
 use crate::heap::{Heap, Res, Str};
 
-/// Strings up to this length, in bytes, are looked for.
+/// The maximum length of a shared string, in bytes.
 const LONGEST: usize = 16;
-/// How many are remembered, each in the slot of its bytes.
+/// The number of strings kept, each in a slot given by its bytes.
 const SLOTS: usize = 256;
-/// In a shorter text few strings repeat.
+/// The minimum length of a text for this to pay off, in bytes. In shorter texts few strings repeat.
 const WORTH_WHILE: usize = 2_048;
 
-/// The strings that came lately.
+/// The recent short strings.
 #[derive(Default)]
 pub(super) struct RecentTexts<'h>(Vec<Slot<'h>>);
 
@@ -19,7 +19,7 @@ struct Slot<'h> {
     text: Option<&'h Str<'h>>,
 }
 
-/// The bytes of a short string, all of them: its ends, which meet or overlap, and its length.
+/// The complete contents of a short string: its first and last bytes, which together cover it, and its length.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Bytes {
     ends: [u64; 2],
@@ -29,7 +29,7 @@ struct Bytes {
 impl Bytes {
     const NONE: Bytes = Bytes { ends: [0; 2], len: 0 };
 
-    /// `None` for a string that is not short.
+    /// Returns `None` for a string longer than [`LONGEST`].
     #[inline(always)]
     fn of(bytes: &[u8]) -> Option<Bytes> {
         let ends = match (bytes.first_chunk::<8>(), bytes.first_chunk::<4>()) {
@@ -59,7 +59,7 @@ impl Bytes {
 }
 
 impl<'h> RecentTexts<'h> {
-    /// A text of `len` bytes is going to be read.
+    /// Prepares for a text of `len` bytes.
     pub(super) fn expect(&mut self, h: &Heap, len: usize) -> Res<()> {
         if len >= WORTH_WHILE && self.0.is_empty() {
             h.check_available(SLOTS * size_of::<Slot<'_>>())?;
@@ -68,7 +68,7 @@ impl<'h> RecentTexts<'h> {
         Ok(())
     }
 
-    /// The string object that came lately with this text, if there is one; else a new one.
+    /// Returns a recent string object with this text, or creates one.
     #[inline(always)]
     pub(super) fn text(&mut self, h: &'h Heap, text: &str) -> Res<&'h Str<'h>> {
         let Some(bytes) = Bytes::of(text.as_bytes()) else { return h.text(text) };

@@ -1,4 +1,4 @@
-//! Writes values as JSON. Nothing here recurses: open arrays and objects wait on a list.
+//! Writes values as JSON. There is no recursion: open arrays and objects are kept in a list.
 
 use super::{MAX_DEPTH, MAX_DIGITS, push};
 use crate::cost;
@@ -10,17 +10,17 @@ use crate::text::plain::{is_plain, is_stop};
 use crate::text::{pr_str, timed};
 use std::fmt::Write as _;
 
-/// What happens to values that JSON does not have.
+/// How to write values that have no JSON form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// As `json/generate-string` does: a keyword, set, function or infinite number is an error that says where it
-    /// stands. Keys may be strings, keywords and integers.
+    /// The rules of `json/generate-string`: a keyword, set, function or infinite number is an error that gives its
+    /// path. Keys can be strings, keywords and integers.
     Strict,
-    /// As a host receives it: keywords as their names, sets as arrays in order, numbers that JSON does not have as null, everything
-    /// else as its text.
+    /// The form that hosts receive: keywords as their names, sets as arrays in order, numbers without a JSON form as
+    /// null, and everything else as its text.
     Project,
-    /// As a tool receives its arguments: like [`Style::Project`], but a number that JSON does not have, a function and a pattern are
-    /// errors that say where they stand.
+    /// The form that tools receive as arguments: like [`Style::Project`], but numbers without a JSON form, functions
+    /// and patterns are errors that give their path.
     Arguments,
 }
 
@@ -33,7 +33,7 @@ impl Style {
         }
     }
 
-    /// Does a tool not receive this value, not even as its text?
+    /// Returns whether tools cannot receive this value, not even as its text.
     fn refuses(self, value: Value<'_>) -> bool {
         self == Style::Arguments
             && match value {
@@ -45,38 +45,41 @@ impl Style {
     }
 }
 
-/// The numbers that were written as null because JSON does not have them.
+/// The numbers that were written as null because they have no JSON form.
 #[derive(Debug, Default)]
 pub struct Nulls {
-    /// How many.
+    /// The number of nulls.
     pub count: usize,
     /// The first of them, at most [`Nulls::TOLD`].
     pub first: Vec<Null>,
 }
 
 impl Nulls {
-    /// The maximum number of them whose place is told.
+    /// The maximum length of [`Nulls::first`].
     pub const TOLD: usize = 8;
 }
 
 /// A number that was written as null.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Null {
-    /// Where it is, as `$.rows[2].rate`.
+    /// Its path, such as `$.rows[2].rate`.
     pub path: String,
-    /// What it is: `##NaN`, `##Inf` or `##-Inf`.
+    /// The number: `##NaN`, `##Inf` or `##-Inf`.
     pub number: String,
 }
 
-/// An array or object that is not yet finished.
+/// An unfinished array or object.
 enum Open<'h> {
     Array(&'h [Value<'h>], usize),
     Set(Entries<'h>, usize),
     Object(Entries<'h>, usize),
 }
 
-/// Writes a value. What is written can be read again: a value nested deeper than [`MAX_DEPTH`], or an integer of more than [`MAX_DIGITS`]
-/// digits, is an error of the reason `result_limit_exceeded`.
+/// Writes a value as JSON that can be read again. Returns the numbers written as null.
+///
+/// # Errors
+/// A value nested deeper than [`MAX_DEPTH`] or an integer with more than [`MAX_DIGITS`] digits fails with the reason
+/// `result_limit_exceeded`. A value that the style does not allow, or two keys with the same text, also fail.
 pub fn write<'h>(h: &'h Heap, value: Value<'h>, style: Style, out: &mut TextBuf<'h>) -> Res<Nulls> {
     let mut writer = Writer { h, style, open: Vec::new(), nulls: Nulls::default() };
     if !is_written(h, value, style, out)? {
@@ -94,7 +97,7 @@ pub fn write<'h>(h: &'h Heap, value: Value<'h>, style: Style, out: &mut TextBuf<
     Ok(writer.nulls)
 }
 
-/// Writes the values of an array or object up to the first that is not a simple one, and returns that.
+/// Writes the elements of an array or object up to the first that is not simple, and returns that element.
 fn rest_of<'h>(open: &mut Open<'h>, h: &'h Heap, style: Style, out: &mut TextBuf<'h>) -> Res<Option<Value<'h>>> {
     match open {
         Open::Array(items, at) => {
@@ -132,12 +135,12 @@ fn rest_of<'h>(open: &mut Open<'h>, h: &'h Heap, style: Style, out: &mut TextBuf
     Ok(None)
 }
 
-/// A comma in front of every value but the first.
+/// Writes a comma before every value except the first.
 fn separate(at: usize, out: &mut TextBuf<'_>) -> Res<()> {
     if at > 0 { out.push(',') } else { Ok(()) }
 }
 
-/// Writes a simple value, most often one that JSON has; returns false, with nothing written, for another.
+/// Writes a simple value. Returns false, with nothing written, for all other values.
 #[inline(always)]
 fn is_written<'h>(h: &'h Heap, value: Value<'h>, style: Style, out: &mut TextBuf<'h>) -> Res<bool> {
     h.charge(1)?;
@@ -164,7 +167,7 @@ struct Writer<'h> {
 }
 
 impl<'h> Writer<'h> {
-    /// Writes the beginning of a value that holds others, or one that JSON has no form for.
+    /// Writes the start of a collection, or a value that is not simple.
     fn begin(&mut self, value: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
         let h = self.h;
         match value {
@@ -196,7 +199,7 @@ impl<'h> Writer<'h> {
         }
     }
 
-    /// Goes on inside an array or object.
+    /// Opens an array or object.
     fn enter(&mut self, inner: Open<'h>) -> Res<()> {
         if self.open.len() >= MAX_DEPTH {
             return Err(self.too_deep());
@@ -218,7 +221,7 @@ impl<'h> Writer<'h> {
 
     /// Writes an integer beyond 64 bits.
     fn long_integer(&self, big: &Big<'h>, out: &mut TextBuf<'h>) -> Res<()> {
-        /// Integers of more limbs have more than [`MAX_DIGITS`] digits.
+        /// Integers with more limbs than this have more than [`MAX_DIGITS`] digits.
         const LIMBS: usize = MAX_DIGITS / 9;
         let before = out.as_str().len() + usize::from(big.negative);
         if big.limbs.len() <= LIMBS {
@@ -243,7 +246,7 @@ impl<'h> Writer<'h> {
             .into()
     }
 
-    /// What is written, in a message.
+    /// Returns the name of the value in messages.
     fn what(&self) -> &'static str {
         match self.style {
             Style::Strict => "json/generate-string: the value",
@@ -259,7 +262,7 @@ impl<'h> Writer<'h> {
         }
     }
 
-    /// The entries of a map in the order of their keys' texts, with keys that have a text of their own.
+    /// Returns the entries of a map sorted by the text of their keys, with keys that are strings or keywords.
     fn entries(&self, map: &'h Map<'h>) -> Res<Entries<'h>> {
         let h = self.h;
         let entries = map.entries(h)?;
@@ -291,7 +294,7 @@ impl<'h> Writer<'h> {
         Ok(Entries::Small(keys.items(), values.items()))
     }
 
-    /// The text of a key.
+    /// Returns the text of a key.
     fn own_text(&self, key: Value<'h>) -> Res<&'h str> {
         match key {
             Value::Str(s) | Value::Keyword(_, s) => return Ok(s.text()),
@@ -360,7 +363,7 @@ impl<'h> Writer<'h> {
         Error::new(Reason::InvalidToolArgs, message).hint("use strings, keywords or numbers as keys").into()
     }
 
-    /// Where the writer stands: `$.orders[3].total`.
+    /// Returns the path of the current value, such as `$.orders[3].total`.
     fn path(&self) -> String {
         const STEPS: usize = 16;
         let mut path = "$".to_owned();
@@ -380,7 +383,7 @@ impl<'h> Writer<'h> {
         path
     }
 
-    /// Where the writer stands: ` at ["orders" 3 :total]`.
+    /// Returns the path of the current value in Lisp notation, such as ` at ["orders" 3 :total]`.
     fn place(&self) -> String {
         const STEPS: usize = 8;
         let mut place = String::new();
@@ -406,17 +409,17 @@ impl<'h> Writer<'h> {
     }
 }
 
-/// The most characters of a key in a message.
+/// The maximum number of characters of a key in a message.
 const SHOWN: usize = 40;
 
-/// Can a key stand in a path as it is?
+/// Returns whether a key can be written in a path without quotation marks.
 fn is_word(key: &str) -> bool {
     (1..=SHOWN).contains(&key.len())
         && key.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
         && !key.as_bytes()[0].is_ascii_digit()
 }
 
-/// A value that no tool receives, in a message.
+/// Returns the text of a rejected argument for a message.
 fn shown_argument(value: Value<'_>) -> String {
     match value {
         Value::Float(f) => float_text_of(f),
@@ -424,7 +427,7 @@ fn shown_argument(value: Value<'_>) -> String {
     }
 }
 
-/// A key in a message.
+/// Returns the text of a key for a message.
 fn shown_key(key: Value<'_>) -> String {
     match key {
         Value::Str(s) => format!("{:?}", s.text().chars().take(SHOWN).collect::<String>()),
@@ -433,18 +436,19 @@ fn shown_key(key: Value<'_>) -> String {
     }
 }
 
-/// An integer without a detour over a string on Rust's heap.
+/// Writes an integer without allocating a string outside the arena.
 fn int_text(i: i64, out: &mut TextBuf<'_>) -> Res<()> {
     out.push_str(itoa::Buffer::new().format(i))
 }
 
-/// A finite float with the fewest digits that read back as the same float. `json/generate-string` takes the shorter of
-/// the two notations, and beyond the integers that floats hold exactly always an exponent; there is always a point.
+/// Writes a finite float with the fewest digits that read back as the same float. `json/generate-string` uses the
+/// shorter of the two notations, and always an exponent beyond the integers that floats represent exactly. There is
+/// always a decimal point.
 fn float_text(f: f64, style: Style, out: &mut TextBuf<'_>) -> Res<()> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let mut digits = ryu::Buffer::new();
     let plain = digits.format_finite(f);
-    // An exponent can only be shorter where there are several zeroes in front of the point or right behind it.
+    // Scientific notation is only shorter if there are several zeroes directly before or after the decimal point.
     if style != Style::Strict || f == 0.0 || ((0.001..EXACT).contains(&f.abs()) && !plain.ends_with("00.0")) {
         return out.push_str(plain);
     }
@@ -455,13 +459,14 @@ fn float_text(f: f64, style: Style, out: &mut TextBuf<'_>) -> Res<()> {
     out.push_str(if plain.len() <= scientific.len() { plain } else { &scientific })
 }
 
-/// A text in quotation marks, escaped where JSON wants it, with a comma in front and a colon behind where they are wanted.
+/// Writes a string in quotation marks, with escapes where JSON requires them, and with a comma before and a colon after
+/// it if wanted.
 #[inline(always)]
 fn quoted(comma: bool, text: &str, colon: bool, out: &mut TextBuf<'_>) -> Res<()> {
     if out.push_quoted(comma, text, colon, is_plain)? { Ok(()) } else { escaped(comma, text, colon, out) }
 }
 
-/// As [`quoted`], of a text of which some is escaped.
+/// Like [`quoted`], for a string that needs escapes.
 #[cold]
 fn escaped(comma: bool, text: &str, colon: bool, out: &mut TextBuf<'_>) -> Res<()> {
     out.look_at_each(text)?;
@@ -499,7 +504,7 @@ fn escape(byte: u8, out: &mut TextBuf<'_>) -> Res<()> {
     }
 }
 
-/// The text of a value that JSON has no form for: time values as ISO-8601, symbols by name, the others as they print.
+/// Writes a value without a JSON form as text: time values in ISO 8601, symbols by name, others as they print.
 fn printed<'h>(h: &'h Heap, value: Value<'h>, out: &mut TextBuf<'h>) -> Res<()> {
     match value {
         Value::Str(s) | Value::Keyword(_, s) | Value::Symbol(s) => out.push_str(s.text()),
@@ -534,7 +539,7 @@ mod tests {
             let json = json.replace("\\u007f", "\u{7f}");
             let value = read(&h, &json).unwrap_or(Value::Nil);
             assert_eq!(text(&h, value, Style::Strict).as_deref(), Ok(json.as_str()));
-            // The other style may choose the other notation.
+            // The other style may use the other notation.
             let projected = text(&h, value, Style::Project).unwrap_or_default();
             let again = read(&h, &projected).unwrap_or(Value::Nil);
             assert!(h.same_key(value, again).is_ok_and(|same| same), "{projected}");
@@ -585,7 +590,8 @@ mod tests {
         Ok(())
     }
 
-    /// What is written is read again, and is the same: around the depth and the digits that are the limits too.
+    /// JSON that was written can be read again and gives the same value, including values at the limits of depth and
+    /// digits.
     #[test]
     fn what_is_written_is_read_again() -> Res<()> {
         let h = Heap::new(1, 1 << 28);

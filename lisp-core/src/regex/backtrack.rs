@@ -1,5 +1,5 @@
-//! The backtracking machine. Every step is charged for before it is taken, so a search ends at the deadline, and the
-//! choices it keeps are within the heap budget.
+//! The backtracking engine. Steps are charged before they are taken, so a search stops at the deadline. The choices it
+//! keeps count against the heap budget.
 
 use super::class::WORDS;
 use super::linear::ends_in_line_end;
@@ -10,7 +10,7 @@ use crate::error::{Error, Reason};
 use crate::heap::{Fault, Heap, Res};
 use crate::text::characters::Characters;
 
-/// A choice to come back to, or a slot to put back on the way.
+/// A choice to return to, or a slot to restore on the way back.
 #[derive(Clone, Copy)]
 enum Entry {
     Try {
@@ -21,13 +21,13 @@ enum Entry {
         slot: u32,
         old: usize,
     },
-    /// A greedy repeat that can do with fewer characters, down to `low`.
+    /// A greedy repeat that can match fewer characters, down to `low`.
     Fewer {
         pc: u32,
         low: usize,
         pos: usize,
     },
-    /// A repeat that can take more characters.
+    /// A lazy repeat that can match up to `left` more characters.
     More {
         pc: u32,
         pos: usize,
@@ -37,36 +37,36 @@ enum Entry {
 
 const UNSET: usize = usize::MAX;
 
-/// A search by backtracking.
 pub(crate) struct Backtracker<'p, 'h> {
     h: &'h Heap,
     program: &'p Program,
     text: &'h str,
-    /// Where the search begins.
+    /// The start of the search.
     from: usize,
-    /// Where the match before ended.
+    /// The end of the previous match.
     last_match: usize,
     slots: Vec<usize>,
     stack: Vec<Entry>,
-    /// Steps that are charged for and not yet taken.
+    /// Steps that are charged and not yet taken.
     paid: u64,
-    /// Steps taken and paid since the search began.
+    /// Steps charged since the start of the search.
     steps: u64,
-    /// Choices seen before, a bit for each instruction and place, once it is worth it and where they are not too many.
+    /// The choices already tried, one bit for each instruction and position. Empty until the search is long, and if
+    /// there are too many.
     seen: Vec<u64>,
 }
 
 impl<'p, 'h> Backtracker<'p, 'h> {
-    /// The most steps of one search.
+    /// The maximum number of steps of one search.
     pub(crate) const MOST_STEPS: u64 = 50_000_000;
-    /// The most choices that are remembered.
+    /// The maximum number of choices that are remembered.
     pub(super) const MOST_SEEN: usize = 1 << 23;
-    /// The steps of a search that needs no memory of its choices.
+    /// The number of steps after which a search starts to remember its choices.
     const REMEMBERS_AFTER: u64 = 1 << 16;
-    /// Steps charged for at once.
+    /// The number of steps charged at once.
     const AT_ONCE: u64 = 256;
 
-    /// A search in a text from a place on.
+    /// Creates a search that starts at `from`. The previous match ended at `last_match`.
     pub(crate) fn new(h: &'h Heap, program: &'p Program, text: &'h str, from: usize, last_match: usize) -> Res<Self> {
         h.check_available(program.slots * 8)?;
         Ok(Backtracker {
@@ -83,7 +83,7 @@ impl<'p, 'h> Backtracker<'p, 'h> {
         })
     }
 
-    /// Looks for the first match; returns whether there is one.
+    /// Searches for the first match. Returns whether there is one.
     pub(crate) fn search(&mut self) -> Res<bool> {
         let mut start = self.from;
         loop {
@@ -97,7 +97,7 @@ impl<'p, 'h> Backtracker<'p, 'h> {
         }
     }
 
-    /// The ranges of the groups of the match.
+    /// Returns the ranges of the groups of the match.
     pub(crate) fn groups(&self) -> impl Iterator<Item = Option<(usize, usize)>> + '_ {
         self.slots.chunks_exact(2).take(self.program.groups).map(|pair| match *pair {
             [start, end] if start != UNSET && end != UNSET => Some((start, end)),
@@ -129,7 +129,7 @@ impl<'p, 'h> Backtracker<'p, 'h> {
         Ok(())
     }
 
-    /// Begins to remember what was tried.
+    /// Starts to remember the choices tried, unless there are too many.
     fn remember(&mut self) -> Res<()> {
         let places = self.program.insns.len().saturating_mul(1 + self.program.round_depth);
         let bits = places.saturating_mul(self.text.len() - self.from + 1);
@@ -148,7 +148,7 @@ impl<'p, 'h> Backtracker<'p, 'h> {
     fn push(&mut self, entry: Entry) -> Res<()> {
         if self.stack.len() == self.stack.capacity() {
             let more = self.stack.len().max(32);
-            // The old stack and the new one are there together for a moment.
+            // The old and the new stack briefly exist at the same time.
             let entries = (2 * self.stack.len() + more) * std::mem::size_of::<Entry>();
             self.h.check_available(entries + (self.seen.len() + self.slots.len()) * 8)?;
             self.stack.reserve_exact(more);
@@ -164,7 +164,7 @@ impl<'p, 'h> Backtracker<'p, 'h> {
         Ok(())
     }
 
-    /// Does the pattern match at a place?
+    /// Returns whether the pattern matches at a position.
     pub(crate) fn matches_at(&mut self, start: usize) -> Res<bool> {
         self.stack.clear();
         self.slots.fill(UNSET);
@@ -190,7 +190,7 @@ impl<'p, 'h> Backtracker<'p, 'h> {
         }
     }
 
-    /// Takes one step; `None` is a failure.
+    /// Takes one step. Returns the next instruction and position, or `None` if it fails.
     #[inline]
     fn step(&mut self, pc: u32, pos: usize) -> Res<Option<(u32, usize)>> {
         let rest = self.text.get(pos..).unwrap_or_default();
@@ -222,7 +222,7 @@ impl<'p, 'h> Backtracker<'p, 'h> {
         })
     }
 
-    /// Goes back to the last choice.
+    /// Goes back to the last choice. Returns `None` if there is none.
     fn back(&mut self) -> Res<Option<(u32, usize)>> {
         while let Some(entry) = self.stack.pop() {
             self.tick(1)?;
@@ -282,7 +282,7 @@ impl<'p, 'h> Backtracker<'p, 'h> {
         Ok(Some((pc + 1, end)))
     }
 
-    /// Where a run of characters of a class ends, which has at most `most`, and their number.
+    /// Returns the end of a run of at most `most` characters of a class, and their number.
     fn run_of(&mut self, mut pos: usize, class: u32, most: u32) -> Res<(usize, u32)> {
         const PIECE: u32 = 128;
         let (program, text) = (self.program, self.text);
@@ -305,10 +305,10 @@ impl<'p, 'h> Backtracker<'p, 'h> {
         Ok((pos, count))
     }
 
-    /// Does a condition hold at a place?
+    /// Returns whether a condition holds at a position.
     fn holds(&mut self, at: At, pos: usize) -> Res<bool> {
         let (before, rest) = self.text.split_at_checked(pos).unwrap_or_default();
-        // Between the two characters of a line's end no line ends.
+        // No line ends between the two characters of a line terminator.
         let inside = before.ends_with('\r') && rest.starts_with('\n');
         Ok(match at {
             At::Start => pos == 0,
@@ -331,7 +331,7 @@ impl<'p, 'h> Backtracker<'p, 'h> {
         })
     }
 
-    /// The length of the cluster that a text begins with.
+    /// Returns the length of the grapheme cluster at the start of a text.
     fn cluster(&mut self, text: &str) -> Res<Option<usize>> {
         if text.starts_with("\r\n") {
             return Ok(Some(2));
@@ -339,13 +339,13 @@ impl<'p, 'h> Backtracker<'p, 'h> {
         Characters::new(self.h, text).next().map(|cluster| cluster.map(str::len)).transpose()
     }
 
-    /// Is the choice a new one? One that was tried before fails again.
+    /// Returns whether a choice has not been tried before. One that has been tried would fail again.
     #[inline]
     fn is_new(&mut self, pc: u32, pos: usize) -> bool {
         if self.seen.is_empty() {
             return true;
         }
-        // In a round that has not moved on yet the same place leads elsewhere.
+        // In a round that has not advanced yet, the same position has a different continuation.
         let mut row = pc as usize;
         let mut round = self.program.round_of.get(pc as usize).copied().flatten();
         while let Some(&(slot, around)) = round.and_then(|round| self.program.rounds.get(round as usize)) {
@@ -363,13 +363,13 @@ impl<'p, 'h> Backtracker<'p, 'h> {
     }
 }
 
-/// Is a text empty, or one character only that ends a line?
+/// Returns whether a text is empty or a single line terminator of one character.
 fn is_last_line_end(text: &str) -> bool {
     let mut chars = text.chars();
     chars.next().is_none_or(|_| chars.as_str().is_empty() && ends_in_line_end(text))
 }
 
-/// The length of what `\R` matches at the beginning of a text.
+/// Returns the length of the match of `\R` at the start of a text.
 fn line_end(text: &str) -> Option<usize> {
     if text.starts_with("\r\n") {
         return Some(2);
@@ -377,7 +377,7 @@ fn line_end(text: &str) -> Option<usize> {
     text.chars().next().filter(|c| matches!(c, '\n'..='\r' | '\u{85}' | '\u{2028}' | '\u{2029}')).map(char::len_utf8)
 }
 
-/// Is a text empty, or does it begin with the end of a line?
+/// Returns whether a text is empty or starts with a line terminator.
 fn is_line_end(text: &str) -> bool {
     text.chars().next().is_none_or(|c| ends_in_line_end(c.encode_utf8(&mut [0; 4])))
 }

@@ -1,27 +1,26 @@
-//! Classes of characters, to ask whether one is in them.
+//! Character classes, compiled for membership tests.
 
 use super::sets;
 use regex_syntax::hir::ClassUnicodeRange;
 use std::sync::LazyLock;
 
-/// A set of characters.
 #[derive(Debug)]
 pub(super) struct Class {
-    /// A bit for each character of ASCII.
+    /// One bit for each ASCII character.
     ascii: u128,
-    /// Ranges of characters, ends included, in ascending order.
+    /// Ranges of characters with inclusive ends, in ascending order.
     ranges: Box<[(char, char)]>,
 }
 
 impl Class {
-    /// The class of these ranges, which are in ascending order and do not overlap.
+    /// Creates the class of these ranges, which must be in ascending order without overlap.
     pub(super) fn new(ranges: &[ClassUnicodeRange]) -> Class {
         let mut class = Class { ascii: 0, ranges: ranges.iter().map(|range| (range.start(), range.end())).collect() };
         class.ascii = (0..128).filter(|&b| class.in_ranges(char::from(b))).fold(0, |set, b| set | 1 << b);
         class
     }
 
-    /// Is it a character of the class?
+    /// Returns whether the character is in the class.
     #[inline]
     pub(super) fn contains(&self, c: char) -> bool {
         let code = u32::from(c);
@@ -33,7 +32,7 @@ impl Class {
         after.checked_sub(1).and_then(|i| self.ranges.get(i)).is_some_and(|&(_, last)| c <= last)
     }
 
-    /// The bytes of the first character of a text, when it is one of the class.
+    /// Returns the length in bytes of the first character of a text, if that is in the class.
     #[inline]
     pub(super) fn first(&self, rest: &str) -> Option<usize> {
         match rest.as_bytes().first()? {
@@ -42,21 +41,20 @@ impl Class {
         }
     }
 
-    /// The bytes it takes.
+    /// Returns the bytes of memory the class takes.
     pub(super) fn bytes(&self) -> usize {
         std::mem::size_of::<Class>() + std::mem::size_of_val(&*self.ranges)
     }
 }
 
-/// What makes words, as Java 17 has it: letters and digits with the marks on them, and `_`.
+/// The word characters that `\b` uses, as in Java 17: letters and digits with their combining marks, and `_`.
 pub(super) static WORDS: LazyLock<Words> = LazyLock::new(Words::new);
 
-/// The classes that words are made of.
 pub(super) struct Words {
     letters: Class,
-    /// What stands on the letter before it.
+    /// Combining marks on the letter before them.
     marks: Class,
-    /// With the flag `U`: what `\w` is.
+    /// The meaning of `\w` with the flag `U`.
     unicode: Class,
 }
 
@@ -66,8 +64,8 @@ impl Words {
         Words { letters: class(r"[\p{L}\p{Nd}]"), marks: class(r"\p{Mn}"), unicode: class(r"\w") }
     }
 
-    /// Is a character that ends a text part of a word? The text before is only looked at for the letter under a mark;
-    /// `seen` is called for each mark.
+    /// Returns whether the last character of a text is part of a word. Characters before it are read only to find the
+    /// letter under combining marks; `seen` is called for each of them.
     pub(super) fn has_last<E>(
         &self,
         text: &str,

@@ -1,17 +1,17 @@
-//! Classes in brackets: `[a-z&&[^b]]`.
+//! Parses classes in brackets, such as `[a-z&&[^b]]`.
 
 use super::parse::{Escaped, Parser, Res, Unit, wrong};
 use super::sets;
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
-/// The deepest that classes may stand in each other, the right sides of `&&` among them: their readers call each other.
+/// The maximum nesting of classes, including the right sides of `&&`. The parsers of nested classes are recursive.
 const MOST_DEPTH: usize = 20;
 
-/// A class under construction: all that stands in it so far, put together when that is needed.
+/// A class under construction. Its members are merged only when they are needed.
 struct Class {
-    /// The members of other classes.
+    /// The members of nested classes.
     ranges: Vec<ClassUnicodeRange>,
-    /// Characters and ranges, still without the other cases that count.
+    /// Characters and ranges whose other cases are still to be added.
     items: Vec<ClassUnicodeRange>,
     is_begun: bool,
 }
@@ -22,7 +22,7 @@ impl Class {
         self.is_begun = true;
     }
 
-    /// Adds code points; halves of pairs are in no text.
+    /// Adds a range of code points, without surrogates, which no string contains.
     fn add_range(&mut self, first: u32, last: u32) {
         let first = if (0xd800..0xe000).contains(&first) { 0xe000 } else { first };
         let last = if (0xd800..0xe000).contains(&last) { 0xd7ff } else { last };
@@ -34,7 +34,7 @@ impl Class {
         self.is_begun = true;
     }
 
-    /// All members so far; none are left.
+    /// Returns all members so far and removes them from here.
     fn take(&mut self, p: &mut Parser) -> Res<ClassUnicode> {
         let mut items = ClassUnicode::new(std::mem::take(&mut self.items));
         p.add_cases(&mut items)?;
@@ -44,7 +44,7 @@ impl Class {
 }
 
 impl Parser {
-    /// After the `[` that begins a class.
+    /// Parses a class after its opening `[`.
     pub(super) fn class(&mut self) -> Res<ClassUnicode> {
         self.open_class()?;
         let negative = self.takes_raw('^');
@@ -65,7 +65,7 @@ impl Parser {
         Ok(())
     }
 
-    /// What stands in a class, up to its `]`, which stays.
+    /// Parses the members of a class up to its closing `]`, which is not consumed.
     fn members(&mut self) -> Res<ClassUnicode> {
         let mut class = Class { ranges: Vec::new(), items: Vec::new(), is_begun: false };
         loop {
@@ -95,7 +95,7 @@ impl Parser {
         class.take(self)
     }
 
-    /// After a `[` inside a class.
+    /// Parses a nested class after its opening `[`.
     fn nested(&mut self) -> Res<ClassUnicode> {
         match self.posix() {
             Some(set) => {
@@ -106,7 +106,7 @@ impl Parser {
         }
     }
 
-    /// A class of POSIX such as `[:alpha:]`, after its first bracket.
+    /// Parses a POSIX class such as `[:alpha:]` after its first bracket. Consumes nothing if there is none.
     fn posix(&mut self) -> Option<ClassUnicode> {
         let rest: String = self.rest_up_to(']')?.iter().map(|unit| unit.c).collect();
         let name = rest.strip_prefix(':')?.strip_suffix(':')?;
@@ -119,7 +119,7 @@ impl Parser {
         Some(if negative { sets::negated(set) } else { set })
     }
 
-    /// After `&&`: the classes in brackets that follow, and whatever follows them.
+    /// Parses the right side of `&&`: the classes in brackets that follow, and all other members after them.
     fn right_side(&mut self) -> Res<ClassUnicode> {
         self.open_class()?;
         let mut right = None;
@@ -144,7 +144,7 @@ impl Parser {
         Ok(ClassUnicode::new(right))
     }
 
-    /// A character, a range, or what a backslash stands for.
+    /// Parses a character, a range or an escape.
     fn member(&mut self, class: &mut Class) -> Res<()> {
         let first = match self.member_code()? {
             Escaped::Code(code) => code,
@@ -193,7 +193,7 @@ impl Parser {
         }
     }
 
-    /// Does a hyphen stand for itself, because no character follows with which it could make a range?
+    /// Returns whether a hyphen is literal, because no character follows with which it could form a range.
     fn class_ends_behind(&self) -> bool {
         match self.units.get(self.at + 1..).unwrap_or_default() {
             [] | [Unit { c: '[' | ']', plain: false }, ..] => true,

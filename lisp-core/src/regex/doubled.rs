@@ -1,10 +1,12 @@
-//! Backslashes that were doubled, as other languages want them in strings.
+//! Doubled backslashes in patterns, as in the string literals of other languages.
 
-/// Where a pattern has two backslashes that are likely to be meant as one: before the letter of a class or a boundary that no word begins with.
+/// Returns the byte offset of two backslashes that are probably meant as one: before the letter of a class or of a
+/// boundary, if no word starts with that letter.
 ///
-/// `\\d+` matches a backslash and some letters d, which hardly anybody looks for; `\\(.)` and `C:\\data` look for a backslash.
+/// `\\d+` matches a backslash and some letters `d`, which is rarely intended; `\\(.)` and `C:\\data` do search for a
+/// backslash.
 pub(crate) fn doubled_backslash(pattern: &str) -> Option<usize> {
-    // Between \Q and \E a backslash is a backslash.
+    // Between \Q and \E a backslash is literal.
     if pattern.contains(r"\Q") {
         return None;
     }

@@ -1,40 +1,41 @@
-//! What compiling a pattern may take: an estimate made before, because nothing can look at the flag meanwhile.
+//! Estimates the effort of compiling a pattern in advance, because a compilation cannot be interrupted.
 
-/// A character class of Unicode's, such as `\w`: some 20 microseconds.
+/// A Unicode character class such as `\w`: about 20 microseconds.
 pub(super) const WIDE: u64 = 64;
-/// The effort of adding both cases of each of the characters of a range whose ends cannot be told from the text, at most:
-/// beyond U+1FFFF no letter has two.
+/// The maximum effort of adding both cases of each character of a range whose ends are not known from the text alone.
+/// No letter beyond U+1FFFF has two cases.
 const UNKNOWN_RANGE: u64 = 64 * WIDE;
-/// The characters of a range that take as long as a wide class, when both cases of each are added.
+/// The number of characters in a range that take as long as a wide class when both cases of each are added.
 const FOLDED_RANGE_PER_WIDE: u64 = 2_048;
 
-/// The effort of adding both cases of each of this number of characters.
+/// Returns the effort of adding both cases of each of this number of characters.
 pub(super) fn of_cases(characters: usize) -> u64 {
     WIDE * characters as u64 / FOLDED_RANGE_PER_WIDE
 }
 
-/// What a character takes in an automaton when both cases of it are added.
+/// The effort of a character in an automaton when both its cases are added.
 const FOLDED_CHAR: u64 = 8;
 
-/// What checking a pattern takes besides: automata that turn out to be too large are given up after this effort.
+/// The additional effort of checking a pattern: an automaton that turns out to be too large is abandoned after this.
 pub(super) const CHECK: u64 = 8 * WIDE;
 
-/// The most effort: about two milliseconds for the backtracking machine, which takes each class apart but once.
+/// The maximum effort: about two milliseconds for the backtracking engine, which compiles each class only once.
 pub(super) const MOST: u64 = 256 * WIDE;
-/// The most effort for automata, for which each class is taken apart where it stands: about two milliseconds too.
+/// The maximum effort for automata, also about two milliseconds. They compile each occurrence of a class.
 pub(super) const MOST_LINEAR: u64 = 64 * WIDE;
 
-/// An estimate in parts of a [`WIDE`], not too low.
+/// An estimate in parts of a [`WIDE`] that is not too low.
 pub(super) struct Effort {
-    /// For any engine.
+    /// The effort for any engine.
     pub(super) any: u64,
-    /// For an automaton, if its size is no limit.
+    /// The effort for an automaton, if its size is not limited.
     pub(super) linear: u64,
-    /// For adding the other cases of ranges, at most. What it comes to is known, and has a limit, when the pattern is read.
+    /// The maximum effort of adding the other cases of ranges. The actual effort is counted, and limited, by the
+    /// parser.
     pub(super) ranges: u64,
 }
 
-/// The effort of compiling a pattern.
+/// Estimates the effort of compiling a pattern.
 pub(super) fn effort(text: &str) -> Effort {
     let folded = is_folded(text);
     let (mut total, mut ranges) = (0u64, 0u64);
@@ -53,7 +54,7 @@ pub(super) fn effort(text: &str) -> Effort {
             },
             '[' => {
                 inside += 1;
-                // One that stands first is a character.
+                // A `]` in first position is literal.
                 let members = rest.as_str();
                 let members = members.strip_prefix('^').unwrap_or(members);
                 rest = members.strip_prefix(']').unwrap_or(members).chars();
@@ -81,23 +82,23 @@ pub(super) fn effort(text: &str) -> Effort {
     Effort { any: total, linear: total + folding, ranges }
 }
 
-/// The effort of the counted repeats of a pattern: an automaton for them may turn out to be too large twice before it is
-/// given up.
+/// Returns the effort of the counted repeats of a pattern. An automaton for them may turn out to be too large twice
+/// before it is abandoned.
 pub(super) fn repeats(pattern: &str) -> u64 {
     WIDE * pattern.bytes().filter(|byte| *byte == b'{').count() as u64
 }
 
-/// The effort of the other repeats of a pattern: each joins the ways around it.
+/// Returns the effort of the other repeats of a pattern. Each of them joins the paths around it.
 pub(super) fn open_repeats(pattern: &str) -> u64 {
     2 * pattern.bytes().filter(|byte| matches!(byte, b'?' | b'*' | b'+')).count() as u64
 }
 
-/// Does the pattern ask somewhere for all cases of letters beyond ASCII?
+/// Returns whether any part of the pattern asks for all cases of letters beyond ASCII.
 fn is_folded(text: &str) -> bool {
     has_flag(text, &['i']) && has_flag(text, &['u', 'U'])
 }
 
-/// Does the pattern have one of these flags somewhere?
+/// Returns whether any part of the pattern sets or clears one of these flags.
 fn has_flag(text: &str, flags: &[char]) -> bool {
     text.match_indices("(?").any(|(at, sign)| {
         let rest = text.get(at + sign.len()..).unwrap_or_default();

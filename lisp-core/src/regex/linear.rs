@@ -1,24 +1,25 @@
-//! Patterns for linear searches: in the notation of regex-automata's compilers, and on which texts it is the same pattern.
+//! Converts patterns to the syntax tree of regex-automata, and decides on which texts both mean the same.
 
 use super::sets::{self, LINE_ENDS};
 use super::tree::{At, Lines, Pattern, Tree};
 use regex_syntax::hir::{Capture, Class, Hir, Look, Repetition};
 
-/// What a text must be for a linear search to find what the pattern means.
+/// What a text must be like for a linear search to give the right result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Needs {
-    /// ASCII: the pattern asks where words begin or end. An automaton that is stepped gives up at other characters by itself.
+    /// ASCII only, because the pattern checks for word boundaries. A stepped automaton stops at other characters by
+    /// itself.
     ascii: bool,
-    /// No line's end at the end of the text: the pattern can match before that.
+    /// No line terminator at the end of the text, because the pattern can match before it.
     no_last_line_end: bool,
-    /// No ends of lines but `\n`, `\r` and both.
+    /// No line terminators other than `\n`, `\r` and `\r\n`.
     plain_lines: bool,
-    /// The pattern asks where lines begin. In a linear search one begins at the end of the text as well, so a match that ends
-    /// there is to be looked at once more.
+    /// The pattern checks for line starts. For a linear search the end of the text can be a line start as well, so a
+    /// match that ends there has to be checked.
     pub(super) line_starts: bool,
 }
 
-/// Does a text end in the end of a line?
+/// Returns whether a text ends with a line terminator.
 pub(super) fn ends_in_line_end(text: &str) -> bool {
     text.chars().next_back().is_some_and(|c| LINE_ENDS.iter().any(|(first, last)| (*first..=*last).contains(&c)))
 }
@@ -35,26 +36,26 @@ impl Needs {
         }
     }
 
-    /// Is the text one of these, for an automaton that is stepped or for the others?
+    /// Returns whether a text meets the needs, for a stepped automaton or for the other engines.
     pub(super) fn allow(self, text: &str, stepped: bool) -> bool {
         (!self.ascii || stepped || text.is_ascii())
             && !(self.no_last_line_end && ends_in_line_end(text))
             && !(self.plain_lines && has_rare_line_ends(text))
     }
 
-    /// Must the text be gone through for an answer?
+    /// Returns whether the answer needs a scan of the text.
     pub(super) fn look_through(self) -> bool {
         self.ascii || self.plain_lines
     }
 }
 
-/// Is there an end of a line other than `\n` and `\r`?
+/// Returns whether a text has a line terminator other than `\n` and `\r`.
 fn has_rare_line_ends(text: &str) -> bool {
     let has = |end: &str| memchr::memmem::find(text.as_bytes(), end.as_bytes()).is_some();
     !text.is_ascii() && (has("\u{85}") || has("\u{2028}") || has("\u{2029}"))
 }
 
-/// The pattern in the notation of regex-automata.
+/// Converts a pattern to the syntax tree of regex-automata.
 pub(super) fn hir(pattern: &Pattern, tree: &Tree) -> Hir {
     let all = |parts: &[Tree]| parts.iter().map(|part| hir(pattern, part)).collect::<Vec<_>>();
     let class = |set| Hir::class(Class::Unicode(set));
@@ -83,7 +84,7 @@ pub(super) fn hir(pattern: &Pattern, tree: &Tree) -> Hir {
     }
 }
 
-/// The condition on a place, for the texts that [`Needs`] allow.
+/// Converts a condition on a position, for the texts that [`Needs`] allows.
 fn look(at: At) -> Look {
     match at {
         At::Start | At::LastMatch => Look::Start,

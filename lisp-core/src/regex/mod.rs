@@ -1,12 +1,14 @@
-//! Regular expressions as Java has them: patterns compiled for three engines, all of which are charged for what they do and
-//! end at the deadline.
+//! Regular expressions in Java's syntax. There are three engines; all of them charge for their work and stop at the
+//! deadline.
 //!
-//! A pattern is read into a tree (`parse`, `class_parse`). If it can be matched in linear time (`Tree::is_linear`), a short text
-//! is searched by the regex-automata crate at one go, because that cannot take long, and a long one by its lazy automaton, which
-//! is stepped piece by piece (`Stepped`). The backtracking machine (`Backtracker`) has the rest: large classes of Unicode, long counted
-//! repeats, the groups of long matches, and texts on which the automata do not mean the same (`linear::Needs`).
+//! A pattern is parsed into a tree (`parse`, `class_parse`). If it can be matched in linear time (`Tree::is_linear`),
+//! the regex-automata crate searches a short text in one call, because that cannot take long. A long text is searched
+//! piece by piece with its lazy automaton (`Stepped`). The backtracking engine (`Backtracker`) does the rest: large
+//! Unicode classes, long counted repeats, the groups of long matches, and texts on which the automata would give a
+//! different result (`linear::Needs`).
 //!
-//! Look-around, back-references and atomic groups are errors: none of 8,587 programs of the reference and of models has them.
+//! Look-around, back-references and atomic groups are errors: none of 8,587 programs of the reference and of models
+//! uses them.
 
 mod backtrack;
 mod class;
@@ -38,25 +40,24 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use tree::{At, Pattern, Tree};
 
-/// The most bytes that a search may keep of what it learned, in each direction.
+/// The maximum bytes of an automaton's cache, for each direction of a search.
 const SEARCH_BYTES: usize = 1 << 18;
-/// The most bytes that a search at one go may take to follow the groups of a pattern.
+/// The maximum bytes that an uninterrupted search may use to track the groups of a pattern.
 const GROUP_BYTES: u64 = 1 << 17;
 
-/// The most bytes of a pattern that an error shows.
+/// The maximum bytes of a pattern that an error shows.
 const SHOWN_BYTES: usize = 200;
 
-/// A compiled regular expression.
 #[derive(Clone, Debug)]
 pub(crate) enum Compiled {
-    /// In linear time.
+    /// Matched in linear time.
     Linear(Arc<Linear>),
-    /// By backtracking.
+    /// Matched by backtracking.
     Backtracking(Arc<Program>),
 }
 
 impl Compiled {
-    /// Forgets what searches have learned.
+    /// Discards the states that searches have cached.
     fn forget(&mut self) {
         if let Compiled::Linear(linear) = self {
             let Linear { text, extent, needs, bytes, automata, program, groups, names, is_traced, .. } = &**linear;
@@ -76,10 +77,9 @@ impl Compiled {
     }
 }
 
-/// A pattern that is matched in linear time.
 #[derive(Debug)]
 pub(crate) struct Linear {
-    /// For short texts.
+    /// Searches short texts.
     pub(crate) quick: meta::Regex,
     text: Box<str>,
     extent: Extent,
@@ -87,17 +87,18 @@ pub(crate) struct Linear {
     bytes: usize,
     automata: OnceLock<Option<Arc<Automata>>>,
     program: OnceLock<Option<Arc<Program>>>,
-    /// Groups, the whole match included.
+    /// The number of groups, including the whole match.
     pub(crate) groups: usize,
-    /// The names of groups, and their numbers.
+    /// The names of groups, with their numbers.
     names: Arc<[(Box<str>, u32)]>,
-    /// The program follows the groups through each match, because `quick` does not know them: to follow so many would take too much
-    /// memory, or one that is repeated can match nothing, and what it matched last is found by going through the rounds.
+    /// The backtracking program has to find the groups of each match, because `quick` does not track them. Either there
+    /// are so many that tracking them would take too much memory, or a repeated group can match the empty string, and
+    /// only going through the rounds shows what it matched last.
     pub(crate) is_traced: bool,
 }
 
 impl Linear {
-    /// For long texts, if they can be made.
+    /// Returns the automata for long texts, or `None` if they cannot be compiled.
     pub(crate) fn automata(&self) -> Option<Arc<Automata>> {
         let compile = || {
             let pattern = read(&self.text, self.extent).ok()?;
@@ -106,12 +107,13 @@ impl Linear {
         self.automata.get_or_init(compile).clone()
     }
 
-    /// The number of the group with this name.
+    /// Returns the number of the group with this name.
     pub(crate) fn named(&self, name: &str) -> Option<usize> {
         self.names.iter().find(|(own, _)| &**own == name).map(|(_, group)| *group as usize)
     }
 
-    /// Do linear searches in a text, stepped or at one go, find what the pattern means?
+    /// Returns whether linear searches in `text`, stepped or not, find what the pattern means. Charges for the scan of
+    /// the text if one is needed.
     pub(crate) fn suits(&self, h: &Heap, text: &str, stepped: bool) -> Res<bool> {
         if self.needs.look_through() {
             h.charge(cost::scanned(text.len()))?;
@@ -119,12 +121,12 @@ impl Linear {
         Ok(self.needs.allow(text, stepped))
     }
 
-    /// Is a match that ends at the end of the text to be looked at once more, by the program?
+    /// Returns whether the program has to check a match that ends at the end of the text.
     pub(crate) fn is_unsure_at_end(&self) -> bool {
         self.needs.line_starts
     }
 
-    /// For what the automata cannot tell, and for the groups of long matches.
+    /// Returns the backtracking program: for texts that the automata cannot decide, and for the groups of long matches.
     pub(crate) fn program(&self) -> Res<Arc<Program>> {
         let compile = || Program::compile(&read(&self.text, self.extent).ok()?).ok().map(Arc::new);
         self.program.get_or_init(compile).clone().ok_or_else(|| {
@@ -135,20 +137,20 @@ impl Linear {
     }
 }
 
-/// What a compiled regular expression costs.
+/// The cost of a compiled regular expression.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PatternCost {
-    /// The bytes that stay in use, those for long texts too.
+    /// The bytes that stay in use, including those of the automata for long texts.
     pub(crate) kept: usize,
-    /// At how many places of the pattern a search can be at once: an estimate.
+    /// An estimate of the number of positions of the pattern at which a search can be at once.
     pub(crate) weight: u64,
-    /// What a byte can take at most: the states of the pattern as an automaton, and the ways between them.
+    /// An upper bound on the work for one byte: the states of the pattern as an automaton, and their transitions.
     pub(crate) states: u64,
-    /// The bytes that the compiled form takes, at most.
+    /// An upper bound on the bytes of the compiled form.
     pub(crate) bytes: usize,
 }
 
-/// What a pattern has to match.
+/// How much of a text a pattern has to match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
     /// Any part of a text.
@@ -157,27 +159,28 @@ pub(crate) enum Extent {
     Whole,
 }
 
-/// The compiled regular expressions of a run, by pattern and extent.
+/// The compiled regular expressions of a run, by extent and pattern.
 #[derive(Debug, Default)]
 pub struct Regexes {
     by_pattern: [HashMap<Box<str>, (Compiled, PatternCost)>; 2],
     bytes: usize,
-    /// How many of them may have learned something in searches since that was last forgotten.
+    /// The number of patterns compiled since the caches of all patterns were last discarded.
     learned: usize,
 }
 
 impl Regexes {
-    /// The most bytes of what searches learn; beyond it that is forgotten.
+    /// The maximum bytes of the caches of the patterns compiled since the caches were last discarded.
     pub const LEARNED_BYTES: usize = 8 << 20;
-    /// The bytes a compiled pattern may take: as few of these as it needs. What would need more, such as a long counted
-    /// repeat of `[^a]`, is for the backtracking machine, because compiling it takes too long.
+    /// The bytes that a compiled pattern may take; the smallest sufficient limit is used. A pattern that needs more,
+    /// such as a long counted repeat of `[^a]`, takes too long to compile and is left to the backtracking engine.
     pub const COMPILED_BYTES: [usize; 2] = [1 << 16, 1 << 18];
-    /// The effort of checking the patterns of a program when it is compiled: 64 usual ones, about ten milliseconds.
+    /// The maximum effort of checking the patterns of a program when it is compiled: 64 typical ones, about ten
+    /// milliseconds.
     pub(crate) const CHECKED: u64 = 64 * effort::CHECK;
-    /// The longest pattern, in bytes.
+    /// The maximum length of a pattern, in bytes.
     pub const PATTERN_BYTES: usize = 10_000;
 
-    /// Fuel for compiling a pattern.
+    /// Returns the fuel for compiling a pattern.
     pub(crate) fn fuel(pattern: &str) -> u64 {
         let estimate = effort::effort(pattern);
         let repeats = effort::repeats(pattern) + effort::open_repeats(pattern);
@@ -185,8 +188,8 @@ impl Regexes {
         effort.saturating_mul(cost::PATTERN_EFFORT)
     }
 
-    /// The compiled form of a pattern and what it costs. When all take more than `kept` bytes they are forgotten, and
-    /// compiled anew when used again.
+    /// Returns the compiled form of a pattern and its cost. If all compiled forms together would take more than `kept`
+    /// bytes, the earlier ones are discarded; they are compiled again when they are next used.
     pub(crate) fn get(&mut self, pattern: &str, extent: Extent, kept: usize) -> Res<(Compiled, PatternCost)> {
         if let Some(compiled) = self.by_pattern[extent as usize].get(pattern) {
             return Ok(compiled.clone());
@@ -196,7 +199,7 @@ impl Regexes {
             self.by_pattern.iter_mut().for_each(HashMap::clear);
             (self.bytes, self.learned) = (0, 0);
         }
-        // A search learns in two directions, and has tables for groups and for places beside it.
+        // A search caches states in two directions; groups and positions have tables as well.
         if (self.learned + 1) * 4 * SEARCH_BYTES > Self::LEARNED_BYTES {
             let all = self.by_pattern.iter_mut().flat_map(HashMap::values_mut);
             all.for_each(|(compiled, _)| compiled.forget());
@@ -208,13 +211,13 @@ impl Regexes {
         Ok(compiled)
     }
 
-    /// What the compiled forms take.
+    /// Returns the bytes of the compiled forms.
     #[cfg(test)]
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Compiles the pattern of a literal to see whether it is one; returns an estimate of the effort.
+    /// Compiles the pattern of a literal to check it. Returns an estimate of the effort.
     pub(crate) fn check(pattern: &str) -> Result<u64, Error> {
         compile(pattern, Extent::Part).map_err(|error| match written_once(pattern) {
             Some(once) => error.hint(format!("in #\"...\" each backslash is written once: #\"{once}\"")),
@@ -231,7 +234,7 @@ fn quick(hir: &Hir, bytes: usize, groups: WhichCaptures) -> Result<meta::Regex, 
     meta::Builder::new().configure(config).build_from_hir(hir).map_err(Box::new)
 }
 
-/// Reads a pattern that is to match a part of a text, or all of it.
+/// Parses a pattern that has to match a part of a text, or all of it.
 fn read(text: &str, extent: Extent) -> Result<Pattern, Wrong> {
     let pattern = parse(text)?;
     Ok(match extent {
@@ -243,13 +246,14 @@ fn read(text: &str, extent: Extent) -> Result<Pattern, Wrong> {
     })
 }
 
-/// The pattern with each doubled backslash written once, when that is a pattern: in a literal nothing has to be doubled.
+/// Returns the pattern with each doubled backslash written once, if that compiles: literals need no doubled
+/// backslashes.
 fn written_once(pattern: &str) -> Option<String> {
     let once = pattern.replace(r"\\", r"\");
     (once.len() < pattern.len() && compile(&once, Extent::Part).is_ok()).then_some(once)
 }
 
-/// Compiles a pattern: linear if it can be, with backtracking if it must.
+/// Compiles a pattern for linear searches if possible, else for backtracking.
 fn compile(pattern: &str, extent: Extent) -> Result<(Compiled, PatternCost), Error> {
     if pattern.len() > Regexes::PATTERN_BYTES {
         return Err(Error::new(
@@ -279,7 +283,7 @@ fn compile(pattern: &str, extent: Extent) -> Result<(Compiled, PatternCost), Err
         && !tree.has_wide_class()
         && let Some(linear) = compile_linear(pattern, extent, &tree)
     {
-        // It is compiled once more for each direction of long texts.
+        // Long texts need it compiled once more for each direction.
         let kept = 3 * (linear.quick.memory_usage() + pattern.len());
         let bytes = linear.bytes;
         return Ok((Compiled::Linear(Arc::new(linear)), PatternCost { kept, weight, states, bytes }));
@@ -294,10 +298,10 @@ fn compile(pattern: &str, extent: Extent) -> Result<(Compiled, PatternCost), Err
     }
 }
 
-/// Compiles a pattern for linear searches; none when it is too large for that.
+/// Compiles a pattern for linear searches. Returns `None` if it is too large for them.
 fn compile_linear(text: &str, extent: Extent, pattern: &Pattern) -> Option<Linear> {
     let hir = linear::hir(pattern, &pattern.tree);
-    // Two tables have a place for both ends of each group in each state.
+    // Two tables store both ends of each group for each state.
     let tables = pattern.states().saturating_mul(pattern.groups as u64).saturating_mul(4 * size_of::<usize>() as u64);
     let is_traced = pattern.groups > 1 && (tables > GROUP_BYTES || pattern.tree.has_empty_rounds());
     let groups = if is_traced { WhichCaptures::Implicit } else { WhichCaptures::All };

@@ -1,5 +1,5 @@
-//! Reads patterns as Java writes them. What Java has and this has not, and what other engines write, is an error that says
-//! what to write; `docs/divergences.md` lists the notations that are read beyond Java's.
+//! Parses patterns in Java's syntax. Syntax of Java that is not supported, and syntax of other engines, is an error
+//! whose hint gives an alternative. `docs/divergences.md` lists the syntax accepted beyond Java's.
 
 use super::effort;
 use super::sets;
@@ -7,18 +7,18 @@ use super::tree::{At, Case, Lines, Pattern, Tree};
 use regex_syntax::hir::ClassUnicode;
 use std::collections::HashMap;
 
-/// What to write for look-around.
+/// The hint for look-around.
 const AROUND: &str = "match it as well, and take the part by a group: (second (re-find #\"a(b)\" s)); in a replacement $1 keeps the group";
-/// What to write for negative look-around.
+/// The hint for negative look-around.
 const NOT_AROUND: &str = "write \\b for the edge of a word or number, or test in the program: \
     (remove (fn [line] (re-find #\"b\" line)) lines)";
-/// What to write for a back-reference.
+/// The hint for back-references.
 const AGAIN: &str = "compare in the program: (filter (fn [[a b]] (= a b)) (partition 2 1 (re-seq #\"\\w+\" s)))";
 
-/// The deepest that groups may stand in each other.
+/// The maximum nesting of groups.
 const MOST_DEPTH: usize = 50;
 
-/// Why a pattern is none: what is wrong, and what to write.
+/// Why a pattern is invalid: the error and a hint.
 #[derive(Debug)]
 pub(super) struct Wrong {
     pub(super) what: String,
@@ -31,14 +31,14 @@ pub(super) fn wrong<T>(what: impl Into<String>, hint: impl Into<String>) -> Res<
     Err(Wrong { what: what.into(), hint: hint.into() })
 }
 
-/// The flags of `(?i)` and its like.
+/// The flags of groups such as `(?i)`.
 #[derive(Clone, Copy, Default)]
 struct Flags {
     /// `i`
     any_case: bool,
-    /// `u`: the cases of all letters, not only of those of ASCII.
+    /// `u`: the cases of all letters, not only of ASCII letters.
     unicode_case: bool,
-    /// `U`: classes such as `\w` of all of Unicode.
+    /// `U`: classes such as `\w` cover all of Unicode.
     unicode_classes: bool,
     /// `x`
     comments: bool,
@@ -64,37 +64,37 @@ impl Flags {
     }
 }
 
-/// A character of the pattern. One between `\Q` and `\E` is plain: it means nothing but itself.
+/// A character of the pattern. Characters between `\Q` and `\E` are plain: they stand for themselves.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Unit {
     pub(super) c: char,
     pub(super) plain: bool,
 }
 
-/// What stands behind a backslash.
+/// The meaning of an escape.
 pub(super) enum Escaped {
-    /// A code point, which may be half of a pair.
+    /// A code point, which may be a surrogate.
     Code(u32),
     Set(ClassUnicode),
-    /// What has no place in a class.
+    /// A part of a pattern that is not allowed in a class.
     Tree(Tree),
 }
 
-/// What a group does with what is in it.
+/// The effect of a group on its contents.
 #[derive(Clone, Copy)]
 enum Kind {
     Plain,
     Capturing(u32),
 }
 
-/// A group that is being read.
+/// A group that is being parsed.
 struct Open {
     kind: Kind,
-    /// The flags that hold behind it.
+    /// The flags in effect after it.
     outside: Flags,
-    /// The alternatives before the one that is being read.
+    /// The finished alternatives.
     ways: Vec<Tree>,
-    /// What stands in that.
+    /// The parts of the current alternative.
     parts: Vec<Tree>,
 }
 
@@ -114,18 +114,18 @@ pub(super) struct Parser {
     pub(super) at: usize,
     flags: Flags,
     classes: Vec<ClassUnicode>,
-    /// Classes by their notation.
+    /// The numbers of classes by their notation.
     known: HashMap<String, u32>,
     groups: u32,
     names: Vec<(Box<str>, u32)>,
     depth: usize,
-    /// How many classes are open.
+    /// The current nesting of classes.
     pub(super) classes_open: usize,
-    /// What reading took so far, as `effort` counts.
+    /// The effort of parsing so far, in the units of `effort`.
     effort: u64,
 }
 
-/// Reads a pattern.
+/// Parses a pattern.
 pub(super) fn parse(pattern: &str) -> Res<Pattern> {
     let mut p = Parser {
         units: units(pattern)?,
@@ -143,7 +143,7 @@ pub(super) fn parse(pattern: &str) -> Res<Pattern> {
     Ok(Pattern { tree, classes: p.classes, groups: p.groups as usize, names: p.names })
 }
 
-/// The characters of a pattern without the signs of quotations.
+/// Returns the characters of a pattern without the quotation marks `\Q` and `\E`.
 fn units(pattern: &str) -> Res<Vec<Unit>> {
     let mut units = Vec::with_capacity(pattern.len());
     let mut rest = pattern;
@@ -165,7 +165,7 @@ fn units(pattern: &str) -> Res<Vec<Unit>> {
     Ok(units)
 }
 
-/// A group of which all is read.
+/// Returns the tree of a finished group.
 fn closed(group: Open) -> Tree {
     match group.kind {
         Kind::Plain => group.inside(),
@@ -174,7 +174,7 @@ fn closed(group: Open) -> Tree {
 }
 
 impl Parser {
-    /// The next character that counts: with the flag `x` blanks and comments do not.
+    /// Returns the next significant character. With the flag `x`, white space and comments are skipped.
     pub(super) fn peek(&mut self) -> Option<Unit> {
         while self.flags.comments
             && let Some(&Unit { c, plain: false }) = self.units.get(self.at)
@@ -195,7 +195,7 @@ impl Parser {
         self.raw()
     }
 
-    /// The next character, whatever it is.
+    /// Returns the next character, significant or not.
     fn raw(&self) -> Option<Unit> {
         self.units.get(self.at).copied()
     }
@@ -206,7 +206,7 @@ impl Parser {
         unit
     }
 
-    /// Is the next character this sign?
+    /// Returns whether the next significant character is this one, not quoted.
     pub(super) fn sees(&mut self, sign: char) -> bool {
         self.peek() == Some(Unit { c: sign, plain: false })
     }
@@ -217,26 +217,26 @@ impl Parser {
         sees
     }
 
-    /// Do these characters come next, as they are?
+    /// Returns whether exactly these characters come next, not quoted.
     pub(super) fn sees_raw(&self, text: &str) -> bool {
         let rest = self.units.get(self.at..).unwrap_or_default();
         text.chars().count() <= rest.len() && text.chars().zip(rest).all(|(c, unit)| *unit == Unit { c, plain: false })
     }
 
-    /// Takes this sign if it comes next, as it is.
+    /// Consumes this character if it comes next, not quoted.
     pub(super) fn takes_raw(&mut self, sign: char) -> bool {
         let sees = self.raw() == Some(Unit { c: sign, plain: false });
         self.at += usize::from(sees);
         sees
     }
 
-    /// The characters before the next one that is this.
+    /// Returns the characters before the next occurrence of this one.
     pub(super) fn rest_up_to(&self, sign: char) -> Option<&[Unit]> {
         let rest = self.units.get(self.at..)?;
         rest.get(..rest.iter().position(|unit| unit.c == sign)?)
     }
 
-    /// The characters up to a sign, which is taken too.
+    /// Consumes the characters up to and including this one. Returns those before it.
     fn up_to(&mut self, sign: char) -> Option<String> {
         let text: String = self.rest_up_to(sign)?.iter().map(|unit| unit.c).collect();
         self.at += text.chars().count() + 1;
@@ -248,7 +248,7 @@ impl Parser {
         Tree::Class(u32::try_from(self.classes.len() - 1).unwrap_or(u32::MAX))
     }
 
-    /// The class of a notation that may come again.
+    /// Returns the class of a notation that may occur more than once.
     fn known_class(&mut self, notation: String, set: impl FnOnce() -> ClassUnicode) -> Tree {
         if let Some(&known) = self.known.get(&notation) {
             return Tree::Class(known);
@@ -260,7 +260,7 @@ impl Parser {
         class
     }
 
-    /// The whole pattern. Groups that are open wait in a list, not on the native stack.
+    /// Parses the whole pattern. Open groups are kept in a list, not on the native stack.
     fn tree(&mut self) -> Res<Tree> {
         let mut whole = Open { kind: Kind::Plain, outside: self.flags, ways: Vec::new(), parts: Vec::new() };
         let mut around: Vec<Open> = Vec::new();
@@ -300,7 +300,7 @@ impl Parser {
         }
     }
 
-    /// The atom that begins with a sign that is taken.
+    /// Parses the rest of the atom that starts with this character, which is already consumed.
     fn atom(&mut self, sign: char) -> Res<Tree> {
         let lines = self.flags.lines();
         Ok(match (sign, self.flags.multiline) {
@@ -341,7 +341,8 @@ impl Parser {
         }
     }
 
-    /// One character, in each case that counts. Half of a pair is in no text.
+    /// Returns a tree for one character in each of its cases that match. A surrogate matches nothing, because no string
+    /// contains one.
     fn literal(&mut self, code: u32) -> Tree {
         let Some(c) = char::from_u32(code) else { return self.class_number(ClassUnicode::empty()) };
         let case = self.flags.case();
@@ -359,7 +360,7 @@ impl Parser {
         self.known_class(format!("{case:?}{c}"), || set)
     }
 
-    /// Adds the cases of the letters of a set that count.
+    /// Adds the other cases that match for the letters of a set.
     pub(super) fn add_cases(&mut self, set: &mut ClassUnicode) -> Res<()> {
         match self.flags.case() {
             Case::Exact => {}
@@ -372,7 +373,7 @@ impl Parser {
         Ok(())
     }
 
-    /// Notes work on a class of Unicode's.
+    /// Counts the effort of a Unicode class.
     pub(super) fn spend_class(&mut self) -> Res<()> {
         self.spend(effort::WIDE)
     }
@@ -388,7 +389,7 @@ impl Parser {
         Ok(())
     }
 
-    /// An atom with the count behind it, if there is one.
+    /// Parses the repeat after an atom, if there is one.
     fn repeated(&mut self, mut atom: Tree, is_group: bool) -> Res<Tree> {
         let Some((least, most)) = self.count()? else { return Ok(atom) };
         let lazy = self.takes('?');
@@ -398,7 +399,8 @@ impl Parser {
         if self.sees('*') || self.sees('+') || self.sees('?') || self.sees('{') && self.count_from(self.at)?.is_some() {
             return wrong("a repeat follows a repeat", "put what is repeated twice into a group: (?:a{2}){3}");
         }
-        // As in Java: what is no group, or has one way only, is not matched in another way once it has matched.
+        // As in Java, `\R` does not backtrack in a repeat of anything but a group, nor in a group with only one way to
+        // match.
         if !is_group || (least, most) != (0, Some(1)) && atom.is_single_way() {
             atom.keep_line_ends();
         }
@@ -423,9 +425,10 @@ impl Parser {
         Ok(Some((least, most)))
     }
 
-    /// The count in braces that begins at a place, and where it ends; none when the brace is a character.
+    /// Parses the count in braces that starts at a position. Returns it with its end, or `None` if the brace is
+    /// literal.
     fn count_from(&self, start: usize) -> Res<Option<(u32, Option<u32>, usize)>> {
-        /// The longest that is looked at.
+        /// The maximum length of a count, in characters.
         const LONGEST: usize = 64;
         let rest = self.units.get(start + 1..).unwrap_or_default();
         let Some(length) = rest.iter().take(LONGEST).position(|unit| unit.c == '}') else { return Ok(None) };
@@ -453,7 +456,7 @@ impl Parser {
         Ok(Some((least, most, start + length + 2)))
     }
 
-    /// After a `(`; none when it only changes flags.
+    /// Parses the start of a group after `(`. Returns `None` if it only changes flags.
     fn group(&mut self) -> Res<Option<Kind>> {
         let kind = if self.takes('?') { self.special_group()? } else { Some(self.capturing()) };
         if kind.is_some() {
@@ -474,7 +477,7 @@ impl Parser {
         Kind::Capturing(number)
     }
 
-    /// After `(?`.
+    /// Parses the start of a group after `(?`.
     fn special_group(&mut self) -> Res<Option<Kind>> {
         if self.takes_raw(':') {
             return Ok(Some(Kind::Plain));
@@ -494,7 +497,7 @@ impl Parser {
         self.flag_group()
     }
 
-    /// Groups of other engines.
+    /// Rejects groups that only other engines have, or that are not supported.
     fn foreign_group(&self) -> Res<()> {
         let foreign = [
             ("=", "the look-ahead (?=...)", AROUND),
@@ -522,7 +525,7 @@ impl Parser {
         }
     }
 
-    /// The name of a group, and the `>` behind it.
+    /// Parses the name of a group and the `>` after it.
     fn name(&mut self) -> Res<String> {
         let name = self.up_to('>').unwrap_or_default();
         let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -534,7 +537,7 @@ impl Parser {
         }
     }
 
-    /// After `(?` of what begins with flags.
+    /// Parses flags after `(?`.
     fn flag_group(&mut self) -> Res<Option<Kind>> {
         let mut on = true;
         loop {
@@ -566,7 +569,7 @@ impl Parser {
         self.flags.unicode_classes
     }
 
-    /// After a backslash.
+    /// Parses an escape after its backslash.
     pub(super) fn escape(&mut self, in_class: bool) -> Res<Escaped> {
         let Some(unit) = self.next_raw() else {
             return wrong("a backslash stands at the end", r"write \\ for the character");
@@ -603,7 +606,7 @@ impl Parser {
         })
     }
 
-    /// What a letter behind a backslash means outside classes.
+    /// Returns the meaning of an escaped letter outside classes.
     fn escaped_tree(&mut self, c: char) -> Res<Tree> {
         let unicode = self.flags.unicode_classes;
         let lines = self.flags.lines();
@@ -626,7 +629,7 @@ impl Parser {
         })
     }
 
-    /// A letter behind a backslash that means nothing.
+    /// Returns the error for an escaped letter without a meaning.
     fn no_escape<T>(&self, c: char, in_class: bool) -> Res<T> {
         let hint = match c {
             'K' => AROUND,
@@ -657,7 +660,7 @@ impl Parser {
         Ok(code)
     }
 
-    /// As many hexadecimal digits, as a number.
+    /// Consumes this number of hexadecimal digits. Returns their value.
     fn digits(&mut self, count: usize) -> Option<u32> {
         let text: String = self.units.get(self.at..self.at + count)?.iter().map(|unit| unit.c).collect();
         let is_hex = text.bytes().all(|b| b.is_ascii_hexdigit());
@@ -680,7 +683,7 @@ impl Parser {
         }
     }
 
-    /// After `\u`: four digits, or two times four for the halves of a pair.
+    /// Parses the digits after `\u`: four, or twice four for a surrogate pair.
     fn utf_16(&mut self) -> Res<u32> {
         let bad =
             || wrong(r"missing four hexadecimal digits after \u", r"write \u0041, or \x{1F600} for one beyond FFFF");
@@ -697,7 +700,7 @@ impl Parser {
         Ok(first)
     }
 
-    /// After `\p` or `\P`.
+    /// Parses a property after `\p` or `\P`.
     fn property(&mut self, negative: bool) -> Res<ClassUnicode> {
         let name = if self.sees_raw("{") {
             self.at += 1;

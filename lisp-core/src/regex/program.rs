@@ -1,4 +1,4 @@
-//! Patterns compiled for the backtracking machine.
+//! Compiles patterns for the backtracking engine.
 
 use super::class::Class;
 use super::sets;
@@ -6,61 +6,60 @@ use super::tree::{At, Pattern, Tree};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// One instruction. What does not match goes back to the last choice.
+/// One instruction. If it does not match, the engine goes back to the last choice.
 #[derive(Debug)]
 pub(super) enum Insn {
     /// The pattern has matched.
     Match,
-    /// These characters.
+    /// Matches these characters.
     Text(Arc<str>),
-    /// One character of a class.
+    /// Matches one character of a class.
     Class(u32),
-    /// As many characters of a class as there are, or as few as will do.
+    /// Matches as many characters of a class as possible, or as few if not `greedy`.
     Many { class: u32, least: u32, most: u32, greedy: bool },
-    /// What stands around the place, without going on.
+    /// Checks a condition on the position.
     At(At),
-    /// The first way, and if it fails the second.
+    /// Tries the first path, and the second if that fails.
     Split(u32, u32),
-    /// Goes on elsewhere.
+    /// Continues at another instruction.
     Jump(u32),
-    /// Keeps the place in a slot; undone when a choice before it is taken back.
+    /// Saves the position in a slot. Going back to an earlier choice restores the slot.
     Save(u32),
-    /// Goes on elsewhere when the place is still the one in the slot.
+    /// Continues at another instruction if the position is still the one in the slot.
     IfStill(u32, u32),
-    /// The whole end of a line.
+    /// Matches `\R` as a whole.
     LineEnd,
-    /// An extended grapheme cluster.
+    /// Matches an extended grapheme cluster.
     Cluster,
 }
 
-/// A compiled pattern.
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(super) insns: Vec<Insn>,
     pub(super) classes: Vec<Class>,
-    /// Slots of the groups, two each, and those behind them.
+    /// The number of slots: two for each group, then those of the rounds.
     pub(super) slots: usize,
-    /// Groups, the whole match included.
+    /// The number of groups, including the whole match.
     pub(crate) groups: usize,
-    /// The names of groups, and their numbers.
+    /// The names of groups, with their numbers.
     names: Vec<(Box<str>, usize)>,
-    /// The repeats whose body can match nothing: the slot where the round began, and the repeat around it.
+    /// The repeats whose body can match the empty string: the slot with the start of the round, and the enclosing one.
     pub(super) rounds: Vec<(u32, Option<u32>)>,
-    /// The innermost of these for each instruction; empty when there are none.
+    /// The index of the innermost of these repeats for each instruction; empty if there are none.
     pub(super) round_of: Vec<Option<u32>>,
-    /// How deep they stand in each other.
+    /// The maximum nesting of these repeats.
     pub(super) round_depth: usize,
 }
 
-/// A pattern takes more than [`Program::MOST_INSNS`] instructions.
+/// A pattern needs more than [`Program::MOST_INSNS`] instructions.
 #[derive(Debug)]
 pub(super) struct TooBig;
 
 impl Program {
-    /// The most instructions.
+    /// The maximum number of instructions.
     pub(super) const MOST_INSNS: usize = 50_000;
 
-    /// Compiles a pattern.
+    /// Compiles a pattern. Fails if it needs too many instructions.
     pub(super) fn compile(pattern: &Pattern) -> Result<Program, TooBig> {
         let mut c = Compiler {
             pattern,
@@ -90,12 +89,12 @@ impl Program {
         })
     }
 
-    /// The number of the group with this name.
+    /// Returns the number of the group with this name.
     pub(crate) fn named(&self, name: &str) -> Option<usize> {
         self.names.iter().find(|(own, _)| &**own == name).map(|found| found.1)
     }
 
-    /// The bytes it takes.
+    /// Returns the bytes of memory that it takes.
     pub(super) fn bytes(&self) -> usize {
         self.insns.capacity() * size_of::<Insn>()
             + self.round_of.capacity() * size_of::<Option<u32>>()
@@ -108,7 +107,7 @@ struct Compiler<'p> {
     pattern: &'p Pattern,
     insns: Vec<Insn>,
     classes: Vec<Class>,
-    /// Classes that were used before, by their number in the pattern or their only character.
+    /// Classes already compiled, by their number in the pattern or their only character.
     known: HashMap<Known, u32>,
     slots: usize,
     rounds: Vec<(u32, Option<u32>)>,
@@ -140,7 +139,7 @@ impl Compiler<'_> {
         number(self.insns.len())
     }
 
-    /// Two slots of its own for an instruction.
+    /// Reserves two slots. Returns the first.
     fn slot(&mut self) -> Result<u32, TooBig> {
         self.slots += 2;
         number(self.slots - 2)
@@ -161,7 +160,7 @@ impl Compiler<'_> {
         Ok(class)
     }
 
-    /// The class of what is one character of a class.
+    /// Returns the class of a tree that matches exactly one character of a class.
     fn single(&mut self, tree: &Tree) -> Result<Option<u32>, TooBig> {
         match tree {
             Tree::Class(class) => self.class(Known::Class(*class)).map(Some),
@@ -201,7 +200,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// One way or the other, the first that goes.
+    /// Compiles alternatives; the first one that matches is used.
     fn ways(&mut self, ways: &[Tree]) -> Done {
         let mut ends = Vec::new();
         for (i, way) in ways.iter().enumerate() {
@@ -228,19 +227,19 @@ impl Compiler<'_> {
 
     fn repeat(&mut self, inside: &Tree, least: u32, most: Option<u32>, greedy: bool) -> Done {
         if let Some(class) = self.single(inside)? {
-            // More often than this counts is as often as there is text.
+            // `u32::MAX` means no maximum.
             return self.push(Insn::Many { class, least, most: most.unwrap_or(u32::MAX), greedy }).map(drop);
         }
-        // What matches nothing does so once and as often as you like.
+        // A body that only matches the empty string has the same effect once as any number of times.
         let is_empty = inside.width().1 == Some(0);
         let is_idle = is_empty && most != Some(1) && matches!(inside, Tree::Group(..)) && inside.is_single_way();
         let (least, most) = match most {
-            // As in Java such a group is no part of rounds that need not be.
+            // As in Java, such a group takes no part in optional rounds.
             _ if is_idle => (least.min(1), Some(least.min(1))),
             _ if is_empty => (least.min(1), Some(most.map_or(1, |n| n.min(1)))),
             most => (least, most),
         };
-        // A round that has not moved on is the last.
+        // A round that matches the empty string ends the repeat.
         let may_be_empty = inside.may_be_empty() && most != Some(1);
         let mut ends = Vec::new();
         for _ in 0..least {
@@ -270,7 +269,8 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// What is repeated, once; when it may match nothing, with the instruction that looks whether it has.
+    /// Compiles one round of a repeat. If the body can match the empty string, returns the instruction that checks
+    /// whether it did, and its slot.
     fn round(&mut self, inside: &Tree, may_be_empty: bool) -> Result<Option<(usize, u32)>, TooBig> {
         if !may_be_empty {
             self.tree(inside)?;
@@ -287,7 +287,7 @@ impl Compiler<'_> {
     }
 }
 
-/// A place or a number as instructions have it.
+/// Converts an index or number to the type used in instructions.
 fn number(n: usize) -> Result<u32, TooBig> {
     u32::try_from(n).map_err(|_| TooBig)
 }

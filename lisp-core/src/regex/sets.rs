@@ -1,11 +1,11 @@
-//! The sets of characters that letters behind a backslash and names in `\p{...}` stand for.
+//! The sets of characters that escapes such as `\d` and names in `\p{...}` stand for.
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
 
-/// What ends a line.
+/// Line terminators.
 pub(super) const LINE_ENDS: &[(char, char)] =
     &[('\n', '\n'), ('\r', '\r'), ('\u{85}', '\u{85}'), ('\u{2028}', '\u{2029}')];
-/// White space across, as Java has it.
+/// Horizontal white space in Java: `\h`.
 const HORIZONTAL: &[(char, char)] = &[
     ('\t', '\t'),
     (' ', ' '),
@@ -17,12 +17,12 @@ const HORIZONTAL: &[(char, char)] = &[
     ('\u{205f}', '\u{205f}'),
     ('\u{3000}', '\u{3000}'),
 ];
-/// White space down.
+/// Vertical white space: `\v`.
 const VERTICAL: &[(char, char)] = &[('\n', '\r'), ('\u{85}', '\u{85}'), ('\u{2028}', '\u{2029}')];
 const SPACE: &[(char, char)] = &[('\t', '\r'), (' ', ' ')];
 const WORD: &[(char, char)] = &[('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')];
 
-/// A class of POSIX: its name in Java, what it has in ASCII, and what it is with the flag `U`.
+/// A POSIX class: its name in Java, its ASCII ranges, and its definition with the flag `U`.
 type Posix = (&'static str, &'static [(char, char)], &'static str);
 
 const POSIX: &[Posix] = &[
@@ -41,9 +41,9 @@ const POSIX: &[Posix] = &[
     ("Space", SPACE, r"\p{White_Space}"),
 ];
 
-/// Java's own names of sets, in the notation of regex-syntax.
+/// Java's own names of sets, with their definitions in the syntax of regex-syntax.
 const JAVA: &[(&str, &str)] = &[
-    // No text has half of a pair.
+    // No string contains a surrogate.
     ("Cs", r"[^\x00-\x{10FFFF}]"),
     ("L1", r"[\x00-\xFF]"),
     ("LD", r"[\p{L}\p{Nd}]"),
@@ -67,7 +67,7 @@ const JAVA: &[(&str, &str)] = &[
     ("javaUnicodeIdentifierPart", r"[\p{ID_Continue}\x00-\x08\x0E-\x1B\x7F-\x9F\p{Cf}]"),
 ];
 
-/// Names that `\p{Is...}` has of Java, in the notation of regex-syntax.
+/// Java's own names after `Is` in `\p{Is...}`, with their definitions in the syntax of regex-syntax.
 const IS: &[(&str, &str)] = &[
     ("assigned", r"\P{Cn}"),
     ("control", r"\p{Cc}"),
@@ -80,7 +80,7 @@ const IS: &[(&str, &str)] = &[
     ("word", r"\w"),
 ];
 
-/// Sets whose members are one another's other cases: without regard to case each is all of them.
+/// Groups of sets that are equal if case is ignored: each set then stands for all sets of its group.
 const CASED: &[&[&str]] = &[
     &["Lower", "Upper"],
     &["Lu", "Ll", "Lt"],
@@ -98,7 +98,7 @@ pub(super) fn negated(mut set: ClassUnicode) -> ClassUnicode {
     set
 }
 
-/// The set that a notation of regex-syntax stands for.
+/// Returns the set that an expression of regex-syntax stands for.
 pub(super) fn read(notation: &str) -> Option<ClassUnicode> {
     let tree = regex_syntax::parse(notation).ok()?;
     match tree.into_kind() {
@@ -112,7 +112,7 @@ pub(super) fn read(notation: &str) -> Option<ClassUnicode> {
     }
 }
 
-/// The set of a letter behind a backslash: `\d`, `\D`.
+/// Returns the set of an escape such as `\d` or `\D`.
 pub(super) fn of_letter(letter: char, unicode: bool) -> Option<ClassUnicode> {
     let set = match (letter.to_ascii_lowercase(), unicode) {
         ('d', false) => of_ranges(&[('0', '9')]),
@@ -128,7 +128,7 @@ pub(super) fn of_letter(letter: char, unicode: bool) -> Option<ClassUnicode> {
     Some(if letter.is_ascii_uppercase() { negated(set) } else { set })
 }
 
-/// The set of a name in `[:...:]`.
+/// Returns the set of a name in `[:...:]`.
 pub(super) fn of_posix(name: &str, unicode: bool) -> Option<ClassUnicode> {
     let lower = name.bytes().all(|b| b.is_ascii_lowercase());
     match name {
@@ -140,7 +140,7 @@ pub(super) fn of_posix(name: &str, unicode: bool) -> Option<ClassUnicode> {
     }
 }
 
-/// The set of a name in `\p{...}`.
+/// Returns the set of a name in `\p{...}`.
 pub(super) fn of_name(name: &str, unicode: bool, any_case: bool) -> Option<ClassUnicode> {
     let name = ["gc=", "general_category="].iter().find_map(|front| name.strip_prefix(front)).unwrap_or(name);
     let name = match name {
@@ -175,7 +175,7 @@ pub(super) fn of_name(name: &str, unicode: bool, any_case: bool) -> Option<Class
     general(is)
 }
 
-/// A set with the other case of each letter of ASCII in it.
+/// Adds the other case of each ASCII letter to a set.
 pub(super) fn with_ascii_cases(set: &mut ClassUnicode) {
     let mut more = Vec::new();
     for range in set.iter() {
@@ -191,14 +191,14 @@ pub(super) fn with_ascii_cases(set: &mut ClassUnicode) {
     set.union(&ClassUnicode::new(more));
 }
 
-/// The part of a set that can have letters with cases.
+/// Returns the part of a set that can contain letters with case.
 pub(super) fn cased(set: &ClassUnicode) -> ClassUnicode {
     let mut part = of_ranges(&[('\0', '\u{1ffff}')]);
     part.intersect(set);
     part
 }
 
-/// A set with all cases of each of its letters. As in Java both of the Turkish letters i are cases of `i`.
+/// Adds all cases of each letter to a set. As in Java, both Turkish letters i are cases of `i`.
 pub(super) fn with_all_cases(set: &mut ClassUnicode) {
     const TURKISH: &[(char, char)] = &[('I', 'I'), ('i', 'i'), ('\u{130}', '\u{131}')];
     let mut cases = cased(set);

@@ -1,5 +1,5 @@
-//! Linear searches in long texts: a lazy automaton, stepped piece by piece, so that each piece is charged for before it
-//! is walked, and the search ends at the deadline.
+//! Linear searches in long texts. A lazy automaton walks the text in pieces. Each piece is charged at its last byte, so
+//! the search stops at the deadline.
 
 use super::SEARCH_BYTES;
 use crate::cost;
@@ -12,43 +12,42 @@ use regex_syntax::hir::Hir;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The automata of a pattern: one finds where a match ends, the other, walking back, where it began.
+/// The automata of a pattern. One finds the end of a match; the other walks back from there to its start.
 #[derive(Debug)]
 pub(crate) struct Automata {
     forward: DFA,
     reverse: DFA,
 }
 
-/// A search with its part of the automata, which grows as states are met.
+/// A search with its own caches of automaton states, which grow during the search.
 pub(crate) struct Stepped<'h> {
     h: &'h Heap,
     automata: Arc<Automata>,
     forward: Cache,
     reverse: Cache,
-    /// What a byte costs, as a multiple of a simple pattern's.
+    /// The cost of a byte, as a multiple of that of a simple pattern.
     spread: u64,
 }
 
-/// How a walk ended.
+/// The result of a walk.
 enum Walk {
     /// The offset of the match, if there is one.
     Ended(Option<usize>),
-    /// At a character that the automaton has no rule for: one beyond ASCII, where the pattern asks for words.
+    /// The automaton cannot handle a character: one beyond ASCII, if the pattern checks for word boundaries.
     Stuck,
 }
 
-/// What a search found.
+/// The result of a search.
 pub(crate) enum Found {
-    /// The range of a match.
+    /// The start and end of a match.
     Match(usize, usize),
-    /// No match.
     Nothing,
-    /// The automaton cannot tell.
+    /// The automaton cannot decide.
     Unknown,
 }
 
 impl Automata {
-    /// The automata of a pattern whose compiled form takes at most `bytes`; `None` if there are none.
+    /// Compiles the automata of a pattern, each of which may take at most `bytes`. Returns `None` if that fails.
     pub(super) fn compile(hir: &Hir, bytes: usize) -> Option<Automata> {
         let dfa = |reverse: bool| {
             let nfa = thompson::Compiler::new()
@@ -72,7 +71,7 @@ impl Automata {
     }
 }
 
-/// Pieces of a walk: small ones first, because most matches are near. Each is charged for when it has been walked.
+/// The pieces of a walk. The first ones are small, because most matches are near.
 struct Pieces {
     len: usize,
     left: usize,
@@ -86,13 +85,13 @@ impl Pieces {
         Pieces { len: Self::FIRST, left: Self::FIRST }
     }
 
-    /// Counts a byte.
+    /// Counts a byte, and charges for the piece if it is the last one.
     #[inline]
     fn one(&mut self, h: &Heap, spread: u64) -> Res<()> {
         self.left -= 1;
         if self.left == 0 {
             self.end(h, spread)?;
-            // The more a byte may cost, the sooner the deadline is looked at.
+            // The more a byte may cost, the more often the deadline is checked.
             let largest = Self::LARGEST / usize::try_from(spread).unwrap_or(usize::MAX).max(1);
             self.len = (self.len * 2).min(largest.max(Self::FIRST));
             self.left = self.len;
@@ -100,7 +99,7 @@ impl Pieces {
         Ok(())
     }
 
-    /// Charges for what was walked of the piece.
+    /// Charges for the bytes of the piece walked so far.
     fn end(&self, h: &Heap, spread: u64) -> Res<()> {
         h.charge(((self.len - self.left) as u64).saturating_mul(spread) / cost::SEARCHED_BYTES_PER_UNIT)
     }
@@ -112,7 +111,7 @@ impl<'h> Stepped<'h> {
         Stepped { h, automata, forward, reverse, spread }
     }
 
-    /// The first match in the text that begins at `from` or later.
+    /// Returns the first match that starts at `from` or later.
     pub(crate) fn find(&mut self, text: &str, from: usize) -> Res<Found> {
         let mut from = from;
         while from <= text.len() {
@@ -122,7 +121,7 @@ impl<'h> Stepped<'h> {
                 Walk::Stuck => return Ok(Found::Unknown),
             };
             if !text.is_char_boundary(end) {
-                // An empty match inside a character is none.
+                // An empty match inside a character does not count.
                 from = text.ceil_char_boundary(end);
                 continue;
             }
@@ -159,7 +158,7 @@ impl<'h> Stepped<'h> {
             let Ok(next) = dfa.next_state(cache, state, byte) else { return Ok(Walk::Stuck) };
             state = next;
             if state.is_tagged() {
-                // A match is reported a byte after its end.
+                // A match is reported one byte after its end.
                 match Tagged::of(state) {
                     Tagged::Match => found = Some(at),
                     Tagged::Dead => return Ok(Walk::Ended(found)),

@@ -1,4 +1,4 @@
-//! The engines agree with each other. That they agree with Java is the matter of `tests/suite/patterns.rs`.
+//! The engines agree with each other. `tests/suite/patterns.rs` compares them with Java.
 
 use super::*;
 use crate::heap::{Fault, Heap};
@@ -10,7 +10,7 @@ fn heap() -> Heap {
 
 type Groups = Vec<Option<(usize, usize)>>;
 
-/// The groups of all matches that a search finds, which begins at a place and is told where the match before ended.
+/// Returns the groups of all matches. `search` gets the start of a search and the end of the previous match.
 fn all(text: &str, mut search: impl FnMut(usize, usize) -> Option<Groups>) -> Vec<Groups> {
     let (mut found, mut place, mut last_match) = (Vec::new(), 0, 0);
     while place <= text.len() {
@@ -23,7 +23,7 @@ fn all(text: &str, mut search: impl FnMut(usize, usize) -> Option<Groups>) -> Ve
     found
 }
 
-/// The groups of all matches by the backtracking machine.
+/// Returns the groups of all matches that the backtracking engine finds.
 fn backtracked(pattern: &str, text: &str) -> Vec<Groups> {
     let h = heap();
     let program = Program::compile(&parse(pattern).expect(pattern)).expect(pattern);
@@ -54,7 +54,7 @@ const TEXTS: &[&str] = &[
     "x1y22z333",
 ];
 
-/// Patterns that all engines know.
+/// Patterns that all engines support.
 const REGULAR: &[&str] = &[
     "a",
     "a*",
@@ -188,7 +188,7 @@ fn choices_are_kept_within_the_budget() {
     assert!(matches!(answer, Err(Fault::Collect(_))), "{answer:?}");
 }
 
-/// What is no pattern says what is wrong with it and what to write.
+/// Errors say what is wrong with a pattern, and what to write instead.
 #[test]
 fn what_is_no_pattern_says_why() {
     for (pattern, what, hint) in [
@@ -270,7 +270,7 @@ fn long_strings_are_repeated_in_little_memory() {
     assert!(cost.bytes > 49_000 * size_of::<program::Insn>(), "{}", cost.bytes);
 }
 
-/// No pattern takes long to read, whatever it consists of.
+/// No pattern takes long to parse, whatever it consists of.
 #[test]
 fn long_patterns_are_read_or_refused() {
     for part in [

@@ -1,35 +1,37 @@
-//! A pattern as a tree. Groups stand in each other to a bound (`parse::MOST_DEPTH`), and so has every recursion over it one.
+//! The syntax tree of a pattern. The nesting of groups is bounded (`parse::MOST_DEPTH`), and so is every recursion over
+//! the tree.
 
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 use std::sync::Arc;
 
-/// A pattern that was read.
+/// A parsed pattern.
 #[derive(Debug)]
 pub(super) struct Pattern {
     pub(super) tree: Tree,
-    /// The classes of characters that the tree refers to.
+    /// The character classes that the tree refers to.
     pub(super) classes: Vec<ClassUnicode>,
-    /// Groups, the whole match included.
+    /// The number of groups, including the whole match.
     pub(super) groups: usize,
-    /// The names of groups, and their numbers.
+    /// The names of groups, with their numbers.
     pub(super) names: Vec<(Box<str>, u32)>,
 }
 
 impl Pattern {
-    /// Does it have a class of many ranges? As bytes it has hundreds of states, most of all backwards; for the backtracking machine
-    /// it is one step.
+    /// Returns whether the pattern has a class of more than 16 ranges. Such a class has hundreds of states as an
+    /// automaton over bytes, especially in the reverse one; for the backtracking engine it is one step.
     pub(super) fn has_wide_class(&self) -> bool {
         const NARROW: usize = 16;
         self.classes.iter().any(|class| class.ranges().len() > NARROW)
     }
 
-    /// At how many places of the pattern a search can be at once, counted repeats written out: an estimate by which it pays.
+    /// Estimates the number of positions of the pattern at which a search can be at once, with counted repeats
+    /// expanded. The cost of a search depends on it.
     pub(super) fn weight(&self) -> u64 {
         self.sum(&self.tree, &Measure { of_class: |_| 1, of_repeat: weight_of_repeat }).max(1)
     }
 
-    /// How many states the pattern has as an automaton over bytes, with the ways between them: an upper bound to what a byte can
-    /// take.
+    /// Returns an upper bound on the work for one byte: the states of the pattern as an automaton over bytes, and their
+    /// transitions.
     pub(super) fn states(&self) -> u64 {
         self.sum(&self.tree, &Measure { of_class: states_of_class, of_repeat: |_| 2 }).max(1)
     }
@@ -52,22 +54,22 @@ impl Pattern {
     }
 }
 
-/// What classes and repeats count for.
+/// The weights of classes and repeats in a sum over the tree.
 struct Measure {
     of_class: fn(&ClassUnicode) -> u64,
     of_repeat: fn(&Tree) -> u64,
 }
 
-/// Behind each round of a repeat a search is at the beginning of all that are nested in it.
+/// After each round of a repeat, a search is at the start of all repeats nested in it.
 fn weight_of_repeat(inside: &Tree) -> u64 {
     if inside.has(&|tree| matches!(tree, Tree::Repeat { .. })) { 3 } else { 0 }
 }
 
-/// The sequences of bytes that a class consists of, and the bytes of each.
+/// Returns a bound on the states of a class: the byte sequences that it consists of, and the bytes of each.
 fn states_of_class(class: &ClassUnicode) -> u64 {
     let of_range = |range: &ClassUnicodeRange| {
         let (first, last) = (range.start().len_utf8(), range.end().len_utf8());
-        // A range from one length to another has several sequences of each.
+        // A range from one encoded length to another has several sequences of each length.
         match last {
             1 => 0,
             _ if first == last => 2 * last as u64,
@@ -77,30 +79,29 @@ fn states_of_class(class: &ClassUnicode) -> u64 {
     1 + class.iter().map(of_range).sum::<u64>()
 }
 
-/// A part of a pattern.
 #[derive(Debug)]
 pub(super) enum Tree {
-    /// Nothing.
+    /// The empty string.
     Empty,
-    /// One character of a class.
+    /// One character of a class, given by its index in [`Pattern::classes`].
     Class(u32),
-    /// These characters.
+    /// These characters in this order.
     Text(Arc<str>),
-    /// What stands around the place, without going on.
+    /// A condition on the position; matches no characters.
     At(At),
-    /// One after the other.
+    /// These parts in sequence.
     Concat(Vec<Tree>),
-    /// One of these, the first that goes.
+    /// The first of these alternatives that matches.
     Any(Vec<Tree>),
     Group(u32, Box<Tree>),
-    /// As often as there is text when there is no `most`.
+    /// Unbounded if `most` is `None`.
     Repeat {
         tree: Box<Tree>,
         least: u32,
         most: Option<u32>,
         greedy: bool,
     },
-    /// Any end of a line: `\R`. If it is `whole`, `\r\n` is one only.
+    /// A line terminator: `\R`. If `whole`, `\r\n` matches only as one, never its `\r` alone.
     LineEnd {
         whole: bool,
     },
@@ -108,35 +109,35 @@ pub(super) enum Tree {
     Cluster,
 }
 
-/// A condition on a place.
+/// A condition on a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum At {
     Start,
     End,
-    /// The end, or what stands before the line's end there.
+    /// The end of the text, or the position before a line terminator at its end.
     LastLineEnd(Lines),
-    /// `^` with the flag `m`: not at the end of the text.
+    /// `^` with the flag `m`; never at the end of the text.
     LineStart(Lines),
     /// `$` with the flag `m`.
     LineEnd(Lines),
-    /// `\b`, or `\B` when it is `not`.
+    /// `\b`, or `\B` if `not`.
     Word {
         unicode: bool,
         not: bool,
     },
-    /// Where the match before ended: `\G`.
+    /// The end of the previous match: `\G`.
     LastMatch,
 }
 
-/// What ends a line.
+/// Which characters end a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lines {
     Any,
-    /// `\n` only: the flag `d`.
+    /// Only `\n`: the flag `d`.
     Unix,
 }
 
-/// Which letters are one.
+/// Which letters are equal if their case is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Case {
     Exact,
@@ -145,7 +146,7 @@ pub(super) enum Case {
 }
 
 impl Tree {
-    /// These one after the other.
+    /// Creates a sequence of these parts. Adjacent strings are joined.
     pub(super) fn concat(parts: Vec<Tree>) -> Tree {
         let mut merged: Vec<Tree> = Vec::with_capacity(parts.len());
         let mut text = String::new();
@@ -171,7 +172,7 @@ impl Tree {
         }
     }
 
-    /// The parts that it consists of.
+    /// Returns the direct children.
     pub(super) fn parts(&self) -> &[Tree] {
         match self {
             Tree::Concat(parts) | Tree::Any(parts) => parts,
@@ -180,7 +181,7 @@ impl Tree {
         }
     }
 
-    /// Makes every `\R` in it a whole one.
+    /// Makes every `\R` in the tree a whole one.
     pub(super) fn keep_line_ends(&mut self) {
         match self {
             Tree::LineEnd { whole } => *whole = true,
@@ -190,12 +191,12 @@ impl Tree {
         }
     }
 
-    /// Is it, or a part of it, one of these?
+    /// Returns whether the predicate holds for the tree or any part of it.
     pub(super) fn has(&self, is: &impl Fn(&Tree) -> bool) -> bool {
         is(self) || self.parts().iter().any(|part| part.has(is))
     }
 
-    /// The least and the most characters that it matches.
+    /// Returns the minimum and maximum number of characters that it matches. A maximum of `None` is unbounded.
     pub(super) fn width(&self) -> (usize, Option<usize>) {
         match self {
             Tree::Class(_) => (1, Some(1)),
@@ -224,13 +225,13 @@ impl Tree {
         }
     }
 
-    /// Can it match nothing?
+    /// Returns whether it can match the empty string.
     pub(super) fn may_be_empty(&self) -> bool {
         self.width().0 == 0
     }
 
-    /// Is there one way only in which it matches at a place, but for `\R`? Java then matches it whole or not when it is
-    /// repeated.
+    /// Returns whether there is only one way for it to match at a position, apart from `\R`. Java does not backtrack
+    /// into such a group when it is repeated.
     pub(super) fn is_single_way(&self) -> bool {
         match self {
             Tree::Any(_) | Tree::Cluster => false,
@@ -239,14 +240,15 @@ impl Tree {
         }
     }
 
-    /// Can a linear search match it as backtracking does?
+    /// Returns whether a linear search gives the same matches as backtracking.
     pub(super) fn is_linear(&self) -> bool {
         match self {
             Tree::Cluster | Tree::LineEnd { whole: true } | Tree::At(At::LastMatch) => false,
-            // The groups of what is not there would have no numbers.
+            // The groups of a part that never matches would have no numbers.
             Tree::Repeat { most: Some(0), tree, .. } if tree.has(&Tree::is_group) => false,
-            // A round that matches nothing is the last, where a linear search would go on to the ways behind it. These lead to other
-            // matches where a round tries nothing first, or where what it may match depends on the place.
+            // A round that matches the empty string ends the repeat, where a linear search would go on to the next
+            // alternatives. The matches differ if a round prefers the empty string, or if the position decides what it
+            // can match.
             Tree::Repeat { tree, most, .. }
                 if *most != Some(1)
                     && tree.may_be_empty()
@@ -262,7 +264,7 @@ impl Tree {
         matches!(self, Tree::Group(..))
     }
 
-    /// Does it try to match nothing before it tries something?
+    /// Returns whether it tries to match the empty string before anything else.
     fn prefers_nothing(&self) -> bool {
         match self {
             Tree::Repeat { least: 0, greedy: false, .. } => true,
@@ -271,8 +273,8 @@ impl Tree {
         }
     }
 
-    /// Is there a repeat of a group that can match nothing? Then what the group matched last is found by going through
-    /// the rounds.
+    /// Returns whether it has a repeated group that can match the empty string. What such a group matched last is found
+    /// by going through the rounds.
     pub(super) fn has_empty_rounds(&self) -> bool {
         self.has(&|tree| matches!(tree, Tree::Repeat { tree, .. } if tree.may_be_empty() && tree.has(&Tree::is_group)))
     }
