@@ -14,7 +14,7 @@
 //! ```standalone_crate
 //! # #[cfg(target_os = "linux")]
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
-//!     lisp_sandbox::init(); // first: this program is also the template
+//!     lisp_sandbox::init(); // first, before any thread
 //!     let engine = lisp_runtime::Engine::builder().build()?;
 //!     let sandbox = lisp_sandbox::Sandbox::builder().engine(engine).build()?;
 //!     let request = lisp_runtime::Request::parse(r#"{"program": "(reduce + (range 10))"}"#)?;
