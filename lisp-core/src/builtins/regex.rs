@@ -6,7 +6,7 @@ use super::parse;
 use crate::context::Ctx;
 use crate::cost;
 use crate::heap::{Fault, Heap, Res, Value};
-use crate::regex::{Backtracker, Compiled, Extent, Found, Linear, PatternCost, Program, Stepped};
+use crate::regex::{Backtracker, Compiled, Extent, Found, Linear, PatternCost, Program, SearchCache, Stepped};
 use regex_automata::Input;
 use regex_automata::util::captures::Captures;
 use std::sync::Arc;
@@ -106,6 +106,16 @@ pub(super) struct Search<'h> {
     groups: Vec<Option<(usize, usize)>>,
     /// The number of groups, including the whole match.
     count: usize,
+    /// For the engines that search in one call.
+    cache: Option<SearchCache>,
+}
+
+impl Drop for Search<'_> {
+    fn drop(&mut self) {
+        if let (Engine::Quick(linear, _) | Engine::Traced(linear, _), Some(cache)) = (&self.engine, self.cache.take()) {
+            self.h.put_search_cache(linear, cache);
+        }
+    }
 }
 
 impl<'h> Search<'h> {
@@ -166,7 +176,11 @@ impl<'h> Search<'h> {
         };
         h.check_available(count.saturating_mul(64))?;
         let step = step + count as u64;
-        Ok(Search { h, engine, text, place: 0, last_match: 0, step, groups: Vec::with_capacity(count), count })
+        let cache = match &engine {
+            Engine::Quick(linear, _) | Engine::Traced(linear, _) => Some(h.take_search_cache(linear)),
+            Engine::Stepped(..) | Engine::Backtracking(_) => None,
+        };
+        Ok(Search { h, engine, text, place: 0, last_match: 0, step, groups: Vec::with_capacity(count), count, cache })
     }
 
     /// Returns the range of the next match, and stores its groups.
@@ -191,18 +205,19 @@ impl<'h> Search<'h> {
     fn look(&mut self) -> Res<()> {
         self.groups.clear();
         let input = Input::new(self.text).range(self.place..);
-        match &mut self.engine {
-            Engine::Quick(linear, None) => {
-                self.groups.extend(linear.quick.search(&input).map(|m| Some((m.start(), m.end()))));
+        match (&mut self.engine, &mut self.cache) {
+            (Engine::Quick(..) | Engine::Traced(..), None) => {}
+            (Engine::Quick(linear, None), Some(cache)) => {
+                self.groups.extend(linear.quick.search_with(cache, &input).map(|m| Some((m.start(), m.end()))));
             }
-            Engine::Quick(linear, Some(captures)) => {
-                linear.quick.search_captures(&input, captures);
+            (Engine::Quick(linear, Some(captures)), Some(cache)) => {
+                linear.quick.search_captures_with(cache, &input, captures);
                 if captures.is_match() {
                     self.groups.extend((0..self.count).map(|i| captures.get_group(i).map(|m| (m.start, m.end))));
                 }
             }
-            Engine::Traced(linear, program) => {
-                if let Some(found) = linear.quick.search(&input) {
+            (Engine::Traced(linear, program), Some(cache)) => {
+                if let Some(found) = linear.quick.search_with(cache, &input) {
                     let program = program.clone();
                     let mut machine = Backtracker::new(self.h, &program, self.text, found.start(), self.last_match)?;
                     if machine.matches_at(found.start())? {
@@ -210,7 +225,7 @@ impl<'h> Search<'h> {
                     }
                 }
             }
-            Engine::Stepped(linear, stepped) => {
+            (Engine::Stepped(linear, stepped), _) => {
                 let found = match stepped {
                     Some(stepped) => stepped.find(self.text, self.place)?,
                     None => Found::Unknown,
@@ -231,7 +246,7 @@ impl<'h> Search<'h> {
                     }
                 }
             }
-            Engine::Backtracking(program) => {
+            (Engine::Backtracking(program), _) => {
                 let program = program.clone();
                 return self.backtrack(&program, self.place);
             }

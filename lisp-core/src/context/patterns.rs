@@ -3,7 +3,7 @@
 use super::Ctx;
 use crate::Table;
 use crate::heap::Res;
-use crate::regex::{Compiled, Extent, PatternCost, Regexes};
+use crate::regex::{Compiled, Extent, Linear, PatternCost, Regexes, SearchCache, SearchCaches};
 use std::cell::{Cell, RefCell};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -23,6 +23,8 @@ pub(super) struct Patterns {
     inherited: Option<Arc<InheritedPatterns>>,
     /// The bytes of memory that the paid patterns and their compiled forms take.
     bytes: Cell<usize>,
+    /// What this heap's searches have cached.
+    searches: RefCell<SearchCaches>,
 }
 
 /// The paid patterns, by what they have to match.
@@ -107,6 +109,16 @@ impl Ctx {
             self.patterns.note(pattern, extent, Paid { held: true, ..paid });
         }
         Ok(got)
+    }
+
+    /// Returns the cache for searches with a pattern. It has to be put back after the search.
+    pub(crate) fn take_search_cache(&self, linear: &Arc<Linear>) -> SearchCache {
+        self.patterns.searches.borrow_mut().take(linear)
+    }
+
+    /// Keeps the cache of a search for the next one with the same pattern.
+    pub(crate) fn put_search_cache(&self, linear: &Arc<Linear>, cache: SearchCache) {
+        self.patterns.searches.borrow_mut().put(linear, cache);
     }
 
     /// Charges fuel for compiling a pattern, unless this heap was charged for it before.

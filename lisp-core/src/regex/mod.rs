@@ -56,27 +56,6 @@ pub(crate) enum Compiled {
     Backtracking(Arc<Program>),
 }
 
-impl Compiled {
-    /// Discards the states that searches have cached.
-    fn forget(&mut self) {
-        if let Compiled::Linear(linear) = self {
-            let Linear { text, extent, needs, bytes, automata, program, groups, names, is_traced, .. } = &**linear;
-            *linear = Arc::new(Linear {
-                quick: linear.quick.clone(),
-                text: text.clone(),
-                extent: *extent,
-                needs: *needs,
-                bytes: *bytes,
-                automata: automata.clone(),
-                program: program.clone(),
-                groups: *groups,
-                names: names.clone(),
-                is_traced: *is_traced,
-            });
-        }
-    }
-}
-
 #[derive(Debug)]
 pub(crate) struct Linear {
     /// Searches short texts.
@@ -95,6 +74,52 @@ pub(crate) struct Linear {
     /// are so many that tracking them would take too much memory, or a repeated group can match the empty string, and
     /// only going through the rounds shows what it matched last.
     pub(crate) is_traced: bool,
+}
+
+/// The states that searches with `Linear::quick` have found so far. They make the next search with the same pattern
+/// faster.
+pub(crate) type SearchCache = Box<meta::Cache>;
+
+/// The caches of one heap's searches. When they become too large, all are discarded.
+#[derive(Debug, Default)]
+pub(crate) struct SearchCaches {
+    /// By the address of the pattern, which stays that pattern's as long as it is kept here.
+    by_pattern: HashMap<usize, (Arc<Linear>, SearchCache, usize)>,
+    bytes: usize,
+}
+
+impl SearchCaches {
+    /// The maximum bytes of the caches and of the compiled patterns that they keep.
+    pub(crate) const MOST_BYTES: usize = 4 << 20;
+
+    /// Returns the cache of a pattern, or a new one. It has to be put back after the search.
+    pub(crate) fn take(&mut self, linear: &Arc<Linear>) -> SearchCache {
+        match self.by_pattern.remove(&Arc::as_ptr(linear).addr()) {
+            None => Box::new(linear.quick.create_cache()),
+            Some((_, cache, bytes)) => {
+                self.bytes -= bytes;
+                cache
+            }
+        }
+    }
+
+    /// Keeps a cache for the next search with the same pattern.
+    pub(crate) fn put(&mut self, linear: &Arc<Linear>, cache: SearchCache) {
+        let bytes = size_of::<meta::Cache>() + cache.memory_usage() + linear.quick.memory_usage();
+        if self.bytes + bytes > Self::MOST_BYTES {
+            self.by_pattern.clear();
+            self.bytes = 0;
+        }
+        if bytes > Self::MOST_BYTES {
+            return;
+        }
+        self.bytes += bytes;
+        if let Some((.., replaced)) = self.by_pattern.insert(Arc::as_ptr(linear).addr(), (linear.clone(), cache, bytes))
+        {
+            // Two searches with the same pattern were open at once.
+            self.bytes -= replaced;
+        }
+    }
 }
 
 impl Linear {
@@ -164,13 +189,9 @@ pub(crate) enum Extent {
 pub struct Regexes {
     by_pattern: [HashMap<Box<str>, (Compiled, PatternCost)>; 2],
     bytes: usize,
-    /// The number of patterns compiled since the caches of all patterns were last discarded.
-    learned: usize,
 }
 
 impl Regexes {
-    /// The maximum bytes of the caches of the patterns compiled since the caches were last discarded.
-    pub const LEARNED_BYTES: usize = 8 << 20;
     /// The bytes that a compiled pattern may take; the smallest sufficient limit is used. A pattern that needs more,
     /// such as a long counted repeat of `[^a]`, takes too long to compile and is left to the backtracking engine.
     pub const COMPILED_BYTES: [usize; 2] = [1 << 16, 1 << 18];
@@ -197,16 +218,9 @@ impl Regexes {
         let compiled = compile(pattern, extent)?;
         if self.bytes + compiled.1.kept > kept {
             self.by_pattern.iter_mut().for_each(HashMap::clear);
-            (self.bytes, self.learned) = (0, 0);
-        }
-        // A search caches states in two directions; groups and positions have tables as well.
-        if (self.learned + 1) * 4 * SEARCH_BYTES > Self::LEARNED_BYTES {
-            let all = self.by_pattern.iter_mut().flat_map(HashMap::values_mut);
-            all.for_each(|(compiled, _)| compiled.forget());
-            self.learned = 0;
+            self.bytes = 0;
         }
         self.bytes += compiled.1.kept;
-        self.learned += 1;
         self.by_pattern[extent as usize].insert(pattern.into(), compiled.clone());
         Ok(compiled)
     }

@@ -103,6 +103,49 @@ fn chains_of_what_has_a_name() {
     assert_eq!(outcome(&deep).text, "[61 62]");
 }
 
+/// `for` recognizes every call whose result is endless.
+#[test]
+fn endless_sequences_are_walked_by_for() {
+    for (call, wanted) in [
+        ("(range)", "[0 1]"),
+        ("(iterate inc 3)", "[3 4]"),
+        ("(cycle [7])", "[7 7]"),
+        ("(repeat 8)", "[8 8]"),
+        ("(repeatedly (fn [] 9))", "[9 9]"),
+        ("(map inc (range))", "[1 2]"),
+        ("(mapcat (fn [x] [x x]) (range))", "[0 0]"),
+        ("(filter odd? (range))", "[1 3]"),
+        ("(remove odd? (range))", "[0 2]"),
+        ("(keep identity (range))", "[0 1]"),
+        ("(map-indexed + (range))", "[0 2]"),
+        ("(keep-indexed + (range))", "[0 2]"),
+        ("(drop 2 (range))", "[2 3]"),
+        ("(drop-while zero? (range))", "[1 2]"),
+        ("(rest (range))", "[1 2]"),
+        ("(next (range))", "[1 2]"),
+        ("(nnext (range))", "[2 3]"),
+        ("(nthrest (range) 3)", "[3 4]"),
+        ("(nthnext (range) 4)", "[4 5]"),
+        ("(seq (range))", "[0 1]"),
+        ("(not-empty (range))", "[0 1]"),
+        ("(cons 5 (range))", "[5 0]"),
+        ("(concat [6] (range))", "[6 0]"),
+        ("(partition 2 (range))", "[[0 1] [2 3]]"),
+        ("(partition-all 2 (range))", "[[0 1] [2 3]]"),
+        ("(partition-by odd? (range))", "[[0] [1]]"),
+        ("(distinct (range))", "[0 1]"),
+        ("(dedupe (range))", "[0 1]"),
+        ("(reductions + (range))", "[0 1]"),
+        ("(take-nth 3 (range))", "[0 3]"),
+        ("(interpose :x (range))", "[0 :x]"),
+        ("(interleave (range) (range))", "[0 0]"),
+    ] {
+        let source = format!("(take 2 (for [x {call}] x))");
+        let came = outcome(&source);
+        assert_eq!(came.text, wanted, "{source}: {}", came.ending);
+    }
+}
+
 /// What prints keeps its order: such steps are no part of a chain.
 #[test]
 fn effects_keep_their_order() {

@@ -106,7 +106,8 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Returns true for a call that creates an endless sequence.
+    /// Returns whether a call creates an endless sequence. The functions are those of `natives/streams/endless.rs` whose
+    /// results are endless.
     fn is_endless(&self, node: &Node) -> bool {
         let Kind::CallBuiltin(id, args) = &node.kind else { return false };
         match self.rows.row(*id).name {
@@ -114,10 +115,12 @@ impl Analyzer<'_> {
             "iterate" | "cycle" => true,
             "repeat" | "repeatedly" => args.len() == 1,
             "map" | "filter" | "remove" | "keep" | "mapcat" | "map-indexed" | "keep-indexed" | "drop"
-            | "drop-while" | "rest" | "next" | "cons" | "concat" | "partition" | "partition-all" | "distinct"
-            | "dedupe" | "reductions" | "take-nth" | "interpose" => {
+            | "drop-while" | "rest" | "next" | "nnext" | "seq" | "not-empty" | "cons" | "concat" | "partition"
+            | "partition-all" | "partition-by" | "distinct" | "dedupe" | "reductions" | "take-nth" | "interpose" => {
                 args.last().is_some_and(|last| self.is_endless(last))
             }
+            "nthrest" | "nthnext" => args.first().is_some_and(|first| self.is_endless(first)),
+            "interleave" => !args.is_empty() && args.iter().all(|arg| self.is_endless(arg)),
             _ => false,
         }
     }
