@@ -1,7 +1,8 @@
 //! `pmap`: what a worker costs, how much two cores help, and how well waiting tools share slots.
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use lisp_runtime::{Engine, Input, Limits, Pool, Tool};
+use lisp_runtime::threads::Pool;
+use lisp_runtime::{Engine, Input, Limits, Tool};
 use std::time::Duration;
 
 fn limits() -> Limits {

@@ -2,7 +2,8 @@
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use lisp_benches::{PIPELINE, orders};
-use lisp_runtime::{Effect, Engine, Input, Progress, Record, Recording, Tool};
+use lisp_runtime::tools::Effect;
+use lisp_runtime::{Engine, Input, Progress, Record, Recording, Tool};
 use std::hint::black_box;
 
 fn record(c: &mut Criterion) {

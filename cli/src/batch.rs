@@ -6,7 +6,8 @@ use crate::options::LimitOptions;
 use crate::ordered::{self, Next, Work};
 use crate::progress::Progress;
 use lisp_core::syntax::lexer::BYTE_ORDER_MARK;
-use lisp_runtime::{Answer, Engine, Error, Reason, answer_bytes_by, answer_refused};
+use lisp_runtime::request::{answer_bytes_by, answer_refused};
+use lisp_runtime::{Answer, Engine, Error, Reason};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 
 use crate::exit::{Exit, Failure};
 use crate::output;
-use lisp_runtime::{describe_name, functions_markdown};
+use lisp_runtime::language::{describe_name, functions_markdown};
 
 /// What the command takes.
 #[derive(Debug, clap::Args)]

@@ -1,6 +1,7 @@
 //! Exit codes and failures of all commands.
 
-use lisp_runtime::{Detail, Outcome, OutcomeKind, Phase, Problem, Reason, Verdict};
+use lisp_runtime::outcome::{Detail, OutcomeKind, Phase};
+use lisp_runtime::{Outcome, Problem, Reason, Verdict};
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -9,7 +9,9 @@ use crate::output::{lost_prints, shown};
 use crate::progress::Progress;
 use crate::render::values::{self, CsvLines, Format};
 use lisp_core::syntax::lexer::BYTE_ORDER_MARK;
-use lisp_runtime::{Input, Outcome, OutcomeKind, Program, visible};
+use lisp_runtime::internal::visible;
+use lisp_runtime::outcome::OutcomeKind;
+use lisp_runtime::{Input, Outcome, Program};
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! Standard output.
 
 use crate::exit::Failure;
-use lisp_runtime::{Outcome, visible};
+use lisp_runtime::Outcome;
+use lisp_runtime::internal::visible;
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 

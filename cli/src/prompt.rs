@@ -3,7 +3,8 @@
 use crate::exit::{Exit, Failure};
 use crate::options;
 use crate::output;
-use lisp_runtime::{Engine, Keys, ScriptedTool, Tool};
+use lisp_runtime::request::ScriptedTool;
+use lisp_runtime::{Engine, Keys, Tool};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;

@@ -2,7 +2,8 @@
 
 use crate::exit::{Exit, Failure};
 use crate::render::{errors, values};
-use lisp_runtime::{Answer, COST_SCHEDULE_VERSION, Engine, Limits, LimitsRequest, Progress, Reason, Record};
+use lisp_runtime::language::COST_SCHEDULE_VERSION;
+use lisp_runtime::{Answer, Engine, Limits, LimitsRequest, Progress, Reason, Record};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -2,7 +2,7 @@
 
 use crate::exit::Failure;
 use clap::ValueEnum;
-use lisp_runtime::Isolation;
+use lisp_runtime::request::Isolation;
 use lisp_server::config::{Config, Scrubber};
 use lisp_server::runs::{Service, ServiceError};
 use lisp_server::store::{SqliteStore, StoreError};

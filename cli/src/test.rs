@@ -9,7 +9,8 @@ use crate::render::errors;
 use crate::watch;
 use examples::{Example, Expected, examples};
 use lisp_core::syntax::LineIndex;
-use lisp_runtime::{Engine, Input, Outcome, OutcomeKind};
+use lisp_runtime::outcome::OutcomeKind;
+use lisp_runtime::{Engine, Input, Outcome};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 

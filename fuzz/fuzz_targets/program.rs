@@ -29,7 +29,7 @@ fuzz_target!(|source: Source| -> Corpus {
     assert!(first.usage.heap_peak_bytes <= (1 << 20) + 1024, "{:?}", first.usage);
     let again = ENGINE.eval(&source.0, input());
     assert_eq!((first.text(), first.problem(), first.usage.fuel), (again.text(), again.problem(), again.usage.fuel));
-    if first.problem().is_some_and(|problem| problem.phase == lisp_runtime::Phase::Compile) {
+    if first.problem().is_some_and(|problem| problem.phase == lisp_runtime::outcome::Phase::Compile) {
         return Corpus::Reject;
     }
     Corpus::Keep

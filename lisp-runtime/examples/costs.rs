@@ -2,9 +2,8 @@
 //!
 //! `cargo run --release -p ptc-lisp-runtime --features async --example costs`
 
-use lisp_runtime::{
-    CallEnded, Engine, Input, Limits, Observer, Outcome, PrintedLine, Program, RunEnded, Tool, ToolCall,
-};
+use lisp_runtime::observe::{CallEnded, PrintedLine, RunEnded};
+use lisp_runtime::{Engine, Input, Limits, Observer, Outcome, Program, Tool, ToolCall};
 use std::hint::black_box;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering};

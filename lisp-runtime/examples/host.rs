@@ -2,7 +2,8 @@
 //!
 //! `cargo run -p ptc-lisp-runtime --example host`
 
-use lisp_runtime::{CallEnded, Engine, Input, Limits, Observer, RunEnded, Tool, ToolError};
+use lisp_runtime::observe::{CallEnded, RunEnded};
+use lisp_runtime::{Engine, Input, Limits, Observer, Tool, ToolError};
 use std::error::Error;
 
 const PROGRAM: &str = "

@@ -58,61 +58,92 @@
 mod api;
 mod drive;
 mod parallel;
-mod record;
+mod recording;
 pub mod remote;
 mod terms;
 mod text;
-mod tools;
+pub mod tools;
 
-pub use api::answer::{Answer, AnswerPart, Cut, ErrorReport, LedgerLine, SCHEMA};
+pub use api::answer::Answer;
 #[cfg(feature = "async")]
 pub use api::asynchronous::RunFuture;
 pub use api::engine::{Engine, EngineBuilder};
-pub use api::envelope::{
-    Isolation, Request, ScriptedTool, answer_bytes, answer_bytes_by, answer_line, answer_line_by, answer_refused,
-    request_id,
-};
+pub use api::envelope::Request;
 pub use api::input::{DataSet, Input};
-pub use api::program::{Program, builtin_names, is_incomplete};
-pub use api::program_cache::ProgramCacheUsage;
-pub use api::record::{OpenCall, Record, Recording, RecordingBuilder, Settled};
-pub use api::record_error::{RECORD_SCHEMA, RecordError};
-pub use api::saved::SESSION_SCHEMA;
+pub use api::program::Program;
+pub use api::record::{Record, Recording};
 pub use api::session::Session;
-pub use api::waiting::{CallId, Progress, Waiting};
-pub use drive::budget::{ParallelBudget, Slot};
-pub use lisp_core::cost::COST_SCHEDULE_VERSION;
-pub use lisp_core::text::near_names;
-pub use lisp_core::{Detail, Error, Reason, Span};
-pub use parallel::pool::{Pool, PoolError};
-pub use record::journal::Recorder;
-pub use record::line::CallState;
+pub use api::waiting::Progress;
+pub use lisp_core::{Error, Reason};
 pub use terms::budget::{Amounts, Budget};
 pub use terms::cancel::Cancel;
-pub use terms::clock::Reading;
 pub use terms::keys::Keys;
-pub use terms::limits::{Limits, LimitsRequest, UnknownLimit};
-pub use terms::misfit::near_field;
-pub use terms::observer::{CallBegun, CallEnded, CallRefused, HostFault, Observer, PrintedLine, RunEnded, RunStarted};
-pub use terms::outcome::{
-    Call, CallStatus, Element, FurtherError, LedgerEntry, Local, Outcome, OutcomeKind, Phase, Position, Preview,
-    Problem, Usage, ValueError, Verdict,
-};
-pub use terms::place::Place;
-pub use terms::profile::{Cost, Profile, ProfileNode};
-pub use terms::tool_code::ToolCode;
-pub use terms::warning::{Warning, WarningKind, WarningReport};
-pub use text::reference::{describe_name, functions_markdown};
-pub use text::visible::{visible, visible_in_place};
-#[cfg(feature = "async")]
-pub use tools::approval::Approval;
-#[cfg(feature = "json-schema")]
-pub use tools::import::Imported;
-pub use tools::operation::{BodyField, Operation, OperationBody, OperationParameter, ParameterStyle};
-pub use tools::policy::{AskedCall, PolicyDecision, ToolPolicy};
-pub use tools::schema_error::SchemaError;
-pub use tools::search::FoundTool;
-pub use tools::signature::{Signature, SignatureError};
-#[cfg(feature = "async")]
-pub use tools::tool::BoxedCall;
-pub use tools::tool::{BuildError, Effect, Tool, ToolCall, ToolError, Tools};
+pub use terms::limits::{Limits, LimitsRequest};
+pub use terms::observer::Observer;
+pub use terms::outcome::{Outcome, Problem, Verdict};
+pub use tools::policy::ToolPolicy;
+pub use tools::tool::{Tool, ToolCall, ToolError};
+pub use tools::tool_set::{BuildError, Tools};
+
+/// The parts of an [`Outcome`]: the phase and position of a problem, usage, ledger, warnings, profile.
+pub mod outcome {
+    pub use crate::terms::outcome::{
+        Call, CallStatus, Element, FurtherError, LedgerEntry, Local, OutcomeKind, Phase, Position, Preview, Usage,
+        ValueError,
+    };
+    pub use crate::terms::place::Place;
+    pub use crate::terms::profile::{Cost, Profile, ProfileNode};
+    pub use crate::terms::warning::{Warning, WarningKind, WarningReport};
+    pub use lisp_core::{Detail, Span};
+}
+
+/// The parts of a [`Request`] and of its [`Answer`], and how lines of answers are written.
+pub mod request {
+    pub use crate::api::answer::{AnswerPart, Cut, ErrorReport, LedgerLine, SCHEMA};
+    pub use crate::api::envelope::{
+        Isolation, ScriptedTool, answer_bytes, answer_bytes_by, answer_line, answer_line_by, answer_refused, request_id,
+    };
+    pub use crate::terms::limits::UnknownLimit;
+}
+
+/// Runs that are driven step by step ([`Engine::start`]).
+pub mod progress {
+    pub use crate::api::waiting::{CallId, Waiting};
+}
+
+/// Recorded runs: open calls, the lines of a record, and why one cannot be resumed.
+pub mod record {
+    pub use crate::api::record::{OpenCall, RecordingBuilder, Settled};
+    pub use crate::api::record_error::{RECORD_SCHEMA, RecordError};
+    pub use crate::api::saved::SESSION_SCHEMA;
+    pub use crate::recording::journal::Recorder;
+    pub use crate::recording::line::CallState;
+    pub use crate::terms::clock::Reading;
+}
+
+/// What an [`Observer`] is told, and how full the cache of compiled programs is.
+pub mod observe {
+    pub use crate::api::program_cache::ProgramCacheUsage;
+    pub use crate::terms::observer::{CallBegun, CallEnded, CallRefused, HostFault, PrintedLine, RunEnded, RunStarted};
+}
+
+/// The threads of parallel workers, and how several engines share them.
+pub mod threads {
+    pub use crate::drive::budget::{ParallelBudget, Slot};
+    pub use crate::parallel::pool::{Pool, PoolError};
+}
+
+/// The reference of the language: its functions with their documentation, and the schedule of costs.
+pub mod language {
+    pub use crate::api::program::{builtin_names, is_incomplete};
+    pub use crate::text::reference::{describe_name, functions_markdown};
+    pub use lisp_core::cost::COST_SCHEDULE_VERSION;
+}
+
+/// What the project's own programs share. Not for hosts: it changes without notice.
+#[doc(hidden)]
+pub mod internal {
+    pub use crate::terms::misfit::near_field;
+    pub use crate::text::visible::{visible, visible_in_place};
+    pub use lisp_core::text::near_names;
+}

@@ -4,9 +4,11 @@
 mod cpu;
 
 use cpu::thread_time;
+use lisp_runtime::observe::RunEnded;
+use lisp_runtime::tools::{Approval, AskedCall, PolicyDecision};
 use lisp_runtime::{
-    Amounts, Approval, AskedCall, Budget, Cancel, Engine, EngineBuilder, Input, Limits, LimitsRequest, Observer,
-    Outcome, PolicyDecision, Progress, Reason, Record, Recording, RunEnded, Tool, ToolCall, ToolError, Verdict,
+    Amounts, Budget, Cancel, Engine, EngineBuilder, Input, Limits, LimitsRequest, Observer, Outcome, Progress, Reason,
+    Record, Recording, Tool, ToolCall, ToolError, Verdict,
 };
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -364,7 +366,7 @@ fn recorded_runs_go_on_as_futures_and_by_hand() {
     for kept in 1..=lines.len() {
         let mut record = Record::parse(lines[..kept].concat()).unwrap();
         for call in record.open_calls() {
-            record.settle(&call.name, lisp_runtime::Settled::NotMade).unwrap();
+            record.settle(&call.name, lisp_runtime::record::Settled::NotMade).unwrap();
         }
         let (program, input, _) = engine.open_record(&record, &[]).unwrap();
         let resumed = runtime().block_on(engine.run_async(&program, input));
@@ -379,7 +381,7 @@ fn recorded_runs_go_on_as_futures_and_by_hand() {
 fn a_run_that_cannot_begin_is_an_outcome_and_a_delay_is_refused() {
     let engine = builder().build().unwrap();
     let outcome = run(&engine, "data/x", Input::new().json("x", "{"));
-    assert_eq!(outcome.problem().unwrap().phase, lisp_runtime::Phase::Setup);
+    assert_eq!(outcome.problem().unwrap().phase, lisp_runtime::outcome::Phase::Setup);
     let delayed = Tool::new_async("d", |_| async { Ok(1) }).delay(Duration::from_millis(1));
     assert!(Engine::builder().grant(delayed).build().unwrap_err().to_string().contains("timer"));
     let run = engine.run_async(&engine.compile("(inc 1)").unwrap(), Input::new().run_id("r9"));
@@ -446,7 +448,7 @@ fn approvals_come_while_the_run_goes_on() {
         let problem = outcome.problem().unwrap();
         assert_eq!(problem.reason(), Reason::ToolDenied);
         assert!(problem.error.message.contains(why), "{}", problem.error.message);
-        assert_eq!(outcome.ledger[0].status, lisp_runtime::CallStatus::Error);
+        assert_eq!(outcome.ledger[0].status, lisp_runtime::outcome::CallStatus::Error);
     }
     let panics = Input::new().data("ns", &[1]).approvals(|call: ToolCall| {
         assert!(call.json().is_empty(), "a test's panic");

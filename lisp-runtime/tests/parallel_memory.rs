@@ -1,6 +1,7 @@
 //! Workers read what their parent holds where it is: measured by the kernel, in a process of its own.
 
-use lisp_runtime::{Engine, Input, Limits, Pool};
+use lisp_runtime::threads::Pool;
+use lisp_runtime::{Engine, Input, Limits};
 
 /// The most memory this process had resident since the count was begun anew, in bytes.
 fn resident_peak() -> Option<usize> {

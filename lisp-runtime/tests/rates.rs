@@ -6,7 +6,8 @@
 mod cpu;
 
 use cpu::thread_time;
-use lisp_runtime::{Engine, Input, Limits, Outcome, Phase, Tool, Verdict};
+use lisp_runtime::outcome::Phase;
+use lisp_runtime::{Engine, Input, Limits, Outcome, Tool, Verdict};
 use std::time::Duration;
 
 /// The most time that a unit of fuel may take, as a multiple of what it takes in a loop. Without the optimizer the loop is

@@ -1,8 +1,7 @@
 //! The threads that tools are called on: how many there are, and what becomes of calls that find all of them taken.
 
-use lisp_runtime::{
-    BuildError, CallStatus, Cancel, Detail, Engine, EngineBuilder, Input, Limits, Outcome, Tool, Verdict,
-};
+use lisp_runtime::outcome::{CallStatus, Detail};
+use lisp_runtime::{BuildError, Cancel, Engine, EngineBuilder, Input, Limits, Outcome, Tool, Verdict};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! Questions to the user of a client, and how the answers are read.
 
 use crate::show;
-use lisp_runtime::visible;
+use lisp_runtime::internal::visible;
 use lisp_server::runs::{Reply, WaitingCall};
 use rmcp::model::{
     ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, InputRequest,

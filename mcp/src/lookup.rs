@@ -2,7 +2,8 @@
 
 use crate::door::Door;
 use crate::show;
-use lisp_runtime::{Tool, builtin_names, describe_name};
+use lisp_runtime::Tool;
+use lisp_runtime::language::{builtin_names, describe_name};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use serde_json::{Value, json};
 use std::fmt::Write;

@@ -2,7 +2,8 @@
 
 use crate::drive::{Drive, Responded};
 use crate::show;
-use lisp_runtime::{Request, near_field, near_names};
+use lisp_runtime::Request;
+use lisp_runtime::internal::{near_field, near_names};
 use rmcp::model::JsonObject;
 use serde_json::Value;
 

@@ -1,6 +1,8 @@
 //! Results as clients and models read them.
 
-use lisp_runtime::{Cut, ErrorReport, WarningReport, visible};
+use lisp_runtime::internal::visible;
+use lisp_runtime::outcome::WarningReport;
+use lisp_runtime::request::{Cut, ErrorReport};
 use lisp_server::runs::{Refused, WaitingCall};
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde::Deserialize;

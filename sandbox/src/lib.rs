@@ -106,16 +106,6 @@ pub fn init_with(functions: &[Function]) {
     }
 }
 
-/// The examples of the repository's README: compiled, and run where possible.
-#[cfg(all(doctest, target_os = "linux"))]
-#[doc = include_str!("../../README.md")]
-pub struct Readme;
-
-/// The examples of the guide for hosts.
-#[cfg(all(doctest, target_os = "linux", feature = "async"))]
-#[doc = include_str!("../../docs/hosts.md")]
-pub struct Guide;
-
 /// The example of the crate's README: compiled.
 #[cfg(all(doctest, target_os = "linux"))]
 #[doc = include_str!("../README.md")]

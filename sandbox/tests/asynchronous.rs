@@ -4,9 +4,10 @@
 
 #[cfg(target_os = "linux")]
 mod linux {
+    use lisp_runtime::tools::{Approval, AskedCall, PolicyDecision};
     use lisp_runtime::{
-        Approval, AskedCall, Cancel, Engine, EngineBuilder, Input, Limits, LimitsRequest, Outcome, PolicyDecision,
-        Reason, Recording, Request, Tool, ToolCall, ToolError, Verdict,
+        Cancel, Engine, EngineBuilder, Input, Limits, LimitsRequest, Outcome, Reason, Recording, Request, Tool,
+        ToolCall, ToolError, Verdict,
     };
     use lisp_sandbox::{DomainLimits, Sandbox, SandboxRun};
     use std::pin::Pin;

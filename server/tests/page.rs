@@ -1,4 +1,4 @@
-//! The page shows what programs and people wrote as `lisp_runtime::visible` does.
+//! The page shows what programs and people wrote as `lisp_runtime::internal::visible` does.
 
 #[test]
 fn the_page_writes_out_what_would_hide() {
@@ -8,7 +8,7 @@ fn the_page_writes_out_what_would_hide() {
     let hidden = regex::Regex::new(class).unwrap();
     for c in (0..=0x0010_ffff).filter_map(char::from_u32) {
         let text = c.to_string();
-        assert_eq!(hidden.is_match(&text), lisp_runtime::visible(&text) != text, "{c:?}");
+        assert_eq!(hidden.is_match(&text), lisp_runtime::internal::visible(&text) != text, "{c:?}");
     }
     // Nothing that came from outside goes into the page by another way.
     let put = |line: &&str| line.contains("textContent =") || line.contains("textContent:");

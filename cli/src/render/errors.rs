@@ -2,7 +2,9 @@
 
 use super::colour;
 use lisp_core::syntax::LineIndex;
-use lisp_runtime::{Error, Phase, Position, Problem, visible, visible_in_place};
+use lisp_runtime::internal::{visible, visible_in_place};
+use lisp_runtime::outcome::{Phase, Position};
+use lisp_runtime::{Error, Problem};
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 use std::fmt::{self, Write};
 use std::io::IsTerminal;

@@ -2,7 +2,7 @@
 
 use super::errors::Texts;
 use lisp_core::syntax::LineIndex;
-use lisp_runtime::{Cost, Profile, ProfileNode};
+use lisp_runtime::outcome::{Cost, Profile, ProfileNode};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 

@@ -1,6 +1,6 @@
 //! Text tables for terminals.
 
-use lisp_runtime::visible_in_place;
+use lisp_runtime::internal::visible_in_place;
 use unicode_width::UnicodeWidthStr;
 
 /// Formats rows as a table, with column names if there are any. Numbers are aligned right.

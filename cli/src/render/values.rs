@@ -2,7 +2,8 @@
 
 use super::table;
 use clap::{Args, ValueEnum};
-use lisp_runtime::{Outcome, Warning, WarningKind};
+use lisp_runtime::Outcome;
+use lisp_runtime::outcome::{Warning, WarningKind};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;

@@ -1,7 +1,7 @@
 //! The commands of the REPL: words that start with a colon.
 
 use lisp_core::syntax::lexer::{Token, tokens};
-use lisp_runtime::is_incomplete;
+use lisp_runtime::language::is_incomplete;
 
 /// A command, its argument and its description.
 pub(super) struct Command {

@@ -2,7 +2,8 @@
 
 use lisp_core::syntax::lexer::tokens;
 use lisp_core::syntax::{ReadLimits, read};
-use lisp_runtime::{Outcome, OutcomeKind};
+use lisp_runtime::Outcome;
+use lisp_runtime::outcome::OutcomeKind;
 
 /// The error of an outcome as source text: an error as a map, the value of `fail` as it is. `None` if it did not fail.
 pub(super) fn literal(outcome: &Outcome) -> Option<String> {

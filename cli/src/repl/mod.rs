@@ -16,9 +16,9 @@ use crate::render::keys;
 use crate::render::profile::Drawn;
 use crate::render::values::{self, Format};
 use commands::Command;
-use lisp_runtime::{
-    BuildError, Input, Limits, Outcome, OutcomeKind, Problem, Tool, Tools, Usage, builtin_names, describe_name,
-};
+use lisp_runtime::language::{builtin_names, describe_name};
+use lisp_runtime::outcome::{OutcomeKind, Usage};
+use lisp_runtime::{BuildError, Input, Limits, Outcome, Problem, Tool, Tools};
 use prompt::Prompt;
 use serde_json::Value;
 use serde_json::value::RawValue;

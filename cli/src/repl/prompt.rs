@@ -2,7 +2,7 @@
 //! which colours does the line have?
 
 use super::commands::{self, COMMANDS};
-use lisp_runtime::{builtin_names, describe_name};
+use lisp_runtime::language::{builtin_names, describe_name};
 use rustyline::completion::{Completer, Pair};
 use rustyline::highlight::{CmdKind, Highlighter};
 use rustyline::hint::Hinter;

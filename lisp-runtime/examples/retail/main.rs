@@ -11,9 +11,8 @@
 
 mod tools;
 
-use lisp_runtime::{
-    AskedCall, Effect, Engine, Input, Outcome, PolicyDecision, Progress, Reason, Recording, Tool, ToolCall, ToolError,
-};
+use lisp_runtime::tools::{AskedCall, Effect, PolicyDecision};
+use lisp_runtime::{Engine, Input, Outcome, Progress, Reason, Recording, Tool, ToolCall, ToolError};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};

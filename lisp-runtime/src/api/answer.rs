@@ -316,7 +316,7 @@ pub struct Answer {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
     /// The version of the cost schedule that counted `usage.fuel`:
-    /// [`COST_SCHEDULE_VERSION`](crate::COST_SCHEDULE_VERSION).
+    /// [`COST_SCHEDULE_VERSION`](crate::language::COST_SCHEDULE_VERSION).
     #[serde(default)]
     pub cost_schedule: u32,
 }

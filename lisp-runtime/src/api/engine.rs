@@ -22,7 +22,8 @@ use crate::tools::gate::GateSetting;
 use crate::tools::policy::{Policy, ToolPolicy};
 use crate::tools::signature::Signature;
 use crate::tools::threads::ToolThreads;
-use crate::tools::tool::{BuildError, Tool, ToolCall, ToolError, Tools};
+use crate::tools::tool::{Tool, ToolCall, ToolError};
+use crate::tools::tool_set::{BuildError, Tools};
 use lisp_core::{Error, Reason};
 use serde::Serialize;
 use std::borrow::Cow;
@@ -315,7 +316,8 @@ impl Engine {
     /// that tenant.
     ///
     /// ```
-    /// use lisp_runtime::{AskedCall, Engine, PolicyDecision, Tool, ToolPolicy};
+    /// use lisp_runtime::{Engine, Tool, ToolPolicy};
+    /// use lisp_runtime::tools::{AskedCall, PolicyDecision};
     /// struct ByTenant;
     /// impl ToolPolicy for ByTenant {
     ///     fn decide(&self, _: &AskedCall<'_>) -> PolicyDecision {
@@ -595,7 +597,8 @@ impl EngineBuilder {
     /// Sets an observer, which is notified of events in the engine's runs, also with process isolation.
     ///
     /// ```
-    /// use lisp_runtime::{Engine, HostFault, Observer};
+    /// use lisp_runtime::{Engine, Observer};
+    /// use lisp_runtime::observe::HostFault;
     /// struct Alarm;
     /// impl Observer for Alarm {
     ///     fn host_fault(&self, fault: &HostFault<'_>) {

@@ -2,7 +2,7 @@
 
 use super::program::Program;
 use crate::drive::setting::Makes;
-use crate::record::journal::Journal;
+use crate::recording::journal::Journal;
 use crate::terms::budget::Budget;
 use crate::terms::cancel::Cancel;
 use crate::terms::clock::Reading;
@@ -11,7 +11,7 @@ use crate::terms::limits::LimitsRequest;
 use crate::terms::outcome::{Phase, Problem};
 use crate::terms::print_hook::PrintHook;
 use crate::terms::run_id::{self, is_traceparent};
-use crate::tools::tool::Tools;
+use crate::tools::tool_set::Tools;
 use lisp_core::vm::Grant;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -249,7 +249,7 @@ impl<'a> Input<'a> {
         self
     }
 
-    /// Measures [`Usage::heap_live_bytes`](crate::Usage::heap_live_bytes) at the end of the run.
+    /// Measures [`Usage::heap_live_bytes`](crate::outcome::Usage::heap_live_bytes) at the end of the run.
     ///
     /// This takes a compaction: about one millisecond per live megabyte. More than four megabytes are not measured.
     #[must_use]
@@ -383,7 +383,7 @@ impl<'a> Input<'a> {
     }
 
     /// Sets the approver of async tool calls for which the policy returns
-    /// [`PolicyDecision::Ask`](crate::PolicyDecision::Ask).
+    /// [`PolicyDecision::Ask`](crate::tools::PolicyDecision::Ask).
     ///
     /// The rest of the run continues meanwhile: neither [`Engine::run_async`](crate::Engine::run_async) nor an async
     /// run with process isolation suspends. [`ToolCall::question`](crate::ToolCall::question) has the question. Calls
@@ -391,7 +391,8 @@ impl<'a> Input<'a> {
     /// If the closure or its future panics, the call is not made.
     ///
     /// ```
-    /// use lisp_runtime::{Approval, AskedCall, Engine, Input, PolicyDecision, Tool, ToolCall};
+    /// use lisp_runtime::{Engine, Input, Tool, ToolCall};
+    /// use lisp_runtime::tools::{Approval, AskedCall, PolicyDecision};
     /// let engine = Engine::builder()
     ///     .grant(Tool::new_async("pay", |call: ToolCall| async move { call.get::<f64>("amount") }))
     ///     .policy(|_: &AskedCall<'_>| PolicyDecision::Ask("pay?".to_owned()))
@@ -415,7 +416,7 @@ impl<'a> Input<'a> {
     #[must_use]
     pub fn approvals<F>(mut self, ask: impl Fn(crate::ToolCall) -> F + Send + Sync + 'static) -> Self
     where
-        F: Future<Output = crate::Approval> + Send + 'static,
+        F: Future<Output = crate::tools::Approval> + Send + 'static,
     {
         self.approver = Some(crate::tools::approval::Approver::by(ask));
         self

@@ -7,13 +7,14 @@ use super::record_error::{RECORD_SCHEMA, RecordError};
 use super::record_header::{Given, Header, Terms, header};
 use super::recorded_tools::{RecordedTools, Treatment};
 use super::waiting::Progress;
-use crate::record::journal::{BadLine, Ceilings, Journal, Recorder};
-use crate::record::line::{CallState, Ended, Failure, Gated, Line, Told};
+use crate::recording::journal::{BadLine, Ceilings, Journal, Recorder};
+use crate::recording::line::{CallState, Ended, Failure, Gated, Line, Told};
 use crate::terms::outcome::{Phase, Problem};
 use crate::terms::place::Place;
 use crate::terms::run_view::RunView;
 use crate::terms::tool_code::ToolCode;
-use crate::tools::tool::{Tool, Tools};
+use crate::tools::tool::Tool;
+use crate::tools::tool_set::Tools;
 use lisp_core::Error;
 use lisp_core::cost::COST_SCHEDULE_VERSION;
 use serde::Deserialize;
@@ -255,7 +256,8 @@ impl Record {
     /// Parses a record from the bytes of a file, which may end in the middle of a character.
     ///
     /// ```
-    /// use lisp_runtime::{Engine, Input, Record, RecordError, Recording};
+    /// use lisp_runtime::{Engine, Input, Record, Recording};
+    /// use lisp_runtime::record::RecordError;
     /// let recording = Recording::new();
     /// Engine::default().eval("(System/currentTimeMillis)", Input::new().record(&recording));
     /// let mut bytes = recording.text().into_bytes();
@@ -399,7 +401,7 @@ impl Record {
 
     /// Returns the version of the cost schedule that counted the run.
     ///
-    /// If it differs from [`COST_SCHEDULE_VERSION`](crate::COST_SCHEDULE_VERSION), a replay has no fuel limit, and its
+    /// If it differs from [`COST_SCHEDULE_VERSION`](crate::language::COST_SCHEDULE_VERSION), a replay has no fuel limit, and its
     /// fuel differs.
     pub fn cost_schedule(&self) -> u32 {
         self.cost_schedule

@@ -2,7 +2,8 @@
 
 use super::record_error::RecordError;
 use crate::tools::naming::{self, names_in};
-use crate::tools::tool::{Effect, Tool, Tools};
+use crate::tools::tool::{Effect, Tool};
+use crate::tools::tool_set::Tools;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 pub enum Progress {
     /// The run waits for the replies to one or more tool calls.
     ToolCall(Waiting),
-    /// The run only waits for approvals ([`PolicyDecision::Ask`](crate::PolicyDecision::Ask)).
+    /// The run only waits for approvals ([`PolicyDecision::Ask`](crate::tools::PolicyDecision::Ask)).
     Approval(Waiting),
     /// The run has ended.
     Done(Box<Outcome>),

@@ -1,4 +1,4 @@
-//! Samples the position of a running machine, for a [`Profile`](crate::Profile).
+//! Samples the position of a running machine, for a [`Profile`](crate::outcome::Profile).
 
 use crate::terms::profile::{Cost, Profile, ProfileNode};
 use lisp_core::Span;

@@ -3,7 +3,8 @@
 use crate::api::engine::to_end;
 use crate::api::run::Run;
 use crate::drive::shared::Stage;
-use crate::{Cancel, Engine, Input, Limits, Pool, Program, Tool, ToolError};
+use crate::threads::Pool;
+use crate::{Cancel, Engine, Input, Limits, Program, Tool, ToolError};
 use std::sync::Once;
 use std::time::{Duration, Instant};
 

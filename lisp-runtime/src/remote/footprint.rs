@@ -124,7 +124,7 @@ pub struct CallFootprint<'a> {
     _has_turn: bool,
 }
 
-/// The size of a [`Place`](crate::Place).
+/// The size of a [`Place`](crate::outcome::Place).
 #[derive(Deserialize)]
 struct PlaceFootprint {
     workers: Walked<(u32, u32)>,

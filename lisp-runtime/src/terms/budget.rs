@@ -63,7 +63,7 @@ impl Amounts {
 /// wants to.
 ///
 /// - Runs and fuel are taken before a run starts: one run, and its fuel limit, or the fuel that is left if that is
-///   less. Unused fuel is returned when the run ends. If its end is not seen, because its [`Waiting`](crate::Waiting)
+///   less. Unused fuel is returned when the run ends. If its end is not seen, because its [`Waiting`](crate::progress::Waiting)
 ///   was dropped or its process was killed, all of its fuel counts as used.
 /// - Each tool call is taken before it is made. Calls of parallel workers are counted in program order. So timing does
 ///   not decide which of them finds the budget empty, unless other runs use the budget too. Calls that were discarded

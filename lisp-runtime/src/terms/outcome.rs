@@ -419,7 +419,7 @@ pub struct Outcome {
     pub profile: Option<Profile>,
     /// The limits of the run.
     pub limits: Limits,
-    /// The version of the cost schedule that counted the fuel: [`COST_SCHEDULE_VERSION`](crate::COST_SCHEDULE_VERSION).
+    /// The version of the cost schedule that counted the fuel: [`COST_SCHEDULE_VERSION`](crate::language::COST_SCHEDULE_VERSION).
     pub cost_schedule: u32,
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// The interpreter is sampled: at first after every instruction, and less and less often in a long run. What is spent
 /// until the next sample counts for the innermost call of the last one. Fuel and bytes are the same in every run. Their
-/// totals are [`Usage::fuel`](crate::Usage::fuel) and [`Usage::allocated_bytes`](crate::Usage::allocated_bytes),
+/// totals are [`Usage::fuel`](crate::outcome::Usage::fuel) and [`Usage::allocated_bytes`](crate::outcome::Usage::allocated_bytes),
 /// without the cost of starting and joining parallel workers. Time does not include tools, and is the sum over all
 /// workers. Sampling makes short runs several times slower.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

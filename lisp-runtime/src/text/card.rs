@@ -3,7 +3,8 @@
 
 use crate::terms::keys::Keys;
 use crate::terms::limits::Limits;
-use crate::tools::tool::{Tool, Tools};
+use crate::tools::tool::Tool;
+use crate::tools::tool_set::Tools;
 use crate::tools::words::{cut, one_line};
 use lisp_core::library::BuiltinId;
 use std::fmt::Write;

@@ -9,7 +9,7 @@ use std::fmt::Write;
 /// the strings of JSON and of source text, the escaped text means the same.
 ///
 /// ```
-/// use lisp_runtime::visible;
+/// use lisp_runtime::internal::visible;
 /// assert_eq!(visible("a\tb\n"), "a\tb\n");
 /// assert_eq!(visible("\u{1b}[2J \u{202e}gpj.exe"), r"\u001b[2J \u202egpj.exe");
 /// ```

@@ -1,6 +1,6 @@
 //! Approvals as futures: who approves a call, and where the decision is stored.
 
-use crate::record::journal::Journal;
+use crate::recording::journal::Journal;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;

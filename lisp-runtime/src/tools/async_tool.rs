@@ -3,7 +3,7 @@
 use super::approval::{Approval, ApprovalDesk};
 use super::gate::{denied, rewrite, unfit};
 use super::tool::{AsyncFunction, Body, BoxedCall, Reply, Tool, ToolCall, ToolError, panicked};
-use crate::record::line::Gated;
+use crate::recording::line::Gated;
 use crate::terms::spans::CallSpan;
 use lisp_core::{Error, Reason};
 use serde::Serialize;

@@ -5,7 +5,8 @@ use super::json_contract::JsonContract;
 use super::naming::symbol;
 use super::schema::{Of, Schema};
 use super::schema_error::SchemaError;
-use super::tool::{Effect, Tool, Tools};
+use super::tool::{Effect, Tool};
+use super::tool_set::Tools;
 use super::words::cut;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -118,7 +119,8 @@ impl Tools {
     /// the server.
     ///
     /// ```
-    /// use lisp_runtime::{Effect, Tools};
+    /// use lisp_runtime::Tools;
+    /// use lisp_runtime::tools::Effect;
     /// let list = r#"{"tools": [{"name": "issues/list", "description": "Lists issues.",
     ///     "inputSchema": {"type": "object", "properties": {"state": {"enum": ["open", "closed"]}}},
     ///     "annotations": {"readOnlyHint": true}}]}"#;
@@ -127,7 +129,7 @@ impl Tools {
     /// assert_eq!((tool.name(), tool.given_name()), ("issues%2Flist", "issues/list"));
     /// assert_eq!(tool.shown(), r#"(state? "open"|"closed", ...) -> :any"#);
     /// assert_eq!(tool.effect_of(), Effect::Read);
-    /// # Ok::<(), lisp_runtime::SchemaError>(())
+    /// # Ok::<(), lisp_runtime::tools::SchemaError>(())
     /// ```
     ///
     /// # Errors

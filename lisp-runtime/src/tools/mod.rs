@@ -1,4 +1,4 @@
-//! Tools: signatures, the gate that every call passes, the ledger, and the threads on which calls are made.
+//! Tools: their contracts and effects, policies and approvals, and tools from MCP servers and OpenAPI descriptions.
 
 #[cfg(feature = "async")]
 pub(crate) mod approval;
@@ -36,10 +36,25 @@ mod sync;
 pub(crate) mod threads;
 pub(crate) mod tool;
 mod tool_error;
-mod tool_set;
+pub(crate) mod tool_set;
 mod turns;
 #[cfg(feature = "schemars")]
 mod typed;
 pub(crate) mod words;
 #[cfg(feature = "json-schema")]
 mod yaml;
+
+#[cfg(feature = "async")]
+pub use approval::Approval;
+#[cfg(feature = "json-schema")]
+pub use import::Imported;
+pub use operation::{BodyField, Operation, OperationBody, OperationParameter, ParameterStyle};
+pub use policy::{AskedCall, PolicyDecision};
+pub use schema_error::SchemaError;
+pub use search::FoundTool;
+pub use signature::{Signature, SignatureError};
+#[cfg(feature = "async")]
+pub use tool::BoxedCall;
+pub use tool::Effect;
+
+pub use crate::terms::tool_code::ToolCode;

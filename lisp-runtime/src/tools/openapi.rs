@@ -5,7 +5,8 @@ use super::import::{Imported, TOOLS, VALUES};
 use super::naming::percent_decoded;
 use super::operation::{BodyField, Operation, OperationBody, OperationParameter, ParameterStyle};
 use super::schema_error::SchemaError;
-use super::tool::{Effect, Tool, Tools};
+use super::tool::{Effect, Tool};
+use super::tool_set::Tools;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,7 +35,7 @@ impl Tools {
     /// let tool = imported.tools.all().next().unwrap();
     /// assert_eq!(tool.shown(), "(id :int) -> {name? :string}");
     /// assert_eq!(tool.operation().unwrap().path, "/pets/{id}");
-    /// # Ok::<(), lisp_runtime::SchemaError>(())
+    /// # Ok::<(), lisp_runtime::tools::SchemaError>(())
     /// ```
     ///
     /// # Errors

@@ -18,7 +18,8 @@ use std::sync::Arc;
 /// [resumed](crate::Engine::resume) keeps the decisions in its record. A policy that panics denies the call.
 ///
 /// ```
-/// use lisp_runtime::{AskedCall, Effect, Engine, Input, PolicyDecision, Reason, Tool};
+/// use lisp_runtime::{Engine, Input, Reason, Tool};
+/// use lisp_runtime::tools::{AskedCall, Effect, PolicyDecision};
 /// let engine = Engine::builder()
 ///     .grant(Tool::new("drop_table", |_| Ok(true)).effect(Effect::Write))
 ///     .policy(|call: &AskedCall<'_>| match call.effect() {
@@ -111,7 +112,8 @@ impl AskedCall<'_> {
     /// Returns one argument as a Rust type.
     ///
     /// ```
-    /// use lisp_runtime::{AskedCall, Engine, Input, PolicyDecision};
+    /// use lisp_runtime::{Engine, Input};
+    /// use lisp_runtime::tools::{AskedCall, PolicyDecision};
     /// let engine = Engine::builder()
     ///     .tool("pay", |call| call.get::<f64>("amount"))
     ///     .policy(|call: &AskedCall<'_>| match call.get::<f64>("amount") {

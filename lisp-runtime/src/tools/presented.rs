@@ -2,7 +2,8 @@
 
 use super::naming::symbol;
 use super::operation::Operation;
-use super::tool::{Tool, ToolCall, ToolError, Tools};
+use super::tool::{Tool, ToolCall, ToolError};
+use super::tool_set::Tools;
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -42,7 +43,7 @@ impl Tool {
     /// let schema = r#"{"properties": {"q": {"type": "string", "description": "What to look for."}}}"#;
     /// let tool = Tool::from_json_schema("find", "Finds things.", schema, None)?;
     /// assert_eq!(tool.describe(), "tool/find (q? :string, ...) -> :any\nFinds things.\n  q: What to look for.\n");
-    /// # Ok::<(), lisp_runtime::SchemaError>(())
+    /// # Ok::<(), lisp_runtime::tools::SchemaError>(())
     /// ```
     pub fn describe(&self) -> String {
         let mut out = format!("tool/{} {}", self.name, self.shown()).trim_end().to_owned();

@@ -1,6 +1,7 @@
 //! Searching tools by words, for more tools than fit in a prompt.
 
-use super::tool::{Body, Effect, Tool, Tools};
+use super::tool::{Body, Effect, Tool};
+use super::tool_set::Tools;
 use super::words::{cut, one_line};
 use lisp_core::compile::TOOL_PAGE;
 use lisp_core::text::near_names;

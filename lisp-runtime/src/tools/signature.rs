@@ -55,7 +55,7 @@ struct Field {
 /// A parsed signature.
 ///
 /// ```
-/// use lisp_runtime::Signature;
+/// use lisp_runtime::tools::Signature;
 /// assert!(Signature::parse("(sku :string, n :int?) -> {price :float}").is_ok());
 /// assert!(Signature::parse("[:number]").is_err());
 /// ```

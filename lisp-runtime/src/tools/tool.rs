@@ -7,9 +7,8 @@ use super::signature::{Signature, SignatureError};
 use super::threads::ToolThreads;
 pub use super::tool_error::ToolError;
 pub(crate) use super::tool_error::ToolErrorKind;
-pub use super::tool_set::{BuildError, Tools};
 use super::turns::Turns;
-use crate::record::line::{Ended, Failure};
+use crate::recording::line::{Ended, Failure};
 use crate::terms::budget::PaidCall;
 use crate::terms::cancel::Cancel;
 use crate::terms::outcome::CallStatus;
@@ -119,7 +118,7 @@ impl ToolCall {
     }
 
     /// Returns the question, if the call needs approval before it is made
-    /// ([`PolicyDecision::Ask`](crate::PolicyDecision::Ask)).
+    /// ([`PolicyDecision::Ask`](crate::tools::PolicyDecision::Ask)).
     pub fn question(&self) -> Option<&str> {
         self.question.as_deref()
     }
@@ -455,7 +454,8 @@ impl Tool {
         self
     }
 
-    /// Delays each call, for tests. Async tools wait with their own timer: [`Tools::add`] rejects one with a delay.
+    /// Delays each call, for tests. Async tools wait with their own timer: [`Tools::add`](crate::Tools::add) rejects one
+    /// with a delay.
     #[must_use]
     pub fn delay(mut self, time: Duration) -> Self {
         self.delay = time;
@@ -472,7 +472,7 @@ impl Tool {
         self.given_name.as_deref().unwrap_or(&self.name)
     }
 
-    /// Returns whether the tool is scripted: it came with a request ([`ScriptedTool`](crate::ScriptedTool)) and has no
+    /// Returns whether the tool is scripted: it came with a request ([`ScriptedTool`](crate::request::ScriptedTool)) and has no
     /// effect. It may have the name of a tool of the host.
     pub fn is_scripted(&self) -> bool {
         self.scripted

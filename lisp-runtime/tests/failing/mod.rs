@@ -1,9 +1,7 @@
 //! Random programs of parallel calls whose workers fail, and their tools, limits and answers, for tests at both doors.
 
-use lisp_runtime::{
-    Amounts, AskedCall, Budget, Effect, Engine, EngineBuilder, Input, Limits, LimitsRequest, Outcome, PolicyDecision,
-    Tool, ToolError,
-};
+use lisp_runtime::tools::{AskedCall, Effect, PolicyDecision};
+use lisp_runtime::{Amounts, Budget, Engine, EngineBuilder, Input, Limits, LimitsRequest, Outcome, Tool, ToolError};
 use std::fmt::Write;
 
 /// Random numbers that are the same each time.

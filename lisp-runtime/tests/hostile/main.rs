@@ -5,7 +5,8 @@ mod cpu;
 mod rows;
 
 use cpu::timed;
-use lisp_runtime::{CallStatus, Engine, Input, Limits, Phase, Tool};
+use lisp_runtime::outcome::{CallStatus, Phase};
+use lisp_runtime::{Engine, Input, Limits, Tool};
 use rows::{Row, came_to, hungry_rows, rows};
 use std::time::Duration;
 

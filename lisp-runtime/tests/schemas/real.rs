@@ -1,7 +1,8 @@
 //! Schemas of function-calling sets, MCP servers, HTTP APIs and SchemaStore; calls; the JSON Schema test suite.
 
 use super::folder;
-use lisp_runtime::{Effect, Tool, Tools};
+use lisp_runtime::tools::Effect;
+use lisp_runtime::{Tool, Tools};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -1,8 +1,9 @@
 //! Recorded runs against everything that goes wrong: records that were edited, tools that fail or change, disks that are full.
 
 use crate::cpu::timed;
+use lisp_runtime::tools::Effect;
 use lisp_runtime::{
-    Effect, Engine, Input, Limits, LimitsRequest, Outcome, Progress, Record, Recording, Tool, ToolCall, ToolError,
+    Engine, Input, Limits, LimitsRequest, Outcome, Progress, Record, Recording, Tool, ToolCall, ToolError,
 };
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};

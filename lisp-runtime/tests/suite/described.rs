@@ -1,8 +1,8 @@
 //! Tools that are described by JSON Schema. The examples of `docs/tools.md` are run.
 
-use lisp_runtime::{
-    AskedCall, CallStatus, Effect, Engine, Input, PolicyDecision, Progress, Reason, Recording, Tool, ToolPolicy, Tools,
-};
+use lisp_runtime::outcome::CallStatus;
+use lisp_runtime::tools::{AskedCall, Effect, PolicyDecision};
+use lisp_runtime::{Engine, Input, Progress, Reason, Recording, Tool, ToolPolicy, Tools};
 use serde_json::Value;
 
 /// The examples in the document: what is given, and what comes of it.

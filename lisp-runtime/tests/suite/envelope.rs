@@ -1,6 +1,7 @@
 //! Requests and answers.
 
-use lisp_runtime::{Answer, Engine, Limits, Request, Verdict, answer_bytes, answer_bytes_by, answer_line};
+use lisp_runtime::request::{answer_bytes, answer_bytes_by, answer_line};
+use lisp_runtime::{Answer, Engine, Limits, Request, Verdict};
 use serde_json::{Value, json};
 
 fn ask(request: &Value) -> Value {
@@ -36,7 +37,7 @@ fn one_request_with_everything() {
     assert_eq!(answer["ledger"][0]["status"], "ok");
     assert_eq!(answer["ledger"][0]["result"], json!(2.5));
     assert_eq!(answer["limits"]["fuel"], json!(100_000));
-    assert_eq!(answer["cost_schedule"], json!(lisp_runtime::COST_SCHEDULE_VERSION));
+    assert_eq!(answer["cost_schedule"], json!(lisp_runtime::language::COST_SCHEDULE_VERSION));
     assert!(answer["usage"]["fuel"].as_u64() > Some(0));
     assert!(answer["run_id"].as_str().is_some_and(|id| id.len() > 16));
     assert!(answer.get("error").is_none());

@@ -5,7 +5,8 @@
 
 use crate::failing::{Bounds, Maker, came_to, with_tools};
 use crate::remote::eval_in_two;
-use lisp_runtime::{Engine, Input, Limits, LimitsRequest, Outcome, Pool, Progress, Record, Recording};
+use lisp_runtime::threads::Pool;
+use lisp_runtime::{Engine, Input, Limits, LimitsRequest, Outcome, Progress, Record, Recording};
 use std::sync::{Arc, Mutex};
 
 /// Drives a run by hand; the calls are answered from the first on, from the last, or in turn.
@@ -212,7 +213,11 @@ fn the_call_behind_the_limit_is_the_one_that_is_refused() {
                     .and_then(|error| error.details.iter().find(|(known, _)| *known == name))
                     .map(|(_, it)| it.clone())
             };
-            assert_eq!(detail("index"), index.map(lisp_runtime::Detail::Int), "{source}, {window}: {problem:?}");
+            assert_eq!(
+                detail("index"),
+                index.map(lisp_runtime::outcome::Detail::Int),
+                "{source}, {window}: {problem:?}"
+            );
             let made = outcome.ledger.len() + outcome.given_up.iter().filter(|call| !call.refused).count();
             assert!(made <= 110, "{made} calls: {source}");
         }

@@ -1,6 +1,8 @@
 //! What a host gives: names of data, and what the set-up may take.
 
-use lisp_runtime::{Detail, Engine, ErrorReport, Input, Keys, Outcome, Phase, Reason, Tool};
+use lisp_runtime::outcome::{Detail, Phase};
+use lisp_runtime::request::ErrorReport;
+use lisp_runtime::{Engine, Input, Keys, Outcome, Reason, Tool};
 
 fn message(outcome: &Outcome) -> (Reason, &str) {
     let problem = outcome.problem().expect("a problem");

@@ -1,7 +1,9 @@
 //! JSON texts at every place where they come in or go out: of equal keys the last counts, what is written can be read again, and a
 //! number that JSON does not have is nowhere a string.
 
-use lisp_runtime::{Answer, Engine, Input, Reason, Request, Tool, WarningKind, answer_line};
+use lisp_runtime::outcome::WarningKind;
+use lisp_runtime::request::answer_line;
+use lisp_runtime::{Answer, Engine, Input, Reason, Request, Tool};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};

@@ -1,9 +1,8 @@
 //! Every limit ends a run cleanly, in time, with its figures.
 
 use crate::cpu::timed;
-use lisp_runtime::{
-    Cancel, DataSet, Detail, Engine, Input, Limits, LimitsRequest, Outcome, Phase, Program, Reason, Session, Verdict,
-};
+use lisp_runtime::outcome::{Detail, Phase};
+use lisp_runtime::{Cancel, DataSet, Engine, Input, Limits, LimitsRequest, Outcome, Program, Reason, Session, Verdict};
 use std::time::Duration;
 
 fn eval(limits: Limits, source: &str) -> Outcome {

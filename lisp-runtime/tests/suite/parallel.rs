@@ -1,8 +1,8 @@
 //! `pmap` and `pcalls` on a pool: order, limits, failures, and that nothing is left behind.
 
-use lisp_runtime::{
-    CallStatus, Cancel, Engine, EngineBuilder, Input, Limits, Outcome, Pool, Progress, Reason, Tool, ToolError,
-};
+use lisp_runtime::outcome::CallStatus;
+use lisp_runtime::threads::Pool;
+use lisp_runtime::{Cancel, Engine, EngineBuilder, Input, Limits, Outcome, Progress, Reason, Tool, ToolError};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ fn run(limits: Limits, source: &str) -> Outcome {
 fn failure(outcome: &Outcome) -> (Reason, Option<String>) {
     let error = &outcome.problem().expect("a failure").error;
     let index = error.details.iter().find(|(name, _)| name == "index").map(|(_, value)| match value {
-        lisp_runtime::Detail::Int(n) => n.to_string(),
+        lisp_runtime::outcome::Detail::Int(n) => n.to_string(),
         other => format!("{other:?}"),
     });
     (error.reason, index)
@@ -197,7 +197,7 @@ fn workers_without_a_slot_share_the_budget_of_the_one_that_called() {
     let outcome = run(limits, &inner(40_000));
     failed_at(&outcome, Reason::MemoryExceeded, 0);
     let details = &outcome.problem().unwrap().error.details;
-    assert!(details.contains(&("budget_bytes".into(), lisp_runtime::Detail::Int(500_000))), "{details:?}");
+    assert!(details.contains(&("budget_bytes".into(), lisp_runtime::outcome::Detail::Int(500_000))), "{details:?}");
     // With slots of their own they have budgets of their own.
     assert!(run(limits.with_parallel_workers(8), &inner(40_000)).is_success());
     // What the one that called holds itself is the other half at most; its garbage does not count.
@@ -282,7 +282,7 @@ fn a_worker_has_its_own_heap_budget() {
     failed_at(&run(small, hungry), Reason::MemoryExceeded, 2);
     let outcome = run(small, hungry);
     let budget = outcome.problem().unwrap().error.details.iter().find(|(name, _)| name == "budget_bytes").cloned();
-    assert_eq!(budget.map(|(_, value)| value), Some(lisp_runtime::Detail::Int(1_000_000)));
+    assert_eq!(budget.map(|(_, value)| value), Some(lisp_runtime::outcome::Detail::Int(1_000_000)));
     assert_eq!(run(limits(), hungry).text(), Some("[0 40000 80000 120000]"));
     // The budget is not divided by the depth, and garbage does not count.
     let nested = "(pmap (fn [i] (pmap (fn [j] (count (vec (range 40000)))) [1 2])) [1 2])";
@@ -504,7 +504,7 @@ fn no_workers() {
         let error = &outcome.problem().unwrap().error;
         assert_eq!(error.reason, Reason::ParallelCapacityExceeded, "{source}");
         assert!(error.hint.as_ref().unwrap().contains("parallel_workers"), "{error:?}");
-        assert!(error.details.contains(&("limit".into(), lisp_runtime::Detail::Int(0))));
+        assert!(error.details.contains(&("limit".into(), lisp_runtime::outcome::Detail::Int(0))));
         assert_eq!(outcome.usage.workers_peak, 0);
     }
     // Nothing to do takes no worker.

@@ -1,8 +1,7 @@
 //! Where errors are said to be: line and column, and the text that they are of.
 
-use lisp_runtime::{
-    Call, Cancel, Engine, Input, Limits, Outcome, Position, Problem, Progress, Reason, Tool, ToolError,
-};
+use lisp_runtime::outcome::{Call, Position};
+use lisp_runtime::{Cancel, Engine, Input, Limits, Outcome, Problem, Progress, Reason, Tool, ToolError};
 use std::time::Duration;
 
 /// A program, and the place in it that stands between `«` and `»`.

@@ -1,6 +1,7 @@
 //! Where a run did its work.
 
-use lisp_runtime::{Cost, Engine, Input, Limits, Outcome, Problem, Profile, ProfileNode, Reason, ToolError};
+use lisp_runtime::outcome::{Cost, Profile, ProfileNode};
+use lisp_runtime::{Engine, Input, Limits, Outcome, Problem, Reason, ToolError};
 use std::collections::BTreeMap;
 
 const HALVES: &str = "(defn half [x] (/ x 2))\n(reduce + (map half (range 1000)))";

@@ -1,9 +1,8 @@
 //! Recorded runs: cut off anywhere, they go on to the same answer, and no effect happens twice.
 
-use lisp_runtime::{
-    CallState, Effect, Engine, Input, Limits, Outcome, Progress, Record, RecordError, Recording, Settled, Tool,
-    ToolError, Tools,
-};
+use lisp_runtime::record::{CallState, RecordError, Settled};
+use lisp_runtime::tools::Effect;
+use lisp_runtime::{Engine, Input, Limits, Outcome, Progress, Record, Recording, Tool, ToolError, Tools};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 

@@ -1,11 +1,12 @@
 //! A run in two halves gives the answer of a run in one.
 
 use crate::described::{PROGRAMS, came, server};
+use lisp_runtime::outcome::Place;
 use lisp_runtime::remote::{
     CallReply, CallStarted, Figures, GuestCall, GuestHalf, HostHalf, Job, Report, RunHost, SentSet,
 };
 use lisp_runtime::{
-    Amounts, Answer, Budget, Cancel, DataSet, Engine, Input, Limits, Outcome, Place, Request, Tool, ToolError,
+    Amounts, Answer, Budget, Cancel, DataSet, Engine, Input, Limits, Outcome, Request, Tool, ToolError,
 };
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};

@@ -1,7 +1,8 @@
 //! The time of a run that goes on from a record begins where the record is done again.
 
 use crate::cpu::timed;
-use lisp_runtime::{Effect, Engine, Input, Limits, LimitsRequest, Progress, Reason, Record, Recording, Tool};
+use lisp_runtime::tools::Effect;
+use lisp_runtime::{Engine, Input, Limits, LimitsRequest, Progress, Reason, Record, Recording, Tool};
 use std::time::{Duration, Instant};
 
 /// It computes for a while, alone and in workers, and asks what to do then.

@@ -1,6 +1,7 @@
 //! Programs, inputs and sessions.
 
-use lisp_runtime::{Engine, Input, OutcomeKind, Phase, Reason, ValueError, Verdict};
+use lisp_runtime::outcome::{OutcomeKind, Phase, ValueError};
+use lisp_runtime::{Engine, Input, Reason, Verdict};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -264,7 +265,7 @@ fn a_hook_that_panics_costs_no_line_of_the_outcome() {
 struct Told(std::sync::Arc<std::sync::Mutex<Vec<String>>>);
 
 impl lisp_runtime::Observer for Told {
-    fn host_fault(&self, fault: &lisp_runtime::HostFault<'_>) {
+    fn host_fault(&self, fault: &lisp_runtime::observe::HostFault<'_>) {
         self.0.lock().expect("no panic while it is held").push(fault.message.to_owned());
     }
 }

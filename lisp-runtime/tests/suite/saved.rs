@@ -201,7 +201,7 @@ fn a_hostile_text_is_an_error_with_its_line() {
         let told = problem.error.details.iter().find(|(name, _)| name == "line").map(|(_, detail)| detail.clone());
         assert!(told.is_some() && problem.error.hint.is_some(), "{problem:?}");
         if let Some(line) = line {
-            assert_eq!(told, Some(lisp_runtime::Detail::Int(line)), "{problem:?}");
+            assert_eq!(told, Some(lisp_runtime::outcome::Detail::Int(line)), "{problem:?}");
         }
     };
     // Cut anywhere but before its last newline.

@@ -1,8 +1,9 @@
 //! What those see who look at runs: names of runs, observers, traces.
 
+use lisp_runtime::observe::{CallBegun, CallEnded, CallRefused, HostFault, PrintedLine, RunEnded, RunStarted};
+use lisp_runtime::tools::{AskedCall, PolicyDecision};
 use lisp_runtime::{
-    Amounts, Answer, AskedCall, Budget, CallBegun, CallEnded, CallRefused, Engine, EngineBuilder, HostFault, Input,
-    LimitsRequest, Observer, PolicyDecision, PrintedLine, Progress, Recording, Request, RunEnded, RunStarted, Tool,
+    Amounts, Answer, Budget, Engine, EngineBuilder, Input, LimitsRequest, Observer, Progress, Recording, Request, Tool,
 };
 use std::sync::{Arc, Mutex};
 

@@ -1,7 +1,8 @@
 //! Sessions: what a turn leaves, and what one that fails does not.
 
 use crate::cpu::timed;
-use lisp_runtime::{Cancel, Engine, Input, Limits, Outcome, OutcomeKind, Reason, Session, Tool, Verdict};
+use lisp_runtime::outcome::OutcomeKind;
+use lisp_runtime::{Cancel, Engine, Input, Limits, Outcome, Reason, Session, Tool, Verdict};
 use std::time::Duration;
 
 fn reason(outcome: &Outcome) -> Option<Reason> {

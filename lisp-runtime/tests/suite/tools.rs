@@ -1,8 +1,7 @@
 //! Tools: how arguments arrive, how calls end, what the ledger says.
 
-use lisp_runtime::{
-    BuildError, CallStatus, Cancel, Engine, Input, Limits, Outcome, Progress, Reason, Tool, ToolError, Verdict,
-};
+use lisp_runtime::outcome::CallStatus;
+use lisp_runtime::{BuildError, Cancel, Engine, Input, Limits, Outcome, Progress, Reason, Tool, ToolError, Verdict};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};

@@ -1,6 +1,7 @@
 //! Notes on the text of a program: they are in every answer, and change no outcome.
 
-use lisp_runtime::{Engine, Input, Program, Request, answer_line};
+use lisp_runtime::request::answer_line;
+use lisp_runtime::{Engine, Input, Program, Request};
 use serde_json::{Value, json};
 
 /// The warnings of an answer to a program: kind, line, column, end of the column.

@@ -8,7 +8,7 @@ use super::socket_pair::SocketPair;
 use crate::wire::frames::{self, Assembler, Frame, Kind, Taken};
 use crate::wire::guest_message::{FrameLimits, GuestMessage};
 use crate::wire::violation::Violation;
-use lisp_runtime::Place;
+use lisp_runtime::outcome::Place;
 #[cfg(feature = "async")]
 use lisp_runtime::remote::{AsyncCall, CallFutures, HostCall, RunWaker};
 use lisp_runtime::remote::{CallReply, CallStarted, HostHalf, Report};

@@ -25,7 +25,7 @@ use std::task::Waker;
 ///   [`DomainLimits::growth_bytes`](crate::DomainLimits::growth_bytes). It is also replaced after every run that did
 ///   not end in order: one that was killed, whose process died, or that ended in `host_fault`.
 /// - A process serves one run at a time, so losing a process never affects another run.
-/// - [`Usage::cpu_us`](lisp_runtime::Usage::cpu_us) and [`Usage::rss_peak_bytes`](lisp_runtime::Usage::rss_peak_bytes)
+/// - [`Usage::cpu_us`](lisp_runtime::outcome::Usage::cpu_us) and [`Usage::rss_peak_bytes`](lisp_runtime::outcome::Usage::rss_peak_bytes)
 ///   are figures of processes. They are missing for a run that leaves its process alive.
 ///
 /// ```no_run

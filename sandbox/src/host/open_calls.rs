@@ -1,7 +1,7 @@
 //! Calls whose replies a process has not read yet.
 
 use crate::wire::violation::Violation;
-use lisp_runtime::Place;
+use lisp_runtime::outcome::Place;
 
 /// The open calls of a run.
 #[derive(Debug, Default)]
@@ -54,7 +54,7 @@ impl OpenCalls {
 #[cfg(test)]
 mod tests {
     use super::{OpenCalls, Violation};
-    use lisp_runtime::Place;
+    use lisp_runtime::outcome::Place;
 
     fn place(text: &str) -> Place {
         text.parse().expect("a place")

@@ -10,8 +10,9 @@ use crate::guest::template;
 use crate::wire::frames;
 use crate::wire::guest_message::FrameLimits;
 use crate::wire::messages::Order;
+use lisp_runtime::outcome::Phase;
 use lisp_runtime::remote::{HostHalf, Job};
-use lisp_runtime::{DataSet, Engine, Error, Input, Limits, Outcome, Phase, Problem, Reason, Request};
+use lisp_runtime::{DataSet, Engine, Error, Input, Limits, Outcome, Problem, Reason, Request};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -500,7 +501,7 @@ impl Sandbox {
 }
 
 pub(crate) fn fault(host: &mut HostHalf, message: &str) -> Outcome {
-    host.fail(Error::new(Reason::HostFault, message), Some(lisp_runtime::Phase::Setup))
+    host.fail(Error::new(Reason::HostFault, message), Some(lisp_runtime::outcome::Phase::Setup))
 }
 
 fn millis(time: Duration) -> u64 {

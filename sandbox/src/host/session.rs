@@ -3,8 +3,9 @@
 use super::running::{Running, Turn};
 use super::sandbox::{Sandbox, fault};
 use crate::wire::frames;
+use lisp_runtime::outcome::Phase;
 use lisp_runtime::remote::{CommittedSession, HostHalf, nothing_to_undo};
-use lisp_runtime::{Cancel, Error, Input, Limits, Outcome, Phase, Problem};
+use lisp_runtime::{Cancel, Error, Input, Limits, Outcome, Problem};
 use std::collections::VecDeque;
 
 /// A session in a separate process, like [`lisp_runtime::Session`]: later turns see the definitions of earlier ones.

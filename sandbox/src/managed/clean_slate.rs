@@ -2,7 +2,8 @@
 //! Nothing of it is left for the next one.
 
 use crate::host::sandbox::Sandbox;
-use lisp_runtime::{Input, LimitsRequest, Outcome, Position, Problem, Program, Reason, ValueError, Verdict};
+use lisp_runtime::outcome::{Position, ValueError};
+use lisp_runtime::{Input, LimitsRequest, Outcome, Problem, Program, Reason, Verdict};
 use serde::de::DeserializeOwned;
 use std::time::Duration;
 

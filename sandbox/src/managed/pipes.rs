@@ -11,8 +11,9 @@
 use crate::host::running::Running;
 use crate::host::sandbox::Sandbox;
 use crate::kernel::sys;
+use lisp_runtime::outcome::Phase;
 use lisp_runtime::remote::HostHalf;
-use lisp_runtime::{Cancel, Input, Outcome, Phase, Verdict};
+use lisp_runtime::{Cancel, Input, Outcome, Verdict};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;

@@ -3,7 +3,7 @@
 
 use super::frames::{self, Frame, Kind};
 use super::violation::Violation;
-use lisp_runtime::Place;
+use lisp_runtime::outcome::Place;
 use lisp_runtime::remote::{
     CallFootprint, Figures, GuestCall, HostHalf, LinesFootprint, PrintedBy, Report, ReportFootprint,
 };

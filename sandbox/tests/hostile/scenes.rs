@@ -2,7 +2,8 @@
 
 use crate::payloads::{ALL_PAYLOADS, raw};
 use crate::{Tally, bounds, builder, by_closure, by_template, paced, short, short_bounded};
-use lisp_runtime::{CallStatus, Engine, Input, Limits, Request};
+use lisp_runtime::outcome::CallStatus;
+use lisp_runtime::{Engine, Input, Limits, Request};
 use lisp_sandbox::{BoundedError, Bounds, Layer, Sandbox, run_bounded};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};

@@ -1,9 +1,9 @@
 //! Recorded runs in processes that are killed: at each line of the record, and while a tool is at work. What goes on in another
 //! process, at either door and any width, comes to the same answer with the same fuel, and writes nothing twice.
 
-use lisp_runtime::{
-    CallState, Effect, Engine, Input, Limits, LimitsRequest, Record, Recording, Settled, Tool, ToolError,
-};
+use lisp_runtime::record::{CallState, Settled};
+use lisp_runtime::tools::Effect;
+use lisp_runtime::{Engine, Input, Limits, LimitsRequest, Record, Recording, Tool, ToolError};
 use lisp_sandbox::Sandbox;
 use rustix::process::{Signal, getpid, kill_process};
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! Recorded runs at both doors: what one began the other goes on with.
 
-use lisp_runtime::{
-    Answer, Effect, Engine, Input, Limits, LimitsRequest, Outcome, Reason, Record, Recording, Settled, Tool, Tools,
-};
+use lisp_runtime::record::Settled;
+use lisp_runtime::tools::Effect;
+use lisp_runtime::{Answer, Engine, Input, Limits, LimitsRequest, Outcome, Reason, Record, Recording, Tool, Tools};
 use lisp_sandbox::Sandbox;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -1,9 +1,8 @@
 //! What observers see of runs behind the process door.
 
-use lisp_runtime::{
-    Amounts, Answer, AskedCall, Budget, CallBegun, CallEnded, CallRefused, Engine, Input, Limits, LimitsRequest,
-    Observer, PolicyDecision, PrintedLine, Request, RunEnded, RunStarted, Tool,
-};
+use lisp_runtime::observe::{CallBegun, CallEnded, CallRefused, PrintedLine, RunEnded, RunStarted};
+use lisp_runtime::tools::{AskedCall, PolicyDecision};
+use lisp_runtime::{Amounts, Answer, Budget, Engine, Input, Limits, LimitsRequest, Observer, Request, Tool};
 use lisp_sandbox::Sandbox;
 use std::sync::{Arc, Mutex};
 

@@ -1,9 +1,8 @@
 //! Programs behind the process door: the same answers, from any number of threads, through sessions, pipes and slates.
 
 use crate::{domains, failures, functions, killed, pipes, records, seeing, sessions};
-use lisp_runtime::{
-    Answer, CallStatus, Cancel, Engine, Input, Keys, Limits, Outcome, Request, Tool, ToolError, Verdict,
-};
+use lisp_runtime::outcome::CallStatus;
+use lisp_runtime::{Answer, Cancel, Engine, Input, Keys, Limits, Outcome, Request, Tool, ToolError, Verdict};
 use lisp_sandbox::{CleanSlate, Sandbox, SlateFailure};
 use serde_json::Value;
 use std::sync::atomic::{AtomicI64, Ordering};

@@ -1,6 +1,7 @@
 //! The configuration as serde reads it, before it is checked.
 
-use lisp_runtime::{Effect, Keys, LimitsRequest};
+use lisp_runtime::tools::Effect;
+use lisp_runtime::{Keys, LimitsRequest};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 

@@ -40,7 +40,8 @@ pub(crate) use tools::is_own_header;
 
 use document::Document;
 use file::{Door, File};
-use lisp_runtime::{Isolation, Keys, Limits, LimitsRequest};
+use lisp_runtime::request::Isolation;
+use lisp_runtime::{Keys, Limits, LimitsRequest};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -1,7 +1,8 @@
 //! Tests of whole configurations: each field wrong once, the example of the documentation, tokens and exposure.
 
 use super::*;
-use lisp_runtime::{Amounts, Effect};
+use lisp_runtime::Amounts;
+use lisp_runtime::tools::Effect;
 
 const DOCS: &str = include_str!("../../../docs/service.md");
 

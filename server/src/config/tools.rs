@@ -7,7 +7,7 @@ use super::network::Network;
 use super::question::Question;
 use super::secret::Secret;
 use super::template::UrlTemplate;
-use lisp_runtime::Effect;
+use lisp_runtime::tools::Effect;
 use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
 use std::collections::BTreeMap;

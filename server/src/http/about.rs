@@ -56,8 +56,8 @@ pub(crate) async fn functions(Asking(_): Asking, Asked(search): Asked<Search>) -
         let why = format!("a search has at most {WORDS} words; ask for fewer");
         return Err(ProblemDetails::of_field("q", why));
     }
-    let found = lisp_runtime::builtin_names().filter_map(|name| {
-        let doc = lisp_runtime::describe_name(name).ok()?;
+    let found = lisp_runtime::language::builtin_names().filter_map(|name| {
+        let doc = lisp_runtime::language::describe_name(name).ok()?;
         let lower = doc.to_lowercase();
         let fits = words.iter().all(|word| lower.contains(word));
         fits.then(|| FunctionPage { name: name.to_owned(), doc: doc.to_string() })
@@ -74,7 +74,7 @@ pub(crate) async fn functions(Asking(_): Asking, Asked(search): Asked<Search>) -
     responses((status = 200, description = "the documentation", body = FunctionPage), OfTenant, OfName)
 )]
 pub(crate) async fn function(Asking(_): Asking, Path(name): Path<String>) -> Result<Response, ProblemDetails> {
-    let text = lisp_runtime::describe_name(&name).map_err(|like| {
+    let text = lisp_runtime::language::describe_name(&name).map_err(|like| {
         let like = like.map(|like| format!("; {like}")).unwrap_or_default();
         ProblemDetails::new(StatusCode::NOT_FOUND, format!("unknown function {name}{like}"))
     })?;

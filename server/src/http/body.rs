@@ -7,7 +7,7 @@ use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use lisp_runtime::near_field;
+use lisp_runtime::internal::near_field;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;

@@ -2,7 +2,8 @@
 
 use super::events::EventLog;
 use crate::store::StoredReply;
-use lisp_runtime::{Approval, ToolCall, ToolCode, ToolError};
+use lisp_runtime::tools::{Approval, ToolCode};
+use lisp_runtime::{ToolCall, ToolError};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashMap};

@@ -1,7 +1,9 @@
 //! Event logs of runs, for streams that watch them.
 
 use super::metrics::Metrics;
-use lisp_runtime::{CallBegun, CallEnded, CallStatus, HostFault, Observer, PrintedLine, RunEnded, RunStarted};
+use lisp_runtime::Observer;
+use lisp_runtime::observe::{CallBegun, CallEnded, HostFault, PrintedLine, RunEnded, RunStarted};
+use lisp_runtime::outcome::CallStatus;
 use serde_json::json;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};

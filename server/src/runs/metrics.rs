@@ -1,6 +1,6 @@
 //! Metrics for Prometheus.
 
-use lisp_runtime::{CallEnded, RunEnded};
+use lisp_runtime::observe::{CallEnded, RunEnded};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;

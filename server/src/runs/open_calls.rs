@@ -2,7 +2,10 @@
 
 use super::desk::{Phase, ReplyError, WaitingCall, arguments_of};
 use crate::store::{RunStatus, Snapshot, StoredReply};
-use lisp_runtime::{CallState, Effect, Engine, OpenCall, Place, Record, Request, Settled, Tool};
+use lisp_runtime::outcome::Place;
+use lisp_runtime::record::{CallState, OpenCall, Settled};
+use lisp_runtime::tools::Effect;
+use lisp_runtime::{Engine, Record, Request, Tool};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -113,7 +116,7 @@ pub(crate) fn settle(
     engine: &Engine,
     snapshot: &Snapshot,
     record: &mut Record,
-) -> Result<bool, lisp_runtime::RecordError> {
+) -> Result<bool, lisp_runtime::record::RecordError> {
     let Snapshot { run, replies, .. } = snapshot;
     let (own, waiting) = (own_tools(&run.request), all_open(engine, &run.request, record));
     let mut is_settled = true;

@@ -139,7 +139,7 @@ fn cut() -> RefOr<Schema> {
 }
 
 schema!(
-    /// A tool of a request: `lisp_runtime::ScriptedTool`.
+    /// A tool of a request: `lisp_runtime::request::ScriptedTool`.
     ScriptedTool,
     closed(
         "A tool of a request.",
@@ -158,7 +158,7 @@ schema!(
 );
 
 schema!(
-    /// The error of a run: `lisp_runtime::ErrorReport`.
+    /// The error of a run: `lisp_runtime::request::ErrorReport`.
     ErrorReport,
     open(
         "Why the run has no value.",
@@ -177,7 +177,7 @@ schema!(
 );
 
 schema!(
-    /// The resources used by a run: `lisp_runtime::Usage`.
+    /// The resources used by a run: `lisp_runtime::outcome::Usage`.
     Usage,
     open(
         "The resources that the run used.",
@@ -205,7 +205,7 @@ schema!(
 );
 
 schema!(
-    /// A tool call in an answer: `lisp_runtime::LedgerLine`.
+    /// A tool call in an answer: `lisp_runtime::request::LedgerLine`.
     LedgerLine,
     open(
         "A tool call.",

@@ -4,7 +4,8 @@ use super::admission::TenantState;
 use super::state::{Inner, Refused, Service};
 use super::turns::OneTurn;
 use crate::store::StoredSession;
-use lisp_runtime::{Answer, Cancel, Error, Input, Outcome, Phase, Problem, Reason, Request, Tools};
+use lisp_runtime::outcome::Phase;
+use lisp_runtime::{Answer, Cancel, Error, Input, Outcome, Problem, Reason, Request, Tools};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -23,7 +24,7 @@ pub struct Opening<'a> {
     #[serde(default)]
     setup: Vec<String>,
     #[serde(default)]
-    tools: BTreeMap<String, lisp_runtime::ScriptedTool>,
+    tools: BTreeMap<String, lisp_runtime::request::ScriptedTool>,
     #[serde(default)]
     limits: lisp_runtime::LimitsRequest,
     #[serde(default)]
@@ -53,7 +54,7 @@ impl<'a> Opening<'a> {
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
 pub struct Turn {
     /// Returned unchanged in the answer.
-    #[serde(default, deserialize_with = "lisp_runtime::request_id")]
+    #[serde(default, deserialize_with = "lisp_runtime::request::request_id")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub id: Option<Box<RawValue>>,
     /// The program.

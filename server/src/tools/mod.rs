@@ -23,7 +23,8 @@ use crate::config::{
 use clients::Clients;
 use endpoint::{Endpoint, with_settings};
 use futures_util::future::try_join_all;
-use lisp_runtime::{Effect, Operation, SchemaError, Tool, ToolCall, Tools};
+use lisp_runtime::tools::{Effect, Operation, SchemaError};
+use lisp_runtime::{Tool, ToolCall, Tools};
 use policy::Rule;
 use request::Request;
 use reqwest::Url;

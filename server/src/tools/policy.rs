@@ -1,7 +1,8 @@
 //! The policy for the service's tools, and who sees them.
 
 use crate::config::{Config, Decision, Question, ToolPattern};
-use lisp_runtime::{AskedCall, PolicyDecision, Tool, ToolPolicy};
+use lisp_runtime::tools::{AskedCall, PolicyDecision};
+use lisp_runtime::{Tool, ToolPolicy};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -3,7 +3,8 @@
 use super::body::Body;
 use super::style::{Style, has_parts, header, pairs, plain, segment};
 use crate::config::{UrlTemplate, encoded, is_own_header};
-use lisp_runtime::{Operation, OperationParameter, ParameterStyle, ToolError};
+use lisp_runtime::ToolError;
+use lisp_runtime::tools::{Operation, OperationParameter, ParameterStyle};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::value::RawValue;

@@ -1,7 +1,7 @@
 //! Serializes values into requests, in the styles of OpenAPI: those of RFC 6570 and three more.
 
 use crate::config::encoded;
-use lisp_runtime::{OperationParameter, ParameterStyle};
+use lisp_runtime::tools::{OperationParameter, ParameterStyle};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 

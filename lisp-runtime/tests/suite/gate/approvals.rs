@@ -1,10 +1,10 @@
 //! Approvals: calls that wait for somebody, and what is decided about them.
 
 use super::{asks, at, counted, message, reason, waits};
-use lisp_runtime::{
-    AskedCall, CallStatus, Effect, Engine, Input, LimitsRequest, Outcome, PolicyDecision, Progress, Reason, Record,
-    RecordError, Recording, Settled, Tool,
-};
+use lisp_runtime::outcome::CallStatus;
+use lisp_runtime::record::{RecordError, Settled};
+use lisp_runtime::tools::{AskedCall, Effect, PolicyDecision};
+use lisp_runtime::{Engine, Input, LimitsRequest, Outcome, Progress, Reason, Record, Recording, Tool};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -5,9 +5,12 @@ mod budgets;
 mod redaction;
 
 use crate::remote::eval_in_two;
+use lisp_runtime::outcome::CallStatus;
+use lisp_runtime::progress::Waiting;
+use lisp_runtime::record::RecordError;
+use lisp_runtime::tools::{AskedCall, Effect, PolicyDecision};
 use lisp_runtime::{
-    Amounts, AskedCall, Budget, CallStatus, Effect, Engine, Input, Keys, Limits, Outcome, PolicyDecision, Progress,
-    Reason, RecordError, Recording, Tool, ToolError, ToolPolicy, Waiting,
+    Amounts, Budget, Engine, Input, Keys, Limits, Outcome, Progress, Reason, Recording, Tool, ToolError, ToolPolicy,
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -65,7 +68,7 @@ fn waits(progress: Progress) -> Waiting {
 
 #[test]
 fn the_code_of_an_error_reaches_the_program() {
-    let fails = |name: &str, code: lisp_runtime::ToolCode| {
+    let fails = |name: &str, code: lisp_runtime::tools::ToolCode| {
         Tool::new(name, move |_| Err::<(), _>(ToolError::new("no order 7").with_code(code.clone())))
     };
     let engine = Engine::builder()

@@ -1,9 +1,9 @@
 //! Arguments that nobody but the tool is to see.
 
 use super::{at, both, counted, message, reason};
-use lisp_runtime::{
-    AskedCall, BuildError, Engine, Input, PolicyDecision, Reason, RecordError, Recording, Tool, ToolError,
-};
+use lisp_runtime::record::RecordError;
+use lisp_runtime::tools::{AskedCall, PolicyDecision};
+use lisp_runtime::{BuildError, Engine, Input, Reason, Recording, Tool, ToolError};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 

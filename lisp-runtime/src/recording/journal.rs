@@ -18,7 +18,8 @@ use std::time::Instant;
 /// A closure is a recorder if it takes a `&str` and returns such a `Result`; it must name the type: `|line: &str|`.
 ///
 /// ```
-/// use lisp_runtime::{Engine, Input, Record, Recorder, Recording};
+/// use lisp_runtime::{Engine, Input, Record, Recording};
+/// use lisp_runtime::record::Recorder;
 /// use std::error::Error;
 /// use std::fs::{File, OpenOptions};
 /// use std::io::Write;

@@ -1,0 +1,53 @@
+//! PTC-Lisp for hosts: everything that a Rust program needs to run programs that a language model wrote.
+//!
+//! This crate has no code of its own. It is `ptc-lisp-runtime` and, with the feature `sandbox`, `ptc-lisp-sandbox`.
+//!
+//! ```
+//! use ptc_lisp::{Engine, Input};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let engine = Engine::builder().tool("price", |call| call.get::<f64>("base")).build()?;
+//! let outcome = engine.eval("(tool/price {:base data/base})", Input::new().json("base", "2.5"));
+//! assert_eq!(outcome.value::<f64>()?, 2.5);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Features
+//!
+//! None is on by default.
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `async` | runs and tools as futures, on any executor |
+//! | `json-schema` | tools described by JSON Schema, from MCP servers and OpenAPI descriptions |
+//! | `sandbox` | the module [`sandbox`](https://docs.rs/ptc-lisp-sandbox): each program in a process of its own; Linux |
+//! | `schemars` | tools by the Rust types of their arguments and results; turns on `json-schema` |
+//! | `seal` | sealed records, and records of runs over data sets |
+//! | `tracing` | spans of the crate `tracing` |
+
+#![forbid(unsafe_code)]
+
+#[doc(inline)]
+pub use lisp_runtime::*;
+
+#[cfg(feature = "sandbox")]
+#[doc(inline)]
+pub use lisp_sandbox as sandbox;
+
+/// The examples of the repository's README: compiled, and run where possible.
+#[cfg(all(doctest, target_os = "linux", feature = "sandbox"))]
+#[doc = include_str!("../README.md")]
+pub struct Readme;
+
+/// The examples of the guide for hosts.
+#[cfg(all(
+    doctest,
+    target_os = "linux",
+    feature = "sandbox",
+    feature = "async",
+    feature = "schemars",
+    feature = "seal"
+))]
+#[doc = include_str!("../docs/hosts.md")]
+pub struct Guide;
