@@ -19,7 +19,7 @@ fn record(c: &mut Criterion) {
         b.iter(|| black_box(engine.run(&pipeline, input().record(&Recording::new()))));
     });
     let engine =
-        Engine::builder().grant(Tool::new("price", |call| call.get::<f64>("base")).effect(Effect::Read)).build();
+        Engine::builder().grant(Tool::new("price", |call| call.get::<f64>("base")).with_effect(Effect::Read)).build();
     let engine = engine.expect("an engine");
     let calls = engine.compile("(reduce + (map (fn [i] (tool/price {:base i})) (range 1000)))").expect("a program");
     group.bench_function("1,000 calls", |b| b.iter(|| black_box(engine.run(&calls, Input::new()))));

@@ -21,12 +21,12 @@ fn main() {
         _ => Workload::Long(Task::named(task).expect("a task")),
     };
     let numbers: Vec<u64> = numbers.iter().map(|number| number.parse().expect("a number")).collect();
-    let [warm, measure, fewest, most] = numbers.as_slice() else { panic!("four numbers") };
+    let [warm, measure, fewest, max] = numbers.as_slice() else { panic!("four numbers") };
     let budget = Budget {
         warm: Duration::from_millis(*warm),
         measure: Duration::from_millis(*measure),
         fewest: *fewest as usize,
-        most: *most as usize,
+        max: *max as usize,
     };
     let data = Data::read(orders.as_ref(), text.as_ref()).expect("the data");
     let mut work = work(held, workload, &data).expect("work of the floor");

@@ -15,7 +15,7 @@ pub struct Budget {
     /// The fewest measurements: each is of one run, or of as many as take long enough for the clock.
     pub fewest: usize,
     /// The most measurements.
-    pub most: usize,
+    pub max: usize,
 }
 
 /// So long a measurement takes at least, of one run or of many: a look at the clock takes up to half a microsecond.
@@ -26,7 +26,7 @@ const SLOW: Duration = Duration::from_secs(1);
 impl Budget {
     /// What five rounds have time for: with them every workload is measured twenty times.
     pub const ROUND: Budget =
-        Budget { warm: Duration::from_millis(100), measure: Duration::from_millis(300), fewest: 4, most: 20_000 };
+        Budget { warm: Duration::from_millis(100), measure: Duration::from_millis(300), fewest: 4, max: 20_000 };
 
     /// The median of the times of work, in microseconds of this thread's processor time, and the answer of its first run. Not measured
     /// is work whose answer is wrong.
@@ -46,7 +46,7 @@ impl Budget {
         let at_once = u32::try_from(LOOK.as_nanos().div_ceil(each.as_nanos())).unwrap_or(u32::MAX);
         let fewest = if first > SLOW { 1 } else { self.fewest };
         let (mut times, mut spent) = (Vec::new(), Duration::ZERO);
-        while times.len() < fewest || (spent < self.measure && times.len() < self.most) {
+        while times.len() < fewest || (spent < self.measure && times.len() < self.max) {
             let start = ThreadTime::now();
             for _ in 0..at_once {
                 black_box(work());

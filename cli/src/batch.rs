@@ -96,14 +96,14 @@ enum Line {
 }
 
 /// Reads the next line. Keeps no more of a line than its maximum length.
-fn read_line(input: &mut impl BufRead, most: u64) -> io::Result<Line> {
+fn read_line(input: &mut impl BufRead, max: u64) -> io::Result<Line> {
     let mut line = Vec::new();
     // One more byte for the newline.
-    let read = input.by_ref().take(most.saturating_add(1)).read_until(b'\n', &mut line)?;
+    let read = input.by_ref().take(max.saturating_add(1)).read_until(b'\n', &mut line)?;
     if read == 0 {
         return Ok(Line::End);
     }
-    if read as u64 > most && line.last() != Some(&b'\n') {
+    if read as u64 > max && line.last() != Some(&b'\n') {
         drop(line);
         skip_line(input)?;
         return Ok(Line::TooLong);
@@ -111,10 +111,10 @@ fn read_line(input: &mut impl BufRead, most: u64) -> io::Result<Line> {
     Ok(Line::Text(line))
 }
 
-fn answer_to_long_line(engine: &Engine, most: u64) -> Answer {
-    let error = Error::new(Reason::ProgramTooLarge, format!("not a request: the line has more than {most} bytes"))
+fn answer_to_long_line(engine: &Engine, max: u64) -> Answer {
+    let error = Error::new(Reason::ProgramTooLarge, format!("not a request: the line has more than {max} bytes"))
         .hint("send less data, or raise the limit with --line-bytes")
-        .detail("limit_bytes", most);
+        .detail("limit_bytes", max);
     answer_refused(engine, error)
 }
 

@@ -224,8 +224,8 @@ impl Writer {
     }
 }
 
-fn too_long(most: usize) -> String {
-    format!("it has more than {most} bytes: raise --line-bytes, or write one JSON value a line")
+fn too_long(max: usize) -> String {
+    format!("it has more than {max} bytes: raise --line-bytes, or write one JSON value a line")
 }
 
 /// Standard input in blocks of whole lines. Keeps just enough of a line that is too long to detect it.

@@ -50,7 +50,7 @@ pub(crate) fn in_order<T: Send>(
         source: Mutex::new(Source { next, is_over: Ok(false) }),
         results: Mutex::new(Results { first: 0, waiting: VecDeque::new(), take, taken: Ok(()), wants_room: false }),
         room: Condvar::new(),
-        most: workers * AHEAD,
+        max: workers * AHEAD,
         to_begin: AtomicUsize::new(workers),
     };
     std::thread::scope(|scope| shared.begin(scope))?;
@@ -67,7 +67,7 @@ struct Shared<N, T, F> {
     /// Notified when there is space for a result that a worker waits for, or when no more results are taken.
     room: Condvar,
     /// The maximum number of results that wait or are being computed.
-    most: usize,
+    max: usize,
     /// The number of workers not started yet.
     to_begin: AtomicUsize,
 }
@@ -113,7 +113,7 @@ where
     /// Waits for space, and returns the number of the next piece of work. Returns `None` if no more results are taken.
     fn place(&self) -> Option<usize> {
         let mut results = locked(&self.results);
-        while results.taken.is_ok() && results.waiting.len() >= self.most {
+        while results.taken.is_ok() && results.waiting.len() >= self.max {
             results.wants_room = true;
             results = self.room.wait(results).unwrap_or_else(PoisonError::into_inner);
         }
@@ -239,8 +239,8 @@ mod tests {
     fn nobody_gets_too_far_ahead() {
         const WORKERS: usize = 2;
         let begun = AtomicUsize::new(0);
-        let most = Arc::new(AtomicUsize::new(0));
-        let seen = most.clone();
+        let max = Arc::new(AtomicUsize::new(0));
+        let seen = max.clone();
         let done = Arc::new(AtomicUsize::new(0));
         let of_work = done.clone();
         let next = || {
@@ -258,7 +258,7 @@ mod tests {
         };
         in_order(WORKERS, next, |_| Ok(())).unwrap();
         assert_eq!(done.load(Ordering::SeqCst), 100);
-        assert_eq!(most.load(Ordering::SeqCst), WORKERS * AHEAD - 1);
+        assert_eq!(max.load(Ordering::SeqCst), WORKERS * AHEAD - 1);
     }
 
     #[test]

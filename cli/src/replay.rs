@@ -89,10 +89,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let failure = |error| Failure::File { path: path.to_owned(), error };
     let mut bytes = Vec::new();
-    let most = Record::MOST_BYTES as u64;
-    File::open(path).map_err(failure)?.take(most + 1).read_to_end(&mut bytes).map_err(failure)?;
-    match bytes.len() as u64 > most {
-        true => Err(Failure::Usage(format!("{}: a record may have {most} bytes, and it has more", path.display()))),
+    let max = Record::MAX_BYTES as u64;
+    File::open(path).map_err(failure)?.take(max + 1).read_to_end(&mut bytes).map_err(failure)?;
+    match bytes.len() as u64 > max {
+        true => Err(Failure::Usage(format!("{}: a record may have {max} bytes, and it has more", path.display()))),
         false => Ok(bytes),
     }
 }

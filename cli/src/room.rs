@@ -13,7 +13,7 @@ const REST: u64 = 64 << 20;
 /// The space that runs share.
 #[derive(Debug)]
 pub(crate) struct Room {
-    most: u64,
+    max: u64,
     taken: Mutex<u64>,
     freed: Condvar,
 }
@@ -29,21 +29,21 @@ impl Room {
         Some(Room::new(limit.saturating_sub(used).saturating_sub(REST)))
     }
 
-    fn new(most: u64) -> Room {
-        Room { most, taken: Mutex::new(0), freed: Condvar::new() }
+    fn new(max: u64) -> Room {
+        Room { max, taken: Mutex::new(0), freed: Condvar::new() }
     }
 
     /// Returns how many of the wanted threads fit, if the runs of each need this many bytes. At least one.
     pub(crate) fn threads(&self, wanted: usize, each: u64) -> usize {
-        let fit = self.most / THREAD.saturating_add(each);
+        let fit = self.max / THREAD.saturating_add(each);
         wanted.min(usize::try_from(fit).unwrap_or(usize::MAX)).max(1)
     }
 
     /// Waits for the space of a run. A run that could need more than there is gets all of it, and runs alone.
     pub(crate) fn take(&self, limits: &Limits) -> Taken<'_> {
-        let bytes = needs(limits).min(self.most);
+        let bytes = needs(limits).min(self.max);
         let mut taken = self.lock();
-        while taken.saturating_add(bytes) > self.most {
+        while taken.saturating_add(bytes) > self.max {
             taken = self.freed.wait(taken).unwrap_or_else(PoisonError::into_inner);
         }
         *taken += bytes;
@@ -119,7 +119,7 @@ mod tests {
         assert!(peak.into_inner() <= 3 && *room.lock() == 0);
         // A run larger than all the space runs alone.
         let alone = room.take(&Limits::unlimited());
-        assert_eq!(*room.lock(), room.most);
+        assert_eq!(*room.lock(), room.max);
         drop(alone);
         let each = needs(&limits);
         assert_eq!((room.threads(8, each), Room::new(0).threads(8, each)), (2, 1));

@@ -118,10 +118,10 @@ fn durable_runs_are_bounded_by_tenant() {
     let server = Tenants(Server::start(&["--config", &config]));
     let submit = |tenant: &str| server.ask(tenant, "POST", "/v1/runs", &slow);
     let mut taken = Vec::new();
-    for (tenant, most) in [("none", 1), ("two", 3)] {
+    for (tenant, max) in [("none", 1), ("two", 3)] {
         for n in 0..6 {
             let (status, state) = submit(tenant);
-            assert_eq!(status, if n < most { 202 } else { 429 }, "{tenant} {n}: {state}");
+            assert_eq!(status, if n < max { 202 } else { 429 }, "{tenant} {n}: {state}");
             taken.extend(state["run_id"].as_str().map(|id| (tenant, format!("/v1/runs/{id}"))));
             if status == 429 {
                 let detail = state["detail"].as_str().unwrap();

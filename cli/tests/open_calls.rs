@@ -72,8 +72,8 @@ impl Said {
         let state = server.send("GET", &waiting.run, &[], b"").2;
         let begun = Said::copy(&self.begun);
         let (open, all) = (names(&state), waiting.calls.iter().cloned().collect::<BTreeSet<_>>());
-        let (most, least) = (&all - &taken, &all - &begun);
-        assert!(open.is_subset(&most) && open.is_superset(&least), "of {all:?}, {taken:?} are answered: {state}");
+        let (max, least) = (&all - &taken, &all - &begun);
+        assert!(open.is_subset(&max) && open.is_superset(&least), "of {all:?}, {taken:?} are answered: {state}");
         assert!(open.is_empty() || state["status"] == "waiting", "{state}");
     }
 }

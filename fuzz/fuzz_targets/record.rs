@@ -12,9 +12,9 @@ static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
     let limits = Limits::default().with_timeout_ms(500).with_heap_bytes(1 << 20).with_fuel(200_000);
     Engine::builder()
         .limits(limits)
-        .grant(Tool::new("write", |call| call.get::<i64>("n")).effect(Effect::Write))
-        .grant(Tool::new("cached", |call| call.get::<i64>("n")).cached().effect(Effect::Read))
-        .grant(Tool::new("fails", |_| Err::<(), _>(ToolError::new("no"))).effect(Effect::Read))
+        .grant(Tool::new("write", |call| call.get::<i64>("n")).with_effect(Effect::Write))
+        .grant(Tool::new("cached", |call| call.get::<i64>("n")).cached().with_effect(Effect::Read))
+        .grant(Tool::new("fails", |_| Err::<(), _>(ToolError::new("no"))).with_effect(Effect::Read))
         .build()
         .expect("an engine")
 });

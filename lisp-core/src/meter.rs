@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The most fuel between two polls, so that what is left can be counted in any unit.
-const MOST_LEFT: u64 = 1 << 48;
+const MAX_LEFT: u64 = 1 << 48;
 
 /// The account of a run's fuel. Fuel is counted in units; the dispatch loop counts it in bytes of code ([`Fuel`]).
 pub(crate) struct Meter {
@@ -39,9 +39,9 @@ impl Meter {
     /// Creates a meter at zero, with an unlimited slice.
     pub(crate) fn new() -> Self {
         Meter {
-            left: Cell::new(Fuel::of(MOST_LEFT.cast_signed())),
-            left_at_restart: Cell::new(Fuel::of(MOST_LEFT.cast_signed())),
-            stop_at: Cell::new(MOST_LEFT),
+            left: Cell::new(Fuel::of(MAX_LEFT.cast_signed())),
+            left_at_restart: Cell::new(Fuel::of(MAX_LEFT.cast_signed())),
+            stop_at: Cell::new(MAX_LEFT),
             slice_end: Cell::new(u64::MAX),
             ceiling: Cell::new(u64::MAX),
             interrupt: RefCell::new(None),
@@ -86,9 +86,9 @@ impl Meter {
         self.left.set(left);
     }
 
-    /// Makes the next poll due when `stop_at` has been spent, or [`MOST_LEFT`] more than now.
+    /// Makes the next poll due when `stop_at` has been spent, or [`MAX_LEFT`] more than now.
     fn stop_when(&self, stop_at: u64) {
-        self.count_towards(stop_at.min(self.spent().saturating_add(MOST_LEFT)));
+        self.count_towards(stop_at.min(self.spent().saturating_add(MAX_LEFT)));
     }
 
     fn count_towards(&self, stop_at: u64) {
@@ -235,14 +235,14 @@ impl Meter {
     /// Runs work that costs no fuel of the run. It fails with [`Fault::Pause`] when the flag that ends the run is set;
     /// without a flag, after work that costs `unwatched`.
     pub(crate) fn unmetered<T>(&self, unwatched: u64, work: impl FnOnce() -> T) -> T {
-        let most = if self.is_watched() { 0 } else { unwatched };
-        self.aside(most, u64::MAX, work)
+        let max = if self.is_watched() { 0 } else { unwatched };
+        self.aside(max, u64::MAX, work)
     }
 
-    /// Runs work that costs no fuel of the run. It fails with [`Fault::Pause`] after work that costs `most`, with or
+    /// Runs work that costs no fuel of the run. It fails with [`Fault::Pause`] after work that costs `max`, with or
     /// without a flag.
-    pub(crate) fn bounded<T>(&self, most: u64, work: impl FnOnce() -> T) -> T {
-        self.aside(most, self.spent().saturating_add(most), work)
+    pub(crate) fn bounded<T>(&self, max: u64, work: impl FnOnce() -> T) -> T {
+        self.aside(max, self.spent().saturating_add(max), work)
     }
 
     /// Runs work on a separate account: with a poll after it has spent `first`, and never beyond the ceiling.

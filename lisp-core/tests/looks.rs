@@ -55,7 +55,7 @@ fn work_looks_at_the_flag() {
     // a million elements; what counts is the optimized one, whose bound is the time for room alone.
     let least = if cfg!(debug_assertions) { Duration::from_millis(30) } else { Duration::ZERO };
     let larger = if cfg!(debug_assertions) { 6 } else { 4 };
-    let (large, most) = (values(larger * LARGE), (no_time() * 60).max(least));
+    let (large, max) = (values(larger * LARGE), (no_time() * 60).max(least));
     let settings = Settings { fuel: None, heap_bytes: 1_000_000_000, ..settings() };
     let (mut failures, mut watched) = (Vec::new(), 0);
     for row in all() {
@@ -65,7 +65,7 @@ fn work_looks_at_the_flag() {
                 Some(Ok(_)) => CAP,
                 Some(Err(took)) => took,
             };
-            if whole < most * 3 / 2 {
+            if whole < max * 3 / 2 {
                 continue;
             }
             watched += 1;
@@ -75,11 +75,11 @@ fn work_looks_at_the_flag() {
                 let mut least = Duration::MAX;
                 for _ in 0..ATTEMPTS {
                     least = least.min(attempt().unwrap_or_default());
-                    if least <= most {
+                    if least <= max {
                         break;
                     }
                 }
-                if least > most {
+                if least > max {
                     failures.push(format!("{source}: {least:?} after {part}/3 of {whole:?}"));
                     break;
                 }

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 /// The most time that a unit of fuel may take, as a multiple of what it takes in a loop. Without the optimizer the loop is
 /// favoured, and what it inlines elsewhere differs from build to build.
-const MOST: f64 = if cfg!(debug_assertions) { 60.0 } else { 20.0 };
+const MAX: f64 = if cfg!(debug_assertions) { 60.0 } else { 20.0 };
 /// Calls are made over and over for so long, and what takes less than [`SHORT`] says nothing.
 const LONG: Duration = Duration::from_micros(500);
 const SHORT: Duration = Duration::from_micros(200);
@@ -296,10 +296,10 @@ fn worst_values() -> Arc<Grant> {
 /// The calls of a built-in: with all arguments of a kind, of two kinds, and with one bad one among usual ones.
 fn calls(row: &Builtin) -> Vec<String> {
     let mut calls = Vec::new();
-    let most = if row.max == MANY { row.min.max(3) } else { row.max.min(4) } as usize;
+    let max = if row.max == MANY { row.min.max(3) } else { row.max.min(4) } as usize;
     let bad: Vec<String> =
         KINDS.iter().map(|kind| format!("data/{kind}")).chain(WRITTEN.iter().map(|&w| w.to_owned())).collect();
-    for count in row.min as usize..=most {
+    for count in row.min as usize..=max {
         if count == 0 {
             calls.push(format!("({})", row.name));
             continue;
@@ -322,7 +322,7 @@ fn calls(row: &Builtin) -> Vec<String> {
                 }
             }
         }
-        if row.max == MANY && count == most {
+        if row.max == MANY && count == max {
             calls.extend(bad.iter().filter(|b| b.starts_with("data/")).map(|b| format!("(apply {} {b})", row.name)));
         }
     }
@@ -388,7 +388,7 @@ fn excess(call: &str, grant: &Arc<Grant>) -> Option<f64> {
         let run = measure(call, grant)?;
         let base = of_a_loop(grant);
         least = least.min(run.rate() / base);
-        if least <= MOST || run.took < SHORT {
+        if least <= MAX || run.took < SHORT {
             return None;
         }
     }
@@ -422,7 +422,7 @@ fn a_unit_of_fuel_takes_no_longer_in_any_built_in() {
                     continue;
                 }
                 counted += 1;
-                if run.rate() > base * MOST
+                if run.rate() > base * MAX
                     && let Some(times) = excess(call, &grant)
                 {
                     if told {

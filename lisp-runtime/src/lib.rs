@@ -43,7 +43,7 @@
 //!
 //! | feature | on by default | what it does |
 //! |---|---|---|
-//! | `async` | no | `Engine::run_async` and `eval_async`, `Tool::new_async` and `served_by_async`, `Input::approvals`: futures for any executor |
+//! | `async` | no | `Engine::run_async` and `eval_async`, `Tool::new_async` and `with_async_handler`, `Input::approvals`: futures for any executor |
 //! | `json-schema` | no | `Tool::from_json_schema`, `Tools::from_mcp_list` and `from_openapi`: tools described by JSON Schema, checked against it |
 //! | `seal` | no | `Record::seal` and `unseal`, and records of runs over a [`DataSet`] |
 //! | `schemars` | no | `Tool::typed`: a tool by the Rust types of its arguments and its result |

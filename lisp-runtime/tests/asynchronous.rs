@@ -63,14 +63,14 @@ fn a_thousand_runs_wait_for_three_tools_each_on_one_thread() {
         let local = tokio::task::LocalSet::new();
         let runs: Vec<_> =
             (0..RUNS).map(|k| local.spawn_local(engine.run_async(&program, Input::new().data("k", &k)))).collect();
-        let most = local
+        let max = local
             .run_until(async {
                 sleep(Duration::from_millis(100)).await;
                 threads()
             })
             .await;
         // The thread for alarms; tests beside this one have some of their own.
-        println!("{before} threads before, {most} while {RUNS} runs wait");
+        println!("{before} threads before, {max} while {RUNS} runs wait");
         let mut outcomes = Vec::new();
         for run in runs {
             outcomes.push(local.run_until(run).await.unwrap());
@@ -468,7 +468,7 @@ fn approvals_come_while_the_run_goes_on() {
 fn an_imported_tool_is_served_by_a_future() {
     let input = r#"{"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}"#;
     let tool = Tool::from_json_schema("half", "", input, Some(r#"{"type": "integer"}"#)).unwrap();
-    let tool = tool.renamed("of/half").served_by_async(|call: ToolCall| async move {
+    let tool = tool.renamed("of/half").with_async_handler(|call: ToolCall| async move {
         assert_eq!(call.name(), "of/half");
         sleep(Duration::from_millis(5)).await;
         Ok(f64::from(call.get::<i32>("n")?) / 2.0)

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// The most time that a unit of fuel may take, as a multiple of what it takes in a loop. Without the optimizer the loop is
 /// favoured.
-const MOST: f64 = if cfg!(debug_assertions) { 60.0 } else { 20.0 };
+const MAX: f64 = if cfg!(debug_assertions) { 60.0 } else { 20.0 };
 /// Other work on the machine may be in the way a few times.
 const ATTEMPTS: usize = 8;
 
@@ -95,7 +95,7 @@ fn times(engine: &Engine, source: &str, without: &str) -> f64 {
         };
         let ((more, fuel), (less, before)) = (run(&long), run(&short));
         least = least.min((more - less) / (fuel - before) / of_a_loop(engine));
-        if least < MOST / 2.0 {
+        if least < MAX / 2.0 {
             break;
         }
     }
@@ -110,7 +110,7 @@ fn what_goes_to_tools_and_comes_from_them_is_charged_for() {
         let source = |call: &str| format!("(let [x {body}] (doseq [_ (range 4)] {call}) 1)");
         let times = times(&engine, &source(call), &source("1"));
         println!("{what}: {times:.1}");
-        if times > MOST {
+        if times > MAX {
             failures.push(format!("{what}: {times:.0} times the time of a loop"));
         }
     };
@@ -161,7 +161,7 @@ fn answers_take_time_in_proportion_to_their_texts() {
         let times = per_byte(&value(body)) / usual;
         println!("{kind}: {times:.1}");
         // Keys are sorted.
-        assert!(times < 3.0 * MOST, "{kind}: {times:.0} times the time of integers for a byte of the answer");
+        assert!(times < 3.0 * MAX, "{kind}: {times:.0} times the time of integers for a byte of the answer");
     }
 }
 

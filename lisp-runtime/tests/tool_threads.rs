@@ -149,12 +149,12 @@ fn short() -> Limits {
 }
 
 /// The error names the ceiling, its value, and how to raise it; the ledger says that nothing was called.
-fn says_that_threads_are_taken(outcome: &Outcome, most: i64) {
+fn says_that_threads_are_taken(outcome: &Outcome, max: i64) {
     let problem = outcome.problem().unwrap();
     assert_eq!(outcome.verdict(), Verdict::Timeout, "{problem:?}");
-    assert!(problem.error.message.contains(&format!("{most} tool threads")), "{}", problem.error.message);
+    assert!(problem.error.message.contains(&format!("{max} tool threads")), "{}", problem.error.message);
     assert!(problem.error.hint.as_ref().unwrap().contains("tool_threads"));
-    assert!(problem.error.details.contains(&("tool_threads".into(), Detail::Int(most))));
+    assert!(problem.error.details.contains(&("tool_threads".into(), Detail::Int(max))));
     let last = outcome.ledger.last().unwrap();
     assert_eq!(last.status, CallStatus::Error);
     assert!(last.error.as_ref().unwrap().starts_with("not made"), "{last:?}");
@@ -243,13 +243,13 @@ fn detached_calls_of_workers_end_with_the_run() {
 #[test]
 fn no_more_calls_at_once_than_threads() {
     let _alone = alone();
-    let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (now, max) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let counted = {
-        let (now, most) = (now.clone(), most.clone());
+        let (now, max) = (now.clone(), max.clone());
         move |name: &str| {
-            let (now, most) = (now.clone(), most.clone());
+            let (now, max) = (now.clone(), max.clone());
             Tool::new(name, move |_| {
-                most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                max.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                 std::thread::sleep(Duration::from_millis(2));
                 now.fetch_sub(1, Ordering::SeqCst);
                 Ok(1)
@@ -270,7 +270,7 @@ fn no_more_calls_at_once_than_threads() {
             assert_eq!(run.join().unwrap().value::<i64>().unwrap(), 80);
         }
     });
-    assert_eq!(most.load(Ordering::SeqCst), 2);
+    assert_eq!(max.load(Ordering::SeqCst), 2);
 }
 
 #[test]

@@ -69,7 +69,7 @@ fn begins(request: &ClientRequest, versions: &[ProtocolVersion]) -> bool {
 struct Lines<R> {
     read: BufReader<R>,
     line: Vec<u8>,
-    most: usize,
+    max: usize,
     /// Whether the rest of a line that is too long is being skipped.
     is_passing: bool,
     /// The answer to a line that is not a message.
@@ -89,7 +89,7 @@ enum Read {
 }
 
 impl<R: AsyncRead + Send + Unpin> Lines<R> {
-    fn new<W>(read: R, write: W, most: usize, versions: Vec<ProtocolVersion>, gone: CancellationToken) -> Self
+    fn new<W>(read: R, write: W, max: usize, versions: Vec<ProtocolVersion>, gone: CancellationToken) -> Self
     where
         W: AsyncWrite + Send + Unpin + 'static,
     {
@@ -97,7 +97,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         Lines {
             read: BufReader::new(read),
             line: Vec::new(),
-            most,
+            max,
             is_passing: false,
             reply: None,
             has_begun: false,
@@ -115,10 +115,10 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
             let is_end = there.is_empty();
             let newline = there.iter().position(|byte| *byte == b'\n');
             let take = newline.map_or(there.len(), |at| at + 1);
-            let is_too_long = !self.is_passing && self.line.len().saturating_add(take) > self.most.saturating_add(1);
+            let is_too_long = !self.is_passing && self.line.len().saturating_add(take) > self.max.saturating_add(1);
             if !self.is_passing {
                 // The start of a line that is too long is enough.
-                let room = self.most.saturating_add(1).saturating_sub(self.line.len());
+                let room = self.max.saturating_add(1).saturating_sub(self.line.len());
                 self.line.extend_from_slice(&there[..take.min(room)]);
             }
             self.read.consume(take);
@@ -151,8 +151,8 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
     }
 
     fn too_long(&mut self) {
-        let most = self.most;
-        let why = format!("the line has more than {most} bytes; send less, or raise max_body_bytes of the service");
+        let max = self.max;
+        let why = format!("the line has more than {max} bytes; send less, or raise max_body_bytes of the service");
         let error = ErrorData::invalid_request(why, None);
         self.reply = text_of(&ServerJsonRpcMessage::error(error, id_of(&self.line))).ok();
         self.line = Vec::new();

@@ -29,8 +29,8 @@ mod linux {
         }
 
         fn line(&self) -> String {
-            let [low, half, most, last] = [0.1, 0.5, 0.99, 1.0].map(|part| self.at(part));
-            format!("p10 {low:.0} us, p50 {half:.0} us, p99 {most:.0} us, most {last:.0} us")
+            let [low, half, max, last] = [0.1, 0.5, 0.99, 1.0].map(|part| self.at(part));
+            format!("p10 {low:.0} us, p50 {half:.0} us, p99 {max:.0} us, most {last:.0} us")
         }
     }
 

@@ -78,7 +78,7 @@ impl Process {
         let mut command = Command::new(&self.program);
         command.args([&self.before, kind, &program]).args([orders, text]);
         command.args([budget.warm, budget.measure].map(|time| time.as_millis().to_string()));
-        command.args([budget.fewest, budget.most].map(|runs| runs.to_string()));
+        command.args([budget.fewest, budget.max].map(|runs| runs.to_string()));
         Some(measured(&mut command))
     }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 /// items of each array.
 pub(crate) fn collect(json: &str, into: &mut BTreeSet<String>) {
     const ROWS: usize = 20;
-    const MOST: usize = 500;
+    const MAX: usize = 500;
     let Ok(value) = serde_json::from_str::<Value>(json) else { return };
     let mut todo = vec![(&value, 0)];
     while let Some((value, depth)) = todo.pop() {
@@ -16,7 +16,7 @@ pub(crate) fn collect(json: &str, into: &mut BTreeSet<String>) {
                 for (key, value) in fields {
                     let is_word =
                         !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || "-_?!*+<>=.".contains(c));
-                    if is_word && into.len() < MOST {
+                    if is_word && into.len() < MAX {
                         into.insert(format!(":{key}"));
                     }
                     todo.push((value, depth + 1));

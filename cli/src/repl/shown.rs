@@ -56,11 +56,11 @@ fn is_rows(json: &str) -> bool {
 
 fn cut_to(text: &str, columns: usize) -> String {
     let is_table = text.lines().count() > 1;
-    let most = if is_table { columns } else { columns * LINES / 2 };
+    let max = if is_table { columns } else { columns * LINES / 2 };
     let (mut shown, mut is_cut) = (String::new(), text.lines().count() > LINES);
     for line in text.lines().take(LINES) {
         let mut end = line.char_indices().map(|(at, _)| at).chain([line.len()]);
-        match end.nth(most) {
+        match end.nth(max) {
             Some(at) if at < line.len() => {
                 shown.push_str(&line[..at]);
                 is_cut = true;

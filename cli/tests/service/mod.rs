@@ -131,10 +131,10 @@ impl Server {
         }
     }
 
-    pub fn until(&self, most: Duration, what: &str, mut is_so: impl FnMut() -> bool) {
+    pub fn until(&self, max: Duration, what: &str, mut is_so: impl FnMut() -> bool) {
         let begun = Instant::now();
         while !is_so() {
-            assert!(begun.elapsed() < most, "waited {most:?} for {what}");
+            assert!(begun.elapsed() < max, "waited {max:?} for {what}");
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -398,8 +398,8 @@ fn pay(stream: TcpStream, made: &Mutex<Made>) {
 pub struct Random(pub u64);
 
 impl Random {
-    pub fn below(&mut self, most: u64) -> u64 {
+    pub fn below(&mut self, max: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % most
+        (self.0 >> 33) % max
     }
 }

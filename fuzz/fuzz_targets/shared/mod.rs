@@ -98,8 +98,8 @@ fn call(u: &mut Unstructured<'_>, text: &mut String, depth: usize) -> Result<()>
     text.push('(');
     text.push_str(row.name);
     text.push(' ');
-    let (least, most) = (row.min.min(4), row.max.min(4));
-    let count = if u.ratio(1, 20)? { u.int_in_range(0..=4)? } else { u.int_in_range(least..=most.max(least))? };
+    let (least, max) = (row.min.min(4), row.max.min(4));
+    let count = if u.ratio(1, 20)? { u.int_in_range(0..=4)? } else { u.int_in_range(least..=max.max(least))? };
     for _ in 0..count {
         form(u, text, depth + 1)?;
     }

@@ -51,13 +51,13 @@ impl Options {
             Some(value) => Ok(Some(value)),
             None => map.get_text(h, name, false),
         };
-        let bounded = |value, otherwise, most: usize| match value {
-            Some(Value::Int(n)) => usize::try_from(n.max(1)).map_or(otherwise, |n| n.min(most)),
+        let bounded = |value, otherwise, max: usize| match value {
+            Some(Value::Int(n)) => usize::try_from(n.max(1)).map_or(otherwise, |n| n.min(max)),
             Some(Value::Big(big)) => {
                 if big.negative {
                     1
                 } else {
-                    most
+                    max
                 }
             }
             _ => otherwise,
@@ -368,11 +368,11 @@ fn is_empty(value: Value<'_>) -> Option<bool> {
     }
 }
 
-fn examples<'h>(h: &'h Heap, values: &[Value<'h>], most: usize) -> Res<Value<'h>> {
-    let found = h.vec_builder(most)?;
-    let mut looks: Vec<String> = Vec::with_capacity(most);
+fn examples<'h>(h: &'h Heap, values: &[Value<'h>], max: usize) -> Res<Value<'h>> {
+    let found = h.vec_builder(max)?;
+    let mut looks: Vec<String> = Vec::with_capacity(max);
     for &value in values {
-        if looks.len() >= most {
+        if looks.len() >= max {
             break;
         }
         if !looks.contains(&preview(h, value)?) {
@@ -417,17 +417,17 @@ fn measure<'h>(value: Value<'h>) -> Option<Value<'h>> {
 fn range<'h>(summary: &mut Summary<'h>, values: &[Value<'h>]) -> Res<()> {
     let mut ends: Option<(Value<'h>, Value<'h>)> = None;
     for number in values.iter().filter_map(|&value| measure(value)) {
-        let (least, most) = ends.unwrap_or((number, number));
+        let (least, max) = ends.unwrap_or((number, number));
         charge_comparison(summary.h, number, least)?;
-        charge_comparison(summary.h, number, most)?;
+        charge_comparison(summary.h, number, max)?;
         let below = compare_numbers(number, least) == Some(Ordering::Less);
-        let above = compare_numbers(number, most) == Some(Ordering::Greater);
-        ends = Some((if below { number } else { least }, if above { number } else { most }));
+        let above = compare_numbers(number, max) == Some(Ordering::Greater);
+        ends = Some((if below { number } else { least }, if above { number } else { max }));
     }
-    let Some((least, most)) = ends else { return Ok(()) };
+    let Some((least, max)) = ends else { return Ok(()) };
     let mut range = Summary::new(summary.h)?;
     range.put("min", least)?;
-    range.put("max", most)?;
+    range.put("max", max)?;
     let range = range.finish()?;
     summary.put("range", range)
 }

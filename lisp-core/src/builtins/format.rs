@@ -195,10 +195,10 @@ fn read_number(text: &str) -> (Option<u64>, &str) {
     ((!digits.is_empty()).then(|| digits.parse().unwrap_or(u64::MAX)), rest)
 }
 
-fn within(what: &str, number: u64, least: u64, most: u64) -> Res<usize> {
+fn within(what: &str, number: u64, least: u64, max: u64) -> Res<usize> {
     match usize::try_from(number) {
-        Ok(size) if (least..=most).contains(&number) => Ok(size),
-        _ => Err(fault(Reason::RuntimeError, format!("the {what} of a format is {least} to {most}, got {number}"))),
+        Ok(size) if (least..=max).contains(&number) => Ok(size),
+        _ => Err(fault(Reason::RuntimeError, format!("the {what} of a format is {least} to {max}, got {number}"))),
     }
 }
 
@@ -251,7 +251,7 @@ fn show<'h>(h: &'h Heap, field: Field, letter: char, value: Value<'h>, out: &mut
             let text = text.as_str();
             h.charge(cost::parsed(text.len()))?;
             let shown = match field.precision {
-                Some(most) => characters::first(h, text, most)?,
+                Some(max) => characters::first(h, text, max)?,
                 None => text,
             };
             pad(h, field, shown, None, out)

@@ -289,17 +289,17 @@ fn iso_text<'h>(h: &'h Heap, name: &str, v: Value<'h>, form: &str) -> Res<Value<
 }
 
 /// Returns a part of a time.
-fn within(name: &str, what: &str, v: Value<'_>, most: i64) -> Res<i64> {
+fn within(name: &str, what: &str, v: Value<'_>, max: i64) -> Res<i64> {
     let number = int(name, v)?;
-    if (0..=most).contains(&number) {
+    if (0..=max).contains(&number) {
         return Ok(number);
     }
-    Err(out_of_domain(name, &format!("the {what} is from 0 to {most}, got {number}")))
+    Err(out_of_domain(name, &format!("the {what} is from 0 to {max}, got {number}")))
 }
 
 /// Returns the seconds and nanoseconds of an hour and a minute, and optionally a second and nanoseconds.
 fn clock(name: &str, args: &[Value<'_>]) -> Res<(i64, u32)> {
-    let part = |at: usize, what, most| args.get(at).map_or(Ok(0), |&v| within(name, what, v, most));
+    let part = |at: usize, what, max| args.get(at).map_or(Ok(0), |&v| within(name, what, v, max));
     let (hour, minute) = (part(0, "hour", 23)?, part(1, "minute", 59)?);
     let (second, nano) = (part(2, "second", 59)?, part(3, "nanosecond", i64::from(NANOS) - 1)?);
     Ok((hour * 3_600 + minute * 60 + second, u32::try_from(nano).unwrap_or(0)))
@@ -414,11 +414,11 @@ fn get_nano<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     })))
 }
 
-/// Returns the value with another number of a unit of `unit` seconds. The number is at most `most`.
-fn with_part<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], unit: i64, most: i64) -> Res<Value<'h>> {
+/// Returns the value with another number of a unit of `unit` seconds. The number is at most `max`.
+fn with_part<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], unit: i64, max: i64) -> Res<Value<'h>> {
     let (day, second, nano) = with_time(name, args[0])?;
-    let wanted = within(name, name.trim_start_matches(".with"), args[1], most)?;
-    let own = second / unit % (most + 1);
+    let wanted = within(name, name.trim_start_matches(".with"), args[1], max)?;
+    let own = second / unit % (max + 1);
     like(h, name, args[0], day, second + (wanted - own) * unit, nano)
 }
 

@@ -87,8 +87,8 @@ fn render<'h>(h: &'h Heap, value: Value<'h>, depth: usize, room: Room, nodes: &m
 }
 
 fn render_key<'h>(h: &'h Heap, key: Value<'h>, room: Room, nodes: &mut usize) -> Res<String> {
-    const MOST: usize = 68;
-    let room = Room { chars: (room.chars / 3).clamp(8, MOST), bytes: (room.bytes / 3).clamp(8, MOST * 4) };
+    const MAX: usize = 68;
+    let room = Room { chars: (room.chars / 3).clamp(8, MAX), bytes: (room.bytes / 3).clamp(8, MAX * 4) };
     match key {
         Value::Str(s) => quoted(h, s.text(), room),
         Value::Keyword(..) => Ok(leaf(&scalar(h, key)?, room)),
@@ -147,11 +147,11 @@ fn leaf(text: &str, room: Room) -> String {
 
 /// Returns a string with quotation marks, cut with an ellipsis if it does not fit.
 fn quoted(h: &Heap, text: &str, room: Room) -> Res<String> {
-    let most = CHARS.min(room.chars.saturating_sub(3));
+    let max = CHARS.min(room.chars.saturating_sub(3));
     let begin = first_bytes(text);
-    h.charge(cost::CHARACTER * begin.len().min(most) as u64)?;
-    let clusters: Vec<&str> = of_short(begin).take(most + 1).collect();
-    let whole = clusters.len() <= most && begin.len() == text.len();
+    h.charge(cost::CHARACTER * begin.len().min(max) as u64)?;
+    let clusters: Vec<&str> = of_short(begin).take(max + 1).collect();
+    let whole = clusters.len() <= max && begin.len() == text.len();
     let show = |clusters: &[&str], end: &str| -> Res<Option<String>> {
         h.charge(cost::CHARACTER * clusters.len() as u64)?;
         let mut shown = String::from("\"");
@@ -163,7 +163,7 @@ fn quoted(h: &Heap, text: &str, room: Room) -> Res<String> {
         return Ok(shown);
     }
     // Binary search for the largest number of characters that fits.
-    let (mut best, mut fits, mut too_many) = (None, 0, clusters.len().min(most) + usize::from(!whole));
+    let (mut best, mut fits, mut too_many) = (None, 0, clusters.len().min(max) + usize::from(!whole));
     while fits < too_many {
         let middle = fits + (too_many - fits) / 2;
         match show(&clusters[..middle], "…\"")? {

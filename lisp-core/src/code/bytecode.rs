@@ -36,13 +36,13 @@ pub(crate) struct Bytecode {
 
 impl Bytecode {
     /// The maximum number of instructions: the distance of a jump fits 32 bits, and so does a position in a frame.
-    pub(crate) const MOST: usize = i32::MAX as usize;
+    pub(crate) const MAX: usize = i32::MAX as usize;
 
     /// Converts the position of an instruction for frames.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "there are no more than Bytecode::MOST instructions")]
     pub(crate) fn place(pc: usize) -> u32 {
-        debug_assert!(pc <= Self::MOST);
+        debug_assert!(pc <= Self::MAX);
         pc as u32
     }
 
@@ -53,7 +53,7 @@ impl Bytecode {
             instr.reach() <= registers as usize && instr.target(at).is_none_or(|to| to < instrs.len())
         };
         let ends = instrs.last().is_some_and(Instr::leaves);
-        let fits = instrs.len() <= Self::MOST;
+        let fits = instrs.len() <= Self::MAX;
         let has = |by| !matches!(by, HandledBy::Register(register) if register >= registers);
         let caught = handlers.iter().all(|h| (h.target as usize) < instrs.len() && has(h.by));
         let sound = ends && fits && caught && instrs.iter().enumerate().all(inside);

@@ -41,7 +41,7 @@ fn short(count: usize, span: Span) -> Res<u16> {
     u16::try_from(count).map_err(|_| too_large(format!("one form has {count} values; 65,535 are the most"), span))
 }
 
-/// Converts the index of an instruction; there are at most [`Bytecode::MOST`].
+/// Converts the index of an instruction; there are at most [`Bytecode::MAX`].
 fn instruction(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
@@ -221,8 +221,8 @@ impl<'p> Generator<'p> {
         }
         f.binds(&node.prologue)?;
         f.returned(&node.body, end)?;
-        if f.code.len() > Bytecode::MOST {
-            let message = format!("one function compiles to more than {} instructions", Bytecode::MOST);
+        if f.code.len() > Bytecode::MAX {
+            let message = format!("one function compiles to more than {} instructions", Bytecode::MAX);
             return Err(too_large(message, end));
         }
         f.forget_locals(0);

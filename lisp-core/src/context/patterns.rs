@@ -204,15 +204,15 @@ mod tests {
     #[test]
     fn patterns_without_number_are_forgotten() {
         let heap = Ctx::new(Heap::new(1, 1 << 30));
-        let (mut most, mut paid) = (0, 0);
+        let (mut max, mut paid) = (0, 0);
         for i in 0..4_000 {
             let before = heap.spent();
             heap.regex(&format!(r"\w\w{i}"), Extent::Part).unwrap();
             paid += usize::from(heap.spent() > before);
-            most = most.max(heap.account().used);
+            max = max.max(heap.account().used);
         }
         let kept = heap.patterns.compiled.lock().unwrap().bytes();
-        assert!(most > HELD_BYTES / 2 && most <= HELD_BYTES, "{most}");
+        assert!(max > HELD_BYTES / 2 && max <= HELD_BYTES, "{max}");
         assert!(kept > 0 && kept <= 2 * HELD_BYTES, "{kept}");
         assert_eq!(paid, 4_000);
         let before = heap.spent();

@@ -133,17 +133,17 @@ impl Ctx {
     /// Returns a line as it is kept (empty if it is dropped, cut with a visible mark if it is too long), and whether it
     /// is cut.
     fn kept_line(&self, line: &str) -> Res<(String, bool)> {
-        let (most, dropped) = {
+        let (max, dropped) = {
             let prints = self.prints.borrow();
             (prints.line_chars, prints.dropped())
         };
         if dropped > 0 {
             return Ok((String::new(), false));
         }
-        if most > 0 && line.len() > most {
-            let start = characters::first(self, line, most)?;
+        if max > 0 && line.len() > max {
+            let start = characters::first(self, line, max)?;
             if start.len() < line.len() {
-                return Ok((format!("{start}... ({most}/{} chars)", characters::count(self, line)?), true));
+                return Ok((format!("{start}... ({max}/{} chars)", characters::count(self, line)?), true));
             }
         }
         Ok((line.to_owned(), false))

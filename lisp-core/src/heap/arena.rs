@@ -166,10 +166,10 @@ impl Heap {
     /// Notes a compaction for lack of memory. Returns true if the last ones in a row freed almost nothing: the run
     /// would do little but compact.
     pub(crate) fn is_thrashing(&self) -> bool {
-        const MOST: u32 = 64;
+        const MAX: u32 = 64;
         let free = self.budget.saturating_sub(self.used());
         self.futile_gcs.set(if free < self.budget / 64 { self.futile_gcs.get() + 1 } else { 0 });
-        self.futile_gcs.get() > MOST
+        self.futile_gcs.get() > MAX
     }
 
     /// Takes over an arena and charges for it, even beyond the limit.

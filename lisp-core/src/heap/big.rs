@@ -42,8 +42,8 @@ impl Big<'_> {
     /// Returns the nearest float; infinite beyond the range of floats.
     pub(crate) fn to_f64(&self) -> f64 {
         /// Integers with more limbs are beyond the range of floats.
-        const MOST: usize = 32;
-        if self.limbs.len() > MOST {
+        const MAX: usize = 32;
+        if self.limbs.len() > MAX {
             return if self.negative { f64::NEG_INFINITY } else { f64::INFINITY };
         }
         self.to_bigint().to_f64().unwrap_or(f64::NAN)

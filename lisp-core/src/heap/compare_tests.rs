@@ -62,8 +62,8 @@ impl Made {
         }
     }
 
-    fn some(random: &mut Random, most: usize, depth: usize) -> Vec<Made> {
-        (0..random.below(most)).map(|_| Made::random(random, depth - 1)).collect()
+    fn some(random: &mut Random, max: usize, depth: usize) -> Vec<Made> {
+        (0..random.below(max)).map(|_| Made::random(random, depth - 1)).collect()
     }
 
     /// Returns a copy with another value somewhere.

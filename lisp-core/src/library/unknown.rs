@@ -4,7 +4,7 @@ use super::{BuiltinId, all};
 use crate::builtins::{Absent, exception_classes};
 use crate::compile::{SPECIAL_FORMS, SpecialForm};
 use crate::error::{Error, Reason};
-use crate::text::near::{MOST, distance};
+use crate::text::near::{MAX, distance};
 
 /// Namespaces with functions that have no plain name.
 const NAMESPACES: [&str; 3] = ["clojure.set", "clojure.string", "clojure.math"];
@@ -48,7 +48,7 @@ fn nearest<'a>(name: &str, defined: impl Iterator<Item = &'a str>) -> Option<&'a
     let rows = all().iter().flat_map(|row| std::iter::once(row.name).chain(row.aliases.iter().copied()));
     let (far, other) = rows
         .chain(forms)
-        .chain(defined.filter(like).take(MOST))
+        .chain(defined.filter(like).take(MAX))
         .filter(like)
         .map(|other| (distance(name, other), other))
         .min()?;

@@ -58,9 +58,9 @@ pub(crate) struct Backtracker<'p, 'h> {
 
 impl<'p, 'h> Backtracker<'p, 'h> {
     /// The maximum number of steps of one search.
-    pub(crate) const MOST_STEPS: u64 = 50_000_000;
+    pub(crate) const MAX_STEPS: u64 = 50_000_000;
     /// The maximum number of choices that are remembered.
-    pub(super) const MOST_SEEN: usize = 1 << 23;
+    pub(super) const MAX_SEEN: usize = 1 << 23;
     /// The number of steps after which a search starts to remember its choices.
     const REMEMBERS_AFTER: u64 = 1 << 16;
     /// The number of steps charged at once.
@@ -118,7 +118,7 @@ impl<'p, 'h> Backtracker<'p, 'h> {
     fn pay(&mut self, steps: u64) -> Res<()> {
         let more = steps.max(Self::AT_ONCE);
         self.steps = self.steps.saturating_add(more);
-        if self.steps > Self::MOST_STEPS {
+        if self.steps > Self::MAX_STEPS {
             return Err(gave_up());
         }
         self.h.charge(cost::backtracked(more))?;
@@ -133,7 +133,7 @@ impl<'p, 'h> Backtracker<'p, 'h> {
     fn remember(&mut self) -> Res<()> {
         let places = self.program.insns.len().saturating_mul(1 + self.program.round_depth);
         let bits = places.saturating_mul(self.text.len() - self.from + 1);
-        if bits <= Self::MOST_SEEN {
+        if bits <= Self::MAX_SEEN {
             let words = bits / 64 + 1;
             self.h.charge(words as u64)?;
             self.h.check_available(
@@ -202,7 +202,7 @@ impl<'p, 'h> Backtracker<'p, 'h> {
                 rest.starts_with(&**text).then(|| (pc + 1, pos + text.len()))
             }
             Insn::Class(class) => self.program.classes[class as usize].first(rest).map(|len| (pc + 1, pos + len)),
-            Insn::Many { class, least, most, greedy } => return self.many(pc, pos, class, least, most, greedy),
+            Insn::Many { class, least, max, greedy } => return self.many(pc, pos, class, least, max, greedy),
             Insn::At(at) => stay(self.holds(at, pos)?),
             Insn::Split(first, second) => {
                 if !self.is_new(pc, pos) {
@@ -257,7 +257,7 @@ impl<'p, 'h> Backtracker<'p, 'h> {
         pos: usize,
         class: u32,
         least: u32,
-        most: u32,
+        max: u32,
         greedy: bool,
     ) -> Res<Option<(u32, usize)>> {
         if !self.is_new(pc, pos) {
@@ -267,7 +267,7 @@ impl<'p, 'h> Backtracker<'p, 'h> {
         if taken < least {
             return Ok(None);
         }
-        let left = if most == u32::MAX { u32::MAX } else { most - least };
+        let left = if max == u32::MAX { u32::MAX } else { max - least };
         if left == 0 {
             return Ok(Some((pc + 1, low)));
         }
@@ -282,14 +282,14 @@ impl<'p, 'h> Backtracker<'p, 'h> {
         Ok(Some((pc + 1, end)))
     }
 
-    /// Returns the end of a run of at most `most` characters of a class, and their number.
-    fn run_of(&mut self, mut pos: usize, class: u32, most: u32) -> Res<(usize, u32)> {
+    /// Returns the end of a run of at most `max` characters of a class, and their number.
+    fn run_of(&mut self, mut pos: usize, class: u32, max: u32) -> Res<(usize, u32)> {
         const PIECE: u32 = 128;
         let (program, text) = (self.program, self.text);
         let class = &program.classes[class as usize];
         let mut count = 0;
-        while count < most {
-            let piece = (most - count).min(PIECE);
+        while count < max {
+            let piece = (max - count).min(PIECE);
             let before = count;
             while count - before < piece
                 && let Some(len) = class.first(text.get(pos..).unwrap_or_default())
@@ -384,7 +384,7 @@ fn is_line_end(text: &str) -> bool {
 
 #[cold]
 fn gave_up() -> Fault {
-    let limit = Backtracker::MOST_STEPS;
+    let limit = Backtracker::MAX_STEPS;
     Error::new(Reason::RuntimeError, format!("the regular expression took more than {limit} steps and gave up"))
         .hint("simplify the pattern, or search smaller parts of the string, such as its lines")
         .detail("limit_steps", limit)

@@ -5,7 +5,7 @@ use super::sets;
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
 /// The maximum nesting of classes, including the right sides of `&&`. The parsers of nested classes are recursive.
-const MOST_DEPTH: usize = 20;
+const MAX_DEPTH: usize = 20;
 
 /// A class under construction. Its members are merged only when they are needed.
 struct Class {
@@ -56,9 +56,9 @@ impl Parser {
 
     fn open_class(&mut self) -> Res<()> {
         self.classes_open += 1;
-        if self.classes_open > MOST_DEPTH {
+        if self.classes_open > MAX_DEPTH {
             return wrong(
-                format!("its classes are nested more than {MOST_DEPTH} deep"),
+                format!("its classes are nested more than {MAX_DEPTH} deep"),
                 "write one class with all their members",
             );
         }

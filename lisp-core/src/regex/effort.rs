@@ -20,9 +20,9 @@ const FOLDED_CHAR: u64 = 8;
 pub(super) const CHECK: u64 = 8 * WIDE;
 
 /// The maximum effort: about two milliseconds for the backtracking engine, which compiles each class only once.
-pub(super) const MOST: u64 = 256 * WIDE;
+pub(super) const MAX: u64 = 256 * WIDE;
 /// The maximum effort for automata, also about two milliseconds. They compile each occurrence of a class.
-pub(super) const MOST_LINEAR: u64 = 64 * WIDE;
+pub(super) const MAX_LINEAR: u64 = 64 * WIDE;
 
 /// An estimate in parts of a [`WIDE`] that is not too low.
 pub(super) struct Effort {
@@ -119,7 +119,7 @@ mod tests {
             r"(?<=\$)\d+(?:,\d{3})*",
             r"\w{1,255}",
         ] {
-            assert!(effort(pattern).linear * 3 < MOST_LINEAR * 2, "{pattern}: {}", effort(pattern).linear);
+            assert!(effort(pattern).linear * 3 < MAX_LINEAR * 2, "{pattern}: {}", effort(pattern).linear);
         }
         for pattern in [
             format!("(?iu){}", r"\p{L}\p{N}".repeat(700)),
@@ -127,7 +127,7 @@ mod tests {
             r"\w".repeat(1_000),
             ".".repeat(9_999),
         ] {
-            assert!(effort(&pattern).any > MOST, "{}: {}", pattern.len(), effort(&pattern).any);
+            assert!(effort(&pattern).any > MAX, "{}: {}", pattern.len(), effort(&pattern).any);
         }
         for (pattern, ranges) in [
             ("[a-z]", 0),
@@ -140,7 +140,7 @@ mod tests {
         }
         for pattern in [format!("(?iu){}", "abcdefk".repeat(1_000)), r"\w".repeat(65)] {
             let effort = effort(&pattern);
-            assert!(effort.any <= MOST && effort.linear > MOST_LINEAR, "{}: {}", effort.any, effort.linear);
+            assert!(effort.any <= MAX && effort.linear > MAX_LINEAR, "{}: {}", effort.any, effort.linear);
         }
     }
 }

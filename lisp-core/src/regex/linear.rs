@@ -69,8 +69,8 @@ pub(super) fn hir(pattern: &Pattern, tree: &Tree) -> Hir {
             let name = pattern.names.iter().find(|(_, group)| group == index).map(|(name, _)| name.clone());
             Hir::capture(Capture { index: *index, name, sub: hir(pattern, inside).into() })
         }
-        Tree::Repeat { tree, least, most, greedy } => {
-            Hir::repetition(Repetition { min: *least, max: *most, greedy: *greedy, sub: hir(pattern, tree).into() })
+        Tree::Repeat { tree, least, max, greedy } => {
+            Hir::repetition(Repetition { min: *least, max: *max, greedy: *greedy, sub: hir(pattern, tree).into() })
         }
         Tree::LineEnd { whole: false } => {
             let ends = sets::of_ranges(&[('\n', '\r'), ('\u{85}', '\u{85}'), ('\u{2028}', '\u{2029}')]);

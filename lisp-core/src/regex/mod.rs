@@ -90,7 +90,7 @@ pub(crate) struct SearchCaches {
 
 impl SearchCaches {
     /// The maximum bytes of the caches and of the compiled patterns that they keep.
-    pub(crate) const MOST_BYTES: usize = 4 << 20;
+    pub(crate) const MAX_BYTES: usize = 4 << 20;
 
     /// Returns the cache of a pattern, or a new one. It has to be put back after the search.
     pub(crate) fn take(&mut self, linear: &Arc<Linear>) -> SearchCache {
@@ -106,11 +106,11 @@ impl SearchCaches {
     /// Keeps a cache for the next search with the same pattern.
     pub(crate) fn put(&mut self, linear: &Arc<Linear>, cache: SearchCache) {
         let bytes = size_of::<meta::Cache>() + cache.memory_usage() + linear.quick.memory_usage();
-        if self.bytes + bytes > Self::MOST_BYTES {
+        if self.bytes + bytes > Self::MAX_BYTES {
             self.by_pattern.clear();
             self.bytes = 0;
         }
-        if bytes > Self::MOST_BYTES {
+        if bytes > Self::MAX_BYTES {
             return;
         }
         self.bytes += bytes;
@@ -277,7 +277,7 @@ fn compile(pattern: &str, extent: Extent) -> Result<(Compiled, PatternCost), Err
         .hint("use a shorter pattern, or test for several with `or`"));
     }
     let effort = effort::effort(pattern);
-    if effort.any > effort::MOST {
+    if effort.any > effort::MAX {
         return Err(Error::new(
             Reason::RuntimeError,
             r"the regular expression takes too long to compile: it has too many classes such as \w, or too large ones under (?iu)",
@@ -292,7 +292,7 @@ fn compile(pattern: &str, extent: Extent) -> Result<(Compiled, PatternCost), Err
     };
     let tree = read(pattern, extent).map_err(|why| wrong(&why.what).hint(why.hint))?;
     let (weight, states) = (tree.weight(), tree.states());
-    if effort.linear <= effort::MOST_LINEAR
+    if effort.linear <= effort::MAX_LINEAR
         && tree.tree.is_linear()
         && !tree.has_wide_class()
         && let Some(linear) = compile_linear(pattern, extent, &tree)
@@ -307,7 +307,7 @@ fn compile(pattern: &str, extent: Extent) -> Result<(Compiled, PatternCost), Err
             let bytes = program.bytes();
             Ok((Compiled::Backtracking(Arc::new(program)), PatternCost { kept: bytes, weight, states, bytes }))
         }
-        Err(TooBig) => Err(wrong(&format!("its compiled form has more than {} instructions", Program::MOST_INSNS))
+        Err(TooBig) => Err(wrong(&format!("its compiled form has more than {} instructions", Program::MAX_INSNS))
             .hint("use fewer or smaller counted repeats such as {1,100}")),
     }
 }

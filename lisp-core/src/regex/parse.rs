@@ -16,7 +16,7 @@ const NOT_AROUND: &str = "write \\b for the edge of a word or number, or test in
 const AGAIN: &str = "compare in the program: (filter (fn [[a b]] (= a b)) (partition 2 1 (re-seq #\"\\w+\" s)))";
 
 /// The maximum nesting of groups.
-const MOST_DEPTH: usize = 50;
+const MAX_DEPTH: usize = 50;
 
 /// Why a pattern is invalid: the error and a hint.
 #[derive(Debug)]
@@ -380,7 +380,7 @@ impl Parser {
 
     fn spend(&mut self, effort: u64) -> Res<()> {
         self.effort += effort;
-        if self.effort > effort::MOST {
+        if self.effort > effort::MAX {
             return wrong(
                 "it takes too long to read: it has too many classes of Unicode's, or too large ones under (?iu)",
                 "write it with fewer classes, or put several searches together with `or`",
@@ -391,7 +391,7 @@ impl Parser {
 
     /// Parses the repeat after an atom, if there is one.
     fn repeated(&mut self, mut atom: Tree, is_group: bool) -> Res<Tree> {
-        let Some((least, most)) = self.count()? else { return Ok(atom) };
+        let Some((least, max)) = self.count()? else { return Ok(atom) };
         let lazy = self.takes('?');
         if !lazy && self.sees('+') {
             return wrong("possessive repeats, such as a++, are not supported", "leave out the last +");
@@ -401,10 +401,10 @@ impl Parser {
         }
         // As in Java, `\R` does not backtrack in a repeat of anything but a group, nor in a group with only one way to
         // match.
-        if !is_group || (least, most) != (0, Some(1)) && atom.is_single_way() {
+        if !is_group || (least, max) != (0, Some(1)) && atom.is_single_way() {
             atom.keep_line_ends();
         }
-        Ok(Tree::Repeat { tree: atom.into(), least, most, greedy: !lazy })
+        Ok(Tree::Repeat { tree: atom.into(), least, max, greedy: !lazy })
     }
 
     fn count(&mut self) -> Res<Option<(u32, Option<u32>)>> {
@@ -420,9 +420,9 @@ impl Parser {
         if !self.sees('{') {
             return Ok(None);
         }
-        let Some((least, most, end)) = self.count_from(self.at)? else { return Ok(None) };
+        let Some((least, max, end)) = self.count_from(self.at)? else { return Ok(None) };
         self.at = end;
-        Ok(Some((least, most)))
+        Ok(Some((least, max)))
     }
 
     /// Parses the count in braces that starts at a position. Returns it with its end, or `None` if the brace is
@@ -433,27 +433,27 @@ impl Parser {
         let rest = self.units.get(start + 1..).unwrap_or_default();
         let Some(length) = rest.iter().take(LONGEST).position(|unit| unit.c == '}') else { return Ok(None) };
         let inside: String = rest.iter().take(length).map(|unit| unit.c).collect();
-        let (least, most) = inside.split_once(',').unwrap_or((&inside, &inside));
+        let (least, max) = inside.split_once(',').unwrap_or((&inside, &inside));
         let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
         let plain = rest.iter().take(length + 1).any(|unit| unit.plain);
-        if least.is_empty() || !digits(least) || !digits(most) || plain {
+        if least.is_empty() || !digits(least) || !digits(max) || plain {
             return Ok(None);
         }
         let number = |text: &str| text.parse().ok().filter(|n| *n <= i32::MAX.unsigned_abs());
-        let bounds = (number(least), if most.is_empty() { Some(None) } else { number(most).map(Some) });
-        let (Some(least), Some(most)) = bounds else {
+        let bounds = (number(least), if max.is_empty() { Some(None) } else { number(max).map(Some) });
+        let (Some(least), Some(max)) = bounds else {
             return wrong(
                 format!("the repeat {{{inside}}} is too large"),
                 format!("repeat at most {} times", i32::MAX),
             );
         };
-        if most.is_some_and(|most| most < least) {
+        if max.is_some_and(|max| max < least) {
             return wrong(
                 format!("the repeat {{{inside}}} has its numbers in the wrong order"),
                 "write the smaller one first",
             );
         }
-        Ok(Some((least, most, start + length + 2)))
+        Ok(Some((least, max, start + length + 2)))
     }
 
     /// Parses the start of a group after `(`. Returns `None` if it only changes flags.
@@ -461,9 +461,9 @@ impl Parser {
         let kind = if self.takes('?') { self.special_group()? } else { Some(self.capturing()) };
         if kind.is_some() {
             self.depth += 1;
-            if self.depth > MOST_DEPTH {
+            if self.depth > MAX_DEPTH {
                 return wrong(
-                    format!("its groups are nested more than {MOST_DEPTH} deep"),
+                    format!("its groups are nested more than {MAX_DEPTH} deep"),
                     "take groups apart that need not be",
                 );
             }

@@ -16,7 +16,7 @@ pub(super) enum Insn {
     /// Matches one character of a class.
     Class(u32),
     /// Matches as many characters of a class as possible, or as few if not `greedy`.
-    Many { class: u32, least: u32, most: u32, greedy: bool },
+    Many { class: u32, least: u32, max: u32, greedy: bool },
     /// Checks a condition on the position.
     At(At),
     /// Tries the first path, and the second if that fails.
@@ -51,13 +51,13 @@ pub(crate) struct Program {
     pub(super) round_depth: usize,
 }
 
-/// A pattern needs more than [`Program::MOST_INSNS`] instructions.
+/// A pattern needs more than [`Program::MAX_INSNS`] instructions.
 #[derive(Debug)]
 pub(super) struct TooBig;
 
 impl Program {
     /// The maximum number of instructions.
-    pub(super) const MOST_INSNS: usize = 50_000;
+    pub(super) const MAX_INSNS: usize = 50_000;
 
     /// Compiles a pattern. Fails if it needs too many instructions.
     pub(super) fn compile(pattern: &Pattern) -> Result<Program, TooBig> {
@@ -127,7 +127,7 @@ type Done = Result<(), TooBig>;
 
 impl Compiler<'_> {
     fn push(&mut self, insn: Insn) -> Result<usize, TooBig> {
-        if self.insns.len() >= Program::MOST_INSNS {
+        if self.insns.len() >= Program::MAX_INSNS {
             return Err(TooBig);
         }
         self.insns.push(insn);
@@ -187,7 +187,7 @@ impl Compiler<'_> {
             Tree::Concat(parts) => parts.iter().try_for_each(|part| self.tree(part)),
             Tree::Any(ways) => self.ways(ways),
             Tree::Group(group, inside) => self.group(*group, inside),
-            Tree::Repeat { tree, least, most, greedy } => self.repeat(tree, *least, *most, *greedy),
+            Tree::Repeat { tree, least, max, greedy } => self.repeat(tree, *least, *max, *greedy),
             Tree::LineEnd { whole: true } => self.push(Insn::LineEnd).map(drop),
             Tree::LineEnd { whole: false } => {
                 let split = self.push(Insn::Split(self.here()? + 1, self.here()? + 3))?;
@@ -225,36 +225,36 @@ impl Compiler<'_> {
         self.push(Insn::Save(2 * group + 1)).map(drop)
     }
 
-    fn repeat(&mut self, inside: &Tree, least: u32, most: Option<u32>, greedy: bool) -> Done {
+    fn repeat(&mut self, inside: &Tree, least: u32, max: Option<u32>, greedy: bool) -> Done {
         if let Some(class) = self.single(inside)? {
             // `u32::MAX` means no maximum.
-            return self.push(Insn::Many { class, least, most: most.unwrap_or(u32::MAX), greedy }).map(drop);
+            return self.push(Insn::Many { class, least, max: max.unwrap_or(u32::MAX), greedy }).map(drop);
         }
         // A body that only matches the empty string has the same effect once as any number of times.
         let is_empty = inside.width().1 == Some(0);
-        let is_idle = is_empty && most != Some(1) && matches!(inside, Tree::Group(..)) && inside.is_single_way();
-        let (least, most) = match most {
+        let is_idle = is_empty && max != Some(1) && matches!(inside, Tree::Group(..)) && inside.is_single_way();
+        let (least, max) = match max {
             // As in Java, such a group takes no part in optional rounds.
             _ if is_idle => (least.min(1), Some(least.min(1))),
-            _ if is_empty => (least.min(1), Some(most.map_or(1, |n| n.min(1)))),
-            most => (least, most),
+            _ if is_empty => (least.min(1), Some(max.map_or(1, |n| n.min(1)))),
+            max => (least, max),
         };
         // A round that matches the empty string ends the repeat.
-        let may_be_empty = inside.may_be_empty() && most != Some(1);
+        let may_be_empty = inside.may_be_empty() && max != Some(1);
         let mut ends = Vec::new();
         for _ in 0..least {
             ends.extend(self.round(inside, may_be_empty)?);
         }
         let mut splits = Vec::new();
-        match most {
+        match max {
             None => {
                 let split = self.push(Insn::Split(0, 0))?;
                 ends.extend(self.round(inside, may_be_empty)?);
                 self.push(Insn::Jump(number(split)?))?;
                 splits.push(split);
             }
-            Some(most) => {
-                for _ in least..most {
+            Some(max) => {
+                for _ in least..max {
                     splits.push(self.push(Insn::Split(0, 0))?);
                     ends.extend(self.round(inside, may_be_empty)?);
                 }

@@ -168,13 +168,13 @@ fn every_engine_looks_at_the_flag_while_it_searches() {
 fn a_search_that_takes_too_many_steps_says_so() {
     let h = heap();
     // Too long for the choices to be remembered.
-    let text = "é".repeat(Backtracker::MOST_SEEN);
+    let text = "é".repeat(Backtracker::MAX_SEEN);
     let Ok((Compiled::Backtracking(program), _)) = compile(r"(?:\p{L}|\p{L}\p{L})*~", Extent::Part) else {
         panic!("it needs backtracking")
     };
     let answer = Backtracker::new(&h, &program, &text, 0, 0).and_then(|mut machine| machine.search());
     let Err(Fault::Error(error)) = answer else { panic!("{answer:?}") };
-    assert!(error.message.contains(&Backtracker::MOST_STEPS.to_string()), "{}", error.message);
+    assert!(error.message.contains(&Backtracker::MAX_STEPS.to_string()), "{}", error.message);
 }
 
 #[test]
@@ -246,9 +246,9 @@ fn what_is_no_pattern_says_why() {
         assert!(given.contains(hint), "{pattern}: {given}");
     }
     let deep = |open: &str, close: &str, n: usize| format!("{}a{}", open.repeat(n), close.repeat(n));
-    for (open, close, most) in [("(", ")", 50), ("[", "]", 20), ("[a&&", "]", 10), ("(?:", ")*", 50)] {
-        assert!(compile(&deep(open, close, most), Extent::Part).is_ok(), "{open}");
-        for n in [most + 1, 1_000] {
+    for (open, close, max) in [("(", ")", 50), ("[", "]", 20), ("[a&&", "]", 10), ("(?:", ")*", 50)] {
+        assert!(compile(&deep(open, close, max), Extent::Part).is_ok(), "{open}");
+        for n in [max + 1, 1_000] {
             let Err(error) = compile(&deep(open, close, n), Extent::Part) else { panic!("{open} is too deep") };
             assert!(error.message.contains("nested more than"), "{}", error.message);
         }

@@ -1,4 +1,4 @@
-//! The syntax tree of a pattern. The nesting of groups is bounded (`parse::MOST_DEPTH`), and so is every recursion over
+//! The syntax tree of a pattern. The nesting of groups is bounded (`parse::MAX_DEPTH`), and so is every recursion over
 //! the tree.
 
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
@@ -41,8 +41,8 @@ impl Pattern {
             Tree::Empty => 0,
             Tree::Text(text) => text.chars().count() as u64,
             Tree::Class(number) => self.classes.get(*number as usize).map_or(1, measure.of_class),
-            Tree::Repeat { tree, least, most, .. } => {
-                let times = u64::from((*least).max(most.unwrap_or(0)).max(1));
+            Tree::Repeat { tree, least, max, .. } => {
+                let times = u64::from((*least).max(max.unwrap_or(0)).max(1));
                 self.sum(tree, measure).saturating_add((measure.of_repeat)(tree)).saturating_mul(times)
             }
             Tree::Group(_, tree) => self.sum(tree, measure).saturating_add(1),
@@ -94,11 +94,11 @@ pub(super) enum Tree {
     /// The first of these alternatives that matches.
     Any(Vec<Tree>),
     Group(u32, Box<Tree>),
-    /// Unbounded if `most` is `None`.
+    /// Unbounded if `max` is `None`.
     Repeat {
         tree: Box<Tree>,
         least: u32,
-        most: Option<u32>,
+        max: Option<u32>,
         greedy: bool,
     },
     /// A line terminator: `\R`. If `whole`, `\r\n` matches only as one, never its `\r` alone.
@@ -214,13 +214,13 @@ impl Tree {
                 .map(Tree::width)
                 .reduce(|(a, b), (c, d)| (a.min(c), b.zip(d).map(|(b, d)| b.max(d))))
                 .unwrap_or((0, Some(0))),
-            Tree::Repeat { tree, least, most, .. } => {
+            Tree::Repeat { tree, least, max, .. } => {
                 let (a, b) = tree.width();
-                let most = match b {
+                let max = match b {
                     Some(0) => Some(0),
-                    b => most.zip(b).map(|(n, b)| b.saturating_mul(n as usize)),
+                    b => max.zip(b).map(|(n, b)| b.saturating_mul(n as usize)),
                 };
-                (a.saturating_mul(*least as usize), most)
+                (a.saturating_mul(*least as usize), max)
             }
         }
     }
@@ -235,7 +235,7 @@ impl Tree {
     pub(super) fn is_single_way(&self) -> bool {
         match self {
             Tree::Any(_) | Tree::Cluster => false,
-            Tree::Repeat { tree, least, most, .. } => *most == Some(*least) && tree.is_single_way(),
+            Tree::Repeat { tree, least, max, .. } => *max == Some(*least) && tree.is_single_way(),
             other => other.parts().iter().all(Tree::is_single_way),
         }
     }
@@ -245,12 +245,12 @@ impl Tree {
         match self {
             Tree::Cluster | Tree::LineEnd { whole: true } | Tree::At(At::LastMatch) => false,
             // The groups of a part that never matches would have no numbers.
-            Tree::Repeat { most: Some(0), tree, .. } if tree.has(&Tree::is_group) => false,
+            Tree::Repeat { max: Some(0), tree, .. } if tree.has(&Tree::is_group) => false,
             // A round that matches the empty string ends the repeat, where a linear search would go on to the next
             // alternatives. The matches differ if a round prefers the empty string, or if the position decides what it
             // can match.
-            Tree::Repeat { tree, most, .. }
-                if *most != Some(1)
+            Tree::Repeat { tree, max, .. }
+                if *max != Some(1)
                     && tree.may_be_empty()
                     && tree.has(&|tree| tree.prefers_nothing() || matches!(tree, Tree::At(_))) =>
             {

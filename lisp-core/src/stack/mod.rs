@@ -25,7 +25,7 @@ pub(crate) use units::Units;
 use crate::context::Ctx;
 use crate::error::{Error, Reason};
 use crate::heap::{Res, Value};
-use slots::{MOST_SLOTS, too_many_slots};
+use slots::{MAX_SLOTS, too_many_slots};
 use std::collections::VecDeque;
 
 /// The last error that a program caught, in case it ends the run after all.
@@ -101,7 +101,7 @@ impl<'h> State<'h> {
     fn grow_stack(&mut self, h: &Ctx, need: usize) -> Res<()> {
         let len = self.stack.len();
         let size = need.max(len + len / 2).max(32);
-        if size > MOST_SLOTS {
+        if size > MAX_SLOTS {
             return Err(too_many_slots());
         }
         h.check_machine(size * std::mem::size_of::<Value<'_>>())?;

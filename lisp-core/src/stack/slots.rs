@@ -4,7 +4,7 @@ use crate::error::{Error, Reason};
 use crate::heap::{Fault, Res};
 
 /// The maximum number of slots of a stack: frames store slot numbers in 32 bits.
-pub(super) const MOST_SLOTS: usize = u32::MAX as usize;
+pub(super) const MAX_SLOTS: usize = u32::MAX as usize;
 
 /// Converts a slot number, or a number of slots, for frames. The stack never has more slots than this can hold, so a
 /// number that does not fit is rejected before anything is written.
@@ -15,15 +15,15 @@ pub(crate) fn slot(at: usize) -> Res<u32> {
 
 /// Converts the number of a slot that is on the stack.
 #[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "the stack has no more than MOST_SLOTS slots")]
+#[expect(clippy::cast_possible_truncation, reason = "the stack has no more than MAX_SLOTS slots")]
 pub(crate) fn slot_on_stack(at: usize) -> u32 {
-    debug_assert!(at <= MOST_SLOTS);
+    debug_assert!(at <= MAX_SLOTS);
     at as u32
 }
 
 #[cold]
 pub(super) fn too_many_slots() -> Fault {
-    Error::new(Reason::MemoryExceeded, format!("the stack has more than {MOST_SLOTS} slots"))
+    Error::new(Reason::MemoryExceeded, format!("the stack has more than {MAX_SLOTS} slots"))
         .hint("recur less deeply, or call with fewer arguments")
         .into()
 }

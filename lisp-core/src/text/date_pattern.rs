@@ -15,7 +15,7 @@ pub(crate) struct Moment {
 }
 
 /// The maximum number of parts of a pattern. Each takes at least one letter.
-const MOST_PARTS: usize = 100;
+const MAX_PARTS: usize = 100;
 /// The maximum length of a pattern, in bytes.
 const MAX_BYTES: usize = 10_000;
 
@@ -110,8 +110,8 @@ impl Pattern {
         let mut parts = Vec::new();
         let mut rest = pattern.chars().peekable();
         while let Some(c) = rest.next() {
-            if parts.len() >= MOST_PARTS {
-                return Err(format!("it has more than {MOST_PARTS} parts"));
+            if parts.len() >= MAX_PARTS {
+                return Err(format!("it has more than {MAX_PARTS} parts"));
             }
             if c.is_ascii_alphabetic() {
                 let mut count = 1;
@@ -232,9 +232,9 @@ fn quoted(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Result<String,
 
 /// Returns the part for a letter that is repeated `count` times.
 fn part(letter: char, count: usize) -> Result<Part, String> {
-    let number = |field, most: usize| match count {
+    let number = |field, max: usize| match count {
         1 => Ok(Part::Number { field, min: 1, max: 19 }),
-        _ if count <= most => Ok(Part::Number { field, min: count, max: count }),
+        _ if count <= max => Ok(Part::Number { field, min: count, max: count }),
         _ => Err(()),
     };
     let named = |field| match count {

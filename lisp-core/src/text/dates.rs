@@ -46,7 +46,7 @@ pub(crate) fn leading_digits(text: &str, count: usize) -> Option<(i64, &str)> {
 }
 
 /// Parses an ISO 8601 date: four digits of the year, or a sign and up to ten.
-pub(crate) fn parse_date(text: &str, most: i64) -> Option<i64> {
+pub(crate) fn parse_date(text: &str, max: i64) -> Option<i64> {
     /// A sign, ten digits of the year, and the rest. Longer texts are rejected without parsing.
     const LONGEST: usize = 1 + 10 + "-01-02".len();
     if text.len() > LONGEST {
@@ -66,7 +66,7 @@ pub(crate) fn parse_date(text: &str, most: i64) -> Option<i64> {
     let (year, rest) = leading_digits(digits, length)?;
     let (month, rest) = leading_digits(rest.strip_prefix('-')?, 2)?;
     let (day, rest) = leading_digits(rest.strip_prefix('-')?, 2)?;
-    let valid = rest.is_empty() && year <= most && (sign == 1 || year > 0) && is_date(sign * year, month, day);
+    let valid = rest.is_empty() && year <= max && (sign == 1 || year > 0) && is_date(sign * year, month, day);
     valid.then(|| days_of(sign * year, month, day))
 }
 

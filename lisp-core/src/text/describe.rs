@@ -21,8 +21,8 @@ pub(crate) fn describe(v: Value<'_>) -> String {
 
 /// Returns as much of a name or a list of names as a message shows.
 pub(crate) fn beginning(text: &str) -> &str {
-    const MOST: usize = 200;
-    &text[..text.floor_char_boundary(MOST)]
+    const MAX: usize = 200;
+    &text[..text.floor_char_boundary(MAX)]
 }
 
 /// Returns a noun with its indefinite article.

@@ -1,7 +1,7 @@
 //! Names that are similar to an unknown one.
 
 /// The maximum number of names compared, of which a run may have very many: a few milliseconds at worst.
-pub(crate) const MOST: usize = 400;
+pub(crate) const MAX: usize = 400;
 
 /// Returns the names most similar to an unknown one, nearest first, at most `count`; none if no name is similar. Names
 /// that share a part between `-` or `_` are similar too.
@@ -10,15 +10,15 @@ pub fn near_names<'a>(name: &str, names: impl Iterator<Item = &'a str>, count: u
     let wanted: Vec<String> = if name.len() > LONGEST { Vec::new() } else { parts(name) };
     // Among names that are equally similar by their parts, prefers one of about this length.
     let mut near: Vec<(usize, usize, &str)> = names
-        .take(MOST)
+        .take(MAX)
         .filter_map(|other| {
-            let most = (name.len().min(other.len()) / 3).clamp(1, 4);
-            let far = if other.len().abs_diff(name.len()) <= most { distance(name, other) } else { usize::MAX };
+            let max = (name.len().min(other.len()) / 3).clamp(1, 4);
+            let far = if other.len().abs_diff(name.len()) <= max { distance(name, other) } else { usize::MAX };
             let shared = || {
                 let others: Vec<String> = parts(other);
                 wanted.iter().filter(|part| others.contains(part)).count()
             };
-            match far <= most && far < name.len().min(other.len()) {
+            match far <= max && far < name.len().min(other.len()) {
                 true => Some((far, 0, other)),
                 // After all names with almost the same spelling; the more parts are shared, the nearer.
                 false => Some(shared())

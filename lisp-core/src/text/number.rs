@@ -13,7 +13,7 @@ const DIGITS: u32 = 1_224;
 /// nearest, and among two equally near the even one. All code that writes floats takes its digits from here, or from
 /// the same library, so that they are the same everywhere.
 pub(crate) struct FloatDigits {
-    digits: [u8; Self::MOST],
+    digits: [u8; Self::MAX],
     len: usize,
     /// The number of digits before the point; if negative, the number of zeros after it.
     point: i32,
@@ -21,7 +21,7 @@ pub(crate) struct FloatDigits {
 
 impl FloatDigits {
     /// No float has more.
-    const MOST: usize = 17;
+    const MAX: usize = 17;
 
     pub(crate) fn of(f: f64) -> Self {
         let mut buffer = ryu::Buffer::new();
@@ -29,7 +29,7 @@ impl FloatDigits {
         let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
         let (whole, part) = mantissa.split_once('.').unwrap_or((mantissa, ""));
         let mut point = exponent.parse().unwrap_or(0) + i32::try_from(whole.len()).unwrap_or(0);
-        let (mut digits, mut len, mut zeros) = ([b'0'; Self::MOST], 0, 0);
+        let (mut digits, mut len, mut zeros) = ([b'0'; Self::MAX], 0, 0);
         for digit in whole.bytes().chain(part.bytes()) {
             match digit {
                 b'0' if len == 0 => point -= 1,
@@ -47,7 +47,7 @@ impl FloatDigits {
         if len == 0 {
             (len, point) = (1, 1);
         }
-        FloatDigits { digits, len: len.min(Self::MOST), point }
+        FloatDigits { digits, len: len.min(Self::MAX), point }
     }
 
     /// Returns the digits. Neither the first nor the last is a zero, except for zero itself.

@@ -43,10 +43,10 @@ impl AtRest<'_, '_> {
     }
 
     /// Shows the calls in progress, from the code and the positions of the frames.
-    pub(super) fn see_spots(&self, most: usize, see: &mut dyn FnMut(Spot<'_>)) {
+    pub(super) fn see_spots(&self, max: usize, see: &mut dyn FnMut(Spot<'_>)) {
         let frames = &self.0.frames;
-        let last = frames.len().checked_sub(1).filter(|last| *last >= most);
-        for number in (0..frames.len().min(most)).chain(last) {
+        let last = frames.len().checked_sub(1).filter(|last| *last >= max);
+        for number in (0..frames.len().min(max)).chain(last) {
             let (unit, proto) = match frames[number].code {
                 Code::Lisp { unit, proto, .. } => (unit, proto),
                 Code::Native { native, .. } => {

@@ -54,13 +54,13 @@ impl Machine {
         Ok(())
     }
 
-    /// Returns the bytes held now, without garbage, after a compaction that copies about `most` bytes. `None` if more
+    /// Returns the bytes held now, without garbage, after a compaction that copies about `max` bytes. `None` if more
     /// remains to be copied.
-    pub fn live_bytes(&mut self, most: usize) -> Option<usize> {
+    pub fn live_bytes(&mut self, max: usize) -> Option<usize> {
         let mut copied = 0;
         while !self.store.collect_some(COMPACTED_AT_ONCE) {
             copied += COMPACTED_AT_ONCE;
-            if copied > most {
+            if copied > max {
                 return None;
             }
         }

@@ -8,8 +8,8 @@ use crate::heap::{Heap, Value};
 use crate::stack::{Code, Frame, State};
 
 /// The maximum cost of showing one value, in fuel and bytes. It is not charged to the run.
-const MOST_FUEL: u64 = 20_000;
-const MOST_BYTES: usize = 1 << 16;
+const MAX_FUEL: u64 = 20_000;
+const MAX_BYTES: usize = 1 << 16;
 
 impl<'h> State<'h> {
     /// Shows the values of the local names in the innermost function of the program at the position of the error.
@@ -54,14 +54,14 @@ fn is_shown(value: &Value<'_>) -> bool {
 
 /// Returns a name as shown; a very long one is cut.
 fn cut(name: &str) -> String {
-    const MOST: usize = 120;
-    match name.len() <= MOST {
+    const MAX: usize = 120;
+    match name.len() <= MAX {
         true => name.to_owned(),
-        false => format!("{}…", &name[..name.floor_char_boundary(MOST)]),
+        false => format!("{}…", &name[..name.floor_char_boundary(MAX)]),
     }
 }
 
 fn look<'h>(h: &'h Heap, value: Value<'h>) -> String {
-    let preview = h.bounded(MOST_BYTES, MOST_FUEL, || preview(h, value));
+    let preview = h.bounded(MAX_BYTES, MAX_FUEL, || preview(h, value));
     preview.unwrap_or_else(|_| format!("a large {}", value.type_name()))
 }

@@ -90,8 +90,8 @@ impl Machine {
     ) -> Res<T> {
         let ceiling = self.fuel_ceiling();
         let before = self.store.heap().spent();
-        let most = if self.store.heap().meter.is_watched() { 0 } else { unwatched };
-        self.store.heap().meter.set_slice(before.saturating_add(most), ceiling);
+        let max = if self.store.heap().meter.is_watched() { 0 } else { unwatched };
+        self.store.heap().meter.set_slice(before.saturating_add(max), ceiling);
         let mut done = self.store.enter(|h, state, _| work(h, state));
         let mut tries = 0;
         while let Err(Fault::Collect(bytes)) = done {

@@ -13,9 +13,9 @@ pub struct Spot<'s> {
 }
 
 impl Machine {
-    /// Passes the calls in progress to `see`, from the outermost on, at most `most`; if there are more, the innermost
+    /// Passes the calls in progress to `see`, from the outermost on, at most `max`; if there are more, the innermost
     /// one too.
-    pub fn see_spots(&mut self, most: usize, see: &mut dyn FnMut(Spot<'_>)) {
-        self.at_rest(|state| state.see_spots(most, see));
+    pub fn see_spots(&mut self, max: usize, see: &mut dyn FnMut(Spot<'_>)) {
+        self.at_rest(|state| state.see_spots(max, see));
     }
 }

@@ -161,7 +161,7 @@ fn work_that_is_cut_off_is_counted() {
     let grown = "(def f (fn [] (reduce (fn [m i] [m m]) [1] (range 40)))) (= (f) (f))";
     let filled = "(loop [i 0 v []] (if (< i 90) (recur (inc i) (conj v (vec (range 3000)))) (count v)))";
     let paid_at_once = "(count (vec (repeat 1000000 1)))";
-    for (source, slices, least, most) in [
+    for (source, slices, least, max) in [
         // Restarted in each slice, with twice as much.
         (grown, 1, 9_000, 11_000),
         (grown, 4, 100_000, 400_000),
@@ -183,7 +183,7 @@ fn work_that_is_cut_off_is_counted() {
         machine.stop(crate::Error::new(crate::Reason::Timeout, "stopped"));
         let (fuel, cut_off) = (machine.usage().fuel, machine.usage().cut_off_fuel);
         assert_eq!(fuel, before.fuel);
-        assert!((least..=most).contains(&cut_off), "{source}, {slices} slices: {cut_off}");
+        assert!((least..=max).contains(&cut_off), "{source}, {slices} slices: {cut_off}");
         machine.load(program).expect("it can be loaded");
         assert_eq!(machine.usage().cut_off_fuel, 0, "of the program before");
     }

@@ -14,9 +14,9 @@ pub struct TurnChange {
 }
 
 impl Machine {
-    /// Keeps the turn that has ended, so that [`Machine::undo_turn`] can undo it until `most` later turns are kept. The
+    /// Keeps the turn that has ended, so that [`Machine::undo_turn`] can undo it until `max` later turns are kept. The
     /// state for this counts as memory. It is dropped when a program would otherwise run out of memory.
-    pub fn keep_turn(&mut self, most: usize) -> TurnChange {
+    pub fn keep_turn(&mut self, max: usize) -> TurnChange {
         let names = &self.names;
         self.store.enter(|_, state, _| {
             let mut changed = Vec::new();
@@ -35,7 +35,7 @@ impl Machine {
             state.saved_globals.clone_from(&state.globals);
             changed.shrink_to_fit();
             state.turns.push_back(changed);
-            while state.turns.len() > most {
+            while state.turns.len() > max {
                 state.turns.pop_front();
             }
             change

@@ -260,8 +260,8 @@ impl Numbers {
     }
 
     /// The literal of a set or a map; in literals keys may not come twice.
-    fn collection(&mut self, most: u64, is_map: bool) -> String {
-        let keys: std::collections::BTreeSet<String> = (0..self.below(most + 1)).map(|_| self.key(8)).collect();
+    fn collection(&mut self, max: u64, is_map: bool) -> String {
+        let keys: std::collections::BTreeSet<String> = (0..self.below(max + 1)).map(|_| self.key(8)).collect();
         match is_map {
             true => {
                 format!("(hash-map {})", keys.iter().map(|k| format!("{k} {} ", self.below(9))).collect::<String>())
@@ -290,15 +290,15 @@ fn what_is_made_at_once_is_what_a_loop_makes() {
     };
     let mut programs = Vec::new();
     for round in 0..12 {
-        let most = [3, 20, 60][round % 3];
-        let args = list(25, Box::new(move |n| n.collection(most, true)));
+        let max = [3, 20, 60][round % 3];
+        let args = list(25, Box::new(move |n| n.collection(max, true)));
         programs.push([format!("a {args}"), "(apply merge a)".to_string(), "(reduce merge a)".to_string()]);
         programs.push([
             format!("a {args}"),
             "(apply merge-with + a)".to_string(),
             "(reduce (fn [x y] (merge-with + x y)) a)".to_string(),
         ]);
-        let args = list(25, Box::new(move |n| n.collection(most, false)));
+        let args = list(25, Box::new(move |n| n.collection(max, false)));
         for f in ["union", "intersection", "difference"] {
             programs.push([format!("a {args}"), format!("(apply {f} a)"), format!("(reduce {f} a)")]);
         }

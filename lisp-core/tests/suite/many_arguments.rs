@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How many arguments: few, around 65,536 with every number of registers of a frame, and far more.
-const COUNTS: &[usize] = &[0, 1, 2, 65_533, 65_534, 65_535, 65_536, 65_537, 65_538, 65_539, 65_540, MOST];
-const MOST: usize = 300_000;
+const COUNTS: &[usize] = &[0, 1, 2, 65_533, 65_534, 65_535, 65_536, 65_537, 65_538, 65_539, 65_540, MAX];
+const MAX: usize = 300_000;
 /// The counts for what goes through no frame, and for debug builds, which are slow.
 const FEW_COUNTS: &[usize] = &[0, 1, 2, 65_536];
 
@@ -25,20 +25,20 @@ const KINDS: &[&str] = &["ints", "units", "texts", "nils", "functions", "vectors
 
 fn given() -> Arc<Grant> {
     let grant = Grant::build(usize::MAX, |h: &Heap, b| -> Res<()> {
-        let most = MOST as i64;
-        b.data("ints", h.vector_from(MOST, (0..most).map(Value::Int))?);
-        b.data("units", h.vector_from(MOST, (0..most).map(|i| Value::Int(1 - 2 * (i % 2))))?);
-        let texts = (0..MOST).map(|i| h.str(&format!("t{i}"))).collect::<Res<Vec<_>>>()?;
+        let max = MAX as i64;
+        b.data("ints", h.vector_from(MAX, (0..max).map(Value::Int))?);
+        b.data("units", h.vector_from(MAX, (0..max).map(|i| Value::Int(1 - 2 * (i % 2))))?);
+        let texts = (0..MAX).map(|i| h.str(&format!("t{i}"))).collect::<Res<Vec<_>>>()?;
         b.data("texts", h.vector(&texts)?);
-        b.data("nils", h.vector_from(MOST, std::iter::repeat(Value::Nil))?);
+        b.data("nils", h.vector_from(MAX, std::iter::repeat(Value::Nil))?);
         let inc = BuiltinId::by_name("inc").map_or(Value::Nil, Value::Builtin);
-        b.data("functions", h.vector_from(MOST, std::iter::repeat(inc))?);
+        b.data("functions", h.vector_from(MAX, std::iter::repeat(inc))?);
         let one = h.vector(&[Value::Int(1)])?;
-        b.data("vectors", h.vector_from(MOST, std::iter::repeat(one))?);
-        let pairs = (0..most).map(|i| h.vector(&[Value::Int(i), Value::Int(-i)])).collect::<Res<Vec<_>>>()?;
+        b.data("vectors", h.vector_from(MAX, std::iter::repeat(one))?);
+        let pairs = (0..max).map(|i| h.vector(&[Value::Int(i), Value::Int(-i)])).collect::<Res<Vec<_>>>()?;
         b.data("pairs", h.vector(&pairs)?);
         let a = h.keyword("a")?;
-        let maps = (0..most).map(|i| h.map([(a, Value::Int(i))].into_iter())).collect::<Res<Vec<_>>>()?;
+        let maps = (0..max).map(|i| h.map([(a, Value::Int(i))].into_iter())).collect::<Res<Vec<_>>>()?;
         b.data("maps", h.vector(&maps)?);
         Ok(())
     });

@@ -23,8 +23,8 @@ fn case(source: &str, data: &str) -> Case {
 fn run(case: &Case) -> Came {
     let (plain, _) = crate::corpus::run(case, &settings(), WHOLE);
     // The slow ones for what is short.
-    for (every, slice, most) in [(Some(1), WHOLE, 3_000), (Some(3), 11, 8_000), (None, 1, 1_500), (None, 50, 40_000)] {
-        if plain.fuel > most {
+    for (every, slice, max) in [(Some(1), WHOLE, 3_000), (Some(3), 11, 8_000), (None, 1, 1_500), (None, 50, 40_000)] {
+        if plain.fuel > max {
             continue;
         }
         let (other, _) = crate::corpus::run(case, &Settings { compact_every: every, ..settings() }, slice);
@@ -170,8 +170,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn groups_are_like_plain_ones(kind in 0usize..7, most in 1usize..60, numbers in prop::collection::vec(0usize..10_000, 0..90)) {
-        let numbers: Vec<usize> = numbers.into_iter().map(|n| n % kinds(kind, most)).collect();
+    fn groups_are_like_plain_ones(kind in 0usize..7, max in 1usize..60, numbers in prop::collection::vec(0usize..10_000, 0..90)) {
+        let numbers: Vec<usize> = numbers.into_iter().map(|n| n % kinds(kind, max)).collect();
         grouped(kind, &numbers);
     }
 }
@@ -182,8 +182,8 @@ fn groups_where_the_way_to_build_them_changes() {
     for kind in 0..7 {
         for size in [15, 16, 17, 31, 32, 33, 255, 256, 257, 1_000] {
             // Nearly all different, and many of the same.
-            for most in [size * 20, size / 5 + 1] {
-                let numbers: Vec<usize> = (0..size).map(|_| random.below(kinds(kind, most))).collect();
+            for max in [size * 20, size / 5 + 1] {
+                let numbers: Vec<usize> = (0..size).map(|_| random.below(kinds(kind, max))).collect();
                 grouped(kind, &numbers);
             }
         }
@@ -337,8 +337,8 @@ fn a_sort_is_stable_at_every_size() {
     let mut random = Random(3);
     let sizes = (0..20).chain([31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 255, 256, 257, 511, 513, 1_000]);
     for (i, size) in sizes.enumerate() {
-        let most = [1, 3, size + 1, 10 * size + 1][i % 4];
-        let random_keys: Vec<i64> = (0..size).map(|_| random.below(most) as i64).collect();
+        let max = [1, 3, size + 1, 10 * size + 1][i % 4];
+        let random_keys: Vec<i64> = (0..size).map(|_| random.below(max) as i64).collect();
         let upwards: Vec<i64> = (0..size as i64).collect();
         let downwards: Vec<i64> = (0..size as i64).rev().collect();
         for keys in [random_keys, upwards, downwards] {

@@ -18,7 +18,7 @@ use std::time::Duration;
 const FUEL: u64 = 2_000_000;
 const HEAP: usize = 2_000_000;
 /// No call takes longer.
-const MOST: Duration = Duration::from_millis(if cfg!(debug_assertions) { 20_000 } else { 200 });
+const MAX: Duration = Duration::from_millis(if cfg!(debug_assertions) { 20_000 } else { 200 });
 
 /// Arguments that are written in the program.
 const WRITTEN: &[&str] = &[
@@ -97,11 +97,11 @@ fn worst_values() -> Arc<Grant> {
 /// The calls of a built-in: with all arguments the same, and with one bad one among usual ones.
 fn calls(row: &Builtin) -> Vec<String> {
     let mut calls = Vec::new();
-    let most = if row.max == MANY { row.min.max(3) } else { row.max.min(4) };
+    let max = if row.max == MANY { row.min.max(3) } else { row.max.min(4) };
     let worst = || WRITTEN.iter().chain(GRANTED);
     // Debug builds leave out most of the usual values; a call is slow with any of them.
     let usual: &[&str] = if cfg!(debug_assertions) { &["2"] } else { &["2", "inc"] };
-    for count in row.min..=most {
+    for count in row.min..=max {
         for bad in worst() {
             calls.push(format!("({}{})", row.name, format!(" {bad}").repeat(count.into())));
             for place in 0..if count > 1 { count } else { 0 } {
@@ -169,7 +169,7 @@ fn every_built_in_ends_soon_whatever_it_is_given() {
                 match call(&source, &grant) {
                     Err(failure) => failures.push(failure),
                     // Other work on the machine may have been in the way.
-                    Ok((took, _)) if took > MOST && call(&source, &grant).is_ok_and(|(again, _)| again > MOST) => {
+                    Ok((took, _)) if took > MAX && call(&source, &grant).is_ok_and(|(again, _)| again > MAX) => {
                         failures.push(format!("{source}: {took:?}"));
                     }
                     Ok((took, fuel)) => slow.push((took.as_nanos() as u64 / (fuel + 10_000), took, fuel, source)),

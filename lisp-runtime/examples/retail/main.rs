@@ -28,7 +28,7 @@ const WRITES: [&str; 4] = ["cancel_", "exchange_", "modify_", "return_"];
 /// The task that is done for another customer than the one it names.
 const MISNAMED: (&str, &str) = ("retail/test/64", "james_sanchez_3954");
 /// Items worth more than this are not returned or exchanged before somebody has approved it.
-const MOST: f64 = 1_000.0;
+const MAX: f64 = 1_000.0;
 
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
@@ -95,10 +95,10 @@ impl Desk {
             let desk = self.clone();
             let tool =
                 Tool::from_json_schema(text("name"), text("description"), &tool["parameters"].to_string(), None)?
-                    .effect(effect)
+                    .with_effect(effect)
                     // A program gets a failure as a value and goes on.
                     .tagged()
-                    .served_by(move |call| desk.with(|service| service.serve(call)));
+                    .with_handler(move |call| desk.with(|service| service.serve(call)));
             builder = builder.grant(tool);
         }
         Ok(builder.build()?)
@@ -132,7 +132,7 @@ impl Desk {
             PolicyDecision::Deny("it is not the customer's own".to_owned())
         } else if call.name() == "cancel_pending_order" {
             PolicyDecision::Ask(format!("cancel {order_id}?"))
-        } else if worth > MOST {
+        } else if worth > MAX {
             PolicyDecision::Ask(format!("{} for {worth:.2}?", call.name()))
         } else {
             PolicyDecision::Allow

@@ -185,7 +185,7 @@ impl RunFuture {
         self.on_threads.retain(|&number, (call, ticket)| {
             let is_made = !call.is_over() || !threads.withdraw(*ticket);
             if !is_made {
-                run.reply_to(number, Reply::NotMade { tool_threads: ticket.waits.then(|| threads.most()) });
+                run.reply_to(number, Reply::NotMade { tool_threads: ticket.waits.then(|| threads.max()) });
             }
             is_made
         });
@@ -253,7 +253,7 @@ impl RunFuture {
             }
         };
         let threads = self.engine.tool_threads();
-        let ticket = match tool.may_block() && threads.most() > 0 {
+        let ticket = match tool.may_block() && threads.max() > 0 {
             true => threads.submit(Box::new(job)),
             false => Err(Box::new(job) as Box<dyn FnOnce() + Send>),
         };

@@ -576,8 +576,8 @@ impl EngineBuilder {
     /// With 0, parallel workers call tools on their own threads, and calls of detached tools fail. The default is 64
     /// threads, shared by all engines of the process.
     #[must_use]
-    pub fn tool_threads(mut self, most: usize) -> Self {
-        self.tool_threads = Some(most);
+    pub fn tool_threads(mut self, max: usize) -> Self {
+        self.tool_threads = Some(max);
         self
     }
 
@@ -658,8 +658,8 @@ impl EngineBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn prompt_tools_bytes(mut self, most: usize) -> Self {
-        self.prompt_tools_bytes = Some(most);
+    pub fn prompt_tools_bytes(mut self, max: usize) -> Self {
+        self.prompt_tools_bytes = Some(max);
         self
     }
 
@@ -680,8 +680,8 @@ impl EngineBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn kept_programs(mut self, most: usize) -> Self {
-        self.kept_programs = Some(most);
+    pub fn kept_programs(mut self, max: usize) -> Self {
+        self.kept_programs = Some(max);
         self
     }
 
@@ -698,8 +698,8 @@ impl EngineBuilder {
         let tool_threads = match (&self.pool, self.tool_threads) {
             (Threads::None, _) => ToolThreads::new(0),
             (_, None) => ToolThreads::shared(),
-            (_, Some(most)) if most > ToolThreads::MOST => return Err(BuildError::ToolThreads(most)),
-            (_, Some(most)) => ToolThreads::new(most),
+            (_, Some(max)) if max > ToolThreads::MAX => return Err(BuildError::ToolThreads(max)),
+            (_, Some(max)) => ToolThreads::new(max),
         };
         Ok(Engine(Arc::new(Inner {
             limits: self.limits,

@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The default number of programs that are kept.
 pub(crate) const PROGRAMS: usize = 64;
 /// The maximum number of programs: 256 MiB by their counted size.
-const MOST: usize = 4_096;
+const MAX: usize = 4_096;
 /// The largest program that is kept, in bytes as [`lisp_core::compile::Program::bytes`] counts them: four to ten for
 /// each byte of most sources. This bounds the size of the cache. A longer source is not looked up.
 const LARGEST: usize = 64 * 1024;
@@ -37,7 +37,7 @@ pub struct ProgramCacheUsage {
 /// The least recently used programs are evicted. Programs that do not compile are not kept.
 #[derive(Debug)]
 pub(crate) struct ProgramCache {
-    most: usize,
+    max: usize,
     hasher: RandomState,
     kept: Mutex<Kept>,
 }
@@ -58,9 +58,9 @@ struct Entry {
 }
 
 impl ProgramCache {
-    /// Creates a cache of at most `most` programs, up to 4,096; 0 keeps none.
-    pub(crate) fn new(most: usize) -> Self {
-        ProgramCache { most: most.min(MOST), hasher: RandomState::new(), kept: Mutex::default() }
+    /// Creates a cache of at most `max` programs, up to 4,096; 0 keeps none.
+    pub(crate) fn new(max: usize) -> Self {
+        ProgramCache { max: max.min(MAX), hasher: RandomState::new(), kept: Mutex::default() }
     }
 
     /// Returns the program of a source within limits: from the cache, or made by `compile`.
@@ -70,7 +70,7 @@ impl ProgramCache {
         limits: &Limits,
         compile: impl FnOnce() -> Result<Program, E>,
     ) -> Result<Program, E> {
-        if self.most == 0 || source.len() > LARGEST {
+        if self.max == 0 || source.len() > LARGEST {
             return compile();
         }
         let ReadLimits { source_bytes, names, .. } = read_limits(limits);
@@ -80,7 +80,7 @@ impl ProgramCache {
         }
         let program = compile()?;
         // Dropped after the lock is released.
-        let gone = self.lock().keep(hash, &program, self.most);
+        let gone = self.lock().keep(hash, &program, self.max);
         drop(gone);
         Ok(program)
     }
@@ -114,12 +114,12 @@ impl Kept {
     }
 
     /// Keeps a program, and returns the evicted ones.
-    fn keep(&mut self, hash: u64, program: &Program, most: usize) -> Vec<Entry> {
+    fn keep(&mut self, hash: u64, program: &Program, max: usize) -> Vec<Entry> {
         if program.core().bytes() > LARGEST {
             return Vec::new();
         }
         let mut gone = Vec::new();
-        if self.programs.len() >= most && !self.programs.contains_key(&hash) {
+        if self.programs.len() >= max && !self.programs.contains_key(&hash) {
             gone = self.take_oldest();
         }
         let entry = Entry { program: program.clone(), asked: self.now };

@@ -50,7 +50,7 @@ impl RecordingBuilder {
     /// Sets the maximum bytes of the arguments or the result of one call. The default is 1 MiB; 0 is unlimited. A call
     /// beyond it ends the run with `record_limit_exceeded`.
     #[must_use]
-    pub fn most_value_bytes(mut self, bytes: usize) -> Self {
+    pub fn max_value_bytes(mut self, bytes: usize) -> Self {
         self.ceilings.value = bytes;
         self
     }
@@ -60,7 +60,7 @@ impl RecordingBuilder {
     /// Each call in the answer counts with its arguments, its result and 100 bytes, in program order. Discarded calls
     /// of workers and clock readings do not count, so the record can be longer.
     #[must_use]
-    pub fn most_bytes(mut self, bytes: usize) -> Self {
+    pub fn max_bytes(mut self, bytes: usize) -> Self {
         self.ceilings.calls = bytes;
         self
     }
@@ -243,14 +243,14 @@ impl fmt::Debug for Record {
 
 impl Record {
     /// The maximum bytes that [`Record::parse`] reads.
-    pub const MOST_BYTES: usize = 64 << 20;
+    pub const MAX_BYTES: usize = 64 << 20;
 
     /// Parses a record. A truncated last line is ignored: what it announces was not done.
     ///
     /// # Errors
-    /// The first line that is not valid, or more than [`Record::MOST_BYTES`] bytes.
+    /// The first line that is not valid, or more than [`Record::MAX_BYTES`] bytes.
     pub fn parse(text: impl Into<String>) -> Result<Record, RecordError> {
-        Record::parse_within(text.into(), Record::MOST_BYTES)
+        Record::parse_within(text.into(), Record::MAX_BYTES)
     }
 
     /// Parses a record from the bytes of a file, which may end in the middle of a character.
@@ -271,8 +271,8 @@ impl Record {
     /// Those of [`Record::parse`]. Bytes that are not UTF-8 make a line not valid.
     pub fn parse_bytes(bytes: impl Into<Vec<u8>>) -> Result<Record, RecordError> {
         let mut bytes: Vec<u8> = bytes.into();
-        if bytes.len() > Record::MOST_BYTES {
-            return Err(RecordError::TooLarge { bytes: bytes.len(), limit: Record::MOST_BYTES });
+        if bytes.len() > Record::MAX_BYTES {
+            return Err(RecordError::TooLarge { bytes: bytes.len(), limit: Record::MAX_BYTES });
         }
         let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
         bytes.truncate(whole);
@@ -284,14 +284,14 @@ impl Record {
         Record::parse(text)
     }
 
-    /// Parses a record of at most `most` bytes.
+    /// Parses a record of at most `max` bytes.
     ///
     /// # Errors
     /// Those of [`Record::parse`].
-    pub fn parse_within(text: impl Into<String>, most: usize) -> Result<Record, RecordError> {
+    pub fn parse_within(text: impl Into<String>, max: usize) -> Result<Record, RecordError> {
         let mut text: String = text.into();
-        if text.len() > most {
-            return Err(RecordError::TooLarge { bytes: text.len(), limit: most });
+        if text.len() > max {
+            return Err(RecordError::TooLarge { bytes: text.len(), limit: max });
         }
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         text.truncate(whole);

@@ -28,8 +28,9 @@ pub(super) struct Schemas<'a> {
 pub(super) struct Treatment {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     tagged: bool,
-    /// The maximum number of calls in a run; 0 is no limit.
-    most_calls: u64,
+    /// The maximum number of calls in a run; 0 is no limit. Older records have it as `most_calls`.
+    #[serde(alias = "most_calls")]
+    max_calls: u64,
     /// The redacted arguments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) redacted: Vec<String>,
@@ -50,7 +51,7 @@ pub(super) struct Declared {
 
 impl Treatment {
     fn of(tool: &Tool) -> Self {
-        Treatment { tagged: tool.tagged, most_calls: tool.most_calls, redacted: tool.redacted().to_vec() }
+        Treatment { tagged: tool.tagged, max_calls: tool.max_calls, redacted: tool.redacted().to_vec() }
     }
 }
 
@@ -116,8 +117,8 @@ impl<'a> RecordedTools<'a> {
             let was = self.treatments.get(name).cloned().unwrap_or_default();
             if Treatment::of(tool) != was {
                 let says = |it: &Treatment| {
-                    let Treatment { tagged, most_calls, redacted } = it;
-                    format!("has tagged {tagged}, most_calls {most_calls}, redacted {redacted:?}")
+                    let Treatment { tagged, max_calls, redacted } = it;
+                    format!("has tagged {tagged}, max_calls {max_calls}, redacted {redacted:?}")
                 };
                 return differs(says(&Treatment::of(tool)), says(&was));
             }
@@ -174,9 +175,9 @@ impl<'a> RecordedTools<'a> {
             tool.cached = self.cached.as_ref().is_some_and(|cached| cached.contains(name));
             let declared = self.effects.as_ref().and_then(|effects| effects.get(name)).copied().unwrap_or_default();
             (tool.effect, tool.idempotent) = (declared.effect, declared.idempotent);
-            if let Some(Treatment { tagged, most_calls, redacted }) = self.treatments.get(name).cloned() {
+            if let Some(Treatment { tagged, max_calls, redacted }) = self.treatments.get(name).cloned() {
                 tool.tagged = tagged;
-                tool = tool.most_calls(most_calls).redact(redacted);
+                tool = tool.max_calls(max_calls).redact(redacted);
             }
             all.push(tool);
         }
@@ -186,8 +187,8 @@ impl<'a> RecordedTools<'a> {
 
 /// Returns the beginning of a schema.
 fn shown(schema: &str) -> Cow<'_, str> {
-    const MOST: usize = 200;
-    match schema.char_indices().nth(MOST) {
+    const MAX: usize = 200;
+    match schema.char_indices().nth(MAX) {
         None => Cow::Borrowed(schema),
         Some((end, _)) => Cow::Owned(format!("{}...", &schema[..end])),
     }

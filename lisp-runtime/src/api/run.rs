@@ -520,11 +520,11 @@ impl Run {
     /// Returns the bytes that the program holds at its end, if they are asked for.
     fn live_bytes(&mut self) -> Option<u64> {
         /// A compaction of more than this takes too long for a figure.
-        const MOST: usize = 4 << 20;
+        const MAX: usize = 4 << 20;
         if !self.shared.setting.makes.live || self.shared.is_broken() {
             return None;
         }
-        let live = self.driver.machine.live_bytes(MOST)? as u64;
+        let live = self.driver.machine.live_bytes(MAX)? as u64;
         Some(live.saturating_sub(self.set_up_bytes))
     }
 
@@ -554,9 +554,9 @@ impl Run {
             + answer.as_ref().map_or(0, |a| a.json.as_ref().map_or(0, String::len));
         let (calls, given_up_calls) = (self.driver.ledger.numbers(), self.driver.ledger.numbers_given_up());
         let ledger = self.driver.ledger.take();
-        let most_fuel = self.shared.worker.fuel.unwrap_or(u64::MAX);
+        let max_fuel = self.shared.worker.fuel.unwrap_or(u64::MAX);
         let usage = Usage {
-            fuel: figures.fuel.saturating_add(figures.cut_off_fuel).min(most_fuel.max(figures.fuel)),
+            fuel: figures.fuel.saturating_add(figures.cut_off_fuel).min(max_fuel.max(figures.fuel)),
             compute_us: micros(duration.saturating_sub(self.driver.away)).saturating_add(workers),
             duration_us: micros(duration),
             baseline_bytes: Some(self.baseline),

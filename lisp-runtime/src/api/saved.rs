@@ -63,18 +63,18 @@ impl<'t> SavedText<'t> {
     ///
     /// # Errors
     /// `parse_error` with the line, if it does not have the lines of a saved session; `session_limit_exceeded` if it
-    /// has more than `most` bytes, the limit `session_bytes`.
-    pub(crate) fn parse(text: &'t str, most: usize) -> Result<Self, Error> {
+    /// has more than `max` bytes, the limit `session_bytes`.
+    pub(crate) fn parse(text: &'t str, max: usize) -> Result<Self, Error> {
         /// Bytes of the text that the limit does not count.
         const REST: usize = 1_000;
-        if text.len() > most.saturating_mul(2).saturating_add(REST) {
+        if text.len() > max.saturating_mul(2).saturating_add(REST) {
             let message = format!(
-                "the saved session has {} bytes; the limit session_bytes is {most}, for the definitions and for the results of the last turns",
+                "the saved session has {} bytes; the limit session_bytes is {max}, for the definitions and for the results of the last turns",
                 text.len()
             );
             return Err(Error::new(Reason::SessionLimitExceeded, message)
                 .hint("raise the limit session_bytes")
-                .detail("limit_bytes", most));
+                .detail("limit_bytes", max));
         }
         let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
         let header: Header<'_> = serde_json::from_str(first)

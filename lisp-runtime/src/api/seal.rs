@@ -67,8 +67,8 @@ impl Record {
         if key.is_empty() {
             return Err(RecordError::EmptyKey);
         }
-        if text.len() > Record::MOST_BYTES {
-            return Err(RecordError::TooLarge { bytes: text.len(), limit: Record::MOST_BYTES });
+        if text.len() > Record::MAX_BYTES {
+            return Err(RecordError::TooLarge { bytes: text.len(), limit: Record::MAX_BYTES });
         }
         let (first, text) = text.split_once('\n').unwrap_or((text, ""));
         let line: SealLine<'_> = serde_json::from_str(first)

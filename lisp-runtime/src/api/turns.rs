@@ -117,8 +117,8 @@ impl Run {
         let large =
             all.saturating_sub(kept_bytes) > SMALL.max(kept_bytes / PART) + machine.usage().heap_live_bytes / PART;
         if many || large || self.over_ceiling(more).is_some() {
-            let most = bytes(self.shared.setting.limits.session_program_bytes);
-            self.driver.machine.forget_programs(most);
+            let max = bytes(self.shared.setting.limits.session_program_bytes);
+            self.driver.machine.forget_programs(max);
             self.kept_programs =
                 self.driver.machine.programs().fold((0, 0), |(count, all), (_, bytes)| (count + 1, all + bytes));
         }
@@ -134,22 +134,21 @@ impl Run {
             "define the functions of several turns in one program, or take some back as in (def name nil); or raise";
         let limits = &self.shared.setting.limits;
         let count = self.driver.machine.programs().count() + usize::from(more > 0);
-        let most = bytes(limits.session_programs);
-        if count > most {
+        let max = bytes(limits.session_programs);
+        if count > max {
             let message = format!(
-                "the session would keep {count} programs for the functions of its definitions; the limit session_programs is {most}"
+                "the session would keep {count} programs for the functions of its definitions; the limit session_programs is {max}"
             );
             let error = Error::new(Reason::SessionLimitExceeded, message);
-            return Some(error.hint(format!("{HINT} the limit session_programs")).detail("limit", most));
+            return Some(error.hint(format!("{HINT} the limit session_programs")).detail("limit", max));
         }
         let all: usize = self.driver.machine.programs().map(|(_, bytes)| bytes).sum();
-        let (all, most) = (all.saturating_add(more), bytes(limits.session_program_bytes));
-        if all > most {
-            let message = format!(
-                "the programs of the session would take {all} bytes; the limit session_program_bytes is {most}"
-            );
+        let (all, max) = (all.saturating_add(more), bytes(limits.session_program_bytes));
+        if all > max {
+            let message =
+                format!("the programs of the session would take {all} bytes; the limit session_program_bytes is {max}");
             let error = Error::new(Reason::SessionLimitExceeded, message);
-            return Some(error.hint(format!("{HINT} the limit session_program_bytes")).detail("limit_bytes", most));
+            return Some(error.hint(format!("{HINT} the limit session_program_bytes")).detail("limit_bytes", max));
         }
         let later = self.driver.machine.programs().filter(|(number, _)| *number > self.in_baseline);
         let kept = later.map(|(_, bytes)| bytes).sum::<usize>().saturating_add(more);
@@ -167,25 +166,25 @@ impl Run {
 
     /// Checks the number of definitions of a session.
     pub(super) fn check_definitions(&mut self, kind: OutcomeKind) -> Result<(), Error> {
-        let most = bytes(self.shared.setting.limits.session_definitions);
+        let max = bytes(self.shared.setting.limits.session_definitions);
         if !self.keeps_history || kind == OutcomeKind::Fail {
             return Ok(());
         }
         let count = self.driver.machine.definitions();
-        if count <= most {
+        if count <= max {
             return Ok(());
         }
-        let message = format!("the session would have {count} definitions; the limit session_definitions is {most}");
+        let message = format!("the session would have {count} definitions; the limit session_definitions is {max}");
         Err(Error::new(Reason::SessionLimitExceeded, message)
             .hint("keep several values in one definition, as in (def all {:a 1 :b 2}), or raise the limit session_definitions")
-            .detail("limit", most))
+            .detail("limit", max))
     }
 
     /// Keeps a turn that succeeded: its result becomes `*1`, and it can be undone.
     pub(super) fn keep_turn(&mut self) {
         self.driver.machine.push_history();
-        let most = bytes_or_none(self.shared.setting.limits.session_undo);
-        let change = self.driver.machine.keep_turn(most);
+        let max = bytes_or_none(self.shared.setting.limits.session_undo);
+        let change = self.driver.machine.keep_turn(max);
         self.change.definitions |= change.definitions;
         self.change.history |= change.history;
     }
@@ -238,16 +237,15 @@ fn bytes_or_none(limit: u64) -> usize {
     usize::try_from(limit).unwrap_or(usize::MAX)
 }
 
-/// Returns the error of a session without a turn to undo. It keeps the last `most` turns; `let_go` if it dropped some.
-pub fn nothing_to_undo(most: u64, let_go: bool) -> Box<Problem> {
+/// Returns the error of a session without a turn to undo. It keeps the last `max` turns; `let_go` if it dropped some.
+pub fn nothing_to_undo(max: u64, let_go: bool) -> Box<Problem> {
     let why = match let_go {
         true => "what it takes was let go when a program needed the memory",
         false => "none has succeeded since the session was started, loaded or forked, or all kept turns are undone",
     };
-    let message =
-        format!("there is no turn to undo: {why}; at most the last {most} turns can be undone (session_undo)");
+    let message = format!("there is no turn to undo: {why}; at most the last {max} turns can be undone (session_undo)");
     let error = Error::new(Reason::SessionLimitExceeded, message)
         .hint("fork or save the session before a turn that you may want to take back, or raise the limit session_undo")
-        .detail("limit", most);
+        .detail("limit", max);
     Box::new(Problem::new(error, Phase::Result))
 }

@@ -376,7 +376,7 @@ impl MachineDriver {
     fn stop_if_over_after(&mut self, waited_for: Option<usize>) -> bool {
         let Some((cause, error)) = self.over() else { return false };
         let error = match waited_for {
-            Some(most) if matches!(cause, Cause::Deadline | Cause::ParallelDeadline) => no_tool_thread(error, most),
+            Some(max) if matches!(cause, Cause::Deadline | Cause::ParallelDeadline) => no_tool_thread(error, max),
             _ => error,
         };
         self.awaited = None;
@@ -487,7 +487,7 @@ impl MachineDriver {
 
     /// Lets the gate decide on a call whose arguments match the tool.
     fn decide(&mut self, tool: Arc<Tool>, arguments: String, place: Place) -> Option<DriverEvent> {
-        if let Some(error) = tool.refused(&arguments) {
+        if let Err(error) = tool.validate_arguments(&arguments) {
             self.shared.gate.refuse(&mut self.ledger, &tool, &arguments, &error, place.worker());
             self.machine.reply_error(error);
             return None;
@@ -659,7 +659,7 @@ impl MachineDriver {
         if !self.watched && json.len() > SHORT {
             self.watch();
         }
-        if let Some(error) = tool.unfit(json) {
+        if let Err(error) = tool.validate_result(json) {
             self.failed(tool, error);
             return;
         }
@@ -701,11 +701,11 @@ impl MachineDriver {
 }
 
 /// Returns the error of a run whose time ended while a call waited for a thread.
-fn no_tool_thread(mut error: Error, most: usize) -> Error {
-    error.message = format!("{}: a tool call waited for one of {most} tool threads, all of them taken", error.message);
+fn no_tool_thread(mut error: Error, max: usize) -> Error {
+    error.message = format!("{}: a tool call waited for one of {max} tool threads, all of them taken", error.message);
     error
         .hint("use tools that return, or raise tool_threads (EngineBuilder::tool_threads, --tool-threads)")
-        .detail("tool_threads", most)
+        .detail("tool_threads", max)
 }
 
 fn with_signature(error: Error, tool: &Tool) -> Error {

@@ -34,7 +34,7 @@ impl Executor {
     /// Makes a worker's tool call. Returns the worker if it can continue at once.
     pub(super) fn call(&self, tool: Arc<Tool>, call: Box<ToolCall>, task: Task) -> Option<Task> {
         match self {
-            Executor::Pool(on) if tool.may_block() && on.tools.most() > 0 => on.call(tool, call, task),
+            Executor::Pool(on) if tool.may_block() && on.tools.max() > 0 => on.call(tool, call, task),
             Executor::Pool(on) => Some(task.with(tool.call(call, &on.tools))),
             Executor::Local(inline) => match &inline.tools {
                 Some(tools) => Some(task.with(tool.call(call, tools))),
@@ -130,7 +130,7 @@ impl PoolExecutor {
     }
 
     fn not_made(&self, waited: bool) -> Reply {
-        Reply::NotMade { tool_threads: waited.then(|| self.tools.most()) }
+        Reply::NotMade { tool_threads: waited.then(|| self.tools.max()) }
     }
 
     /// Ends workers whose time is over and that wait for a thread or a detached tool.
@@ -269,11 +269,11 @@ impl LocalExecutor {
         state.helping > 0 || !state.ready.is_empty() || !state.printed.is_empty()
     }
 
-    /// Waits until a helper has finished a turn, for at most `most`, if this thread has nothing to do.
-    pub(crate) fn wait_for_help(&self, most: Duration) {
+    /// Waits until a helper has finished a turn, for at most `max`, if this thread has nothing to do.
+    pub(crate) fn wait_for_help(&self, max: Duration) {
         let state = self.lock();
         if state.helping > 0 && state.ready.is_empty() {
-            drop(self.helped.wait_timeout(state, most));
+            drop(self.helped.wait_timeout(state, max));
         }
     }
 

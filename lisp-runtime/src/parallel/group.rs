@@ -291,7 +291,7 @@ impl Group {
 
     /// Returns whether this is more fuel than the workers together may spend.
     fn is_too_much(&self, spent: u64) -> bool {
-        self.settings.fuel.is_some_and(|most| spent > most)
+        self.settings.fuel.is_some_and(|max| spent > max)
     }
 
     /// Starts all workers that can start, or, if none is left, joins their results. `seat` is that of a worker that has
@@ -488,18 +488,18 @@ impl Room {
         if depth >= all {
             return None;
         }
-        let most = match limits.parallel_window {
+        let max = match limits.parallel_window {
             0 => usize::MAX,
             window => usize::try_from(window).unwrap_or(usize::MAX),
         };
-        let most = most.min(count).max(1);
+        let max = max.min(count).max(1);
         if slots == 0 {
             return Some(Room { window: 1, slots_inside: 0, spare: 0, inside_slot: true });
         }
-        let window = most.min(slots);
+        let window = max.min(slots);
         let slots_inside = (slots - window) / window;
         let all = slots + spare;
-        let window = most.min(all / (1 + slots_inside));
+        let window = max.min(all / (1 + slots_inside));
         Some(Room { window, slots_inside, spare: all - window * (1 + slots_inside), inside_slot: false })
     }
 

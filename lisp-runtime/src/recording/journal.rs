@@ -212,7 +212,7 @@ impl Journal {
     }
 
     /// Returns the maximum bytes of all calls; 0 is no limit.
-    pub(crate) fn most_bytes(&self) -> usize {
+    pub(crate) fn max_bytes(&self) -> usize {
         self.ceilings.calls
     }
 
@@ -527,7 +527,7 @@ impl Journal {
             Reason::RecordLimitExceeded,
             format!("{what} takes {bytes} bytes; a value in the record of the run may take {}", self.ceilings.value),
         )
-        .hint("ask the tool for less at once, or raise the limit with Recording::most_value_bytes")
+        .hint("ask the tool for less at once, or raise the limit with Recording::max_value_bytes")
         .detail("limit_bytes", self.ceilings.value))
     }
 }
@@ -750,8 +750,8 @@ fn is_end_of_program(answer: &str) -> bool {
 
 /// Returns the beginning of a text.
 fn cut(text: &str) -> Cow<'_, str> {
-    const MOST: usize = 200;
-    match text.char_indices().nth(MOST) {
+    const MAX: usize = 200;
+    match text.char_indices().nth(MAX) {
         None => Cow::Borrowed(text),
         Some((end, _)) => Cow::Owned(format!("{}... ({} bytes)", &text[..end], text.len())),
     }

@@ -7,7 +7,7 @@ use crate::terms::profile::{Cost, Profile};
 
 /// The maximum plausible figures. Figures reach the host's metrics, budgets and bills, so a process that lies is held
 /// to these.
-pub(super) struct MostFigures {
+pub(super) struct MaxFigures {
     /// The maximum for figures without a limit of their own: more than any machine does in the time of the run.
     work: u64,
     fuel: u64,
@@ -17,7 +17,7 @@ pub(super) struct MostFigures {
     workers: u64,
 }
 
-impl MostFigures {
+impl MaxFigures {
     /// Units of fuel, or bytes, that no machine processes in a microsecond, on any number of cores.
     const IN_A_MICROSECOND: u64 = 1_000_000;
     /// Bytes that no process can hold.
@@ -29,7 +29,7 @@ impl MostFigures {
         let held = |limit: u64| if limit == 0 { Self::ADDRESSES } else { limit };
         let (heap, set_up) = (held(limits.heap_bytes), held(limits.setup_heap_bytes));
         let workers = RunShared::slots(limits);
-        MostFigures {
+        MaxFigures {
             work,
             fuel: if limits.fuel == 0 { work } else { limits.fuel },
             baseline: set_up,

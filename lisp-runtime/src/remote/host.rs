@@ -1,6 +1,6 @@
 //! The host half of a run: tools, ledger, prints and clock, which outlive the guest half.
 
-use super::figures::MostFigures;
+use super::figures::MaxFigures;
 use super::report::{CallReply, GuestCall, RefusedCall, Report};
 use crate::api::engine::Engine;
 use crate::api::input::Input;
@@ -59,7 +59,7 @@ pub struct HostHalf {
     /// Number of lines beyond the limit, until a report says which are kept.
     prints_dropped: u64,
     clock: Clock,
-    most_readings: usize,
+    max_readings: usize,
     on_print: Option<PrintHook>,
     /// Why the run could not get the time.
     clock_fault: Option<Error>,
@@ -152,7 +152,7 @@ impl HostCall {
     /// # Errors
     /// The call, if there is no thread for it.
     pub fn queue(self, done: impl FnOnce(CallDone) + Send + 'static) -> Result<QueuedCall, Box<HostCall>> {
-        if self.threads.most() == 0 {
+        if self.threads.max() == 0 {
             return Err(Box::new(self));
         }
         let threads = self.threads.clone();
@@ -200,7 +200,7 @@ impl QueuedCall {
     pub fn withdraw(&self) -> Option<CallDone> {
         let call = lock(&self.call).take()?;
         self.threads.withdraw(self.ticket);
-        let reply = Reply::NotMade { tool_threads: self.ticket.waits.then(|| self.threads.most()) };
+        let reply = Reply::NotMade { tool_threads: self.ticket.waits.then(|| self.threads.max()) };
         Some(CallDone { reply, unfit: None, number: call.number, pending: call.pending, spent: call.since.elapsed() })
     }
 }
@@ -212,7 +212,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Returns why a result is not passed to the program.
 fn unfit(tool: &Tool, reply: &Reply) -> Option<Error> {
     match reply {
-        Reply::Json(json) => tool.unfit(json),
+        Reply::Json(json) => tool.validate_result(json).err(),
         _ => None,
     }
 }
@@ -270,7 +270,7 @@ impl HostHalf {
             print_bytes: 0,
             prints_dropped: 0,
             clock: engine.clock().clone(),
-            most_readings: input.clock.len().max(RunClock::MOST),
+            max_readings: input.clock.len().max(RunClock::MAX),
             on_print: input.on_print.clone(),
             observed: engine.observed().clone(),
             view,
@@ -376,8 +376,8 @@ impl HostHalf {
     }
 
     /// Returns the maximum number of clock readings in a report.
-    pub fn most_readings(&self) -> usize {
-        self.most_readings
+    pub fn max_readings(&self) -> usize {
+        self.max_readings
     }
 
     /// Returns whether the program may have computing workers. If this half tells the time, they take turns on one
@@ -397,7 +397,7 @@ impl HostHalf {
     }
 
     /// Returns the maximum number of calls in progress: one of the program, or one of each worker.
-    pub fn most_calls(&self) -> usize {
+    pub fn max_calls(&self) -> usize {
         usize::try_from(RunShared::slots(&self.limits)).unwrap_or(usize::MAX).saturating_add(1)
     }
 
@@ -454,8 +454,8 @@ impl HostHalf {
         }
         let bytes: usize = lines.iter().map(|line| line.len() + Prints::LINE_BYTES).sum();
         self.print_bytes = self.print_bytes.saturating_add(bytes as u64);
-        let most = self.limits.prints_bytes;
-        if most > 0 && self.print_bytes > most.saturating_add(LAST) {
+        let max = self.limits.prints_bytes;
+        if max > 0 && self.print_bytes > max.saturating_add(LAST) {
             return false;
         }
         self.prints.extend(lines);
@@ -511,12 +511,12 @@ impl HostHalf {
             return CallStarted::Ready(CallReply::Refused((&error).into()));
         };
         drop(name);
-        let decided = match tool.refused(&arguments) {
-            Some(error) => {
+        let decided = match tool.validate_arguments(&arguments) {
+            Err(error) => {
                 self.gate.refuse(&mut self.ledger, &tool, &arguments, &error, place.worker());
                 Err(error)
             }
-            None => self.gate.decide(&mut self.ledger, &tool, arguments.into_owned(), &place),
+            Ok(()) => self.gate.decide(&mut self.ledger, &tool, arguments.into_owned(), &place),
         };
         match decided {
             Ok(asked) => self.admit(HeldCall { tool, number, place: place.into_owned(), asked, has_turn }),
@@ -550,9 +550,9 @@ impl HostHalf {
             Decision::Cached(result) => {
                 self.ledger.number_last(number);
                 CallStarted::Ready(match result {
-                    CachedResult::Json(json) => match tool.unfit(&json) {
-                        Some(error) => CallReply::Refused((&error).into()),
-                        None => CallReply::Json(json.as_ref().to_owned()),
+                    CachedResult::Json(json) => match tool.validate_result(&json) {
+                        Err(error) => CallReply::Refused((&error).into()),
+                        Ok(()) => CallReply::Json(json.as_ref().to_owned()),
                     },
                     CachedResult::Arguments => CallReply::Echo,
                 })
@@ -562,7 +562,7 @@ impl HostHalf {
                 Some(asked) => self.admit(asked),
             },
             Decision::Later => {
-                if self.held.len() < self.most_calls() {
+                if self.held.len() < self.max_calls() {
                     self.held.insert(number, asked);
                 }
                 CallStarted::Ready(CallReply::Later)
@@ -626,7 +626,7 @@ impl HostHalf {
         }
         let prints = std::mem::take(&mut report.prints);
         let clock = std::mem::take(&mut report.clock);
-        if clock.len() > self.most_readings {
+        if clock.len() > self.max_readings {
             return self
                 .fail(Error::new(Reason::HostFault, "the run's process asked for the time more than it may"), None);
         }
@@ -637,8 +637,8 @@ impl HostHalf {
         if profile.as_ref().is_some_and(|profile| !profile.is_sound()) {
             return self.fail(Error::new(Reason::HostFault, "the run's process sent an invalid profile"), None);
         }
-        let most = self.most_figures();
-        profile.iter_mut().for_each(|profile| most.profile(profile));
+        let max = self.max_figures();
+        profile.iter_mut().for_each(|profile| max.profile(profile));
         let turns = profile.iter_mut().flat_map(|profile| &mut profile.nodes).filter_map(|node| node.turn.as_mut());
         turns.for_each(|turn| *turn = turn.saturating_add(self.turns_before));
         self.ledger.part(&report.given_up);
@@ -657,14 +657,14 @@ impl HostHalf {
                 self.ledger.move_last(usize::try_from(place).unwrap_or(usize::MAX));
             }
         }
-        self.ledger.count(most.count(report.more_refused));
+        self.ledger.count(max.count(report.more_refused));
         let mut warnings = std::mem::take(&mut report.warnings);
         warnings.truncate(Warning::MAX);
         let (mut answer, [prints_dropped, prints_cut], usage) = report.into_answer();
-        let (prints_dropped, prints_cut) = (most.count(prints_dropped), most.count(prints_cut));
-        let usage = most.usage(usage);
+        let (prints_dropped, prints_cut) = (max.count(prints_dropped), max.count(prints_cut));
+        let usage = max.usage(usage);
         if let Ok(answer) = &mut answer {
-            answer.text_bytes = answer.text_bytes.min(usize::try_from(most.count(u64::MAX)).unwrap_or(usize::MAX));
+            answer.text_bytes = answer.text_bytes.min(usize::try_from(max.count(u64::MAX)).unwrap_or(usize::MAX));
         }
         if let Err(problem) = &mut answer {
             let turns = problem.calls.iter_mut().map(|call| &mut call.turn).chain([&mut problem.turn]);
@@ -702,18 +702,18 @@ impl HostHalf {
 
     /// Takes figures that the guest half reports.
     pub fn figures(&mut self, figures: Figures) {
-        let figures = self.most_figures().figures(figures);
+        let figures = self.max_figures().figures(figures);
         self.taken.iter_mut().for_each(|taken| taken.note(Some(&figures)));
         self.figures = Some((figures, Instant::now()));
     }
 
     /// Returns the maximum plausible figures of the run by now.
-    fn most_figures(&self) -> MostFigures {
+    fn max_figures(&self) -> MaxFigures {
         let limits = Limits {
             fuel: self.taken.as_ref().and_then(|taken| taken.fuel).unwrap_or(self.limits.fuel),
             ..self.limits
         };
-        MostFigures::of(&limits, micros(self.started.elapsed()))
+        MaxFigures::of(&limits, micros(self.started.elapsed()))
     }
 
     /// Returns the outcome of a run whose guest half failed or was killed, with the prints and the ledger so far, and

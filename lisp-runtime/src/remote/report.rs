@@ -368,7 +368,7 @@ impl Report {
 /// Returns the denied calls of a ledger, as far as there is room, and how many more there were.
 fn refused_calls(ledger: Vec<LedgerEntry>, calls: &[u64]) -> (Vec<RefusedCall>, u64) {
     /// The maximum number of reported calls. Usually there is one, with which the program ends.
-    const MOST: usize = 64;
+    const MAX: usize = 64;
     let mut refused: Vec<RefusedCall> = Vec::new();
     let mut more = 0;
     let is_refused = |number: u64| matches!(number, LedgerEntry::REFUSED | LedgerEntry::TOO_LONG);
@@ -376,7 +376,7 @@ fn refused_calls(ledger: Vec<LedgerEntry>, calls: &[u64]) -> (Vec<RefusedCall>, 
     for (place, (entry, number)) in all {
         let LedgerEntry { name, arguments, error, worker, .. } = entry;
         match u32::try_from(place) {
-            Ok(place) if refused.len() < MOST => {
+            Ok(place) if refused.len() < MAX => {
                 let (error, too_long) = (error.unwrap_or_default(), *number == LedgerEntry::TOO_LONG);
                 refused.push(RefusedCall { place, worker, name, arguments, error, too_long });
             }

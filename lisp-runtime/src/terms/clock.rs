@@ -67,7 +67,7 @@ struct Told {
 
 impl RunClock {
     /// The maximum number of readings that are kept. After that the time is fixed, so that a replay is the same.
-    pub(crate) const MOST: usize = 100_000;
+    pub(crate) const MAX: usize = 100_000;
 
     /// Creates a clock that first replays the readings of an earlier run.
     pub(crate) fn new(clock: Clock, replay: &[Reading]) -> RunClock {
@@ -89,7 +89,7 @@ impl RunClock {
                 time
             }
             None => match last {
-                Some(last) if told.readings.len() >= Self::MOST => last,
+                Some(last) if told.readings.len() >= Self::MAX => last,
                 last => self.clock.read(place)?.max(last.unwrap_or(i64::MIN)),
             },
         };

@@ -73,13 +73,13 @@ impl RunTime {
         if self.replay.as_ref().is_none_or(|replay| replay.reached().is_some()) {
             return run_timeout(limits);
         }
-        let (times, most) = (Self::REPLAYS, Self::replay_ms(self.limit_ms));
+        let (times, max) = (Self::REPLAYS, Self::replay_ms(self.limit_ms));
         Error::new(
             Reason::Timeout,
-            format!("doing again what the record has takes longer than {times} times timeout_ms, {most} ms"),
+            format!("doing again what the record has takes longer than {times} times timeout_ms, {max} ms"),
         )
         .hint("raise the limit timeout_ms for the resumed run (Input::limits_over), or find out why the replay is slow")
-        .detail("limit_ms", most)
+        .detail("limit_ms", max)
     }
 }
 

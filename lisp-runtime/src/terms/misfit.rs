@@ -133,7 +133,7 @@ fn expected(wanted: &str) -> String {
     };
     let elements = |prefix: &str| wanted.rsplit_once(prefix).map(|(_, count)| format!("a vector of {count} elements"));
     match (wanted, range) {
-        (_, Some((least, most))) => format!("an integer from {least} to {most}"),
+        (_, Some((least, max))) => format!("an integer from {least} to {max}"),
         ("u64" | "u128" | "usize", _) => "an integer of 0 or more".to_owned(),
         _ if is_integer(wanted) => "an integer".to_owned(),
         ("f32" | "f64", _) => "a number".to_owned(),

@@ -31,11 +31,11 @@ fn hexadecimal(number: u64, places: &mut [u8]) {
 }
 
 /// The maximum length of an id from the host, in bytes.
-pub(crate) const MOST_BYTES: usize = 128;
+pub(crate) const MAX_BYTES: usize = 128;
 
 /// Checks an id from the host: it appears in records, keys of tool calls and logs.
 pub(crate) fn check(name: &str) -> Result<(), Error> {
-    if (1..=MOST_BYTES).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic()) {
+    if (1..=MAX_BYTES).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Ok(());
     }
     let message = match name.chars().find(|c| !c.is_ascii_graphic()) {
@@ -44,14 +44,14 @@ pub(crate) fn check(name: &str) -> Result<(), Error> {
     };
     Err(Error::new(Reason::RuntimeError, message)
         .hint("give Input::run_id 1 to 128 visible characters of ASCII, without spaces")
-        .detail("limit_bytes", MOST_BYTES))
+        .detail("limit_bytes", MAX_BYTES))
 }
 
 /// Returns whether a text is a `traceparent` of W3C Trace Context. A later version may be longer, within reason.
 pub(crate) fn is_traceparent(text: &str) -> bool {
     /// Version, trace, parent and flags, separated by hyphens.
     const BYTES: usize = 2 + 1 + 32 + 1 + 16 + 1 + 2;
-    const MOST: usize = 512;
+    const MAX: usize = 512;
     let bytes = text.as_bytes();
     let hex = |from: usize, to: usize| {
         bytes.get(from..to).is_some_and(|part| part.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')))
@@ -60,7 +60,7 @@ pub(crate) fn is_traceparent(text: &str) -> bool {
     let hyphens = [2, 35, 52].iter().all(|&at| bytes.get(at) == Some(&b'-'));
     let fits = match bytes.len() {
         BYTES => true,
-        longer if longer > BYTES && longer <= MOST => {
+        longer if longer > BYTES && longer <= MAX => {
             !text.starts_with("00") && bytes[BYTES] == b'-' && bytes.iter().all(u8::is_ascii_graphic)
         }
         _ => false,

@@ -175,13 +175,13 @@ pub(crate) fn card(tools: &Tools, limits: &Limits, keys: Keys, tools_bytes: usiz
 }
 
 /// Writes a line for each tool, as many as fit.
-fn tool_lines(tools: &Tools, most: usize, out: &mut String) {
+fn tool_lines(tools: &Tools, max: usize, out: &mut String) {
     let count = tools.all().count();
     if count == 0 {
         return;
     }
     let search = tools.get("search");
-    let mut left = most;
+    let mut left = max;
     let (mut lines, mut some_tagged) = (Vec::new(), false);
     // The search tool is always shown.
     let first = search.into_iter();
@@ -216,7 +216,7 @@ fn tool_lines(tools: &Tools, most: usize, out: &mut String) {
 /// Returns the signature of a tool and the beginning of its description.
 fn tool_line(tool: &Tool) -> String {
     const ABOUT: usize = 120;
-    let mut line = one_line(&format!("tool/{} {}", tool.name(), tool.shown()));
+    let mut line = one_line(&format!("tool/{} {}", tool.name(), tool.signature_text()));
     if tool.tagged {
         line.push_str(" ; tagged");
     }

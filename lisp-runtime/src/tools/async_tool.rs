@@ -58,7 +58,7 @@ impl Tool {
     /// use lisp_runtime::{Engine, Input, Tool, ToolCall};
     /// let schema = r#"{"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}"#;
     /// let tool = Tool::from_json_schema("double", "Doubles a number.", schema, None)?
-    ///     .served_by_async(|call: ToolCall| async move { Ok(2 * call.get::<i64>("n")?) });
+    ///     .with_async_handler(|call: ToolCall| async move { Ok(2 * call.get::<i64>("n")?) });
     /// let engine = Engine::builder().grant(tool).build()?;
     /// let program = engine.compile("(tool/double {:n 21})")?;
     /// # fn block_on<F: Future>(run: F) -> F::Output {
@@ -72,7 +72,7 @@ impl Tool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn served_by_async<R, F>(mut self, function: impl Fn(ToolCall) -> F + Send + Sync + 'static) -> Self
+    pub fn with_async_handler<R, F>(mut self, function: impl Fn(ToolCall) -> F + Send + Sync + 'static) -> Self
     where
         R: Serialize,
         F: Future<Output = Result<R, ToolError>> + Send + 'static,

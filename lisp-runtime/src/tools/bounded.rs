@@ -14,7 +14,7 @@ const KEEP: Duration = Duration::from_millis(500);
 
 /// A bounded number of threads, started on demand. Jobs run in the order of their arrival.
 pub(crate) struct BoundedThreads {
-    most: usize,
+    max: usize,
     state: Mutex<State>,
     arrived: Condvar,
 }
@@ -42,14 +42,14 @@ pub(crate) struct JobTicket {
 }
 
 impl BoundedThreads {
-    /// Creates the pool without any threads; there will be at most `most`.
-    pub(crate) fn new(most: usize) -> Arc<Self> {
-        Arc::new(BoundedThreads { most, state: Mutex::new(State::default()), arrived: Condvar::new() })
+    /// Creates the pool without any threads; there will be at most `max`.
+    pub(crate) fn new(max: usize) -> Arc<Self> {
+        Arc::new(BoundedThreads { max, state: Mutex::new(State::default()), arrived: Condvar::new() })
     }
 
     /// Returns the maximum number of threads.
-    pub(crate) fn most(&self) -> usize {
-        self.most
+    pub(crate) fn max(&self) -> usize {
+        self.max
     }
 
     /// Queues a job. Starts a thread for it if none is idle and the maximum is not reached.
@@ -62,7 +62,7 @@ impl BoundedThreads {
         let mut waits = false;
         if !is_served {
             // Holding the lock while the thread starts keeps the count exact.
-            if state.threads < self.most && self.start_thread() {
+            if state.threads < self.max && self.start_thread() {
                 state.threads += 1;
             } else if state.threads == 0 {
                 return Err(job);

@@ -19,21 +19,21 @@ const CHAIN: usize = 32;
 const PATTERN_BYTES: usize = 2_000;
 const PATTERNS: usize = 300;
 
-/// Parses JSON text of at most `most` bytes and at most 127 levels.
-pub(crate) fn read(text: &str, most: usize, what: &str) -> Result<Value, SchemaError> {
+/// Parses JSON text of at most `max` bytes and at most 127 levels.
+pub(crate) fn read(text: &str, max: usize, what: &str) -> Result<Value, SchemaError> {
     // A byte order mark is not part of JSON.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    if text.len() > most {
-        return Err(SchemaError::new(format!("{what} has {} bytes, and may have {most}", text.len())));
+    if text.len() > max {
+        return Err(SchemaError::new(format!("{what} has {} bytes, and may have {max}", text.len())));
     }
     serde_json::from_str(text).map_err(|error| SchemaError::new(format!("{what} cannot be read: {error}")))
 }
 
-/// Parses a description of at most `most` bytes and at most 127 levels. It is JSON if it starts with `{`, else YAML.
-pub(crate) fn read_description(text: &str, most: usize, what: &str) -> Result<Value, SchemaError> {
+/// Parses a description of at most `max` bytes and at most 127 levels. It is JSON if it starts with `{`, else YAML.
+pub(crate) fn read_description(text: &str, max: usize, what: &str) -> Result<Value, SchemaError> {
     let begun = text.trim_start_matches(|c: char| c == '\u{feff}' || c.is_ascii_whitespace());
-    if text.len() > most || begun.is_empty() || begun.starts_with(['{', '[']) {
-        return read(text, most, what);
+    if text.len() > max || begun.is_empty() || begun.starts_with(['{', '[']) {
+        return read(text, max, what);
     }
     yaml::read(text).map_err(|error| SchemaError::new(format!("{what} cannot be read as YAML: {error}")))
 }

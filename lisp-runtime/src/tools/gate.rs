@@ -45,8 +45,8 @@ impl GateSetting {
     }
 
     /// Returns the maximum bytes of the calls in the record of the run; 0 is no limit.
-    fn most_bytes(&self) -> u64 {
-        self.journal.as_ref().map_or(0, |journal| journal.most_bytes() as u64)
+    fn max_bytes(&self) -> u64 {
+        self.journal.as_ref().map_or(0, |journal| journal.max_bytes() as u64)
     }
 
     /// Returns whether a call of the tool can be approved while the run continues.
@@ -170,7 +170,7 @@ pub(crate) struct ToolGate<W> {
 impl<W> ToolGate<W> {
     pub(crate) fn new(setting: GateSetting, view: RunView) -> Self {
         ToolGate {
-            order: CallOrder::new(setting.limit, setting.most_bytes(), setting.budget.clone()),
+            order: CallOrder::new(setting.limit, setting.max_bytes(), setting.budget.clone()),
             last_number: AtomicU64::new(0),
             cache: ResultCache::default(),
             setting,
@@ -579,7 +579,7 @@ pub(super) fn unfit(tool: &Tool, given: &str) -> Option<String> {
     let by_signature = tool.contract.as_ref().and_then(|contract| contract.check_json_arguments(&arguments).err());
     let why = match by_signature {
         Some(mismatch) => sentence_of_arguments(&[mismatch], tool.redacted()),
-        None => tool.refused(given)?.message,
+        None => tool.validate_arguments(given).err()?.message,
     };
     Some(format!("the arguments that it was allowed with do not fit: {why}"))
 }

@@ -23,7 +23,7 @@ pub(super) const VALUES: usize = 2_000_000;
 /// The result of importing a list of tools.
 #[derive(Debug, Default)]
 pub struct Imported {
-    /// The tools. They are external until [`Tools::served_by`] sets a handler.
+    /// The tools. They are external until [`Tools::with_handler`] sets a handler.
     pub tools: Tools,
     /// The names of tools that cannot be used, and why.
     pub refused: Vec<(String, SchemaError)>,
@@ -46,7 +46,7 @@ impl Tool {
     /// Creates a tool from a name, a description and JSON Schemas, as function-calling APIs describe it.
     ///
     /// Arguments, and results if there is a schema for them, are checked against the schemas. Models see a line derived
-    /// from the schemas. The tool is external until [`Tool::served_by`] sets a handler.
+    /// from the schemas. The tool is external until [`Tool::with_handler`] sets a handler.
     ///
     /// If programs cannot write the name, they use it with `%XX` for its special bytes: `issues/list` is
     /// `tool/issues%2Flist`. [`ToolCall::name`](crate::ToolCall::name) returns the name as given here.
@@ -56,8 +56,8 @@ impl Tool {
     /// let schema = r#"{"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"],
     ///                  "additionalProperties": false}"#;
     /// let tool = Tool::from_json_schema("double", "Doubles a number.", schema, None)?
-    ///     .served_by(|call| Ok(2 * call.get::<i64>("n")?));
-    /// assert_eq!(tool.shown(), "(n :int) -> :any");
+    ///     .with_handler(|call| Ok(2 * call.get::<i64>("n")?));
+    /// assert_eq!(tool.signature_text(), "(n :int) -> :any");
     /// let engine = Engine::builder().grant(tool).build()?;
     /// assert_eq!(engine.eval("(tool/double {:n 21})", Input::new()).value::<i64>()?, 42);
     /// let refused = engine.eval("(tool/double {:n \"21\"})", Input::new());
@@ -127,8 +127,8 @@ impl Tools {
     /// let imported = Tools::from_mcp_list(list)?;
     /// let tool = imported.tools.all().next().unwrap();
     /// assert_eq!((tool.name(), tool.given_name()), ("issues%2Flist", "issues/list"));
-    /// assert_eq!(tool.shown(), r#"(state? "open"|"closed", ...) -> :any"#);
-    /// assert_eq!(tool.effect_of(), Effect::Read);
+    /// assert_eq!(tool.signature_text(), r#"(state? "open"|"closed", ...) -> :any"#);
+    /// assert_eq!(tool.effect(), Effect::Read);
     /// # Ok::<(), lisp_runtime::tools::SchemaError>(())
     /// ```
     ///
@@ -168,7 +168,9 @@ impl Tools {
             let label = if name.is_empty() { format!("(entry {index} of the list)") } else { name };
             imported.take(
                 &label,
-                tool.map(|tool| if idempotent { tool.effect(effect).idempotent() } else { tool.effect(effect) }),
+                tool.map(
+                    |tool| if idempotent { tool.with_effect(effect).idempotent() } else { tool.with_effect(effect) },
+                ),
             );
         }
         Ok(imported)

@@ -26,7 +26,7 @@ pub(crate) struct CallOrder {
     /// The maximum number of calls; 0 is no limit.
     limit: u64,
     /// The maximum bytes of the calls in the record of the run; 0 is no limit.
-    most_bytes: u64,
+    max_bytes: u64,
     budget: Option<Budget>,
     payments: Arc<Payments>,
     /// Whether calls that were made ahead may exceed the limit.
@@ -74,7 +74,7 @@ impl Sum {
 #[derive(Debug)]
 struct AheadCall {
     tool: String,
-    most: u64,
+    max: u64,
     result: Option<CallDigest>,
     /// Whether its result serves equal calls.
     serves: bool,
@@ -126,8 +126,8 @@ pub(super) struct ResultNote {
 }
 
 impl CallOrder {
-    pub(super) fn new(limit: u64, most_bytes: u64, budget: Option<Budget>) -> Self {
-        CallOrder { limit, most_bytes, budget, ..CallOrder::default() }
+    pub(super) fn new(limit: u64, max_bytes: u64, budget: Option<Budget>) -> Self {
+        CallOrder { limit, max_bytes, budget, ..CallOrder::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -161,7 +161,7 @@ impl CallOrder {
     pub(super) fn ended(&self, note: &ResultNote, bytes: u64, serves: bool) -> Result<(), Error> {
         let mut open = self.open();
         open.state.made.bytes = open.state.made.bytes.saturating_add(bytes);
-        if is_over(self.most_bytes, open.state.made.bytes) {
+        if is_over(self.max_bytes, open.state.made.bytes) {
             self.set_exact();
         }
         if note.is_ahead {
@@ -229,7 +229,7 @@ impl OpenOrder<'_> {
     fn check_asked(&mut self, asked: &AskedTurn<'_>) -> Result<(), Error> {
         self.count_before(&asked.place.in_order())?;
         if self.is_new(asked.result) {
-            self.check(&asked.tool.name, asked.tool.most_calls)?;
+            self.check(&asked.tool.name, asked.tool.max_calls)?;
             self.check_bytes(asked.bytes)?;
         }
         Ok(())
@@ -248,21 +248,21 @@ impl OpenOrder<'_> {
         let left = self.order.budget.as_ref().and_then(|budget| budget.left().calls);
         self.state.ahead.len() < AHEAD
             && is_little(self.order.limit, made.calls, counted.calls)
-            && is_little(self.order.most_bytes, made.bytes, counted.bytes)
-            && is_little(tool.most_calls, made.of(&tool.name), counted.of(&tool.name))
+            && is_little(self.order.max_bytes, made.bytes, counted.bytes)
+            && is_little(tool.max_calls, made.of(&tool.name), counted.of(&tool.name))
             && left.is_none_or(|left| left > 0 && payments.ahead() < left.saturating_add(payments.paid()) / PART)
     }
 
     /// Checks whether one more call is within the limits.
-    fn check(&self, tool: &str, most: u64) -> Result<(), Error> {
+    fn check(&self, tool: &str, max: u64) -> Result<(), Error> {
         let over = |what: &str, limit: u64, raise: &str| {
             Error::new(Reason::ToolCallLimitExceeded, format!("a run may call {what} {limit} times"))
                 .hint(format!("call tools less often, for example once for all rows, or raise {raise}"))
                 .detail("limit", limit)
         };
         let (counted, limit) = (&self.state.counted, self.order.limit);
-        if most > 0 && counted.of(tool) >= most {
-            Err(over(&format!("tool/{tool}"), most, "Tool::most_calls"))
+        if max > 0 && counted.of(tool) >= max {
+            Err(over(&format!("tool/{tool}"), max, "Tool::max_calls"))
         } else if limit > 0 && counted.calls >= limit {
             Err(over("tools", limit, "the limit tool_calls"))
         } else {
@@ -272,14 +272,14 @@ impl OpenOrder<'_> {
 
     /// Checks whether `bytes` more are within the limit of the record.
     fn check_bytes(&self, bytes: u64) -> Result<(), Error> {
-        let (bytes, most) = (self.state.counted.bytes.saturating_add(bytes), self.order.most_bytes);
-        if !is_over(most, bytes) {
+        let (bytes, max) = (self.state.counted.bytes.saturating_add(bytes), self.order.max_bytes);
+        if !is_over(max, bytes) {
             return Ok(());
         }
-        let message = format!("the calls of the run take {bytes} bytes in its record; they may take {most}");
+        let message = format!("the calls of the run take {bytes} bytes in its record; they may take {max}");
         Err(Error::new(Reason::RecordLimitExceeded, message)
-            .hint("call tools for less data, or raise the limit with Recording::most_bytes")
-            .detail("limit_bytes", usize::try_from(most).unwrap_or(usize::MAX)))
+            .hint("call tools for less data, or raise the limit with Recording::max_bytes")
+            .detail("limit_bytes", usize::try_from(max).unwrap_or(usize::MAX)))
     }
 
     /// Counts a call of `bytes` that may be made, or that an earlier result serves. `is_due` if the budget must pay for
@@ -295,13 +295,13 @@ impl OpenOrder<'_> {
     ) -> Result<Option<ResultNote>, Error> {
         let AskedTurn { tool, place, has_turn, result, bytes } = *asked;
         let (is_made, is_new, of_result) = (served.is_none(), self.is_new(result), served.unwrap_or(0));
-        let (name, most) = (&tool.name, tool.most_calls);
+        let (name, max) = (&tool.name, tool.max_calls);
         if is_made {
             let made = &mut self.state.made;
             made.add(name, bytes);
             if is_over(self.order.limit, made.calls)
-                || is_over(most, made.of(name))
-                || is_over(self.order.most_bytes, made.bytes)
+                || is_over(max, made.of(name))
+                || is_over(self.order.max_bytes, made.bytes)
             {
                 self.order.set_exact();
             }
@@ -318,10 +318,10 @@ impl OpenOrder<'_> {
             self.state.results.extend(result.filter(|_| !is_made));
         } else {
             let (bytes, charge) = ((bytes, of_result), if is_due { Charge::Due } else { Charge::Nothing });
-            let call = AheadCall { tool: name.clone(), most, result, serves: !is_made, bytes, charge };
+            let call = AheadCall { tool: name.clone(), max, result, serves: !is_made, bytes, charge };
             self.state.ahead.insert(place.in_order(), call);
         }
-        let is_noted = is_made && (result.is_some() || self.order.most_bytes > 0);
+        let is_noted = is_made && (result.is_some() || self.order.max_bytes > 0);
         Ok(is_noted.then(|| ResultNote { place: place.clone(), digest: result, is_ahead: !has_turn, is_new }))
     }
 
@@ -372,7 +372,7 @@ impl OpenOrder<'_> {
         let is_new = self.is_new(call.result);
         let (of_call, of_result) = call.bytes;
         if is_new {
-            self.check(&call.tool, call.most)?;
+            self.check(&call.tool, call.max)?;
             self.check_bytes(of_call)?;
             self.check_bytes(of_call.saturating_add(of_result))?;
             match (&call.charge, &self.order.budget) {

@@ -68,23 +68,25 @@ impl JsonContract {
         parameters(&self.input).into_iter().filter(|name| name.contains('-')).collect()
     }
 
-    /// Returns why a call with these arguments, JSON text, is not made. Values of redacted arguments are not shown.
-    pub(crate) fn refused(&self, tool: &str, arguments: &str, redacted: &[String]) -> Option<Error> {
+    /// Checks the arguments of a call, JSON text. Values of redacted arguments are not in the error.
+    pub(crate) fn validate_arguments(&self, tool: &str, arguments: &str, redacted: &[String]) -> Result<(), Error> {
         let mismatches = self.input.check(arguments, "");
-        (!mismatches.is_empty()).then(|| {
-            let told = told(&sentence_of_arguments(&mismatches, redacted));
-            Error::new(Reason::InvalidToolArgs, format!("tool/{tool}: {told}"))
-                .hint(format!("tool/{tool}: {}", self.line.text))
-        })
+        if mismatches.is_empty() {
+            return Ok(());
+        }
+        let told = told(&sentence_of_arguments(&mismatches, redacted));
+        Err(Error::new(Reason::InvalidToolArgs, format!("tool/{tool}: {told}"))
+            .hint(format!("tool/{tool}: {}", self.line.text)))
     }
 
-    /// Returns why a result, JSON text, is not passed to the program.
-    pub(crate) fn unfit(&self, tool: &str, result: &str) -> Option<Error> {
-        let mismatches = self.output.as_ref()?.check(result, "return");
-        (!mismatches.is_empty()).then(|| {
-            let text = format!("tool/{tool}: its result does not fit its schema: {}", told(&sentence(&mismatches)));
-            Error::new(Reason::ToolError, text)
-        })
+    /// Checks a result, JSON text.
+    pub(crate) fn validate_result(&self, tool: &str, result: &str) -> Result<(), Error> {
+        let mismatches = self.output.as_ref().map(|output| output.check(result, "return")).unwrap_or_default();
+        if mismatches.is_empty() {
+            return Ok(());
+        }
+        let text = format!("tool/{tool}: its result does not fit its schema: {}", told(&sentence(&mismatches)));
+        Err(Error::new(Reason::ToolError, text))
     }
 
     /// Returns the descriptions of the parameters, one per line.

@@ -203,9 +203,9 @@ impl<'a> Writer<'a> {
             all.push(vec![self.literal(value)]);
             literals = true;
         } else if let Some(Value::Array(values)) = schema.get("enum") {
-            let most = self.detail.2;
-            let mut shown: Vec<String> = values.iter().take(most).map(|value| self.literal(value)).collect();
-            if values.len() > most {
+            let max = self.detail.2;
+            let mut shown: Vec<String> = values.iter().take(max).map(|value| self.literal(value)).collect();
+            if values.len() > max {
                 self.hidden.values = true;
                 shown.push("...".to_owned());
             }
@@ -309,7 +309,7 @@ impl<'a> Writer<'a> {
     }
 
     fn vector(&mut self, spot: Spot<'a>, depth: usize) -> String {
-        let (most, _, values) = self.detail;
+        let (max, _, values) = self.detail;
         let count = range(spot, "minItems", "maxItems");
         let listed = |keyword: &str| spot.get(keyword).and_then(Value::as_array);
         let parts = listed("prefixItems").or_else(|| listed("items"));
@@ -317,7 +317,7 @@ impl<'a> Writer<'a> {
             (Some(_), _) => spot.get("additionalItems"),
             _ => spot.get("items"),
         };
-        if depth >= most {
+        if depth >= max {
             self.hidden.deeper |= parts.is_some() || rest.is_some_and(|rest| rest != &Value::Bool(true));
             return format!("[:any]{count}");
         }

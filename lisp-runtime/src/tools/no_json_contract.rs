@@ -22,11 +22,11 @@ impl JsonContract {
         match *self {}
     }
 
-    pub(crate) fn refused(&self, _: &str, _: &str, _: &[String]) -> Option<Error> {
+    pub(crate) fn validate_arguments(&self, _: &str, _: &str, _: &[String]) -> Result<(), Error> {
         match *self {}
     }
 
-    pub(crate) fn unfit(&self, _: &str, _: &str) -> Option<Error> {
+    pub(crate) fn validate_result(&self, _: &str, _: &str) -> Result<(), Error> {
         match *self {}
     }
 

@@ -33,7 +33,7 @@ impl Tools {
     ///   "components": {"schemas": {"Pet": {"type": "object", "properties": {"name": {"type": "string"}}}}}}"##;
     /// let imported = Tools::from_openapi(api)?;
     /// let tool = imported.tools.all().next().unwrap();
-    /// assert_eq!(tool.shown(), "(id :int) -> {name? :string}");
+    /// assert_eq!(tool.signature_text(), "(id :int) -> {name? :string}");
     /// assert_eq!(tool.operation().unwrap().path, "/pets/{id}");
     /// # Ok::<(), lisp_runtime::tools::SchemaError>(())
     /// ```
@@ -182,7 +182,7 @@ impl<'a> ApiReader<'a> {
         let text = |keyword: &str| operation.get(keyword).and_then(Value::as_str).filter(|text| !text.is_empty());
         let about = [text("summary"), text("description")].into_iter().flatten().collect::<Vec<_>>().join("\n");
         let mut tool = Tool::of_values(name, &about, input, output)?;
-        tool = tool.effect(if matches!(method, "get" | "head" | "options" | "trace") {
+        tool = tool.with_effect(if matches!(method, "get" | "head" | "options" | "trace") {
             Effect::Read
         } else {
             Effect::Write

@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// use lisp_runtime::{Engine, Input, Reason, Tool};
 /// use lisp_runtime::tools::{AskedCall, Effect, PolicyDecision};
 /// let engine = Engine::builder()
-///     .grant(Tool::new("drop_table", |_| Ok(true)).effect(Effect::Write))
+///     .grant(Tool::new("drop_table", |_| Ok(true)).with_effect(Effect::Write))
 ///     .policy(|call: &AskedCall<'_>| match call.effect() {
 ///         Effect::Read => PolicyDecision::Allow,
 ///         _ => PolicyDecision::Deny("only reading is allowed here".to_owned()),
@@ -93,7 +93,7 @@ impl AskedCall<'_> {
 
     /// Returns the declared effect of the tool's calls.
     pub fn effect(&self) -> Effect {
-        self.tool.effect_of()
+        self.tool.effect()
     }
 
     /// Returns the arguments for the tool as JSON text: an object.

@@ -26,7 +26,7 @@ impl Tool {
     }
 
     /// Returns the signature as models see it: as it was written, or derived from the schemas.
-    pub fn shown(&self) -> &str {
+    pub fn signature_text(&self) -> &str {
         self.signature.as_deref().unwrap_or_default()
     }
 
@@ -46,7 +46,7 @@ impl Tool {
     /// # Ok::<(), lisp_runtime::tools::SchemaError>(())
     /// ```
     pub fn describe(&self) -> String {
-        let mut out = format!("tool/{} {}", self.name, self.shown()).trim_end().to_owned();
+        let mut out = format!("tool/{} {}", self.name, self.signature_text()).trim_end().to_owned();
         out.push('\n');
         let tagged = self.tagged.then_some("It is tagged: it returns {:ok result}, or {:error {:message ..}}.");
         for text in [tagged, self.remark(), self.description.as_deref()].into_iter().flatten() {
@@ -71,13 +71,13 @@ impl Tools {
     /// ```
     /// use lisp_runtime::{Engine, Input, Tools};
     /// let imported = Tools::from_mcp_list(r#"[{"name": "a/b", "inputSchema": {"type": "object"}}]"#)?;
-    /// let tools = imported.tools.served_by(|call| Ok(format!("{} called", call.name())));
+    /// let tools = imported.tools.with_handler(|call| Ok(format!("{} called", call.name())));
     /// let engine = Engine::builder().grant_all(tools).build()?;
     /// assert_eq!(engine.eval("(tool/a%2Fb)", Input::new()).value::<String>()?, "a/b called");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn served_by<R: Serialize>(
+    pub fn with_handler<R: Serialize>(
         self,
         function: impl Fn(&ToolCall) -> Result<R, ToolError> + Send + Sync + 'static,
     ) -> Self {
@@ -85,7 +85,7 @@ impl Tools {
         let mut tools = Tools::new();
         for tool in self.into_all() {
             let function = function.clone();
-            tools.insert(tool.served_by(move |call| function(call)));
+            tools.insert(tool.with_handler(move |call| function(call)));
         }
         tools
     }

@@ -122,10 +122,10 @@ impl Schema {
         found
     }
 
-    /// Returns whether a check takes at most `most` steps. `copies` if it collects errors with copies of values.
-    fn is_within(&self, most: u64, value: &Value, copies: bool) -> bool {
+    /// Returns whether a check takes at most `max` steps. `copies` if it collects errors with copies of values.
+    fn is_within(&self, max: u64, value: &Value, copies: bool) -> bool {
         Document::of(&self.document)
-            .is_ok_and(|document| Steps { document: &document, left: most, copies }.of(document.root, value))
+            .is_ok_and(|document| Steps { document: &document, left: max, copies }.of(document.root, value))
     }
 
     /// Converts one error of the validator.

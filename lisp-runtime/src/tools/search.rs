@@ -25,7 +25,7 @@ pub struct FoundTool {
 }
 
 impl Tools {
-    /// Searches the names, descriptions and parameters of the tools for words. Returns at most `most` tools.
+    /// Searches the names, descriptions and parameters of the tools for words. Returns at most `max` tools.
     ///
     /// Tools that match more of the words come first; matches in names count more than others.
     ///
@@ -39,14 +39,17 @@ impl Tools {
     /// assert_eq!(found[0].usage, "tool/list_issues (state :string) -> [:map]");
     /// # Ok::<(), lisp_runtime::BuildError>(())
     /// ```
-    pub fn search(&self, words: &str, most: usize) -> Vec<FoundTool> {
+    pub fn search(&self, words: &str, max: usize) -> Vec<FoundTool> {
         let words: Vec<String> = pieces(words).into_iter().take(WORDS).collect();
         let mut ranked: Vec<(usize, usize, &Tool)> = Vec::new();
         for tool in self.all() {
             let (mut matched, mut score) = (0, 0);
-            let places =
-                [(tool.given_name(), 8), (tool.description.as_deref().unwrap_or_default(), 3), (tool.shown(), 2)]
-                    .map(|(text, weight)| (pieces(&cut(text, 2_000)), weight));
+            let places = [
+                (tool.given_name(), 8),
+                (tool.description.as_deref().unwrap_or_default(), 3),
+                (tool.signature_text(), 2),
+            ]
+            .map(|(text, weight)| (pieces(&cut(text, 2_000)), weight));
             for word in &words {
                 let best =
                     places.iter().map(|(pieces, weight)| weight * likeness(word, pieces)).max().unwrap_or_default();
@@ -58,7 +61,7 @@ impl Tools {
             }
         }
         ranked.sort_by(|a, b| (b.0, b.1).cmp(&(a.0, a.1)).then_with(|| a.2.name.cmp(&b.2.name)));
-        ranked.into_iter().take(most).map(|(_, _, tool)| found(tool)).collect()
+        ranked.into_iter().take(max).map(|(_, _, tool)| found(tool)).collect()
     }
 
     /// Returns a tool named `search` with which programs search these tools: `(tool/search {:words "open issues"})`.
@@ -93,7 +96,7 @@ impl Tool {
                 format!("there is no tool/{name}; {}", which_there_are(name, &names))
             }
         };
-        Tool::new(TOOL_PAGE, move |call| Ok(page(&call.get::<String>("name")?))).effect(Effect::Read)
+        Tool::new(TOOL_PAGE, move |call| Ok(page(&call.get::<String>("name")?))).with_effect(Effect::Read)
     }
 
     /// Returns the internal tool behind `(doc tool/name)` when the other half of the run has the descriptions.
@@ -138,7 +141,7 @@ pub(crate) fn which_there_are(name: &str, names: &[&str]) -> String {
 fn found(tool: &Tool) -> FoundTool {
     FoundTool {
         name: tool.name.clone(),
-        usage: one_line(&format!("tool/{} {}", tool.name, tool.shown())),
+        usage: one_line(&format!("tool/{} {}", tool.name, tool.signature_text())),
         about: cut(&one_line(tool.description.as_deref().unwrap_or_default()), 300),
     }
 }

@@ -13,9 +13,9 @@ pub(super) fn wait<'a, T>(
     condvar: &Condvar,
     _mutex: &'a Mutex<T>,
     guard: MutexGuard<'a, T>,
-    most: Duration,
+    max: Duration,
 ) -> (MutexGuard<'a, T>, bool) {
-    let (guard, waited) = condvar.wait_timeout(guard, most).unwrap_or_else(PoisonError::into_inner);
+    let (guard, waited) = condvar.wait_timeout(guard, max).unwrap_or_else(PoisonError::into_inner);
     (guard, waited.timed_out())
 }
 

@@ -21,11 +21,11 @@ impl ToolThreads {
     /// The default number of threads.
     pub(crate) const DEFAULT: usize = 64;
     /// The maximum number of threads.
-    pub(crate) const MOST: usize = 1_024;
+    pub(crate) const MAX: usize = 1_024;
 
-    /// Creates the pool without any threads; there will be at most `most`.
-    pub(crate) fn new(most: usize) -> Self {
-        ToolThreads(Arc::new(Owner(BoundedThreads::new(most))))
+    /// Creates the pool without any threads; there will be at most `max`.
+    pub(crate) fn new(max: usize) -> Self {
+        ToolThreads(Arc::new(Owner(BoundedThreads::new(max))))
     }
 
     /// Returns the pool that engines share by default.
@@ -35,8 +35,8 @@ impl ToolThreads {
     }
 
     /// Returns the maximum number of threads; 0 is none.
-    pub(crate) fn most(&self) -> usize {
-        self.0.0.most()
+    pub(crate) fn max(&self) -> usize {
+        self.0.0.max()
     }
 
     /// Queues a call.
@@ -55,6 +55,6 @@ impl ToolThreads {
 
 impl fmt::Debug for ToolThreads {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ToolThreads").field(&self.most()).finish()
+        f.debug_tuple("ToolThreads").field(&self.max()).finish()
     }
 }

@@ -216,7 +216,7 @@ pub struct Tool {
     pub(crate) effect: Effect,
     pub(crate) idempotent: bool,
     /// The maximum number of calls in a run; 0 is no limit.
-    pub(crate) most_calls: u64,
+    pub(crate) max_calls: u64,
     turns: Option<Turns>,
     /// Whether its failures are values.
     pub(crate) tagged: bool,
@@ -272,7 +272,7 @@ impl Tool {
             detached: false,
             effect: Effect::Unknown,
             idempotent: false,
-            most_calls: 0,
+            max_calls: 0,
             turns: None,
             tagged: false,
             redacted: Arc::default(),
@@ -334,7 +334,7 @@ impl Tool {
     /// other tools the host decides ([`Record::settle`](crate::Record::settle)). The effect is stored in the record: a
     /// tool that was not declared as reading when its call started is not repeated.
     #[must_use]
-    pub fn effect(mut self, effect: Effect) -> Self {
+    pub fn with_effect(mut self, effect: Effect) -> Self {
         self.effect = effect;
         self
     }
@@ -352,8 +352,8 @@ impl Tool {
     /// Sets the maximum number of the tool's calls in a run, without calls served from the cache; 0 is no limit. One
     /// more call ends the run with `tool_call_limit_exceeded`.
     #[must_use]
-    pub fn most_calls(mut self, most: u64) -> Self {
-        self.most_calls = most;
+    pub fn max_calls(mut self, max: u64) -> Self {
+        self.max_calls = max;
         self
     }
 
@@ -363,8 +363,8 @@ impl Tool {
     /// A further call waits on the thread that would make it, until its run's deadline or cancellation. Async tools and
     /// runs that are driven step by step do not wait; their callers must count the calls.
     #[must_use]
-    pub fn concurrency(mut self, most: usize) -> Self {
-        self.turns = Some(Turns::new(most.max(1)));
+    pub fn concurrency(mut self, max: usize) -> Self {
+        self.turns = Some(Turns::new(max.max(1)));
         self
     }
 
@@ -446,7 +446,7 @@ impl Tool {
 
     /// Sets the handler of the tool, for example of an external tool of [`Tool::from_json_schema`].
     #[must_use]
-    pub fn served_by<R: Serialize>(
+    pub fn with_handler<R: Serialize>(
         mut self,
         function: impl Fn(&ToolCall) -> Result<R, ToolError> + Send + Sync + 'static,
     ) -> Self {
@@ -485,7 +485,7 @@ impl Tool {
     }
 
     /// Returns the declared effect of its calls.
-    pub fn effect_of(&self) -> Effect {
+    pub fn effect(&self) -> Effect {
         self.effect
     }
 
@@ -494,14 +494,26 @@ impl Tool {
         self.idempotent
     }
 
-    /// Returns the error if these arguments, JSON text, do not match the tool's JSON Schema.
-    pub fn refused(&self, arguments: &str) -> Option<Error> {
-        self.json_contract.as_ref()?.refused(&self.name, arguments, &self.redacted)
+    /// Checks arguments, JSON text, against the tool's JSON Schema.
+    ///
+    /// # Errors
+    /// They do not match it.
+    pub fn validate_arguments(&self, arguments: &str) -> Result<(), Error> {
+        match &self.json_contract {
+            Some(contract) => contract.validate_arguments(&self.name, arguments, &self.redacted),
+            None => Ok(()),
+        }
     }
 
-    /// Returns the error if this result, JSON text, does not match the tool's JSON Schema of results.
-    pub fn unfit(&self, result: &str) -> Option<Error> {
-        self.json_contract.as_ref()?.unfit(&self.name, result)
+    /// Checks a result, JSON text, against the tool's JSON Schema of results.
+    ///
+    /// # Errors
+    /// It does not match it.
+    pub fn validate_result(&self, result: &str) -> Result<(), Error> {
+        match &self.json_contract {
+            Some(contract) => contract.validate_result(&self.name, result),
+            None => Ok(()),
+        }
     }
 
     /// Returns whether the signature or schema has a parameter with this exact name, which has hyphens.
@@ -545,7 +557,7 @@ impl Tool {
             Body::Echo if call.is_rewritten => Reply::Json(call.arguments.clone()),
             Body::Echo => Reply::Echo,
             Body::External => Reply::Error(ToolError::new(
-                "it is external: only a run that its host drives by hand (Engine::start) replies to it; Tool::served_by gives it a \
+                "it is external: only a run that its host drives by hand (Engine::start) replies to it; Tool::with_handler gives it a \
                  function for other runs",
             )),
             #[cfg(feature = "async")]
@@ -560,7 +572,7 @@ impl Tool {
     fn call_detached(self: &Arc<Self>, call: Box<ToolCall>, threads: &ToolThreads) -> Reply {
         /// How often cancellation is checked.
         const STEP: Duration = Duration::from_millis(5);
-        if threads.most() == 0 {
+        if threads.max() == 0 {
             return Reply::no_thread();
         }
         let (reply, replies) = mpsc::sync_channel(1);
@@ -570,7 +582,7 @@ impl Tool {
             let _ = reply.send(tool.call_here(&call));
         };
         let Ok(ticket) = threads.submit(Box::new(job)) else { return Reply::no_thread() };
-        let not_made = || Reply::NotMade { tool_threads: ticket.waits.then(|| threads.most()) };
+        let not_made = || Reply::NotMade { tool_threads: ticket.waits.then(|| threads.max()) };
         loop {
             let left = deadline.map_or(STEP, |deadline| deadline.saturating_duration_since(Instant::now()));
             match replies.recv_timeout(left.min(STEP)) {
@@ -658,8 +670,8 @@ impl Reply {
     /// Returns why the call was not made; `None` if it was, or may have been.
     pub(crate) fn why_not_made(&self) -> Option<String> {
         match self {
-            Reply::NotMade { tool_threads: Some(most) } => {
-                Some(format!("not made: the run was over before one of the {most} tool threads was free"))
+            Reply::NotMade { tool_threads: Some(max) } => {
+                Some(format!("not made: the run was over before one of the {max} tool threads was free"))
             }
             Reply::NotMade { tool_threads: None } => Some("not made: the run was over".to_owned()),
             _ => None,

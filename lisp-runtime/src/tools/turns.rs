@@ -18,8 +18,8 @@ struct Places {
 pub(super) struct Turn(Arc<Places>);
 
 impl Turns {
-    pub(super) fn new(most: usize) -> Self {
-        Turns(Arc::new(Places { free: Mutex::new(most), one_free: Condvar::new() }))
+    pub(super) fn new(max: usize) -> Self {
+        Turns(Arc::new(Places { free: Mutex::new(max), one_free: Condvar::new() }))
     }
 
     /// Waits for a slot, until `is_over` returns true.

@@ -27,7 +27,7 @@ impl Tool {
     /// }
     /// fn ten() -> u32 { 10 }
     /// let find = Tool::typed("find_orders", |find: Find, _| Ok(vec![find.customer; find.most as usize]))?;
-    /// assert_eq!(find.shown(), "(customer :string, most? :int<1..50> = 10) -> [:string]");
+    /// assert_eq!(find.signature_text(), "(customer :string, most? :int<1..50> = 10) -> [:string]");
     /// let engine = Engine::builder().grant(find).build()?;
     /// assert!(engine.prompt().contains("Finds orders of a customer."));
     /// assert_eq!(engine.eval("(tool/find_orders {:customer \"ann\" :most 2})", Input::new()).text(), Some(r#"["ann" "ann"]"#));
@@ -52,7 +52,7 @@ impl Tool {
         let about = input.get("description").and_then(|text| text.as_str()).unwrap_or_default();
         let about = about.split("\n\n").next().unwrap_or_default().to_owned();
         let tool = Tool::from_json_schema(name, &about, &input.to_string(), Some(&output.to_string()))?;
-        Ok(tool.served_by(move |call| function(call.arguments()?, call)))
+        Ok(tool.with_handler(move |call| function(call.arguments()?, call)))
     }
 }
 

@@ -1,8 +1,8 @@
 //! Shortens texts for display.
 
 /// Returns the first characters of a text.
-pub(crate) fn cut(text: &str, most: usize) -> String {
-    let end = text.floor_char_boundary(most);
+pub(crate) fn cut(text: &str, max: usize) -> String {
+    let end = text.floor_char_boundary(max);
     if end < text.len() { format!("{}...", &text[..end]) } else { text.to_owned() }
 }
 

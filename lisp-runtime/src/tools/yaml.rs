@@ -141,7 +141,7 @@ fn options() -> Options {
 
 /// Returns the error without its position. An error of a limit names the limit.
 fn message(error: &Error) -> String {
-    let limit = |what: &str, most: usize| format!("it has more than {most} {what}, which is the limit");
+    let limit = |what: &str, max: usize| format!("it has more than {max} {what}, which is the limit");
     match error.without_snippet() {
         Error::AliasError { error, .. } => message(error),
         Error::Budget { breach, .. } => match breach {

@@ -97,12 +97,12 @@ pub(crate) fn with_tools(builder: EngineBuilder) -> Engine {
     };
     builder
         .limits(Limits::default().with_timeout_ms(60_000).with_parallel_timeout_ms(60_000))
-        .grant(Tool::new("pure", |call| Ok(call.get::<i64>("n")? + 1)).effect(Effect::Read))
-        .grant(Tool::new("few", |call| Ok(call.get::<i64>("n")? + 3)).most_calls(FEW).effect(Effect::Read))
-        .grant(Tool::new("asked", |call| Ok(call.get::<i64>("n")? + 4)).effect(Effect::Read))
-        .grant(Tool::new("kept", |call| Ok(call.get::<i64>("n")? + 2)).cached().effect(Effect::Read))
-        .grant(Tool::new("fails", move |call| some(call.get("n")?)).effect(Effect::Read))
-        .grant(Tool::new("kept-fails", move |call| some(call.get("n")?)).cached().effect(Effect::Read))
+        .grant(Tool::new("pure", |call| Ok(call.get::<i64>("n")? + 1)).with_effect(Effect::Read))
+        .grant(Tool::new("few", |call| Ok(call.get::<i64>("n")? + 3)).max_calls(FEW).with_effect(Effect::Read))
+        .grant(Tool::new("asked", |call| Ok(call.get::<i64>("n")? + 4)).with_effect(Effect::Read))
+        .grant(Tool::new("kept", |call| Ok(call.get::<i64>("n")? + 2)).cached().with_effect(Effect::Read))
+        .grant(Tool::new("fails", move |call| some(call.get("n")?)).with_effect(Effect::Read))
+        .grant(Tool::new("kept-fails", move |call| some(call.get("n")?)).cached().with_effect(Effect::Read))
         .policy(|call: &AskedCall<'_>| match call.name() == "asked" && call.calls() + call.calls_of_tool() > 25 {
             true => PolicyDecision::Deny(format!("{} calls", call.calls())),
             false => PolicyDecision::Allow,

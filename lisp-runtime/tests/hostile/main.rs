@@ -97,13 +97,13 @@ fn resident_memory_stays_in_proportion_to_the_budget() {
             .expect("a process");
         let text = String::from_utf8_lossy(&output.stdout);
         let more = text.lines().find_map(|line| line.strip_prefix("resident ")?.split(' ').next()?.parse::<u64>().ok());
-        let most = 2 * row.limits.heap_bytes + (8 << 20);
+        let max = 2 * row.limits.heap_bytes + (8 << 20);
         if std::env::var_os("HOSTILE_TIMES").is_some() {
-            println!("{more:?} of {most} {}", row.name);
+            println!("{more:?} of {max} {}", row.name);
         }
         match more {
-            Some(more) if more <= most => {}
-            Some(more) => failures.push(format!("{}: {more} bytes, {most} are allowed", row.name)),
+            Some(more) if more <= max => {}
+            Some(more) => failures.push(format!("{}: {more} bytes, {max} are allowed", row.name)),
             None => failures.push(format!("{}: {:?} {text}", row.name, output.status)),
         }
     }

@@ -50,7 +50,7 @@ fn every_schema_converts() {
             slowest = slowest.max(begun.elapsed());
             match made {
                 Ok(tool) => {
-                    let line = tool.shown();
+                    let line = tool.signature_text();
                     assert!(line.len() <= 1_000 && !line.contains('\n') && line.contains("->"), "{line}");
                     assert!(tool.remark().is_none_or(|remark| !remark.contains('\n') && remark.len() < 400));
                     bytes += line.len();
@@ -126,7 +126,7 @@ fn calls_fit_and_mutated_ones_do_not() {
             calls += 1;
             let Ok(tool) = tool(row) else { continue };
             let arguments = arguments(call);
-            if let Some(error) = tool.refused(&arguments.to_string()) {
+            if let Err(error) = tool.validate_arguments(&arguments.to_string()) {
                 let kind = error.message.split(": ").nth(2).unwrap_or_default();
                 let kind = kind.split(|c: char| c == '"' || c.is_ascii_digit()).next().unwrap_or_default();
                 *reasons.entry(kind.to_owned()).or_default() += 1;
@@ -138,9 +138,9 @@ fn calls_fit_and_mutated_ones_do_not() {
             fit += 1;
             for (name, wrong) in mutations(row, &arguments) {
                 mutated += 1;
-                let error = tool.refused(&wrong.to_string());
+                let error = tool.validate_arguments(&wrong.to_string()).err();
                 let error = error.unwrap_or_else(|| panic!("{} takes {wrong}: {}", tool.name(), row["parameters"]));
-                assert!(error.hint.as_ref().is_some_and(|hint| hint.contains(tool.shown())));
+                assert!(error.hint.as_ref().is_some_and(|hint| hint.contains(tool.signature_text())));
                 let message = error.message.strip_prefix(&format!("tool/{}: ", tool.name())).unwrap_or_default();
                 told += usize::from(
                     message.starts_with(&name)
@@ -189,14 +189,18 @@ fn instances_of_schemastore() {
         let Ok(tool) = tool(&row) else { continue };
         for (keyword, fits) in [("valid", true), ("invalid", false)] {
             for instance in row[keyword].as_array().into_iter().flatten() {
-                let refused = tool.refused(&instance.to_string());
+                let refused = tool.validate_arguments(&instance.to_string()).err();
                 if refused.is_none() == fits {
                     right += 1;
                 } else {
                     wrong.push(format!("{} {keyword}: {:?}", row["name"], refused.map(|error| error.message)));
                 }
                 if !fits && std::env::var_os("SHOW_LINES").is_some() {
-                    println!("{}: {:?}", row["name"], tool.refused(&instance.to_string()).map(|error| error.message));
+                    println!(
+                        "{}: {:?}",
+                        row["name"],
+                        tool.validate_arguments(&instance.to_string()).err().map(|error| error.message)
+                    );
                 }
             }
         }
@@ -236,7 +240,7 @@ fn the_test_suite_agrees() {
                 }
             };
             for test in tests {
-                let refused = tool.refused(&test["data"].to_string());
+                let refused = tool.validate_arguments(&test["data"].to_string()).err();
                 if refused.is_none() == (test["valid"] == true) {
                     agree += 1;
                 } else if NOT_CHECKED.iter().any(|file| row["file"] == **file) {
@@ -268,7 +272,7 @@ fn lists_of_servers() {
     let tools = imported.tools;
     assert!(imported.refused.is_empty(), "{:?}", imported.refused);
     assert_eq!(tools.names().count(), list.len());
-    assert!(tools.all().any(|tool| tool.effect_of() == Effect::Read));
+    assert!(tools.all().any(|tool| tool.effect() == Effect::Read));
     for (words, wanted) in [
         ("merge a pull request", "merge_pull_request"),
         ("create issue", "issue_write"),

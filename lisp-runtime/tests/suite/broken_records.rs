@@ -36,7 +36,7 @@ fn flaky(cached: bool) -> Engine {
         0 => Err(ToolError::new("not yet")),
         _ => number(call),
     })
-    .effect(Effect::Read);
+    .with_effect(Effect::Read);
     Engine::builder().grant(if cached { tool.cached() } else { tool }).build().unwrap()
 }
 
@@ -73,7 +73,7 @@ fn who_had_the_failure_of_a_cached_tool_has_it_again() {
     });
     let engine = |window| {
         let limits = Limits::default().with_parallel_window(window).with_timeout_ms(60_000);
-        Engine::builder().limits(limits).grant(tool.clone().cached().effect(Effect::Read)).build().unwrap()
+        Engine::builder().limits(limits).grant(tool.clone().cached().with_effect(Effect::Read)).build().unwrap()
     };
     let slow = "(reduce + (range 200000))";
     let source = format!(
@@ -100,13 +100,13 @@ fn what_a_failed_parallel_call_left_out_is_not_made_up_for() {
         .limits(Limits::default().with_parallel_window(1).with_timeout_ms(60_000))
         .ceiling(Limits::unlimited())
         .grant(Tool::new("fails", |_| Err::<(), _>(ToolError::new("no"))))
-        .grant(Tool::new("read", number).effect(Effect::Read))
+        .grant(Tool::new("read", number).with_effect(Effect::Read))
         .grant(
             Tool::new("write", move |call| {
                 count.fetch_add(1, Ordering::Relaxed);
                 number(call)
             })
-            .effect(Effect::Write),
+            .with_effect(Effect::Write),
         );
     let engine = builder.build().unwrap();
     let slow = "(reduce + (range 300000))";
@@ -137,7 +137,7 @@ fn what_a_failed_parallel_call_left_out_is_not_made_up_for() {
 
 #[test]
 fn ends_of_lines_as_elsewhere_do_not_break_a_record() {
-    let engine = Engine::builder().grant(Tool::new("read", number).effect(Effect::Read)).build().unwrap();
+    let engine = Engine::builder().grant(Tool::new("read", number).with_effect(Effect::Read)).build().unwrap();
     let recording = Recording::new();
     let whole = engine.eval("[(tool/read {:n 1}) (tool/read {:n 2})]", Input::new().record(&recording));
     recording.answer(&lisp_runtime::Answer::new(None, &whole).to_json()).unwrap();
@@ -260,12 +260,12 @@ const INPUT: &str =
 /// An engine with a tool of these schemas, whose results do not fit them when it is called with 0.
 fn with_schemas(input: &str, output: Option<&str>) -> Engine {
     let tool = Tool::from_json_schema("get it", "Gets it.", input, output).unwrap();
-    let tool = tool.served_by(|call| {
+    let tool = tool.with_handler(|call| {
         let n = number(call)?;
         Ok(if n == 0 { serde_json::json!("none") } else { serde_json::json!(n) })
     });
     let checked = Tool::new("checked", |call| Ok(number(call)?.to_string())).signature("(n :int) -> :int");
-    Engine::builder().grant(tool.effect(Effect::Read)).grant(checked.effect(Effect::Read)).build().unwrap()
+    Engine::builder().grant(tool.with_effect(Effect::Read)).grant(checked.with_effect(Effect::Read)).build().unwrap()
 }
 
 #[test]
@@ -285,8 +285,13 @@ fn a_changed_schema_is_noticed() {
         assert!(error.starts_with("tool/get%20it has "), "{error}");
     }
     // A tool of the same line that is not checked against schemas, and one that keeps its results.
-    let line =
-        with_schemas(INPUT, integer).tools().all().find(|tool| tool.name() != "checked").unwrap().shown().to_owned();
+    let line = with_schemas(INPUT, integer)
+        .tools()
+        .all()
+        .find(|tool| tool.name() != "checked")
+        .unwrap()
+        .signature_text()
+        .to_owned();
     let checked = || Tool::external("checked").signature("(n :int) -> :int");
     let other = Engine::builder().grant(checked()).grant(Tool::external("get%20it").signature(line)).build().unwrap();
     let error = other.open_record(&record, &[]).unwrap_err().to_string();
@@ -346,8 +351,8 @@ fn no_edit_has_a_call_made_that_the_record_has() {
     });
     let engine = Engine::builder()
         .limits(Limits::default().with_parallel_window(3))
-        .grant(write.effect(Effect::Write))
-        .grant(Tool::new("cached", number).cached().effect(Effect::Read))
+        .grant(write.with_effect(Effect::Write))
+        .grant(Tool::new("cached", number).cached().with_effect(Effect::Read))
         .grant(Tool::new("fails", |_| Err::<(), _>(ToolError::new("no"))))
         .build()
         .unwrap();

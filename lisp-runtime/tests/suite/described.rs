@@ -23,12 +23,12 @@ fn the_examples_of_the_document() {
         let schema = values.next().expect("a schema");
         let tool = Tool::from_json_schema("t", "", &schema.to_string(), None).expect(&given);
         if let Some(arguments) = values.next() {
-            let error = tool.refused(&arguments.to_string()).expect(&given);
+            let error = tool.validate_arguments(&arguments.to_string()).err().expect(&given);
             assert_eq!(error.message, format!("tool/t: {wanted}"), "{given}");
             checks += 1;
         } else {
             let remark = tool.remark().map(|remark| format!(" ; {remark}")).unwrap_or_default();
-            assert_eq!(format!("{}{remark}", tool.shown()), wanted, "{given}");
+            assert_eq!(format!("{}{remark}", tool.signature_text()), wanted, "{given}");
             lines += 1;
         }
     }
@@ -46,7 +46,7 @@ pub(crate) fn server() -> Tools {
         {"name": "other", "inputSchema": {"type": "object"}}]}"#;
     let imported = Tools::from_mcp_list(list).expect("a list");
     assert!(imported.refused.is_empty());
-    imported.tools.served_by(|call| {
+    imported.tools.with_handler(|call| {
         let number = if call.name() == "issues/get" { call.get::<i64>("number")? } else { 0 };
         Ok(match number {
             0 => serde_json::json!(call.json()),
@@ -97,7 +97,7 @@ fn programs_call_tools_of_a_server() {
     assert_eq!(refused.usage.tool_calls, 0);
     let hint = refused.problem().and_then(|problem| problem.error.hint.clone()).expect("a hint");
     assert_eq!(hint, "tool/issues%2Fget: (number :int, x-trace? :string) -> {title :string}");
-    let effects: Vec<Effect> = server().all().map(|tool| tool.effect_of()).collect();
+    let effects: Vec<Effect> = server().all().map(|tool| tool.effect()).collect();
     assert_eq!(effects, [Effect::Write, Effect::Read, Effect::Unknown]);
 }
 
@@ -138,7 +138,7 @@ fn schemas_that_cannot_be_used_say_why() {
     assert!(wrong.to_string().contains("/properties/a/type"), "{wrong}");
     let broken = r#"{"properties": {"a\nb": {"type": "string", "format": "x\ny"}}}"#;
     let tool = Tool::from_json_schema("t", "", broken, None).expect("a tool");
-    assert_eq!(tool.shown(), r#"("a\nb"? :string<x y>, ...) -> :any"#);
+    assert_eq!(tool.signature_text(), r#"("a\nb"? :string<x y>, ...) -> :any"#);
     let name = Tool::from_json_schema("", "", "{}", None).expect_err("no name");
     assert!(name.to_string().contains("1 to 200 bytes"), "{name}");
 }
@@ -158,7 +158,8 @@ fn an_api_is_tools() {
         "schemas": {"NewPet": {"type": "object", "properties": {"name": {"type": "string"}, "parent": {"$ref": "#/components/schemas/Pet"}}, "required": ["name"]},
           "Pet": {"type": "object", "properties": {"id": {"type": "integer"}, "parent": {"$ref": "#/components/schemas/Pet"}}}, "Unused": {"type": "nonsense"}}}}"##;
     let imported = Tools::from_openapi(api).expect("an API");
-    let lines: Vec<String> = imported.tools.all().map(|tool| format!("{} {}", tool.name(), tool.shown())).collect();
+    let lines: Vec<String> =
+        imported.tools.all().map(|tool| format!("{} {}", tool.name(), tool.signature_text())).collect();
     assert_eq!(
         lines,
         [
@@ -173,9 +174,11 @@ fn an_api_is_tools() {
     assert_eq!((operation.method.as_str(), operation.path.as_str()), ("POST", "/pets"));
     let body = operation.body.as_ref().expect("a body");
     assert_eq!((body.argument.as_str(), body.media.as_str()), ("body", "application/json"));
-    assert_eq!((create.effect_of(), create.is_idempotent()), (Effect::Write, false));
-    assert!(create.refused(r#"{"X-Tenant": "a", "body": {"name": "b", "parent": {"id": 1}}}"#).is_none());
-    let error = create.refused(r#"{"X-Tenant": "a", "body": {"name": "b", "parent": {"parent": {"id": "1"}}}}"#);
+    assert_eq!((create.effect(), create.is_idempotent()), (Effect::Write, false));
+    assert!(create.validate_arguments(r#"{"X-Tenant": "a", "body": {"name": "b", "parent": {"id": 1}}}"#).is_ok());
+    let error = create
+        .validate_arguments(r#"{"X-Tenant": "a", "body": {"name": "b", "parent": {"parent": {"id": "1"}}}}"#)
+        .err();
     let error = error.expect("a mismatch");
     assert_eq!(error.reason, Reason::InvalidToolArgs);
     assert!(

@@ -132,8 +132,8 @@ fn the_ceiling_of_a_record_does_not_depend_on_the_time() {
     let mut over = 0;
     for seed in 1..=40 {
         let (source, bounds) = (Maker::program(seed), Bounds::of(seed));
-        let most = 400 + 311 * (seed as usize % 9);
-        let input = |window| bounds.input(window).record(&Recording::builder().most_bytes(most).build());
+        let max = 400 + 311 * (seed as usize % 9);
+        let input = |window| bounds.input(window).record(&Recording::builder().max_bytes(max).build());
         let plain = engines.alone.eval(&source, input(1));
         let expected = came_to(&plain);
         over += u64::from(plain.problem().is_some_and(|problem| problem.error.message.contains("in its record")));
@@ -150,7 +150,7 @@ fn the_ceiling_of_a_record_does_not_depend_on_the_time() {
                 assert_eq!(
                     came_to(outcome),
                     expected,
-                    "program {seed}, {bounds:?}, {most} bytes, window {window}, way {way}:\n{source}"
+                    "program {seed}, {bounds:?}, {max} bytes, window {window}, way {way}:\n{source}"
                 );
             }
         }

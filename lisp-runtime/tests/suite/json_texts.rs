@@ -113,10 +113,10 @@ fn depths_and_digits_that_are_written_are_read_by_every_reader() {
     let engine = Engine::builder().grant(Tool::echo("t")).build().unwrap();
     let levels = "(reduce (fn [a i] (if (even? i) [a] {\"k\" a})) [] (range data/n))";
     let long = "(reduce (fn [a i] (+ (* a 10) 7)) 0 (range data/n))";
-    for (make, most, limit) in [(levels, 511, "512"), (long, 4_300, "4300")] {
+    for (make, max, limit) in [(levels, 511, "512"), (long, 4_300, "4300")] {
         for more in [-1, 0, 1, 100] {
             let given = |n: i64| Input::new().json("n", n.to_string());
-            let run = engine.eval(&format!("(def m {make}) (def p {{:f inc}}) m"), given(most + more));
+            let run = engine.eval(&format!("(def m {make}) (def p {{:f inc}}) m"), given(max + more));
             assert!(run.is_success(), "{run:?}");
             assert_eq!((run.json().is_some(), run.memory().is_some()), (more <= 0, more <= 0));
             for error in [run.json_error(), run.memory_error()] {
@@ -126,8 +126,7 @@ fn depths_and_digits_that_are_written_are_read_by_every_reader() {
             for call in ["(json/generate-string x)", "(count (tool/t {:a [x]}))"] {
                 // An argument stands in the object of all of them, and here in an array.
                 let inside = if call.contains("tool") && make == levels { 2 } else { 0 };
-                let run =
-                    engine.eval(&format!("(def x {make}) {call} 1"), given(most + more - inside).without_memory());
+                let run = engine.eval(&format!("(def x {make}) {call} 1"), given(max + more - inside).without_memory());
                 match run.problem() {
                     None => assert!(more <= 0, "{call}"),
                     Some(problem) => {

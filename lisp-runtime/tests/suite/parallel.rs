@@ -100,7 +100,7 @@ fn a_successful_run_does_not_depend_on_threads_or_workers() {
 
 #[test]
 fn workers_are_as_many_as_the_window_and_the_slots_allow() {
-    for (workers, window, most) in [(8, 3, 3), (2, 5, 2), (1, 3, 1), (8, 8, 8)] {
+    for (workers, window, max) in [(8, 3, 3), (2, 5, 2), (1, 3, 1), (8, 8, 8)] {
         let together = Arc::new(AtomicUsize::new(0));
         let peak = Arc::new(AtomicUsize::new(0));
         let (t, p) = (together.clone(), peak.clone());
@@ -110,7 +110,7 @@ fn workers_are_as_many_as_the_window_and_the_slots_allow() {
                 p.fetch_max(t.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                 // Until as many wait together as may; then a little longer, for one too many to show.
                 let begun = Instant::now();
-                while p.load(Ordering::SeqCst) < most && begun.elapsed() < Duration::from_secs(60) {
+                while p.load(Ordering::SeqCst) < max && begun.elapsed() < Duration::from_secs(60) {
                     std::thread::sleep(Duration::from_millis(1));
                 }
                 std::thread::sleep(Duration::from_millis(5));
@@ -122,7 +122,7 @@ fn workers_are_as_many_as_the_window_and_the_slots_allow() {
         let outcome = engine.eval("(count (pmap (fn [i] (tool/wait {:i i})) (range 24)))", Input::new());
         assert_eq!(outcome.value::<i64>().unwrap(), 24);
         // Workers in tools hold slots, not threads: all of them wait at the same time, however few cores there are.
-        assert_eq!((peak.load(Ordering::SeqCst), outcome.usage.workers_peak), (most, most as u64));
+        assert_eq!((peak.load(Ordering::SeqCst), outcome.usage.workers_peak), (max, max as u64));
     }
 }
 

@@ -55,16 +55,16 @@ fn engine(world: &World, window: u64) -> Engine {
     let number = |call: &lisp_runtime::ToolCall| call.get::<i64>("n");
     Engine::builder()
         .limits(limits)
-        .grant(Tool::new("read", move |call| Ok(number(call)? * 2)).effect(Effect::Read))
+        .grant(Tool::new("read", move |call| Ok(number(call)? * 2)).with_effect(Effect::Read))
         .grant(
             Tool::new("write", move |call| {
                 let key = call.key().ok_or_else(|| ToolError::new("no key"))?.to_owned();
                 *writes.lock().unwrap().entry(key).or_default() += 1;
                 Ok(BTreeMap::from([("id", number(call)?)]))
             })
-            .effect(Effect::Write),
+            .with_effect(Effect::Write),
         )
-        .grant(Tool::new("cached", number).cached().effect(Effect::Read))
+        .grant(Tool::new("cached", number).cached().with_effect(Effect::Read))
         .grant(Tool::new("fails", move |call| Err::<(), _>(ToolError::new(format!("no {}", number(call)?)))))
         .build()
         .unwrap()
@@ -239,7 +239,7 @@ fn a_begun_call_is_not_made_again_without_a_word() {
 #[test]
 fn the_stricter_of_two_effects_counts() {
     let engine = |effect| {
-        let tool = Tool::new("pay", |call| call.get::<i64>("n")).effect(effect).idempotent();
+        let tool = Tool::new("pay", |call| call.get::<i64>("n")).with_effect(effect).idempotent();
         Engine::builder().grant(tool).build().unwrap()
     };
     let effects = [Effect::Read, Effect::Write, Effect::Unknown];
@@ -249,7 +249,7 @@ fn the_stricter_of_two_effects_counts() {
         let whole = recording.text();
         let begun: String = whole.split_inclusive('\n').take(2).collect();
         let shown = recording.record().unwrap().external_tools().unwrap();
-        assert_eq!((shown[0].effect_of(), shown[0].is_idempotent()), (was, true));
+        assert_eq!((shown[0].effect(), shown[0].is_idempotent()), (was, true));
         // A record of a version that did not say it: what is said now counts.
         let (first, rest) = begun.split_once('\n').unwrap();
         let mut header: serde_json::Value = serde_json::from_str(first).unwrap();
@@ -347,7 +347,7 @@ fn open_calls_are_settled_without_reading_all_again() {
 fn tools_of_the_run_alone_are_given_again() {
     let own = |answer: i64| {
         let mut tools = Tools::new();
-        tools.add(Tool::new("own", move |_| Ok(answer)).signature("() -> :int").effect(Effect::Read)).unwrap();
+        tools.add(Tool::new("own", move |_| Ok(answer)).signature("() -> :int").with_effect(Effect::Read)).unwrap();
         tools
     };
     // One of them takes the place of the engine's.
@@ -355,7 +355,7 @@ fn tools_of_the_run_alone_are_given_again() {
         Engine::builder().grant(Tool::new("both", |_| Ok("engine")).signature("() -> :string")).build().unwrap();
     let all = |answer| {
         let mut tools = own(answer);
-        tools.add(Tool::new("both", move |_| Ok(answer)).signature("() -> :int").effect(Effect::Read)).unwrap();
+        tools.add(Tool::new("both", move |_| Ok(answer)).signature("() -> :int").with_effect(Effect::Read)).unwrap();
         tools
     };
     let recording = Recording::new();
@@ -393,7 +393,7 @@ fn tools_of_the_run_alone_are_given_again() {
 fn a_record_has_ceilings_with_errors_of_their_own() {
     let engine = Engine::builder().grant(Tool::new("big", |call| Ok("x".repeat(call.get("bytes")?)))).build().unwrap();
     let run = |source: &str| {
-        let recording = Recording::builder().most_value_bytes(1_000).most_bytes(5_000).build();
+        let recording = Recording::builder().max_value_bytes(1_000).max_bytes(5_000).build();
         let outcome = engine.eval(source, Input::new().record(&recording));
         let problem = outcome.problem().map(|problem| (problem.reason().name(), problem.error.message.clone()));
         (problem, recording)
@@ -485,7 +485,7 @@ fn no_text_makes_a_record_panic() {
         }
     }
     assert!(bad > 1_000 && good > 1_000, "{bad} {good}");
-    let long = format!("{}\n{}", text.lines().next().unwrap(), "x".repeat(Record::MOST_BYTES));
+    let long = format!("{}\n{}", text.lines().next().unwrap(), "x".repeat(Record::MAX_BYTES));
     assert!(matches!(Record::parse(long), Err(RecordError::TooLarge { .. })));
     assert!(matches!(Record::parse(text.replacen("ptc-record/1", "ptc-record/2", 1)), Err(RecordError::Schema(_))));
 }

@@ -250,17 +250,17 @@ fn figures_of_a_process_that_lies_are_held_to_what_it_was_allowed() {
     let mut near = Near { home, replies: Vec::new(), lines: Vec::new(), told: Vec::new() };
     let mut report = serde_json::to_value(far.run(Instant::now(), None, &mut near)).unwrap();
     // Every number of it that is a figure.
-    let most = || Value::from(u64::MAX);
+    let max = || Value::from(u64::MAX);
     for figure in report["usage"].as_object_mut().unwrap().values_mut() {
-        *figure = most();
+        *figure = max();
     }
     for name in ["prints_dropped", "prints_cut", "more_refused"] {
-        report[name] = most();
+        report[name] = max();
     }
     for figure in ["fuel", "bytes", "nanos"] {
-        report["profile"]["nodes"][0]["cost"][figure] = most();
+        report["profile"]["nodes"][0]["cost"][figure] = max();
     }
-    report["end"]["Ok"]["text_bytes"] = most();
+    report["end"]["Ok"]["text_bytes"] = max();
     let outcome = near.home.finish(serde_json::from_value(report).unwrap());
     let usage = outcome.usage;
     assert_eq!((usage.fuel, usage.workers_peak, usage.tool_calls), (1_000, 3, 0));
@@ -279,13 +279,13 @@ fn figures_of_a_process_that_lies_are_held_to_what_it_was_allowed() {
     assert!(left.fuel == Some(9_000) && left.bytes.is_some_and(|bytes| bytes >= u64::MAX - work), "{left:?}");
     // So are those that it tells on the way, of a run that is killed.
     let (_, mut home) = engine.split("1", &Input::new(), &[], false).unwrap();
-    let most = u64::MAX;
+    let max = u64::MAX;
     home.figures(Figures {
-        fuel: most,
-        baseline_bytes: most,
-        heap_peak_bytes: most,
-        allocated_bytes: most,
-        compactions: most,
+        fuel: max,
+        baseline_bytes: max,
+        heap_peak_bytes: max,
+        allocated_bytes: max,
+        compactions: max,
     });
     let killed = home.fail(lisp_runtime::Error::new(lisp_runtime::Reason::Timeout, "killed"), None).usage;
     assert_eq!((killed.fuel, killed.heap_peak_bytes, killed.baseline_bytes), (1_000, 400_000, Some(400_000)));
@@ -443,8 +443,8 @@ fn a_run_tells_its_figures_as_it_goes_on() {
     assert_eq!(told("(pmap inc [1 2])").0, 1);
     let (count, took) = told("(loop [i 0] (if (< i 20000000) (recur (inc i)) i))");
     // After the first slice, and then every 50 ms: about as often as there is time for.
-    let most = 2 + usize::try_from(took.as_millis() / 50).unwrap();
-    assert!((2..=most).contains(&count), "{count} times in {took:?}");
+    let max = 2 + usize::try_from(took.as_millis() / 50).unwrap();
+    assert!((2..=max).contains(&count), "{count} times in {took:?}");
     // Of one that breaks, the figures told last are left, and how old they are.
     let (_, mut home) = engine.split("1", &input, &[], false).unwrap();
     let figures = Figures { fuel: 7, baseline_bytes: 8, heap_peak_bytes: 9, allocated_bytes: 10, compactions: 11 };

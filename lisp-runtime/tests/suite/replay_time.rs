@@ -14,8 +14,8 @@ fn engine(answer: &'static str) -> Engine {
     let limits = Limits::default().with_fuel(0).with_loop_iterations(0).with_parallel_timeout_ms(600_000);
     Engine::builder()
         .limits(limits.with_timeout_ms(600_000))
-        .grant(Tool::new("read", |call| call.get::<i64>("n")).effect(Effect::Read))
-        .grant(Tool::new("ask", move |_| Ok(answer)).effect(Effect::Read))
+        .grant(Tool::new("read", |call| call.get::<i64>("n")).with_effect(Effect::Read))
+        .grant(Tool::new("ask", move |_| Ok(answer)).with_effect(Effect::Read))
         .build()
         .unwrap()
 }

@@ -241,7 +241,7 @@ fn an_observer_is_told_of_calls_that_are_refused() {
         })
         .tool("denied", |_| Ok(1))
         .tool("asked", |_| Ok(1))
-        .grant(Tool::new("once", |_| Ok(1)).most_calls(1))
+        .grant(Tool::new("once", |_| Ok(1)).max_calls(1))
         .grant(Tool::new("typed", |_| Ok(1)).signature("(n :int) -> :int"))
         .grant(Tool::from_json_schema("schema", "", r#"{"properties": {"n": {"type": "integer"}}}"#, None).unwrap())
         .build()

@@ -8,8 +8,9 @@ use std::fmt::Write;
 /// The tools of a description: their lines, operations and refusals.
 fn tools(description: &str) -> Vec<String> {
     let imported = Tools::from_openapi(description).unwrap_or_else(|error| panic!("{error}\n{description}"));
-    let line =
-        |tool: &std::sync::Arc<lisp_runtime::Tool>| format!("{} {} {:?}", tool.name(), tool.shown(), tool.operation());
+    let line = |tool: &std::sync::Arc<lisp_runtime::Tool>| {
+        format!("{} {} {:?}", tool.name(), tool.signature_text(), tool.operation())
+    };
     let refused = imported.refused.iter().map(|(name, error)| format!("refused {name}: {error}"));
     imported.tools.all().map(line).chain(refused).collect()
 }

@@ -253,8 +253,8 @@ impl Child {
             if read == 0 {
                 return Ok(false);
             }
-            let most = self.result_bytes;
-            match assembler.take(&buffer[..read], |_| most)? {
+            let max = self.result_bytes;
+            match assembler.take(&buffer[..read], |_| max)? {
                 Taken::Part => {}
                 Taken::Text => self.errors.take(&buffer[..read])?,
                 Taken::Frame(_) if self.report.is_some() => return Err(Violation::Unexpected),

@@ -116,9 +116,9 @@ fn started(order: &FunctionOrder, argument: &[u8]) -> Result<Vec<u8>, BoundedErr
         command.env("LD_LIBRARY_PATH", path);
     }
     let mut process = command.spawn().map_err(|error| failed(format!("sandbox set-up: process: {error}")))?;
-    let most = order.result_bytes.saturating_add(FRONT);
+    let max = order.result_bytes.saturating_add(FRONT);
     let deadline = Instant::now().checked_add(order.timeout).and_then(|at| at.checked_add(START));
-    let answer = exchange(&mut process, argument, most, deadline);
+    let answer = exchange(&mut process, argument, max, deadline);
     // A process that has closed its output exits by itself. In any other case its answer is no longer wanted.
     if answer.is_err() {
         let _ = process.kill();
@@ -134,7 +134,7 @@ fn started(order: &FunctionOrder, argument: &[u8]) -> Result<Vec<u8>, BoundedErr
 }
 
 /// Writes the argument and reads the answer concurrently, until the process closes its output.
-fn exchange(process: &mut Child, argument: &[u8], most: usize, deadline: Option<Instant>) -> Result<Vec<u8>, Errno> {
+fn exchange(process: &mut Child, argument: &[u8], max: usize, deadline: Option<Instant>) -> Result<Vec<u8>, Errno> {
     let (Some(input), Some(mut output)) = (process.stdin.take(), process.stdout.take()) else {
         return Err(Errno::BADF);
     };
@@ -177,7 +177,7 @@ fn exchange(process: &mut Child, argument: &[u8], most: usize, deadline: Option<
             Err(error) if is_transient(&error) => {}
             Err(error) => return Err(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
         }
-        if answer.len() > most {
+        if answer.len() > max {
             return Err(Errno::MSGSIZE);
         }
     }

@@ -203,7 +203,7 @@ struct Child {
 
 impl Child {
     /// Reads until the process ends, passes its deadline, or violates the protocol.
-    fn watch(&mut self, mut result: io::PipeReader, mut said: io::PipeReader, deadline: Option<Instant>, most: usize) {
+    fn watch(&mut self, mut result: io::PipeReader, mut said: io::PipeReader, deadline: Option<Instant>, max: usize) {
         let (mut result_open, mut said_open) = (true, true);
         loop {
             let left = deadline.map_or(STEP, |at| at.saturating_duration_since(Instant::now()).min(STEP));
@@ -219,7 +219,7 @@ impl Child {
             drop(fds);
             // Checked before reading: data sent before the process ended is then still read.
             let ended = self.has_ended();
-            result_open = result_open && self.take_result(&mut result, most);
+            result_open = result_open && self.take_result(&mut result, max);
             said_open = said_open && self.take_errors(&mut said);
             if ended || self.kill.is_some() {
                 return;
@@ -238,7 +238,7 @@ impl Child {
         !matches!(rustix::process::waitid(WaitId::Pid(pid), options), Ok(None) | Err(rustix::io::Errno::INTR))
     }
 
-    fn take_result(&mut self, pipe: &mut io::PipeReader, most: usize) -> bool {
+    fn take_result(&mut self, pipe: &mut io::PipeReader, max: usize) -> bool {
         let mut buffer = [0; 16 << 10];
         loop {
             match pipe.read(&mut buffer) {
@@ -246,7 +246,7 @@ impl Child {
                 Ok(read) => self.came.extend_from_slice(&buffer[..read]),
                 Err(error) => return matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted),
             }
-            if self.came.len() > most {
+            if self.came.len() > max {
                 self.kill = Some(Kill::Violation(Violation::TooLong));
                 return false;
             }

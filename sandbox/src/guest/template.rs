@@ -51,7 +51,7 @@ pub(crate) const ITSELF: &str = "/proc/self/exe";
 pub(crate) const CHILDREN: usize = 256;
 
 /// The maximum number of all children, including a spare one and those that are not reaped yet.
-const MOST_CHILDREN: usize = CHILDREN + 64;
+const MAX_CHILDREN: usize = CHILDREN + 64;
 
 /// How long past its deadline a child is left to the host, in nanoseconds.
 const PATIENCE_NS: u64 = 100_000_000;
@@ -287,7 +287,7 @@ fn serve(control: &OwnedFd, tasks: &OwnedFd, inherited: &Inherited, rehearsal: b
                     }
                     None => idle.iter().position(|pair| pair.id == order.pair).map(|at| idle.swap_remove(at)),
                 };
-                let pair = pair.and_then(|pair| match running.len() < MOST_CHILDREN {
+                let pair = pair.and_then(|pair| match running.len() < MAX_CHILDREN {
                     true => Some(pair),
                     false => refuse(&pair, libc::EAGAIN),
                 });

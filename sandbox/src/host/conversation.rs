@@ -171,7 +171,7 @@ impl Conversation {
                 }
                 // No calls are made for a run that is over or about to be cancelled.
                 if !is_over && !host.cancel().is_cancelled() {
-                    self.open.add(frame.id, call.place.as_ref().clone(), &call.given_up, host.most_calls())?;
+                    self.open.add(frame.id, call.place.as_ref().clone(), &call.given_up, host.max_calls())?;
                     // While one worker waits, others continue and may make more calls.
                     let along = !call.place.is_of_program();
                     let begun = host.begin(call);

@@ -84,10 +84,10 @@ struct Entry {
 
 /// Checks the name of a domain.
 pub(crate) fn check_name(name: &str) -> Result<(), String> {
-    let most = DomainLimits::NAME_BYTES;
+    let max = DomainLimits::NAME_BYTES;
     match name.len() {
-        0 => Err(format!("its name is empty; it must have 1 to {most} bytes")),
-        bytes if bytes > most => Err(format!("its name has {bytes} bytes; 1 to {most} can be")),
+        0 => Err(format!("its name is empty; it must have 1 to {max} bytes")),
+        bytes if bytes > max => Err(format!("its name has {bytes} bytes; 1 to {max} can be")),
         _ => Ok(()),
     }
 }
@@ -111,8 +111,8 @@ impl Domains {
             let idle = by_name.iter().filter(|(_, entry)| entry.state.is_idle());
             let oldest = idle.min_by_key(|(_, entry)| entry.used).map(|(name, _)| name.clone());
             let Some(oldest) = oldest else {
-                let most = self.limits.domains;
-                let why = format!("{most} others are in use, the limit domains of Builder::domain_limits");
+                let max = self.limits.domains;
+                let why = format!("{max} others are in use, the limit domains of Builder::domain_limits");
                 return Err(SetupError::new("domain", why));
             };
             given_up = by_name.remove(&oldest);

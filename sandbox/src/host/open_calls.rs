@@ -20,13 +20,13 @@ impl OpenCalls {
     /// Adds a call.
     ///
     /// # Errors
-    /// Returns a violation if `most` calls are waited for already, or too many were given up.
-    pub(super) fn add(&mut self, number: u32, place: Place, given_up: &[Place], most: usize) -> Result<(), Violation> {
+    /// Returns a violation if `max` calls are waited for already, or too many were given up.
+    pub(super) fn add(&mut self, number: u32, place: Place, given_up: &[Place], max: usize) -> Result<(), Violation> {
         for from in given_up {
             let gone = self.waiting.extract_if(.., |(_, place)| place.is_given_up_by(from));
             self.given_up.extend(gone.map(|(number, _)| number));
         }
-        if self.waiting.len() >= most {
+        if self.waiting.len() >= max {
             return Err(Violation::Calls);
         }
         if self.given_up.len() > Self::GIVEN_UP {

@@ -606,7 +606,7 @@ impl Pool {
     }
 
     /// Returns the maximum number of concurrent runs.
-    pub(crate) fn most_runs(&self) -> usize {
+    pub(crate) fn max_runs(&self) -> usize {
         self.slots.len().saturating_mul(CHILDREN)
     }
 

@@ -59,7 +59,7 @@ pub(crate) struct Supervision {
     /// Its address space beyond the template's.
     pub(crate) memory: u64,
     /// The limits of its frames.
-    pub(crate) most: FrameLimits,
+    pub(crate) max: FrameLimits,
     /// The process stays alive after a report: for the next turn of a session, or the next run of a domain.
     pub(crate) stays: bool,
     pub(crate) pool: Arc<Pool>,
@@ -124,7 +124,7 @@ impl Running {
         supervision: Supervision,
         span: ChildSpan,
     ) -> Running {
-        let talk = Conversation::new(channels.pair.clone(), supervision.most, supervision.stays);
+        let talk = Conversation::new(channels.pair.clone(), supervision.max, supervision.stays);
         Running {
             template,
             channels,
@@ -221,7 +221,7 @@ impl Running {
 
     /// Starts the next run of a domain's process.
     pub(crate) fn begin_run(&mut self, supervision: Supervision, span: ChildSpan) {
-        self.talk.begin_run(supervision.most);
+        self.talk.begin_run(supervision.max);
         self.request_at = Some(request_at(supervision.hard));
         (self.supervision, self.span) = (supervision, span);
         (self.asked, self.withdrawn) = (None, false);
@@ -619,8 +619,8 @@ impl Running {
     /// other sources must be served too.
     fn read(&mut self, host: &mut HostHalf) {
         const PACKETS: usize = 64;
-        let most = if self.end.is_some() { usize::MAX } else { PACKETS };
-        for _ in 0..most {
+        let max = if self.end.is_some() { usize::MAX } else { PACKETS };
+        for _ in 0..max {
             // A process that has just been sent its reply has not sent anything yet.
             let has_heard = (self.talk.has_reported() || self.talk.has_replied) && self.end.is_none();
             if self.closed || has_heard || self.is_due() {

@@ -96,7 +96,7 @@ impl Default for Builder {
 
 impl Builder {
     /// The maximum grace: an hour.
-    pub const MOST_GRACE: Duration = Duration::from_secs(3_600);
+    pub const MAX_GRACE: Duration = Duration::from_secs(3_600);
 
     /// Sets the engine, whose limits and tools all runs use.
     #[must_use]
@@ -119,7 +119,7 @@ impl Builder {
     /// Sets how long after its deadline a run is killed; the default is 50 ms.
     ///
     /// A run normally ends by itself within the grace, with a clean error; only a run that cannot is killed. More than
-    /// [`Builder::MOST_GRACE`] is an error of [`Builder::build`].
+    /// [`Builder::MAX_GRACE`] is an error of [`Builder::build`].
     #[must_use]
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
@@ -238,9 +238,9 @@ impl Builder {
         if let Some(refusal) = template::refusal(&self.program) {
             return Err(refusal);
         }
-        if self.grace > Builder::MOST_GRACE {
-            let (grace, most) = (self.grace, Builder::MOST_GRACE);
-            return Err(SetupError::new("grace", format!("it is {grace:?}; it may be at most {most:?}")));
+        if self.grace > Builder::MAX_GRACE {
+            let (grace, max) = (self.grace, Builder::MAX_GRACE);
+            return Err(SetupError::new("grace", format!("it is {grace:?}; it may be at most {max:?}")));
         }
         let wanted = LayerSet::without(&self.off);
         let Builder { engine, grace, memory, answer_bytes, late, sets, .. } = self;
@@ -402,7 +402,7 @@ impl Sandbox {
             late: self.0.late,
             replays: host.replays(),
             memory: order.memory,
-            most: FrameLimits::of(host, self.0.answer_bytes, false),
+            max: FrameLimits::of(host, self.0.answer_bytes, false),
             stays: order.stays,
             pool: self.0.pool.clone(),
         }
@@ -453,7 +453,7 @@ impl Sandbox {
             }
         };
         let supervision = Supervision {
-            most: FrameLimits::of(host, self.0.answer_bytes, session),
+            max: FrameLimits::of(host, self.0.answer_bytes, session),
             stays,
             ..self.supervision(host, order, self.hard(host).filter(|_| !session))
         };
@@ -469,7 +469,7 @@ impl Sandbox {
             format!(
                 "{} processes are the most at once, each with descriptors of this one, and were taken: raise Builder::forkers or \
                  ulimit -n, or have fewer runs and sessions at once",
-                self.0.pool.most_runs()
+                self.0.pool.max_runs()
             )
         })
     }

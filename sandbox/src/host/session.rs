@@ -211,8 +211,8 @@ impl Session {
             self.earlier.clear();
         }
         let limits = host.limits();
-        let most = usize::try_from(limits.session_undo).unwrap_or(usize::MAX);
-        while self.earlier.len() > most {
+        let max = usize::try_from(limits.session_undo).unwrap_or(usize::MAX);
+        while self.earlier.len() > max {
             self.earlier.pop_front();
         }
         while limits.session_bytes > 0 && self.bytes_of_earlier() as u64 > limits.session_bytes {

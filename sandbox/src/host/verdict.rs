@@ -172,13 +172,13 @@ fn group_full(limit: u64) -> Error {
 }
 
 fn given_up_calls() -> Error {
-    let most = OpenCalls::GIVEN_UP;
+    let max = OpenCalls::GIVEN_UP;
     Error::new(
         Reason::ToolCallLimitExceeded,
-        format!("more than {most} tool calls that were given up are still at work"),
+        format!("more than {max} tool calls that were given up are still at work"),
     )
     .hint("call slow tools less often in a parallel call that fails, or let the tools take less time")
-    .detail("limit", most)
+    .detail("limit", max)
 }
 
 fn host_fault(message: String) -> Error {

@@ -53,7 +53,7 @@ impl Group {
         if files.limit == V2.limit {
             give_memory(&parent)?;
         }
-        Group::within(&parent, files, limit.unwrap_or_else(|| most(&parent, files) / 4 * 3))
+        Group::within(&parent, files, limit.unwrap_or_else(|| max(&parent, files) / 4 * 3))
     }
 
     fn within(parent: &Path, files: &'static Files, limit: u64) -> io::Result<Group> {
@@ -225,7 +225,7 @@ fn find(groups: &str, mounts: &str) -> io::Result<(PathBuf, &'static Files)> {
 }
 
 /// Returns the memory of the group, or of the machine, in bytes.
-fn most(parent: &Path, files: &Files) -> u64 {
+fn max(parent: &Path, files: &Files) -> u64 {
     let group = std::fs::read_to_string(parent.join(files.limit)).ok().and_then(|text| text.trim().parse().ok());
     let system = rustix::system::sysinfo();
     let machine = (system.totalram as u64).saturating_mul(u64::from(system.mem_unit));

@@ -276,12 +276,12 @@ impl Shared {
         answers.release(&self.dir);
     }
 
-    /// Waits for clients, at most for `most`. A client that writes nothing has sent an invalid question. `None` if the
+    /// Waits for clients, at most for `max`. A client that writes nothing has sent an invalid question. `None` if the
     /// host wants to stop.
-    fn next(&self, wait: &mut Questions, most: Option<Duration>) -> io::Result<Option<Vec<Ask>>> {
-        let most = most.map(|most| Timespec { tv_sec: 0, tv_nsec: most.subsec_nanos().into() });
+    fn next(&self, wait: &mut Questions, max: Option<Duration>) -> io::Result<Option<Vec<Ask>>> {
+        let max = max.map(|max| Timespec { tv_sec: 0, tv_nsec: max.subsec_nanos().into() });
         let mut fds = [PollFd::new(&wait.pipe, PollFlags::IN), PollFd::new(&self.stop, PollFlags::IN)];
-        match rustix::event::poll(&mut fds, most.as_ref()) {
+        match rustix::event::poll(&mut fds, max.as_ref()) {
             Ok(0) | Err(Errno::INTR) => return Ok(Some(Vec::new())),
             polled => polled?,
         };
@@ -341,10 +341,10 @@ impl Shared {
         };
         drop(outcome);
         // The two clocks differ slightly; the reported time must not decrease.
-        let mut most = lock(&self.cpu_us);
-        *most = cpu.max(*most);
+        let mut max = lock(&self.cpu_us);
+        *max = cpu.max(*max);
         let state = if ask == Ask::Nonsense { format!("bad request; {state}") } else { state };
-        format!("{}\n{memory}\n{state}\n", *most)
+        format!("{}\n{memory}\n{state}\n", *max)
     }
 
     /// Returns processor time and memory of the running process.

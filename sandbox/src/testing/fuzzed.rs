@@ -16,7 +16,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 /// The maximum size of a frame for the fuzzed host.
-const MOST: usize = 1 << 16;
+const MAX: usize = 1 << 16;
 
 /// Reads bytes as one of the two sides would; the first byte selects which, and how.
 pub fn wire(engine: &Engine, bytes: &[u8]) {
@@ -60,7 +60,7 @@ fn framed(bytes: &[u8]) -> Vec<(Kind, u32, &[u8])> {
 fn host(engine: &Engine, packets: impl Iterator<Item = Vec<u8>>) -> Result<(), Violation> {
     let Ok((_, mut host)) = engine.split("", &Input::new(), &[], false) else { return Ok(()) };
     let Ok((pair, [process, _status])) = SocketPair::new(1) else { return Ok(()) };
-    let limits = FrameLimits::of(&host, MOST, true);
+    let limits = FrameLimits::of(&host, MAX, true);
     let (mut talk, mut again) = (Conversation::new(Arc::new(pair), limits, false), Assembler::default());
     for packet in packets {
         if let Ok(Taken::Frame(frame)) = again.take(&packet, |kind| limits.frame(kind)) {
@@ -103,12 +103,12 @@ fn sent(process: &OwnedFd) {
 
 /// Checks that what was read can be sent again and reads back the same.
 fn read_again(frame: &Frame) {
-    assert!(frame.bytes.len() <= MOST);
+    assert!(frame.bytes.len() <= MAX);
     let mut assembler = Assembler::default();
     let mut last = Taken::Part;
     for packet in packets(frame.kind, frame.id, &frame.bytes) {
         assert_eq!(last, Taken::Part);
-        last = assembler.take(&packet, |_| MOST).unwrap_or(Taken::Text);
+        last = assembler.take(&packet, |_| MAX).unwrap_or(Taken::Text);
     }
     let Taken::Frame(read) = last else { panic!("a frame that was read is not read again") };
     assert_eq!(read, *frame);

@@ -157,8 +157,8 @@ pub(crate) struct Assembler {
 }
 
 impl Assembler {
-    /// Takes a packet. `most` returns the maximum length of a frame of a kind.
-    pub(crate) fn take(&mut self, packet: &[u8], most: impl Fn(Kind) -> usize) -> Result<Taken, Violation> {
+    /// Takes a packet. `max` returns the maximum length of a frame of a kind.
+    pub(crate) fn take(&mut self, packet: &[u8], max: impl Fn(Kind) -> usize) -> Result<Taken, Violation> {
         match packet.first() {
             None => return Err(Violation::Garbage),
             Some(&byte) if byte < FIRST => return Ok(Taken::Text),
@@ -171,7 +171,7 @@ impl Assembler {
         let kind = Kind::of(header[0]).ok_or(Violation::Garbage)?;
         let word = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
         let (id, total, start) = (word(1), word(5) as usize, word(9) as usize);
-        if total > most(kind) {
+        if total > max(kind) {
             return Err(Violation::TooLong);
         }
         let (mut frame, expected) = match self.under_way.take() {
@@ -326,7 +326,7 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) % below
         };
-        let most = |_| 5_000;
+        let max = |_| 5_000;
         let (mut frames, mut refused) = (0, 0);
         for _ in 0..20_000 {
             let mut assembler = Assembler::default();
@@ -341,7 +341,7 @@ mod tests {
                     packet[at] = next(256) as u8;
                 }
                 packet.truncate(next(packet.len() as u64 * 2) as usize);
-                match assembler.take(&packet, most) {
+                match assembler.take(&packet, max) {
                     Ok(Taken::Frame(frame)) => {
                         assert!(frame.bytes.len() <= 5_000);
                         frames += 1;
@@ -370,11 +370,11 @@ mod tests {
         let mut long = whole[0].clone();
         long[5..9].copy_from_slice(&20_u32.to_le_bytes());
         assert_eq!(refused(&[long]), Violation::OutOfPlace);
-        let most = |_| 100;
-        assert_eq!(Assembler::default().take(&whole[0], most), Err(Violation::TooLong));
+        let max = |_| 100;
+        assert_eq!(Assembler::default().take(&whole[0], max), Err(Violation::TooLong));
         let mut huge = packets(Kind::Report, 1, b"x").next().unwrap();
         huge[5..9].copy_from_slice(&u32::MAX.to_le_bytes());
-        assert_eq!(Assembler::default().take(&huge, most), Err(Violation::TooLong));
-        assert_eq!(Assembler::default().take(b"memory", most), Ok(Taken::Text));
+        assert_eq!(Assembler::default().take(&huge, max), Err(Violation::TooLong));
+        assert_eq!(Assembler::default().take(b"memory", max), Ok(Taken::Text));
     }
 }

@@ -27,25 +27,25 @@ impl FrameLimits {
     /// Two numbers for each worker in a place.
     const CLOCK: usize = 24_000;
 
-    /// Returns the limits for a run within its limits; `most` replaces limits that the run does not set.
-    pub(crate) fn of(host: &HostHalf, most: usize, session: bool) -> Self {
+    /// Returns the limits for a run within its limits; `max` replaces limits that the run does not set.
+    pub(crate) fn of(host: &HostHalf, max: usize, session: bool) -> Self {
         /// Two numbers of 64 bits, at seven bits per byte.
         const READING: u64 = 20;
         const REST: u64 = 1 << 20;
         let limits = host.limits();
-        let least = |bytes: u64| usize::try_from(bytes.saturating_add(REST)).unwrap_or(most).min(most);
+        let least = |bytes: u64| usize::try_from(bytes.saturating_add(REST)).unwrap_or(max).min(max);
         let (result, prints) = (limits.result_bytes, limits.prints_bytes);
-        let call = if result == 0 { most } else { least(result) };
+        let call = if result == 0 { max } else { least(result) };
         // Each worker may print as much as the program.
         let sources = limits.parallel_workers.saturating_add(2);
-        let printed = if prints == 0 { most } else { least(prints.saturating_mul(sources)) };
+        let printed = if prints == 0 { max } else { least(prints.saturating_mul(sources)) };
         // What a session is saved as: its definitions and the results of its last turns.
         let kept = if session { limits.session_bytes.saturating_mul(2) } else { 0 };
         if result == 0 || prints == 0 || session && kept == 0 {
-            return FrameLimits { printed, call, report: most, report_decoded: most };
+            return FrameLimits { printed, call, report: max, report_decoded: max };
         }
         // Three texts of the result's size, the prints, and the readings of the clock.
-        let clock = (host.most_readings() as u64).saturating_mul(READING);
+        let clock = (host.max_readings() as u64).saturating_mul(READING);
         let report = result.saturating_mul(4).saturating_add(prints).saturating_add(clock).saturating_add(kept);
         // A session's names are in the text of its memory too, where each takes five bytes more than its length.
         let names = result.saturating_mul(5);
@@ -83,15 +83,15 @@ pub(crate) enum GuestMessage<'a> {
 }
 
 impl<'a> GuestMessage<'a> {
-    pub(crate) fn of(frame: &'a Frame, most: &FrameLimits) -> Result<GuestMessage<'a>, Violation> {
+    pub(crate) fn of(frame: &'a Frame, max: &FrameLimits) -> Result<GuestMessage<'a>, Violation> {
         let bytes = &frame.bytes[..];
         match frame.kind {
             Kind::Printed => {
-                fits(read::<LinesFootprint<'_>>(bytes)?.bytes(), most.printed)?;
+                fits(read::<LinesFootprint<'_>>(bytes)?.bytes(), max.printed)?;
                 Ok(GuestMessage::Printed(read(bytes)?, PrintedBy::of_number(frame.id)))
             }
             Kind::Call => {
-                fits(read::<CallFootprint<'_>>(bytes)?.bytes(), most.call)?;
+                fits(read::<CallFootprint<'_>>(bytes)?.bytes(), max.call)?;
                 let call: GuestCall<'_> = read(bytes)?;
                 match call.number == u64::from(frame.id) {
                     true => Ok(GuestMessage::Call(call)),
@@ -99,7 +99,7 @@ impl<'a> GuestMessage<'a> {
                 }
             }
             Kind::Report => {
-                fits(read::<ReportFootprint<'_>>(bytes)?.bytes(), most.report_decoded)?;
+                fits(read::<ReportFootprint<'_>>(bytes)?.bytes(), max.report_decoded)?;
                 read(bytes).map(GuestMessage::Report)
             }
             Kind::Setup => Ok(GuestMessage::Setup(String::from_utf8_lossy(bytes).into_owned())),
@@ -117,8 +117,8 @@ fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Violation> {
     frames::decode(bytes).map_err(|_| Violation::Unreadable)
 }
 
-fn fits(bytes: usize, most: usize) -> Result<(), Violation> {
-    if bytes > most { Err(Violation::TooLong) } else { Ok(()) }
+fn fits(bytes: usize, max: usize) -> Result<(), Violation> {
+    if bytes > max { Err(Violation::TooLong) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -128,10 +128,10 @@ mod tests {
 
     fn of(kind: Kind, bytes: Vec<u8>) -> Result<(), Violation> {
         let (_, host) = Engine::default().split("", &Input::new(), &[], false).unwrap();
-        let most = FrameLimits::of(&host, 256 << 20, false);
-        assert!(bytes.len() <= most.frame(kind), "it would be refused for its length");
+        let max = FrameLimits::of(&host, 256 << 20, false);
+        assert!(bytes.len() <= max.frame(kind), "it would be refused for its length");
         let frame = Frame { kind, id: 1, bytes };
-        GuestMessage::of(&frame, &most).map(drop)
+        GuestMessage::of(&frame, &max).map(drop)
     }
 
     /// Tests that a frame that is small as sent and large when decoded is rejected for its size.

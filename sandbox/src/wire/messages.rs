@@ -194,11 +194,11 @@ mod tests {
 
     #[test]
     fn orders_and_notices_survive_the_way() {
-        let most = u64::MAX;
-        let order = Order { kill_at: most, pair: most, ..Order::new(most, most) };
+        let max = u64::MAX;
+        let order = Order { kill_at: max, pair: max, ..Order::new(max, max) };
         for order in [None, Some(order)] {
-            for deadline in [None, Some(Deadline { pair: most, kill_at: most })] {
-                for show in [None, Some(most)] {
+            for deadline in [None, Some(Deadline { pair: max, kill_at: max })] {
+                for show in [None, Some(max)] {
                     let message = Message { order, deadline, show };
                     let mut buffer = [0; Message::BYTES];
                     let bytes = message.write(&mut buffer);
@@ -208,7 +208,7 @@ mod tests {
                 }
             }
         }
-        let death = Death { status: i32::MIN, cpu_us: most, rss_peak_bytes: most };
+        let death = Death { status: i32::MIN, cpu_us: max, rss_peak_bytes: max };
         for notice in [Notice::Shown, Notice::Refused(i32::MIN), Notice::Ended { death, late: true }] {
             let mut buffer = [0; Notice::BYTES];
             assert_eq!(Notice::read(notice.write(&mut buffer)), Some(notice));

@@ -18,7 +18,7 @@ pub(crate) struct Spin {
 }
 
 impl Spin {
-    const MOST_VAIN: u32 = 6;
+    const MAX_VAIN: u32 = 6;
 
     /// Returns the first result within the busy wait, if any.
     pub(crate) fn wait<T>(&mut self, mut ready: impl FnMut() -> Option<T>) -> Option<T> {
@@ -34,7 +34,7 @@ impl Spin {
                 return came;
             }
             if begun.elapsed() >= AWAKE {
-                self.vain = (self.vain + 1).min(Self::MOST_VAIN);
+                self.vain = (self.vain + 1).min(Self::MAX_VAIN);
                 self.asleep = (1 << self.vain) - 1;
                 return None;
             }

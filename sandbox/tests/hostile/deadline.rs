@@ -33,7 +33,7 @@ fn long() -> bool {
 /// 5: the time of all threads is on the bill.
 fn spinning_threads(tally: &mut Tally) {
     for threads in [8, 64] {
-        let most = paced(400);
+        let max = paced(400);
         let spin_all = || {
             let bounds = Bounds::new(paced(150), 512 << 20).with_threads();
             run_bounded_measured(&bounds, || {
@@ -49,7 +49,7 @@ fn spinning_threads(tally: &mut Tally) {
         };
         let (result, used) = spin_all();
         let seen = (crate::short_bounded(result), used.wall);
-        tally.row(&format!("5 {threads} threads spinning (closure)"), &["T"], most, seen);
+        tally.row(&format!("5 {threads} threads spinning (closure)"), &["T"], max, seen);
         let cpu = Duration::from_micros(used.cpu_us);
         println!("{threads} threads spinning: {cpu:?} of processor time in {:?}", used.wall);
         // How many processors they have had is the machine's matter; how long each has worked is not.
@@ -119,8 +119,8 @@ fn rayon_in_a_closure(tally: &mut Tally) {
     // The least that is enough, to a megabyte.
     let enough = (1..64_u64).find(|&megabytes| within(megabytes << 20) == Ok(expected)).unwrap_or(64);
     println!("rayon with {THREADS} threads over {held} bytes: enough with {enough} MiB");
-    let most = ((held + THREADS * STACK) >> 20) as u64 + 4;
-    tally.check("58 rayon's budget is what it holds", enough <= most, format_args!("{enough} of {most} MiB"));
+    let max = ((held + THREADS * STACK) >> 20) as u64 + 4;
+    tally.check("58 rayon's budget is what it holds", enough <= max, format_args!("{enough} of {max} MiB"));
     let exact = (0..5).map(|_| within(enough << 20)).find(|result| *result != Ok(expected));
     tally.check("58 rayon with the exact budget", exact.is_none(), format_args!("{exact:?}"));
     let over = within(held as u64 - (2 << 20));

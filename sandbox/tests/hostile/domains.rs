@@ -145,14 +145,14 @@ pub(crate) fn all(tally: &mut Tally) {
         ("domain_fails_and_serves", [&["K"], &["K", "X"], &["K", "X"]], 200),
         ("domain_speaks_for_the_next", [&["K"], &["A"], &["K"]], 400),
     ];
-    for (payload, expected, most) in rows {
+    for (payload, expected, max) in rows {
         let domain = sandbox.domain(payload).expect("a domain");
         let begun = Instant::now();
         let seen: Vec<Outcome> = (0..3).map(|_| domain.eval_payload(payload, "1", &Input::new())).collect();
         let took = begun.elapsed();
         let good = seen.iter().zip(expected).all(|(seen, expected)| expected.contains(&short(seen).as_str()));
         let shown: Vec<String> = seen.iter().map(short).collect();
-        tally.check(&format!("60 {payload}"), good && took < paced(*most), format_args!("{shown:?} after {took:?}"));
+        tally.check(&format!("60 {payload}"), good && took < paced(*max), format_args!("{shown:?} after {took:?}"));
         let printed: Vec<&String> = seen.iter().flat_map(|seen| &seen.prints).collect();
         let called: usize = seen.iter().map(|seen| seen.ledger.len()).sum();
         let few = domain.processes() <= 1;

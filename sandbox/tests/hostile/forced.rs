@@ -116,8 +116,8 @@ pub(crate) fn inside(name: &str) -> ExitCode {
         tally.check("the filter", testing::answer(case.calls).is_ok(), "it cannot be put on");
         under(&mut tally, case);
     } else if let Some((_, limits)) = LIMITS.iter().find(|row| row.0 == name) {
-        for &(resource, most) in *limits {
-            set_limit(resource, [most; 2]);
+        for &(resource, max) in *limits {
+            set_limit(resource, [max; 2]);
         }
         value_or_set_up(&mut tally, name);
         if name == "low_hard_limits" {
@@ -232,9 +232,9 @@ fn limit(resource: u32) -> [u64; 2] {
 fn descriptors_run_out(tally: &mut Tally) {
     crate::scenes::wait_for_threads();
     let old = limit(libc::RLIMIT_NOFILE);
-    for most in (3..=20).rev() {
-        set_limit(libc::RLIMIT_NOFILE, [most, old[1]]);
-        value_or_set_up(tally, &format!("{most} descriptors"));
+    for max in (3..=20).rev() {
+        set_limit(libc::RLIMIT_NOFILE, [max, old[1]]);
+        value_or_set_up(tally, &format!("{max} descriptors"));
         set_limit(libc::RLIMIT_NOFILE, old);
     }
     tally.check("53 then a closure", closure_runs() == Ok(true), "it does not run");

@@ -131,7 +131,7 @@ pub(crate) struct Seen {
     mode: String,
     verdict: Short,
     took: Duration,
-    most: Duration,
+    max: Duration,
 }
 
 /// What has been seen.
@@ -155,10 +155,10 @@ impl Tally {
     }
 
     /// A row: how it ended, among those it may, and in time.
-    pub(crate) fn row(&mut self, what: &str, expected: &[&str], most: Duration, (saw, took): (Short, Duration)) {
-        let good = is_good(expected, most, &(saw.clone(), took));
-        self.check(what, good, format_args!("{saw} after {took:?}, expected {expected:?} in {most:?}"));
-        self.seen.push(Seen { what: what.to_owned(), mode: self.mode.clone(), verdict: saw, took, most });
+    pub(crate) fn row(&mut self, what: &str, expected: &[&str], max: Duration, (saw, took): (Short, Duration)) {
+        let good = is_good(expected, max, &(saw.clone(), took));
+        self.check(what, good, format_args!("{saw} after {took:?}, expected {expected:?} in {max:?}"));
+        self.seen.push(Seen { what: what.to_owned(), mode: self.mode.clone(), verdict: saw, took, max });
     }
 
     /// Adds what a part of the test has seen.
@@ -172,8 +172,8 @@ impl Tally {
     /// Every row that has been seen.
     fn print(&self) {
         println!("{:<44} {:<38} {:<8} {:>8} {:>8}", "payload", "mode", "verdict", "ms", "most ms");
-        for Seen { what, mode, verdict, took, most } in &self.seen {
-            println!("{what:<44} {mode:<38} {verdict:<8} {:>8} {:>8}", took.as_millis(), most.as_millis());
+        for Seen { what, mode, verdict, took, max } in &self.seen {
+            println!("{what:<44} {mode:<38} {verdict:<8} {:>8} {:>8}", took.as_millis(), max.as_millis());
         }
     }
 
@@ -184,8 +184,8 @@ impl Tally {
 }
 
 /// Did it end as it may, and in time?
-fn is_good(expected: &[&str], most: Duration, (saw, took): &(Short, Duration)) -> bool {
-    expected.contains(&saw.as_str()) && *took <= most
+fn is_good(expected: &[&str], max: Duration, (saw, took): &(Short, Duration)) -> bool {
+    expected.contains(&saw.as_str()) && *took <= max
 }
 
 /// A row behind the template's door: the short verdict, and how long it took.
@@ -234,20 +234,20 @@ fn table(tally: &mut Tally, off: &[Layer]) {
             scenes::wait_for_threads();
         }
         let again = |work: &dyn Fn() -> (Short, Duration)| {
-            let paced = || (work(), paced(row.most_ms));
-            at_either_pace(paced, |(seen, most)| is_good(row.expected, *most, seen))
+            let paced = || (work(), paced(row.max_ms));
+            at_either_pace(paced, |(seen, max)| is_good(row.expected, *max, seen))
         };
-        let (seen, most) = again(&|| {
+        let (seen, max) = again(&|| {
             let sandbox = if is_slow() { slow.get_or_init(|| sandbox().expect("a sandbox")) } else { &usual };
             let (outcome, took) = by_template(sandbox, row.payload);
             (short(&outcome), took)
         });
-        tally.row(&format!("{} {} (template)", row.line, row.payload), row.expected, most, seen);
+        tally.row(&format!("{} {} (template)", row.line, row.payload), row.expected, max, seen);
         if row.closure {
             let payload = payloads::ALL_PAYLOADS.iter().find(|p| p.0 == row.payload).expect("a payload").1;
             let closure = || by_closure(&off.iter().fold(bounds(), |bounds, &layer| bounds.without(layer)), payload);
-            let (seen, most) = again(&closure);
-            tally.row(&format!("{} {} (closure)", row.line, row.payload), row.expected, most, seen);
+            let (seen, max) = again(&closure);
+            tally.row(&format!("{} {} (closure)", row.line, row.payload), row.expected, max, seen);
         }
     }
 }

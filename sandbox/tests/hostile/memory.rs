@@ -7,7 +7,7 @@ use lisp_sandbox::{BoundedError, Bounds, Layer, Sandbox, run_bounded_measured, t
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-const MOST_MS: u64 = 4_000;
+const MAX_MS: u64 = 4_000;
 const BUDGET: u64 = 48 << 20;
 
 /// Payloads that fill what they have by touching it, which takes longer than other rows have.
@@ -22,7 +22,7 @@ const PROGRAMS: &[(&str, &str)] = &[
 ];
 
 fn patient() -> lisp_sandbox::Builder {
-    let limits = Limits::default().with_timeout_ms(crate::paced_ms(MOST_MS)).with_fuel(0);
+    let limits = Limits::default().with_timeout_ms(crate::paced_ms(MAX_MS)).with_fuel(0);
     Sandbox::builder().engine(Engine::builder().limits(limits).build().expect("an engine"))
 }
 
@@ -30,8 +30,8 @@ fn patient() -> lisp_sandbox::Builder {
 pub(crate) fn before_any_thread(tally: &mut Tally) {
     for (line, name) in FILLING {
         let payload = ALL_PAYLOADS.iter().find(|payload| payload.0 == *name).expect("a payload").1;
-        let seen = by_closure(&Bounds::new(paced(MOST_MS), BUDGET), payload);
-        tally.row(&format!("{line} {name} (closure)"), &["M"], paced(MOST_MS), seen);
+        let seen = by_closure(&Bounds::new(paced(MAX_MS), BUDGET), payload);
+        tally.row(&format!("{line} {name} (closure)"), &["M"], paced(MAX_MS), seen);
     }
     peak_of_a_closure(tally);
 }
@@ -41,13 +41,13 @@ pub(crate) fn with_threads(tally: &mut Tally) {
     let small = patient().memory_bytes(BUDGET).build().expect("a sandbox");
     for (line, name) in FILLING {
         let (outcome, took) = by_template(&small, name);
-        tally.row(&format!("{line} {name} (template)"), &["M"], paced(MOST_MS), (short(&outcome), took));
+        tally.row(&format!("{line} {name} (template)"), &["M"], paced(MAX_MS), (short(&outcome), took));
     }
     let sandbox = patient().build().expect("a sandbox");
     for (what, program) in PROGRAMS {
         let begun = Instant::now();
         let outcome = sandbox.eval(program, &Input::new());
-        tally.row(&format!("{what} (program)"), &["M"], paced(MOST_MS), (short(&outcome), begun.elapsed()));
+        tally.row(&format!("{what} (program)"), &["M"], paced(MAX_MS), (short(&outcome), begun.elapsed()));
     }
     peak_of_a_run(tally);
     a_small_group(tally, &[]);
@@ -74,7 +74,7 @@ pub(crate) fn a_small_group(tally: &mut Tally, off: &[Layer]) {
             (hostile.map(|run| run.join().expect("a run")), honest.map(|run| run.join().expect("runs")))
         });
         for (outcome, took) in hostile {
-            tally.row("21 one of ten on a small cgroup (template)", &["M"], paced(MOST_MS), (short(&outcome), took));
+            tally.row("21 one of ten on a small cgroup (template)", &["M"], paced(MAX_MS), (short(&outcome), took));
         }
         tally.check("21 the others", honest == [20; 5], format_args!("{honest:?} of 20 each"));
         let same = sandbox.template_pids() == pids;
@@ -88,7 +88,7 @@ fn leave(sandbox: &Sandbox, group: &Path) -> bool {
     for pid in sandbox.template_pids() {
         crate::payloads::raw(libc::SYS_kill, [pid as usize, libc::SIGKILL as usize, 0, 0, 0, 0]);
     }
-    let until = Instant::now() + paced(MOST_MS);
+    let until = Instant::now() + paced(MAX_MS);
     while std::fs::read_to_string(group.join("cgroup.procs")).is_ok_and(|all| !all.is_empty()) {
         if Instant::now() >= until {
             return false;
@@ -128,7 +128,7 @@ fn refused(tally: &mut Tally, what: &str, sandbox: &Sandbox, why: &str) {
         let begun = Instant::now();
         let outcome = sandbox.eval("(inc 1)", &Input::new());
         let said = outcome.problem().map(|problem| problem.error.message.clone()).unwrap_or_default();
-        let good = said.contains("memory_cgroup") && said.contains(why) && begun.elapsed() < paced(MOST_MS);
+        let good = said.contains("memory_cgroup") && said.contains(why) && begun.elapsed() < paced(MAX_MS);
         tally.check(what, good, format_args!("{said:?} after {:?}", begun.elapsed()));
     }
 }
@@ -199,14 +199,14 @@ fn peak_of_a_closure(tally: &mut Tally) {
     let held = HELD as u64;
     let hold = || std::hint::black_box(vec![1_u8; HELD]).iter().map(|&byte| u64::from(byte)).sum::<u64>();
     let before = resident();
-    let (result, used) = run_bounded_measured(&Bounds::new(paced(MOST_MS), held + (1 << 20)), hold);
+    let (result, used) = run_bounded_measured(&Bounds::new(paced(MAX_MS), held + (1 << 20)), hold);
     tally.check("19 just under the limit (closure)", result == Ok(held), format_args!("{result:?}"));
     let saw = used.rss_peak_bytes;
     println!("peak of a closure that holds {held} bytes above {before}: {saw}");
     // A fork leaves out the pages of files: some of those that were there before are there when they are used again.
-    let most = before + held + held / 20;
-    tally.check("19 its peak", (held..=most).contains(&saw), format_args!("{saw} for {held} to {most}"));
-    let (result, _) = run_bounded_measured(&Bounds::new(paced(MOST_MS), held - (2 << 20)), hold);
+    let max = before + held + held / 20;
+    tally.check("19 its peak", (held..=max).contains(&saw), format_args!("{saw} for {held} to {max}"));
+    let (result, _) = run_bounded_measured(&Bounds::new(paced(MAX_MS), held - (2 << 20)), hold);
     let good = result == Err(BoundedError::MemoryExceeded(held - (2 << 20)));
     tally.check("19 just over the limit (closure)", good, format_args!("{result:?}"));
 }

@@ -10,17 +10,17 @@ pub(crate) struct Row {
     pub(crate) payload: &'static str,
     /// See [`crate::Short`].
     pub(crate) expected: &'static [&'static str],
-    pub(crate) most_ms: u64,
+    pub(crate) max_ms: u64,
     /// It makes sense in a bounded closure too.
     pub(crate) closure: bool,
 }
 
-const fn both(line: &'static str, payload: &'static str, expected: &'static [&'static str], most_ms: u64) -> Row {
-    Row { line, payload, expected, most_ms, closure: true }
+const fn both(line: &'static str, payload: &'static str, expected: &'static [&'static str], max_ms: u64) -> Row {
+    Row { line, payload, expected, max_ms, closure: true }
 }
 
-const fn template(line: &'static str, payload: &'static str, expected: &'static [&'static str], most_ms: u64) -> Row {
-    Row { line, payload, expected, most_ms, closure: false }
+const fn template(line: &'static str, payload: &'static str, expected: &'static [&'static str], max_ms: u64) -> Row {
+    Row { line, payload, expected, max_ms, closure: false }
 }
 
 /// Deadline, grace, and what a busy machine needs; less than the template's own patience.
@@ -147,12 +147,12 @@ struct Behind {
     without: &'static [Layer],
     /// As root only.
     root: bool,
-    most_ms: u64,
+    max_ms: u64,
     expected: &'static [&'static str],
 }
 
 const fn behind(layer: Layer, payload: &'static str, without: &'static [Layer]) -> Behind {
-    Behind { layer, payload, without, root: false, most_ms: 400, expected: &["C10"] }
+    Behind { layer, payload, without, root: false, max_ms: 400, expected: &["C10"] }
 }
 
 const BEHIND: &[Behind] = &[
@@ -182,7 +182,7 @@ const BEHIND: &[Behind] = &[
             ],
         )
     },
-    Behind { most_ms: 25_000, expected: &["T"], ..behind(Layer::RlimitCpu, "spin", &[Layer::WallKill]) },
+    Behind { max_ms: 25_000, expected: &["T"], ..behind(Layer::RlimitCpu, "spin", &[Layer::WallKill]) },
 ];
 
 /// Every layer holds without those that stand before it.
@@ -229,7 +229,7 @@ fn one_behind(tally: &mut Tally, row: &Behind, besides: &[Layer]) {
     }
     let (outcome, took) = by_template(&sandbox, row.payload);
     let saw = short(&outcome);
-    let good = row.expected.contains(&saw.as_str()) && took <= crate::paced(row.most_ms);
+    let good = row.expected.contains(&saw.as_str()) && took <= crate::paced(row.max_ms);
     let what = format!("{} alone against {}", row.layer, row.payload);
     tally.check(&what, good, format_args!("{saw} after {took:?}, expected {:?}", row.expected));
 }

@@ -215,7 +215,7 @@ fn killed_runs_keep_what_they_had(tally: &mut Tally) {
 /// 42: whatever a run's process sends, the host holds little of it, and has few threads for it.
 fn what_a_run_makes_the_host_hold(tally: &mut Tally) {
     /// A few times the replies that may wait, or the longest of these frames.
-    const MOST_KIB: u64 = 16 << 10;
+    const MAX_KIB: u64 = 16 << 10;
     const THREADS: u64 = 80;
     let figure = |name: &str| {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -242,7 +242,7 @@ fn what_a_run_makes_the_host_hold(tally: &mut Tally) {
         });
         let grown = peak.saturating_sub(before);
         println!("{payload}: {grown} KiB more, {threads} threads");
-        tally.check(&format!("42 memory for {payload}"), grown < MOST_KIB, format_args!("{grown} KiB"));
+        tally.check(&format!("42 memory for {payload}"), grown < MAX_KIB, format_args!("{grown} KiB"));
         tally.check(&format!("42 threads for {payload}"), threads < THREADS, format_args!("{threads}"));
     }
     // What was not begun at the deadline is not called.

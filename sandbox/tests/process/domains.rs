@@ -167,9 +167,9 @@ pub(crate) fn outlive_a_kill(_: &Sandbox) {
 /// More runs than processes wait, until their time is over or they are cancelled.
 pub(crate) fn wait_for_a_process(_: &Sandbox) {
     let (engine, begun, end) = engine();
-    let mut most = DomainLimits::default();
-    (most.processes, most.domains) = (1, 1);
-    let sandbox = Sandbox::builder().engine(engine).domain_limits(most).build().unwrap();
+    let mut max = DomainLimits::default();
+    (max.processes, max.domains) = (1, 1);
+    let sandbox = Sandbox::builder().engine(engine).domain_limits(max).build().unwrap();
     let domain = sandbox.domain("acme").unwrap();
     let cancel = Cancel::new();
     std::thread::scope(|scope| {

@@ -66,10 +66,10 @@ fn engine(folder: &Path, killed_at: u32) -> Engine {
     });
     Engine::builder()
         .limits(Limits::default().with_timeout_ms(60_000).with_parallel_timeout_ms(60_000))
-        .grant(write.effect(Effect::Write))
-        .grant(flaky.cached().effect(Effect::Read))
-        .grant(Tool::new("read", |call| Ok(call.get::<i64>("n")? * 2)).effect(Effect::Read))
-        .grant(Tool::new("fails", |_| Err::<(), _>(ToolError::new("no"))).effect(Effect::Read))
+        .grant(write.with_effect(Effect::Write))
+        .grant(flaky.cached().with_effect(Effect::Read))
+        .grant(Tool::new("read", |call| Ok(call.get::<i64>("n")? * 2)).with_effect(Effect::Read))
+        .grant(Tool::new("fails", |_| Err::<(), _>(ToolError::new("no"))).with_effect(Effect::Read))
         .build()
         .unwrap()
 }

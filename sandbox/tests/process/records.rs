@@ -17,9 +17,9 @@ const PROGRAM: &str = "[(tool/write {:n 101})
 fn engine(world: &World) -> Engine {
     let writes = world.clone();
     Engine::builder()
-        .grant(Tool::new("read", |call| Ok(call.get::<i64>("n")? + 1)).effect(Effect::Read))
-        .grant(Tool::new("cached", |call| Ok(call.get::<i64>("n")? + 2)).cached().effect(Effect::Read))
-        .grant(Tool::new("fails", |_| Err::<(), _>(lisp_runtime::ToolError::new("no"))).effect(Effect::Read))
+        .grant(Tool::new("read", |call| Ok(call.get::<i64>("n")? + 1)).with_effect(Effect::Read))
+        .grant(Tool::new("cached", |call| Ok(call.get::<i64>("n")? + 2)).cached().with_effect(Effect::Read))
+        .grant(Tool::new("fails", |_| Err::<(), _>(lisp_runtime::ToolError::new("no"))).with_effect(Effect::Read))
         .grant(
             Tool::new("write", move |call| {
                 let n = call.get::<i64>("n")?;
@@ -28,7 +28,7 @@ fn engine(world: &World) -> Engine {
                 assert_eq!(before, None, "twice");
                 Ok(n)
             })
-            .effect(Effect::Write),
+            .with_effect(Effect::Write),
         )
         .build()
         .unwrap()
@@ -102,7 +102,7 @@ pub(crate) fn are_checked(_: &Sandbox) {
 /// A call that had begun as one that writes is not made again by a tool that only reads now.
 pub(crate) fn keep_the_stricter_effect(_: &Sandbox) {
     let sandbox = |effect| {
-        let tool = Tool::new("pay", |call| call.get::<i64>("n")).effect(effect);
+        let tool = Tool::new("pay", |call| call.get::<i64>("n")).with_effect(effect);
         Sandbox::builder().engine(Engine::builder().grant(tool).build().unwrap()).build().unwrap()
     };
     for (was, says) in [(Effect::Read, None), (Effect::Write, Some("unknown_call"))] {
@@ -125,8 +125,8 @@ pub(crate) fn take_no_time_again(_: &Sandbox) {
         let limits = Limits::default().with_fuel(0).with_loop_iterations(0).with_parallel_timeout_ms(600_000);
         let engine = Engine::builder()
             .limits(limits.with_timeout_ms(600_000))
-            .grant(Tool::new("read", |call| call.get::<i64>("n")).effect(Effect::Read))
-            .grant(Tool::new("ask", move |_| Ok(answer)).effect(Effect::Read));
+            .grant(Tool::new("read", |call| call.get::<i64>("n")).with_effect(Effect::Read))
+            .grant(Tool::new("ask", move |_| Ok(answer)).with_effect(Effect::Read));
         Sandbox::builder().engine(engine.build().unwrap()).build().unwrap()
     };
     let within = |ms| {
@@ -194,7 +194,7 @@ pub(crate) fn have_pages_of_tools(_: &Sandbox) {
 pub(crate) fn take_tools_again(_: &Sandbox) {
     let own = |answer: i64| {
         let mut tools = Tools::new();
-        tools.add(Tool::new("own", move |_| Ok(answer)).effect(Effect::Read)).unwrap();
+        tools.add(Tool::new("own", move |_| Ok(answer)).with_effect(Effect::Read)).unwrap();
         Input::new().tools(tools)
     };
     let sandbox = Sandbox::builder().build().unwrap();

@@ -109,7 +109,7 @@ pub(crate) fn observers_are_told_of_refused_calls(_: &Sandbox) {
         })
         .tool("denied", |_| Ok(1))
         .tool("asked", |_| Ok(1))
-        .grant(Tool::new("once", |_| Ok(1)).most_calls(1))
+        .grant(Tool::new("once", |_| Ok(1)).max_calls(1))
         .grant(Tool::new("typed", |_| Ok(1)).signature("(n :int) -> :int"))
         .grant(Tool::from_json_schema("schema", "", r#"{"properties": {"n": {"type": "integer"}}}"#, None).unwrap())
         .build()

@@ -134,8 +134,8 @@ impl<'a> Document<'a> {
         if range.contains(&given) {
             return Ok(given);
         }
-        let (least, most) = (range.start(), range.end());
-        let message = format!("it is {given}, and may be {least} to {most}");
+        let (least, max) = (range.start(), range.end());
+        let message = format!("it is {given}, and may be {least} to {max}");
         Err(self.error(path, message, "write a number within this range"))
     }
 

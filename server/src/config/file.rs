@@ -126,7 +126,7 @@ pub(super) struct Tool {
     #[serde(default)]
     pub(super) tagged: bool,
     pub(super) concurrency: Option<u64>,
-    pub(super) most_calls: Option<u64>,
+    pub(super) max_calls: Option<u64>,
     #[serde(default)]
     pub(super) redact: Vec<String>,
     pub(super) timeout_ms: Option<u64>,
@@ -149,7 +149,7 @@ pub(super) struct Api {
     #[serde(default)]
     pub(super) tagged: bool,
     pub(super) concurrency: Option<u64>,
-    pub(super) most_calls: Option<u64>,
+    pub(super) max_calls: Option<u64>,
     #[serde(default)]
     pub(super) redact: Vec<String>,
     pub(super) timeout_ms: Option<u64>,
@@ -174,7 +174,7 @@ pub(super) struct Mcp {
     #[serde(default)]
     pub(super) tagged: bool,
     pub(super) concurrency: Option<u64>,
-    pub(super) most_calls: Option<u64>,
+    pub(super) max_calls: Option<u64>,
     #[serde(default)]
     pub(super) redact: Vec<String>,
     pub(super) timeout_ms: Option<u64>,

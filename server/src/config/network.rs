@@ -87,8 +87,8 @@ fn plain(name: &str) -> &str {
 fn parse(entry: &str) -> Option<Allowed> {
     if let Some((base, bits)) = entry.split_once('/') {
         let (base, bits) = (literal(base)?, bits.parse::<u32>().ok()?);
-        let most = if base.is_ipv4() { 32 } else { 128 };
-        return (bits <= most && base == base.to_canonical()).then_some(Allowed::Network { base, bits });
+        let max = if base.is_ipv4() { 32 } else { 128 };
+        return (bits <= max && base == base.to_canonical()).then_some(Allowed::Network { base, bits });
     }
     if let Some(address) = literal(entry) {
         let base = address.to_canonical();

@@ -128,8 +128,8 @@ impl Tenant {
             let message = "it needs runs_per_second";
             return Err(document.error(&path("burst"), message, "add runs_per_second, or take burst out"));
         }
-        let count = |field, given: Option<u64>, least, most| {
-            given.map(|given| document.count(&path(field), given, least..=most)).transpose()
+        let count = |field, given: Option<u64>, least, max| {
+            given.map(|given| document.count(&path(field), given, least..=max)).transpose()
         };
         // The default burst is one second's worth of runs.
         let usual = rate.map_or(1, |rate| (1..=1_000_000).find(|n| f64::from(*n) >= rate).unwrap_or(1_000_000));

@@ -46,7 +46,7 @@ pub struct CallSettings {
     /// The maximum number of calls in progress at once, over all runs; more wait.
     pub concurrency: usize,
     /// The maximum number of calls of one run; 0 is no limit.
-    pub most_calls: u64,
+    pub max_calls: u64,
     /// Arguments that the ledger and the record do not show.
     pub redact: Vec<String>,
     /// How long a call may take; never longer than the rest of the run's time.
@@ -150,7 +150,7 @@ struct CallsFile<'a> {
     cached: bool,
     tagged: bool,
     concurrency: Option<u64>,
-    most_calls: Option<u64>,
+    max_calls: Option<u64>,
     redact: &'a [String],
     timeout_ms: Option<u64>,
     max_response_bytes: Option<u64>,
@@ -164,7 +164,7 @@ macro_rules! calls_file {
             cached: $cached,
             tagged: $file.tagged,
             concurrency: $file.concurrency,
-            most_calls: $file.most_calls,
+            max_calls: $file.max_calls,
             redact: &$file.redact,
             timeout_ms: $file.timeout_ms,
             max_response_bytes: $file.max_response_bytes,
@@ -183,8 +183,8 @@ impl CallSettings {
             let message = format!("there are {}, and there may be {REDACTED}", file.redact.len());
             return Err(document.error(&of("redact"), message, "put them into one argument"));
         }
-        let number = |field, given: Option<u64>, usual, least, most| {
-            given.map_or(Ok(usual), |given| document.within(&of(field), given, least..=most))
+        let number = |field, given: Option<u64>, usual, least, max| {
+            given.map_or(Ok(usual), |given| document.within(&of(field), given, least..=max))
         };
         let count = |number| usize::try_from(number).unwrap_or(usize::MAX);
         Ok(CallSettings {
@@ -193,7 +193,7 @@ impl CallSettings {
             cached: file.cached,
             tagged: file.tagged,
             concurrency: count(number("concurrency", file.concurrency, 256, 1, 100_000)?),
-            most_calls: number("most_calls", file.most_calls, 0, 0, 1_000_000_000)?,
+            max_calls: number("max_calls", file.max_calls, 0, 0, 1_000_000_000)?,
             redact: file.redact.to_vec(),
             timeout_ms: number("timeout_ms", file.timeout_ms, 10_000, 1, 3_600_000)?,
             max_response_bytes: count(number(

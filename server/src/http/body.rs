@@ -26,22 +26,22 @@ impl FromRequest<Service> for Text {
 
     async fn from_request(request: Request, service: &Service) -> Result<Self, ProblemDetails> {
         let settings = &service.config().service;
-        let most = settings.max_body_bytes;
+        let max = settings.max_body_bytes;
         let encoding = request.headers().get(header::CONTENT_ENCODING);
         if encoding.is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
             let why = "compressed bodies are not read; send it without Content-Encoding";
             return Err(ProblemDetails::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
         }
         let too_large = || {
-            let why = format!("the body has more than {most} bytes; send less, or raise max_body_bytes of the service");
+            let why = format!("the body has more than {max} bytes; send less, or raise max_body_bytes of the service");
             ProblemDetails::new(StatusCode::PAYLOAD_TOO_LARGE, why)
         };
         let body = request.into_body();
-        if body.size_hint().lower() > most as u64 {
+        if body.size_hint().lower() > max as u64 {
             return Err(too_large());
         }
         let time = Duration::from_secs(settings.body_seconds);
-        let read = tokio::time::timeout(time, Limited::new(body, most).collect()).await.map_err(|_| {
+        let read = tokio::time::timeout(time, Limited::new(body, max).collect()).await.map_err(|_| {
             let why = format!("the body did not come within {} s (body_seconds of the service)", time.as_secs());
             ProblemDetails::new(StatusCode::REQUEST_TIMEOUT, why)
         })?;

@@ -31,7 +31,7 @@ pub(super) struct Connections(Arc<Room>);
 
 #[derive(Debug)]
 struct Room {
-    most: usize,
+    max: usize,
     idle_time: Duration,
     write_time: Duration,
     figure: Gauge,
@@ -58,7 +58,7 @@ impl Connections {
     pub(super) fn new(config: &Config, figure: Gauge) -> Self {
         let limits = &config.service;
         Connections(Arc::new(Room {
-            most: limits.max_connections,
+            max: limits.max_connections,
             idle_time: Duration::from_secs(limits.header_seconds),
             write_time: Duration::from_secs(limits.body_seconds),
             figure,
@@ -79,7 +79,7 @@ impl Connections {
     fn place(&self) -> Option<Place> {
         let activity = Arc::new(Activity::new());
         let mut open = self.open();
-        if open.connections.len() >= self.0.most && !open.close_one() {
+        if open.connections.len() >= self.0.max && !open.close_one() {
             return None;
         }
         open.last += 1;

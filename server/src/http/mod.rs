@@ -99,7 +99,7 @@ fn finished(router: Router<Service>, service: Service, more: &'static str) -> Ro
 /// Turns plain-text errors of libraries into problem documents, and disables caching.
 async fn finish(response: Response) -> Response {
     /// The maximum bytes of such an error's text.
-    const MOST: usize = 4_096;
+    const MAX: usize = 4_096;
     let is_bare = |response: &Response| {
         let kind = response.headers().get(header::CONTENT_TYPE);
         let status = response.status();
@@ -110,7 +110,7 @@ async fn finish(response: Response) -> Response {
         false => response,
         true => {
             let status = response.status();
-            let text = axum::body::to_bytes(response.into_body(), MOST).await.unwrap_or_default();
+            let text = axum::body::to_bytes(response.into_body(), MAX).await.unwrap_or_default();
             ProblemDetails::new(status, String::from_utf8_lossy(&text)).into_response()
         }
     };

@@ -188,9 +188,9 @@ pub(crate) async fn list(
     looking: Looking,
     Asked(which): Asked<Which>,
 ) -> Result<Response, ProblemDetails> {
-    let most = which.limit.unwrap_or(100).min(LIST);
+    let max = which.limit.unwrap_or(100).min(LIST);
     let listed = move || {
-        let runs = service.runs(&looking.tenant.name, which.status, most)?;
+        let runs = service.runs(&looking.tenant.name, which.status, max)?;
         Ok(state_of(StatusCode::OK, &RunList { runs }))
     };
     off_thread(listed).await

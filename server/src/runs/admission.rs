@@ -35,7 +35,7 @@ pub struct TenantState {
     waiting: AtomicUsize,
     /// Runs that have a slot, and durable runs that wait for one.
     claims: Arc<AtomicUsize>,
-    most: usize,
+    max: usize,
     /// Runs in the store: the last count, plus runs submitted since.
     pub(crate) stored: AtomicU64,
 }
@@ -57,18 +57,18 @@ impl TenantState {
             Some(DefaultDirectRateLimiter::direct(Quota::with_period(every)?.allow_burst(burst)))
         });
         let budget = tenant.budget.as_ref().map(|budget| Budget::new(budget.amounts));
-        let most = tenant.concurrency.unwrap_or(config.service.concurrency);
+        let max = tenant.concurrency.unwrap_or(config.service.concurrency);
         TenantState {
             name: tenant.name.clone(),
             ceiling: config.ceiling_of(tenant),
             budget,
             domain: tenant.domain,
-            places: Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS))),
+            places: Arc::new(Semaphore::new(max.min(Semaphore::MAX_PERMITS))),
             rate,
             queue: tenant.queue.unwrap_or(config.service.queue),
             waiting: AtomicUsize::new(0),
             claims: Arc::default(),
-            most,
+            max,
             stored: AtomicU64::new(0),
         }
     }
@@ -93,13 +93,13 @@ impl TenantState {
     /// # Errors
     /// If the tenant's slots and its queue are all claimed.
     pub(crate) fn new_claim(&self) -> Result<Claim, Busy> {
-        let most = self.most.saturating_add(self.queue);
-        let more = |claims: usize| (claims < most).then_some(claims + 1);
+        let max = self.max.saturating_add(self.queue);
+        let more = |claims: usize| (claims < max).then_some(claims + 1);
         let claimed = self.claims.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
         claimed.map(|_| Claim(self.claims.clone())).map_err(|_| Busy {
             why: format!(
                 "the tenant has {} running and {} queued runs; try again later, or raise queue of the tenant",
-                self.most, self.queue
+                self.max, self.queue
             ),
             retry_after: Duration::from_secs(1),
         })
@@ -126,7 +126,7 @@ impl Drop for Claim {
 #[derive(Debug)]
 pub(crate) struct Admission {
     places: Arc<Semaphore>,
-    most: usize,
+    max: usize,
     queue: usize,
     waiting: AtomicUsize,
     /// Durable runs that wait for a slot; they wait without a limit.
@@ -138,8 +138,8 @@ pub(crate) struct Admission {
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl<'a> Waiting<'a> {
-    fn in_line(count: &'a AtomicUsize, most: usize) -> Option<Self> {
-        let more = |waiting: usize| (waiting < most).then_some(waiting + 1);
+    fn in_line(count: &'a AtomicUsize, max: usize) -> Option<Self> {
+        let more = |waiting: usize| (waiting < max).then_some(waiting + 1);
         count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Waiting(count))
     }
 }
@@ -151,10 +151,10 @@ impl Drop for Waiting<'_> {
 }
 
 impl Admission {
-    pub(crate) fn new(most: usize, queue: usize, patience: Duration) -> Self {
+    pub(crate) fn new(max: usize, queue: usize, patience: Duration) -> Self {
         Admission {
-            places: Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS))),
-            most,
+            places: Arc::new(Semaphore::new(max.min(Semaphore::MAX_PERMITS))),
+            max,
             queue,
             waiting: AtomicUsize::new(0),
             patient: AtomicUsize::new(0),
@@ -169,7 +169,7 @@ impl Admission {
 
     /// Returns the number of slots taken.
     pub(crate) fn taken(&self) -> usize {
-        self.most.saturating_sub(self.places.available_permits())
+        self.max.saturating_sub(self.places.available_permits())
     }
 
     /// Returns the number of runs that wait for a slot of the service, without durable ones.
@@ -210,8 +210,8 @@ impl Admission {
                     "no slot within {} s: {} runs of the tenant, or {} of the service, are in progress; try again later, or raise \
                      concurrency",
                     self.patience.as_secs(),
-                    tenant.most,
-                    self.most
+                    tenant.max,
+                    self.max
                 ),
                 retry_after: self.patience,
             })

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::watch;
 
 /// The maximum bytes of a run's events. The answer has everything.
-const MOST_BYTES: usize = 8 << 20;
+const MAX_BYTES: usize = 8 << 20;
 
 /// An event of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -212,7 +212,7 @@ impl EventLog {
         state.steps += u64::from(is_step);
         state.calls = if begins { state.calls.saturating_add(1) } else { state.calls.saturating_sub(1) };
         let Some(data) = data else { return };
-        if begins && (state.bytes > MOST_BYTES || !state.begun.insert(data["call"].to_string())) {
+        if begins && (state.bytes > MAX_BYTES || !state.begun.insert(data["call"].to_string())) {
             return;
         }
         state.push("call", &data.to_string());
@@ -224,15 +224,15 @@ impl EventLog {
 
 impl LogState {
     fn push(&mut self, kind: &'static str, data: &str) {
-        if self.is_over || self.bytes > MOST_BYTES {
+        if self.is_over || self.bytes > MAX_BYTES {
             return;
         }
         self.bytes = self.bytes.saturating_add(data.len()).saturating_add(64);
-        match self.bytes > MOST_BYTES {
+        match self.bytes > MAX_BYTES {
             // The answer has what is left out.
             true => {
                 let data =
-                    json!({ "message": format!("more than {MOST_BYTES} bytes of events: the answer has the rest") });
+                    json!({ "message": format!("more than {MAX_BYTES} bytes of events: the answer has the rest") });
                 self.events.push(Event { kind: "cut", data: data.to_string().into() });
             }
             false => self.events.push(Event { kind, data: data.into() }),

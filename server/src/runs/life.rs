@@ -26,7 +26,7 @@ enum End {
 }
 
 /// How often a run is continued after its process was lost. After that it ends with `host_fault`.
-const MOST_FAULTS: u32 = 5;
+const MAX_FAULTS: u32 = 5;
 /// The pause before the first of these; it doubles each time.
 const FAULT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -110,7 +110,7 @@ async fn one_life(
     let outcome = run(inner, life, &desk, &tenant, (&request, &source, *input)).await;
     inner.hub.metrics().run_has_stopped(run_id);
     match outcome {
-        Ok(outcome) if outcome.verdict() == Verdict::HostFault && faults < MOST_FAULTS => {
+        Ok(outcome) if outcome.verdict() == Verdict::HostFault && faults < MAX_FAULTS => {
             tracing::warn!(run_id, faults, "the process of a run was lost; the run continues from its journal");
             life.close_desk();
             store.set_status(lease, run_id, RunStatus::Queued)?;
@@ -243,7 +243,7 @@ fn own_tools(request: &Request<'_>, desk: &Arc<Desk>) -> Tools {
         let mut tool = script.tool(name);
         if script.client {
             let desk = desk.clone();
-            tool = tool.served_by_async(move |call| {
+            tool = tool.with_async_handler(move |call| {
                 let desk = desk.clone();
                 async move { desk.result(&call).await }
             });

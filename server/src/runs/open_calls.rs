@@ -40,7 +40,7 @@ fn begun(engine: &Engine, own: &OwnTools, call: &OpenCall) -> Begun {
     }
     let tool = engine.tools().all().find(|tool| tool.name() == call.tool);
     match tool {
-        Some(tool) if tool.effect_of() == Effect::Read || tool.is_idempotent() => Begun::Repeatable,
+        Some(tool) if tool.effect() == Effect::Read || tool.is_idempotent() => Begun::Repeatable,
         _ => Begun::Unknown,
     }
 }

@@ -365,10 +365,10 @@ impl Service {
         }
         tenant.check_rate()?;
         let claim = tenant.new_claim()?;
-        let most = self.0.config.service.max_runs_stored;
-        if tenant.stored.load(Ordering::Relaxed) >= most {
+        let max = self.0.config.service.max_runs_stored;
+        if tenant.stored.load(Ordering::Relaxed) >= max {
             return Err(Refused::Unprocessable(format!(
-                "the store has {most} runs of the tenant; finished ones go after keep_finished_hours, or raise max_runs_stored"
+                "the store has {max} runs of the tenant; finished ones go after keep_finished_hours, or raise max_runs_stored"
             )));
         }
         let run_id = uuid::Uuid::now_v7().to_string();
@@ -482,7 +482,7 @@ impl Service {
     ///
     /// # Errors
     /// If the store fails.
-    pub fn runs(&self, tenant: &str, status: Option<RunStatus>, most: usize) -> Result<Vec<RunState>, Refused> {
+    pub fn runs(&self, tenant: &str, status: Option<RunStatus>, max: usize) -> Result<Vec<RunState>, Refused> {
         /// The number of runs read at once.
         const PAGE: usize = 256;
         let which = match status {
@@ -491,15 +491,15 @@ impl Service {
             Some(_) => Which::Unfinished,
         };
         let (mut runs, mut last): (Vec<RunState>, Option<RunSummary>) = (Vec::new(), None);
-        while runs.len() < most {
-            let page = self.0.store.runs(tenant, which, last.as_ref(), PAGE.min(most))?;
+        while runs.len() < max {
+            let page = self.0.store.runs(tenant, which, last.as_ref(), PAGE.min(max))?;
             let Some(end) = page.last() else { break };
             last = Some(end.clone());
             let states = page.into_iter().map(|run| self.state_of(run));
             // The status depends on open calls too, not on the store alone.
             runs.extend(states.filter(|state| status.is_none_or(|status| state.status == status)));
         }
-        runs.truncate(most);
+        runs.truncate(max);
         Ok(runs)
     }
 

@@ -154,10 +154,10 @@ impl Service {
     }
 
     fn new_session(&self, tenant: &TenantState, opening: &str, text: Option<&str>) -> Result<String, Refused> {
-        let most = self.config().service.max_sessions;
-        if self.0.store.count_sessions(&tenant.name)? >= most as u64 {
+        let max = self.config().service.max_sessions;
+        if self.0.store.count_sessions(&tenant.name)? >= max as u64 {
             return Err(Refused::Unprocessable(format!(
-                "there are {most} sessions; delete some, or raise max_sessions of the service"
+                "there are {max} sessions; delete some, or raise max_sessions of the service"
             )));
         }
         let session_id = uuid::Uuid::now_v7().to_string();

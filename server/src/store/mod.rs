@@ -263,7 +263,7 @@ pub trait Store: Send + Sync + 'static {
         tenant: &str,
         which: Which,
         behind: Option<&RunSummary>,
-        most: usize,
+        max: usize,
     ) -> Result<Vec<RunSummary>, StoreError>;
 
     /// Returns the runs that are not done, oldest first.

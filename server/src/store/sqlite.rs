@@ -339,9 +339,9 @@ impl Store for SqliteStore {
         tenant: &str,
         which: Which,
         behind: Option<&RunSummary>,
-        most: usize,
+        max: usize,
     ) -> Result<Vec<RunSummary>, StoreError> {
-        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let max = i64::try_from(max).unwrap_or(i64::MAX);
         let of = match which {
             Which::All => "",
             Which::Done => "AND status = 'done'",
@@ -354,7 +354,7 @@ impl Store for SqliteStore {
         let (created_ms, run_id) = behind.map_or((i64::MAX, ""), |run| (run.created_ms, &run.run_id));
         self.read(|db| {
             let mut select = db.prepare_cached(&select)?;
-            let rows = select.query_map(params![tenant, created_ms, run_id, most], summary_of)?;
+            let rows = select.query_map(params![tenant, created_ms, run_id, max], summary_of)?;
             rows.collect()
         })
     }

@@ -52,7 +52,7 @@ impl From<ConfigMethod> for reqwest::Method {
 /// Applies the settings of the configuration to a tool.
 pub(super) fn with_settings(mut tool: Tool, settings: &CallSettings) -> Tool {
     if let Some(effect) = settings.effect {
-        tool = tool.effect(effect);
+        tool = tool.with_effect(effect);
     }
     if settings.idempotent == Some(true) {
         tool = tool.idempotent();
@@ -63,7 +63,7 @@ pub(super) fn with_settings(mut tool: Tool, settings: &CallSettings) -> Tool {
     if settings.tagged {
         tool = tool.tagged();
     }
-    tool.most_calls(settings.most_calls).redact(settings.redact.clone())
+    tool.max_calls(settings.max_calls).redact(settings.redact.clone())
 }
 
 /// The deadline of a call, and the error message for exceeding it.
@@ -100,8 +100,8 @@ impl Endpoint {
             .within(self.places.acquire())
             .await
             .map_err(|error| {
-                let most = self.settings.concurrency;
-                ToolError::new(format!("{error}: {most} calls are in progress (concurrency of {})", self.field))
+                let max = self.settings.concurrency;
+                ToolError::new(format!("{error}: {max} calls are in progress (concurrency of {})", self.field))
             })?
             .map_err(|_| ToolError::new("the service is shutting down"))?;
         let result = deadline.within(self.exchange(call)).await.and_then(|result| result);
@@ -251,16 +251,16 @@ async fn beginning(response: &mut Response) -> Vec<u8> {
 }
 
 /// Reads a whole body, never keeping more than the limit in memory.
-async fn whole(response: &mut Response, most: usize, field: &str) -> Result<Vec<u8>, ToolError> {
+async fn whole(response: &mut Response, max: usize, field: &str) -> Result<Vec<u8>, ToolError> {
     let too_large = || {
-        ToolError::new(format!("the response has more than {most} bytes (max_response_bytes of {field}); ask for less"))
+        ToolError::new(format!("the response has more than {max} bytes (max_response_bytes of {field}); ask for less"))
     };
-    if response.content_length().is_some_and(|length| usize::try_from(length).is_ok_and(|length| length > most)) {
+    if response.content_length().is_some_and(|length| usize::try_from(length).is_ok_and(|length| length > max)) {
         return Err(too_large());
     }
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| unreachable_by(&error))? {
-        if chunk.len() > most - body.len() {
+        if chunk.len() > max - body.len() {
             return Err(too_large());
         }
         body.extend_from_slice(&chunk);

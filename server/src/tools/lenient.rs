@@ -27,9 +27,9 @@ pub(super) fn readable(message: &str) -> Cow<'_, str> {
 
 /// Returns the error for an answer that is too long, from its first and last bytes. Returns `None` if it is not an
 /// answer.
-pub(super) fn too_long(beginning: &str, end: &str, most: usize) -> Option<String> {
+pub(super) fn too_long(beginning: &str, end: &str, max: usize) -> Option<String> {
     let id = unanswered(beginning, end)?;
-    Some(unreadable(id, &format!("the server's answer has more than {most} bytes")))
+    Some(unreadable(id, &format!("the server's answer has more than {max} bytes")))
 }
 
 fn unreadable(id: &RawValue, message: &str) -> String {

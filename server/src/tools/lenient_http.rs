@@ -61,19 +61,19 @@ fn unexpected(why: String) -> Failure {
 }
 
 /// Reads a body of at most this many bytes.
-async fn body_of(response: Response, most: usize) -> Result<Vec<u8>, Failure> {
-    let body = Limited::new(reqwest::Body::from(response), most);
+async fn body_of(response: Response, max: usize) -> Result<Vec<u8>, Failure> {
+    let body = Limited::new(reqwest::Body::from(response), max);
     match body.collect().await {
         Ok(collected) => Ok(collected.to_bytes().into()),
         Err(error) if error.is::<LengthLimitError>() => {
-            Err(StreamableHttpError::ResponseBodyTooLarge { max_size: most })
+            Err(StreamableHttpError::ResponseBodyTooLarge { max_size: max })
         }
         Err(error) => Err(unexpected(format!("the body broke off: {error}"))),
     }
 }
 
 /// Reads events; each may have at most this many bytes.
-fn events_of(response: Response, most: usize) -> Events {
+fn events_of(response: Response, max: usize) -> Events {
     let mut since = 0_usize;
     let bytes = response.bytes_stream().map(move |chunk| {
         let chunk = chunk.map_err(std::io::Error::other)?;
@@ -82,11 +82,7 @@ fn events_of(response: Response, most: usize) -> Events {
             Some(at) => chunk.len() - at,
             None => since.saturating_add(chunk.len()),
         };
-        if since > most {
-            Err(std::io::Error::other(format!("an event has more than {most} bytes")))
-        } else {
-            Ok(chunk)
-        }
+        if since > max { Err(std::io::Error::other(format!("an event has more than {max} bytes"))) } else { Ok(chunk) }
     });
     SseStream::from_bytes_stream(bytes).boxed()
 }
@@ -172,11 +168,11 @@ impl StreamableHttpClient for Lenient {
         last_event_id: Option<String>,
         auth_token: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
-        most: usize,
+        max: usize,
     ) -> Result<Events, Failure> {
         let client = &self.client;
         let events =
-            client.get_stream_with_max_sse_event_size(uri, session_id, last_event_id, auth_token, custom_headers, most);
+            client.get_stream_with_max_sse_event_size(uri, session_id, last_event_id, auth_token, custom_headers, max);
         events.await.map(readable_events)
     }
 

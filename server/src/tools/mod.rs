@@ -172,7 +172,7 @@ impl Making {
             ToolsError { message, next: format!("correct {of}"), ..ToolsError::at(&["tools", name, of]) }
         })?;
         if http.method == Method::Get {
-            tool = tool.effect(Effect::Read);
+            tool = tool.with_effect(Effect::Read);
         }
         let is_safe = matches!(http.method, Method::Get | Method::Put | Method::Delete);
         if http.calls.idempotent.unwrap_or(is_safe) {
@@ -248,7 +248,7 @@ impl Making {
             let has_output = list.with_output.contains(&*own);
             let upstream = upstream.clone();
             let named = Tool::clone(tool).renamed(&format!("{name}__{own}"));
-            let served = with_settings(named, &server.calls).served_by_async(move |call: ToolCall| {
+            let served = with_settings(named, &server.calls).with_async_handler(move |call: ToolCall| {
                 let (upstream, own) = (upstream.clone(), own.clone());
                 async move { upstream.call(&own, has_output, &call).await }
             });
@@ -302,11 +302,11 @@ fn served(
         headers: headers.to_vec(),
         secrets: Scrubber::of(headers.iter().map(|header| &header.value)),
         settings: calls.clone(),
-        effect: tool.effect_of(),
+        effect: tool.effect(),
         places,
         field: field.to_owned(),
     });
-    tool.served_by_async(move |call: ToolCall| {
+    tool.with_async_handler(move |call: ToolCall| {
         let endpoint = endpoint.clone();
         async move { endpoint.call(&call).await }
     })

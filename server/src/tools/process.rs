@@ -43,7 +43,7 @@ impl Process {
         arguments: &[String],
         env: &[(String, Secret)],
         secrets: &Scrubber,
-        most: usize,
+        max: usize,
     ) -> Result<(Self, Pipes)> {
         let mut command = Command::new(program);
         command.args(arguments).env_clear();
@@ -60,7 +60,7 @@ impl Process {
         let output = child.stdout.take().ok_or_else(missing)?;
         let errors = child.stderr.take().ok_or_else(missing)?;
         let (near, far) = duplex(PIPE);
-        tokio::spawn(pass_on(output, far, most));
+        tokio::spawn(pass_on(output, far, max));
         let said = Arc::<Mutex<VecDeque<String>>>::default();
         let listening = Some(tokio::spawn(listen(errors, said.clone(), secrets.clone())));
         Ok((Process { program: program.to_owned(), child, said, listening }, (near, input)))
@@ -98,7 +98,7 @@ impl Process {
 }
 
 /// Passes messages on, one per line, repaired where needed. A line that is too long is not kept whole.
-async fn pass_on(from: impl AsyncRead + Unpin, mut to: DuplexStream, most: usize) -> Result<()> {
+async fn pass_on(from: impl AsyncRead + Unpin, mut to: DuplexStream, max: usize) -> Result<()> {
     let mut from = BufReader::new(from);
     let mut line = Line::default();
     loop {
@@ -109,10 +109,10 @@ async fn pass_on(from: impl AsyncRead + Unpin, mut to: DuplexStream, most: usize
         }
         let newline = there.iter().position(|byte| *byte == b'\n');
         let take = newline.map_or(there.len(), |at| at + 1);
-        line.add(&there[..newline.unwrap_or(take)], most);
+        line.add(&there[..newline.unwrap_or(take)], max);
         from.consume(take);
         if newline.is_some() {
-            to.write_all(&line.passed_on(most)).await?;
+            to.write_all(&line.passed_on(max)).await?;
             line = Line::default();
         }
     }
@@ -127,8 +127,8 @@ struct Line {
 }
 
 impl Line {
-    fn add(&mut self, bytes: &[u8], most: usize) {
-        let room = most.saturating_sub(self.kept.len()).min(bytes.len());
+    fn add(&mut self, bytes: &[u8], max: usize) {
+        let room = max.saturating_sub(self.kept.len()).min(bytes.len());
         let (kept, more) = bytes.split_at(room);
         self.kept.extend_from_slice(kept);
         self.end.extend_from_slice(&more[more.len().saturating_sub(END_BYTES)..]);
@@ -136,11 +136,11 @@ impl Line {
     }
 
     /// Returns the line for the reader. An answer that cannot be read becomes an error message.
-    fn passed_on(&self, most: usize) -> Vec<u8> {
+    fn passed_on(&self, max: usize) -> Vec<u8> {
         let text = String::from_utf8_lossy(&self.kept);
         let text = match self.end.is_empty() {
             true => readable(text.trim_end_matches('\r')),
-            false => too_long(&text, &String::from_utf8_lossy(&self.end), most).unwrap_or_default().into(),
+            false => too_long(&text, &String::from_utf8_lossy(&self.end), max).unwrap_or_default().into(),
         };
         format!("{text}\n").into_bytes()
     }

@@ -125,8 +125,8 @@ impl Upstream {
             .within(self.places.acquire())
             .await
             .map_err(|error| {
-                let most = self.server.calls.concurrency;
-                ToolError::new(format!("{error}: {most} calls are in progress (concurrency of {})", self.field()))
+                let max = self.server.calls.concurrency;
+                ToolError::new(format!("{error}: {max} calls are in progress (concurrency of {})", self.field()))
             })?
             .map_err(|_| ToolError::new("the service is shutting down"))?;
         let called = deadline.within(self.exchange(tool, call)).await.and_then(|called| called);
@@ -173,7 +173,7 @@ impl Upstream {
     }
 
     fn value(&self, result: CallToolResult, has_output: bool) -> Result<Value, ToolError> {
-        let most = self.server.calls.max_response_bytes;
+        let max = self.server.calls.max_response_bytes;
         if result.is_error == Some(true) {
             let text = texts(&result.content);
             let text = if text.is_empty() { "the server says that it failed, and not why".to_owned() } else { text };
@@ -191,10 +191,10 @@ impl Upstream {
                 }
             }
         };
-        if !is_within(&value, most) {
+        if !is_within(&value, max) {
             let field = self.field();
             return Err(ToolError::new(format!(
-                "the result has more than {most} bytes (max_response_bytes of {field}); ask for less"
+                "the result has more than {max} bytes (max_response_bytes of {field}); ask for less"
             )));
         }
         Ok(value)
@@ -251,14 +251,14 @@ impl Upstream {
     async fn connect_by(&self, mode: ClientLifecycleMode) -> Result<Connection, Failure> {
         let implementation = Implementation::new("ptc-lisp", env!("CARGO_PKG_VERSION"));
         let about = ClientConfig::new(ClientCapabilities::default(), implementation);
-        let most = self.server.calls.max_response_bytes.saturating_add(FRAME_BYTES).max(LIST_BYTES);
+        let max = self.server.calls.max_response_bytes.saturating_add(FRAME_BYTES).max(LIST_BYTES);
         let greeted = |error: ClientInitializeError| Failure::Greeted(self.shown(&error.to_string()));
         let forgotten = Arc::<AtomicBool>::default();
         match (&self.server.connection, &self.client) {
             (McpConnection::Command { program, arguments, env }, _) => {
-                let (mut process, (output, input)) = Process::start(program, arguments, env, &self.secrets, most)
+                let (mut process, (output, input)) = Process::start(program, arguments, env, &self.secrets, max)
                     .map_err(|error| Failure::Started(format!("{program} cannot be started: {error}")))?;
-                let transport = AsyncRwTransport::new_client(output, input).with_max_line_length(most);
+                let transport = AsyncRwTransport::new_client(output, input).with_max_line_length(max);
                 let served = tokio::select! {
                     biased;
                     served = serve_client_with_lifecycle(about, transport, mode) => served,
@@ -294,8 +294,8 @@ impl Upstream {
                 let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
                     .custom_headers(headers.collect::<Result<_, Failure>>()?)
                     .max_concurrent_requests(self.server.calls.concurrency)
-                    .max_sse_event_size(most)
-                    .max_json_response_size(most);
+                    .max_sse_event_size(max)
+                    .max_json_response_size(max);
                 let transport = StreamableHttpClientTransport::with_client(lenient, config);
                 let service = serve_client_with_lifecycle(about, transport, mode).await.map_err(greeted)?;
                 Ok(Connection { service, process: None, forgotten })
@@ -396,7 +396,7 @@ fn has_wide_integer(json: &str) -> bool {
 }
 
 /// Returns whether a value takes at most this many bytes as JSON.
-fn is_within(value: &Value, most: usize) -> bool {
+fn is_within(value: &Value, max: usize) -> bool {
     /// The bytes left while counting.
     struct Left(usize);
     impl std::io::Write for Left {
@@ -408,7 +408,7 @@ fn is_within(value: &Value, most: usize) -> bool {
             Ok(())
         }
     }
-    serde_json::to_writer(Left(most), value).is_ok()
+    serde_json::to_writer(Left(max), value).is_ok()
 }
 
 /// Cuts a string after a number of characters, with a mark.

@@ -13,7 +13,7 @@ type Named = (NameId, Span);
 type NamedKeys<'t> = (&'t str, Vec<NameId>, fn(Box<str>) -> Constant);
 
 /// The maximum length of a namespace that `:space/keys` adds to each name, in bytes.
-const MOST_OF_A_NAMESPACE: usize = 100;
+const MAX_OF_A_NAMESPACE: usize = 100;
 
 impl Analyzer<'_> {
     pub(super) fn let_form(&mut self, args: &[Form], span: Span, tail: bool) -> Res<Node> {
@@ -155,8 +155,8 @@ impl Analyzer<'_> {
                 Some((space, kind @ ("keys" | "syms"))) if !space.is_empty() => (space, kind),
                 _ => ("", special),
             };
-            if space.len() > MOST_OF_A_NAMESPACE {
-                let message = format!("the namespace of keys has at most {MOST_OF_A_NAMESPACE} bytes");
+            if space.len() > MAX_OF_A_NAMESPACE {
+                let message = format!("the namespace of keys has at most {MAX_OF_A_NAMESPACE} bytes");
                 return Err(invalid(pair[0].span, message).hint("write the keys themselves: {name :space/name}"));
             }
             match kind {

@@ -21,7 +21,7 @@ pub(super) struct FnScope {
 }
 
 /// The maximum number of functions of one `letfn`: each captures what any of them does.
-const MOST_SIBLINGS: usize = 64;
+const MAX_SIBLINGS: usize = 64;
 
 /// What a function knows about itself: its name, and inside `letfn` its index among the others.
 #[derive(Clone, Copy, Default)]
@@ -52,8 +52,8 @@ fn check_arities(nodes: &[FnNode], span: Span) -> Res<()> {
     if counts.windows(2).any(|pair| pair[0] == pair[1]) {
         return wrong("two arities of the function have the same number of parameters");
     }
-    let most = counts.iter().filter(|count| !count.1).map(|count| count.0).max();
-    if counts.iter().any(|count| count.1 && most.is_some_and(|most| most > count.0)) {
+    let max = counts.iter().filter(|count| !count.1).map(|count| count.0).max();
+    if counts.iter().any(|count| count.1 && max.is_some_and(|max| max > count.0)) {
         return wrong("an arity of the function has more parameters than the one with a rest");
     }
     Ok(())
@@ -240,9 +240,9 @@ impl Analyzer<'_> {
                 return Err(invalid(spec.span, "letfn takes functions").hint(format!("write {usage}")));
             }
         }
-        if functions.len() > MOST_SIBLINGS {
+        if functions.len() > MAX_SIBLINGS {
             return Err(
-                invalid(span, format!("letfn has at most {MOST_SIBLINGS} functions")).hint("define some with defn")
+                invalid(span, format!("letfn has at most {MAX_SIBLINGS} functions")).hint("define some with defn")
             );
         }
         let names: Vec<NameId> = functions.iter().map(|function| function.0).collect();

@@ -6,7 +6,7 @@ use crate::compile::core::{Bind, Constant, FnNode, Kind, Node};
 use crate::error::Span;
 
 /// The maximum number of numbers hoisted out of a loop, including those of the loops around it.
-const MOST: usize = 8;
+const MAX: usize = 8;
 
 /// The maximum number of nodes of a loop that are searched.
 const LOOKED_AT: usize = 256;
@@ -49,7 +49,7 @@ impl<'p> Function<'_, 'p> {
         let (mut wanted, mut left) = (Vec::new(), LOOKED_AT);
         of_loop.into_iter().for_each(|node| self.operands(node, &mut left, &mut wanted));
         for node in wanted {
-            if self.held.len() < MOST
+            if self.held.len() < MAX
                 && self.held(node).is_none()
                 && let (Some(number), Kind::Const(constant)) = (number(node), &node.kind)
             {

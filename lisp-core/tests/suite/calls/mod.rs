@@ -49,9 +49,9 @@ pub(crate) const USUAL: &[&str] = &["2", "identity", "\"a\"", "[1]"];
 
 /// Calls with one value of every kind in every place, and usual ones in the others.
 pub(crate) fn calls(row: &Builtin, usual: &[&str]) -> Vec<String> {
-    let most = if row.max == MANY { row.min.max(2) } else { row.max.min(3) };
+    let max = if row.max == MANY { row.min.max(2) } else { row.max.min(3) };
     let mut calls = Vec::new();
-    for count in row.min.max(1)..=most {
+    for count in row.min.max(1)..=max {
         for kind in KINDS {
             for place in 0..count {
                 for usual in usual.iter().take(if count > 1 { USUAL.len() } else { 1 }) {

@@ -116,12 +116,12 @@ fn compare(args: &[Value], holds: fn(Ordering) -> bool) -> Res {
 }
 
 /// A printed line: its first characters and a mark, if there are more than a line may have.
-fn cut(line: &str, most: usize) -> String {
+fn cut(line: &str, max: usize) -> String {
     let count = line.chars().count();
-    if count <= most {
+    if count <= max {
         return line.to_owned();
     }
-    format!("{}... ({most}/{count} chars)", line.chars().take(most).collect::<String>())
+    format!("{}... ({max}/{count} chars)", line.chars().take(max).collect::<String>())
 }
 
 /// Calls a built-in.

@@ -224,12 +224,12 @@ fn a_record_cannot_give_a_tool_what_does_not_fit() {
     let schema = r#"{"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": false}"#;
     let got: Arc<Mutex<Vec<String>>> = Arc::default();
     let its = got.clone();
-    let pay = Tool::from_json_schema("pay", "", schema, None).unwrap().served_by(move |call| {
+    let pay = Tool::from_json_schema("pay", "", schema, None).unwrap().with_handler(move |call| {
         its.lock().unwrap().push(call.json().to_owned());
         Ok(1)
     });
     let ask = |_: &AskedCall<'_>| PolicyDecision::Ask("pay?".to_owned());
-    let engine = Engine::builder().grant(pay.effect(Effect::Write)).policy(ask).build().unwrap();
+    let engine = Engine::builder().grant(pay.with_effect(Effect::Write)).policy(ask).build().unwrap();
     let recording = Recording::new();
     engine.eval("(tool/pay {:n 1})", Input::new().record(&recording));
     for (arguments, ends) in [(r#"{"n":"lots","evil":1}"#, Some(Reason::ToolDenied)), (r#"{"n":7}"#, None)] {
@@ -252,7 +252,7 @@ fn a_cached_call_that_was_approved_serves_its_result() {
             0 => PolicyDecision::Ask("really?".to_owned()),
             _ => PolicyDecision::Allow,
         };
-        let tool = Tool::new("t", |_| Ok(42)).effect(Effect::Read).cached();
+        let tool = Tool::new("t", |_| Ok(42)).with_effect(Effect::Read).cached();
         let engine = Engine::builder().grant(tool).policy(policy).build().unwrap();
         let recording = Recording::new();
         let first = engine.eval("[(tool/t {:n 1}) (tool/t {:n 1}) (tool/t {:n 1})]", Input::new().record(&recording));

@@ -146,7 +146,7 @@ fn calls_that_nobody_makes_take_time_too() {
     let schema = r#"{"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}"#;
     let engine = Engine::builder()
         .limits(Limits::default().with_timeout_ms(200).with_loop_iterations(0))
-        .grant(Tool::from_json_schema("s", "", schema, None).unwrap().served_by(|_| Ok(1)))
+        .grant(Tool::from_json_schema("s", "", schema, None).unwrap().with_handler(|_| Ok(1)))
         .grant(Tool::new("c", |_| Ok("x".repeat(2_000))).cached())
         .build()
         .unwrap();

@@ -56,7 +56,7 @@ fn asks() -> (Engine, Arc<AtomicUsize>, Arc<AtomicUsize>) {
             _ => PolicyDecision::Allow,
         }
     };
-    (Engine::builder().grant(pay.effect(Effect::Write)).policy(policy).build().unwrap(), calls, asked)
+    (Engine::builder().grant(pay.with_effect(Effect::Write)).policy(policy).build().unwrap(), calls, asked)
 }
 
 fn waits(progress: Progress) -> Waiting {
@@ -124,7 +124,7 @@ fn a_policy_sees_every_call_and_decides() {
     };
     let (read, calls) = counted("read");
     let engine = Engine::builder()
-        .grant(read.effect(Effect::Read).cached())
+        .grant(read.with_effect(Effect::Read).cached())
         .grant(Tool::echo("echo").cached())
         .policy(policy)
         .build()
@@ -206,7 +206,7 @@ fn a_hidden_tool_is_a_tool_that_is_not_there() {
 
 #[test]
 fn tools_have_ceilings_of_their_own() {
-    let engine = Engine::builder().grant(counted("t").0.most_calls(2).cached()).tool("u", |_| Ok(0)).build().unwrap();
+    let engine = Engine::builder().grant(counted("t").0.max_calls(2).cached()).tool("u", |_| Ok(0)).build().unwrap();
     let program = "(dotimes [n 5] (tool/u {}) (tool/t {:n 1}) (tool/t {:n n}))";
     for outcome in both(&engine, program, &Input::new()) {
         assert_eq!(reason(&outcome), Some(Reason::ToolCallLimitExceeded));
@@ -218,10 +218,10 @@ fn tools_have_ceilings_of_their_own() {
 
 #[test]
 fn a_tool_does_few_things_at_once() {
-    let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let (its_now, its_most) = (now.clone(), most.clone());
+    let (now, max) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (its_now, its_max) = (now.clone(), max.clone());
     let slow = Tool::new("slow", move |_| {
-        its_most.fetch_max(its_now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        its_max.fetch_max(its_now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
         std::thread::sleep(Duration::from_millis(5));
         its_now.fetch_sub(1, Ordering::SeqCst);
         Ok(1)
@@ -233,7 +233,7 @@ fn a_tool_does_few_things_at_once() {
         assert_eq!(run().value::<i64>().unwrap(), 8);
         assert_eq!(other.join().unwrap().value::<i64>().unwrap(), 8);
     });
-    assert_eq!((most.load(Ordering::SeqCst), now.load(Ordering::SeqCst)), (2, 0));
+    assert_eq!((max.load(Ordering::SeqCst), now.load(Ordering::SeqCst)), (2, 0));
     // Who waits for a turn keeps its deadline, and does not take the turn.
     let held = Tool::new("held", |call| {
         call.sleep(Duration::from_secs(600));
@@ -295,7 +295,7 @@ fn the_ledger_tells_a_refused_call_from_a_failed_one() {
         .grant(Tool::new("good", |_| Ok(1)))
         .grant(Tool::new("fails", |_| Err::<(), _>(ToolError::new("it is broken"))))
         .grant(Tool::new("signed", |_| Ok(1)).signature("(n :int) -> :int"))
-        .grant(Tool::new("once", |_| Ok(1)).most_calls(1))
+        .grant(Tool::new("once", |_| Ok(1)).max_calls(1))
         .grant(Tool::new("denied", |_| Ok(1)))
         .policy(|call: &AskedCall<'_>| match call.name() {
             "denied" => PolicyDecision::Deny("no".to_owned()),
@@ -330,7 +330,7 @@ fn failures_of_tagged_tools_are_values() {
             .grant(Tool::new("panics", |_| -> Result<(), ToolError> { panic!("oh") }).tagged())
             .grant(Tool::new("lies", |_| Ok("x")).signature("(...) -> :int").tagged())
             .grant(Tool::echo("echo").tagged().cached())
-            .grant(Tool::new("good", |_| Ok(5)).signature("(n :int?) -> :int").tagged().most_calls(1))
+            .grant(Tool::new("good", |_| Ok(5)).signature("(n :int?) -> :int").tagged().max_calls(1))
             .build()
             .unwrap()
     };
@@ -389,7 +389,7 @@ fn failures_of_tagged_tools_are_values() {
 #[test]
 fn a_call_is_served_by_its_own_tool() {
     let tool = |name: &str, says: &'static str| {
-        Tool::from_json_schema(name, "", r#"{"type": "object"}"#, None).unwrap().served_by(move |_| Ok(says))
+        Tool::from_json_schema(name, "", r#"{"type": "object"}"#, None).unwrap().with_handler(move |_| Ok(says))
     };
     let engine = Engine::builder().grant(tool("a%2Fb", "one")).grant(tool("a/b", "two")).build().unwrap();
     for (program, says) in [("(tool/a%252Fb {:x 1})", "one"), ("(tool/a%2Fb {:x 1})", "two")] {

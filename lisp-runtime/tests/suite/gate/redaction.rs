@@ -50,7 +50,7 @@ fn redacted_arguments_are_in_no_error() {
     let panics = Tool::new("panics", |call| -> Result<(), ToolError> { panic!("{}", call.json()) });
     let engine = Engine::builder()
         .grant(Tool::new("signed", |_| Ok(1)).signature("(card {number :int}, user :string) -> :int").redact(["card"]))
-        .grant(Tool::from_json_schema("schema", "", schema, None).unwrap().redact(["card"]).served_by(|_| Ok(1)))
+        .grant(Tool::from_json_schema("schema", "", schema, None).unwrap().redact(["card"]).with_handler(|_| Ok(1)))
         .grant(Tool::new("gets", |call| call.get::<i64>("card")).redact(["card"]))
         .grant(Tool::new("takes", |call| call.arguments::<std::collections::HashMap<String, i64>>()).redact(["card"]))
         .grant(panics.redact(["card"]))

@@ -27,11 +27,11 @@ pub(crate) fn keep_two(result_end: OwnedFd, said: OwnedFd) -> io::Result<OwnedFd
 /// Returns a number that is usually higher than any open descriptor.
 fn open_files() -> RawFd {
     const LEAST: RawFd = 4_096;
-    const MOST: RawFd = 1 << 20;
+    const MAX: RawFd = 1 << 20;
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the limit is a live variable of the type written.
     unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
-    RawFd::try_from(limit.rlim_cur).unwrap_or(MOST).clamp(LEAST, MOST)
+    RawFd::try_from(limit.rlim_cur).unwrap_or(MAX).clamp(LEAST, MAX)
 }
 
 /// Returns true if a page can be allocated.
