@@ -87,7 +87,7 @@ mod linux {
         assert!(outcome.is_success(), "{:?}", outcome.problem());
     }
 
-    /// What calls tools: engines of this process, and one behind the process door.
+    /// What calls tools: engines of this process, and one behind the process mode.
     struct Callers {
         engine: Engine,
         program: Program,
@@ -119,12 +119,12 @@ mod linux {
                 let closure = a_call(|| succeeded(&self.engine.run(&self.program, Input::new())));
                 let run = || self.executor.block_on(self.asynchronous.run_async(&program, Input::new()));
                 let asynchronous = a_call(|| succeeded(&run()));
-                let door = a_call(|| succeeded(&self.sandbox.eval(CALLER, &Input::new())));
+                let mode = a_call(|| succeeded(&self.sandbox.eval(CALLER, &Input::new())));
                 let recorded = a_call(|| {
                     let recording = Recording::new();
                     succeeded(&self.engine.run(&self.program, Input::new().record(&recording)));
                 });
-                [closure, asynchronous, door, recorded - closure]
+                [closure, asynchronous, mode, recorded - closure]
             }
         }
     }

@@ -1,7 +1,7 @@
-//! Runs behind the process door. It has a `main` of its own, because the program is also the template.
+//! Runs behind the process mode. It has a `main` of its own, because the program is also the template.
 
 #[cfg(target_os = "linux")]
-mod door {
+mod mode {
     use criterion::{Criterion, Throughput};
     use lisp_runtime::{Engine, Input};
     use lisp_sandbox::Sandbox;
@@ -42,7 +42,7 @@ mod door {
 
 fn main() {
     #[cfg(target_os = "linux")]
-    door::main();
+    mode::main();
     #[cfg(not(target_os = "linux"))]
     println!("the process layer is for Linux");
 }

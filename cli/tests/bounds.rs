@@ -57,7 +57,7 @@ fn a_parked_run_pays_once() {
         let start = |budgets: [&str; 3]| {
             let names = ["runs", "calls", "fuel"];
             let tenants: String = names.iter().zip(budgets).map(|(name, budget)| tenant(name, budget)).collect();
-            let config = dir.write("service.toml", &format!("[service]\npark_after_ms = 0\n{tenants}"));
+            let config = dir.write("service.toml", &format!("[service]\nsuspend_after_ms = 0\n{tenants}"));
             Tenants(Server::start(&["--config", &config, "--isolation", isolation]))
         };
         let server = start(["", "", ""]);
@@ -190,7 +190,7 @@ fn a_list_shows_runs_as_they_are() {
     let config = dir.write("service.toml", "[ceiling]\ntimeout_ms = 600000\n[limits]\ntimeout_ms = 600000\n");
     let kept = dir.write(
         "kept.toml",
-        "[ceiling]\ntimeout_ms = 600000\n[limits]\ntimeout_ms = 600000\n[service]\npark_after_ms = 3600000\n",
+        "[ceiling]\ntimeout_ms = 600000\n[limits]\ntimeout_ms = 600000\n[service]\nsuspend_after_ms = 3600000\n",
     );
     for config in [&config, &kept] {
         let mut server = Server::start(&["--store", &store, "--config", config]);

@@ -154,15 +154,15 @@ fn errors_are_drawn_under_the_source_line() {
 fn errors_are_drawn_in_the_text_that_they_are_of() {
     let library = file("drawn.clj", "; a library\n(defn half [x]\n  (/ x \"two\"))\n").display().to_string();
     let program = file("drawn_main.clj", "(defn twice [x] (* 2 x))\n(map half [1 2])").display().to_string();
-    for door in ["in-process", "process"] {
-        let drawn = err(&ptcl(&["run", &program, "--setup", &library, "--isolation", door], ""));
+    for mode in ["in-process", "process"] {
+        let drawn = err(&ptcl(&["run", &program, "--setup", &library, "--isolation", mode], ""));
         assert!(drawn.contains("drawn.clj:3:3") && drawn.contains("(/ x \"two\"))"), "{drawn}");
         assert!(
             drawn.contains("half was called at") && drawn.contains("drawn_main.clj:2:1, in map, element 0"),
             "{drawn}"
         );
         let typed = "(defn bad [x]\n  (let [y (* x 2)]\n    (+ y \"a\")))\n(println \"a text\") (bad 3)\n";
-        let drawn = err(&ptcl(&["repl", "--isolation", door], typed));
+        let drawn = err(&ptcl(&["repl", "--isolation", mode], typed));
         assert!(drawn.contains("turn 1:3:5") && drawn.contains("(+ y \"a\")))"), "{drawn}");
         assert!(drawn.contains("bad was called at prompt:1:20") && !drawn.contains("OutOfBounds"), "{drawn}");
     }
@@ -678,8 +678,8 @@ fn the_prompt_has_its_error_tools_of_its_own_and_a_record() {
          (inc x)\n(inc nil)\n:record\n(inc x)\n:fuel (map inc (range 100))\n:mock a/b 1\n:mock q\n:mock f {{:a 1 \"a\" 2}}\n(count [x (tool/weather {{}})])\n",
         record.display()
     );
-    for door in ["in-process", "process"] {
-        let done = ptcl(&["repl", "--isolation", door], &typed);
+    for mode in ["in-process", "process"] {
+        let done = ptcl(&["repl", "--isolation", mode], &typed);
         let (out, err) = (String::from_utf8_lossy(&done.stdout).into_owned(), err(&done));
         assert!(out.starts_with("nil\n\"inc expects a number, got nil\"\n#'x\n{:t 25}\n25\n"), "{out}");
         assert!(out.contains("tool/weather always returns {\"t\":25}\n6\n6\n"), "{out}");

@@ -244,8 +244,8 @@ fn lines_that_come_slowly_are_answered_at_once() {
 fn a_profile_is_shown_beside_the_source_and_drawn() {
     let program = "(defn half [x] (/ x 2))\n(reduce + (map half (range 1000)))";
     let svg = Path::new(env!("CARGO_TARGET_TMPDIR")).join("flame.svg");
-    for door in ["in-process", "process"] {
-        let arguments = ["--profile", "--flame", svg.to_str().unwrap(), "--isolation", door, "-e", program];
+    for mode in ["in-process", "process"] {
+        let arguments = ["--profile", "--flame", svg.to_str().unwrap(), "--isolation", mode, "-e", program];
         let (code, out, err) = ptcl(&arguments, b"");
         assert_eq!((code, out.as_str()), (Some(0), "249750.0\n"), "{err}");
         let row = |end: &str| err.lines().find(|line| line.ends_with(end)).unwrap_or_else(|| panic!("{end}: {err}"));

@@ -214,7 +214,7 @@ fn its_client_answers_calls_in_any_order() {
         let state = waiting(3);
         assert_eq!(state["status"], "waiting");
         // It stops meanwhile, and gives up what it holds.
-        server.until(3 * SECOND, "the run to stop", || server.text("/metrics").contains("ptc_runs_parked_total 1"));
+        server.until(3 * SECOND, "the run to stop", || server.text("/metrics").contains("ptc_runs_suspended_total 1"));
         // It is neither cancelled, nor are its calls lost.
         let figures = server.text("/metrics");
         assert!(figures.contains("ptc_runs_total{verdict=\"stopped\",reason=\"\"} 1"), "{figures}");
@@ -638,7 +638,7 @@ fn first_events(server: &Server, run: &str, last: &str, so_many: usize) -> Vec<(
 #[test]
 fn nothing_is_missed_by_who_comes_back() {
     let dir = Dir::new("back");
-    let config = dir.write("service.toml", "[service]\npark_after_ms = 100\ndrain_seconds = 5\n");
+    let config = dir.write("service.toml", "[service]\nsuspend_after_ms = 100\ndrain_seconds = 5\n");
     let server = Server::start(&["--config", &config, "--store", &dir.path("ptc.db")]);
     let request = json!({ "program": "(println :a) (inc (tool/ask {}))", "tools": {"ask": {"client": true}} });
     let (_, run) = server.post("/v1/runs", &request);

@@ -20,7 +20,7 @@ const MORE_MEMORY_KB: u64 = 48 << 10;
 
 /// What requests hold until they are over.
 const HELD: [&str; 6] = [
-    "ptc_runs_under_way",
+    "ptc_runs_in_progress",
     "ptc_runs_queued",
     "ptc_slots_taken",
     "ptc_durable_runs",
@@ -279,8 +279,10 @@ fn whatever_a_request_takes_is_given_back() {
     let count: usize = std::env::var("SOAK").ok().and_then(|count| count.parse().ok()).unwrap_or(6);
     for isolation in ["in-process", "process"] {
         let dir = Dir::new(isolation);
-        let config = dir
-            .write("service.toml", "[service]\npark_after_ms = 10\nqueue = 100000\n[ceiling]\nloop_iterations = 0\n");
+        let config = dir.write(
+            "service.toml",
+            "[service]\nsuspend_after_ms = 10\nqueue = 100000\n[ceiling]\nloop_iterations = 0\n",
+        );
         let mut server =
             Server::start(&["--isolation", isolation, "--config", &config, "--store", &dir.path("ptc.db")]);
         let round = |times: usize| {

@@ -1,7 +1,7 @@
 //! Drives runs until they have an answer or a question.
 
 use crate::ask;
-use crate::door::{Asking, Client, Door};
+use crate::connection::{Asking, Client, Connection};
 use crate::notes::{Notes, Watch};
 use crate::show;
 use crate::ticket::Purpose;
@@ -19,7 +19,7 @@ pub(crate) type Responded = Result<CallToolResponse, ErrorData>;
 
 /// A request in progress.
 pub(crate) struct Drive<'a> {
-    pub(crate) door: &'a Door,
+    pub(crate) connection: &'a Connection,
     pub(crate) client: &'a Client,
     pub(crate) notes: &'a Notes,
     /// The digest of the request.
@@ -33,7 +33,7 @@ pub(crate) fn cancelled() -> ErrorData {
 impl Drive<'_> {
     /// Runs a program.
     pub(crate) async fn run(&self, text: &str, request: &Request<'_>) -> Responded {
-        let (service, tenant) = (&self.door.service, &self.door.tenant);
+        let (service, tenant) = (&self.connection.service, &self.connection.tenant);
         if service.needs_journal(request) {
             return match service.submit(tenant, text, None) {
                 Ok(state) => self.go_on(&state.run_id).await,
@@ -67,7 +67,7 @@ impl Drive<'_> {
     }
 
     async fn go_on_with(&self, run_id: &str, mut decided: Decided, ends: Ends) -> Responded {
-        let (service, tenant) = (&self.door.service, self.door.name());
+        let (service, tenant) = (&self.connection.service, self.connection.name());
         let mut watch = Watch::new(service, run_id);
         loop {
             let waited = tokio::select! {
@@ -88,7 +88,7 @@ impl Drive<'_> {
                 Err(refused) => return Ok(show::refused(&refused).into()),
             };
             if state.calls.is_empty() {
-                let why = state.trouble.as_deref().unwrap_or("the server is shutting down");
+                let why = state.error.as_deref().unwrap_or("the server is shutting down");
                 return Ok(show::failed(format!("the run {run_id} cannot continue: {why}")).into());
             }
             let open: Vec<&WaitingCall> = state.calls.iter().filter(|call| !decided.has(call)).collect();
@@ -124,7 +124,7 @@ impl Drive<'_> {
         let waited = tokio::select! {
             biased;
             () = self.client.cancelled.cancelled() => return Err(cancelled()),
-            waited = self.door.service.wait(self.door.name(), run_id) => waited,
+            waited = self.connection.service.wait(self.connection.name(), run_id) => waited,
         };
         Ok(match waited {
             Ok(Done::Waiting(state)) => Ok(state),
@@ -140,7 +140,7 @@ impl Drive<'_> {
             biased;
             // The caller's loop handles this.
             () = self.client.cancelled.cancelled() => return Asked::Moved,
-            () = self.door.gone.cancelled() => return Asked::Nothing,
+            () = self.connection.gone.cancelled() => return Asked::Nothing,
             () = self.answered_elsewhere(run_id, call, watch) => return Asked::Moved,
             said = self.client.peer.create_elicitation(form) => said,
         };
@@ -162,7 +162,7 @@ impl Drive<'_> {
     async fn answered_elsewhere(&self, run_id: &str, call: &WaitingCall, watch: &Watch) {
         let mut changes = watch.changes();
         while changes.changed().await.is_ok() {
-            let state = self.door.service.state(self.door.name(), run_id);
+            let state = self.connection.service.state(self.connection.name(), run_id);
             if !state.is_ok_and(|state| state.calls.iter().any(|open| open.call == call.call)) {
                 return;
             }
@@ -185,7 +185,7 @@ impl Drive<'_> {
 
     /// Sends a decision. Returns false if it does not fit the call.
     async fn tell(&self, run_id: &str, call: &str, reply: &Reply) -> bool {
-        match self.door.service.reply(self.door.name(), run_id, call, reply) {
+        match self.connection.service.reply(self.connection.name(), run_id, call, reply) {
             // An approver was faster, or the run has not reached the call again: check the open calls again.
             Ok(_) | Err(Refused::Conflict(_) | Refused::NotFound(_)) => true,
             Err(error) => {
@@ -196,14 +196,14 @@ impl Drive<'_> {
     }
 
     pub(crate) fn paused(&self, state: &RunState) -> CallToolResponse {
-        let tickets = &self.door.tickets;
-        let token = tickets.make(self.door.name(), Purpose::Resume, &state.run_id, &state.calls);
-        show::paused(&state.run_id, &token, &state.calls, &self.door.approver()).into()
+        let tickets = &self.connection.tickets;
+        let token = tickets.make(self.connection.name(), Purpose::Resume, &state.run_id, &state.calls);
+        show::paused(&state.run_id, &token, &state.calls, &self.connection.approver()).into()
     }
 
     /// The response for the current state of the run.
     pub(crate) fn now(&self, run_id: &str) -> CallToolResponse {
-        match self.door.service.state(self.door.name(), run_id) {
+        match self.connection.service.state(self.connection.name(), run_id) {
             Ok(state) => match &state.answer {
                 Some(answer) => show::answer(answer.get()).into(),
                 None => self.paused(&state),
@@ -217,15 +217,15 @@ impl Drive<'_> {
         let asked = open.iter().filter(|call| call.question.is_some());
         let questions: InputRequests = asked.filter_map(|call| Some((call.call.clone(), ask::input(call)?))).collect();
         let purpose = Purpose::Round(self.contents);
-        let token = self.door.tickets.make(self.door.name(), purpose, &state.run_id, &state.calls);
+        let token = self.connection.tickets.make(self.connection.name(), purpose, &state.run_id, &state.calls);
         InputRequiredResult::new(Some(questions), Some(token)).into()
     }
 
     /// Handles a request that was sent again with answers.
     pub(crate) async fn next_round(&self, token: &str, answers: Option<&InputResponses>) -> Responded {
-        let (service, tenant) = (&self.door.service, self.door.name());
+        let (service, tenant) = (&self.connection.service, self.connection.name());
         let invalid = |why: String| Err(ErrorData::invalid_params(format!("requestState: {why}"), None));
-        let ticket = match self.door.tickets.open(tenant, Purpose::Round(self.contents), token) {
+        let ticket = match self.connection.tickets.open(tenant, Purpose::Round(self.contents), token) {
             Ok(ticket) => ticket,
             Err(error) => return invalid(error.to_string()),
         };

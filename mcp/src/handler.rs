@@ -2,11 +2,11 @@
 
 #![expect(deprecated, reason = "clients of revision 2025-11-25 set the level of log messages")]
 
-use crate::door::{Client, Door};
+use crate::connection::{Client, Connection};
 use crate::drive::Drive;
+use crate::in_progress::InProgress;
 use crate::notes::{Notes, has_prints};
 use crate::ticket::Tickets;
-use crate::under_way::UnderWay;
 use crate::{lookup, resume, run, schema};
 use lisp_server::runs::{Service, TenantState};
 use lisp_server::store::StoreError;
@@ -119,22 +119,22 @@ impl Mcp {
     /// Returns the handler for a tenant's client.
     pub(crate) fn handler(&self, tenant: Arc<TenantState>, gone: CancellationToken) -> Handler {
         let tools = schema::tools(&self.service.prompt(&tenant)).into();
-        let door = Door {
+        let connection = Connection {
             service: self.service.clone(),
             tenant,
             tickets: self.tickets.clone(),
             gone,
             approvals: self.approvals.clone(),
-            under_way: UnderWay::default(),
+            in_progress: InProgress::default(),
         };
-        Handler { door, tools, logs: Arc::default(), calls: self.calls.clone() }
+        Handler { connection, tools, logs: Arc::default(), calls: self.calls.clone() }
     }
 }
 
 /// The server of one client.
 #[derive(Clone)]
 pub(crate) struct Handler {
-    door: Door,
+    connection: Connection,
     tools: Arc<[Tool]>,
     /// Whether the client wants printed lines as log messages.
     logs: Arc<AtomicBool>,
@@ -143,8 +143,8 @@ pub(crate) struct Handler {
 
 impl Handler {
     /// Returns the calls in progress of its sessions.
-    pub(crate) fn under_way(&self) -> UnderWay {
-        self.door.under_way.clone()
+    pub(crate) fn in_progress(&self) -> InProgress {
+        self.connection.in_progress.clone()
     }
 
     /// Returns a copy for another client.
@@ -223,16 +223,16 @@ impl ServerHandler for Handler {
         let _under_way = self.calls.token();
         let contents = contents(&request);
         let is_stateless = is_stateless(&context);
-        let client = Client::of(context, is_stateless, &self.door.under_way);
+        let client = Client::of(context, is_stateless, &self.connection.in_progress);
         let notes = Notes::new(&client, self.logs.load(Ordering::Relaxed));
-        let drive = Drive { door: &self.door, client: &client, notes: &notes, contents: &contents };
+        let drive = Drive { connection: &self.connection, client: &client, notes: &notes, contents: &contents };
         let arguments = request.arguments.unwrap_or_default();
         match (&*request.name, &request.request_state) {
             ("run" | "resume", Some(state)) => drive.next_round(state, request.input_responses.as_ref()).await,
             ("run", None) => run::call(&drive, arguments).await,
             ("resume", None) => resume::call(&drive, arguments).await,
-            ("search", _) => Ok(lookup::search(&self.door, &arguments).into()),
-            ("describe", _) => Ok(lookup::describe(&self.door, &arguments).into()),
+            ("search", _) => Ok(lookup::search(&self.connection, &arguments).into()),
+            ("describe", _) => Ok(lookup::describe(&self.connection, &arguments).into()),
             (name, _) => {
                 let message = format!("unknown tool {name:?}; the tools are run, search, describe and resume");
                 Err(ErrorData::invalid_params(message, None))

@@ -2,8 +2,8 @@
 
 use crate::accept::{Accepts, JsonOnly};
 use crate::handler::{Handler, Mcp};
+use crate::in_progress::InProgress;
 use crate::message::read_message;
-use crate::under_way::UnderWay;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Request, State};
@@ -36,7 +36,7 @@ struct Doors {
 struct Endpoint {
     serves: StreamableHttpService<Handler, LocalSessionManager>,
     sessions: Arc<LocalSessionManager>,
-    under_way: UnderWay,
+    in_progress: InProgress,
 }
 
 impl Mcp {
@@ -69,7 +69,7 @@ impl Doors {
         let made = || {
             // A disconnected client is noticed only by its cancelled requests.
             let handler = self.mcp.handler(asking.0.clone(), CancellationToken::new());
-            let under_way = handler.under_way();
+            let in_progress = handler.in_progress();
             let sessions = Arc::<LocalSessionManager>::default();
             // Hosts and origins were checked before.
             let config = StreamableHttpServerConfig::default()
@@ -77,7 +77,7 @@ impl Doors {
                 .with_max_request_body_bytes(usize::MAX)
                 .with_cancellation_token(self.mcp.ended.clone());
             let serves = StreamableHttpService::new(move || Ok(handler.for_another()), sessions.clone(), config);
-            Endpoint { serves, sessions, under_way }
+            Endpoint { serves, sessions, in_progress }
         };
         all.entry(asking.0.name.clone()).or_insert_with(made).clone()
     }
@@ -168,7 +168,7 @@ impl Endpoint {
         }
         let response = self.pass(parts, Body::empty()).await;
         let Some(session) = session.filter(|_| response.status().is_success()) else { return response };
-        self.under_way.end(&session);
+        self.in_progress.end(&session);
         StatusCode::NO_CONTENT.into_response()
     }
 }

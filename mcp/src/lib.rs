@@ -31,10 +31,11 @@
 mod accept;
 mod approver;
 mod ask;
-mod door;
+mod connection;
 mod drive;
 mod handler;
 mod http;
+mod in_progress;
 mod lookup;
 mod message;
 mod notes;
@@ -44,7 +45,6 @@ mod schema;
 mod show;
 mod stdio;
 mod ticket;
-mod under_way;
 
 pub use approver::add_approver;
 pub use handler::{Mcp, OpenError};

@@ -1,6 +1,6 @@
 //! The tools `search` and `describe`.
 
-use crate::door::Door;
+use crate::connection::Connection;
 use crate::show;
 use lisp_runtime::Tool;
 use lisp_runtime::language::{builtin_names, describe_name};
@@ -54,15 +54,15 @@ fn functions(words: &[String]) -> Vec<Found> {
 }
 
 /// Searches the functions of the language and the tools.
-pub(crate) fn search(door: &Door, arguments: &JsonObject) -> CallToolResult {
+pub(crate) fn search(connection: &Connection, arguments: &JsonObject) -> CallToolResult {
     let given = match text(arguments, "words", "search") {
         Ok(given) => given,
         Err(failed) => return failed,
     };
     let words: Vec<String> = given.to_lowercase().split_whitespace().take(WORDS).map(str::to_owned).collect();
     let functions = functions(&words);
-    let tools = door.service.engine().tools();
-    let seen = |name: &str| tools.all().find(|tool| tool.name() == name).is_some_and(|tool| door.sees(tool));
+    let tools = connection.service.engine().tools();
+    let seen = |name: &str| tools.all().find(|tool| tool.name() == name).is_some_and(|tool| connection.sees(tool));
     let found: Vec<_> = tools.search(&given, usize::MAX).into_iter().filter(|tool| seen(&tool.name)).collect();
     let mut lines = String::new();
     for tool in found.iter().take(SHOWN) {
@@ -89,14 +89,14 @@ pub(crate) fn search(door: &Door, arguments: &JsonObject) -> CallToolResult {
 }
 
 /// Returns the full documentation of a function or a tool.
-pub(crate) fn describe(door: &Door, arguments: &JsonObject) -> CallToolResult {
+pub(crate) fn describe(connection: &Connection, arguments: &JsonObject) -> CallToolResult {
     let name = match text(arguments, "name", "describe") {
         Ok(name) => name,
         Err(failed) => return failed,
     };
-    let tools = door.service.engine().tools();
+    let tools = connection.service.engine().tools();
     let tool_of = |name: &str| -> Option<&Arc<Tool>> {
-        tools.all().find(|tool| (tool.name() == name || tool.given_name() == name) && door.sees(tool))
+        tools.all().find(|tool| (tool.name() == name || tool.given_name() == name) && connection.sees(tool))
     };
     let page = match name.strip_prefix("tool/") {
         Some(tool) => tool_of(tool)

@@ -2,7 +2,7 @@
 
 #![expect(deprecated, reason = "clients of revision 2025-11-25 read log messages; the next one has no replacement yet")]
 
-use crate::door::Client;
+use crate::connection::Client;
 use lisp_server::runs::{Event, EventLog, Service};
 use rmcp::RoleServer;
 use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken};

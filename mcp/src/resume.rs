@@ -2,7 +2,7 @@
 //! calls.
 
 use crate::ask;
-use crate::door::Asking;
+use crate::connection::Asking;
 use crate::drive::{Drive, Responded};
 use crate::schema::WAIT_SECONDS;
 use crate::show;
@@ -72,12 +72,12 @@ impl Asked {
 /// Resumes a paused run.
 pub(crate) async fn call(drive: &Drive<'_>, arguments: JsonObject) -> Responded {
     let failed = |why: String| Ok(show::failed(why).into());
-    let open = |token: &str| drive.door.tickets.open(drive.door.name(), Purpose::Resume, token);
+    let open = |token: &str| drive.connection.tickets.open(drive.connection.name(), Purpose::Resume, token);
     if let Some(name) = DECISIONS.iter().find(|name| arguments.get(**name).is_some_and(|value| !value.is_null())) {
         let why = format!(
             "resume does not accept {name}: a model cannot decide on its own calls. {}. The run is unchanged; call resume with \
              only the token for its outcome",
-            drive.door.approver()
+            drive.connection.approver()
         );
         let token = arguments.get("token").and_then(Value::as_str);
         return match token.and_then(|token| open(token).ok()) {
@@ -114,7 +114,7 @@ async fn outcome(drive: &Drive<'_>, run_id: &str, wait: Duration) -> Responded {
             Ok(state) => state,
             Err(response) => return Ok(response),
         };
-        let (service, tenant) = (&drive.door.service, drive.door.name());
+        let (service, tenant) = (&drive.connection.service, drive.connection.name());
         let has_moved = async {
             let calls = |state: &RunState| state.calls.iter().map(|call| call.call.clone()).collect::<Vec<_>>();
             while service.state(tenant, run_id).is_ok_and(|now| now.answer.is_none() && calls(&now) == calls(&state)) {
@@ -134,7 +134,7 @@ async fn outcome(drive: &Drive<'_>, run_id: &str, wait: Duration) -> Responded {
 
 /// Sends the result of a call.
 async fn said(drive: &Drive<'_>, ticket: &Ticket, name: Option<&str>, reply: &Reply) -> Responded {
-    let (service, tenant, run_id) = (&drive.door.service, drive.door.name(), &*ticket.run_id);
+    let (service, tenant, run_id) = (&drive.connection.service, drive.connection.name(), &*ticket.run_id);
     let state = match service.state(tenant, run_id) {
         Ok(state) => state,
         Err(refused) => return Ok(show::refused(&refused).into()),

@@ -17,8 +17,8 @@ fn check_tools(drive: &Drive<'_>, arguments: &JsonObject) -> Result<(), String> 
         if tool["client"] != true {
             return Err(format!("tools.{name} must have \"client\": true; you answer its calls with the tool resume"));
         }
-        let mut all = drive.door.service.engine().tools().all();
-        if all.any(|tool| (tool.given_name() == name || tool.name() == name) && drive.door.sees(tool)) {
+        let mut all = drive.connection.service.engine().tools().all();
+        if all.any(|tool| (tool.given_name() == name || tool.name() == name) && drive.connection.sees(tool)) {
             return Err(format!("tools.{name}: the server has a tool of this name; use another name"));
         }
     }

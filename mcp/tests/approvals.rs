@@ -98,7 +98,7 @@ async fn several_calls_are_asked_about_one_after_the_other() {
         for _ in 0..3 {
             assert_eq!(next["method"], "elicitation/create", "{next}");
             if is_parked {
-                bench.parked().await;
+                bench.suspended().await;
             }
             next = say(&mut client, &next, approve.clone()).await;
         }
@@ -115,7 +115,7 @@ async fn several_calls_of_a_request_in_rounds_are_asked_about_once() {
     let mut params = json!({ "name": "run", "arguments": { "program": program } });
     let (mut asked, mut result) = (Vec::new(), client.request("tools/call", params.clone()).await["result"].clone());
     while result["resultType"] == "input_required" {
-        bench.parked().await;
+        bench.suspended().await;
         let questions = result["inputRequests"].as_object().unwrap();
         let said = |name: &String| (name.clone(), json!({ "action": "accept", "content": { "approve": true } }));
         params["inputResponses"] = questions.keys().map(said).collect();
@@ -139,7 +139,7 @@ async fn a_cancelled_question_cancels_its_run() {
     let service = bench.mcp.service();
     let tenant = service.config().anonymous().unwrap().name.clone();
     for _ in 0..500 {
-        if service.living() == 0 {
+        if service.active_count() == 0 {
             break;
         }
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
@@ -243,12 +243,12 @@ async fn several_calls_are_decided_one_by_one() {
     let mut client = bench.client();
     client.initialize(json!({})).await;
     let mut paused = client.run("(pmap (fn [n] (:paid (tool/pay {:amount n}))) [1 2])").await;
-    bench.parked().await;
+    bench.suspended().await;
     for left in [2, 1] {
         paused = client.call("resume", json!({ "token": paused["structuredContent"]["token"] })).await;
         assert_eq!(paused["structuredContent"]["calls"].as_array().unwrap().len(), left, "{paused}");
         bench.decide(&paused, None, json!({ "approve": true })).await;
-        bench.parked().await;
+        bench.suspended().await;
     }
     let answer = client.call("resume", json!({ "token": paused["structuredContent"]["token"] })).await;
     assert_eq!((text(&answer), bench.paid()), ("[1 2]", 2));
@@ -263,7 +263,7 @@ async fn a_model_answers_the_calls_of_its_own_tools() {
     let tools = json!({ "ask": { "client": true, "signature": "(n :int) -> :int" } });
     let arguments = json!({ "program": "(pmap (fn [n] (tool/ask {:n n})) [1 2])", "tools": tools });
     let first = client.call("run", arguments).await;
-    bench.parked().await;
+    bench.suspended().await;
     let token = &first["structuredContent"]["token"];
     let paused = client.call("resume", json!({ "token": token })).await;
     let calls = &paused["structuredContent"]["calls"];

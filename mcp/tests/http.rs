@@ -151,7 +151,7 @@ async fn a_session_that_is_deleted_ends_its_runs() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert_eq!(send(address, "DELETE", &headers, "").await.status, 204);
-    while service.living() > 1 {
+    while service.active_count() > 1 {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert_eq!((done(), runs().len()), (1, 2));
@@ -214,7 +214,7 @@ async fn approvers_decide_over_http() {
     let one = format!("/v1/runs/{}", paused["run_id"].as_str().unwrap());
     let call = format!("{one}/calls/{}", paused["calls"][0]["call"].as_str().unwrap());
     let yes = r#"{"approve": true}"#;
-    bench.parked().await;
+    bench.suspended().await;
     // Nobody without a token learns of runs, or decides.
     for (method, path) in [("GET", "/v1/runs"), ("GET", &*one), ("DELETE", &*one), ("POST", &*call)] {
         for headers in [vec![], vec![("authorization", "Bearer guess")]] {

@@ -1,4 +1,4 @@
-//! Runs behind the process door as futures, on one thread.
+//! Runs behind the process mode as futures, on one thread.
 //!
 //! It has a `main` of its own, which templates need.
 

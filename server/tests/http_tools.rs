@@ -29,7 +29,7 @@ struct Seen {
     landed: Arc<AtomicUsize>,
     /// Chunks that were sent.
     chunks: Arc<AtomicUsize>,
-    under_way: Arc<AtomicUsize>,
+    in_progress: Arc<AtomicUsize>,
     max_under_way: Arc<AtomicUsize>,
 }
 
@@ -102,10 +102,10 @@ async fn answer(State(seen): State<Seen>, request: Request) -> Response {
         }
         "/trickle" => Body::from_stream(chunks(b"x", 20)).into_response(),
         "/busy" => {
-            let now = seen.under_way.fetch_add(1, SeqCst) + 1;
+            let now = seen.in_progress.fetch_add(1, SeqCst) + 1;
             seen.max_under_way.fetch_max(now, SeqCst);
             tokio::time::sleep(Duration::from_millis(20)).await;
-            seen.under_way.fetch_sub(1, SeqCst);
+            seen.in_progress.fetch_sub(1, SeqCst);
             "1".into_response()
         }
         _ => {

@@ -320,11 +320,11 @@ pub fn answer_line(engine: &Engine, line: &str) -> Answer {
     answer_line_by(engine, line, |request| request.outcome(engine))
 }
 
-/// Like [`answer_line`], with `door` running the request. If `door` or the interpreter panics, the answer is
+/// Like [`answer_line`], with `run` running the request. If `run` or the interpreter panics, the answer is
 /// `host_fault` and still has the request's id.
-pub fn answer_line_by(engine: &Engine, line: &str, door: impl FnOnce(&Request<'_>) -> Outcome) -> Answer {
+pub fn answer_line_by(engine: &Engine, line: &str, run: impl FnOnce(&Request<'_>) -> Outcome) -> Answer {
     let answer = || match Request::parse(line) {
-        Ok(request) => request.answer(&door(&request)),
+        Ok(request) => request.answer(&run(&request)),
         Err(error) => no_request(engine, id_of(line), &error.to_string()),
     };
     catch_unwind(AssertUnwindSafe(answer)).unwrap_or_else(|panic| {
@@ -368,10 +368,10 @@ pub fn answer_bytes(engine: &Engine, line: &[u8]) -> Answer {
     answer_bytes_by(engine, line, |request| request.outcome(engine))
 }
 
-/// Like [`answer_bytes`], with `door` running the request.
-pub fn answer_bytes_by(engine: &Engine, line: &[u8], door: impl FnOnce(&Request<'_>) -> Outcome) -> Answer {
+/// Like [`answer_bytes`], with `run` running the request.
+pub fn answer_bytes_by(engine: &Engine, line: &[u8], run: impl FnOnce(&Request<'_>) -> Outcome) -> Answer {
     match std::str::from_utf8(line) {
-        Ok(line) => answer_line_by(engine, line, door),
+        Ok(line) => answer_line_by(engine, line, run),
         Err(error) => no_request(engine, None, &error.to_string()),
     }
 }

@@ -130,7 +130,7 @@ impl Drop for Held {
 #[derive(Debug, Default)]
 struct Bill {
     /// The number of the current or last attempt.
-    life: u64,
+    attempt: u64,
     /// The run itself is paid.
     has_begun: bool,
     fuel: u64,
@@ -260,15 +260,15 @@ impl Budget {
         let held = fuel.unwrap_or(0).saturating_sub(known);
         account.held_fuel = account.held_fuel.saturating_add(held);
         let mut held = Some(Held { account: self.account.clone(), fuel: held });
-        let life = bill.as_mut().map_or(0, |bill| {
-            (bill.life, bill.has_begun) = (bill.life + 1, true);
+        let attempt = bill.as_mut().map_or(0, |bill| {
+            (bill.attempt, bill.has_begun) = (bill.attempt + 1, true);
             (bill.fuel, bill.unknown_at) = (fuel.unwrap_or(0), None);
             // The one before is released: dropping it takes no lock.
             bill.held = held.take();
-            bill.life
+            bill.attempt
         });
         let is_less = fuel.is_some_and(|fuel| limit == 0 || fuel < limit);
-        Ok(Taken { budget: self.clone(), fuel, held, is_less, life, used: None, is_settled: false })
+        Ok(Taken { budget: self.clone(), fuel, held, is_less, attempt, used: None, is_settled: false })
     }
 
     /// Returns whether an earlier attempt of the run has paid for this call.
@@ -438,7 +438,7 @@ pub(crate) struct Taken {
     /// Whether it is less than the limit of the run.
     pub(crate) is_less: bool,
     /// The attempt of the run that took it.
-    life: u64,
+    attempt: u64,
     /// Fuel and bytes used by now, if known.
     used: Option<(u64, u64)>,
     is_settled: bool,
@@ -469,7 +469,7 @@ impl Taken {
         }
         let mut bill = self.budget.bill();
         // The next attempt now holds what this one took.
-        if bill.as_ref().is_some_and(|bill| bill.life != self.life) {
+        if bill.as_ref().is_some_and(|bill| bill.attempt != self.attempt) {
             return;
         }
         if let Some(held) = bill.as_mut().and_then(|bill| bill.held.as_mut()) {
@@ -517,7 +517,7 @@ impl Drop for Taken {
             return self.pay(Some(fuel), bytes);
         }
         let mut account = self.budget.account();
-        if let Some(mut bill) = self.budget.bill().filter(|bill| bill.life == self.life) {
+        if let Some(mut bill) = self.budget.bill().filter(|bill| bill.attempt == self.attempt) {
             if let Some(held) = &mut bill.held {
                 held.release(&mut account);
             }

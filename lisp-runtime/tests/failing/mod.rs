@@ -1,4 +1,4 @@
-//! Random programs of parallel calls whose workers fail, and their tools, limits and answers, for tests at both doors.
+//! Random programs of parallel calls whose workers fail, and their tools, limits and answers, for tests at both modes.
 
 use lisp_runtime::tools::{AskedCall, Effect, PolicyDecision};
 use lisp_runtime::{Amounts, Budget, Engine, EngineBuilder, Input, Limits, LimitsRequest, Outcome, Tool, ToolError};

@@ -197,7 +197,7 @@ fn the_clock_is_the_hosts() {
         let two = eval_in_two(&engine(), &source, &input);
         assert_eq!((two.json(), &two.clock), (one.json(), &one.clock), "{source} {input:?}");
         assert_eq!(two.problem().map(|p| &p.error), one.problem().map(|p| &p.error), "{source}");
-        // What it was told can be told again at either door.
+        // What it was told can be told again at either mode.
         if !one.clock.is_empty() {
             let again = Input::new().clock(&two.clock);
             assert_eq!(eval_in_two(&engine(), &source, &again).json(), one.json());

@@ -82,9 +82,9 @@ impl Bench {
     }
 
     /// Returns when no durable run holds a place any more.
-    pub async fn parked(&self) {
+    pub async fn suspended(&self) {
         for _ in 0..3000 {
-            if self.mcp.service().living() == 0 {
+            if self.mcp.service().active_count() == 0 {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(20)).await;

@@ -129,7 +129,7 @@ fn become_template(config: &Config, control: OwnedFd) -> Result<(), SetupError> 
     }
     installer.install(Layer::OomFirst, lockdown::first_to_go);
     installer.install(Layer::MemoryCgroup, || match &config.group {
-        Ok(door) => crate::kernel::cgroup::join(door),
+        Ok(join_file) => crate::kernel::cgroup::join(join_file),
         Err(why) => Err(io::Error::other(why.clone())),
     });
     let told = |ready: Ready| serde_json::to_vec(&ready).map_err(|error| SetupError::new("report", error));

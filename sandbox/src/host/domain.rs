@@ -21,7 +21,7 @@ use std::task::Waker;
 /// Native code that one run managed to execute could see and change later runs in the same process.
 ///
 /// - A process is replaced after [`DomainLimits::runs`](crate::DomainLimits::runs),
-///   [`DomainLimits::life`](crate::DomainLimits::life) and
+///   [`DomainLimits::max_age`](crate::DomainLimits::max_age) and
 ///   [`DomainLimits::growth_bytes`](crate::DomainLimits::growth_bytes). It is also replaced after every run that did
 ///   not end in order: one that was killed, whose process died, or that ended in `host_fault`.
 /// - A process serves one run at a time, so losing a process never affects another run.
@@ -151,6 +151,6 @@ impl Domain {
 
     /// Returns the requirements of a run on its process.
     pub(crate) fn order(&self, host: &HostHalf, job_bytes: usize) -> Order {
-        self.sandbox.child_of_domain(host, job_bytes, self.state.limits.life)
+        self.sandbox.child_of_domain(host, job_bytes, self.state.limits.max_age)
     }
 }

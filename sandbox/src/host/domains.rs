@@ -13,7 +13,7 @@ use std::task::{Wake, Waker};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-/// The minimum interval between checks for idle processes past their life.
+/// The minimum interval between checks for idle processes past their maximum age.
 const TENDING: Duration = Duration::from_secs(1);
 
 /// The limits of the domains of a [`Sandbox`](crate::Sandbox).
@@ -29,8 +29,8 @@ pub struct DomainLimits {
     /// itself reports it. One that lies is still bounded by the address space of its runs' limits.
     pub growth_bytes: u64,
     /// The time after which a process serves no further runs; the default is 60 s. A process that is idle by then ends
-    /// when the next run of any domain ends. Its processor time is limited to `life` plus the time limit of one run.
-    pub life: Duration,
+    /// when the next run of any domain ends. Its processor time is limited to `max_age` plus the time limit of one run.
+    pub max_age: Duration,
     /// The maximum number of domains with processes; the default is 64. For another one, the least recently used domain
     /// gives up its idle processes.
     pub domains: usize,
@@ -46,7 +46,7 @@ impl Default for DomainLimits {
             processes: 4,
             runs: 10_000,
             growth_bytes: 64 << 20,
-            life: Duration::from_secs(60),
+            max_age: Duration::from_secs(60),
             domains: 64,
             idle: 64,
         }
@@ -70,7 +70,7 @@ pub(crate) struct Domains {
 #[derive(Debug, Default)]
 struct Table {
     uses: u64,
-    /// When idle processes were last checked for their life.
+    /// When idle processes were last checked for their age.
     tended: Option<Instant>,
     by_name: BTreeMap<Box<str>, Entry>,
 }
@@ -142,7 +142,7 @@ impl Domains {
         given_up.is_some_and(|given_up| !given_up.is_empty())
     }
 
-    /// Ends idle processes beyond the limit and those past their life.
+    /// Ends idle processes beyond the limit and those past their maximum age.
     pub(crate) fn tend(&self) {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
@@ -279,7 +279,7 @@ struct Place {
     seat: Seat,
     /// A process that suits the run.
     warm: Option<Warm>,
-    /// Processes past their life, and one that does not suit and makes room.
+    /// Processes past their maximum age, and one that does not suit and makes room.
     ended: Vec<Warm>,
 }
 
@@ -422,7 +422,7 @@ impl DomainState {
     }
 
     fn may_serve(&self, served: u64, since: Instant) -> bool {
-        served < self.limits.runs.max(1) && since.elapsed() < self.limits.life
+        served < self.limits.runs.max(1) && since.elapsed() < self.limits.max_age
     }
 }
 

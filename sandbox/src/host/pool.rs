@@ -108,7 +108,7 @@ impl Template {
         let config = Config {
             wanted: starter.wanted.clone(),
             fail_at: starter.fail_at,
-            group: group.as_ref().map(|group| group.door()).map_err(Clone::clone),
+            group: group.as_ref().map(|group| group.join_file()).map_err(Clone::clone),
             sets: !starter.sets.is_empty(),
             processor,
         };

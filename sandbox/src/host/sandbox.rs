@@ -378,10 +378,10 @@ impl Sandbox {
     }
 
     /// Returns the requirements of a run on a process of a domain.
-    pub(crate) fn child_of_domain(&self, host: &HostHalf, job_bytes: usize, life: Duration) -> Order {
+    pub(crate) fn child_of_domain(&self, host: &HostHalf, job_bytes: usize, max_age: Duration) -> Order {
         let mut order = self.child_of(host, job_bytes as u64, true);
         if order.cpu_s > 0 {
-            order.cpu_s = order.cpu_s.saturating_add(life.as_secs());
+            order.cpu_s = order.cpu_s.saturating_add(max_age.as_secs());
         }
         Order { stays: true, ..order }
     }

@@ -16,7 +16,7 @@ pub(crate) const CANCEL_STEP: Duration = Duration::from_millis(5);
 
 /// Why the host killed a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "some are of the process door"))]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "some are for process isolation"))]
 pub(crate) enum Kill {
     /// It was past its deadline.
     Deadline,
@@ -30,7 +30,7 @@ pub(crate) enum Kill {
 
 /// How a process ended, as far as the host knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "some are of the process door"))]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "some are for process isolation"))]
 pub(crate) enum End {
     /// It was reaped; `late` if the template killed it after its deadline.
     Reaped { death: Death, late: bool },

@@ -76,7 +76,7 @@ impl Group {
     }
 
     /// Returns the file to which a process writes `0` to join.
-    pub(crate) fn door(&self) -> PathBuf {
+    pub(crate) fn join_file(&self) -> PathBuf {
         self.dir.join("cgroup.procs")
     }
 
@@ -123,8 +123,8 @@ fn told(step: &str, why: impl std::fmt::Display) -> io::Error {
 }
 
 /// Joins a group; for a process that is not locked down yet.
-pub(crate) fn join(door: &Path) -> io::Result<()> {
-    std::fs::write(door, "0")
+pub(crate) fn join(join_file: &Path) -> io::Result<()> {
+    std::fs::write(join_file, "0")
 }
 
 /// Returns the groups created by this process that still exist.

@@ -2,7 +2,7 @@
 
 /// What is wrong with a packet or frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "some are of the process door"))]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "some are for process isolation"))]
 pub(crate) enum Violation {
     #[error("a packet that is no frame")]
     Garbage,

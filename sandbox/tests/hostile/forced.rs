@@ -204,7 +204,7 @@ fn closure_runs() -> Result<bool, String> {
     }
 }
 
-/// Both doors: a value as it should be, or an error of the set-up.
+/// Both modes: a value as it should be, or an error of the set-up.
 fn value_or_set_up(tally: &mut Tally, what: &str) {
     let closure = closure_runs();
     let good = closure.as_ref().map_or_else(|why| why.contains("set-up"), |good| *good);

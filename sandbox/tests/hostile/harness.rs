@@ -188,7 +188,7 @@ fn is_good(expected: &[&str], max: Duration, (saw, took): &(Short, Duration)) ->
     expected.contains(&saw.as_str()) && *took <= max
 }
 
-/// A row behind the template's door: the short verdict, and how long it took.
+/// A row behind the template's mode: the short verdict, and how long it took.
 pub(crate) fn by_template(sandbox: &Sandbox, payload: &str) -> (Outcome, Duration) {
     let begun = Instant::now();
     let (outcome, _) = sandbox.run_payload(payload, &Input::new(), 0);
@@ -220,7 +220,7 @@ fn part(tally: &mut Tally, part: fn(&mut Tally)) {
     tally.take(own);
 }
 
-/// Every row of the table, with some layers left out, behind both doors.
+/// Every row of the table, with some layers left out, behind both modes.
 fn table(tally: &mut Tally, off: &[Layer]) {
     let sandbox = || off.iter().fold(builder(), |builder, &layer| builder.without(layer)).requiring_none().build();
     let usual = match sandbox() {

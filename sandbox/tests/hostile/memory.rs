@@ -152,16 +152,16 @@ fn groups_that_go(tally: &mut Tally) {
     drop(sandbox);
     let Some((sandbox, group)) = grouped(tally, "21 a group that is full") else { return };
     tally.check("21 a group without members", leave(&sandbox, &group), "they stay");
-    let door = std::ffi::CString::new(group.join("cgroup.procs").as_os_str().as_encoded_bytes()).unwrap_or_default();
+    let mode = std::ffi::CString::new(group.join("cgroup.procs").as_os_str().as_encoded_bytes()).unwrap_or_default();
     let mount = |from: &std::ffi::CStr| {
-        let places = [from.as_ptr() as usize, door.as_ptr() as usize];
+        let places = [from.as_ptr() as usize, mode.as_ptr() as usize];
         crate::payloads::raw(libc::SYS_mount, [places[0], places[1], 0, libc::MS_BIND as usize, 0, 0])
     };
     if mount(c"/dev/full") != 0 {
         return tally.skip("mount", "21 a group that is full");
     }
     refused(tally, "21 a group that is full", &sandbox, "No space left");
-    crate::payloads::raw(libc::SYS_umount2, [door.as_ptr() as usize, libc::MNT_DETACH as usize, 0, 0, 0, 0]);
+    crate::payloads::raw(libc::SYS_umount2, [mode.as_ptr() as usize, libc::MNT_DETACH as usize, 0, 0, 0, 0]);
     tally.check("21 it has room again", well(&sandbox) && group.exists(), format_args!("{:?}", sandbox.layers()));
     let small = patient().total_memory_bytes(256 << 10).build().map(drop).map_err(|error| error.to_string());
     let good = small.as_ref().is_err_and(|error| error.contains("all runs together may take"));

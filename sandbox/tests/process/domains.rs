@@ -116,7 +116,7 @@ fn served(sandbox: &Sandbox, programs: &[(&str, &Input<'_>)]) -> Vec<usize> {
 pub(crate) fn are_replaced(_: &Sandbox) {
     let one = ("1", &Input::new());
     assert_eq!(served(&with(|limits| limits.runs = 3), &[one; 7]), [1, 1, 1, 2, 2, 2, 3]);
-    let sandbox = with(|limits| limits.life = Duration::from_millis(300));
+    let sandbox = with(|limits| limits.max_age = Duration::from_millis(300));
     assert_eq!(served(&sandbox, &[one; 2]), [1, 1]);
     let before = children(&sandbox);
     std::thread::sleep(Duration::from_millis(310));
@@ -239,9 +239,9 @@ pub(crate) fn give_way(_: &Sandbox) {
     assert_eq!(["0", "1", "2", "255", "256"].map(idle), [0, 1, 1, 1, 1]);
 }
 
-/// No more than their limit, and none for long past its life while there are runs.
+/// No more than their limit, and none for long past its maximum age while there are runs.
 pub(crate) fn have_few_idle_processes(_: &Sandbox) {
-    let sandbox = with(|limits| (limits.idle, limits.life) = (3, Duration::from_millis(500)));
+    let sandbox = with(|limits| (limits.idle, limits.max_age) = (3, Duration::from_millis(500)));
     for name in ["a", "b", "c", "d", "e"] {
         assert_eq!(value(&sandbox.domain(name).unwrap().eval("1", &Input::new())), 1);
     }

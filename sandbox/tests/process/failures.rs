@@ -1,4 +1,4 @@
-//! Parallel calls whose workers fail, behind the process door: what they come to is what they come to in-process.
+//! Parallel calls whose workers fail, behind the process mode: what they come to is what they come to in-process.
 //!
 //! `PTC_FAILING_PROGRAMS` says how many programs there are: 60 unless it is set.
 
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, OnceLock};
 use std::time::Duration;
 
-/// A run at one door, recorded, cut behind some of its lines, goes on at both.
+/// A run at one mode, recorded, cut behind some of its lines, goes on at both.
 fn cut(engine: &Engine, sandbox: &Sandbox, source: &str, bounds: Bounds, each: &mut dyn FnMut(String, Outcome)) {
     let recording = Recording::new();
     each("recorded".to_owned(), sandbox.eval(source, &bounds.input(8).record(&recording)));

@@ -1,5 +1,5 @@
 //! Recorded runs in processes that are killed: at each line of the record, and while a tool is at work. What goes on in another
-//! process, at either door and any width, comes to the same answer with the same fuel, and writes nothing twice.
+//! process, at either isolation and any width, comes to the same answer with the same fuel, and writes nothing twice.
 
 use lisp_runtime::record::{CallState, Settled};
 use lisp_runtime::tools::Effect;
@@ -15,7 +15,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What a life is told by: its folder, its door, the width of parallel calls, and where it is killed.
+/// What a life is told by: its folder, its isolation, the width of parallel calls, and where it is killed.
 const LIFE: &str = "PTC_TEST_LIFE";
 
 const PROGRAM: &str = "[(tool/write {:n 1}) (pos? (System/currentTimeMillis)) (try (tool/fails {:n 1}) (catch Exception e (:message e)))
@@ -78,7 +78,7 @@ fn engine(folder: &Path, killed_at: u32) -> Engine {
 pub(crate) fn live() -> bool {
     let Ok(life) = std::env::var(LIFE) else { return false };
     let told: Vec<&str> = life.split('|').collect();
-    let [folder, door, width, mode, at] = told[..] else { panic!("{life}") };
+    let [folder, isolation, width, mode, at] = told[..] else { panic!("{life}") };
     let (folder, at): (PathBuf, u32) = (folder.into(), at.parse().unwrap());
     let engine = engine(&folder, if mode == "effect" { at } else { 0 });
     let (file, lines, mode) = (append(&folder.join("record")), Mutex::new(0), mode.to_owned());
@@ -112,7 +112,7 @@ pub(crate) fn live() -> bool {
         }
     };
     let input = input.limits_over(&asked);
-    let outcome = match door {
+    let outcome = match isolation {
         "process" => Sandbox::builder().engine(engine).build().unwrap().eval(&source, &input),
         _ => engine.eval(&source, input),
     };
@@ -146,9 +146,9 @@ impl Lives {
 
     /// What the run came to; `None` when it was killed. Then the host looks into the world what came of the calls that nobody
     /// knows of, and keeps the record so.
-    fn next(&mut self, door: &str, width: u32, mode: &str, at: u32) -> Option<String> {
+    fn next(&mut self, isolation: &str, width: u32, mode: &str, at: u32) -> Option<String> {
         self.count += 1;
-        let life = format!("{}|{door}|{width}|{mode}|{at}", self.folder.display());
+        let life = format!("{}|{isolation}|{width}|{mode}|{at}", self.folder.display());
         let status = Command::new(std::env::current_exe().unwrap()).env(LIFE, &life).status().unwrap();
         let file = self.folder.join("record");
         if status.signal() != Some(9) {
@@ -202,10 +202,10 @@ pub(crate) fn everywhere(_: &Sandbox) {
             scope.spawn(move || {
                 for (number, &(mode, at)) in places.iter().enumerate().filter(|(number, _)| number % 2 == thread) {
                     let doors = [["in-process", "process"], ["process", "in-process"], ["in-process", "in-process"]];
-                    let [door, other] = doors[number / 2 % 3];
-                    let what = format!("{mode} {at}, {door} then {other}");
+                    let [isolation, other] = doors[number / 2 % 3];
+                    let what = format!("{mode} {at}, {isolation} then {other}");
                     let mut lives = Lives::new(&format!("{mode}-{at}"));
-                    assert_eq!(lives.next(door, 1 + 7 * (at % 2), mode, at), None, "{what} is not killed");
+                    assert_eq!(lives.next(isolation, 1 + 7 * (at % 2), mode, at), None, "{what} is not killed");
                     let answer = lives.next(other, 8 - 7 * (at % 2), "never", 0).expect("it is not killed");
                     lives.check(&answer, whole, &what);
                 }
@@ -216,8 +216,8 @@ pub(crate) fn everywhere(_: &Sandbox) {
     for steps in [2, 3] {
         let mut lives = Lives::new(&format!("steps-{steps}"));
         let answer = loop {
-            let (door, width) = [("in-process", 1), ("process", 8)][lives.count as usize % 2];
-            match lives.next(door, width, "behind", steps) {
+            let (isolation, width) = [("in-process", 1), ("process", 8)][lives.count as usize % 2];
+            match lives.next(isolation, width, "behind", steps) {
                 Some(answer) => break answer,
                 None => assert!(lives.count < LINES),
             }

@@ -1,4 +1,4 @@
-//! Programs behind the process door: the same answers, from any number of threads, through sessions, pipes and slates.
+//! Programs behind the process mode: the same answers, from any number of threads, through sessions, pipes and slates.
 //!
 //! It has a `main` of its own, which templates need.
 

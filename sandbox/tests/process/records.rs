@@ -1,4 +1,4 @@
-//! Recorded runs at both doors: what one began the other goes on with.
+//! Recorded runs at both modes: what one began the other goes on with.
 
 use lisp_runtime::record::Settled;
 use lisp_runtime::tools::Effect;
@@ -39,7 +39,7 @@ fn gist(outcome: &Outcome) -> (Option<String>, Option<String>, u64, u64) {
     (outcome.text().map(str::to_owned), problem, outcome.usage.fuel, outcome.usage.tool_calls)
 }
 
-/// A run at one door, cut off behind each line of its record, goes on at the other.
+/// A run at one mode, cut off behind each line of its record, goes on at the other.
 pub(crate) fn go_on_at_the_other_door(_: &Sandbox) {
     let world = World::default();
     let engine = engine(&world);
@@ -116,7 +116,7 @@ pub(crate) fn keep_the_stricter_effect(_: &Sandbox) {
     }
 }
 
-/// The time of a run begins where its record is done again, at this door too, and ends it then.
+/// The time of a run begins where its record is done again, at this mode too, and ends it then.
 pub(crate) fn take_no_time_again(_: &Sandbox) {
     const PROGRAM: &str = "(let [busy (fn [] (dotimes [_ 60] (reduce + (map inc (range 50000)))))]
         (busy) (pmap (fn [i] (busy) (tool/read {:n i})) [1 2]) (System/currentTimeMillis) (busy)
@@ -163,7 +163,7 @@ pub(crate) fn take_no_time_again(_: &Sandbox) {
     assert!(message.contains("longer than 100 times timeout_ms, 300 ms"), "{message}");
 }
 
-/// The page of a tool is printed, and again from the record at either door.
+/// The page of a tool is printed, and again from the record at either mode.
 pub(crate) fn have_pages_of_tools(_: &Sandbox) {
     let engine = |about: &str| {
         let tool = Tool::new("find", |_| Ok(1)).signature("() -> :int").about(about);
@@ -208,7 +208,7 @@ pub(crate) fn take_tools_again(_: &Sandbox) {
     assert_eq!(sandbox.eval(program.source(), &input).text(), Some("[1 2]"));
 }
 
-/// A worker that did nothing, as one before it had failed, does nothing when its run goes on at the other door, with more workers.
+/// A worker that did nothing, as one before it had failed, does nothing when its run goes on at the other mode, with more workers.
 pub(crate) fn of_failed_parallel_calls(_: &Sandbox) {
     let world = World::default();
     let engine = engine(&world);

@@ -1,4 +1,4 @@
-//! What observers see of runs behind the process door.
+//! What observers see of runs behind the process mode.
 
 use lisp_runtime::observe::{CallBegun, CallEnded, CallRefused, PrintedLine, RunEnded, RunStarted};
 use lisp_runtime::tools::{AskedCall, PolicyDecision};

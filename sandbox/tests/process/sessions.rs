@@ -1,4 +1,4 @@
-//! Sessions behind the process door: the host keeps what the process says the definitions are.
+//! Sessions behind the process mode: the host keeps what the process says the definitions are.
 
 use lisp_runtime::{Engine, Input, Limits, Program, Reason, Verdict};
 use lisp_sandbox::{Sandbox, Session};
@@ -78,7 +78,7 @@ pub(crate) fn are_saved_and_forked(sandbox: &Sandbox) {
     assert_eq!(text(&mut session, "(all)"), "[1 2 5]");
     assert_eq!(text(&mut fork, "(all)"), "[9 5]");
     assert_eq!(early.eval("xs").problem().unwrap().reason(), Reason::UnboundVar);
-    // What one door saves the other loads.
+    // What one mode saves the other loads.
     let saved = session.save().unwrap();
     let engine = Engine::builder().limits(Limits::default()).build().unwrap();
     let mut here = engine.load_session(&saved, Input::new().data("n", &6)).unwrap();
@@ -114,7 +114,7 @@ pub(crate) fn go_back(_: &Sandbox) {
     assert_eq!(text(&mut session, "x"), "2");
 }
 
-/// The same turns and the same steps back leave the same at both doors.
+/// The same turns and the same steps back leave the same at both modes.
 pub(crate) fn go_back_alike(_: &Sandbox) {
     let limits = Limits::default().with_session_undo(3);
     let sandbox = short(limits);

@@ -1,4 +1,4 @@
-//! Programs behind the process door: the same answers, from any number of threads, through sessions, pipes and slates.
+//! Programs behind the process mode: the same answers, from any number of threads, through sessions, pipes and slates.
 
 use crate::{domains, failures, functions, killed, pipes, records, seeing, sessions};
 use lisp_runtime::outcome::CallStatus;
@@ -665,7 +665,7 @@ fn cancelled_while_tools_are_called(_: &Sandbox) {
     }
 }
 
-/// The caller's own handle ends a session's turn, at both doors.
+/// The caller's own handle ends a session's turn, at both modes.
 fn the_callers_handle_ends_a_turn(sandbox: &Sandbox) {
     let cancel = Cancel::new();
     let mut asked = lisp_runtime::LimitsRequest::default();

@@ -88,7 +88,7 @@ service! {
     /// How long a finished run stays in the store.
     keep_finished_hours: u64 = 168, 1..=87_600;
     /// How long a run waits for outside answers before it is suspended and frees its slot.
-    park_after_ms: u64 = 250, 0..=3_600_000;
+    suspend_after_ms: u64 = 250, 0..=3_600_000;
     /// The maximum number of runs of each tenant in the store, including finished ones.
     max_runs_stored: u64 = 1_000_000, 1..=100_000_000;
     /// The maximum number of sessions of each tenant in the store.

@@ -259,11 +259,11 @@ where
     }
 
     fn call(&mut self, request: R) -> Self::Future {
-        let under_way = self.activity.begin();
+        let in_progress = self.activity.begin();
         let responds = self.service.call(request);
         Box::pin(async move {
             let response = responds.await?;
-            Ok(response.map(|body| Body::new(ResponseBody { body, request: under_way })))
+            Ok(response.map(|body| Body::new(ResponseBody { body, request: in_progress })))
         })
     }
 }

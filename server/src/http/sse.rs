@@ -67,7 +67,7 @@ pub(crate) fn of_run(service: &Service, tenant: &str, run_id: &str, last: &str) 
     let changes = log.changes();
     match service.state(tenant, run_id) {
         Ok(RunState { answer: Some(answer), .. }) => log.tell_of_the_past(answer.get()),
-        Ok(state) if !service.lives(run_id) => log.tell_of_waiting(&state.calls),
+        Ok(state) if !service.is_active(run_id) => log.tell_of_waiting(&state.calls),
         _ => {}
     }
     let seen = log.behind(last);

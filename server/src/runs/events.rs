@@ -76,7 +76,7 @@ impl EventLog {
     }
 
     /// Starts an attempt. Lines that it prints again are not reported again.
-    pub(crate) fn begin_life(&self) {
+    pub(crate) fn begin_attempt(&self) {
         let mut state = self.lock();
         (state.reprinted, state.calls) = (0, 0);
     }

@@ -48,7 +48,7 @@ pub(crate) struct Metrics {
     /// Runs that wait for a slot.
     pub(crate) queued: Gauge,
     /// How often runs were suspended.
-    pub(crate) parked: Counter,
+    pub(crate) suspended: Counter,
     /// How often runs resumed from their journal.
     pub(crate) resumed: Counter,
     /// Open connections.
@@ -113,7 +113,7 @@ impl Default for Metrics {
             requests: Family::default(),
             request_seconds: Histogram::new(BUCKETS),
             queued: Gauge::default(),
-            parked: Counter::default(),
+            suspended: Counter::default(),
             resumed: Counter::default(),
             connections: Gauge::default(),
             held: Held::default(),
@@ -124,7 +124,7 @@ impl Default for Metrics {
             "Finished attempts of runs, by verdict and reason; after an attempt with the verdict stopped, another follows",
             metrics.runs.clone(),
         );
-        registry.register("runs_under_way", "Runs in progress", metrics.running.clone());
+        registry.register("runs_in_progress", "Runs in progress", metrics.running.clone());
         let seconds = metrics.seconds.clone();
         registry.register_with_unit("run_duration", "Duration of attempts of runs", Unit::Seconds, seconds);
         registry.register("fuel", "Fuel used by runs", metrics.fuel.clone());
@@ -133,7 +133,11 @@ impl Default for Metrics {
         let seconds = metrics.request_seconds.clone();
         registry.register_with_unit("http_request_duration", "Duration of HTTP requests", Unit::Seconds, seconds);
         registry.register("runs_queued", "Runs that wait for a slot", metrics.queued.clone());
-        registry.register("runs_parked", "Runs suspended until an outside answer arrives", metrics.parked.clone());
+        registry.register(
+            "runs_suspended",
+            "Runs suspended until an outside answer arrives",
+            metrics.suspended.clone(),
+        );
         registry.register("runs_resumed", "Runs resumed from their journal", metrics.resumed.clone());
         registry.register("connections", "Open connections", metrics.connections.clone());
         metrics.held.register(&mut registry);

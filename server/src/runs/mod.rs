@@ -1,22 +1,22 @@
 //! What the service does, independent of HTTP and MCP: plain runs, durable runs and sessions.
 
 mod admission;
-mod desk;
+mod attempt;
 mod events;
-mod life;
 mod metrics;
 mod open_calls;
-mod parked;
 mod said;
 pub(crate) mod schemas;
 mod service;
 mod sessions;
 mod state;
+mod stored_calls;
+mod suspended;
 mod turns;
 
 pub use admission::{Busy, TenantState};
-pub use desk::{Reply, ReplyError, WaitingCall};
 pub use events::{Event, EventLog};
+pub use open_calls::{Reply, ReplyError, WaitingCall};
 pub use said::Said;
 pub(crate) use service::RunList;
 pub use service::{Done, RunState, ServiceError, digest};

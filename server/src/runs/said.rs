@@ -1,6 +1,6 @@
 //! Compares a reply with earlier ones, to recognize one that is sent twice.
 
-use super::desk::Reply;
+use super::open_calls::Reply;
 use super::state::{Refused, Service};
 use serde_json::Value;
 

@@ -1,11 +1,11 @@
 //! The service, independent of HTTP and MCP: plain runs, durable runs, and replies to their calls.
 
 use super::admission::{Admission, Claim, TenantState};
-use super::desk::{Phase, Reply, WaitingCall};
 use super::events::{EventHub, EventLog};
 use super::metrics::set;
-use super::parked::Parked;
-use super::state::{Inner, Life, Refused, Service, now_ms};
+use super::open_calls::{Phase, Reply, WaitingCall};
+use super::state::{ActiveRun, Inner, Refused, Service, now_ms};
+use super::suspended::Suspended;
 use super::turns::Turns;
 use crate::config::Config;
 use crate::store::{Inserted, RequestKey, RunStatus, RunSummary, Store, StoreError, StoredReply, Which};
@@ -68,7 +68,7 @@ pub struct RunState {
     pub answer: Option<Box<RawValue>>,
     /// Why the run is stuck; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub trouble: Option<String>,
+    pub error: Option<String>,
     /// When the run was submitted, in milliseconds since 1970-01-01T00:00:00Z.
     pub created_ms: i64,
     /// When the run last changed, in milliseconds since 1970-01-01T00:00:00Z.
@@ -166,10 +166,10 @@ impl Service {
             hub,
             admission: Admission::new(limits.concurrency, limits.queue, Duration::from_secs(limits.queue_seconds)),
             tenants,
-            lives: Mutex::default(),
-            bills: Mutex::default(),
-            parked: Parked::default(),
-            troubles: Mutex::default(),
+            active_runs: Mutex::default(),
+            run_budgets: Mutex::default(),
+            suspended: Suspended::default(),
+            stuck_runs: Mutex::default(),
             draining: CancellationToken::new(),
             drained_at: OnceLock::new(),
             blocking_tools,
@@ -189,7 +189,7 @@ impl Service {
         for RunSummary { run_id, tenant, status, cancelled, .. } in self.0.store.unfinished()? {
             // A waiting run may have got a reply, or been cancelled, just before the process ended.
             if status != RunStatus::Waiting || cancelled || !self.0.store.replies(&run_id)?.is_empty() {
-                self.live(&tenant, &run_id);
+                self.activate(&tenant, &run_id);
             }
         }
         Ok(())
@@ -257,14 +257,14 @@ impl Service {
     }
 
     /// Returns whether a durable run is active in this process.
-    pub(crate) fn lives(&self, run_id: &str) -> bool {
-        self.0.life(run_id).is_some()
+    pub(crate) fn is_active(&self, run_id: &str) -> bool {
+        self.0.active(run_id).is_some()
     }
 
     /// Returns when the service is shutting down and the run is no longer active in it.
     pub(crate) async fn stopped(&self, run_id: &str) {
         self.0.draining.cancelled().await;
-        while self.lives(run_id) {
+        while self.is_active(run_id) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -275,8 +275,8 @@ impl Service {
     }
 
     /// Returns the number of durable runs active in this process.
-    pub fn living(&self) -> usize {
-        self.0.lives().len()
+    pub fn active_count(&self) -> usize {
+        self.0.active_runs().len()
     }
 
     /// Returns the event log of a run that is active or watched.
@@ -303,7 +303,7 @@ impl Service {
     /// servers that the service started, and writes SQLite's log back, so that the store's file is complete.
     pub async fn ended(&self) {
         let until = self.drained_at();
-        while self.living() > 0 && tokio::time::Instant::now() < until {
+        while self.active_count() > 0 && tokio::time::Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         self.0.tools.close().await;
@@ -335,7 +335,7 @@ impl Service {
         let outcome = match self.0.input(tenant, request) {
             Ok(input) => {
                 let input = input.run_id(run_id).into_owned();
-                self.0.at_door(tenant, request, &request.program, input).await
+                self.0.run_isolated(tenant, request, &request.program, input).await
             }
             Err(problem) => request.failed(&self.0.engine, problem),
         };
@@ -375,7 +375,7 @@ impl Service {
         match self.0.store.insert_run(&run_id, &tenant.name, request, key)? {
             Inserted::New => {
                 tenant.stored.fetch_add(1, Ordering::Relaxed);
-                self.live_with(&run_id, Some(claim));
+                self.activate_with(&run_id, Some(claim));
                 self.state(&tenant.name, &run_id)
             }
             known => self.state_of_known(tenant, known),
@@ -420,15 +420,15 @@ impl Service {
             if let Some(answer) = state.answer {
                 break Done::Answer(answer.get().to_owned());
             }
-            let is_asked = self.0.life(run_id).and_then(|life| life.desk()).is_none_or(|desk| desk.is_asked());
+            let is_asked = self.0.active(run_id).and_then(|active| active.calls()).is_none_or(|calls| calls.is_asked());
             let waits = !state.calls.is_empty() && is_asked;
             let now = log.pace();
-            if waits && checks < QUIET_CHECKS && self.lives(run_id) && pace.replace(now) != Some(now) {
+            if waits && checks < QUIET_CHECKS && self.is_active(run_id) && pace.replace(now) != Some(now) {
                 checks += 1;
                 tokio::time::sleep(QUIET).await;
                 continue;
             }
-            if waits || state.trouble.is_some() || (self.is_draining() && !self.lives(run_id)) {
+            if waits || state.error.is_some() || (self.is_draining() && !self.is_active(run_id)) {
                 break Done::Waiting(Box::new(state));
             }
             // Prints and tool calls do not change the state.
@@ -456,13 +456,13 @@ impl Service {
 
     /// Returns the state of a run, without its answer.
     fn state_of(&self, run: RunSummary) -> RunState {
-        let (mut calls, mut trouble) = (Vec::new(), None);
+        let (mut calls, mut stuck) = (Vec::new(), None);
         if run.status != RunStatus::Done {
-            trouble = self.0.troubles().get(&run.run_id).cloned();
-            match self.0.open_calls(&run) {
+            stuck = self.0.stuck_runs().get(&run.run_id).cloned();
+            match self.0.stored_calls(&run) {
                 Ok(open) => calls = open,
                 // An error of one run must not affect the others.
-                Err(error) => drop(trouble.get_or_insert_with(|| format!("its journal cannot be read: {error}"))),
+                Err(error) => drop(stuck.get_or_insert_with(|| format!("its journal cannot be read: {error}"))),
             }
         }
         let status = match (run.status, calls.is_empty()) {
@@ -474,7 +474,7 @@ impl Service {
             (status, true) => status,
         };
         let RunSummary { run_id, created_ms, updated_ms, .. } = run;
-        RunState { run_id, status, calls, answer: None, trouble, created_ms, updated_ms }
+        RunState { run_id, status, calls, answer: None, error: stuck, created_ms, updated_ms }
     }
 
     /// Returns a tenant's newest runs, without their answers, optionally only those with this status. This blocks: do
@@ -520,7 +520,7 @@ impl Service {
         let body = serde_json::to_string(reply).map_err(|error| Refused::Fault(error.to_string()))?;
         let kept = StoredReply { call: call.to_owned(), phase: open.phase.name(), body };
         let is_first = self.0.store.put_reply(run_id, &kept)?;
-        self.0.parked.goes_on(run_id);
+        self.0.suspended.goes_on(run_id);
         if !is_first {
             return Err(Refused::Conflict(format!("the call {call} was answered before")));
         }
@@ -531,13 +531,13 @@ impl Service {
     /// Passes a reply to an active run, or resumes the run.
     fn tell(&self, (tenant, run_id): (&str, &str), call: &str, phase: &Phase, reply: &Reply) {
         // An attempt checks for new replies under this lock before it ends.
-        let lives = self.0.lives();
-        if let Some(life) = lives.get(run_id) {
-            life.reply(call, phase, reply.clone());
+        let active_runs = self.0.active_runs();
+        if let Some(active) = active_runs.get(run_id) {
+            active.reply(call, phase, reply.clone());
             return;
         }
-        drop(lives);
-        self.live(tenant, run_id);
+        drop(active_runs);
+        self.activate(tenant, run_id);
     }
 
     /// Cancels a run. A run that is done does not change.
@@ -547,39 +547,39 @@ impl Service {
     pub fn cancel(&self, tenant: &str, run_id: &str) -> Result<RunState, Refused> {
         self.0.stored(tenant, run_id)?;
         self.0.store.cancel_run(run_id)?;
-        let lives = self.0.lives();
-        let life = lives.get(run_id);
-        life.inspect(|life| life.cancel.cancel());
-        let is_there = life.is_some();
-        drop(lives);
+        let active_runs = self.0.active_runs();
+        let active = active_runs.get(run_id);
+        active.inspect(|active| active.cancel.cancel());
+        let is_there = active.is_some();
+        drop(active_runs);
         if !is_there {
-            self.live(tenant, run_id);
+            self.activate(tenant, run_id);
         }
         self.state(tenant, run_id)
     }
 
     /// Starts or resumes a durable run in this process, unless it is active.
-    fn live(&self, tenant: &str, run_id: &str) {
-        self.live_with(run_id, self.tenant(tenant).map(|tenant| tenant.claim()));
+    fn activate(&self, tenant: &str, run_id: &str) {
+        self.activate_with(run_id, self.tenant(tenant).map(|tenant| tenant.claim()));
     }
 
-    /// Like [`Service::live`], with an existing claim to a slot.
-    fn live_with(&self, run_id: &str, claim: Option<Claim>) {
+    /// Like [`Service::activate`], with an existing claim to a slot.
+    fn activate_with(&self, run_id: &str, claim: Option<Claim>) {
         if self.is_draining() {
             return;
         }
         let log = self.0.hub.watch(run_id);
         log.started();
-        let life = Arc::new(Life::new(log));
+        let active = Arc::new(ActiveRun::new(log));
         {
-            let mut lives = self.0.lives();
-            if lives.contains_key(run_id) {
+            let mut active_runs = self.0.active_runs();
+            if active_runs.contains_key(run_id) {
                 return;
             }
-            lives.insert(run_id.to_owned(), life.clone());
+            active_runs.insert(run_id.to_owned(), active.clone());
         }
         let (inner, run_id) = (self.0.clone(), run_id.to_owned());
-        tokio::spawn(async move { super::life::live(inner, run_id, life, claim).await });
+        tokio::spawn(async move { super::attempt::activate(inner, run_id, active, claim).await });
     }
 
     /// Deletes runs that finished, and sessions that last changed, more than `keep_finished_hours` ago. Returns how
@@ -615,7 +615,7 @@ impl Service {
         let metrics = self.0.hub.metrics();
         set(&metrics.queued, self.0.admission.waiting());
         set(&metrics.held.slots, self.0.admission.taken());
-        set(&metrics.held.durable_runs, self.living());
+        set(&metrics.held.durable_runs, self.active_count());
         set(&metrics.held.session_turns, self.0.sessions.count());
         set(&metrics.held.event_logs, self.0.hub.count());
         let runtime = tokio::runtime::Handle::try_current();

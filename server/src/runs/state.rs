@@ -1,10 +1,10 @@
 //! The shared state of the service, and how it runs programs.
 
 use super::admission::{Admission, Busy, TenantState};
-use super::desk::{Desk, Phase, Reply, WaitingCall};
 use super::events::{EventHub, EventLog};
-use super::open_calls::open_calls;
-use super::parked::Parked;
+use super::open_calls::{OpenCalls, Phase, Reply, WaitingCall};
+use super::stored_calls::stored_calls;
+use super::suspended::Suspended;
 use super::turns::Turns;
 use crate::config::Config;
 use crate::store::{RunStatus, RunSummary, Store, StoreError, StoredRun};
@@ -71,13 +71,13 @@ pub(crate) struct Inner {
     pub(crate) tenants: Vec<Arc<TenantState>>,
     pub(crate) config: Config,
     /// Active durable runs.
-    pub(crate) lives: Mutex<HashMap<String, Arc<Life>>>,
+    pub(crate) active_runs: Mutex<HashMap<String, Arc<ActiveRun>>>,
     /// What unfinished runs use of their tenants' budgets.
-    pub(crate) bills: Mutex<HashMap<String, Budget>>,
+    pub(crate) run_budgets: Mutex<HashMap<String, Budget>>,
     /// The open calls of suspended runs.
-    pub(crate) parked: Parked,
+    pub(crate) suspended: Suspended,
     /// Why runs are stuck, as far as this process has tried them.
-    pub(crate) troubles: Mutex<HashMap<String, String>>,
+    pub(crate) stuck_runs: Mutex<HashMap<String, String>>,
     /// Set once the service is shutting down.
     pub(crate) draining: CancellationToken,
     /// When `drain_seconds` end, once shutdown has started.
@@ -92,33 +92,33 @@ pub(crate) struct Inner {
 
 /// An active durable run.
 #[derive(Debug)]
-pub(crate) struct Life {
+pub(crate) struct ActiveRun {
     pub(crate) cancel: Cancel,
     pub(crate) log: Arc<EventLog>,
-    desk: Mutex<DeskOfLife>,
+    calls: Mutex<AttachedCalls>,
 }
 
 /// The open calls of an active run.
 #[derive(Debug, Default)]
-struct DeskOfLife {
+struct AttachedCalls {
     /// `None` while they are in the store only: before the run continues and after it has stopped.
-    desk: Option<Arc<Desk>>,
+    calls: Option<Arc<OpenCalls>>,
     /// Whether there are replies that were not passed to the run.
     has_news: bool,
 }
 
-impl Life {
+impl ActiveRun {
     pub(crate) fn new(log: Arc<EventLog>) -> Self {
-        Life { cancel: Cancel::new(), desk: Mutex::default(), log }
+        ActiveRun { cancel: Cancel::new(), calls: Mutex::default(), log }
     }
 
-    fn lock(&self) -> MutexGuard<'_, DeskOfLife> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, AttachedCalls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the open calls while the run is running.
-    pub(crate) fn desk(&self) -> Option<Arc<Desk>> {
-        self.lock().desk.clone()
+    pub(crate) fn calls(&self) -> Option<Arc<OpenCalls>> {
+        self.lock().calls.clone()
     }
 
     /// Marks all replies so far as received: they are about to be read from the store.
@@ -127,55 +127,55 @@ impl Life {
     }
 
     /// From here on replies are passed to these open calls. Earlier ones are in the store.
-    pub(crate) fn open_desk(&self, desk: &Arc<Desk>) {
-        *self.lock() = DeskOfLife { desk: Some(desk.clone()), has_news: false };
+    pub(crate) fn attach(&self, calls: &Arc<OpenCalls>) {
+        *self.lock() = AttachedCalls { calls: Some(calls.clone()), has_news: false };
     }
 
     /// Stops passing replies on. The store has the calls that are still open.
-    pub(crate) fn close_desk(&self) {
-        let mut of_life = self.lock();
-        if let Some(desk) = of_life.desk.take() {
-            of_life.has_news |= desk.has_news();
+    pub(crate) fn detach(&self) {
+        let mut attached = self.lock();
+        if let Some(calls) = attached.calls.take() {
+            attached.has_news |= calls.has_news();
         }
     }
 
     /// Passes on a reply that the store already has.
     pub(crate) fn reply(&self, call: &str, phase: &Phase, reply: Reply) {
-        let mut of_life = self.lock();
-        match &of_life.desk {
-            Some(desk) => desk.reply(call, phase, reply),
-            None => of_life.has_news = true,
+        let mut attached = self.lock();
+        match &attached.calls {
+            Some(calls) => calls.reply(call, phase, reply),
+            None => attached.has_news = true,
         }
     }
 
     /// Returns whether there are replies that the run has not received.
     pub(crate) fn has_news(&self) -> bool {
-        let of_life = self.lock();
-        of_life.has_news || of_life.desk.as_ref().is_some_and(|desk| desk.has_news())
+        let attached = self.lock();
+        attached.has_news || attached.calls.as_ref().is_some_and(|calls| calls.has_news())
     }
 }
 
 impl Inner {
-    pub(crate) fn lives(&self) -> MutexGuard<'_, HashMap<String, Arc<Life>>> {
-        self.lives.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn active_runs(&self) -> MutexGuard<'_, HashMap<String, Arc<ActiveRun>>> {
+        self.active_runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn life(&self, run_id: &str) -> Option<Arc<Life>> {
-        self.lives().get(run_id).cloned()
+    pub(crate) fn active(&self, run_id: &str) -> Option<Arc<ActiveRun>> {
+        self.active_runs().get(run_id).cloned()
     }
 
-    pub(crate) fn troubles(&self) -> MutexGuard<'_, HashMap<String, String>> {
-        self.troubles.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn stuck_runs(&self) -> MutexGuard<'_, HashMap<String, String>> {
+        self.stuck_runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn bills(&self) -> MutexGuard<'_, HashMap<String, Budget>> {
-        self.bills.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn run_budgets(&self) -> MutexGuard<'_, HashMap<String, Budget>> {
+        self.run_budgets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns a tenant's budget for all attempts of one run.
-    pub(crate) fn bill(&self, tenant: &TenantState, run_id: &str) -> Option<Budget> {
+    pub(crate) fn run_budget(&self, tenant: &TenantState, run_id: &str) -> Option<Budget> {
         let budget = tenant.budget.as_ref()?;
-        Some(self.bills().entry(run_id.to_owned()).or_insert_with(|| budget.for_one_run()).clone())
+        Some(self.run_budgets().entry(run_id.to_owned()).or_insert_with(|| budget.for_one_run()).clone())
     }
 
     pub(crate) fn tenant(&self, name: &str) -> Option<Arc<TenantState>> {
@@ -188,25 +188,25 @@ impl Inner {
     }
 
     /// Returns the open calls of a run, in call order.
-    pub(crate) fn open_calls(&self, run: &RunSummary) -> Result<Vec<WaitingCall>, StoreError> {
-        let life = self.life(&run.run_id);
-        let is_parked = life.is_none() && run.status == RunStatus::Waiting;
-        if let Some(desk) = life.and_then(|life| life.desk()) {
-            let mut open = desk.open();
+    pub(crate) fn stored_calls(&self, run: &RunSummary) -> Result<Vec<WaitingCall>, StoreError> {
+        let active = self.active(&run.run_id);
+        let is_suspended = active.is_none() && run.status == RunStatus::Waiting;
+        if let Some(calls) = active.and_then(|active| active.calls()) {
+            let mut open = calls.open();
             open.sort_by_cached_key(|open| open.call.parse::<Place>().unwrap_or_default());
             return Ok(open);
         }
         if !run.has_journal {
             return Ok(Vec::new());
         }
-        let known = self.parked.calls(&run.run_id);
-        if let (true, Ok(calls)) = (is_parked, &known) {
+        let known = self.suspended.calls(&run.run_id);
+        if let (true, Ok(calls)) = (is_suspended, &known) {
             return Ok(calls.to_vec());
         }
         let Some(snapshot) = self.store.snapshot(&run.run_id)? else { return Ok(Vec::new()) };
-        let calls = open_calls(&self.engine, &snapshot);
-        if let (true, Err(moves)) = (is_parked && snapshot.run.status == RunStatus::Waiting, known) {
-            self.parked.keep(&run.run_id, &calls, moves);
+        let calls = stored_calls(&self.engine, &snapshot);
+        if let (true, Err(moves)) = (is_suspended && snapshot.run.status == RunStatus::Waiting, known) {
+            self.suspended.keep(&run.run_id, &calls, moves);
         }
         Ok(calls)
     }
@@ -223,7 +223,7 @@ impl Inner {
     }
 
     /// Runs a program with the isolation of the service. A request for stronger isolation fails.
-    pub(crate) async fn at_door(
+    pub(crate) async fn run_isolated(
         &self,
         tenant: &TenantState,
         request: &Request<'_>,

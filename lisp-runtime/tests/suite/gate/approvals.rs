@@ -98,9 +98,9 @@ fn the_ledger_has_the_arguments_that_a_call_was_approved_with() {
     engine.eval("(tool/pay {:n 100})", Input::new().record(&recording));
     let mut record = recording.record().unwrap();
     record.approve("1", Some(GIVEN)).unwrap();
-    for door in 0..2 {
+    for mode in 0..2 {
         let (program, input, _) = engine.open_record(&record, &[]).unwrap();
-        assert_eq!(shown(Progress::Done(Box::new(at(door, &engine, program.source(), input)))), [GIVEN]);
+        assert_eq!(shown(Progress::Done(Box::new(at(mode, &engine, program.source(), input)))), [GIVEN]);
     }
 }
 
@@ -141,10 +141,10 @@ fn parallel_workers_wait_for_approvals_beside_each_other() {
 fn an_approval_outlives_the_process() {
     let (engine, calls, asked) = asks();
     let program = "(+ (tool/pay {:n 1}) (tool/pay {:n 100}))";
-    for door in 0..2 {
+    for mode in 0..2 {
         let recording = Recording::new();
         let input = Input::new().record(&recording);
-        let outcome = at(door, &engine, program, input);
+        let outcome = at(mode, &engine, program, input);
         assert_eq!(reason(&outcome), Some(Reason::ApprovalRequired));
         assert!(message(&outcome).contains("pay 100?"));
         let record = Record::parse(recording.text()).unwrap();
@@ -153,7 +153,7 @@ fn an_approval_outlives_the_process() {
         assert_eq!((&*open[0].name, open[0].question.as_deref()), ("2", Some("pay 100?")));
         let go_on = |record: &Record| {
             let (program, input, again) = engine.open_record(record, &[]).unwrap();
-            (at(door, &engine, program.source(), input), again.text())
+            (at(mode, &engine, program.source(), input), again.text())
         };
         let before = asked.load(Ordering::Relaxed);
         // Undecided, it asks again, and nothing is made.

@@ -10,8 +10,8 @@ fn runs_pay_from_a_budget() {
     const PROGRAM: &str = "(loop [i 0] (if (< i 1000) (recur (inc i)) i))";
     let engine = Engine::builder().tool("t", |_| Ok(1)).limits(Limits::default().with_fuel(100_000)).build().unwrap();
     let fuel = engine.eval(PROGRAM, Input::new()).usage.fuel;
-    for door in 0..2 {
-        let run = |program: &str, budget: &Budget| at(door, &engine, program, Input::new().budget(budget));
+    for mode in 0..2 {
+        let run = |program: &str, budget: &Budget| at(mode, &engine, program, Input::new().budget(budget));
         let budget = Budget::new(Amounts::new().with_runs(2));
         assert!(run("1", &budget).is_success() && run("2", &budget).is_success());
         let third = run("3", &budget);

@@ -1,4 +1,4 @@
-//! The gate: policies, ceilings, tagged tools; in files of their own approvals, redaction, budgets. What can be tried at both doors is.
+//! The gate: policies, ceilings, tagged tools; in files of their own approvals, redaction, budgets. What can be tried at both modes is.
 
 mod approvals;
 mod budgets;
@@ -24,14 +24,14 @@ fn message(outcome: &Outcome) -> String {
     outcome.problem().map(|problem| problem.error.message.clone()).unwrap_or_default()
 }
 
-/// The outcome at one of the doors.
-fn at(door: usize, engine: &Engine, program: &str, input: Input<'_>) -> Outcome {
-    if door == 0 { engine.eval(program, input) } else { eval_in_two(engine, program, &input) }
+/// The outcome at one of the modes.
+fn at(mode: usize, engine: &Engine, program: &str, input: Input<'_>) -> Outcome {
+    if mode == 0 { engine.eval(program, input) } else { eval_in_two(engine, program, &input) }
 }
 
-/// The outcomes at both doors, one after the other.
+/// The outcomes at both modes, one after the other.
 fn both(engine: &Engine, program: &str, input: &Input<'_>) -> impl Iterator<Item = Outcome> {
-    (0..2).map(move |door| at(door, engine, program, input.clone()))
+    (0..2).map(move |mode| at(mode, engine, program, input.clone()))
 }
 
 /// A tool that returns its `n`, and how often it was called.

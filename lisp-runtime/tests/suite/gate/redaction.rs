@@ -20,10 +20,10 @@ fn redacted_arguments_are_seen_by_the_tool_alone() {
         .build()
         .unwrap();
     let program = r#"(tool/login {:user "ann" :password "s3cret!"})"#;
-    for door in 0..2 {
+    for mode in 0..2 {
         let recording = Recording::new();
         let input = Input::new().record(&recording);
-        let outcome = at(door, &engine, program, input);
+        let outcome = at(mode, &engine, program, input);
         assert_eq!(outcome.value::<i64>().unwrap(), 35);
         assert_eq!(got.lock().unwrap().pop().unwrap(), r#"{"password":"s3cret!","user":"ann"}"#);
         assert_eq!(outcome.ledger[0].arguments.text, r#"{"password":"[redacted]","user":"ann"}"#);
@@ -65,13 +65,13 @@ fn redacted_arguments_are_in_no_error() {
     ];
     for (program, told) in programs {
         let program = program.replace('S', &format!("{SECRET:?}"));
-        for door in 0..2 {
+        for mode in 0..2 {
             let recording = Recording::new();
-            let outcome = at(door, &engine, &program, Input::new().record(&recording));
+            let outcome = at(mode, &engine, &program, Input::new().record(&recording));
             let lines: Vec<String> = recording.text().lines().skip(1).map(str::to_owned).collect();
             assert!(message(&outcome).contains(told), "{program}: {}", message(&outcome));
             let shown = format!("{:?} {:?} {lines:?}", outcome.problem(), outcome.ledger);
-            assert!(!shown.contains(SECRET), "{program} at door {door}: {shown}");
+            assert!(!shown.contains(SECRET), "{program} at door {mode}: {shown}");
         }
     }
     // What is not redacted is said as ever.
@@ -88,9 +88,9 @@ fn a_record_takes_no_other_arguments_for_a_tool_that_redacts() {
         .policy(|_: &AskedCall<'_>| PolicyDecision::Ask("?".to_owned()))
         .build()
         .unwrap();
-    for door in 0..2 {
+    for mode in 0..2 {
         let recording = Recording::new();
-        at(door, &engine, "(tool/pay {:card 1 :n 2})", Input::new().record(&recording));
+        at(mode, &engine, "(tool/pay {:card 1 :n 2})", Input::new().record(&recording));
         let mut record = recording.record().unwrap();
         let before = record.text().to_owned();
         let fault = record.approve("1", Some(r#"{"card":1,"n":1}"#)).unwrap_err();
@@ -98,7 +98,7 @@ fn a_record_takes_no_other_arguments_for_a_tool_that_redacts() {
         assert_eq!(record.text(), before);
         record.approve("1", None).unwrap();
         let (program, input, _) = engine.open_record(&record, &[]).unwrap();
-        assert!(at(door, &engine, program.source(), input).is_success());
+        assert!(at(mode, &engine, program.source(), input).is_success());
         assert_eq!(calls.swap(0, Ordering::Relaxed), 1);
     }
 }

@@ -1,8 +1,8 @@
 //! The service as a client of one tenant sees it.
 
 use crate::accept::JsonOnly;
+use crate::in_progress::{Entered, InProgress};
 use crate::ticket::Tickets;
-use crate::under_way::{Entered, UnderWay};
 use axum::http::request::Parts;
 use lisp_runtime::Tool;
 use lisp_server::config::Tenant;
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 /// The service for one tenant.
 #[derive(Clone)]
-pub(crate) struct Door {
+pub(crate) struct Connection {
     pub(crate) service: Service,
     pub(crate) tenant: Arc<TenantState>,
     pub(crate) tickets: Tickets,
@@ -24,10 +24,10 @@ pub(crate) struct Door {
     pub(crate) gone: CancellationToken,
     /// The address where approvers decide.
     pub(crate) approvals: Arc<OnceLock<String>>,
-    pub(crate) under_way: UnderWay,
+    pub(crate) in_progress: InProgress,
 }
 
-impl Door {
+impl Connection {
     /// Returns the tenant's name.
     pub(crate) fn name(&self) -> &str {
         &self.tenant.name
@@ -80,7 +80,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn of(context: RequestContext<RoleServer>, is_stateless: bool, under_way: &UnderWay) -> Self {
+    pub(crate) fn of(context: RequestContext<RoleServer>, is_stateless: bool, in_progress: &InProgress) -> Self {
         let parts = context.extensions.get::<Parts>();
         let takes_requests = parts.is_none_or(|parts| parts.extensions.get::<JsonOnly>().is_none());
         let forms = takes_requests && context.client_capabilities().is_some_and(|declared| has_forms(&declared));
@@ -92,7 +92,7 @@ impl Client {
         let progress = context.meta.get_progress_token();
         let cancelled = context.ct.child_token();
         let session = parts.and_then(|parts| parts.headers.get(HEADER_SESSION_ID)?.to_str().ok());
-        let entered = session.map(|session| under_way.enter(session, cancelled.clone()));
+        let entered = session.map(|session| in_progress.enter(session, cancelled.clone()));
         let (peer, meta) = (context.peer, context.meta);
         Client { peer, asking, progress, meta, cancelled, is_stateless, _entered: entered }
     }

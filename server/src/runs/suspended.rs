@@ -1,6 +1,6 @@
 //! A cache of the open calls of suspended runs, so that polling a run does not read its journal each time.
 
-use super::desk::WaitingCall;
+use super::open_calls::WaitingCall;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,7 +9,7 @@ const BYTES: usize = 16 * 1024 * 1024;
 
 /// The open calls of suspended runs.
 #[derive(Debug, Default)]
-pub(crate) struct Parked(Mutex<Known>);
+pub(crate) struct Suspended(Mutex<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
@@ -26,7 +26,7 @@ fn bytes_of(run_id: &str, calls: &[WaitingCall]) -> usize {
     run_id.len() + calls.iter().map(of_call).sum::<usize>()
 }
 
-impl Parked {
+impl Suspended {
     fn lock(&self) -> MutexGuard<'_, Known> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

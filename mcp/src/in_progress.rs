@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Cancels the calls of a session.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct UnderWay(Arc<Mutex<State>>);
+pub(crate) struct InProgress(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -17,12 +17,12 @@ struct State {
 /// A call in progress, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Entered {
-    all: UnderWay,
+    all: InProgress,
     session: String,
     number: u64,
 }
 
-impl UnderWay {
+impl InProgress {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
