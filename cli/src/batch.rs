@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     line_bytes: u64,
     #[command(flatten)]
     isolation: IsolationOption,
-    /// Number of requests processed in parallel, at most 1,024; 0 means one per core. For each, up to eight answers wait for earlier ones
+    /// Number of requests processed in parallel, at most 1,024; 0 means one per core. For each of them, at most eight answers wait for earlier ones
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=1024))]
     jobs: u16,
 }

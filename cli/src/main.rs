@@ -107,10 +107,10 @@ enum Command {
     /// Start the HTTP service: runs, durable runs, sessions
     #[cfg(all(unix, feature = "serve"))]
     Serve(serve::Arguments),
-    /// Start the MCP server: programs as a tool for MCP clients
+    /// Start the MCP server, which runs programs for MCP clients
     #[cfg(all(unix, feature = "mcp"))]
     Mcp(mcp::Arguments),
-    /// Run a program controlled through named pipes, or show what process isolation can do here
+    /// Run a program controlled through named pipes, or show which isolation layers work here
     #[cfg(target_os = "linux")]
     Sandbox(sandbox::Arguments),
     /// Run programs one after the other, each in a fresh process

@@ -19,10 +19,10 @@ pub(crate) struct Grant {
     /// whole file as data/NAME
     #[arg(long, value_name = "[NAME=]FILE")]
     data: Vec<String>,
-    /// A string, as data/NAME
+    /// Bind a string as data/NAME
     #[arg(long, value_name = "NAME=TEXT")]
     arg: Vec<String>,
-    /// A JSON value, as data/NAME
+    /// Bind a JSON value as data/NAME
     #[arg(long, value_name = "NAME=JSON")]
     arg_json: Vec<String>,
     /// The definitions of earlier runs, a JSON object

@@ -46,7 +46,7 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
         "The text cannot be read.",
         "A bracket or a string is not closed, a bracket closes another kind than the one that is open, a map has a key without a value, \
         or there is a character that cannot start anything.",
-        "Look at the place that the error shows; for an unclosed bracket that is where it opens. ptcl check FILE checks a program without \
+        "Look at the position that the error shows; for an unclosed bracket that is where it opens. ptcl check FILE checks a program without \
         running it.",
         program("(+ 1 2", "(+ 1 2)"),
     ),
@@ -124,7 +124,7 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
     ),
     explain(
         Reason::UnboundVar,
-        "A name that nothing defines.",
+        "A name is not defined.",
         "The name is misspelt, is defined further down, or exists in Clojure only. All names are resolved before \
         anything runs, also those in a branch that is never taken.",
         "The hint names similar names, or what to write instead. Define a function before you use it, or declare it with declare.",
@@ -141,7 +141,7 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
         Reason::ArithmeticError,
         "A number that the operation does not accept.",
         "A divisor is zero, or an integer would have too many digits.",
-        "Test the divisor first, and use floats for magnitudes.",
+        "Test the divisor first, and use floats for very large numbers.",
         program("(/ 1 0)", "(let [n 0] (if (zero? n) 0 (/ 1 n)))"),
     ),
     explain(
@@ -219,8 +219,8 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
     explain(
         Reason::FuelExhausted,
         "The fuel is used up: the program did more work than the limit fuel.",
-        "Fuel measures work, the same on every machine: here it went into a lot of data, or nested loops.",
-        "As for timeout: less data, fewer passes over it, or a higher limit.",
+        "Fuel measures work, the same on every machine: here it was used by a lot of data, or by nested loops.",
+        "Use less data or fewer passes over it, or have the host raise fuel.",
         limited("(reduce + (range 10000))", "fuel=1000", "(reduce + (range 10))"),
     ),
     explain(
@@ -264,7 +264,7 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
     explain(
         Reason::UnknownCall,
         "A tool call had started when an earlier process of the run ended; whether it was made is unknown.",
-        "Making it again could do twice what must be done once, so nothing is done.",
+        "Making the call again could repeat its effect, so the run stops.",
         "Find out whether it was made, and settle it in the record; or declare the tool as one that only reads, or that may be called \
         twice.",
         Example::Words("The service was killed while a tool was sending a letter."),

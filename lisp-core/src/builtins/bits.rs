@@ -152,7 +152,7 @@ fn test<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("bit-and", 2, MANY, "(bit-and x y ...)", |h, a| AND.fold(h, a)).doc(
-        "The bits set in all integers.",
+        "Returns the bits set in all integers.",
         &[
             ("(bit-and 12 10)", "8"),
             ("(bit-and 255 15 3)", "3"),
@@ -161,19 +161,21 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("bit-or", 2, MANY, "(bit-or x y ...)", |h, a| OR.fold(h, a))
-        .doc("The bits set in any integer.", &[("(bit-or 12 10)", "14"), ("(bit-or 1 :a)", "!type_error")]),
+        .doc("Returns the bits set in any integer.", &[("(bit-or 12 10)", "14"), ("(bit-or 1 :a)", "!type_error")]),
     Builtin::direct("bit-xor", 2, MANY, "(bit-xor x y ...)", |h, a| XOR.fold(h, a)).doc(
-        "The bits set in an odd number of the integers.",
+        "Returns the bits set in an odd number of the integers.",
         &[("(bit-xor 12 10)", "6"), ("(bit-xor 1 nil)", "!type_error")],
     ),
     Builtin::direct("bit-and-not", 2, MANY, "(bit-and-not x y ...)", |h, a| AND_NOT.fold(h, a)).doc(
-        "The bits set in the first integer and in no other.",
+        "Returns the first integer without the bits of the others.",
         &[("(bit-and-not 255 15 48)", "192"), ("(bit-and-not 1 :a)", "!type_error")],
     ),
-    Builtin::direct("bit-not", 1, 1, "(bit-not x)", not)
-        .doc("The integer with all bits turned over.", &[("(bit-not 5)", "-6"), ("(bit-not \"x\")", "!type_error")]),
+    Builtin::direct("bit-not", 1, 1, "(bit-not x)", not).doc(
+        "Returns the integer with all bits flipped.",
+        &[("(bit-not 5)", "-6"), ("(bit-not \"x\")", "!type_error")],
+    ),
     Builtin::direct("bit-shift-left", 2, 2, "(bit-shift-left x n)", left).doc(
-        "The integer times two to the power of n.",
+        "Returns the integer times two to the power of n.",
         &[
             ("(bit-shift-left 1 4)", "16"),
             ("(bit-shift-left 1 64)", "18446744073709551616"),
@@ -182,7 +184,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("bit-shift-right", 2, 2, "(bit-shift-right x n)", right).doc(
-        "The integer divided by two to the power of n, rounded down.",
+        "Returns the integer divided by two to the power of n, rounded down.",
         &[
             ("(bit-shift-right 256 4)", "16"),
             ("(bit-shift-right -16 2)", "-4"),
@@ -190,13 +192,17 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("bit-set", 2, 2, "(bit-set x n)", set)
-        .doc("The integer with bit n set.", &[("(bit-set 0 3)", "8"), ("(bit-set 1 -1)", "!type_error")]),
-    Builtin::direct("bit-clear", 2, 2, "(bit-clear x n)", clear)
-        .doc("The integer with bit n cleared.", &[("(bit-clear 15 1)", "13"), ("(bit-clear :a 1)", "!type_error")]),
-    Builtin::direct("bit-flip", 2, 2, "(bit-flip x n)", flip)
-        .doc("The integer with bit n turned over.", &[("(bit-flip 0 5)", "32"), ("(bit-flip 1 -1)", "!type_error")]),
+        .doc("Returns the integer with bit n set.", &[("(bit-set 0 3)", "8"), ("(bit-set 1 -1)", "!type_error")]),
+    Builtin::direct("bit-clear", 2, 2, "(bit-clear x n)", clear).doc(
+        "Returns the integer with bit n cleared.",
+        &[("(bit-clear 15 1)", "13"), ("(bit-clear :a 1)", "!type_error")],
+    ),
+    Builtin::direct("bit-flip", 2, 2, "(bit-flip x n)", flip).doc(
+        "Returns the integer with bit n flipped.",
+        &[("(bit-flip 0 5)", "32"), ("(bit-flip 1 -1)", "!type_error")],
+    ),
     Builtin::direct("bit-test", 2, 2, "(bit-test x n)", test).doc(
-        "Is bit n set?",
+        "Returns whether bit n is set.",
         &[("(bit-test 8 3)", "true"), ("(bit-test 8 2)", "false"), ("(bit-test 1 -1)", "!type_error")],
     ),
 ];

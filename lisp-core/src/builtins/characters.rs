@@ -17,15 +17,15 @@ const fn question(name: &'static str, usage: &'static str, imp: DirectImp, alias
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("char", 1, 1, "(char x)", char_of).doc(
-        "The character with a code, as a string; a character is its own.",
+        "Returns the character with a code, as a string; a character is its own.",
         &[("(char 97)", "\"a\""), ("(map char [104 105])", "[\"h\" \"i\"]"), ("(char -1)", "!runtime_error")],
     ),
     question("Character/isDigit", "(Character/isDigit c)", is_digit, &["java.lang.Character/isDigit"]).doc(
-        "Is the character a decimal digit?",
+        "Returns whether the character is a decimal digit.",
         &[("(Character/isDigit \\7)", "true"), ("(Character/isDigit \"12\")", "!java_type_error")],
     ),
     question("Character/isLetter", "(Character/isLetter c)", is_letter, &["java.lang.Character/isLetter"]).doc(
-        "Is the character a letter, of any script?",
+        "Returns whether the character is a letter, of any script.",
         &[("(Character/isLetter \\é)", "true"), ("(Character/isLetter nil)", "!java_domain_error")],
     ),
     question(
@@ -35,7 +35,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &["java.lang.Character/isLetterOrDigit"],
     )
     .doc(
-        "Is the character a letter or a decimal digit?",
+        "Returns whether the character is a letter or a decimal digit.",
         &[
             ("(filter Character/isLetterOrDigit \"a-1\")", "[\"a\" \"1\"]"),
             ("(Character/isLetterOrDigit [])", "!java_type_error"),
@@ -48,15 +48,15 @@ pub(super) const TABLE: &[Builtin] = &[
         &["java.lang.Character/isAlphabetic"],
     )
     .doc(
-        "Is the character, or the one with this code, alphabetic?",
+        "Returns whether the character, or the one with this code, is alphabetic.",
         &[("(Character/isAlphabetic (int \\a))", "true"), ("(Character/isAlphabetic :a)", "!java_type_error")],
     ),
     question("Character/isUpperCase", "(Character/isUpperCase c)", is_upper, &["java.lang.Character/isUpperCase"]).doc(
-        "Is the character a capital letter?",
+        "Returns whether the character is an upper-case letter.",
         &[("(Character/isUpperCase \\A)", "true"), ("(Character/isUpperCase 1.5)", "!java_type_error")],
     ),
     question("Character/isLowerCase", "(Character/isLowerCase c)", is_lower, &["java.lang.Character/isLowerCase"]).doc(
-        "Is the character a small letter?",
+        "Returns whether the character is a lower-case letter.",
         &[("(Character/isLowerCase \\A)", "false"), ("(Character/isLowerCase \"\")", "!java_type_error")],
     ),
     question(
@@ -66,26 +66,26 @@ pub(super) const TABLE: &[Builtin] = &[
         &["java.lang.Character/isWhitespace", "Character/isSpace", "java.lang.Character/isSpace"],
     )
     .doc(
-        "Is the character white space?",
+        "Returns whether the character is white space.",
         &[("(Character/isWhitespace \\tab)", "true"), ("(Character/isWhitespace {})", "!java_type_error")],
     ),
     question("Character/toUpperCase", "(Character/toUpperCase c)", to_upper, &["java.lang.Character/toUpperCase"]).doc(
-        "The character in upper case.",
+        "Returns the character in upper case.",
         &[("(Character/toUpperCase \\a)", "\"A\""), ("(Character/toUpperCase \"ab\")", "!java_type_error")],
     ),
     question("Character/toLowerCase", "(Character/toLowerCase c)", to_lower, &["java.lang.Character/toLowerCase"]).doc(
-        "The character in lower case.",
+        "Returns the character in lower case.",
         &[("(Character/toLowerCase \\A)", "\"a\""), ("(Character/toLowerCase true)", "!java_type_error")],
     ),
     question("Character/toString", "(Character/toString c)", to_string, &["java.lang.Character/toString"]).doc(
-        "The character as a string.",
+        "Returns the character as a string.",
         &[("(Character/toString \\a)", "\"a\""), ("(Character/toString [])", "!java_type_error")],
     ),
     Builtin::direct("Character/digit", 2, 2, "(Character/digit c radix)", digit)
         .aliases(&["java.lang.Character/digit"])
         .namespace("java")
         .doc(
-            "The number that the character is as a digit of a base from 2 to 36, or -1.",
+            "Returns the value of a character as a digit of a base from 2 to 36, or -1.",
             &[
                 ("(Character/digit \\f 16)", "15"),
                 ("(Character/digit \\9 8)", "-1"),
@@ -99,7 +99,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &["java.lang.Character/getNumericValue"],
     )
     .doc(
-        "The number that the character is as a digit, 10 to 35 for letters, or -1.",
+        "Returns the value of a character as a digit, 10 to 35 for letters, or -1.",
         &[("(Character/getNumericValue \\7)", "7"), ("(Character/getNumericValue nil)", "!java_domain_error")],
     ),
 ];

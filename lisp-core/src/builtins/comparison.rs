@@ -154,7 +154,7 @@ pub(super) const TABLE: &[Builtin] = &[
         .lowered(Lowering::Compare(Cmp::Eq))
         .aliases(&["=="])
         .doc(
-            "Are all values equal? Numbers by value, so 1 equals 1.0; NaN equals nothing.",
+            "Returns whether all values are equal. Numbers are compared by value, so 1 equals 1.0; NaN equals nothing.",
             &[
                 ("(= 1 1)", "true"),
                 ("(= 1 1.0)", "true"),
@@ -164,25 +164,25 @@ pub(super) const TABLE: &[Builtin] = &[
             ],
         ),
     Builtin::pure("not=", 1, MANY, "(not= x y ...)", not_equal).shown_as_fn().doc(
-        "Is one value different from the first?",
+        "Returns whether a value differs from the first.",
         &[("(not= 1 2)", "true"), ("(not= 1 1.0)", "false"), ("(not=)", "!arity_error")],
     ),
     Builtin::pure("<", 1, MANY, "(< x y ...)", less_chain).shown_as_fn().lowered(Lowering::Compare(Cmp::Lt)).doc(
-        "Do the numbers increase?",
+        "Returns whether the numbers increase.",
         &[("(< 1 2 3)", "true"), ("(< 1 3 2)", "false"), ("(< ##NaN 0)", "false"), ("(< 1 nil)", "!type_error")],
     ),
     Builtin::pure("<=", 1, MANY, "(<= x y ...)", less_eq_chain)
         .shown_as_fn()
         .lowered(Lowering::Compare(Cmp::Le))
-        .doc("Do the numbers never decrease?", &[("(<= 1 1 2)", "true"), ("(<= nil nil)", "!type_error")]),
+        .doc("Returns whether the numbers never decrease.", &[("(<= 1 1 2)", "true"), ("(<= nil nil)", "!type_error")]),
     Builtin::pure(">", 1, MANY, "(> x y ...)", greater_chain)
         .shown_as_fn()
         .lowered(Lowering::Compare(Cmp::Gt))
-        .doc("Do the numbers decrease?", &[("(> 3 2 1)", "true"), ("(> \"b\" \"a\")", "!type_error")]),
+        .doc("Returns whether the numbers decrease.", &[("(> 3 2 1)", "true"), ("(> \"b\" \"a\")", "!type_error")]),
     Builtin::pure(">=", 1, MANY, "(>= x y ...)", greater_eq_chain)
         .shown_as_fn()
         .lowered(Lowering::Compare(Cmp::Ge))
-        .doc("Do the numbers never increase?", &[("(>= 3 3 1)", "true"), ("(>= :b :a)", "!type_error")]),
+        .doc("Returns whether the numbers never increase.", &[("(>= 3 3 1)", "true"), ("(>= :b :a)", "!type_error")]),
     Builtin::pure("compare", 2, 2, "(compare x y)", compare).doc(
         "-1, 0 or 1 if x sorts before, equal to or after y. nil sorts first.",
         &[

@@ -8,37 +8,39 @@ use crate::heap::{Compose, Res, Value};
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("partial", 1, MANY, "(partial f arg1 ...)", partial).doc(
-        "A function that calls f with these arguments in front.",
+        "Returns a function that calls f with these arguments in front.",
         &[("((partial + 1) 2)", "3"), ("((partial 1) 2)", "!not_callable")],
     ),
     Builtin::direct("comp", 0, MANY, "(comp f g ...)", comp).doc(
-        "A function that calls the last function, then each other one with the result of the one after it.",
+        "Returns a function that calls the last function, then each other one with the result of the one after it.",
         &[("((comp inc #(* 2 %)) 5)", "11"), ("((comp inc 1) 2)", "!not_callable")],
     ),
     Builtin::direct("juxt", 1, MANY, "(juxt f g ...)", juxt).lowered(Lowering::ChecksArity).doc(
-        "A function that returns a vector of what each function returns.",
+        "Returns a function that returns a vector of what each function returns.",
         &[("((juxt inc dec) 5)", "[6 4]"), ("((juxt 1) 2)", "!not_callable")],
     ),
     Builtin::direct("complement", 1, 1, "(complement f)", complement).doc(
-        "A function that returns the opposite of f.",
+        "Returns a function that returns the opposite of f.",
         &[("((complement odd?) 2)", "true"), ("(complement 1)", "!type_error")],
     ),
-    Builtin::direct("constantly", 1, 1, "(constantly x)", constantly)
-        .doc("A function that always returns x.", &[("((constantly 7) 1 2)", "7"), ("(constantly)", "!arity_error")]),
+    Builtin::direct("constantly", 1, 1, "(constantly x)", constantly).doc(
+        "Returns a function that always returns x.",
+        &[("((constantly 7) 1 2)", "7"), ("(constantly)", "!arity_error")],
+    ),
     Builtin::direct("fnil", 2, 4, "(fnil f default) (fnil f d1 d2 d3)", fnil).doc(
-        "A function that calls f with a default in place of each nil among its first arguments.",
+        "Returns a function that calls f with a default in place of each nil among its first arguments.",
         &[("((fnil + 0 0) nil nil)", "0"), ("((fnil inc 0) nil)", "1"), ("(fnil 1 0)", "!type_error")],
     ),
     Builtin::direct("memoize", 1, 1, "(memoize f)", |_, args| function("memoize", args[0])).doc(
-        "The function itself: nothing is kept of its results.",
+        "Returns the function itself; results are not cached.",
         &[("((memoize inc) 1)", "2"), ("(memoize 1)", "!type_error")],
     ),
     Builtin::direct("every-pred", 1, MANY, "(every-pred p1 p2 ...)", every_pred).doc(
-        "A function that asks whether all predicates are true for all arguments.",
+        "Returns a function that asks whether all predicates are true for all arguments.",
         &[("((every-pred odd? pos?) 3)", "true"), ("(every-pred 1)", "!type_error")],
     ),
     Builtin::direct("some-fn", 1, MANY, "(some-fn f1 f2 ...)", some_fn).doc(
-        "A function that returns the first true result.",
+        "Returns a function that returns the first true result.",
         &[("((some-fn :a :b) {:b 2})", "2"), ("(some-fn 1)", "!type_error")],
     ),
 ];

@@ -10,7 +10,7 @@ use crate::syntax::{self, Form, FormKind, Interrupt, Names, ReadLimits};
 
 pub(super) const TABLE: &[Builtin] =
     &[Builtin::direct("read-string", 1, 2, "(read-string s)", read_string).aliases(&["clojure.edn/read-string"]).doc(
-        "The first value that a text says: numbers, strings, keywords, symbols and collections of them. Lists are vectors.",
+        "Reads the first value of a text: numbers, strings, keywords, symbols and collections of them. Lists become vectors.",
         &[
             ("(read-string \"{:a [1 2.5 \\\"x\\\"]}\")", "{:a [1 2.5 \"x\"]}"),
             ("(edn/read-string \"(+ 1 #{2})\")", "['+ 1 #{2}]"),

@@ -24,7 +24,7 @@ macro_rules! rows {
             .namespace("java")
             .aliases(&[concat!($package, ".", $name, ".")])
             .doc(
-                "An exception for throw.",
+                "Returns an exception for throw.",
                 &[
                     (
                         concat!("(try (throw (", $name, ". ", $given, ")) (catch ", $name, " e (ex-message e)))"),
@@ -47,7 +47,7 @@ pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("ex-info", 2, 3, "(ex-info message data) (ex-info message data cause)", ex_info)
         .aliases(&["ExceptionInfo.", "clojure.lang.ExceptionInfo."])
         .doc(
-            "An exception for throw, with a message and a map of data.",
+            "Returns an exception for throw, with a message and a map of data.",
             &[
                 ("(try (throw (ex-info \"no stock\" {:id 7})) (catch Exception e (ex-data e)))", "{:id 7}"),
                 ("(:message (ex-info \"no stock\" {}))", "\"no stock\""),
@@ -56,33 +56,33 @@ pub(super) const TABLE: &[Builtin] = &[
             ],
         ),
     Builtin::direct("ex-message", 1, 1, "(ex-message e)", ex_message).doc(
-        "The message of an exception; nil for any other value.",
+        "Returns the message of an exception; nil for any other value.",
         &[("(try (/ 1 0) (catch Exception e (string? (ex-message e))))", "true"), ("(ex-message 1)", "nil")],
     ),
     Builtin::direct("ex-data", 1, 1, "(ex-data e)", ex_data).doc(
-        "What ex-info, throw or fail carried; nil for other exceptions and for any other value.",
+        "Returns the data of ex-info, throw or fail; nil for other exceptions and for any other value.",
         &[("(try (fail {:n 1}) (catch Exception e (ex-data e)))", "{:n 1}"), ("(ex-data 1)", "nil")],
     ),
     Builtin::direct("ex-cause", 1, 1, "(ex-cause e)", ex_cause).doc(
-        "The exception that ex-info was given as the cause; nil without one.",
+        "Returns the exception that ex-info was given as the cause; nil without one.",
         &[("(ex-message (ex-cause (ex-info \"b\" {} (ex-info \"a\" {}))))", "\"a\""), ("(ex-cause 1)", "nil")],
     ),
     Builtin::direct(".getMessage", 1, 1, "(.getMessage e)", get_message).namespace("java").doc(
-        "The message of an exception.",
+        "Returns the message of an exception.",
         &[
             ("(try (throw (ex-info \"no\" {})) (catch Exception e (.getMessage e)))", "\"no\""),
             ("(.getMessage 1)", "!java_type_error"),
         ],
     ),
     Builtin::direct(".getCause", 1, 1, "(.getCause e)", get_cause).namespace("java").doc(
-        "The exception that caused an exception; nil without one.",
+        "Returns the exception that caused an exception; nil without one.",
         &[
             ("(.getMessage (.getCause (ex-info \"b\" {} (Exception. \"a\"))))", "\"a\""),
             ("(.getCause 1)", "!java_type_error"),
         ],
     ),
     Builtin::direct(".getData", 1, 1, "(.getData e)", get_data).namespace("java").doc(
-        "What ex-info, throw or fail carried.",
+        "Returns the data of ex-info, throw or fail.",
         &[("(.getData (ex-info \"no\" {:id 7}))", "{:id 7}"), ("(.getData 1)", "!java_type_error")],
     ),
 ];

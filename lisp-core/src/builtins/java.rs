@@ -73,7 +73,7 @@ pub const CONSTANTS: &[Constant] = &[
     constant_row(
         "Double/NaN",
         JavaConstant::Float(f64::NAN),
-        "What is not a number, ##NaN; equal to nothing.",
+        "##NaN, not a number; equal to nothing.",
         &[("(NaN? Double/NaN)", "true")],
     ),
     constant_row(
@@ -133,7 +133,7 @@ pub const CONSTANTS: &[Constant] = &[
     constant_row(
         "ZoneOffset/UTC",
         JavaConstant::Text("Z"),
-        "The zone UTC, the only one there is, for .toInstant, .atZone and their like.",
+        "The UTC zone, the only one, for .toInstant, .atZone and similar methods.",
         &[("(str (.toInstant (LocalDateTime/parse \"2024-01-02T03:04\") ZoneOffset/UTC))", "\"2024-01-02T03:04:00Z\"")],
     ),
     constant_row(

@@ -21,36 +21,36 @@ const fn method(
 
 pub(super) const TABLE: &[Builtin] = &[
     method("LocalDate/of", 3, "(LocalDate/of year month day)", of, &["java.time.LocalDate/of"]).doc(
-        "The date of a year, month and day.",
+        "Returns the date of a year, month and day.",
         &[("(str (LocalDate/of 2024 2 29))", "\"2024-02-29\""), ("(LocalDate/of 2023 2 29)", "!java_domain_error")],
     ),
     method("LocalDate/ofEpochDay", 1, "(LocalDate/ofEpochDay n)", of_epoch_day, &["java.time.LocalDate/ofEpochDay"])
         .doc(
-            "The date n days after 1970-01-01.",
+            "Returns the date n days after 1970-01-01.",
             &[("(str (LocalDate/ofEpochDay 1))", "\"1970-01-02\""), ("(LocalDate/ofEpochDay nil)", "!java_type_error")],
         ),
     method(".getYear", 1, "(.getYear date)", get_year, &["java.time.LocalDate/getYear"]).doc(
-        "The year of a date.",
+        "Returns the year of a date.",
         &[("(.getYear (LocalDate/of 2024 2 29))", "2024"), ("(.getYear \"2024\")", "!java_type_error")],
     ),
     method(".getMonthValue", 1, "(.getMonthValue date)", get_month_value, &["java.time.LocalDate/getMonthValue"]).doc(
-        "The month of a date, 1 to 12.",
+        "Returns the month of a date, 1 to 12.",
         &[("(.getMonthValue (LocalDate/of 2024 2 29))", "2"), ("(.getMonthValue nil)", "!java_domain_error")],
     ),
     method(".getMonth", 1, "(.getMonth date)", get_month, &["java.time.LocalDate/getMonth"]).doc(
-        "The name of the month of a date.",
+        "Returns the name of the month of a date.",
         &[("(.getMonth (LocalDate/of 2024 2 29))", "\"FEBRUARY\""), ("(.getMonth 5)", "!java_type_error")],
     ),
     method(".getDayOfMonth", 1, "(.getDayOfMonth date)", get_day_of_month, &["java.time.LocalDate/getDayOfMonth"]).doc(
-        "The day of the month of a date.",
+        "Returns the day of the month of a date.",
         &[("(.getDayOfMonth (LocalDate/of 2024 2 29))", "29"), ("(.getDayOfMonth 5)", "!java_type_error")],
     ),
     method(".getDayOfYear", 1, "(.getDayOfYear date)", get_day_of_year, &["java.time.LocalDate/getDayOfYear"]).doc(
-        "The day of the year of a date, from 1 on.",
+        "Returns the day of the year of a date, from 1 on.",
         &[("(.getDayOfYear (LocalDate/of 2024 2 29))", "60"), ("(.getDayOfYear 5)", "!java_type_error")],
     ),
     method(".getDayOfWeek", 1, "(.getDayOfWeek date)", get_day_of_week, &["java.time.LocalDate/getDayOfWeek"]).doc(
-        "The name of the day of the week of a date; .getValue makes a number of it.",
+        "Returns the name of the day of the week of a date; .getValue makes a number of it.",
         &[
             ("(.getDayOfWeek (LocalDate/of 2024 2 29))", "\"THURSDAY\""),
             ("(.getValue (.getDayOfWeek (LocalDate/of 2024 2 29)))", "4"),
@@ -62,96 +62,96 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(.getValue \"SUNDAY\")", "7"), ("(.getValue \"MARCH\")", "3"), ("(.getValue 5)", "!java_type_error")],
     ),
     method(".lengthOfMonth", 1, "(.lengthOfMonth date)", length_of_month, &["java.time.LocalDate/lengthOfMonth"]).doc(
-        "How many days the month of a date has.",
+        "Returns the number of days of the date's month.",
         &[("(.lengthOfMonth (LocalDate/of 2024 2 1))", "29"), ("(.lengthOfMonth 5)", "!java_type_error")],
     ),
     method(".lengthOfYear", 1, "(.lengthOfYear date)", length_of_year, &["java.time.LocalDate/lengthOfYear"]).doc(
-        "How many days the year of a date has.",
+        "Returns the number of days of the date's year.",
         &[("(.lengthOfYear (LocalDate/of 2024 2 1))", "366"), ("(.lengthOfYear 5)", "!java_type_error")],
     ),
     method(".isLeapYear", 1, "(.isLeapYear date)", is_leap_year, &["java.time.LocalDate/isLeapYear"]).doc(
-        "Has the year of a date 366 days?",
+        "Returns whether the date's year is a leap year.",
         &[("(.isLeapYear (LocalDate/of 2023 1 1))", "false"), ("(.isLeapYear 2024)", "!java_type_error")],
     ),
     method(".withDayOfMonth", 2, "(.withDayOfMonth date n)", with_day, &["java.time.LocalDate/withDayOfMonth"]).doc(
-        "The date with another day of the month.",
+        "Returns the date with another day of the month.",
         &[
             ("(str (.withDayOfMonth (LocalDate/of 2024 2 29) 1))", "\"2024-02-01\""),
             ("(.withDayOfMonth (LocalDate/of 2024 2 29) 30)", "!java_domain_error"),
         ],
     ),
     method(".withMonth", 2, "(.withMonth date n)", with_month, &["java.time.LocalDate/withMonth"]).doc(
-        "The date with another month; beyond its end the last day of it.",
+        "Returns the date with another month; beyond its end the last day of it.",
         &[
             ("(str (.withMonth (LocalDate/of 2024 1 31) 2))", "\"2024-02-29\""),
             ("(.withMonth (LocalDate/of 2024 1 31) 13)", "!java_domain_error"),
         ],
     ),
     method(".withYear", 2, "(.withYear date n)", with_year, &["java.time.LocalDate/withYear"]).doc(
-        "The date with another year; beyond the end of its month the last day of that.",
+        "Returns the date with another year; beyond the end of its month the last day of that.",
         &[
             ("(str (.withYear (LocalDate/of 2024 2 29) 2023))", "\"2023-02-28\""),
             ("(.withYear 5 2023)", "!java_type_error"),
         ],
     ),
     method(".plusWeeks", 2, "(.plusWeeks date n)", plus_weeks, &["java.time.LocalDate/plusWeeks"]).doc(
-        "The date n weeks later.",
+        "Returns the date n weeks later.",
         &[
             ("(str (.plusWeeks (LocalDate/of 2024 2 28) 1))", "\"2024-03-06\""),
             ("(.plusWeeks nil 1)", "!java_domain_error"),
         ],
     ),
     method(".minusWeeks", 2, "(.minusWeeks date n)", minus_weeks, &["java.time.LocalDate/minusWeeks"]).doc(
-        "The date n weeks earlier.",
+        "Returns the date n weeks earlier.",
         &[
             ("(str (.minusWeeks (LocalDate/of 2024 3 6) 1))", "\"2024-02-28\""),
             ("(.minusWeeks 1 1)", "!java_type_error"),
         ],
     ),
     method(".plusMonths", 2, "(.plusMonths date n)", plus_months, &["java.time.LocalDate/plusMonths"]).doc(
-        "The date n months later; beyond the end of that month its last day.",
+        "Returns the date n months later; beyond the end of that month its last day.",
         &[
             ("(str (.plusMonths (LocalDate/of 2024 1 31) 1))", "\"2024-02-29\""),
             ("(.plusMonths (LocalDate/of 2024 1 31) \"1\")", "!java_type_error"),
         ],
     ),
     method(".minusMonths", 2, "(.minusMonths date n)", minus_months, &["java.time.LocalDate/minusMonths"]).doc(
-        "The date n months earlier; beyond the end of that month its last day.",
+        "Returns the date n months earlier; beyond the end of that month its last day.",
         &[
             ("(str (.minusMonths (LocalDate/of 2024 3 31) 1))", "\"2024-02-29\""),
             ("(.minusMonths 1 1)", "!java_type_error"),
         ],
     ),
     method(".plusYears", 2, "(.plusYears date n)", plus_years, &["java.time.LocalDate/plusYears"]).doc(
-        "The date n years later; beyond the end of that month its last day.",
+        "Returns the date n years later; beyond the end of that month its last day.",
         &[
             ("(str (.plusYears (LocalDate/of 2024 2 29) 1))", "\"2025-02-28\""),
             ("(.plusYears 1 1)", "!java_type_error"),
         ],
     ),
     method(".minusYears", 2, "(.minusYears date n)", minus_years, &["java.time.LocalDate/minusYears"]).doc(
-        "The date n years earlier; beyond the end of that month its last day.",
+        "Returns the date n years earlier; beyond the end of that month its last day.",
         &[
             ("(str (.minusYears (LocalDate/of 2024 2 29) 4))", "\"2020-02-29\""),
             ("(.minusYears 1 1)", "!java_type_error"),
         ],
     ),
     method(".isEqual", 2, "(.isEqual date other)", is_equal, &["java.time.LocalDate/isEqual"]).doc(
-        "Are the dates the same day, or the dates with a time the same time?",
+        "Returns whether the dates are the same day, or the dates with a time the same time.",
         &[
             ("(.isEqual (LocalDate/of 2024 1 1) (LocalDate/parse \"2024-01-01\"))", "true"),
             ("(.isEqual 1 1)", "!java_type_error"),
         ],
     ),
     method(".until", 3, "(.until from to unit)", until, &[]).doc(
-        "As .between, with the unit behind.",
+        "Like .between, with the unit as the last argument.",
         &[
             ("(.until (LocalDate/of 2024 2 1) (LocalDate/of 2024 3 1) ChronoUnit/DAYS)", "29"),
             ("(.until 1 2 ChronoUnit/DAYS)", "!java_type_error"),
         ],
     ),
     method(".between", 3, "(.between unit from to)", between, &[]).doc(
-        "How many whole units lie between two dates, with a time or without, or two instants; the unit is ChronoUnit/DAYS and its like.",
+        "Returns the whole units between two dates, with or without a time, or two instants; a unit is ChronoUnit/DAYS or similar.",
         &[
             ("(.between java.time.temporal.ChronoUnit/DAYS (LocalDate/of 2024 2 1) (LocalDate/of 2024 3 1))", "29"),
             ("(.between java.time.temporal.ChronoUnit/MONTHS (LocalDate/of 2024 1 31) (LocalDate/of 2024 3 30))", "1"),

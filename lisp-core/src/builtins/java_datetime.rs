@@ -25,7 +25,7 @@ const fn method(
 
 pub(super) const TABLE: &[Builtin] = &[
     method("LocalDateTime/parse", (1, 2), "(LocalDateTime/parse text formatter?)", parse, &["java.time.LocalDateTime/parse"]).doc(
-        "The date and time that a text says, in ISO 8601 without an offset or by the pattern of a formatter.",
+        "Parses a date and time, in ISO 8601 without an offset or by a formatter.",
         &[
             ("(str (LocalDateTime/parse \"2024-01-02T03:04:05\"))", "\"2024-01-02T03:04:05\""),
             (
@@ -44,14 +44,14 @@ pub(super) const TABLE: &[Builtin] = &[
         &["java.time.LocalDateTime/of"],
     )
     .doc(
-        "The date and time of its parts.",
+        "Returns the date and time of its parts.",
         &[
             ("(str (LocalDateTime/of 2024 2 29 10 30))", "\"2024-02-29T10:30\""),
             ("(LocalDateTime/of 2024 2 29 24 0)", "!java_domain_error"),
         ],
     ),
     method("LocalDateTime/now", (0, 1), "(LocalDateTime/now)", now, &["java.time.LocalDateTime/now"]).doc(
-        "The date and time of now, in UTC. The host lends the clock.",
+        "Returns the current date and time in UTC, by the host's clock.",
         &[
             ("(.isAfter (LocalDateTime/now) (LocalDateTime/of 2000 1 1 0 0))", "true"),
             ("(LocalDateTime/now \"Europe/Rome\")", "!java_domain_error"),
@@ -65,53 +65,53 @@ pub(super) const TABLE: &[Builtin] = &[
         &["java.time.LocalDateTime/ofInstant"],
     )
     .doc(
-        "The date and time of an instant, in UTC.",
+        "Returns the date and time of an instant, in UTC.",
         &[
             ("(str (LocalDateTime/ofInstant (Instant/ofEpochSecond 60) ZoneOffset/UTC))", "\"1970-01-01T00:01\""),
             ("(LocalDateTime/ofInstant 5)", "!java_type_error"),
         ],
     ),
     method("LocalDate/now", (0, 1), "(LocalDate/now)", today, &["java.time.LocalDate/now"]).doc(
-        "The date of now, in UTC. The host lends the clock.",
+        "Returns the current date in UTC, by the host's clock.",
         &[
             ("(.isAfter (LocalDate/now) (LocalDate/of 2000 1 1))", "true"),
             ("(LocalDate/now \"Europe/Rome\")", "!java_domain_error"),
         ],
     ),
     method("ZoneId/of", (1, 1), "(ZoneId/of name)", zone_of, &["java.time.ZoneId/of", "ZoneOffset/of", "java.time.ZoneOffset/of"]).doc(
-        "The zone UTC, the only one there is.",
+        "The UTC zone; there is no other.",
         &[("(ZoneId/of \"UTC\")", "\"Z\""), ("(ZoneId/of \"Europe/Rome\")", "!java_domain_error")],
     ),
     method(".atStartOfDay", (1, 2), "(.atStartOfDay date zone?)", at_start_of_day, &["java.time.LocalDate/atStartOfDay"]).doc(
-        "The date with the time 00:00; with a zone the instant.",
+        "Returns the date with the time 00:00; with a zone the instant.",
         &[
             ("(str (.atStartOfDay (LocalDate/of 2024 2 29)))", "\"2024-02-29T00:00\""),
             ("(.atStartOfDay 5)", "!java_type_error"),
         ],
     ),
     method(".atTime", (3, 5), "(.atTime date hour minute second? nano?)", at_time, &["java.time.LocalDate/atTime"]).doc(
-        "The date with a time.",
+        "Returns the date with a time.",
         &[
             ("(str (.atTime (LocalDate/of 2024 2 29) 10 30))", "\"2024-02-29T10:30\""),
             ("(.atTime (LocalDate/of 2024 2 29) 10 60)", "!java_domain_error"),
         ],
     ),
     method(".toLocalDate", (1, 1), "(.toLocalDate x)", to_local_date, &["java.time.LocalDateTime/toLocalDate"]).doc(
-        "The date of a date with a time, or of an instant in UTC.",
+        "Returns the date of a date with a time, or of an instant in UTC.",
         &[
             ("(str (.toLocalDate (LocalDateTime/of 2024 2 29 10 30)))", "\"2024-02-29\""),
             ("(.toLocalDate \"2024\")", "!java_type_error"),
         ],
     ),
     method(".toLocalDateTime", (1, 1), "(.toLocalDateTime x)", to_local_date_time, &[]).doc(
-        "The date and time of an instant, in UTC.",
+        "Returns the date and time of an instant, in UTC.",
         &[
             ("(str (.toLocalDateTime (Instant/ofEpochSecond 0)))", "\"1970-01-01T00:00\""),
             ("(.toLocalDateTime (LocalDate/of 2024 1 1))", "!java_type_error"),
         ],
     ),
     method(".toInstant", (1, 2), "(.toInstant x zone?)", to_instant, &[]).doc(
-        "The instant of a date with a time in UTC, or of a legacy date.",
+        "Returns the instant of a date with a time in UTC, or of a legacy date.",
         &[
             ("(str (.toInstant (LocalDateTime/of 2024 2 29 10 30) ZoneOffset/UTC))", "\"2024-02-29T10:30:00Z\""),
             ("(str (.toInstant (java.util.Date. 0)))", "\"1970-01-01T00:00:00Z\""),
@@ -119,58 +119,58 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     method(".atZone", (2, 2), "(.atZone x zone)", at_zone, &[".atOffset"]).doc(
-        "The instant of a date with a time; the zone is UTC.",
+        "Returns the instant of a date with a time; the zone is UTC.",
         &[
             ("(str (.atZone (LocalDateTime/of 2024 2 29 10 30) (ZoneId/of \"UTC\")))", "\"2024-02-29T10:30:00Z\""),
             ("(.atZone (LocalDateTime/of 2024 2 29 10 30) \"Europe/Rome\")", "!java_domain_error"),
         ],
     ),
     method(".getHour", (1, 1), "(.getHour x)", get_hour, &["java.time.LocalDateTime/getHour"]).doc(
-        "The hour of a date with a time, 0 to 23.",
+        "Returns the hour of a date with a time, 0 to 23.",
         &[("(.getHour (LocalDateTime/of 2024 2 29 10 30))", "10"), ("(.getHour (LocalDate/of 2024 2 29))", "!java_type_error")],
     ),
     method(".getMinute", (1, 1), "(.getMinute x)", get_minute, &["java.time.LocalDateTime/getMinute"]).doc(
-        "The minute of a date with a time, 0 to 59.",
+        "Returns the minute of a date with a time, 0 to 59.",
         &[("(.getMinute (LocalDateTime/of 2024 2 29 10 30))", "30"), ("(.getMinute 5)", "!java_type_error")],
     ),
     method(".getSecond", (1, 1), "(.getSecond x)", get_second, &["java.time.LocalDateTime/getSecond"]).doc(
-        "The second of a date with a time, 0 to 59.",
+        "Returns the second of a date with a time, 0 to 59.",
         &[("(.getSecond (LocalDateTime/of 2024 2 29 10 30 5))", "5"), ("(.getSecond 5)", "!java_type_error")],
     ),
     method(".getNano", (1, 1), "(.getNano x)", get_nano, &[]).doc(
-        "The nanoseconds of the second of a date with a time, an instant or a duration.",
+        "Returns the nanoseconds of the second of a date with a time, an instant or a duration.",
         &[("(.getNano (Duration/ofMillis 1500))", "500000000"), ("(.getNano 5)", "!java_type_error")],
     ),
     method(".withHour", (2, 2), "(.withHour x n)", with_hour, &["java.time.LocalDateTime/withHour"]).doc(
-        "The date and time with another hour.",
+        "Returns the date and time with another hour.",
         &[
             ("(str (.withHour (LocalDateTime/of 2024 2 29 10 30) 0))", "\"2024-02-29T00:30\""),
             ("(.withHour (LocalDateTime/of 2024 2 29 10 30) 24)", "!java_domain_error"),
         ],
     ),
     method(".withMinute", (2, 2), "(.withMinute x n)", with_minute, &["java.time.LocalDateTime/withMinute"]).doc(
-        "The date and time with another minute.",
+        "Returns the date and time with another minute.",
         &[
             ("(str (.withMinute (LocalDateTime/of 2024 2 29 10 30) 0))", "\"2024-02-29T10:00\""),
             ("(.withMinute 5 0)", "!java_type_error"),
         ],
     ),
     method(".withSecond", (2, 2), "(.withSecond x n)", with_second, &["java.time.LocalDateTime/withSecond"]).doc(
-        "The date and time with another second.",
+        "Returns the date and time with another second.",
         &[
             ("(str (.withSecond (LocalDateTime/of 2024 2 29 10 30) 5))", "\"2024-02-29T10:30:05\""),
             ("(.withSecond 5 0)", "!java_type_error"),
         ],
     ),
     method(".withNano", (2, 2), "(.withNano x n)", with_nano, &["java.time.LocalDateTime/withNano"]).doc(
-        "The date and time with other nanoseconds.",
+        "Returns the date and time with other nanoseconds.",
         &[
             ("(str (.withNano (LocalDateTime/of 2024 2 29 10 30) 5000000))", "\"2024-02-29T10:30:00.005\""),
             ("(.withNano 5 0)", "!java_type_error"),
         ],
     ),
     method(".truncatedTo", (2, 2), "(.truncatedTo x unit)", truncated_to, &[]).doc(
-        "The date with a time, the instant or the duration without what is smaller than a unit such as ChronoUnit/HOURS.",
+        "Returns the date with a time, the instant or the duration without what is smaller than a unit such as ChronoUnit/HOURS.",
         &[
             ("(str (.truncatedTo (Instant/parse \"2024-01-01T10:11:12Z\") ChronoUnit/HOURS))", "\"2024-01-01T10:00:00Z\""),
             ("(.truncatedTo (Instant/ofEpochSecond 0) ChronoUnit/MONTHS)", "!java_domain_error"),
@@ -192,7 +192,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     method(".format", (2, 2), "(.format x formatter)", format, &[]).doc(
-        "A date, a date with a time, or an instant in UTC as text by a formatter; the formatter may also stand first.",
+        "Returns a date, a date with a time, or an instant in UTC as text by a formatter; the formatter may also stand first.",
         &[
             ("(.format (LocalDateTime/of 2024 2 9 15 4) (DateTimeFormatter/ofPattern \"dd/MM/yy h:mm a\"))", "\"09/02/24 3:04 PM\""),
             ("(.format DateTimeFormatter/ISO_LOCAL_DATE (LocalDate/of 2024 2 9))", "\"2024-02-09\""),

@@ -18,19 +18,19 @@ const fn function(
 
 pub(super) const TABLE: &[Builtin] = &[
     function("Math/abs", 1, "(Math/abs x)", abs, &["java.lang.Math/abs"]).doc(
-        "The absolute value, of the same kind as the number.",
+        "Returns the absolute value, of the same kind as the number.",
         &[("(Math/abs -7)", "7"), ("(Math/abs -1.5)", "1.5"), ("(Math/abs nil)", "!java_type_error")],
     ),
     function("Math/ceil", 1, "(Math/ceil x)", ceil, &["java.lang.Math/ceil"]).doc(
-        "The smallest whole float that is not less than the number.",
+        "Returns the smallest whole float that is not less than the number.",
         &[("(Math/ceil 1.2)", "2.0"), ("(Math/ceil \"1\")", "!java_type_error")],
     ),
     function("Math/floor", 1, "(Math/floor x)", floor, &["java.lang.Math/floor"]).doc(
-        "The largest whole float that is not greater than the number.",
+        "Returns the largest whole float that is not greater than the number.",
         &[("(Math/floor -1.2)", "-2.0"), ("(Math/floor \"1\")", "!java_type_error")],
     ),
     function("Math/max", 2, "(Math/max x y)", max, &["java.lang.Math/max"]).doc(
-        "The greater of two numbers, a float when one is; NaN if one is NaN.",
+        "Returns the greater of two numbers, a float when one is; NaN if one is NaN.",
         &[
             ("(Math/max 1 2)", "2"),
             ("(Math/max 1.0 2.5)", "2.5"),
@@ -39,45 +39,51 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     function("Math/min", 2, "(Math/min x y)", min, &["java.lang.Math/min"]).doc(
-        "The smaller of two numbers, a float when one is; NaN if one is NaN.",
+        "Returns the smaller of two numbers, a float when one is; NaN if one is NaN.",
         &[("(Math/min 1 2)", "1"), ("(Math/min 0.0 -0.0)", "-0.0"), ("(Math/min nil 1)", "!java_type_error")],
     ),
     function("Math/pow", 2, "(Math/pow base exponent)", pow, &["java.lang.Math/pow"]).doc(
-        "The base raised to the exponent, a float.",
+        "Returns the base raised to the exponent, a float.",
         &[("(Math/pow 2 3)", "8.0"), ("(Math/pow -1 0.5)", "##NaN"), ("(Math/pow 2 \"x\")", "!java_type_error")],
     ),
     function("Math/round", 1, "(Math/round x)", round, &["java.lang.Math/round"]).doc(
-        "The nearest integer to a number, halves towards positive infinity.",
+        "Returns the nearest integer to a number, halves towards positive infinity.",
         &[("(Math/round 2.5)", "3"), ("(Math/round -2.5)", "-2"), ("(Math/round \"1\")", "!java_type_error")],
     ),
     function("Math/sqrt", 1, "(Math/sqrt x)", sqrt, &["java.lang.Math/sqrt"]).doc(
-        "The square root, a float; NaN of a negative number.",
+        "Returns the square root, a float; NaN of a negative number.",
         &[("(Math/sqrt 9)", "3.0"), ("(Math/sqrt -1)", "##NaN"), ("(Math/sqrt \"9\")", "!java_type_error")],
     ),
-    function("Math/sin", 1, "(Math/sin x)", sin, &["java.lang.Math/sin"])
-        .doc("The sine of an angle in radians.", &[("(Math/sin 0)", "0.0"), ("(Math/sin nil)", "!java_type_error")]),
-    function("Math/cos", 1, "(Math/cos x)", cos, &["java.lang.Math/cos"])
-        .doc("The cosine of an angle in radians.", &[("(Math/cos 0)", "1.0"), ("(Math/cos nil)", "!java_type_error")]),
-    function("Math/tan", 1, "(Math/tan x)", tan, &["java.lang.Math/tan"])
-        .doc("The tangent of an angle in radians.", &[("(Math/tan 0)", "0.0"), ("(Math/tan nil)", "!java_type_error")]),
+    function("Math/sin", 1, "(Math/sin x)", sin, &["java.lang.Math/sin"]).doc(
+        "Returns the sine of an angle in radians.",
+        &[("(Math/sin 0)", "0.0"), ("(Math/sin nil)", "!java_type_error")],
+    ),
+    function("Math/cos", 1, "(Math/cos x)", cos, &["java.lang.Math/cos"]).doc(
+        "Returns the cosine of an angle in radians.",
+        &[("(Math/cos 0)", "1.0"), ("(Math/cos nil)", "!java_type_error")],
+    ),
+    function("Math/tan", 1, "(Math/tan x)", tan, &["java.lang.Math/tan"]).doc(
+        "Returns the tangent of an angle in radians.",
+        &[("(Math/tan 0)", "0.0"), ("(Math/tan nil)", "!java_type_error")],
+    ),
     function("Math/asin", 1, "(Math/asin x)", asin, &["java.lang.Math/asin"]).doc(
-        "The angle, in radians, whose sine is x.",
+        "Returns the angle, in radians, whose sine is x.",
         &[("(Math/asin 0)", "0.0"), ("(Math/asin nil)", "!java_type_error")],
     ),
     function("Math/acos", 1, "(Math/acos x)", acos, &["java.lang.Math/acos"]).doc(
-        "The angle, in radians, whose cosine is x.",
+        "Returns the angle, in radians, whose cosine is x.",
         &[("(Math/acos 1)", "0.0"), ("(Math/acos nil)", "!java_type_error")],
     ),
     function("Math/atan", 1, "(Math/atan x)", atan, &["java.lang.Math/atan"]).doc(
-        "The angle, in radians, whose tangent is x.",
+        "Returns the angle, in radians, whose tangent is x.",
         &[("(Math/atan 0)", "0.0"), ("(Math/atan nil)", "!java_type_error")],
     ),
     function("Math/sinh", 1, "(Math/sinh x)", sinh, &["java.lang.Math/sinh"])
-        .doc("The hyperbolic sine.", &[("(Math/sinh 0)", "0.0"), ("(Math/sinh nil)", "!java_type_error")]),
+        .doc("Returns the hyperbolic sine.", &[("(Math/sinh 0)", "0.0"), ("(Math/sinh nil)", "!java_type_error")]),
     function("Math/cosh", 1, "(Math/cosh x)", cosh, &["java.lang.Math/cosh"])
-        .doc("The hyperbolic cosine.", &[("(Math/cosh 0)", "1.0"), ("(Math/cosh nil)", "!java_type_error")]),
+        .doc("Returns the hyperbolic cosine.", &[("(Math/cosh 0)", "1.0"), ("(Math/cosh nil)", "!java_type_error")]),
     function("Math/tanh", 1, "(Math/tanh x)", tanh, &["java.lang.Math/tanh"])
-        .doc("The hyperbolic tangent.", &[("(Math/tanh 0)", "0.0"), ("(Math/tanh nil)", "!java_type_error")]),
+        .doc("Returns the hyperbolic tangent.", &[("(Math/tanh 0)", "0.0"), ("(Math/tanh nil)", "!java_type_error")]),
     function("Math/exp", 1, "(Math/exp x)", exp, &["java.lang.Math/exp"])
         .doc("e raised to the power of x.", &[("(Math/exp 0)", "1.0"), ("(Math/exp nil)", "!java_type_error")]),
     function("Math/expm1", 1, "(Math/expm1 x)", expm1, &["java.lang.Math/expm1"]).doc(
@@ -85,21 +91,21 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(Math/expm1 0)", "0.0"), ("(Math/expm1 nil)", "!java_type_error")],
     ),
     function("Math/log", 1, "(Math/log x)", log, &["java.lang.Math/log"]).doc(
-        "The natural logarithm; NaN of a negative number.",
+        "Returns the natural logarithm; NaN of a negative number.",
         &[("(Math/log 1)", "0.0"), ("(Math/log nil)", "!java_type_error")],
     ),
     function("Math/log10", 1, "(Math/log10 x)", log10, &["java.lang.Math/log10"]).doc(
-        "The logarithm to the base of ten.",
+        "Returns the logarithm to the base of ten.",
         &[("(Math/log10 1000)", "3.0"), ("(Math/log10 nil)", "!java_type_error")],
     ),
     function("Math/log1p", 1, "(Math/log1p x)", log1p, &["java.lang.Math/log1p"]).doc(
-        "The natural logarithm of x plus one.",
+        "Returns the natural logarithm of x plus one.",
         &[("(Math/log1p 0)", "0.0"), ("(Math/log1p nil)", "!java_type_error")],
     ),
     function("Math/cbrt", 1, "(Math/cbrt x)", cbrt, &["java.lang.Math/cbrt"])
-        .doc("The cube root.", &[("(Math/cbrt 27)", "3.0"), ("(Math/cbrt nil)", "!java_type_error")]),
+        .doc("Returns the cube root.", &[("(Math/cbrt 27)", "3.0"), ("(Math/cbrt nil)", "!java_type_error")]),
     function("Math/rint", 1, "(Math/rint x)", rint, &["java.lang.Math/rint"]).doc(
-        "The nearest whole float, of two the even one.",
+        "Returns the nearest whole float; halves are rounded to the even one.",
         &[("(Math/rint 2.5)", "2.0"), ("(Math/rint nil)", "!java_type_error")],
     ),
     function("Math/signum", 1, "(Math/signum x)", signum, &["java.lang.Math/signum"]).doc(
@@ -107,27 +113,27 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(Math/signum -7)", "-1.0"), ("(Math/signum nil)", "!java_type_error")],
     ),
     function("Math/toRadians", 1, "(Math/toRadians x)", to_radians, &["java.lang.Math/toRadians"]).doc(
-        "An angle in degrees as one in radians.",
+        "Converts an angle from degrees to radians.",
         &[("(Math/toRadians 0)", "0.0"), ("(Math/toRadians nil)", "!java_type_error")],
     ),
     function("Math/toDegrees", 1, "(Math/toDegrees x)", to_degrees, &["java.lang.Math/toDegrees"]).doc(
-        "An angle in radians as one in degrees.",
+        "Converts an angle from radians to degrees.",
         &[("(Math/toDegrees 0)", "0.0"), ("(Math/toDegrees nil)", "!java_type_error")],
     ),
     function("Math/atan2", 2, "(Math/atan2 y x)", atan2, &["java.lang.Math/atan2"]).doc(
-        "The angle, in radians, of the point x, y.",
+        "Returns the angle, in radians, of the point x, y.",
         &[("(Math/atan2 0 1)", "0.0"), ("(Math/atan2 nil 1)", "!java_type_error")],
     ),
     function("Math/hypot", 2, "(Math/hypot x y)", hypot, &["java.lang.Math/hypot"]).doc(
-        "How far the point x, y is from 0, 0.",
+        "Returns the distance of the point x, y from 0, 0.",
         &[("(Math/hypot 3 4)", "5.0"), ("(Math/hypot nil 1)", "!java_type_error")],
     ),
     function("Math/floorDiv", 2, "(Math/floorDiv x y)", floor_div, &["java.lang.Math/floorDiv"]).doc(
-        "The quotient of two integers, rounded down.",
+        "Returns the quotient of two integers, rounded down.",
         &[("(Math/floorDiv -7 2)", "-4"), ("(Math/floorDiv 1 0)", "!java_domain_error")],
     ),
     function("Math/floorMod", 2, "(Math/floorMod x y)", floor_mod, &["java.lang.Math/floorMod"]).doc(
-        "The remainder of the division rounded down: it has the sign of y.",
+        "Returns the remainder of the division rounded down: it has the sign of y.",
         &[("(Math/floorMod -7 2)", "1"), ("(Math/floorMod 1 0)", "!java_domain_error")],
     ),
     function(
@@ -138,7 +144,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &["java.lang.System/currentTimeMillis"],
     )
     .doc(
-        "Milliseconds since 1970-01-01T00:00:00Z. The host lends the clock.",
+        "Returns the milliseconds since 1970-01-01T00:00:00Z, by the host's clock.",
         &[("(pos? (System/currentTimeMillis))", "true"), ("(System/currentTimeMillis 1)", "!java_arity_error")],
     ),
     function("System/getProperty", 1, "(System/getProperty name)", get_property, &["java.lang.System/getProperty"])
@@ -152,7 +158,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ),
     function("System/lineSeparator", 0, "(System/lineSeparator)", line_separator, &["java.lang.System/lineSeparator"])
         .doc(
-            "What ends a line: a newline.",
+            "Returns the line separator: a newline.",
             &[("(System/lineSeparator)", "\"\\n\""), ("(System/lineSeparator 1)", "!java_arity_error")],
         ),
 ];

@@ -25,7 +25,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &["java.lang.Integer/toString", "Long/toString", "java.lang.Long/toString"],
     )
     .doc(
-        "The digits of an integer, of base 10 or another from 2 to 36.",
+        "Returns the digits of an integer, of base 10 or another from 2 to 36.",
         &[
             ("(Integer/toString 255 16)", "\"ff\""),
             ("(Long/toString -5 2)", "\"-101\""),
@@ -40,11 +40,11 @@ pub(super) const TABLE: &[Builtin] = &[
         &["java.lang.Integer/toBinaryString"],
     )
     .doc(
-        "The binary digits of an integer of 32 bits; of a negative one all of its bits.",
+        "Returns the binary digits of an integer of 32 bits; of a negative one all of its bits.",
         &[("(Integer/toBinaryString 5)", "\"101\""), ("(Integer/toBinaryString 4294967296)", "!java_type_error")],
     ),
     row("Integer/toHexString", (1, 1), "(Integer/toHexString n)", hex_32, &["java.lang.Integer/toHexString"]).doc(
-        "The hexadecimal digits of an integer of 32 bits; of a negative one all of its bits.",
+        "Returns the hexadecimal digits of an integer of 32 bits; of a negative one all of its bits.",
         &[
             ("(Integer/toHexString 255)", "\"ff\""),
             ("(Integer/toHexString -1)", "\"ffffffff\""),
@@ -53,25 +53,27 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
     row("Integer/toOctalString", (1, 1), "(Integer/toOctalString n)", octal_32, &["java.lang.Integer/toOctalString"])
         .doc(
-            "The octal digits of an integer of 32 bits; of a negative one all of its bits.",
+            "Returns the octal digits of an integer of 32 bits; of a negative one all of its bits.",
             &[("(Integer/toOctalString 8)", "\"10\""), ("(Integer/toOctalString \"8\")", "!java_type_error")],
         ),
     row("Long/toBinaryString", (1, 1), "(Long/toBinaryString n)", binary_64, &["java.lang.Long/toBinaryString"]).doc(
-        "The binary digits of an integer of 64 bits; of a negative one all of its bits.",
+        "Returns the binary digits of an integer of 64 bits; of a negative one all of its bits.",
         &[("(Long/toBinaryString 5)", "\"101\""), ("(Long/toBinaryString nil)", "!java_type_error")],
     ),
     row("Long/toHexString", (1, 1), "(Long/toHexString n)", hex_64, &["java.lang.Long/toHexString"]).doc(
-        "The hexadecimal digits of an integer of 64 bits; of a negative one all of its bits.",
+        "Returns the hexadecimal digits of an integer of 64 bits; of a negative one all of its bits.",
         &[("(Long/toHexString 255)", "\"ff\""), ("(Long/toHexString :a)", "!java_type_error")],
     ),
     row("Double/toString", (1, 1), "(Double/toString x)", float_text, &["java.lang.Double/toString"]).doc(
-        "The digits of a number as a float.",
+        "Returns the digits of a number as a float.",
         &[("(Double/toString 2)", "\"2.0\""), ("(Double/toString \"2\")", "!java_type_error")],
     ),
-    row("Double/isNaN", (1, 1), "(Double/isNaN x)", is_nan, &["java.lang.Double/isNaN"])
-        .doc("Is it NaN?", &[("(Double/isNaN ##NaN)", "true"), ("(Double/isNaN nil)", "!java_type_error")]),
+    row("Double/isNaN", (1, 1), "(Double/isNaN x)", is_nan, &["java.lang.Double/isNaN"]).doc(
+        "Returns whether the value is NaN.",
+        &[("(Double/isNaN ##NaN)", "true"), ("(Double/isNaN nil)", "!java_type_error")],
+    ),
     row("Double/isInfinite", (1, 1), "(Double/isInfinite x)", is_infinite, &["java.lang.Double/isInfinite"]).doc(
-        "Is it positive or negative infinity?",
+        "Returns whether the value is positive or negative infinity.",
         &[("(Double/isInfinite 1.0)", "false"), ("(Double/isInfinite nil)", "!java_type_error")],
     ),
     row(

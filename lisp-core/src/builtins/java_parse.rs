@@ -39,7 +39,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     )
     .doc(
-        "The integer of 32 bits that a text says, exactly, in decimal digits or those of another base.",
+        "Parses a 32-bit integer, in base 10 or the given base.",
         &[
             ("(Integer/parseInt \"-42\")", "-42"),
             ("(Integer/parseInt \"ff\" 16)", "255"),
@@ -55,7 +55,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &["java.lang.Long/parseLong", "Long/valueOf", "java.lang.Long/valueOf", "Long.", "java.lang.Long."],
     )
     .doc(
-        "The integer of 64 bits that a text says, exactly, in decimal digits or those of another base.",
+        "Parses a 64-bit integer, in base 10 or the given base.",
         &[
             ("(Long/parseLong \"+42\")", "42"),
             ("(Long/parseLong \" 1\")", "!java_domain_error"),
@@ -69,7 +69,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &["java.lang.Double/parseDouble", "Double/valueOf", "java.lang.Double/valueOf", "Double.", "java.lang.Double."],
     )
     .doc(
-        "The float that a text says: decimal, Infinity or NaN; white space around it does not matter.",
+        "Parses a float: decimal, Infinity or NaN; surrounding white space is ignored.",
         &[
             ("(Double/parseDouble \" 1.5 \")", "1.5"),
             ("(Double/parseDouble \"0x1.8p0\")", "!java_domain_error"),
@@ -78,7 +78,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     parser("Float/parseFloat", "(Float/parseFloat s)", parse_float, &["java.lang.Float/parseFloat"]).doc(
-        "The float of 32 bits that a text says.",
+        "Parses a 32-bit float.",
         &[
             ("(Float/parseFloat \"1.5\")", "1.5"),
             ("(Float/parseFloat \"x\")", "!java_domain_error"),
@@ -86,7 +86,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     parser("Boolean/parseBoolean", "(Boolean/parseBoolean s)", parse_boolean, &["java.lang.Boolean/parseBoolean"]).doc(
-        "Is the text \"true\", in capitals or not? Every other text, and nil, is false.",
+        "Returns true for \"true\" in any case, and false for any other string and nil.",
         &[
             ("(Boolean/parseBoolean \"TRUE\")", "true"),
             ("(Boolean/parseBoolean \"yes\")", "false"),

@@ -22,23 +22,23 @@ const fn method(
 
 pub(super) const TABLE: &[Builtin] = &[
     method("Duration/ofDays", 1, "(Duration/ofDays n)", of_days, &["java.time.Duration/ofDays"]).doc(
-        "A duration of n days.",
+        "Returns a duration of n days.",
         &[("(str (Duration/ofDays 2))", "\"PT48H\""), ("(Duration/ofDays \"2\")", "!java_type_error")],
     ),
     method("Duration/ofHours", 1, "(Duration/ofHours n)", of_hours, &["java.time.Duration/ofHours"]).doc(
-        "A duration of n hours.",
+        "Returns a duration of n hours.",
         &[("(str (Duration/ofHours 2))", "\"PT2H\""), ("(Duration/ofHours nil)", "!java_type_error")],
     ),
     method("Duration/ofMinutes", 1, "(Duration/ofMinutes n)", of_minutes, &["java.time.Duration/ofMinutes"]).doc(
-        "A duration of n minutes.",
+        "Returns a duration of n minutes.",
         &[("(str (Duration/ofMinutes 90))", "\"PT1H30M\""), ("(Duration/ofMinutes [])", "!java_type_error")],
     ),
     method("Duration/ofSeconds", 1, "(Duration/ofSeconds n)", of_seconds, &["java.time.Duration/ofSeconds"]).doc(
-        "A duration of n seconds.",
+        "Returns a duration of n seconds.",
         &[("(str (Duration/ofSeconds 90))", "\"PT1M30S\""), ("(Duration/ofSeconds {})", "!java_type_error")],
     ),
     method("Duration/ofMillis", 1, "(Duration/ofMillis n)", of_millis, &["java.time.Duration/ofMillis"]).doc(
-        "A duration of n milliseconds.",
+        "Returns a duration of n milliseconds.",
         &[("(str (Duration/ofMillis 1500))", "\"PT1.5S\""), ("(Duration/ofMillis :a)", "!java_type_error")],
     ),
     method(
@@ -49,7 +49,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &["Duration/toSeconds", "java.time.Duration/getSeconds", ".toSeconds"],
     )
     .doc(
-        "The whole seconds of a duration.",
+        "Returns the whole seconds of a duration.",
         &[("(.getSeconds (Duration/ofMinutes 2))", "120"), ("(.getSeconds 5)", "!java_type_error")],
     ),
     method(
@@ -60,16 +60,16 @@ pub(super) const TABLE: &[Builtin] = &[
         &["Duration/toMinutes", "java.time.Duration/toMinutes"],
     )
     .doc(
-        "The whole minutes of a duration.",
+        "Returns the whole minutes of a duration.",
         &[("(.toMinutes (Duration/ofSeconds 150))", "2"), ("(.toMinutes 5)", "!java_type_error")],
     ),
     method(".toHours", 1, "(.toHours duration)", to_hours, &["Duration/toHours", "java.time.Duration/toHours"]).doc(
-        "The whole hours of a duration.",
+        "Returns the whole hours of a duration.",
         &[("(.toHours (Duration/ofMinutes 150))", "2"), ("(.toHours nil)", "!java_domain_error")],
     ),
     method("Instant/ofEpochMilli", 1, "(Instant/ofEpochMilli n)", of_epoch_milli, &["java.time.Instant/ofEpochMilli"])
         .doc(
-            "The instant n milliseconds after 1970-01-01T00:00:00Z.",
+            "Returns the instant n milliseconds after 1970-01-01T00:00:00Z.",
             &[
                 ("(str (Instant/ofEpochMilli 1500))", "\"1970-01-01T00:00:01.500Z\""),
                 ("(Instant/ofEpochMilli \"1\")", "!java_type_error"),
@@ -83,95 +83,95 @@ pub(super) const TABLE: &[Builtin] = &[
         &["java.time.Instant/ofEpochSecond"],
     )
     .doc(
-        "The instant n seconds after 1970-01-01T00:00:00Z.",
+        "Returns the instant n seconds after 1970-01-01T00:00:00Z.",
         &[
             ("(str (Instant/ofEpochSecond 60))", "\"1970-01-01T00:01:00Z\""),
             ("(Instant/ofEpochSecond nil)", "!java_type_error"),
         ],
     ),
     method("Instant/now", 0, "(Instant/now)", now, &["java.time.Instant/now"]).doc(
-        "This instant. The host lends the clock.",
+        "Returns the current instant, by the host's clock.",
         &[("(.isAfter (Instant/now) (Instant/ofEpochSecond 0))", "true"), ("(Instant/now 1)", "!java_arity_error")],
     ),
     method(".getEpochSecond", 1, "(.getEpochSecond instant)", get_epoch_second, &["java.time.Instant/getEpochSecond"])
         .doc(
-            "The whole seconds from 1970-01-01T00:00:00Z to an instant.",
+            "Returns the whole seconds from 1970-01-01T00:00:00Z to an instant.",
             &[
                 ("(.getEpochSecond (Instant/parse \"1970-01-01T00:01:00Z\"))", "60"),
                 ("(.getEpochSecond 5)", "!java_type_error"),
             ],
         ),
     method(".plusSeconds", 2, "(.plusSeconds x n)", plus_seconds, &[]).doc(
-        "The instant or date with a time n seconds later, or the duration n seconds longer.",
+        "Returns the instant or date with a time n seconds later, or the duration n seconds longer.",
         &[
             ("(str (.plusSeconds (Instant/ofEpochSecond 0) 5))", "\"1970-01-01T00:00:05Z\""),
             ("(.plusSeconds 1 1)", "!java_type_error"),
         ],
     ),
     method(".minusSeconds", 2, "(.minusSeconds x n)", minus_seconds, &[]).doc(
-        "The instant or date with a time n seconds earlier, or the duration n seconds shorter.",
+        "Returns the instant or date with a time n seconds earlier, or the duration n seconds shorter.",
         &[
             ("(str (.minusSeconds (Instant/ofEpochSecond 5) 5))", "\"1970-01-01T00:00:00Z\""),
             ("(.minusSeconds 1 1)", "!java_type_error"),
         ],
     ),
     method(".plusMillis", 2, "(.plusMillis x n)", plus_millis, &[]).doc(
-        "The instant or date with a time n milliseconds later, or the duration n milliseconds longer.",
+        "Returns the instant or date with a time n milliseconds later, or the duration n milliseconds longer.",
         &[("(.toMillis (.plusMillis (Duration/ofSeconds 1) 5))", "1005"), ("(.plusMillis 1 1)", "!java_type_error")],
     ),
     method(".minusMillis", 2, "(.minusMillis x n)", minus_millis, &[]).doc(
-        "The instant or date with a time n milliseconds earlier, or the duration n milliseconds shorter.",
+        "Returns the instant or date with a time n milliseconds earlier, or the duration n milliseconds shorter.",
         &[("(.toMillis (.minusMillis (Duration/ofSeconds 1) 5))", "995"), ("(.minusMillis 1 1)", "!java_type_error")],
     ),
     method(".plusMinutes", 2, "(.plusMinutes x n)", plus_minutes, &[]).doc(
-        "The instant or date with a time n minutes later, or the duration n minutes longer.",
+        "Returns the instant or date with a time n minutes later, or the duration n minutes longer.",
         &[
             ("(str (.plusMinutes (LocalDateTime/of 2024 2 28 23 30) 45))", "\"2024-02-29T00:15\""),
             ("(.plusMinutes (LocalDate/of 2024 2 28) 1)", "!java_type_error"),
         ],
     ),
     method(".minusMinutes", 2, "(.minusMinutes x n)", minus_minutes, &[]).doc(
-        "The instant or date with a time n minutes earlier, or the duration n minutes shorter.",
+        "Returns the instant or date with a time n minutes earlier, or the duration n minutes shorter.",
         &[
             ("(str (.minusMinutes (LocalDateTime/of 2024 3 1 0 0) 1))", "\"2024-02-29T23:59\""),
             ("(.minusMinutes 5 1)", "!java_type_error"),
         ],
     ),
     method(".plusHours", 2, "(.plusHours x n)", plus_hours, &[]).doc(
-        "The instant or date with a time n hours later, or the duration n hours longer.",
+        "Returns the instant or date with a time n hours later, or the duration n hours longer.",
         &[
             ("(str (.plusHours (LocalDateTime/of 2024 2 28 23 30) 1))", "\"2024-02-29T00:30\""),
             ("(.plusHours (LocalDate/of 2024 2 28) 1)", "!java_type_error"),
         ],
     ),
     method(".minusHours", 2, "(.minusHours x n)", minus_hours, &[]).doc(
-        "The instant or date with a time n hours earlier, or the duration n hours shorter.",
+        "Returns the instant or date with a time n hours earlier, or the duration n hours shorter.",
         &[
             ("(str (.minusHours (LocalDateTime/of 2024 3 1 0 0) 1))", "\"2024-02-29T23:00\""),
             ("(.minusHours 5 1)", "!java_type_error"),
         ],
     ),
     method(".plusNanos", 2, "(.plusNanos x n)", plus_nanos, &[]).doc(
-        "The instant or date with a time n nanoseconds later, or the duration n nanoseconds longer.",
+        "Returns the instant or date with a time n nanoseconds later, or the duration n nanoseconds longer.",
         &[
             ("(str (.plusNanos (Duration/ofSeconds 1) 5))", "\"PT1.000000005S\""),
             ("(.plusNanos 5 1)", "!java_type_error"),
         ],
     ),
     method(".negated", 1, "(.negated duration)", negated, &[]).doc(
-        "The duration with the other sign.",
+        "Returns the duration with the other sign.",
         &[("(str (.negated (Duration/ofMinutes 5)))", "\"PT-5M\""), ("(.negated 5)", "!java_type_error")],
     ),
     method(".isNegative", 1, "(.isNegative duration)", is_negative, &[]).doc(
-        "Is the duration below zero?",
+        "Returns whether the duration is below zero.",
         &[("(.isNegative (Duration/ofMinutes -5))", "true"), ("(.isNegative 5)", "!java_type_error")],
     ),
     method(".isZero", 1, "(.isZero duration)", is_zero, &[]).doc(
-        "Is it no time at all?",
+        "Returns whether the duration is zero.",
         &[("(.isZero (Duration/ofMinutes 0))", "true"), ("(.isZero 5)", "!java_type_error")],
     ),
     Builtin::direct(".plus", 2, 3, "(.plus x duration) (.plus x n unit)", plus).namespace("java").doc(
-        "The time so much later, or the duration so much longer: by a duration, or by n of a unit such as ChronoUnit/DAYS.",
+        "Returns the time so much later, or the duration so much longer: by a duration, or by n of a unit such as ChronoUnit/DAYS.",
         &[
             ("(str (.plus (Duration/ofHours 1) (Duration/ofMinutes 5)))", "\"PT1H5M\""),
             ("(str (.plus (LocalDate/of 2024 1 31) 1 ChronoUnit/MONTHS))", "\"2024-02-29\""),
@@ -179,7 +179,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct(".minus", 2, 3, "(.minus x duration) (.minus x n unit)", minus).namespace("java").doc(
-        "The time so much earlier, or the duration so much shorter: by a duration, or by n of a unit such as ChronoUnit/DAYS.",
+        "Returns the time so much earlier, or the duration so much shorter: by a duration, or by n of a unit such as ChronoUnit/DAYS.",
         &[
             ("(str (.minus (LocalDate/of 2024 1 1) 1 ChronoUnit/DAYS))", "\"2023-12-31\""),
             ("(str (.minus (Instant/ofEpochSecond 60) (Duration/ofMinutes 1)))", "\"1970-01-01T00:00:00Z\""),

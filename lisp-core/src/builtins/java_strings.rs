@@ -25,33 +25,33 @@ const fn method(
 
 pub(super) const TABLE: &[Builtin] = &[
     method(".toUpperCase", (1, 1), "(.toUpperCase s)", to_upper, &["java.lang.String/toUpperCase"]).doc(
-        "The string in capital letters.",
+        "Returns the string in upper case.",
         &[("(.toUpperCase \"abc\")", "\"ABC\""), ("(.toUpperCase nil)", "!java_domain_error")],
     ),
     method(".toLowerCase", (1, 1), "(.toLowerCase s)", to_lower, &["java.lang.String/toLowerCase"]).doc(
-        "The string in small letters.",
+        "Returns the string in lower case.",
         &[("(.toLowerCase \"ABC\")", "\"abc\""), ("(.toLowerCase 5)", "!java_type_error")],
     ),
     method(".charAt", (2, 2), "(.charAt s index)", char_at, &["java.lang.String/charAt"]).doc(
-        "The character at an index, counted in UTF-16 units.",
+        "Returns the character at an index, counted in UTF-16 units.",
         &[("(.charAt \"abc\" 1)", "\"b\""), ("(.charAt \"abc\" 3)", "!java_domain_error")],
     ),
     method(".isEmpty", (1, 1), "(.isEmpty s)", is_empty, &["java.lang.String/isEmpty"])
-        .doc("Is the string empty?", &[("(.isEmpty \"\")", "true"), ("(.isEmpty [])", "!java_type_error")]),
+        .doc("Returns whether the string is empty.", &[("(.isEmpty \"\")", "true"), ("(.isEmpty [])", "!java_type_error")]),
     method(".isBlank", (1, 1), "(.isBlank s)", is_blank, &["java.lang.String/isBlank"]).doc(
-        "Is the string empty or only white space?",
+        "Returns whether the string is empty or only white space.",
         &[("(.isBlank \" \")", "true"), ("(.isBlank 1)", "!java_type_error")],
     ),
     method(".strip", (1, 1), "(.strip s)", strip, &["java.lang.String/strip"]).doc(
-        "The string without white space at both ends.",
+        "Returns the string without white space at both ends.",
         &[("(.strip \" a \")", "\"a\""), ("(.strip :k)", "!java_type_error")],
     ),
     method(".concat", (2, 2), "(.concat s other)", concat, &["java.lang.String/concat"]).doc(
-        "The two strings joined.",
+        "Returns the two strings joined.",
         &[("(.concat \"ab\" \"c\")", "\"abc\""), ("(.concat \"a\" 1)", "!java_type_error")],
     ),
     method(".repeat", (2, 2), "(.repeat s n)", repeat, &["java.lang.String/repeat"]).doc(
-        "The string n times.",
+        "Returns the string n times.",
         &[("(.repeat \"ab\" 3)", "\"ababab\""), ("(.repeat \"a\" -1)", "!java_domain_error")],
     ),
     method(
@@ -62,15 +62,15 @@ pub(super) const TABLE: &[Builtin] = &[
         &["java.lang.String/equalsIgnoreCase"],
     )
     .doc(
-        "Are the strings equal but for the case of their letters?",
+        "Returns whether the strings are equal, ignoring case.",
         &[("(.equalsIgnoreCase \"aB\" \"Ab\")", "true"), ("(.equalsIgnoreCase 1 \"a\")", "!java_type_error")],
     ),
     method(".matches", (2, 2), "(.matches s pattern)", matches, &["java.lang.String/matches"]).doc(
-        "Does a regular expression, written as a string, match the whole string?",
+        "Returns whether a regular expression, written as a string, matches the whole string.",
         &[("(.matches \"a1\" \"[a-z]\\\\d\")", "true"), ("(.matches \"a\" 1)", "!java_type_error")],
     ),
     method(".split", (2, 3), "(.split s pattern limit)", split, &["java.lang.String/split"]).doc(
-        "The parts between the matches of a regular expression, written as a string; without empty ones at the end.",
+        "Returns the parts between the matches of a regular expression, written as a string; without empty ones at the end.",
         &[
             ("(.split \"a, b,,\" \", *\")", "[\"a\" \"b\"]"),
             ("(.split \"a-b-c\" \"-\" 2)", "[\"a\" \"b-c\"]"),
@@ -78,12 +78,12 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     method(".replace", (3, 3), "(.replace s part other)", replace, &["java.lang.String/replace"]).doc(
-        "The string with every occurrence of a part replaced by another string.",
+        "Returns the string with every occurrence of a part replaced by another string.",
         &[("(.replace \"a.b\" \".\" \"-\")", "\"a-b\""), ("(.replace \"a\" \"a\" 1)", "!java_type_error")],
     ),
     method(".replaceAll", (3, 3), "(.replaceAll s pattern replacement)", replace_all, &["java.lang.String/replaceAll"])
         .doc(
-            "The string with every match of a regular expression, written as a string, replaced; $1 is a group.",
+            "Returns the string with every match of a regular expression, written as a string, replaced; $1 is a group.",
             &[
                 ("(.replaceAll \"a1b2\" \"([0-9])\" \"<$1>\")", "\"a<1>b<2>\""),
                 ("(.replaceAll \"a\" 1 \"\")", "!java_type_error"),
@@ -97,18 +97,18 @@ pub(super) const TABLE: &[Builtin] = &[
         &["java.lang.String/replaceFirst"],
     )
     .doc(
-        "The string with the first match of a regular expression, written as a string, replaced; $1 is a group.",
+        "Returns the string with the first match of a regular expression, written as a string, replaced; $1 is a group.",
         &[
             ("(.replaceFirst \"a1b2\" \"[0-9]\" \"\")", "\"ab2\""),
             ("(.replaceFirst nil \"a\" \"\")", "!java_domain_error"),
         ],
     ),
     method(".equals", (2, 2), "(.equals a b)", equals, &["java.lang.String/equals", "java.lang.Object/equals"]).doc(
-        "Are two values of one kind equal? 1 and 1.0 are not.",
+        "Returns whether two values of one type are equal. 1 and 1.0 are not.",
         &[("(.equals \"a\" \"a\")", "true"), ("(.equals 1 1.0)", "false"), ("(.equals nil 1)", "!java_domain_error")],
     ),
     method(".compareTo", (2, 2), "(.compareTo a b)", compare_to, &["java.lang.String/compareTo"]).doc(
-        "A number below, above or equal to 0 as the string, number or date comes before, after or with the other.",
+        "Returns a number below 0, 0, or above 0 if the string, number or date is less than, equal to, or greater than the other.",
         &[
             ("(.compareTo \"a\" \"c\")", "-2"),
             ("(.compareTo (LocalDate/of 2024 1 2) (LocalDate/of 2024 1 1))", "1"),
@@ -123,7 +123,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &["java.lang.String/compareToIgnoreCase"],
     )
     .doc(
-        "As .compareTo of the two strings in small letters.",
+        "Like .compareTo, ignoring case.",
         &[
             ("(.compareToIgnoreCase \"a\" \"B\")", "-1"),
             ("(.compareToIgnoreCase \"aB\" \"Ab\")", "0"),
@@ -131,19 +131,19 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     method(".toString", (1, 1), "(.toString x)", to_string, &["java.lang.Object/toString"]).doc(
-        "The text of a value, as str has it.",
+        "Returns the value as a string, like str.",
         &[("(.toString 12)", "\"12\""), ("(.toString nil)", "!java_domain_error")],
     ),
     method("String/valueOf", (1, 1), "(String/valueOf x)", value_of, &["java.lang.String/valueOf"]).doc(
-        "The text of a value, as str has it; of nil it is \"null\".",
+        "Returns the value as a string, like str; nil is \"null\".",
         &[("(String/valueOf 12)", "\"12\""), ("(String/valueOf nil)", "\"null\"")],
     ),
     method("String.", (0, 1), "(String. s)", new_string, &["java.lang.String."]).doc(
-        "The string itself, or an empty one.",
+        "Returns the string itself, or an empty one.",
         &[("(String. \"a\")", "\"a\""), ("(String. 1)", "!java_type_error")],
     ),
     method("String/join", (2, 2), "(String/join separator strings)", join, &["java.lang.String/join"]).doc(
-        "The strings with the separator between them.",
+        "Returns the strings with the separator between them.",
         &[("(String/join \"-\" [\"a\" \"b\"])", "\"a-b\""), ("(String/join \"-\" [1])", "!java_type_error")],
     ),
 ];

@@ -48,7 +48,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(.lastIndexOf \"hello\" \"l\")", "3"), ("(.lastIndexOf \"abca\" 97)", "!java_type_error")],
     ),
     method(".contains", 2, 2, "(.contains s part), (.contains coll x)", contains, &["java.lang.String/contains"]).doc(
-        "Does the string contain the other one, or the vector the element?",
+        "Returns whether the string contains the other one, or the vector the element.",
         &[
             ("(.contains \"hello\" \"ell\")", "true"),
             ("(.contains [1 2] 2)", "true"),
@@ -56,11 +56,11 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     method(".startsWith", 2, 2, "(.startsWith s prefix)", starts_with, &["java.lang.String/startsWith"]).doc(
-        "Does the string start with the other one?",
+        "Returns whether the string starts with the other one.",
         &[("(.startsWith \"hello\" \"he\")", "true"), ("(.startsWith \"abc\" 1)", "!java_type_error")],
     ),
     method(".endsWith", 2, 2, "(.endsWith s suffix)", ends_with, &["java.lang.String/endsWith"]).doc(
-        "Does the string end with the other one?",
+        "Returns whether the string ends with the other one.",
         &[("(.endsWith \"hello\" \"lo\")", "true"), ("(.endsWith \"abc\" 1)", "!java_type_error")],
     ),
     method(
@@ -72,7 +72,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &["java.lang.String/substring"],
     )
     .doc(
-        "The part from start up to, not including, end, counted in UTF-16 units.",
+        "Returns the part from start up to, not including, end, counted in UTF-16 units.",
         &[
             ("(.substring \"hello\" 1 3)", "\"el\""),
             ("(.substring \"hello\" 2)", "\"llo\""),
@@ -81,7 +81,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     method(".trim", 1, 1, "(.trim s)", trim, &["java.lang.String/trim"]).doc(
-        "Without white space and control characters (up to U+0020) at both ends.",
+        "Returns the string without white space and control characters (up to U+0020) at both ends.",
         &[("(.trim \" \\tAda \")", "\"Ada\""), ("(.trim 5)", "!java_type_error")],
     ),
 ];

@@ -27,7 +27,7 @@ const fn row(
 
 pub(super) const TABLE: &[Builtin] = &[
     row("LocalDate/parse", 1, 2, "(LocalDate/parse text formatter?)", date_parse, &["java.time.LocalDate/parse"]).doc(
-        "The date that a text says, in ISO 8601 or by the pattern of a formatter.",
+        "Parses a date, in ISO 8601 or by a formatter.",
         &[
             ("(str (LocalDate/parse \"31/01/2024\" (DateTimeFormatter/ofPattern \"dd/MM/yyyy\")))", "\"2024-01-31\""),
             ("(str (LocalDate/parse \"2024-01-02\"))", "\"2024-01-02\""),
@@ -40,35 +40,35 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(.toEpochDay (LocalDate/parse \"1970-01-02\"))", "1"), ("(.toEpochDay 5)", "!java_type_error")],
     ),
     row(".plusDays", 2, 2, "(.plusDays date n)", plus_days, LOCAL_DATE[1]).doc(
-        "The date, with a time or without, n days later.",
+        "Returns the date, with a time or without, n days later.",
         &[
             ("(str (.plusDays (LocalDate/parse \"2024-02-28\") 2))", "\"2024-03-01\""),
             ("(.plusDays (LocalDate/parse \"2024-01-01\") \"1\")", "!java_type_error"),
         ],
     ),
     row(".minusDays", 2, 2, "(.minusDays date n)", minus_days, LOCAL_DATE[2]).doc(
-        "The date, with a time or without, n days earlier.",
+        "Returns the date, with a time or without, n days earlier.",
         &[
             ("(str (.minusDays (LocalDate/parse \"2024-03-01\") 1))", "\"2024-02-29\""),
             ("(.minusDays nil 1)", "!java_domain_error"),
         ],
     ),
     row(".isBefore", 2, 2, "(.isBefore a b)", is_before, BOTH[0]).doc(
-        "Is the date, with a time or without, or the instant before the other one?",
+        "Returns whether the date, with or without a time, or the instant is before the other one.",
         &[
             ("(.isBefore (LocalDate/parse \"2024-01-01\") (LocalDate/parse \"2024-01-02\"))", "true"),
             ("(.isBefore 1 2)", "!unsupported_java_member"),
         ],
     ),
     row(".isAfter", 2, 2, "(.isAfter a b)", is_after, BOTH[1]).doc(
-        "Is the date, with a time or without, or the instant after the other one?",
+        "Returns whether the date, with or without a time, or the instant is after the other one.",
         &[
             ("(.isAfter (LocalDate/parse \"2024-01-01\") (LocalDate/parse \"2024-01-02\"))", "false"),
             ("(.isAfter (LocalDate/parse \"2024-01-01\") nil)", "!java_domain_error"),
         ],
     ),
     row("Instant/parse", 1, 1, "(Instant/parse text)", instant_parse, &["java.time.Instant/parse"]).doc(
-        "The instant that an ISO-8601 text with Z or an offset says.",
+        "Parses an instant: ISO 8601 with Z or an offset.",
         &[
             ("(str (Instant/parse \"2024-01-02T03:04:05.5+01:00\"))", "\"2024-01-02T02:04:05.500Z\""),
             ("(Instant/parse \"2024-01-02T03:04:05\")", "!java_domain_error"),
@@ -82,7 +82,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     row("Duration/between", 2, 2, "(Duration/between start end)", between, &["java.time.Duration/between"]).doc(
-        "The time from one instant, or date with a time, to another.",
+        "Returns the time from one instant, or date with a time, to another.",
         &[
             (
                 "(str (Duration/between (Instant/parse \"1970-01-01T00:00:00Z\") (Instant/parse \"1970-01-01T01:00:01Z\")))",
@@ -92,7 +92,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     row(".toMillis", 1, 1, "(.toMillis duration)", to_millis, &["Duration/toMillis", "java.time.Duration/toMillis"]).doc(
-        "The whole milliseconds of a duration.",
+        "Returns the whole milliseconds of a duration.",
         &[
             (
                 "(.toMillis (Duration/between (Instant/parse \"1970-01-01T00:00:00Z\") (Instant/parse \"1970-01-01T00:00:02Z\")))",
@@ -102,7 +102,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     row(".toDays", 1, 1, "(.toDays duration)", to_days, &["Duration/toDays", "java.time.Duration/toDays"]).doc(
-        "The whole days of a duration.",
+        "Returns the whole days of a duration.",
         &[
             (
                 "(.toDays (Duration/between (Instant/parse \"2024-02-28T00:00:00Z\") (Instant/parse \"2024-03-01T12:00:00Z\")))",
@@ -124,11 +124,11 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(.getTime (java.util.Date. 1234))", "1234"), ("(.getTime 5)", "!java_type_error")],
     ),
     row(".before", 2, 2, "(.before date other)", before, &["java.util.Date/before"]).doc(
-        "Is the legacy date before the other one?",
+        "Returns whether the legacy date is before the other one.",
         &[("(.before (java.util.Date. 0) (java.util.Date. 1))", "true"), ("(.before 1 2)", "!java_type_error")],
     ),
     row(".after", 2, 2, "(.after date other)", after, &["java.util.Date/after"]).doc(
-        "Is the legacy date after the other one?",
+        "Returns whether the legacy date is after the other one.",
         &[("(.after (java.util.Date. 0) (java.util.Date. 1))", "false"), ("(.after 1 2)", "!java_type_error")],
     ),
 ];

@@ -10,26 +10,31 @@ use crate::json::{Keys, ReadError, Reader, Style, write};
 use crate::text::describe;
 
 pub(super) const TABLE: &[Builtin] = &[
-    Builtin::direct("json/parse-string", 1, 2, "(json/parse-string s), (json/parse-string s true)", parse_string).namespace("json").doc(
-        "The value that a JSON text says, with strings as keys, or keywords after true; nil for anything that is not JSON.",
-        &[
-            ("(json/parse-string \"{\\\"a\\\": 1}\" true)", "{:a 1}"),
-            ("(json/parse-string \"{\\\"a\\\": [1, 2.5, null]}\")", "{\"a\" [1 2.5 nil]}"),
-            ("(json/parse-string \"not json\")", "nil"),
-            ("(json/parse-string 42)", "nil"),
-            ("(json/parse-string)", "!arity_error"),
-        ],
-    ),
-    Builtin::direct("json/read-str", 1, 3, "(json/read-str s :key-fn keyword)", read_str).aliases(&["json/decode"]).namespace("json").doc(
-        "As json/parse-string, with the options of clojure.data.json.",
-        &[
-            ("(json/read-str \"{\\\"a\\\": 1}\" :key-fn keyword)", "{:a 1}"),
-            ("(json/read-str \"[1]\")", "[1]"),
-            ("(json/read-str \"[1]\" :value-fn inc)", "!type_error"),
-        ],
-    ),
+    Builtin::direct("json/parse-string", 1, 2, "(json/parse-string s), (json/parse-string s true)", parse_string)
+        .namespace("json")
+        .doc(
+            "Parses JSON, with strings as keys, or keywords if the second argument is true; nil for invalid JSON.",
+            &[
+                ("(json/parse-string \"{\\\"a\\\": 1}\" true)", "{:a 1}"),
+                ("(json/parse-string \"{\\\"a\\\": [1, 2.5, null]}\")", "{\"a\" [1 2.5 nil]}"),
+                ("(json/parse-string \"not json\")", "nil"),
+                ("(json/parse-string 42)", "nil"),
+                ("(json/parse-string)", "!arity_error"),
+            ],
+        ),
+    Builtin::direct("json/read-str", 1, 3, "(json/read-str s :key-fn keyword)", read_str)
+        .aliases(&["json/decode"])
+        .namespace("json")
+        .doc(
+            "Like json/parse-string, with the options of clojure.data.json.",
+            &[
+                ("(json/read-str \"{\\\"a\\\": 1}\" :key-fn keyword)", "{:a 1}"),
+                ("(json/read-str \"[1]\")", "[1]"),
+                ("(json/read-str \"[1]\" :value-fn inc)", "!type_error"),
+            ],
+        ),
     Builtin::direct("json/parse-lines", 1, 1, "(json/parse-lines s)", parse_lines).namespace("json").doc(
-        "The values of a string with one JSON value per line. Empty lines are skipped; an invalid line gives nil.",
+        "Returns the values of a string with one JSON value per line. Empty lines are skipped; an invalid line gives nil.",
         &[
             ("(json/parse-lines \"{\\\"a\\\":1}\\n\\n[2]\\nx\")", "[{\"a\" 1} [2] nil]"),
             ("(json/parse-lines 42)", "nil"),
@@ -40,13 +45,13 @@ pub(super) const TABLE: &[Builtin] = &[
         .aliases(&["json/write-str", "json/encode"])
         .namespace("json")
         .doc(
-        "The value as a JSON text. Keyword keys become their names; keywords and sets as values are errors.",
-        &[
-            ("(json/generate-string {:a [1 nil \"x\"]})", "\"{\\\"a\\\":[1,null,\\\"x\\\"]}\""),
-            ("(json/generate-string {\"a\" :b})", "!type_error"),
-            ("(json/generate-string ##Inf)", "!type_error"),
-        ],
-    ),
+            "Returns the value as a JSON text. Keyword keys become their names; keywords and sets as values are errors.",
+            &[
+                ("(json/generate-string {:a [1 nil \"x\"]})", "\"{\\\"a\\\":[1,null,\\\"x\\\"]}\""),
+                ("(json/generate-string {\"a\" :b})", "!type_error"),
+                ("(json/generate-string ##Inf)", "!type_error"),
+            ],
+        ),
 ];
 
 /// Returns nil for input that is not JSON.

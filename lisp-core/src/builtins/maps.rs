@@ -539,7 +539,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("get-in", 2, 3, "(get-in coll path default?)", get_in).doc(
-        "The value at the end of a path of keys and indices; the default, or nil, without one.",
+        "Returns the value at the end of a path of keys and indices; the default, or nil, without one.",
         &[
             ("(get-in {:a [{:b 1}]} [:a 0 :b])", "1"),
             ("(get-in {:a {}} [:a :b] 0)", "0"),
@@ -549,11 +549,11 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("find", 2, 2, "(find coll key)", find).doc(
-        "The entry [key value] of a map, or [index element] of a vector; nil without one.",
+        "Returns the entry [key value] of a map, or [index element] of a vector; nil without one.",
         &[("(find {:a nil} :a)", "[:a nil]"), ("(find {:a 1} :b)", "nil"), ("(find #{1} 1)", "!type_error")],
     ),
     Builtin::pure("contains?", 2, 2, "(contains? coll x)", contains).namespace("clojure.set").doc(
-        "Is x a key of the map, a member of the set, or an element of the vector?",
+        "Returns whether x is a key of the map, a member of the set, or an element of the vector.",
         &[
             ("(contains? {:a nil} :a)", "true"),
             ("(contains? #{1 2} 2)", "true"),
@@ -574,7 +574,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("assoc-in", 3, 3, "(assoc-in coll path value)", assoc_in).doc(
-        "The collection with another value at the end of a path; missing steps become maps.",
+        "Returns the collection with another value at the end of a path; missing steps become maps.",
         &[
             ("(assoc-in {} [:a :b] 1)", "{:a {:b 1}}"),
             ("(assoc-in [[1 2] [3 4]] [1 0] 99)", "[[1 2] [99 4]]"),
@@ -583,7 +583,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("dissoc", 1, MANY, "(dissoc m key ...)", dissoc).shown_as_fn().doc(
-        "The map without keys. A key that is not there means the string or keyword of its name that is.",
+        "Returns the map without the keys. A missing key stands for the string or keyword of the same name, if that exists.",
         &[
             ("(dissoc {:a 1 :b 2} :b)", "{:a 1}"),
             ("(dissoc {:a 1} :x)", "{:a 1}"),
@@ -602,7 +602,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("select-keys", 2, 2, "(select-keys m keys)", select_keys).doc(
-        "The map of only these keys, written as asked for.",
+        "Returns the map of only these keys, written as asked for.",
         &[
             ("(select-keys {:a 1 :b 2 :c 3} [:a :c])", "{:a 1 :c 3}"),
             ("(select-keys {\"a\" 1} [:a :z])", "{:a 1}"),
@@ -610,30 +610,30 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("keys", 1, 1, "(keys m)", keys).doc(
-        "The keys of a map, in their order.",
+        "Returns the keys of a map, in their order.",
         &[("(keys {:b 1 :a 2})", "[:a :b]"), ("(keys nil)", "nil"), ("(keys [1])", "!type_error")],
     ),
     Builtin::direct("vals", 1, 1, "(vals m)", vals).doc(
-        "The values of a map in the order of its keys.",
+        "Returns the values of a map in the order of its keys.",
         &[("(vals {:b 1 :a 2})", "[2 1]"), ("(vals nil)", "nil"), ("(vals #{1})", "!type_error")],
     ),
     Builtin::direct("entries", 1, 1, "(entries m)", entries).doc(
-        "The entries of a map as vectors [key value], in the order of the keys.",
+        "Returns the entries of a map as vectors [key value], in the order of the keys.",
         &[("(entries {:b 1 :a 2})", "[[:a 2] [:b 1]]"), ("(entries [1])", "!type_error")],
     ),
     Builtin::direct("key", 1, 1, "(key entry)", key)
-        .doc("The key of a map entry.", &[("(key [:a 1])", ":a"), ("(key [1 2 3])", "!type_error")]),
+        .doc("Returns the key of a map entry.", &[("(key [:a 1])", ":a"), ("(key [1 2 3])", "!type_error")]),
     Builtin::direct("val", 1, 1, "(val entry)", val)
-        .doc("The value of a map entry.", &[("(val [:a 1])", "1"), ("(val :a)", "!type_error")]),
+        .doc("Returns the value of a map entry.", &[("(val [:a 1])", "1"), ("(val :a)", "!type_error")]),
     Builtin::direct("hash-map", 0, MANY, "(hash-map key value ...)", hash_map)
         .shown_as_fn()
         .aliases(&["array-map"])
         .doc(
-            "A map of keys and values.",
+            "Returns a map of keys and values.",
             &[("(hash-map :a 1 :b 2)", "{:a 1 :b 2}"), ("(hash-map :a)", "!arity_error")],
         ),
     Builtin::direct("zipmap", 2, 2, "(zipmap keys vals)", zipmap).doc(
-        "A map of keys with the values at the same places; as long as the shorter of the two.",
+        "Returns a map of keys with the values at the same places; as long as the shorter of the two.",
         &[("(zipmap [:a :b] [1 2 3])", "{:a 1 :b 2}"), ("(zipmap 5 [1])", "!type_error")],
     ),
 ];

@@ -156,7 +156,7 @@ fn avg<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("floor", 1, 1, "(floor x)", floor).doc(
-        "The largest integer not above the number.",
+        "Returns the largest integer not above the number.",
         &[
             ("(floor 3.7)", "3"),
             ("(floor -3.7)", "-4"),
@@ -165,11 +165,11 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("ceil", 1, 1, "(ceil x)", ceil).doc(
-        "The smallest integer not below the number.",
+        "Returns the smallest integer not below the number.",
         &[("(ceil 3.2)", "4"), ("(ceil -3.2)", "-3"), ("(ceil \"3\")", "!type_error")],
     ),
     Builtin::direct("round", 1, 2, "(round x) (round x n)", round).doc(
-        "The nearest integer, or the number with n digits after the point; halves go away from zero.",
+        "Returns the nearest integer, or the number rounded to n digits after the point; halves are rounded away from zero.",
         &[
             ("(round 3.5)", "4"),
             ("(round -2.5)", "-3"),
@@ -179,11 +179,11 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("trunc", 1, 1, "(trunc x)", trunc).doc(
-        "The number without its fraction, as an integer.",
+        "Returns the number without its fraction, as an integer.",
         &[("(trunc 3.9)", "3"), ("(trunc -3.9)", "-3"), ("(trunc {})", "!type_error")],
     ),
     Builtin::direct("sqrt", 1, 1, "(sqrt x)", sqrt).doc(
-        "The square root, a float; NaN of negative numbers.",
+        "Returns the square root, a float; NaN of negative numbers.",
         &[("(sqrt 16)", "4.0"), ("(sqrt -1)", "##NaN"), ("(sqrt nil)", "!type_error")],
     ),
     Builtin::direct("pow", 2, 2, "(pow x y)", pow).doc(
@@ -191,11 +191,11 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(pow 2 3)", "8.0"), ("(pow 2 1024)", "##Inf"), ("(pow -1 0.5)", "##NaN"), ("(pow 2 [1])", "!type_error")],
     ),
     Builtin::direct("sum", 1, 1, "(sum coll)", sum).doc(
-        "The sum of a vector's numbers; nil is passed over.",
+        "Returns the sum of a vector's numbers; nil elements are ignored.",
         &[("(sum [1 2 nil 3])", "6"), ("(sum [])", "0"), ("(sum [\"a\"])", "!type_error"), ("(sum 5)", "!type_error")],
     ),
     Builtin::direct("avg", 1, 1, "(avg coll)", avg).doc(
-        "The mean of a vector's numbers, a float; nil is passed over, and nil the answer of none.",
+        "Returns the mean of a vector's numbers, a float, or nil if there are none; nil elements are ignored.",
         &[("(avg [1 2])", "1.5"), ("(avg [nil])", "nil"), ("(avg #{1})", "!type_error")],
     ),
 ];

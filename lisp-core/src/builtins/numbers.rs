@@ -617,7 +617,7 @@ fn double<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::pure("+", 0, MANY, "(+ x ...)", sum_of).lowered(Lowering::Add).aliases(&["+'"]).doc(
-        "The sum of numbers; 0 of none. Integers never overflow.",
+        "Returns the sum of numbers; 0 of none. Integers never overflow.",
         &[
             ("(+ 1 2 3)", "6"),
             ("(+)", "0"),
@@ -627,47 +627,51 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::pure("-", 1, MANY, "(- x ...)", difference_of).lowered(Lowering::Sub).aliases(&["-'"]).doc(
-        "The first number less the others; of one number its negative.",
+        "Returns the first number less the others; of one number its negative.",
         &[("(- 10 3 2)", "5"), ("(- 5)", "-5"), ("(- nil)", "!type_error"), ("(-)", "!arity_error")],
     ),
     Builtin::pure("*", 0, MANY, "(* x ...)", product_of).lowered(Lowering::Mul).aliases(&["*'"]).doc(
-        "The product of numbers; 1 of none. Integers never overflow.",
+        "Returns the product of numbers; 1 of none. Integers never overflow.",
         &[("(* 2 3 4)", "24"), ("(*)", "1"), ("(* ##Inf 0)", "##NaN"), ("(* 5 nil)", "!type_error")],
     ),
     Builtin::pure("/", 1, MANY, "(/ x ...)", quotient_of).doc(
-        "The first number divided by the others, always a float; of one number its reciprocal.",
+        "Returns the first number divided by the others, always a float; of one number its reciprocal.",
         &[("(/ 10 5)", "2.0"), ("(/ 4)", "0.25"), ("(/ 1.0 0.0)", "##Inf"), ("(/ 1 0)", "!arithmetic_error")],
     ),
     Builtin::pure("inc", 1, 1, "(inc x)", inc_of)
         .lowered(Lowering::Inc)
         .aliases(&["inc'"])
-        .doc("The number plus one.", &[("(inc 5)", "6"), ("(inc nil)", "!type_error")]),
+        .doc("Returns the number plus one.", &[("(inc 5)", "6"), ("(inc nil)", "!type_error")]),
     Builtin::pure("dec", 1, 1, "(dec x)", dec_of)
         .lowered(Lowering::Dec)
         .aliases(&["dec'"])
-        .doc("The number less one.", &[("(dec 5)", "4"), ("(dec \"5\")", "!type_error")]),
+        .doc("Returns the number less one.", &[("(dec 5)", "4"), ("(dec \"5\")", "!type_error")]),
     Builtin::pure("quot", 2, 2, "(quot x y)", quot).doc(
-        "The integer quotient, rounded towards zero.",
+        "Returns the integer quotient, rounded towards zero.",
         &[("(quot 7 2)", "3"), ("(quot -7 2)", "-3"), ("(quot 7.5 2)", "3"), ("(quot 7 0)", "!arithmetic_error")],
     ),
     Builtin::pure("rem", 2, 2, "(rem x y)", rem).doc(
-        "The remainder of quot: it has the sign of x.",
+        "Returns the remainder of quot: it has the sign of x.",
         &[("(rem 10 3)", "1"), ("(rem -10 3)", "-1"), ("(rem 1 0)", "!arithmetic_error")],
     ),
     Builtin::pure("mod", 2, 2, "(mod x y)", modulo).doc(
-        "The remainder of the division rounded down: it has the sign of y.",
+        "Returns the remainder of the division rounded down: it has the sign of y.",
         &[("(mod 10 3)", "1"), ("(mod -10 3)", "2"), ("(mod 10 -3)", "-2"), ("(mod 1 0)", "!arithmetic_error")],
     ),
-    Builtin::pure("abs", 1, 1, "(abs x)", abs)
-        .doc("The number without its sign.", &[("(abs -5)", "5"), ("(abs -1.5)", "1.5"), ("(abs nil)", "!type_error")]),
+    Builtin::pure("abs", 1, 1, "(abs x)", abs).doc(
+        "Returns the number without its sign.",
+        &[("(abs -5)", "5"), ("(abs -1.5)", "1.5"), ("(abs nil)", "!type_error")],
+    ),
     Builtin::pure("max", 1, MANY, "(max x ...)", max).doc(
-        "The largest of numbers; NaN if one is NaN.",
+        "Returns the largest of numbers; NaN if one is NaN.",
         &[("(max 1 5 3)", "5"), ("(max 1 ##NaN)", "##NaN"), ("(max \"a\" 1)", "!type_error")],
     ),
-    Builtin::pure("min", 1, MANY, "(min x ...)", min)
-        .doc("The smallest of numbers; NaN if one is NaN.", &[("(min 1 5 3)", "1"), ("(min nil 1)", "!type_error")]),
+    Builtin::pure("min", 1, MANY, "(min x ...)", min).doc(
+        "Returns the smallest of numbers; NaN if one is NaN.",
+        &[("(min 1 5 3)", "1"), ("(min nil 1)", "!type_error")],
+    ),
     Builtin::direct("int", 1, 1, "(int x)", int).doc(
-        "The number cut to an integer of 32 bits; of one character its code.",
+        "Returns the number cut to an integer of 32 bits; of one character its code.",
         &[
             ("(int 3.7)", "3"),
             ("(int \\A)", "65"),
@@ -678,7 +682,7 @@ pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("bigint", 1, 1, "(bigint x)", bigint)
         .aliases(&["biginteger", "BigInteger.", "java.math.BigInteger."])
         .doc(
-            "The number, truncated to an integer of any size. A string is parsed as an integer.",
+            "Returns the number, truncated to an integer of any size. A string is parsed as an integer.",
             &[
                 ("(bigint 1e20)", "100000000000000000000"),
                 ("(bigint \"12345678901234567890123\")", "12345678901234567890123"),
@@ -686,7 +690,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ],
         ),
     Builtin::direct(".pow", 2, 2, "(.pow n exponent)", exact_power).namespace("java").doc(
-        "The integer raised to an integer of at least 0, exactly.",
+        "Returns the integer raised to an integer of at least 0, exactly.",
         &[
             ("(.pow (biginteger 2) 100)", "1267650600228229401496703205376"),
             ("(.pow 2 -1)", "!java_domain_error"),
@@ -694,12 +698,12 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("long", 1, 1, "(long x)", long).doc(
-        "The number cut to an integer; of one character its code.",
+        "Returns the number cut to an integer; of one character its code.",
         &[("(long 3.9)", "3"), ("(long \\A)", "65"), ("(long \"12\")", "!type_error")],
     ),
     Builtin::direct("double", 1, 1, "(double x)", double)
         .aliases(&["float"])
-        .doc("The number as a float.", &[("(double 5)", "5.0"), ("(double \"1\")", "!type_error")]),
+        .doc("Returns the number as a float.", &[("(double 5)", "5.0"), ("(double \"1\")", "!type_error")]),
 ];
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::heap::{Res, Value};
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("parse-long", 1, 1, "(parse-long s)", parse_long).aliases(&["parse-int"]).doc(
-        "The integer of 64 bits that a string is, else nil.",
+        "Parses a 64-bit integer; nil for any other string.",
         &[
             ("(parse-long \"42\")", "42"),
             ("(parse-long \"-7\")", "-7"),
@@ -18,7 +18,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("parse-double", 1, 1, "(parse-double s)", parse_double).doc(
-        "The float that a string is, else nil.",
+        "Parses a float; nil for any other string.",
         &[
             ("(parse-double \"1e3\")", "1000.0"),
             ("(parse-double \"42\")", "42.0"),
@@ -28,7 +28,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("parse-number", 1, 1, "(parse-number x)", parse_number).aliases(&["to-number"]).doc(
-        "The number that a string is, spaces around it aside; a number is itself, all else nil.",
+        "Parses a number, ignoring surrounding spaces; returns a number unchanged, and nil for anything else.",
         &[
             ("(map parse-number [\"42\" \" -1.5 \" 7 \"n/a\" nil])", "[42 -1.5 7 nil nil]"),
             ("(parse-number \"12345678901234567890\")", "12345678901234567890"),

@@ -113,32 +113,32 @@ fn type_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::test("nil?", "(nil? x)", |v| v.is_nil())
-        .doc("Is it nil?", &[("(nil? nil)", "true"), ("(nil? false)", "false"), ("(nil?)", "!arity_error")]),
+        .doc("Returns whether the value is nil.", &[("(nil? nil)", "true"), ("(nil? false)", "false"), ("(nil?)", "!arity_error")]),
     Builtin::test("some?", "(some? x)", |v| !v.is_nil()).doc(
-        "Is it anything but nil?",
+        "Returns whether the value is not nil.",
         &[("(some? false)", "true"), ("(some? nil)", "false"), ("(some?)", "!arity_error")],
     ),
     Builtin::test("not", "(not x)", |v| !v.truthy())
         .lowered(Lowering::Not)
-        .doc("true of nil and false.", &[("(not nil)", "true"), ("(not 0)", "false"), ("(not)", "!arity_error")]),
+        .doc("Returns true for nil and false, otherwise false.", &[("(not nil)", "true"), ("(not 0)", "false"), ("(not)", "!arity_error")]),
     Builtin::test("boolean", "(boolean x)", |v| v.truthy()).doc(
-        "false of nil and false, true of all else.",
+        "Returns false for nil and false, otherwise true.",
         &[("(boolean 0)", "true"), ("(boolean nil)", "false"), ("(boolean)", "!arity_error")],
     ),
     Builtin::pure("identity", 1, 1, "(identity x)", |_, a| Ok(a[0]))
         .doc("Its argument.", &[("(identity 42)", "42"), ("(identity 1 2)", "!arity_error")]),
     Builtin::test("true?", "(true? x)", |v| matches!(v, Value::Bool(true)))
-        .doc("Is it true itself?", &[("(true? true)", "true"), ("(true? 1)", "false"), ("(true?)", "!arity_error")]),
+        .doc("Returns whether the value is true.", &[("(true? true)", "true"), ("(true? 1)", "false"), ("(true?)", "!arity_error")]),
     Builtin::test("false?", "(false? x)", |v| matches!(v, Value::Bool(false))).doc(
-        "Is it false itself?",
+        "Returns whether the value is false.",
         &[("(false? false)", "true"), ("(false? nil)", "false"), ("(false?)", "!arity_error")],
     ),
     Builtin::test("boolean?", "(boolean? x)", |v| matches!(v, Value::Bool(_))).doc(
-        "Is it true or false?",
+        "Returns whether the value is true or false.",
         &[("(boolean? false)", "true"), ("(boolean? nil)", "false"), ("(boolean?)", "!arity_error")],
     ),
     Builtin::test("number?", "(number? x)", |v| v.is_number()).doc(
-        "Is it a number?",
+        "Returns whether the value is a number.",
         &[
             ("(number? 1.5)", "true"),
             ("(number? ##NaN)", "true"),
@@ -148,39 +148,39 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
     Builtin::test("int?", "(int? x)", |v| integer_sign(v).is_some())
         .aliases(&["integer?", "rational?"])
-        .doc("Is it an integer?", &[("(int? 5)", "true"), ("(int? 5.0)", "false"), ("(int?)", "!arity_error")]),
+        .doc("Returns whether the value is an integer.", &[("(int? 5)", "true"), ("(int? 5.0)", "false"), ("(int?)", "!arity_error")]),
     Builtin::test("float?", "(float? x)", |v| matches!(v, Value::Float(f) if f.is_finite())).aliases(&["double?"]).doc(
-        "Is it a finite float?",
+        "Returns whether the value is a finite float.",
         &[("(float? 1.5)", "true"), ("(float? 1)", "false"), ("(float? ##Inf)", "false"), ("(float?)", "!arity_error")],
     ),
     Builtin::test("nat-int?", "(nat-int? x)", |v| integer_sign(v).is_some_and(|s| s >= 0)).doc(
-        "Is it an integer of at least 0?",
+        "Returns whether the value is an integer of at least 0.",
         &[("(nat-int? 0)", "true"), ("(nat-int? -1)", "false"), ("(nat-int?)", "!arity_error")],
     ),
     Builtin::test("pos-int?", "(pos-int? x)", |v| integer_sign(v) == Some(1)).doc(
-        "Is it an integer above 0?",
+        "Returns whether the value is an integer above 0.",
         &[("(pos-int? 5)", "true"), ("(pos-int? 1.5)", "false"), ("(pos-int?)", "!arity_error")],
     ),
     Builtin::test("neg-int?", "(neg-int? x)", |v| integer_sign(v) == Some(-1)).doc(
-        "Is it an integer below 0?",
+        "Returns whether the value is an integer below 0.",
         &[("(neg-int? -1)", "true"), ("(neg-int? 0)", "false"), ("(neg-int?)", "!arity_error")],
     ),
     Builtin::test("zero?", "(zero? x)", |v| matches!(v, Value::Int(0)) || matches!(v, Value::Float(f) if f == 0.0))
-        .doc("Is it the number 0?", &[("(zero? 0.0)", "true"), ("(zero? nil)", "false"), ("(zero?)", "!arity_error")]),
+        .doc("Returns whether the value is the number 0.", &[("(zero? 0.0)", "true"), ("(zero? nil)", "false"), ("(zero?)", "!arity_error")]),
     Builtin::test("pos?", "(pos? x)", |v| sign(v) == Some(1))
-        .doc("Is it a number above 0?", &[("(pos? 5)", "true"), ("(pos? \"x\")", "false"), ("(pos?)", "!arity_error")]),
+        .doc("Returns whether the value is a number above 0.", &[("(pos? 5)", "true"), ("(pos? \"x\")", "false"), ("(pos?)", "!arity_error")]),
     Builtin::test("neg?", "(neg? x)", |v| sign(v) == Some(-1))
-        .doc("Is it a number below 0?", &[("(neg? -0.5)", "true"), ("(neg? 0)", "false"), ("(neg?)", "!arity_error")]),
+        .doc("Returns whether the value is a number below 0.", &[("(neg? -0.5)", "true"), ("(neg? 0)", "false"), ("(neg?)", "!arity_error")]),
     Builtin::test("even?", "(even? x)", |v| parity(v) == Some(false)).doc(
-        "Is it an even number?",
+        "Returns whether the value is an even number.",
         &[("(even? 4)", "true"), ("(even? 4.0)", "true"), ("(even? nil)", "false"), ("(even?)", "!arity_error")],
     ),
     Builtin::test("odd?", "(odd? x)", |v| parity(v) == Some(true))
-        .doc("Is it an odd number?", &[("(odd? -3)", "true"), ("(odd? 3.5)", "false"), ("(odd?)", "!arity_error")]),
+        .doc("Returns whether the value is an odd number.", &[("(odd? -3)", "true"), ("(odd? 3.5)", "false"), ("(odd?)", "!arity_error")]),
     Builtin::test("NaN?", "(NaN? x)", |v| matches!(v, Value::Float(f) if f.is_nan()))
-        .doc("Is it NaN?", &[("(NaN? ##NaN)", "true"), ("(NaN? 1)", "false"), ("(NaN?)", "!arity_error")]),
+        .doc("Returns whether the value is NaN.", &[("(NaN? ##NaN)", "true"), ("(NaN? 1)", "false"), ("(NaN?)", "!arity_error")]),
     Builtin::test("infinite?", "(infinite? x)", |v| matches!(v, Value::Float(f) if f.is_infinite())).doc(
-        "Is it positive or negative infinity?",
+        "Returns whether the value is positive or negative infinity.",
         &[("(infinite? ##-Inf)", "true"), ("(infinite? 5)", "false"), ("(infinite?)", "!arity_error")],
     ),
     Builtin::test("decimal?", "(decimal? x)", |_| false)
@@ -188,63 +188,63 @@ pub(super) const TABLE: &[Builtin] = &[
     Builtin::test("ratio?", "(ratio? x)", |_| false)
         .doc("Always false: there are no ratios.", &[("(ratio? 0.5)", "false"), ("(ratio?)", "!arity_error")]),
     Builtin::test("string?", "(string? x)", |v| matches!(v, Value::Str(_))).doc(
-        "Is it a string?",
+        "Returns whether the value is a string.",
         &[("(string? \"a\")", "true"), ("(string? :a)", "false"), ("(string?)", "!arity_error")],
     ),
     Builtin::direct("char?", 1, 1, "(char? x)", is_char).doc(
-        "Is it a string of one character?",
+        "Returns whether the value is a string of one character.",
         &[("(char? \\a)", "true"), ("(char? \"ab\")", "false"), ("(char?)", "!arity_error")],
     ),
     Builtin::test("keyword?", "(keyword? x)", |v| matches!(v, Value::Keyword(..))).doc(
-        "Is it a keyword?",
+        "Returns whether the value is a keyword.",
         &[("(keyword? :a)", "true"), ("(keyword? \"a\")", "false"), ("(keyword?)", "!arity_error")],
     ),
     Builtin::test("symbol?", "(symbol? x)", |_| false).doc(
-        "Always false: keywords do the work of symbols.",
+        "Always false: keywords are used in place of symbols.",
         &[("(symbol? :a)", "false"), ("(symbol?)", "!arity_error")],
     ),
     Builtin::test("fn?", "(fn? x)", is_function)
-        .doc("Is it a function?", &[("(fn? inc)", "true"), ("(fn? :a)", "false"), ("(fn?)", "!arity_error")]),
+        .doc("Returns whether the value is a function.", &[("(fn? inc)", "true"), ("(fn? :a)", "false"), ("(fn?)", "!arity_error")]),
     Builtin::test("ifn?", "(ifn? x)", |v| v.is_callable()).doc(
-        "Can it be called: a function, keyword, map or set?",
+        "Returns whether the value can be called: a function, keyword, map or set.",
         &[("(ifn? {:a 1})", "true"), ("(ifn? [1])", "false"), ("(ifn?)", "!arity_error")],
     ),
     Builtin::test("vector?", "(vector? x)", |v| matches!(v, Value::Vector(_))).aliases(&["sequential?", "seq?"]).doc(
-        "Is it a vector, the only sequence?",
+        "Returns whether the value is a vector, the only sequence.",
         &[("(vector? [1])", "true"), ("(seq? #{1})", "false"), ("(vector?)", "!arity_error")],
     ),
     Builtin::test("map?", "(map? x)", |v| matches!(v, Value::Map(_)))
-        .doc("Is it a map?", &[("(map? {})", "true"), ("(map? #{})", "false"), ("(map?)", "!arity_error")]),
+        .doc("Returns whether the value is a map.", &[("(map? {})", "true"), ("(map? #{})", "false"), ("(map?)", "!arity_error")]),
     Builtin::test("set?", "(set? x)", |v| matches!(v, Value::Set(_)))
-        .doc("Is it a set?", &[("(set? #{1})", "true"), ("(set? [1])", "false"), ("(set?)", "!arity_error")]),
+        .doc("Returns whether the value is a set.", &[("(set? #{1})", "true"), ("(set? [1])", "false"), ("(set?)", "!arity_error")]),
     Builtin::test("coll?", "(coll? x)", |v| matches!(v, Value::Vector(_) | Value::Map(_) | Value::Set(_))).doc(
-        "Is it a vector, map or set?",
+        "Returns whether the value is a vector, map or set.",
         &[("(coll? {})", "true"), ("(coll? \"x\")", "false"), ("(coll? nil)", "false"), ("(coll?)", "!arity_error")],
     ),
     Builtin::test("associative?", "(associative? x)", |v| matches!(v, Value::Vector(_) | Value::Map(_))).doc(
-        "Does assoc take it: a vector or map?",
+        "Returns whether assoc accepts the value: a vector or map.",
         &[("(associative? [])", "true"), ("(associative? #{})", "false"), ("(associative?)", "!arity_error")],
     ),
     Builtin::test("counted?", "(counted? x)", |v| {
         matches!(v, Value::Vector(_) | Value::Map(_) | Value::Set(_) | Value::Str(_))
     })
     .doc(
-        "Does count take it, other than nil?",
+        "Returns whether count accepts the value; false for nil.",
         &[("(counted? \"abc\")", "true"), ("(counted? 5)", "false"), ("(counted?)", "!arity_error")],
     ),
     Builtin::test("indexed?", "(indexed? x)", |v| matches!(v, Value::Vector(_) | Value::Str(_))).doc(
-        "Does nth take it: a vector or string?",
+        "Returns whether nth accepts the value: a vector or string.",
         &[("(indexed? [1])", "true"), ("(indexed? {})", "false"), ("(indexed?)", "!arity_error")],
     ),
     Builtin::test("reversible?", "(reversible? x)", |v| matches!(v, Value::Vector(_) | Value::Str(_))).doc(
-        "Does reverse take it: a vector or string?",
+        "Returns whether reverse accepts the value: a vector or string.",
         &[("(reversible? [1])", "true"), ("(reversible? #{})", "false"), ("(reversible?)", "!arity_error")],
     ),
     Builtin::test("seqable?", "(seqable? x)", |v| {
         matches!(v, Value::Nil | Value::Vector(_) | Value::Map(_) | Value::Set(_) | Value::Str(_))
     })
     .doc(
-        "Can it be walked: a collection, string or nil?",
+        "Returns whether the value can be traversed: a collection, string or nil.",
         &[("(seqable? nil)", "true"), ("(seqable? 5)", "false"), ("(seqable?)", "!arity_error")],
     ),
     Builtin::test("sorted?", "(sorted? x)", |_| false).doc(
@@ -256,15 +256,15 @@ pub(super) const TABLE: &[Builtin] = &[
     Builtin::test("ident?", "(ident? x)", |v| matches!(v, Value::Keyword(..) | Value::Symbol(_)))
         .aliases(&["simple-ident?"])
         .doc(
-            "Is it a keyword or a symbol?",
+            "Returns whether the value is a keyword or a symbol.",
             &[("(ident? :a)", "true"), ("(ident? \"a\")", "false"), ("(ident?)", "!arity_error")],
         ),
     Builtin::direct("symbol", 1, 1, "(symbol name)", symbol).doc(
-        "The symbol with a name.",
+        "Returns the symbol with a name.",
         &[("(symbol \"total\")", "'total"), ("(name (symbol :a))", "\"a\""), ("(symbol 1)", "!type_error")],
     ),
     Builtin::direct("identical?", 2, 2, "(identical? a b)", |h, a| answer(identical(h, a[0], a[1])?)).doc(
-        "Are they one and the same? What is not a number, a keyword, a boolean or nil is so only with itself.",
+        "Returns whether two values are identical. Values other than numbers, keywords, booleans and nil are identical only to themselves.",
         &[
             ("(let [v [1]] (identical? v v))", "true"),
             ("(identical? :a :a)", "true"),
@@ -276,11 +276,11 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(map-entry? [:a 1])", "false"), ("(map-entry?)", "!arity_error")],
     ),
     Builtin::direct("distinct?", 0, MANY, "(distinct? x ...)", all_distinct).doc(
-        "Are all values different? 1 and 1.0 are the same.",
+        "Returns whether all values are different. 1 and 1.0 are the same.",
         &[("(distinct? 1 2 3)", "true"), ("(distinct? 1 2 1)", "false"), ("(distinct?)", "true")],
     ),
     Builtin::direct("type", 1, 1, "(type x)", type_of).aliases(&["class"]).doc(
-        "The kind of a value as a keyword; nil of nil.",
+        "Returns the type of a value as a keyword; nil for nil.",
         &[
             ("(type 1)", ":number"),
             ("(type [])", ":vector"),

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("pr-str", 0, MANY, "(pr-str & values)", pr_str_native).shown_as_fn().doc(
-        "The values as text that can be read back, with spaces between them.",
+        "Returns the values as text that can be read back, with spaces between them.",
         &[
             ("(pr-str \"z\" {:b {:c 2}} 1)", "\"\\\"z\\\" {:b {:c 2}} 1\""),
             ("(pr-str)", "\"\""),
@@ -17,7 +17,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::pure("str", 0, MANY, "(str & values)", str_native).shown_as_fn().doc(
-        "The values' texts, one after the other; nil is empty.",
+        "Returns the values as one string; nil is the empty string.",
         &[
             ("(str \"a\" 1 nil :b)", "\"a1:b\""),
             ("(str [1 \"a\" nil])", "\"[1 \\\"a\\\" nil]\""),
@@ -25,16 +25,16 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("println", 0, MANY, "(println & values)", println_native)
-        .doc("Prints a line: the values with spaces between them. Answers nil.", &[("(println \"a\" 1 :b)", "nil")]),
+        .doc("Prints the values as a line, separated by spaces, and returns nil.", &[("(println \"a\" 1 :b)", "nil")]),
     Builtin::direct("prn", 0, MANY, "(prn & values)", prn)
         .aliases(&["pprint", "clojure.pprint/pprint"])
-        .doc("Prints a line: the values as pr-str shows them. Answers nil.", &[("(prn \"a\" 1 :b)", "nil")]),
+        .doc("Prints the values as a line, as pr-str shows them, and returns nil.", &[("(prn \"a\" 1 :b)", "nil")]),
     Builtin::direct("printf", 1, MANY, "(printf text & values)", printf).doc(
-        "Prints what format makes of the text and values, as a line. Answers nil.",
+        "Prints the result of format as a line and returns nil.",
         &[("(printf \"%d items\\n\" 3)", "nil"), ("(printf \"%d\" :a)", "!runtime_error")],
     ),
     Builtin::direct("newline", 0, 0, "(newline)", newline)
-        .doc("Prints an empty line. Answers nil.", &[("(newline)", "nil"), ("(newline 1)", "!arity_error")]),
+        .doc("Prints an empty line and returns nil.", &[("(newline)", "nil"), ("(newline 1)", "!arity_error")]),
 ];
 
 /// Returns the text of a built-in function.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("re-find", 2, 2, "(re-find re s)", re_find).doc(
-        "The first match in the string, or nil; with groups [match group ...].",
+        "Returns the first match in the string, or nil; with groups [match group ...].",
         &[
             ("(re-find #\"\\d+\" \"a12b\")", "\"12\""),
             ("(re-find #\"(a)?(b)\" \"b\")", "[\"b\" nil \"b\"]"),
@@ -22,7 +22,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("re-matches", 2, 2, "(re-matches re s)", re_matches).doc(
-        "The match when the whole string matches, else nil; with groups [match group ...].",
+        "Returns the match when the whole string matches, else nil; with groups [match group ...].",
         &[
             ("(re-matches #\"(\\d+)-(\\d+)\" \"10-20\")", "[\"10-20\" \"10\" \"20\"]"),
             ("(re-matches #\"a\" \"ab\")", "nil"),
@@ -38,11 +38,11 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("re-split", 2, 2, "(re-split re s)", re_split).doc(
-        "The parts of the string between the matches.",
+        "Returns the parts of the string between the matches.",
         &[("(re-split #\"\\s+\" \"a  b c\")", "[\"a\" \"b\" \"c\"]"), ("(re-split \",\" \"a,b\")", "!type_error")],
     ),
     Builtin::direct("re-pattern", 1, 1, "(re-pattern s)", re_pattern).doc(
-        "The regular expression that a string writes.",
+        "Returns the regular expression of a string.",
         &[
             ("(re-pattern \"\\\\d+\")", "#\"\\d+\""),
             ("(re-pattern \"[\")", "!runtime_error"),
@@ -50,7 +50,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("regex?", 1, 1, "(regex? x)", is_regex).doc(
-        "Is it a regular expression?",
+        "Returns whether the value is a regular expression.",
         &[("(regex? #\"a\")", "true"), ("(regex? \"a\")", "false"), ("(regex?)", "!arity_error")],
     ),
     Builtin::direct("extract", 2, 3, "(extract pattern s n)", extract).doc(
@@ -63,7 +63,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("extract-int", 2, 4, "(extract-int pattern s n default)", extract_int).doc(
-        "The integer in group n (1 when not given) of the first match, else the default or nil.",
+        "Returns the integer in group n (1 when not given) of the first match, else the default or nil.",
         &[
             ("(extract-int \"age=(\\\\d+)\" \"age=25\")", "25"),
             ("(extract-int \"age=(\\\\d+)\" \"none\" 1 0)", "0"),

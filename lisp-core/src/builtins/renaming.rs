@@ -8,11 +8,11 @@ use crate::heap::{Gathered, Heap, Map, Res, Value};
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("map-invert", 1, 1, "(map-invert m)", map_invert).namespace("clojure.set").doc(
-        "The map with keys and values changed places.",
+        "Returns the map with keys and values swapped.",
         &[("(map-invert {:a 1 :b 2})", "{1 :a 2 :b}"), ("(map-invert nil)", "{}"), ("(map-invert [1])", "!type_error")],
     ),
     Builtin::direct("rename-keys", 2, 2, "(rename-keys m names)", rename_keys).namespace("clojure.set").doc(
-        "The map with the keys that a map of names holds renamed; nil for nil.",
+        "Returns the map with the keys that a map of names holds renamed; nil for nil.",
         &[
             ("(rename-keys {:a 1 :b 2} {:a :x})", "{:b 2 :x 1}"),
             ("(rename-keys nil {:a :x})", "nil"),

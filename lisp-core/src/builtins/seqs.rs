@@ -451,31 +451,31 @@ fn range_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("reverse", 1, 1, "(reverse coll)", reverse).doc(
-        "The elements from the last to the first.",
+        "Returns the elements from the last to the first.",
         &[("(reverse [1 2 3])", "[3 2 1]"), ("(reverse \"ab\")", "[\"b\" \"a\"]"), ("(reverse 1)", "!type_error")],
     ),
     Builtin::direct("distinct", 0, 1, "(distinct coll)", distinct).doc(
-        "The elements without those that came before.",
+        "Returns the elements without those that came before.",
         &[("(distinct [1 2 1 3 2])", "[1 2 3]"), ("(distinct nil)", "[]"), ("(distinct 1)", "!type_error")],
     ),
     Builtin::direct("dedupe", 0, 1, "(dedupe coll)", dedupe).doc(
-        "The elements without those equal to the one just before.",
+        "Returns the elements without those equal to the one just before.",
         &[("(dedupe [1 1 2 1])", "[1 2 1]"), ("(dedupe true)", "!type_error")],
     ),
     Builtin::direct("concat", 0, MANY, "(concat coll ...)", concat).doc(
-        "The elements of collections, one after the other.",
+        "Returns the elements of collections, one after the other.",
         &[("(concat [1 2] [3])", "[1 2 3]"), ("(concat)", "[]"), ("(concat \"ab\" [1])", "[\"a\" \"b\" 1]"), ("(concat [1] 2)", "!type_error")],
     ),
     Builtin::direct("cons", 2, 2, "(cons x coll)", cons).doc(
-        "The elements with one more in front.",
+        "Returns the elements with one more in front.",
         &[("(cons 1 [2 3])", "[1 2 3]"), ("(cons 1 nil)", "[1]"), ("(cons 1 2)", "!type_error")],
     ),
     Builtin::direct("list*", 1, MANY, "(list* x ... coll)", list_star).doc(
-        "The elements of the last collection with the other arguments in front.",
+        "Returns the elements of the last collection with the other arguments in front.",
         &[("(list* 1 2 [3 4])", "[1 2 3 4]"), ("(list* nil)", "[]"), ("(list* 1 2)", "!type_error")],
     ),
     Builtin::direct("conj", 0, MANY, "(conj coll x ...)", conj).doc(
-        "The collection with more elements: at the end of a vector, as members of a set, as entries of a map.",
+        "Returns the collection with more elements: at the end of a vector, as members of a set, as entries of a map.",
         &[
             ("(conj [1 2] 3)", "[1 2 3]"),
             ("(conj #{1} 1 2)", "#{1 2}"),
@@ -486,7 +486,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("into", 2, 3, "(into to from) (into to xf from)", into).doc(
-        "The first collection with all elements of the second, or with what a transducer makes of them.",
+        "Returns the first collection with all elements of the second, or with what a transducer makes of them.",
         &[
             ("(into [1] [2 3])", "[1 2 3]"),
             ("(into {} [[:a 1] [:b 2]])", "{:a 1 :b 2}"),
@@ -496,7 +496,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("interleave", 0, MANY, "(interleave coll ...)", interleave).doc(
-        "The first elements of all, then the second ones, as long as the shortest lasts.",
+        "Returns the first elements of all collections, then the second ones, up to the length of the shortest.",
         &[
             ("(interleave [1 2] [:a :b])", "[1 :a 2 :b]"),
             ("(interleave)", "[]"),
@@ -504,15 +504,15 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("interpose", 1, 2, "(interpose sep coll)", interpose).doc(
-        "The elements with a separator between them.",
+        "Returns the elements with a separator between them.",
         &[("(interpose 0 [1 2 3])", "[1 0 2 0 3]"), ("(interpose 0 nil)", "[]"), ("(interpose 0 1)", "!type_error")],
     ),
     Builtin::direct("flatten", 1, 1, "(flatten coll)", flatten).doc(
-        "The elements of vectors inside vectors, all on one level.",
+        "Returns the elements of vectors inside vectors, all on one level.",
         &[("(flatten [1 [2 [3]]])", "[1 2 3]"), ("(flatten nil)", "[]"), ("(flatten 1)", "!type_error")],
     ),
     Builtin::direct("partition", 2, 4, "(partition n step? pad? coll)", partition).aliases(&["partitionv"]).doc(
-        "Pieces of n elements, each step elements after the one before; a last short piece is dropped, or padded.",
+        "Splits into pieces of n elements, whose starts are step elements apart; a shorter last piece is dropped or padded.",
         &[
             ("(partition 2 [1 2 3 4 5])", "[[1 2] [3 4]]"),
             ("(partition 2 1 [1 2 3])", "[[1 2] [2 3]]"),
@@ -522,15 +522,15 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("partition-all", 1, 3, "(partition-all n step? coll)", partition_all).aliases(&["partitionv-all"]).doc(
-        "Pieces of n elements, each step elements after the one before; the last may be shorter.",
+        "Splits into pieces of n elements, whose starts are step elements apart; the last may be shorter.",
         &[("(partition-all 2 [1 2 3])", "[[1 2] [3]]"), ("(partition-all 0 [1])", "!type_error")],
     ),
     Builtin::direct("zip", 2, 2, "(zip a b)", zip).doc(
-        "Pairs of the elements at the same places, as long as the shorter vector lasts.",
+        "Returns pairs of the elements at the same index, up to the length of the shorter vector.",
         &[("(zip [1 2] [:a :b])", "[[1 :a] [2 :b]]"), ("(zip \"ab\" [1])", "!type_error")],
     ),
     Builtin::direct("frequencies", 1, 1, "(frequencies coll)", frequencies).doc(
-        "How often each element occurs.",
+        "Returns a map from each element to how often it occurs.",
         &[
             ("(frequencies [:a :b :a])", "{:a 2 :b 1}"),
             ("(frequencies nil)", "{}"),
@@ -546,7 +546,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("range", 0, 3, "(range start? end? step?)", range_of).doc(
-        "The numbers from start (0 by default) to before end. Without end, or with a step of 0, the sequence is endless.",
+        "Returns the numbers from start (0 by default) to before end. Without end, or with a step of 0, the sequence is endless.",
         &[
             ("(range 5)", "[0 1 2 3 4]"),
             ("(range 10 0 -2)", "[10 8 6 4 2]"),

@@ -161,18 +161,18 @@ fn vector<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("set", 1, 1, "(set coll)", set).namespace("clojure.set").doc(
-        "The set of a collection's elements.",
+        "Returns the set of a collection's elements.",
         &[("(set [1 2 1])", "#{1 2}"), ("(set nil)", "#{}"), ("(set 1)", "!type_error")],
     ),
     Builtin::direct("hash-set", 0, MANY, "(hash-set x ...)", hash_set)
         .shown_as_fn()
-        .doc("A set of values.", &[("(hash-set 1 2 1)", "#{1 2}"), ("(hash-set)", "#{}")]),
+        .doc("Returns a set of values.", &[("(hash-set 1 2 1)", "#{1 2}"), ("(hash-set)", "#{}")]),
     Builtin::direct("disj", 1, MANY, "(disj set x ...)", disj).doc(
-        "The set without members.",
+        "Returns the set without members.",
         &[("(disj #{1 2 3} 2)", "#{1 3}"), ("(disj nil 1)", "nil"), ("(disj [1 2] 1)", "!runtime_error")],
     ),
     Builtin::direct("union", 0, MANY, "(union set ...)", union).namespace("clojure.set").doc(
-        "The set of all members of sets.",
+        "Returns the set of all members of sets.",
         &[
             ("(clojure.set/union #{1} #{2} #{3})", "#{1 2 3}"),
             ("(clojure.set/union)", "#{}"),
@@ -180,21 +180,21 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("intersection", 1, MANY, "(intersection set ...)", intersection).namespace("clojure.set").doc(
-        "The set of the members that all sets have.",
+        "Returns the set of the members that all sets have.",
         &[
             ("(clojure.set/intersection #{1 2} #{2 3})", "#{2}"),
             ("(clojure.set/intersection #{1} nil)", "!runtime_error"),
         ],
     ),
     Builtin::direct("difference", 1, MANY, "(difference set ...)", difference).namespace("clojure.set").doc(
-        "The members of the first set that no other set has.",
+        "Returns the members of the first set that no other set has.",
         &[
             ("(clojure.set/difference #{1 2 3} #{2} #{3})", "#{1}"),
             ("(clojure.set/difference #{1} [1])", "!runtime_error"),
         ],
     ),
     Builtin::direct("vec", 1, 1, "(vec coll)", vec).doc(
-        "The elements of a collection as a vector.",
+        "Returns the elements of a collection as a vector.",
         &[
             ("(vec #{2 1})", "[1 2]"),
             ("(vec {:a 1})", "[[:a 1]]"),
@@ -205,7 +205,7 @@ pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("vector", 0, MANY, "(vector x ...)", vector)
         .shown_as_fn()
         .aliases(&["list"])
-        .doc("A vector of values.", &[("(vector 1 2)", "[1 2]"), ("(list)", "[]")]),
+        .doc("Returns a vector of values.", &[("(vector 1 2)", "[1 2]"), ("(list)", "[]")]),
 ];
 
 #[cfg(test)]

@@ -341,11 +341,11 @@ fn empty<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::pure("count", 1, 1, "(count coll)", count).doc(
-        "How many elements, entries, members or characters.",
+        "Returns the number of elements, entries, members or characters.",
         &[("(count [1 2 3])", "3"), ("(count \"café\")", "4"), ("(count nil)", "0"), ("(count 42)", "!type_error")],
     ),
     Builtin::pure("empty?", 1, 1, "(empty? coll)", empty_of).doc(
-        "Has it no elements?",
+        "Returns whether the collection is empty.",
         &[
             ("(empty? [])", "true"),
             ("(empty? nil)", "true"),
@@ -354,15 +354,15 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("not-empty", 1, 1, "(not-empty coll)", not_empty).doc(
-        "The collection; nil when it is empty.",
+        "Returns the collection; nil when it is empty.",
         &[("(not-empty [1])", "[1]"), ("(not-empty \"\")", "nil"), ("(not-empty 5)", "!type_error")],
     ),
     Builtin::direct("empty", 1, 1, "(empty coll)", empty).doc(
-        "An empty collection of the same kind.",
+        "Returns an empty collection of the same kind.",
         &[("(empty [1 2])", "[]"), ("(empty {:a 1})", "{}"), ("(empty 1)", "!type_error")],
     ),
     Builtin::direct("seq", 1, 1, "(seq coll)", seq_of).doc(
-        "The elements as a vector, in key order for maps and sets; nil when there are none.",
+        "Returns the elements as a vector, in key order for maps and sets; nil when there are none.",
         &[
             ("(seq {:b 2 :a 1})", "[[:a 1] [:b 2]]"),
             ("(seq \"ab\")", "[\"a\" \"b\"]"),
@@ -371,19 +371,19 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("doall", 1, 2, "(doall coll)", doall).doc(
-        "The collection: all its elements are there already.",
+        "Returns the collection; its elements are already computed.",
         &[("(doall (map inc [1]))", "[2]"), ("(doall (range))", "!type_error")],
     ),
     Builtin::direct("dorun", 1, 2, "(dorun coll)", dorun).doc(
-        "nil: all elements of a collection are there already.",
+        "Returns nil; the elements of a collection are already computed.",
         &[("(dorun (map inc [1]))", "nil"), ("(dorun (range))", "!type_error")],
     ),
     Builtin::direct("rseq", 1, 1, "(rseq coll)", rseq).doc(
-        "The elements from the last to the first; nil when there are none.",
+        "Returns the elements from the last to the first; nil when there are none.",
         &[("(rseq [1 2])", "[2 1]"), ("(rseq [])", "nil"), ("(rseq \"ab\")", "!type_error")],
     ),
     Builtin::direct("first", 1, 1, "(first coll)", first_of).doc(
-        "The first element, of maps and sets in key order; nil of an empty one.",
+        "Returns the first element, of maps and sets in key order; nil of an empty one.",
         &[
             ("(first [1 2])", "1"),
             ("(first \"hello\")", "\"h\""),
@@ -393,10 +393,14 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(first 5)", "!type_error"),
         ],
     ),
-    Builtin::direct("second", 1, 1, "(second coll)", second)
-        .doc("The second element.", &[("(second [1 2])", "2"), ("(second [1])", "nil"), ("(second 1)", "!type_error")]),
-    Builtin::direct("last", 1, 1, "(last coll)", last)
-        .doc("The last element.", &[("(last [1 2 3])", "3"), ("(last [])", "nil"), ("(last 1)", "!type_error")]),
+    Builtin::direct("second", 1, 1, "(second coll)", second).doc(
+        "Returns the second element.",
+        &[("(second [1 2])", "2"), ("(second [1])", "nil"), ("(second 1)", "!type_error")],
+    ),
+    Builtin::direct("last", 1, 1, "(last coll)", last).doc(
+        "Returns the last element.",
+        &[("(last [1 2 3])", "3"), ("(last [])", "nil"), ("(last 1)", "!type_error")],
+    ),
     Builtin::direct("rest", 1, 1, "(rest coll)", rest_of).doc(
         "All but the first element.",
         &[("(rest [1 2 3])", "[2 3]"), ("(rest nil)", "[]"), ("(rest 5)", "!type_error")],
@@ -410,21 +414,21 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(butlast [1 2 3])", "[1 2]"), ("(butlast [1])", "nil"), ("(butlast :k)", "!type_error")],
     ),
     Builtin::direct("ffirst", 1, 1, "(ffirst coll)", ffirst).doc(
-        "The first of the first.",
+        "Returns the first element of the first element.",
         &[("(ffirst [[1 2] [3]])", "1"), ("(ffirst {:a 1})", ":a"), ("(ffirst [1 2])", "!type_error")],
     ),
     Builtin::direct("fnext", 1, 1, "(fnext coll)", fnext)
-        .doc("The first of the next.", &[("(fnext [1 2 3])", "2"), ("(fnext 5)", "!type_error")]),
+        .doc("Returns the second element.", &[("(fnext [1 2 3])", "2"), ("(fnext 5)", "!type_error")]),
     Builtin::direct("nfirst", 1, 1, "(nfirst coll)", nfirst).doc(
-        "The next of the first.",
+        "Returns the next of the first.",
         &[("(nfirst [[1 2] [3]])", "[2]"), ("(nfirst {:a 1})", "[1]"), ("(nfirst [1])", "!type_error")],
     ),
     Builtin::direct("nnext", 1, 1, "(nnext coll)", nnext).doc(
-        "The next of the next.",
+        "Returns the next of the next.",
         &[("(nnext [1 2 3])", "[3]"), ("(nnext \"abc\")", "[\"c\"]"), ("(nnext 5)", "!type_error")],
     ),
     Builtin::direct("nth", 2, 3, "(nth coll index default?)", nth).doc(
-        "The element at an index; the default, or nil, beyond the ends.",
+        "Returns the element at an index; the default, or nil, beyond the ends.",
         &[
             ("(nth [10 20] 1)", "20"),
             ("(nth \"abc\" 1)", "\"b\""),
@@ -441,7 +445,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(nthnext [1 2 3] 2)", "[3]"), ("(nthnext [1 2 3] 5)", "nil"), ("(nthnext [1] 0.5)", "!type_error")],
     ),
     Builtin::direct("take", 1, 2, "(take n coll)", take).doc(
-        "The first n elements; with a negative n the last.",
+        "Returns the first n elements; with a negative n the last.",
         &[
             ("(take 2 [1 2 3])", "[1 2]"),
             ("(take -1 [1 2])", "[2]"),
@@ -460,7 +464,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("take-last", 2, 2, "(take-last n coll)", take_last).doc(
-        "The last n elements; nil of an empty collection.",
+        "Returns the last n elements; nil of an empty collection.",
         &[("(take-last 2 [1 2 3])", "[2 3]"), ("(take-last 2 [])", "nil"), ("(take-last 1 1)", "!type_error")],
     ),
     Builtin::direct("drop-last", 1, 2, "(drop-last n? coll)", drop_last).doc(
@@ -468,19 +472,19 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(drop-last [1 2 3])", "[1 2]"), ("(drop-last 2 [1 2 3 4])", "[1 2]"), ("(drop-last 1 1)", "!type_error")],
     ),
     Builtin::direct("split-at", 2, 2, "(split-at n coll)", split_at).aliases(&["splitv-at"]).doc(
-        "The first n elements and the others.",
+        "Returns the first n elements and the others.",
         &[("(split-at 2 [1 2 3])", "[[1 2] [3]]"), ("(split-at 0.5 [1 2])", "!type_error")],
     ),
     Builtin::direct("subvec", 2, 3, "(subvec v start end?)", subvec).doc(
-        "The elements from start up to, not including, end; bounds are clipped.",
+        "Returns the elements from start up to, not including, end; bounds are clipped.",
         &[("(subvec [0 1 2 3] 1 3)", "[1 2]"), ("(subvec [0 1 2] 1)", "[1 2]"), ("(subvec \"abc\" 1)", "!type_error")],
     ),
     Builtin::direct("peek", 1, 1, "(peek v)", peek).doc(
-        "The last element of a vector.",
+        "Returns the last element of a vector.",
         &[("(peek [1 2])", "2"), ("(peek nil)", "nil"), ("(peek 5)", "!type_error")],
     ),
     Builtin::direct("pop", 1, 1, "(pop v)", pop).doc(
-        "The vector without its last element; nil of an empty one.",
+        "Returns the vector without its last element; nil of an empty one.",
         &[("(pop [1 2])", "[1]"), ("(pop [])", "nil"), ("(pop #{1})", "!type_error")],
     ),
 ];

@@ -25,11 +25,11 @@ fn sorted_set<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("sorted-map", 0, MANY, "(sorted-map k v ...)", sorted_map).doc(
-        "A map of these keys and values. Every map is walked in key order.",
+        "Returns a map of these keys and values. Every map is walked in key order.",
         &[("(sorted-map :b 1 :a 2)", "{:a 2 :b 1}"), ("(sorted-map :a)", "!arity_error")],
     ),
     Builtin::direct("sorted-set", 0, MANY, "(sorted-set x ...)", sorted_set).doc(
-        "A set of these members. Every set is walked in key order.",
+        "Returns a set of these members. Every set is walked in key order.",
         &[("(vec (sorted-set 3 1 2))", "[1 2 3]"), ("(sorted-set)", "#{}")],
     ),
 ];

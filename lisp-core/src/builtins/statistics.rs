@@ -76,7 +76,7 @@ fn place(percent: f64, last: usize) -> (usize, f64) {
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("median", 1, 1, "(median coll)", median).doc(
-        "The middle number, or the mean of the two in the middle; nil is passed over, and nil the answer of none.",
+        "Returns the middle number, or the mean of the two in the middle, or nil if there are none; nil elements are ignored.",
         &[
             ("(median [3 1 2])", "2"),
             ("(median [4 1 3 2])", "2.5"),
@@ -86,7 +86,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("percentile", 2, 2, "(percentile p coll)", percentile).doc(
-        "The number below which p percent of the numbers lie, between two of them where needed; nil is passed over.",
+        "Returns the p-th percentile, interpolated between two numbers where needed; nil elements are ignored.",
         &[
             ("(percentile 50 [10 20 30])", "20"),
             ("(percentile 90 [1 2 3 4 5])", "4.6"),

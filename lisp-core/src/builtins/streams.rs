@@ -9,7 +9,7 @@ use crate::text::describe;
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("repeat", 1, 2, "(repeat x) (repeat n x)", repeat).doc(
-        "A vector of x, n times; without n an endless sequence of it.",
+        "Returns a vector of x, n times; without n an endless sequence of it.",
         &[
             ("(repeat 3 :x)", "[:x :x :x]"),
             ("(zipmap [:a :b] (repeat 0))", "{:a 0 :b 0}"),
@@ -17,11 +17,11 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("cycle", 1, 1, "(cycle coll)", cycle).doc(
-        "The elements again and again, without end.",
+        "Returns the elements again and again, without end.",
         &[("(take 5 (cycle [1 2 3]))", "[1 2 3 1 2]"), ("(cycle [])", "[]"), ("(count (cycle [1]))", "!type_error")],
     ),
     Builtin::direct("iterate", 2, 2, "(iterate f x)", iterate).doc(
-        "An endless sequence: x, (f x), (f (f x)) ...",
+        "Returns an endless sequence: x, (f x), (f (f x)) ...",
         &[
             ("(take 4 (iterate #(* 2 %) 1))", "[1 2 4 8]"),
             ("(first (drop-while #(< % 100) (iterate #(* 3 %) 1)))", "243"),
@@ -34,25 +34,27 @@ pub(super) const TABLE: &[Builtin] = &[
             .into())
     })
     .doc(
-        "A transducer that takes collections apart.",
+        "A transducer that concatenates collections.",
         &[("(into [] cat [[1 2] [3]])", "[1 2 3]"), ("(cat [[1]])", "!type_error")],
     ),
     Builtin::direct("completing", 1, 2, "(completing f g?)", completing).doc(
-        "A function for transduce that is f for the elements, and g, or nothing, at the end.",
+        "Returns a function for transduce that applies f to the elements and g, if given, to the final result.",
         &[("(transduce (map inc) (completing + str) 0 [1 2])", "\"5\""), ("(completing 1)", "!type_error")],
     ),
     Builtin::direct("reduced", 1, 1, "(reduced x)", |h, args| h.composed(Compose::Reduced, args)).doc(
         "Ends reduce, transduce or reductions with x, when the function that combines returns it.",
         &[("(reduce (fn [a x] (if (> a 5) (reduced a) (+ a x))) (range))", "6"), ("(reduced)", "!arity_error")],
     ),
-    Builtin::direct("reduced?", 1, 1, "(reduced? x)", |_, args| Ok(Value::Bool(reduced(args[0]).is_some())))
-        .doc("Is it a result of reduced?", &[("(reduced? (reduced 1))", "true"), ("(reduced?)", "!arity_error")]),
+    Builtin::direct("reduced?", 1, 1, "(reduced? x)", |_, args| Ok(Value::Bool(reduced(args[0]).is_some()))).doc(
+        "Returns whether the value is a result of reduced.",
+        &[("(reduced? (reduced 1))", "true"), ("(reduced?)", "!arity_error")],
+    ),
     Builtin::direct("unreduced", 1, 1, "(unreduced x)", |_, args| Ok(reduced(args[0]).unwrap_or(args[0]))).doc(
-        "What reduced was given; anything else is itself.",
+        "Returns the value inside reduced; any other value unchanged.",
         &[("(unreduced (reduced 1))", "1"), ("(unreduced)", "!arity_error")],
     ),
     Builtin::direct("take-nth", 1, 2, "(take-nth n coll)", take_nth).doc(
-        "The first element and every n-th after it.",
+        "Returns the first element and every n-th after it.",
         &[("(take-nth 2 [1 2 3 4 5])", "[1 3 5]"), ("(take-nth 0 [1])", "!type_error")],
     ),
 ];

@@ -17,31 +17,31 @@ const NAMESPACE: &str = "clojure.string";
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("blank?", 1, 1, "(blank? s)", is_blank).namespace(NAMESPACE).doc(
-        "Is the string empty or only white space? Also true of nil.",
+        "Returns whether the string is empty or only white space; true for nil.",
         &[("(blank? \" \\t\\n\")", "true"), ("(blank? nil)", "true"), ("(blank? 1)", "!type_error")],
     ),
     Builtin::pure("lower-case", 1, 1, "(lower-case s)", lower_case).namespace(NAMESPACE).aliases(&["downcase"]).doc(
-        "The string in small letters.",
+        "Returns the string in lower case.",
         &[("(lower-case \" A b \")", "\" a b \""), ("(lower-case nil)", "!type_error")],
     ),
     Builtin::pure("upper-case", 1, 1, "(upper-case s)", upper_case).namespace(NAMESPACE).aliases(&["upcase"]).doc(
-        "The string in capital letters.",
+        "Returns the string in upper case.",
         &[("(upper-case \"straße\")", "\"STRASSE\""), ("(upper-case 1)", "!type_error")],
     ),
     Builtin::pure("starts-with?", 2, 2, "(starts-with? s prefix)", starts_with).namespace(NAMESPACE).doc(
-        "Does the string start with the other?",
+        "Returns whether the string starts with the other.",
         &[("(starts-with? \"hello\" \"he\")", "true"), ("(starts-with? \"hello\" :he)", "!type_error")],
     ),
     Builtin::pure("ends-with?", 2, 2, "(ends-with? s suffix)", ends_with).namespace(NAMESPACE).doc(
-        "Does the string end with the other?",
+        "Returns whether the string ends with the other.",
         &[("(ends-with? \"hello\" \"lo\")", "true"), ("(ends-with? nil \"lo\")", "!type_error")],
     ),
     Builtin::direct("includes?", 2, 2, "(includes? s substring)", includes).namespace(NAMESPACE).doc(
-        "Is the other string a part of this one?",
+        "Returns whether the other string is a part of this one.",
         &[("(includes? \"hello\" \"ll\")", "true"), ("(includes? [1 2] 1)", "!type_error")],
     ),
     Builtin::direct("index-of", 2, 3, "(index-of s value from-index)", index_of).namespace(NAMESPACE).doc(
-        "The index of the first occurrence of a part, from an index on, or nil.",
+        "Returns the index of the first occurrence of a part, from an index on, or nil.",
         &[
             ("(index-of \"hello\" \"l\")", "2"),
             ("(index-of \"hello\" \"l\" 3)", "3"),
@@ -52,7 +52,7 @@ pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("last-index-of", 2, 3, "(last-index-of s value from-index)", last_index_of)
         .namespace(NAMESPACE)
         .doc(
-            "The index of the last occurrence of a part, up to an index, or nil.",
+            "Returns the index of the last occurrence of a part, up to an index, or nil.",
             &[
                 ("(last-index-of \"hello\" \"l\")", "3"),
                 ("(last-index-of \"hello\" \"l\" 2)", "2"),
@@ -60,7 +60,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ],
         ),
     Builtin::direct("join", 1, 2, "(join separator coll)", join).namespace(NAMESPACE).doc(
-        "The texts of a collection's elements, with the separator between them.",
+        "Returns the texts of a collection's elements, with the separator between them.",
         &[
             ("(join \", \" [1 nil :a \"b\"])", "\"1, , :a, b\""),
             ("(join [\"a\" \"b\"])", "\"ab\""),
@@ -80,23 +80,23 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("split-lines", 1, 1, "(split-lines s)", split_lines).namespace(NAMESPACE).doc(
-        "The lines of the string, without empty ones at its end.",
+        "Returns the lines of the string, without empty ones at its end.",
         &[("(split-lines \"a\\r\\nb\\n\\n\")", "[\"a\" \"b\"]"), ("(split-lines 1)", "!type_error")],
     ),
     Builtin::pure("trim", 1, 1, "(trim s)", trim).namespace(NAMESPACE).doc(
-        "The string without white space at its ends.",
+        "Returns the string without white space at its ends.",
         &[("(trim \" \\n a b \")", "\"a b\""), ("(trim nil)", "!type_error")],
     ),
     Builtin::direct("triml", 1, 1, "(triml s)", triml).namespace(NAMESPACE).doc(
-        "The string without white space at its beginning.",
+        "Returns the string without white space at its beginning.",
         &[("(triml \" a \")", "\"a \""), ("(triml 2)", "!type_error")],
     ),
     Builtin::direct("trimr", 1, 1, "(trimr s)", trimr).namespace(NAMESPACE).doc(
-        "The string without white space at its end.",
+        "Returns the string without white space at its end.",
         &[("(trimr \" a \")", "\" a\""), ("(trimr :k)", "!type_error")],
     ),
     Builtin::direct("trim-newline", 1, 1, "(trim-newline s)", trim_newline).namespace(NAMESPACE).doc(
-        "The string without newlines and carriage returns at its end.",
+        "Returns the string without newlines and carriage returns at its end.",
         &[("(trim-newline \"a \\r\\n\")", "\"a \""), ("(trim-newline true)", "!type_error")],
     ),
     Builtin::direct("subs", 2, 3, "(subs s start end)", subs).doc(
@@ -110,11 +110,11 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("name", 1, 1, "(name x)", name).doc(
-        "The name of a keyword, without its colon, or of a symbol; a string is its own.",
+        "Returns the name of a keyword, without its colon, or of a symbol; a string is its own.",
         &[("(name :foo)", "\"foo\""), ("(name \"bar\")", "\"bar\""), ("(name nil)", "!runtime_error")],
     ),
     Builtin::direct("keyword", 1, 2, "(keyword name) (keyword namespace name)", keyword).doc(
-        "The keyword with this name; nil for nil.",
+        "Returns the keyword with this name; nil for nil.",
         &[("(keyword \"foo\")", ":foo"), ("(keyword :bar)", ":bar"), ("(keyword 5)", "!runtime_error"), ("(keyword \"a\" \"b\")", ":a/b")],
     ),
 ];

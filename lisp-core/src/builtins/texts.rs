@@ -12,7 +12,7 @@ const NAMESPACE: &str = "clojure.string";
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("clojure.string/reverse", 1, 1, "(clojure.string/reverse s)", reverse).namespace(NAMESPACE).doc(
-        "The string with its characters in the opposite order; reverse of the core makes a vector of them.",
+        "Returns the string with its characters in the opposite order; reverse of the core makes a vector of them.",
         &[
             ("(clojure.string/reverse \"héy\")", "\"yéh\""),
             ("(str/reverse \"\")", "\"\""),
@@ -20,13 +20,13 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("capitalize", 1, 1, "(capitalize s)", capitalize).namespace(NAMESPACE).doc(
-        "The string with its first letter in upper case and all others in lower case.",
+        "Returns the string with its first letter in upper case and all others in lower case.",
         &[("(capitalize \"hELLO you\")", "\"Hello you\""), ("(capitalize nil)", "!type_error")],
     ),
     Builtin::direct("re-quote-replacement", 1, 1, "(re-quote-replacement s)", quote_replacement)
         .namespace(NAMESPACE)
         .doc(
-            "The string as a replacement in which no character means anything but itself.",
+            "Escapes a string for use as a literal replacement.",
             &[
                 ("(replace \"a\" #\"a\" (re-quote-replacement \"$1\"))", "\"$1\""),
                 ("(re-quote-replacement 1)", "!type_error"),

@@ -7,7 +7,7 @@ use crate::heap::{Res, Value};
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("parse-uuid", 1, 1, "(parse-uuid s)", parse_uuid).doc(
-        "The UUID that a string is, in small letters and as a string, else nil.",
+        "Parses a UUID and returns it as a lower-case string; nil for any other string.",
         &[
             ("(parse-uuid \"9F4A7B7E-6D1F-4D53-9A3E-0D2F7A3B1C55\")", "\"9f4a7b7e-6d1f-4d53-9a3e-0d2f7a3b1c55\""),
             ("(parse-uuid \"9f4a7b7e\")", "nil"),
@@ -15,7 +15,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::test("uuid?", "(uuid? x)", |v| v.as_str().is_some_and(is_uuid)).doc(
-        "Is it a string that is a UUID?",
+        "Returns whether the value is a UUID string.",
         &[
             ("(uuid? \"9f4a7b7e-6d1f-4d53-9a3e-0d2f7a3b1c55\")", "true"),
             ("(uuid? \"a\")", "false"),

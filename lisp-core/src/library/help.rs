@@ -34,7 +34,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(dir)", "[]"), ("(dir \"alpha\")", "[]"), ("(dir 1)", "!type_error")],
     ),
     Builtin::direct("export-meta", 1, 1, "(export-meta name)", export_meta).lowered(Lowering::TakesNames).doc(
-        "What an attached component says of one of its functions, as a map, or nil.",
+        "Returns an attached component's description of one of its functions, as a map, or nil.",
         &[("(export-meta alpha/search)", "nil"), ("(export-meta 1)", "!type_error")],
     ),
     Builtin::direct("source", 1, 1, "(source name)", source).lowered(Lowering::TakesNames).doc(

@@ -35,7 +35,7 @@ impl PartitionBy {
 
 impl PerElement for PartitionBy {
     const ROW: Builtin = Builtin::calling("partition-by", 1, 2, "(partition-by f coll)", PartitionBy::start).doc(
-        "Runs of elements for which f returns the same.",
+        "Splits the elements where the result of f changes.",
         &[("(partition-by odd? [1 3 2 5])", "[[1 3] [2] [5]]"), ("(partition-by 1 [1])", "!type_error")],
     );
     const ACCEPTS: Accepts = Accepts::LOOK_UPS;
@@ -82,7 +82,7 @@ struct GroupBy;
 
 impl PerElement for GroupBy {
     const ROW: Builtin = row::<Self>("group-by", "(group-by f coll)").doc(
-        "A map from what f returns to the elements it returns that for.",
+        "Returns a map from each result of f to the elements with that result.",
         &[("(group-by odd? [1 2 3])", "{false [2] true [1 3]}"), ("(group-by 1 [1])", "!type_error")],
     );
     const ACCEPTS: Accepts = Accepts::READERS;
@@ -122,7 +122,7 @@ struct DistinctBy;
 
 impl PerElement for DistinctBy {
     const ROW: Builtin = row::<Self>("distinct-by", "(distinct-by f coll)").doc(
-        "The first element for each result of f.",
+        "Returns the first element for each result of f.",
         &[("(distinct-by odd? [1 2 3])", "[1 2]"), ("(distinct-by 1 [1])", "!type_error")],
     );
     const ACCEPTS: Accepts = Accepts::READERS;
@@ -176,7 +176,7 @@ struct SumBy;
 
 impl PerElement for SumBy {
     const ROW: Builtin = row::<Self>("sum-by", "(sum-by f coll)").doc(
-        "The sum of what f returns; nil counts nothing.",
+        "Returns the sum of the results of f; nil is ignored.",
         &[("(sum-by :n [{:n 1} {} {:n 2}])", "3"), ("(sum-by 1 [1])", "!type_error")],
     );
     const ACCEPTS: Accepts = Accepts::READERS;
@@ -198,7 +198,7 @@ struct AvgBy;
 
 impl PerElement for AvgBy {
     const ROW: Builtin = row::<Self>("avg-by", "(avg-by f coll)").doc(
-        "The mean of what f returns; nil counts nothing.",
+        "Returns the mean of the results of f; nil is ignored.",
         &[("(avg-by :n [{:n 1} {:n 2}])", "1.5"), ("(avg-by 1 [1])", "!type_error")],
     );
     const ACCEPTS: Accepts = Accepts::READERS;
@@ -258,7 +258,7 @@ struct MinBy;
 
 impl PerElement for MinBy {
     const ROW: Builtin = Builtin::calling("min-by", 2, MANY, "(min-by f coll)", start_choice::<MinBy>).doc(
-        "The element for which f returns the least.",
+        "Returns the element for which f returns the smallest value.",
         &[("(min-by :n [{:n 2} {:n 1}])", "{:n 1}"), ("(min-by 1 [1])", "!type_error")],
     );
     const ACCEPTS: Accepts = Accepts::READERS;
@@ -276,7 +276,7 @@ struct MaxBy;
 
 impl PerElement for MaxBy {
     const ROW: Builtin = Builtin::calling("max-by", 2, MANY, "(max-by f coll)", start_choice::<MaxBy>).doc(
-        "The element for which f returns the most.",
+        "Returns the element for which f returns the largest value.",
         &[("(max-by :n [{:n 2} {:n 1}])", "{:n 2}"), ("(max-by 1 [1])", "!type_error")],
     );
     const ACCEPTS: Accepts = Accepts::READERS;

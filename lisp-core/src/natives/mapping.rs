@@ -138,7 +138,7 @@ struct MapIndexed;
 
 impl PerElement for MapIndexed {
     const ROW: Builtin = row::<Self>("map-indexed", "(map-indexed f coll)").doc(
-        "The results of f for each index and element.",
+        "Returns the results of f for each index and element.",
         &[("(map-indexed vector [:a :b])", "[[0 :a] [1 :b]]"), ("(map-indexed 1 [1])", "!type_error")],
     );
     const ACCEPTS: Accepts = Accepts::LOOK_UPS;
@@ -196,7 +196,7 @@ impl Mapcat {
 impl PerElement for Mapcat {
     const ROW: Builtin = Builtin::calling("mapcat", 1, MANY, "(mapcat f coll) (mapcat f c1 c2 ...)", Mapcat::start)
         .doc(
-            "The collections that f returns for each element, one after the other.",
+            "Returns the collections that f returns for each element, one after the other.",
             &[
                 ("(mapcat #(vector % %) [1 2])", "[1 1 2 2]"),
                 ("(mapcat vector [1 2] [3 4])", "[1 3 2 4]"),
@@ -240,7 +240,7 @@ struct Filter;
 impl PerElement for Filter {
     const ROW: Builtin =
         row::<Self>("filter", "(filter pred coll)").aliases(&["filterv"]).lowered(Lowering::Round(Round::Filter)).doc(
-            "The elements for which pred is true.",
+            "Returns the elements for which pred is true.",
             &[("(filter odd? [1 2 3])", "[1 3]"), ("(filter 1 [1])", "!type_error")],
         );
     const ACCEPTS: Accepts = Accepts::FUNCTIONS;
@@ -267,7 +267,7 @@ struct Remove;
 
 impl PerElement for Remove {
     const ROW: Builtin = row::<Self>("remove", "(remove pred coll)").lowered(Lowering::Round(Round::Remove)).doc(
-        "The elements for which pred is not true.",
+        "Returns the elements for which pred is not true.",
         &[("(remove odd? [1 2 3])", "[2]"), ("(remove 1 [1])", "!type_error")],
     );
     const ACCEPTS: Accepts = Accepts::FUNCTIONS;
@@ -294,7 +294,7 @@ struct Keep;
 
 impl PerElement for Keep {
     const ROW: Builtin = row::<Self>("keep", "(keep f coll)").lowered(Lowering::Round(Round::Keep)).doc(
-        "The results of f that are not nil.",
+        "Returns the results of f that are not nil.",
         &[("(keep :a [{:a 1} {}])", "[1]"), ("(keep 1 [1])", "!type_error")],
     );
     const ACCEPTS: Accepts = Accepts::FUNCTIONS;
@@ -321,7 +321,7 @@ struct KeepIndexed;
 
 impl PerElement for KeepIndexed {
     const ROW: Builtin = row::<Self>("keep-indexed", "(keep-indexed f coll)").doc(
-        "The results of f for each index and element that are not nil.",
+        "Returns the results of f for each index and element that are not nil.",
         &[("(keep-indexed (fn [i x] (when (odd? i) x)) [:a :b])", "[:b]"), ("(keep-indexed 1 [1])", "!type_error")],
     );
     const ACCEPTS: Accepts = Accepts::LOOK_UPS;
@@ -376,7 +376,7 @@ impl UpdateVals {
 
 impl PerElement for UpdateVals {
     const ROW: Builtin = Builtin::calling("update-vals", 2, 2, "(update-vals m f)", UpdateVals::start).doc(
-        "The map with f applied to every value.",
+        "Returns the map with f applied to every value.",
         &[("(update-vals {:a 1} inc)", "{:a 2}"), ("(update-vals {:a 1} 1)", "!type_error")],
     );
     const ACCEPTS: Accepts = OF_ENTRIES;
@@ -409,7 +409,7 @@ impl UpdateKeys {
 
 impl PerElement for UpdateKeys {
     const ROW: Builtin = Builtin::calling("update-keys", 2, 2, "(update-keys m f)", UpdateKeys::start).doc(
-        "The map with f applied to every key.",
+        "Returns the map with f applied to every key.",
         &[("(update-keys {:a 1} name)", "{\"a\" 1}"), ("(update-keys {:a 1} 1)", "!type_error")],
     );
     const ACCEPTS: Accepts = OF_ENTRIES;

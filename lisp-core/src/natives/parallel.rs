@@ -12,11 +12,11 @@ use crate::stack::{Call, Control, Effect, NativeFn, NativeFrame, ParallelFn, Sta
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::calling("pmap", 2, 4, "(pmap f coll) (pmap f c1 c2 ...)", start_pmap).by_workers().doc(
-        "The results of f for each element, in order; the calls run in parallel.",
+        "Returns the results of f for each element, in order; the calls run in parallel.",
         &[("(pmap inc [1 2])", "[2 3]"), ("(pmap inc [nil])", "!pmap_error")],
     ),
     Builtin::calling("pcalls", 0, MANY, "(pcalls f1 f2 ...)", start_pcalls).by_workers().doc(
-        "The results of calling each function without arguments, in order; the calls run in parallel.",
+        "Returns the results of calling each function without arguments, in order; the calls run in parallel.",
         &[("(pcalls #(+ 1 2) #(* 2 3))", "[3 6]"), ("(pcalls #(/ 1 0))", "!pcalls_error")],
     ),
 ];

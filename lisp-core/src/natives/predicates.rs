@@ -20,7 +20,7 @@ struct FirstTrue;
 
 impl PerElement for FirstTrue {
     const ROW: Builtin = row::<Self>("some", "(some pred coll)").doc(
-        "The first true result of pred, or nil.",
+        "Returns the first true result of pred, or nil.",
         &[("(some #(when (> % 1) %) [1 2 3])", "2"), ("(some 1 [1])", "!type_error")],
     );
     const ACCEPTS: Accepts = Accepts::FUNCTIONS;
@@ -37,8 +37,10 @@ impl PerElement for FirstTrue {
 struct Every;
 
 impl PerElement for Every {
-    const ROW: Builtin = row::<Self>("every?", "(every? pred coll)")
-        .doc("Is pred true for every element?", &[("(every? odd? [1 3])", "true"), ("(every? 1 [1])", "!type_error")]);
+    const ROW: Builtin = row::<Self>("every?", "(every? pred coll)").doc(
+        "Returns whether pred is true for every element.",
+        &[("(every? odd? [1 3])", "true"), ("(every? 1 [1])", "!type_error")],
+    );
     const ACCEPTS: Accepts = Accepts::LOOK_UPS;
 
     fn consume<'h>(_: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
@@ -53,8 +55,10 @@ impl PerElement for Every {
 struct NotAny;
 
 impl PerElement for NotAny {
-    const ROW: Builtin = row::<Self>("not-any?", "(not-any? pred coll)")
-        .doc("Is pred true for no element?", &[("(not-any? odd? [2 4])", "true"), ("(not-any? 1 [1])", "!type_error")]);
+    const ROW: Builtin = row::<Self>("not-any?", "(not-any? pred coll)").doc(
+        "Returns whether pred is true for no element.",
+        &[("(not-any? odd? [2 4])", "true"), ("(not-any? 1 [1])", "!type_error")],
+    );
     const ACCEPTS: Accepts = Accepts::PREDICATES;
 
     fn consume<'h>(_: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
@@ -70,7 +74,7 @@ struct NotEvery;
 
 impl PerElement for NotEvery {
     const ROW: Builtin = row::<Self>("not-every?", "(not-every? pred coll)").doc(
-        "Is there an element for which pred is not true?",
+        "Returns whether pred is not true for some element.",
         &[("(not-every? odd? [1 2])", "true"), ("(not-every? 1 [1])", "!type_error")],
     );
     const ACCEPTS: Accepts = Accepts::PREDICATES;
@@ -126,7 +130,7 @@ struct TakeWhile;
 
 impl PerElement for TakeWhile {
     const ROW: Builtin = row::<Self>("take-while", "(take-while pred coll)").doc(
-        "The elements before the first for which pred is not true.",
+        "Returns the elements before the first for which pred is not true.",
         &[("(take-while odd? [1 3 4 5])", "[1 3]"), ("(take-while 1 [1])", "!type_error")],
     );
     const ACCEPTS: Accepts = Accepts::LOOK_UPS;
@@ -145,7 +149,7 @@ struct DropWhile;
 
 impl PerElement for DropWhile {
     const ROW: Builtin = row::<Self>("drop-while", "(drop-while pred coll)").doc(
-        "The elements from the first on for which pred is not true.",
+        "Returns the elements from the first on for which pred is not true.",
         &[("(drop-while odd? [1 3 4 5])", "[4 5]"), ("(drop-while 1 [1])", "!type_error")],
     );
     const ACCEPTS: Accepts = Accepts::LOOK_UPS;
@@ -164,7 +168,7 @@ struct SplitWith;
 
 impl PerElement for SplitWith {
     const ROW: Builtin = row::<Self>("split-with", "(split-with pred coll)").doc(
-        "What take-while and drop-while return.",
+        "Returns a vector of the results of take-while and drop-while.",
         &[("(split-with odd? [1 3 4 5])", "[[1 3] [4 5]]"), ("(split-with 1 [1])", "!type_error")],
     );
     const ACCEPTS: Accepts = Accepts::PREDICATES;

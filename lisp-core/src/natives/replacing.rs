@@ -130,7 +130,7 @@ impl PerElement for ReplaceFirst {
     )
     .namespace(NAMESPACE)
     .doc(
-        "The string with the first match of a string or regular expression replaced, as replace does it.",
+        "Returns the string with the first match of a string or regular expression replaced, as replace does it.",
         &[
             ("(replace-first \"hello\" \"l\" \"L\")", "\"heLlo\""),
             ("(replace-first \"a1b2\" #\"\\d\" {\"1\" \"one\"})", "\"aoneb2\""),

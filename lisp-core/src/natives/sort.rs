@@ -18,11 +18,11 @@ use crate::stack::{Call, Control, NativeFn, NativeFrame, State};
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::calling("sort", 1, 2, "(sort coll) (sort comparator coll)", start_sort).doc(
-        "The elements in order.",
+        "Returns the elements in order.",
         &[("(sort [3 1 2])", "[1 2 3]"), ("(sort > [3 1 2])", "[3 2 1]"), ("(sort [1 \"a\"])", "!type_error")],
     ),
     Builtin::calling("sort-by", 2, 3, "(sort-by f coll) (sort-by f comparator coll)", start_sort_by).doc(
-        "The elements in the order of what f returns for them.",
+        "Returns the elements in the order of what f returns for them.",
         &[("(sort-by :n [{:n 2} {:n 1}])", "[{:n 1} {:n 2}]"), ("(sort-by 1 [1])", "!type_error")],
     ),
 ];

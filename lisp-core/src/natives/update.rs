@@ -9,7 +9,7 @@ use crate::stack::{Call, Control, NativeFn, NativeFrame, State};
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::calling("update", 3, MANY, "(update m k f & args)", start_update).shown_as_fn().doc(
-        "The map with f applied to the value at a key.",
+        "Returns the map with f applied to the value at a key.",
         &[
             ("(update {:a 1} :a + 10)", "{:a 11}"),
             ("(update {\"a\" 1} :a inc)", "{\"a\" 2}"),
@@ -17,7 +17,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::calling("update-in", 3, MANY, "(update-in m path f & args)", start_update_in).shown_as_fn().doc(
-        "The map with f applied to the value at a path of keys.",
+        "Returns the map with f applied to the value at a path of keys.",
         &[("(update-in {:a {:b 1}} [:a :b] inc)", "{:a {:b 2}}"), ("(update-in {:a 1} [:a] 1)", "!type_error")],
     ),
 ];

@@ -4,31 +4,31 @@ use crate::builtins::{Builtin, MANY};
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::prelude("walk", 3, 3, "(walk inner outer form)").namespace("clojure.walk").doc(
-        "outer of the form with inner applied to each of its parts.",
+        "Applies inner to each part of the form, then outer to the result.",
         &[("(walk inc identity [1 2])", "[2 3]"), ("(walk 1 2 [1])", "!type_error")],
     ),
     Builtin::prelude("postwalk", 2, 2, "(postwalk f form)").namespace("clojure.walk").doc(
-        "The form with f applied to every part, innermost first.",
+        "Returns the form with f applied to every part, innermost first.",
         &[("(postwalk #(if (number? %) (inc %) %) [1 [2]])", "[2 [3]]"), ("(postwalk 1 [1])", "!not_callable")],
     ),
     Builtin::prelude("prewalk", 2, 2, "(prewalk f form)").namespace("clojure.walk").doc(
-        "The form with f applied to every part, the whole first, then what it holds.",
+        "Returns the form with f applied to every part, the whole first, then what it holds.",
         &[("(prewalk #(if (number? %) (inc %) %) [1 [2]])", "[2 [3]]"), ("(prewalk 1 [1])", "!not_callable")],
     ),
     Builtin::prelude("prewalk-replace", 2, 2, "(prewalk-replace smap form)").namespace("clojure.walk").doc(
-        "The form with every part that is a key of the map replaced by its value, the whole first.",
+        "Returns the form with every part that is a key of the map replaced by its value, the whole first.",
         &[("(prewalk-replace {:a [:b] :b 1} [:a :b])", "[[1] 1]"), ("(prewalk-replace 1 [1])", "!type_error")],
     ),
     Builtin::prelude("postwalk-replace", 2, 2, "(postwalk-replace smap form)").namespace("clojure.walk").doc(
-        "The form with every part that is a key of the map replaced by its value, innermost first.",
+        "Returns the form with every part that is a key of the map replaced by its value, innermost first.",
         &[("(postwalk-replace {:a 1} {:k [:a :b]})", "{:k [1 :b]}"), ("(postwalk-replace 1 [1])", "!type_error")],
     ),
     Builtin::prelude("keywordize-keys", 1, 1, "(keywordize-keys form)").namespace("clojure.walk").doc(
-        "The form with every key of its maps that is a string made a keyword.",
+        "Returns the form with every key of its maps that is a string made a keyword.",
         &[("(keywordize-keys {\"a\" [{\"b\" 1}]})", "{:a [{:b 1}]}"), ("(keywordize-keys)", "!arity_error")],
     ),
     Builtin::prelude("stringify-keys", 1, 1, "(stringify-keys form)").namespace("clojure.walk").doc(
-        "The form with every key of its maps that is a keyword made a string.",
+        "Returns the form with every key of its maps that is a keyword made a string.",
         &[("(stringify-keys {:a [{:b 1}]})", "{\"a\" [{\"b\" 1}]}"), ("(stringify-keys)", "!arity_error")],
     ),
     Builtin::prelude("tree-seq", 3, 3, "(tree-seq branch? children root)").doc(
@@ -36,7 +36,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(tree-seq vector? identity [1 [2]])", "[[1 [2]] 1 [2] 2]"), ("(tree-seq 1 2 [1])", "!not_callable")],
     ),
     Builtin::prelude("iteration", 1, MANY, "(iteration step & {:keys [kf vf somef initk]})").doc(
-        "Calls step with a key, first initk, and takes vf of each result, until kf of one is nil or somef of it is not true.",
+        "Calls step with a key, starting with initk, and collects vf of each result, until kf of it is nil or somef of it is not true.",
         &[
             ("(iteration (fn [n] {:n n :next (when (< n 3) (inc n))}) :initk 1 :vf :n :kf :next)", "[1 2 3]"),
             ("(iteration inc :kf)", "!destructure_error"),
@@ -47,46 +47,46 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(run! println [1 2])", "nil"), ("(run! 1 [1])", "!not_callable")],
     ),
     Builtin::prelude("trampoline", 1, MANY, "(trampoline f & args)").doc(
-        "Calls f, and what it returns, until that is no function.",
+        "Calls f, then calls each result as long as it is a function.",
         &[("(trampoline (fn f [n] (if (> n 9) n #(f (inc n)))) 0)", "10"), ("(trampoline 1)", "!not_callable")],
     ),
     Builtin::prelude("comparator", 1, 1, "(comparator pred)").doc(
-        "A function for sort of a predicate that says whether its first argument comes first.",
+        "Returns a function for sort of a predicate that says whether its first argument comes first.",
         &[("(sort (comparator >) [1 3 2])", "[3 2 1]"), ("(comparator)", "!arity_error")],
     ),
     Builtin::prelude("max-key", 2, MANY, "(max-key f x y & more)").doc(
-        "The argument for which f returns the most; of equal ones the last.",
+        "Returns the argument for which f returns the most; of equal ones the last.",
         &[("(max-key count [1] [2])", "[2]"), ("(max-key count [1] [1 2])", "[1 2]"), ("(max-key 1 2 3)", "!not_callable")],
     ),
     Builtin::prelude("min-key", 2, MANY, "(min-key f x y & more)").doc(
-        "The argument for which f returns the least; of equal ones the last.",
+        "Returns the argument for which f returns the least; of equal ones the last.",
         &[("(min-key count [1] [2] [3])", "[3]"), ("(min-key count [1] [1 2])", "[1]"), ("(min-key 1 2 3)", "!not_callable")],
     ),
     Builtin::prelude("subset?", 2, 2, "(subset? a b)").namespace("clojure.set").doc(
-        "Are all members of the first set in the second?",
+        "Returns whether all members of the first set are in the second.",
         &[("(subset? #{1} #{1 2})", "true"), ("(subset? #{3} #{1 2})", "false"), ("(subset? 1 #{1})", "!type_error")],
     ),
     Builtin::prelude("superset?", 2, 2, "(superset? a b)").namespace("clojure.set").doc(
-        "Are all members of the second set in the first?",
+        "Returns whether all members of the second set are in the first.",
         &[("(superset? #{1 2} #{1})", "true"), ("(superset? #{1} 1)", "!type_error")],
     ),
     Builtin::prelude("clojure.set/select", 2, 2, "(clojure.set/select pred set)").namespace("clojure.set").doc(
-        "The set of the members for which pred is true.",
+        "Returns the set of the members for which pred is true.",
         &[("(clojure.set/select odd? #{1 2 3})", "#{1 3}"), ("(clojure.set/select odd? 5)", "!type_error")],
     ),
     Builtin::prelude("clojure.set/project", 2, 2, "(clojure.set/project rows keys)").namespace("clojure.set").doc(
-        "The set of the rows with these keys only.",
+        "Returns the set of the rows with these keys only.",
         &[
             ("(clojure.set/project #{{:a 1 :b 2} {:a 1 :b 3}} [:a])", "#{{:a 1}}"),
             ("(clojure.set/project 5 [:a])", "!type_error"),
         ],
     ),
     Builtin::prelude("clojure.set/rename", 2, 2, "(clojure.set/rename rows names)").namespace("clojure.set").doc(
-        "The set of the rows with keys renamed.",
+        "Returns the set of the rows with keys renamed.",
         &[("(clojure.set/rename #{{:a 1}} {:a :x})", "#{{:x 1}}"), ("(clojure.set/rename 5 {:a :x})", "!type_error")],
     ),
     Builtin::prelude("clojure.set/index", 2, 2, "(clojure.set/index rows keys)").namespace("clojure.set").doc(
-        "A map from what the rows hold under these keys to the set of the rows that hold it.",
+        "Returns a map from what the rows hold under these keys to the set of the rows that hold it.",
         &[
             ("(clojure.set/index #{{:a 1 :b 2}} [:a])", "{{:a 1} #{{:a 1 :b 2}}}"),
             ("(clojure.set/index 5 [:a])", "!type_error"),
@@ -102,7 +102,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::prelude("clojure.string/escape", 2, 2, "(clojure.string/escape s cmap)").namespace("clojure.string").doc(
-        "The string with each character replaced by what a map or function returns for it; nil leaves it as it is.",
+        "Returns the string with each character replaced by what a map or function returns for it; nil leaves it as it is.",
         &[
             ("(clojure.string/escape \"a<b\" {\\< \"&lt;\"})", "\"a&lt;b\""),
             ("(clojure.string/escape 1 {})", "!type_error"),

@@ -101,7 +101,7 @@ pub fn functions_markdown() -> String {
     let mut out = format!(
         "# Functions\n\nMade by `ptcl doc --markdown` from the interpreter's table: {} special forms, {functions} \
          functions, {} constants. The language itself is in [language.md](language.md). Each example is run by a \
-         test; behind `=>` stands the value, behind `!` the reason of an error.\n",
+         test; after `=>` comes the value, after `!` the reason of an error.\n",
         SPECIAL_FORMS.len(),
         CONSTANTS.len()
     );

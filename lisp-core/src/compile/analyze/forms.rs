@@ -88,7 +88,7 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     form(
         "defn-",
         "(defn- name [parameters] body ...)",
-        "As defn.",
+        "Same as defn.",
         &[("(defn- twice [x] (* 2 x)) (twice 21)", "42"), ("(defn- twice x)", "!invalid_form")],
         |a, args, span, _| a.defn_form(args, span),
     ),
@@ -152,7 +152,7 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     form(
         "recur",
         "(recur value ...)",
-        "Runs the loop or function around it again; it must be the last thing done.",
+        "Repeats the enclosing loop or function with new values; must be in last position.",
         &[
             ("(defn down [n] (if (zero? n) :done (recur (dec n)))) (down 9)", ":done"),
             ("(loop [n 3] (inc (recur (dec n))))", "!invalid_form"),
@@ -163,7 +163,7 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     form(
         "case",
         "(case value constant result ... default?)",
-        "The result after the literal equal to the value, else the default or nil. Several literals: (:a :b).",
+        "Returns the result after the literal equal to the value, otherwise the default or nil. Several literals: (:a :b).",
         &[
             ("(case :b :a 1 (:b :c) 2 3)", "2"),
             ("(case [1] [1] :one)", ":one"),
@@ -175,14 +175,14 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     form(
         "cond",
         "(cond test result ... :else result)",
-        "The result after the first true test, else nil.",
+        "Returns the result after the first true test, otherwise nil.",
         &[("(cond (> 1 2) :a :else :b)", ":b"), ("(cond true)", "!invalid_cond_form")],
         |a, args, span, tail| a.cond_form(args, span, tail),
     ),
     form(
         "condp",
         "(condp f value test result ... default?), (condp f value test :>> function ...)",
-        "The result after the first test for which (f test value) is true, else the default or nil.",
+        "Returns the result after the first test for which (f test value) is true, otherwise the default or nil.",
         &[
             ("(condp < 50 100 :high 10 :middle :low)", ":middle"),
             ("(condp some [2] #{2} :>> inc)", "3"),
@@ -201,7 +201,7 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     form(
         "if-let",
         "(if-let [name value] then else?)",
-        "Names the value for then if it is true, else does else.",
+        "If the value is true, evaluates then with the name bound to it; otherwise evaluates else.",
         &[
             ("(if-let [x (:a {:a 1})] (inc x) 0)", "2"),
             ("(if-let [[a b] [1 2]] (+ a b))", "3"),
@@ -212,14 +212,14 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     form(
         "if-not",
         "(if-not test then else?)",
-        "As if, with the test turned round.",
+        "Like if, with the test negated.",
         &[("(if-not (empty? [1]) :some :none)", ":some"), ("(if-not)", "!invalid_arity")],
         |a, args, span, tail| a.if_form(args, span, tail, true),
     ),
     form(
         "if-some",
         "(if-some [name value] then else?)",
-        "Names the value for then if it is not nil, else does else.",
+        "If the value is not nil, evaluates then with the name bound to it; otherwise evaluates else.",
         &[("(if-some [x false] [x] :nil)", "[false]"), ("(if-some [x 1])", "!invalid_arity")],
         |a, args, span, tail| a.if_bound(args, span, tail, true),
     ),
@@ -286,56 +286,56 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     form(
         "cond->",
         "(cond-> value test step ...)",
-        "As ->, leaving out the steps whose test is not true.",
+        "Like ->, but skips the steps whose test is not true.",
         &[("(cond-> 1 true inc false (* 100))", "2"), ("(cond-> 1 true)", "!invalid_thread_form")],
         |a, args, span, _| a.thread_cond(args, span, Place::First),
     ),
     form(
         "cond->>",
         "(cond->> value test step ...)",
-        "As ->>, leaving out the steps whose test is not true.",
+        "Like ->>, but skips the steps whose test is not true.",
         &[("(cond->> [1 2] true (map inc))", "[2 3]"), ("(cond->> 1 true)", "!invalid_thread_form")],
         |a, args, span, _| a.thread_cond(args, span, Place::Last),
     ),
     form(
         "some->",
         "(some-> value step ...)",
-        "As ->, with nil as the answer as soon as a step answers nil.",
+        "Like ->, but stops and returns nil as soon as a step returns nil.",
         &[("(some-> {:a {}} :a :b inc)", "nil"), ("(some-> {:a 1} :a inc)", "2"), ("(some->)", "!invalid_thread_form")],
         |a, args, span, _| a.thread_some(args, span, Place::First),
     ),
     form(
         "some->>",
         "(some->> value step ...)",
-        "As ->>, with nil as the answer as soon as a step answers nil.",
+        "Like ->>, but stops and returns nil as soon as a step returns nil.",
         &[("(some->> [1 2] (map inc) first)", "2"), ("(some->>)", "!invalid_thread_form")],
         |a, args, span, _| a.thread_some(args, span, Place::Last),
     ),
     form(
         "and",
         "(and x ...)",
-        "The first value that is nil or false, else the last; true without any.",
+        "Returns the first value that is nil or false, otherwise the last; true without arguments.",
         &[("(and 1 nil 2)", "nil"), ("(and 1 2)", "2")],
         |a, args, span, tail| a.and_form(args, span, tail),
     ),
     form(
         "or",
         "(or x ...)",
-        "The first value that is neither nil nor false, else the last; nil without any.",
+        "Returns the first value that is neither nil nor false, otherwise the last; nil without arguments.",
         &[("(or nil 0 1)", "0"), ("(or)", "nil")],
         |a, args, span, tail| a.or_form(args, span, tail),
     ),
     form(
         "comment",
         "(comment ...)",
-        "Leaves out what it holds, and answers nil.",
+        "Ignores its content and returns nil.",
         &[("(do 1 (comment (left out)))", "nil"), ("(comment (unclosed)", "!parse_error")],
         |_, _, span, _| Ok(Node::nil(span)),
     ),
     form(
         "ns",
         "(ns name (:require [namespace :as alias :refer [name ...]]) (:import class))",
-        "Reads the aliases that it gives; all namespaces and classes are there without it.",
+        "Defines aliases; all namespaces and classes exist without it.",
         &[
             ("(ns my.app (:require [clojure.string :as s])) (s/trim \" a \")", "\"a\""),
             ("(ns my.app (:require [clojure.data.csv :as csv]))", "!invalid_form"),
@@ -346,7 +346,7 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     form(
         "require",
         "(require '[namespace :as alias :refer [name ...]])",
-        "Reads the aliases that it gives; all namespaces are there without it.",
+        "Defines aliases; all namespaces exist without it.",
         &[
             ("(require '[clojure.string :as s]) (s/trim \" a \")", "\"a\""),
             ("(require 'clojure.data.csv)", "!invalid_form"),
@@ -357,7 +357,7 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     form(
         "use",
         "(use 'namespace), (use '[namespace :only (name ...)])",
-        "As require; the functions need no namespace in front.",
+        "Like require; its functions can then be written without their namespace.",
         &[
             ("(use '[clojure.string :only (reverse)]) (reverse \"abc\")", "\"cba\""),
             ("(use 'clojure.data.csv)", "!invalid_form"),
@@ -368,7 +368,7 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     form(
         "import",
         "(import class ...)",
-        "Checks that the classes are there; they need no import.",
+        "Checks that the classes exist; importing them is not necessary.",
         &[
             ("(import java.time.LocalDate) (str (LocalDate/parse \"2024-02-28\"))", "\"2024-02-28\""),
             ("(import java.io.File)", "!unsupported_java_class"),
@@ -379,14 +379,14 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     form(
         "in-ns",
         "(in-ns 'name)",
-        "Answers nil: a program has no namespace of its own.",
+        "Returns nil: a program has no namespace of its own.",
         &[("(in-ns 'my.app)", "nil"), ("(in-ns)", "!invalid_arity")],
         |a, args, span, _| a.in_ns_form(args, span),
     ),
     form(
         "do",
         "(do form ...)",
-        "Does the forms in turn; the value is that of the last.",
+        "Evaluates the forms in order and returns the value of the last.",
         &[("(do 1 2)", "2"), ("(do (/ 1 0) 2)", "!arithmetic_error")],
         |a, args, span, tail| a.body(args, span, tail),
     )
@@ -394,21 +394,21 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     form(
         "program",
         "(program form ...)",
-        "Does the forms in turn, as a whole program; the value is that of the last.",
+        "Evaluates the forms in order, as a program does, and returns the value of the last.",
         &[("(program (def a 1) (inc a))", "2"), ("(program (/ 1 0))", "!arithmetic_error")],
         |a, args, span, tail| a.program_form(args, span, tail),
     ),
     form(
         "dotimes",
         "(dotimes [name n] body ...)",
-        "Does the body for 0, 1 ... below n and answers nil.",
+        "Evaluates the body for each number from 0 to n-1 and returns nil.",
         &[("(def n 0) (dotimes [i 4] (def n (+ n i))) n", "6"), ("(dotimes [i] i)", "!invalid_arity")],
         |a, args, span, _| a.dotimes_form(args, span),
     ),
     form(
         "while",
         "(while test body ...)",
-        "Does the body as long as the test is true and answers nil; def, tools and functions of the program can change it.",
+        "Evaluates the body as long as the test is true and returns nil; def, tools and functions of the program can change the test.",
         &[
             ("(def n 0) (while (< n 5) (def n (inc n))) n", "5"),
             ("(while true 1)", "!invalid_form"),
@@ -429,14 +429,14 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     form(
         "doseq",
         "(doseq [name coll ...] body ...)",
-        "Does the body for each element and answers nil; also :when test, :while test and :let [name value].",
+        "Evaluates the body for each element and returns nil; also takes :when test, :while test and :let [name value].",
         &[("(def n 0) (doseq [x [1 2]] (def n (+ n x))) n", "3"), ("(doseq [x 5] x)", "!type_error")],
         |a, args, span, _| a.for_form(args, span, false),
     ),
     form(
         "lazy-seq",
         "(lazy-seq body ...)",
-        "The elements of the body's value, made at once: the sequence has to end. Endless ones are made by iterate.",
+        "Returns the elements of the body's value, computed at once, so the sequence must end. For endless ones use iterate.",
         &[
             ("(defn down [n] (lazy-seq (when (pos? n) (cons n (down (dec n)))))) (down 3)", "[3 2 1]"),
             ("(lazy-seq nil)", "[]"),
@@ -447,14 +447,14 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     form(
         "lazy-cat",
         "(lazy-cat coll ...)",
-        "As concat.",
+        "Same as concat.",
         &[("(lazy-cat [1] [2 3])", "[1 2 3]"), ("(lazy-cat 5)", "!type_error")],
         |a, args, span, _| a.lazy_cat_form(args, span),
     ),
     form(
         "assert",
         "(assert test message?)",
-        "nil if the test is true, else an error with the message.",
+        "Returns nil if the test is true; otherwise throws an error with the message.",
         &[
             ("(assert (pos? 1))", "nil"),
             (
@@ -469,7 +469,7 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     form(
         "new",
         "(new Class argument ...)",
-        "As (Class. argument ...).",
+        "Same as (Class. argument ...).",
         &[
             ("(new String \"a\")", "\"a\""),
             ("(new java.util.ArrayList)", "!unsupported_java_class"),
@@ -480,7 +480,7 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     form(
         ".",
         "(. x method argument ...), (. Class method argument ...)",
-        "As (.method x argument ...) and (Class/method argument ...).",
+        "Same as (.method x argument ...) and (Class/method argument ...).",
         &[
             ("(. \"abc\" substring 1)", "\"bc\""),
             ("(. Math (abs -1))", "1"),
@@ -492,14 +492,14 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     form(
         "..",
         "(.. x (method argument ...) method ...)",
-        "Calls one method after the other, each of what the one before answers.",
+        "Calls one method after the other, each on the result of the previous one.",
         &[("(.. \" ab \" trim (concat \"c\"))", "\"abc\""), ("(.. 1)", "!invalid_arity")],
         |a, args, span, _| a.dots_form(args, span),
     ),
     form(
         "instance?",
         "(instance? Class x)",
-        "true of a value of the class: String, Number, Long, clojure.lang.Keyword and their like, LocalDate and other times, exceptions.",
+        "Returns whether a value is of the class: String, Number, Long, clojure.lang.Keyword and similar ones, LocalDate and other times, exceptions.",
         &[
             ("(instance? String \"a\")", "true"),
             ("(instance? clojure.lang.IPersistentMap [])", "false"),
@@ -520,7 +520,7 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     form(
         "try",
         "(try body ... (catch Exception e body ...) (finally body ...))",
-        "Does the body; after an error the first catch whose class fits gives the value; finally is done at the end, but not after return or a limit.",
+        "Evaluates the body; after an error the first catch with a matching class gives the value. finally runs at the end, but not after return or a limit.",
         &[
             ("(try (/ 1 0) (catch Exception e :none))", ":none"),
             ("(try (inc nil) (catch Exception e (:reason e)))", ":type_error"),
@@ -533,7 +533,7 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     form(
         "catch",
         "(catch class name body ...)",
-        "A part of try: its value after an error of the class. The name is bound to the error, a map.",
+        "A part of try: handles errors of the class and gives the value of try. The name is bound to the error, a map.",
         &[
             ("(try (throw 5) (catch ArithmeticException e 1) (catch Exception e (ex-data e)))", "5"),
             ("(catch Exception e 1)", "!invalid_form"),
@@ -543,14 +543,14 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     form(
         "finally",
         "(finally body ...)",
-        "The last part of try, done for its effects whether there was an error or not.",
+        "The last part of try, evaluated for its effects, with or without an error.",
         &[("(def n 1) (try 1 (finally (def n 2))) n", "2"), ("(finally 1)", "!invalid_form")],
         |a, _, span, _| a.part_of_try("finally", span),
     ),
     form(
         "throw",
         "(throw value)",
-        "Makes an error of a value, most often of one that ex-info or (Exception. message) makes.",
+        "Throws a value as an error, usually the result of ex-info or (Exception. message).",
         &[
             ("(try (throw (ex-info \"no\" {})) (catch Exception e (ex-message e)))", "\"no\""),
             ("(throw (ex-info \"no\" {}))", "!uncaught_exception"),

@@ -12,7 +12,7 @@ use crate::stack::{Call, Control, State};
 
 pub(super) const TABLE: &[Builtin] =
     &[Builtin::calling("repeatedly", 1, 2, "(repeatedly f) (repeatedly n f)", start_repeatedly).doc(
-        "The results of n calls of f; without n an endless sequence of them.",
+        "Returns the results of n calls of f; without n an endless sequence of them.",
         &[("(repeatedly 2 (fn [] :x))", "[:x :x]"), ("(repeatedly 2 :x)", "!arity_error")],
     )];
 

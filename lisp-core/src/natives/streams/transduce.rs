@@ -15,7 +15,7 @@ use crate::stack::{Call, Control, State};
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::calling("transduce", 3, 4, "(transduce xf f init? coll)", start_transduce).doc(
-        "Combines with f what the transducer makes of the elements. Without init it is what (f) returns.",
+        "Combines the elements after the transducer with f. Without init it starts with (f).",
         &[
             ("(transduce (map inc) + [1 2 3])", "9"),
             ("(transduce (comp (filter odd?) (map #(* % %))) conj [] [1 2 3])", "[1 9]"),
@@ -23,7 +23,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::calling("sequence", 1, 2, "(sequence coll) (sequence xf coll)", start_sequence).doc(
-        "What the transducer makes of the elements, as a vector.",
+        "Returns the elements after the transducer, as a vector.",
         &[
             ("(sequence (comp (map inc) (take 2)) [1 2 3])", "[2 3]"),
             ("(sequence nil)", "[]"),
@@ -31,11 +31,11 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::calling("eduction", 1, MANY, "(eduction xf ... coll)", start_eduction).doc(
-        "What the transducers make of the elements, one after the other.",
+        "Returns the result of passing the elements through the transducers, one after the other.",
         &[("(eduction (map inc) (filter odd?) [1 2 3])", "[3]"), ("(eduction inc [1])", "!type_error")],
     ),
     Builtin::calling("reductions", 2, 3, "(reductions f init? coll)", start_reductions).doc(
-        "What reduce has after each element.",
+        "Returns the intermediate results of reduce, one for each element.",
         &[
             ("(reductions + [1 2 3])", "[1 3 6]"),
             ("(reductions + 10 [1 2])", "[10 11 13]"),
