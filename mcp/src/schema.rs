@@ -49,6 +49,7 @@ fn answer() -> Value {
     json!({
         "type": "object",
         "properties": {
+            "schema": { "type": "string", "description": "The version of the form of answers." },
             "run_id": { "type": "string" },
             "verdict": { "type": "string", "enum": ["ok", "error", "timeout", "out_of_memory", "cancelled", "host_fault"] },
             "outcome": { "type": "string", "enum": ["value", "return", "fail"] },
@@ -59,6 +60,7 @@ fn answer() -> Value {
             "prints": { "type": "array", "items": { "type": "string" } },
             "truncated": { "type": "object", "description": "The sections that were cut." },
             "usage": { "type": "object" },
+            "cost_schedule": { "type": "integer", "description": "The version of the rules by which fuel is counted." },
             "ledger": { "type": "array", "description": "The tool calls.", "items": { "type": "object" } },
             "given_up": { "type": "array", "description": "Calls of workers whose results were discarded.", "items": { "type": "object" } },
             "status": { "type": "string", "const": "paused", "description": "The run waits for answers to its calls." },

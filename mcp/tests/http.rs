@@ -350,7 +350,7 @@ async fn whatever_a_session_takes_is_given_back() {
         let line = figures.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).unwrap();
         line.trim().parse::<u64>().unwrap()
     };
-    let held = ["ptc_runs_under_way", "ptc_slots_taken", "ptc_durable_runs", "ptc_event_logs", "ptc_connections"];
+    let held = ["ptc_runs_in_progress", "ptc_slots_taken", "ptc_durable_runs", "ptc_event_logs", "ptc_connections"];
     let mut tasks = 0;
     // In the first round what is made once is made.
     for (round, count) in [2, 12].into_iter().enumerate() {

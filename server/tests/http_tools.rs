@@ -30,7 +30,7 @@ struct Seen {
     /// Chunks that were sent.
     chunks: Arc<AtomicUsize>,
     in_progress: Arc<AtomicUsize>,
-    max_under_way: Arc<AtomicUsize>,
+    max_in_progress: Arc<AtomicUsize>,
 }
 
 async fn answer(State(seen): State<Seen>, request: Request) -> Response {
@@ -103,7 +103,7 @@ async fn answer(State(seen): State<Seen>, request: Request) -> Response {
         "/trickle" => Body::from_stream(chunks(b"x", 20)).into_response(),
         "/busy" => {
             let now = seen.in_progress.fetch_add(1, SeqCst) + 1;
-            seen.max_under_way.fetch_max(now, SeqCst);
+            seen.max_in_progress.fetch_max(now, SeqCst);
             tokio::time::sleep(Duration::from_millis(20)).await;
             seen.in_progress.fetch_sub(1, SeqCst);
             "1".into_response()
@@ -579,7 +579,7 @@ async fn calls_wait_for_their_turn() {
     let text = "[tools.busy]\nurl = \"@/busy\"\nmethod = \"GET\"\nconcurrency = 3\n[tools.stuck]\nurl = \"@/slow\"\nmethod = \"GET\"\nconcurrency = 1\ntimeout_ms = 300";
     let tools = service(text, address).await;
     assert_eq!(value(&tools, "(count (pmap (fn [_] (tool/busy {})) (range 20)))").await, 20);
-    assert_eq!((seen.requests.load(SeqCst), seen.max_under_way.load(SeqCst)), (20, 3));
+    assert_eq!((seen.requests.load(SeqCst), seen.max_in_progress.load(SeqCst)), (20, 3));
     let (_, message) = failure(&tools, "(pmap (fn [_] (tool/stuck {})) [1 2])").await;
     assert!(message.contains("300 ms"), "{message}");
     // Places are given back by calls that fail.

@@ -52,11 +52,11 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(Character/isAlphabetic (int \\a))", "true"), ("(Character/isAlphabetic :a)", "!java_type_error")],
     ),
     question("Character/isUpperCase", "(Character/isUpperCase c)", is_upper, &["java.lang.Character/isUpperCase"]).doc(
-        "Returns whether the character is an upper-case letter.",
+        "Returns whether the character is an uppercase letter.",
         &[("(Character/isUpperCase \\A)", "true"), ("(Character/isUpperCase 1.5)", "!java_type_error")],
     ),
     question("Character/isLowerCase", "(Character/isLowerCase c)", is_lower, &["java.lang.Character/isLowerCase"]).doc(
-        "Returns whether the character is a lower-case letter.",
+        "Returns whether the character is a lowercase letter.",
         &[("(Character/isLowerCase \\A)", "false"), ("(Character/isLowerCase \"\")", "!java_type_error")],
     ),
     question(

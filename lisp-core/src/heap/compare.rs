@@ -499,16 +499,16 @@ impl<'h> Order<'h> {
 }
 
 fn order_deep<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Ordering> {
-    let mut under_way = Order { heap: h, tasks: Work::new(h) };
-    let mut order = under_way.open(a, b)?;
+    let mut in_progress = Order { heap: h, tasks: Work::new(h) };
+    let mut order = in_progress.open(a, b)?;
     loop {
         if order != Ordering::Equal
-            && let Some(order) = under_way.go_back(order)?
+            && let Some(order) = in_progress.go_back(order)?
         {
             return Ok(order);
         }
-        let Some(task) = under_way.tasks.pop() else { return Ok(Ordering::Equal) };
-        order = under_way.task(task)?;
+        let Some(task) = in_progress.tasks.pop() else { return Ok(Ordering::Equal) };
+        order = in_progress.task(task)?;
     }
 }
 

@@ -6,7 +6,7 @@
 
 (doc clojure.string/trim)
 ;> (trim s)
-;>   The string without white space at its ends.
+;>   Returns the string without white space at its ends.
 ;>   (trim " \n a b ") => "a b"
 ;=> nil
 
@@ -20,7 +20,7 @@
 
 (doc if-not)
 ;> (if-not test then else?)
-;>   As if, with the test turned round.
+;>   Like if, with the test negated.
 ;>   (if-not (empty? [1]) :some :none) => :some
 ;=> nil
 

@@ -1,13 +1,13 @@
 //! The answer to a request, in the one format of the command line and the service.
 
-use crate::terms::limits::Limits;
+use crate::terms::limits::{Limits, LimitsRequest};
 use crate::terms::outcome::{
     Call, CallStatus, FurtherError, LedgerEntry, Local, Outcome, OutcomeKind, Position, Preview, Problem, Usage,
     Verdict,
 };
 use crate::terms::warning::{WarningKind, WarningReport};
 use lisp_core::Detail;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
@@ -312,13 +312,24 @@ pub struct Answer {
     /// ledger.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub given_up: Vec<LedgerLine>,
-    /// The limits of the run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The limits of the run. Read from an answer of another version, limits that this one does not know are left out,
+    /// and those that the other did not know are off.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "known_limits")]
     pub limits: Option<Limits>,
     /// The version of the cost schedule that counted `usage.fuel`:
     /// [`COST_SCHEDULE_VERSION`](crate::language::COST_SCHEDULE_VERSION).
     #[serde(default)]
     pub cost_schedule: u32,
+}
+
+fn known_limits<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Limits>, D::Error> {
+    let Some(named) = Option::<BTreeMap<String, u64>>::deserialize(from)? else { return Ok(None) };
+    let mut limits = LimitsRequest::default();
+    for (name, value) in named {
+        // The limit of a later version may be unknown.
+        let _ = limits.set(&name, value);
+    }
+    Ok(Some(Limits::unlimited().with(&limits)))
 }
 
 impl Answer {

@@ -34,7 +34,10 @@ impl WarningKind {
 
     /// Returns whether it is about the source, not about the result.
     pub const fn is_of_program(self) -> bool {
-        matches!(self, WarningKind::CodeFence | WarningKind::DoubledBackslash)
+        match self {
+            WarningKind::CodeFence | WarningKind::DoubledBackslash => true,
+            WarningKind::NullInValue | WarningKind::NullInMemory => false,
+        }
     }
 }
 

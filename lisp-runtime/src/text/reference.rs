@@ -52,7 +52,7 @@ impl Entry {
     /// Returns a sentence on other spellings of the name.
     fn also(&self) -> Option<String> {
         let mut names: Vec<String> = self.aliases.iter().map(|name| format!("`{name}`")).collect();
-        if self.namespace.starts_with("clojure.") {
+        if self.namespace.starts_with("clojure.") && !self.name.starts_with(self.namespace) {
             names.push(format!("`{}/{}`", self.namespace, self.name));
         }
         (!names.is_empty()).then(|| format!("Also {}.", names.join(", ")))

@@ -23,7 +23,7 @@ fn the_examples_of_the_document() {
         let schema = values.next().expect("a schema");
         let tool = Tool::from_json_schema("t", "", &schema.to_string(), None).expect(&given);
         if let Some(arguments) = values.next() {
-            let error = tool.validate_arguments(&arguments.to_string()).err().expect(&given);
+            let error = tool.validate_arguments(&arguments.to_string()).expect_err(&given);
             assert_eq!(error.message, format!("tool/t: {wanted}"), "{given}");
             checks += 1;
         } else {

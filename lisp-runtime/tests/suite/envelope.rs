@@ -43,6 +43,18 @@ fn one_request_with_everything() {
     assert!(answer.get("error").is_none());
 }
 
+/// Answers of versions with more limits or fewer can be read.
+#[test]
+fn answers_of_other_versions_have_limits() {
+    let mut answer = ask(&json!({ "program": "1" }));
+    let limits = answer["limits"].as_object_mut().unwrap();
+    limits.insert("limit_of_tomorrow".to_owned(), json!(7));
+    limits.remove("session_undo");
+    let read: Answer = serde_json::from_value(answer).unwrap();
+    let limits = read.limits.unwrap();
+    assert_eq!((limits.session_undo, limits.fuel), (0, Limits::default().fuel));
+}
+
 #[test]
 fn an_error_has_its_place_and_figures() {
     let answer = ask(&json!({"program": "(println 1)\n(loop [] (recur))", "limits": {"loop_iterations": 10}}));

@@ -16,7 +16,7 @@ pub(crate) struct Calls {
     sender: Sender<CallDone>,
     receiver: Receiver<CallDone>,
     woken: Arc<OwnedFd>,
-    under_way: BTreeMap<u64, QueuedCall>,
+    in_progress: BTreeMap<u64, QueuedCall>,
     /// Also woken when a call has ended.
     #[cfg(feature = "async")]
     run: Option<Arc<RunWaker>>,
@@ -30,7 +30,7 @@ impl Calls {
             sender,
             receiver,
             woken: Arc::new(woken),
-            under_way: BTreeMap::new(),
+            in_progress: BTreeMap::new(),
             #[cfg(feature = "async")]
             run: None,
         })
@@ -60,7 +60,7 @@ impl Calls {
                 run.inspect(std::task::Wake::wake_by_ref);
             }
         })?;
-        self.under_way.insert(number, queued);
+        self.in_progress.insert(number, queued);
         Ok(())
     }
 
@@ -69,21 +69,21 @@ impl Calls {
         let _ = rustix::io::read(&*self.woken, &mut [0; 8][..]);
         let ended: Vec<CallDone> = self.receiver.try_iter().collect();
         for call in &ended {
-            self.under_way.remove(&call.number());
+            self.in_progress.remove(&call.number());
         }
         ended
     }
 
     /// Returns true if no call can still be waiting for a thread.
     pub(crate) fn is_empty(&self) -> bool {
-        self.under_way.is_empty()
+        self.in_progress.is_empty()
     }
 
     /// Takes back all calls that are still waiting for a thread: they are not made.
     pub(crate) fn withdraw(&mut self) -> Vec<CallDone> {
-        let back: Vec<CallDone> = self.under_way.values().filter_map(QueuedCall::withdraw).collect();
+        let back: Vec<CallDone> = self.in_progress.values().filter_map(QueuedCall::withdraw).collect();
         for call in &back {
-            self.under_way.remove(&call.number());
+            self.in_progress.remove(&call.number());
         }
         back
     }

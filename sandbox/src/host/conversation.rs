@@ -116,7 +116,7 @@ impl Conversation {
     }
 
     /// Returns the calls on other threads, if any was made.
-    pub(crate) fn calls_under_way(&self) -> Option<&Calls> {
+    pub(crate) fn calls_in_progress(&self) -> Option<&Calls> {
         self.calls.as_ref()
     }
 

@@ -355,7 +355,7 @@ impl Running {
         let wake = wake.map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
         let mut fds = vec![self.channels.pair.status()];
         let run = self.listens().then(|| fds.push(PollFd::new(&self.channels.pair.run, wanted)));
-        let calls = self.talk.calls_under_way().map(Calls::woken);
+        let calls = self.talk.calls_in_progress().map(Calls::woken);
         if let Some(woken) = &calls {
             fds.push(PollFd::new(woken, PollFlags::IN));
         }
@@ -413,7 +413,7 @@ impl Running {
         let linger = self.talk.reported_at.map(|at| at + LINGER);
         let asked = self.asked.map(|at| at + self.supervision.grace);
         // At the deadline, calls still waiting for a thread are refused.
-        let calls = host.deadline().filter(|_| self.talk.calls_under_way().is_some_and(|calls| !calls.is_empty()));
+        let calls = host.deadline().filter(|_| self.talk.calls_in_progress().is_some_and(|calls| !calls.is_empty()));
         let calls = calls.filter(|_| !self.withdrawn);
         [self.supervision.hard, linger, asked, calls, self.next_request()].into_iter().flatten().min()
     }

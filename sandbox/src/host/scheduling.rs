@@ -13,7 +13,7 @@ pub(crate) struct Scheduler {
     /// The processors, if each has a template.
     processors: Vec<usize>,
     next: AtomicUsize,
-    under_way: AtomicUsize,
+    in_progress: AtomicUsize,
 }
 
 impl Scheduler {
@@ -25,7 +25,7 @@ impl Scheduler {
         if processors.len() > templates || processors.len() < 2 {
             processors.clear();
         }
-        Scheduler { templates, processors, next: AtomicUsize::new(0), under_way: AtomicUsize::new(0) }
+        Scheduler { templates, processors, next: AtomicUsize::new(0), in_progress: AtomicUsize::new(0) }
     }
 
     /// Returns the processor that a template stays on.
@@ -36,14 +36,14 @@ impl Scheduler {
 
     /// Returns the template for a run that starts.
     pub(crate) fn begin(&self) -> usize {
-        let others = self.under_way.fetch_add(1, Ordering::Relaxed);
+        let others = self.in_progress.fetch_add(1, Ordering::Relaxed);
         // With only a few runs, other processors are idle.
         self.choose(if 2 * others >= self.templates { Processors::current() } else { None })
     }
 
     /// Ends a run.
     pub(crate) fn end(&self) {
-        self.under_way.fetch_sub(1, Ordering::Relaxed);
+        self.in_progress.fetch_sub(1, Ordering::Relaxed);
     }
 
     fn choose(&self, processor: Option<usize>) -> usize {

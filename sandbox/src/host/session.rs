@@ -22,7 +22,7 @@ pub struct Session {
     sandbox: Sandbox,
     input: Input<'static>,
     cancel: Cancel,
-    under_way: Option<(Running, HostHalf)>,
+    in_progress: Option<(Running, HostHalf)>,
     names: Vec<String>,
     /// The number of turns so far.
     turns: u64,
@@ -43,7 +43,7 @@ impl Sandbox {
             sandbox: self.clone(),
             input,
             cancel,
-            under_way: None,
+            in_progress: None,
             names,
             turns: 0,
             committed: CommittedSession::default(),
@@ -59,7 +59,7 @@ impl Sandbox {
     /// Returns an outcome with the errors of [`lisp_runtime::Engine::load_session`], and those of the process.
     pub fn load_session(&self, text: &str, input: Input<'static>) -> Result<Session, Box<Outcome>> {
         let mut session = self.session(input);
-        session.under_way = Some(session.begin_with(Some(text))?);
+        session.in_progress = Some(session.begin_with(Some(text))?);
         session.refresh()?;
         session.turns = CommittedSession::turns_of(text);
         Ok(session)
@@ -89,7 +89,7 @@ impl Session {
                 if outcome.is_success() {
                     self.keep(before, names, &host);
                 }
-                self.under_way = Some((running, host));
+                self.in_progress = Some((running, host));
                 outcome
             }
             None => self.lost(running.finish(&mut host)),
@@ -108,7 +108,7 @@ impl Session {
         };
         self.committed.take(&mut report);
         let memory = host.finish_memory(report);
-        self.under_way = Some((running, host));
+        self.in_progress = Some((running, host));
         memory
     }
 
@@ -136,7 +136,7 @@ impl Session {
     /// # Errors
     /// Returns the errors of [`Session::save`].
     pub fn fork(&mut self) -> Result<Session, Box<Outcome>> {
-        if self.turns > 0 || self.under_way.is_some() {
+        if self.turns > 0 || self.in_progress.is_some() {
             self.save()?;
         }
         let cancel = Cancel::default();
@@ -154,7 +154,7 @@ impl Session {
         let Some((before, names)) = self.earlier.pop_back() else {
             return Err(nothing_to_undo(self.limits().session_undo, self.let_go));
         };
-        (self.committed, self.names, self.under_way) = (before, names, None);
+        (self.committed, self.names, self.in_progress) = (before, names, None);
         Ok(())
     }
 
@@ -164,7 +164,7 @@ impl Session {
 
     /// Returns the process and the host's half for one more turn.
     fn next(&mut self) -> Result<(Running, HostHalf), Box<Outcome>> {
-        if let Some((running, mut host)) = self.under_way.take() {
+        if let Some((running, mut host)) = self.in_progress.take() {
             host.next_turn();
             return Ok((running, host));
         }
@@ -199,7 +199,7 @@ impl Session {
         self.names = report.names().to_vec();
         self.committed.take(&mut report);
         let ended = host.finish_memory(report);
-        self.under_way = Some((running, host));
+        self.in_progress = Some((running, host));
         ended.map(drop)
     }
 
@@ -270,6 +270,6 @@ impl Session {
     /// Returns true if a process holds the definitions. Before the first turn, and after a turn that was killed or
     /// undone, only the host keeps them.
     pub fn is_alive(&self) -> bool {
-        self.under_way.is_some()
+        self.in_progress.is_some()
     }
 }

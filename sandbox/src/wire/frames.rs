@@ -153,7 +153,7 @@ pub(crate) enum Taken {
 /// Assembles frames from packets.
 #[derive(Debug, Default)]
 pub(crate) struct Assembler {
-    under_way: Option<(Frame, usize)>,
+    in_progress: Option<(Frame, usize)>,
 }
 
 impl Assembler {
@@ -174,9 +174,9 @@ impl Assembler {
         if total > max(kind) {
             return Err(Violation::TooLong);
         }
-        let (mut frame, expected) = match self.under_way.take() {
+        let (mut frame, expected) = match self.in_progress.take() {
             None => (Frame { kind, id, bytes: Vec::new() }, total),
-            Some(under_way) => under_way,
+            Some(in_progress) => in_progress,
         };
         let fits = (frame.kind, frame.id, expected) == (kind, id, total) && start == frame.bytes.len();
         if !fits || part.len() > total - start || (part.is_empty() && total > 0) {
@@ -186,7 +186,7 @@ impl Assembler {
         if frame.bytes.len() == total {
             return Ok(Taken::Frame(frame));
         }
-        self.under_way = Some((frame, total));
+        self.in_progress = Some((frame, total));
         Ok(Taken::Part)
     }
 }
