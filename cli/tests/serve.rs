@@ -503,6 +503,31 @@ fn the_examples_of_the_document_run() {
     }
 }
 
+/// A call that the end of its run cuts off has the same status with either isolation.
+#[test]
+fn calls_at_the_deadline_are_unknown() {
+    let hanging = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = hanging.local_addr().unwrap();
+    let dir = Dir::new("deadline");
+    let config = format!(
+        "[network]\nallow_private = [\"{address}\"]\n[tools.hang]\nurl = \"http://{address}/\"\ntimeout_ms = 60000\n"
+    );
+    let config = dir.write("service.toml", &config);
+    for isolation in ["process", "in-process"] {
+        let server = Server::start(&["--config", &config, "--isolation", isolation]);
+        for program in ["(tool/hang {})", "(pmap (fn [n] (tool/hang {:n n})) [1 2])"] {
+            let request = json!({ "program": program, "limits": {"timeout_ms": 400} });
+            let (_, answer) = server.post("/v1/run", &request);
+            assert_eq!(answer["error"]["reason"], "timeout", "{isolation}: {answer}");
+            let ledger = answer["ledger"].as_array().unwrap();
+            assert!(
+                !ledger.is_empty() && ledger.iter().all(|call| call["status"] == "unknown"),
+                "{isolation}: {answer}"
+            );
+        }
+    }
+}
+
 /// Every route says so in the description if it rejects a percent escape that is not UTF-8.
 #[test]
 fn invalid_escapes_are_described() {

@@ -59,6 +59,7 @@ mod api;
 mod drive;
 mod parallel;
 mod recording;
+#[doc(hidden)]
 pub mod remote;
 mod terms;
 mod text;

@@ -73,11 +73,15 @@ pub(super) struct Deadline {
 }
 
 impl Deadline {
+    /// How long after the end of the run its call is stopped, if it is not dropped. The run ends first, which leaves the
+    /// outcome of the call unknown; an error of the call would say that it failed.
+    const AFTER_RUN: Duration = Duration::from_secs(1);
+
     pub(super) fn of(call: &ToolCall, settings: &CallSettings, field: &str) -> Self {
         let own = Duration::from_millis(settings.timeout_ms);
         match call.remaining() {
             Some(left) if left < own => {
-                Deadline { at: Instant::now() + left, why: "the time of the run is over".to_owned() }
+                Deadline { at: Instant::now() + left + Self::AFTER_RUN, why: "the time of the run is over".to_owned() }
             }
             _ => Deadline {
                 at: Instant::now() + own,

@@ -116,7 +116,28 @@ impl<'p> Function<'_, 'p> {
                 each(std::slice::from_ref(body));
             }
             Kind::Key(map, _, _) => each(std::slice::from_ref(map)),
-            _ => {}
+            // Parts that are loops or functions of their own hoist for themselves; the others are rare in loops.
+            Kind::Const(_)
+            | Kind::Local(_)
+            | Kind::Global(_)
+            | Kind::Data(_)
+            | Kind::Builtin(_)
+            | Kind::Tool(_)
+            | Kind::Fn(_)
+            | Kind::Letfn(..)
+            | Kind::Name(_)
+            | Kind::Def(..)
+            | Kind::DefOnce(..)
+            | Kind::Case(..)
+            | Kind::For(..)
+            | Kind::Times(..)
+            | Kind::While(..)
+            | Kind::Try(..)
+            | Kind::Finally(..)
+            | Kind::Throw(_)
+            | Kind::Rethrow(_)
+            | Kind::Return(_)
+            | Kind::Fail(_) => {}
         }
     }
 }

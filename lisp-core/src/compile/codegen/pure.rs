@@ -47,13 +47,39 @@ impl Function<'_, '_> {
             }
             Kind::Let(binds, body) => self.are_pure_binds(binds, left) && self.is_pure(body, left),
             Kind::CallBuiltin(id, args) => self.is_pure_builtin(*id) && self.are_pure(args, left),
-            Kind::Prim(Prim::SeqArg(_) | Prim::MapArg | Prim::Nth(_) | Prim::Rest(_) | Prim::IsNil, args) => {
-                self.are_pure(args, left)
-            }
+            Kind::Prim(prim, args) => is_pure_prim(*prim) && self.are_pure(args, left),
             Kind::Key(map, _, default) => {
                 self.is_pure(map, left) && default.as_ref().is_none_or(|default| self.is_pure(default, left))
             }
-            _ => false,
+            Kind::Tool(_)
+            | Kind::Loop(..)
+            | Kind::Recur(_)
+            | Kind::Fn(_)
+            | Kind::Letfn(..)
+            | Kind::Call(..)
+            | Kind::Name(_)
+            | Kind::Def(..)
+            | Kind::DefOnce(..)
+            | Kind::Case(..)
+            | Kind::For(..)
+            | Kind::Times(..)
+            | Kind::While(..)
+            | Kind::Try(..)
+            | Kind::Finally(..)
+            | Kind::Throw(_)
+            | Kind::Rethrow(_)
+            | Kind::Return(_)
+            | Kind::Fail(_) => false,
+        }
+    }
+}
+
+/// Returns whether an operation has no effects; it may fail.
+fn is_pure_prim(prim: Prim) -> bool {
+    match prim {
+        Prim::SeqArg(_) | Prim::MapArg | Prim::Nth(_) | Prim::Rest(_) | Prim::IsNil => true,
+        Prim::KeywordArgs | Prim::SelfFn | Prim::Seq | Prim::IsCaught(_) | Prim::IsInstance(_) | Prim::Sibling(..) => {
+            false
         }
     }
 }
