@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use lisp_runtime::{Answer, Engine, Limits, Request, Verdict};
 use lisp_runtime::request::answer_bytes;
+use lisp_runtime::{Answer, Engine, Limits, Request, Verdict};
 use std::sync::LazyLock;
 
 /// A ceiling, so that no line can ask for more time than the fuzzer has.

@@ -3,9 +3,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use lisp_runtime::{Engine, Limits, LimitsRequest, Record, Tool, ToolError};
 use lisp_runtime::record::Settled;
 use lisp_runtime::tools::Effect;
+use lisp_runtime::{Engine, Limits, LimitsRequest, Record, Tool, ToolError};
 use std::sync::LazyLock;
 
 static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
