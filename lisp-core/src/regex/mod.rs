@@ -27,6 +27,7 @@ pub(crate) use doubled::doubled_backslash;
 pub(crate) use program::Program;
 pub(crate) use stepped::{Automata, Found, Stepped};
 
+use crate::Table;
 use crate::cost;
 use crate::error::{Error, ErrorClass, Reason};
 use crate::heap::{Heap, Res};
@@ -83,18 +84,27 @@ pub(crate) type SearchCache = Box<meta::Cache>;
 /// The caches of one heap's searches. When they become too large, all are discarded.
 #[derive(Debug, Default)]
 pub(crate) struct SearchCaches {
-    /// By the address of the pattern, which stays that pattern's as long as it is kept here.
-    by_pattern: HashMap<usize, (Arc<Linear>, SearchCache, usize)>,
+    /// That of the pattern that was used last, or nothing while it is in use: most searches follow one with the same
+    /// pattern.
+    last: Option<(Arc<Linear>, Option<SearchCache>)>,
+    /// The others, by the address of the pattern, which stays that pattern's as long as it is kept here.
+    others: Table<usize, (Arc<Linear>, SearchCache, usize)>,
+    /// The bytes of the others.
     bytes: usize,
 }
 
 impl SearchCaches {
-    /// The maximum bytes of the caches and of the compiled patterns that they keep.
-    pub(crate) const MAX_BYTES: usize = 4 << 20;
+    /// The maximum bytes of the caches and of the compiled patterns that they keep, without those of the last pattern.
+    const MAX_BYTES: usize = 3 << 20;
 
     /// Returns the cache of a pattern, or a new one. It has to be put back after the search.
     pub(crate) fn take(&mut self, linear: &Arc<Linear>) -> SearchCache {
-        match self.by_pattern.remove(&Arc::as_ptr(linear).addr()) {
+        if let Some((last, cache)) = &mut self.last
+            && Arc::ptr_eq(last, linear)
+        {
+            return cache.take().unwrap_or_else(|| Box::new(linear.quick.create_cache()));
+        }
+        match self.others.remove(&Arc::as_ptr(linear).addr()) {
             None => Box::new(linear.quick.create_cache()),
             Some((_, cache, bytes)) => {
                 self.bytes -= bytes;
@@ -105,17 +115,27 @@ impl SearchCaches {
 
     /// Keeps a cache for the next search with the same pattern.
     pub(crate) fn put(&mut self, linear: &Arc<Linear>, cache: SearchCache) {
+        match &mut self.last {
+            Some((last, kept)) if Arc::ptr_eq(last, linear) => *kept = Some(cache),
+            last => {
+                if let Some((before, Some(cache))) = last.replace((linear.clone(), Some(cache))) {
+                    self.put_aside(before, cache);
+                }
+            }
+        }
+    }
+
+    fn put_aside(&mut self, linear: Arc<Linear>, cache: SearchCache) {
         let bytes = size_of::<meta::Cache>() + cache.memory_usage() + linear.quick.memory_usage();
         if self.bytes + bytes > Self::MAX_BYTES {
-            self.by_pattern.clear();
+            self.others.clear();
             self.bytes = 0;
         }
         if bytes > Self::MAX_BYTES {
             return;
         }
         self.bytes += bytes;
-        if let Some((.., replaced)) = self.by_pattern.insert(Arc::as_ptr(linear).addr(), (linear.clone(), cache, bytes))
-        {
+        if let Some((.., replaced)) = self.others.insert(Arc::as_ptr(&linear).addr(), (linear, cache, bytes)) {
             // Two searches with the same pattern were open at once.
             self.bytes -= replaced;
         }

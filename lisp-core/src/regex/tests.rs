@@ -305,3 +305,35 @@ fn long_patterns_are_read_or_refused() {
         let _ = compile(&format!("[{pattern}]"), Extent::Whole);
     }
 }
+
+/// However many patterns are used again, the caches of their searches stay within the bound, and no search uses the
+/// cache of another pattern.
+#[test]
+fn search_caches_are_bounded() {
+    let text: String = (0..2_000_u64).map(|i| if i * i * 7_919 % 104_729 < 52_000 { 'a' } else { 'b' }).collect();
+    let input = regex_automata::Input::new(&text);
+    let patterns: Vec<Arc<Linear>> = (0..60)
+        .map(|n| match compile(&format!("[ab]*a[ab]{{14}}(?:[x-z]{{{}}}|a)", n % 20 + 1), Extent::Part) {
+            Ok((Compiled::Linear(linear), _)) => linear,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let (mut caches, mut max) = (SearchCaches::default(), 0);
+    for round in 0..3 {
+        for (n, linear) in patterns.iter().enumerate() {
+            // Every third search has another one with the same pattern inside it.
+            let mut inner = (n % 3 == round).then(|| caches.take(linear));
+            let mut cache = caches.take(linear);
+            let found = linear.quick.search_with(&mut cache, &input);
+            assert_eq!(found, linear.quick.search(&input), "{}", linear.text);
+            if let Some(cache) = inner.as_mut() {
+                assert_eq!(found, linear.quick.search_with(cache, &input), "{}", linear.text);
+            }
+            inner.into_iter().chain([cache]).for_each(|cache| caches.put(linear, cache));
+            let counted: usize = caches.others.values().map(|(.., bytes)| bytes).sum();
+            assert_eq!(counted, caches.bytes);
+            max = max.max(counted);
+        }
+    }
+    assert!((1_000_000..=SearchCaches::MAX_BYTES).contains(&max), "{max}");
+}

@@ -52,7 +52,7 @@ fn answers_of_other_versions_have_limits() {
     limits.remove("session_undo");
     let read: Answer = serde_json::from_value(answer).unwrap();
     let limits = read.limits.unwrap();
-    assert_eq!((limits.session_undo, limits.fuel), (0, Limits::default().fuel));
+    assert_eq!((limits.session_undo, limits.fuel), (Limits::unlimited().session_undo, Limits::default().fuel));
 }
 
 #[test]
