@@ -162,7 +162,7 @@ const WRONG: &[(&str, (usize, usize), &str, &str)] = &[
     ("[tools.a]\nurl = \"https://a.com/\"\ncached = \"yes\"", (3, 10), "tools.a.cached", "expected a boolean"),
     ("[tools.a]\nurl = \"https://a.com/\"\ntagged = \"yes\"", (3, 10), "tools.a.tagged", "expected a boolean"),
     ("[tools.a]\nurl = \"https://a.com/\"\nconcurrency = 0", (3, 15), "tools.a.concurrency", "1 to 100000"),
-    ("[tools.a]\nurl = \"https://a.com/\"\nmax_calls = 1000000001", (3, 14), "tools.a.max_calls", "0 to 1000000000"),
+    ("[tools.a]\nurl = \"https://a.com/\"\nmax_calls = 1000000001", (3, 13), "tools.a.max_calls", "0 to 1000000000"),
     ("[tools.a]\nurl = \"https://a.com/\"\ncached = true\nredact = [\"x\"]", (4, 10), "tools.a.redact", "cached"),
     ("[tools.a]\nurl = \"https://a.com/\"\ntimeout_ms = 0", (3, 14), "tools.a.timeout_ms", "1 to 3600000"),
     ("[tools.a]\nurl = \"https://a.com/\"\nmax_response_bytes = 0", (3, 22), "tools.a.max_response_bytes", "1 to"),

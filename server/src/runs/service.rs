@@ -170,6 +170,7 @@ impl Service {
             run_budgets: Mutex::default(),
             suspended: Suspended::default(),
             stuck_runs: Mutex::default(),
+            counting: Mutex::default(),
             draining: CancellationToken::new(),
             drained_at: OnceLock::new(),
             blocking_tools,
@@ -366,6 +367,7 @@ impl Service {
         tenant.check_rate()?;
         let claim = tenant.new_claim()?;
         let max = self.0.config.service.max_runs_stored;
+        let counting = self.0.counting();
         if tenant.stored.load(Ordering::Relaxed) >= max {
             return Err(Refused::Unprocessable(format!(
                 "the store has {max} runs of the tenant; finished ones go after keep_finished_hours, or raise max_runs_stored"
@@ -375,6 +377,7 @@ impl Service {
         match self.0.store.insert_run(&run_id, &tenant.name, request, key)? {
             Inserted::New => {
                 tenant.stored.fetch_add(1, Ordering::Relaxed);
+                drop(counting);
                 self.activate_with(&run_id, Some(claim));
                 self.state(&tenant.name, &run_id)
             }
@@ -596,6 +599,7 @@ impl Service {
 
     /// Counts the runs that each tenant has in the store.
     fn count_stored(&self) -> Result<(), StoreError> {
+        let _counting = self.0.counting();
         for tenant in &self.0.tenants {
             tenant.stored.store(self.0.store.count_runs_of(&tenant.name)?, Ordering::Relaxed);
         }
@@ -644,5 +648,28 @@ mod tests {
         tokio::time::sleep(Duration::from_millis(5)).await;
         service.drain();
         assert_eq!(service.drained_at(), end);
+    }
+
+    /// Runs that are stored while the service counts what is stored are counted once.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn no_run_is_counted_twice() {
+        const RUNS: usize = 150;
+        let config = format!("isolation = \"in-process\"\n[service]\nmax_runs_stored = {RUNS}\n");
+        let config = Config::parse_with(&config, "test.toml", &|_| None).unwrap();
+        let service = Service::open(config, Box::new(SqliteStore::in_memory().unwrap())).await.unwrap();
+        let tenant = service.tenant(&service.config().anonymous().unwrap().name).unwrap();
+        let (counting, stop) = (service.clone(), CancellationToken::new());
+        let stopped = stop.clone();
+        let counter = std::thread::spawn(move || {
+            while !stopped.is_cancelled() {
+                counting.count_stored().unwrap();
+            }
+        });
+        for n in 0..=RUNS {
+            let done = service.submit_and_wait(&tenant, r#"{"program": "1"}"#, None).await;
+            assert_eq!(done.is_ok(), n < RUNS, "run {n}: {done:?}");
+        }
+        stop.cancel();
+        counter.join().unwrap();
     }
 }

@@ -78,6 +78,8 @@ pub(crate) struct Inner {
     pub(crate) suspended: Suspended,
     /// Why runs are stuck, as far as this process has tried them.
     pub(crate) stuck_runs: Mutex<HashMap<String, String>>,
+    /// See [`Inner::counting`].
+    pub(crate) counting: Mutex<()>,
     /// Set once the service is shutting down.
     pub(crate) draining: CancellationToken,
     /// When `drain_seconds` end, once shutdown has started.
@@ -162,6 +164,11 @@ impl Inner {
 
     pub(crate) fn active(&self, run_id: &str) -> Option<Arc<ActiveRun>> {
         self.active_runs().get(run_id).cloned()
+    }
+
+    /// Holds while runs are stored and counted, so that no run is counted twice.
+    pub(crate) fn counting(&self) -> MutexGuard<'_, ()> {
+        self.counting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn stuck_runs(&self) -> MutexGuard<'_, HashMap<String, String>> {
