@@ -57,7 +57,7 @@ pub struct Mcp {
     pub(crate) service: Service,
     tickets: Tickets,
     /// Tool calls in progress.
-    calls: TaskTracker,
+    pub(crate) calls: TaskTracker,
     pub(crate) ended: CancellationToken,
     approvals: Arc<OnceLock<String>>,
 }

@@ -13,14 +13,16 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 /// The maximum number of messages that wait to be written.
 const QUEUE: usize = 16;
 
 impl Mcp {
     /// Serves one client until it closes its stream or until [`Mcp::end`]. Each line is a JSON-RPC message of at most
-    /// `max_body_bytes`. Requests in progress when the stream ends get `drain_seconds` to finish, but at most 5 s.
+    /// `max_body_bytes`. Requests in progress when the stream ends get `drain_seconds` to finish.
     ///
     /// # Errors
     /// If there are tenants and none is named, the tenant does not exist, or a stream fails.
@@ -33,14 +35,16 @@ impl Mcp {
         let handler = self.handler(self.tenant(tenant)?, gone.clone());
         let versions = handler.supported_protocol_versions().into_owned();
         let limits = &self.service.config().service;
-        let lines = Lines::new(read, write, limits.max_body_bytes, versions, gone.clone());
+        let drain = Duration::from_secs(limits.drain_seconds);
+        let mut lines = Lines::new(read, write, limits.max_body_bytes, versions, gone.clone());
+        lines.drain = (self.calls.clone(), drain);
         let late = async {
             gone.cancelled().await;
-            tokio::time::sleep(Duration::from_secs(limits.drain_seconds)).await;
+            sleep(drain).await;
         };
         match serve_server_with_ct(handler, lines, self.ended.child_token()).await {
             Ok(running) => tokio::select! {
-                // Waits 5 s at most.
+                // After the end of the stream it waits for requests again.
                 done = running.waiting() => done.map(drop).map_err(|error| OpenError::Connection(error.to_string())),
                 () = late => Ok(()),
             },
@@ -79,6 +83,10 @@ struct Lines<R> {
     queue: Option<Sender<Vec<u8>>>,
     writer: Option<JoinHandle<io::Result<()>>>,
     gone: CancellationToken,
+    /// The calls in progress, and how long they may take after the end of the stream.
+    drain: (TaskTracker, Duration),
+    /// When that time is over, once the stream has ended.
+    end: Option<Instant>,
 }
 
 /// The result of reading a line.
@@ -105,6 +113,20 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
             queue: Some(queue),
             writer: Some(tokio::spawn(write_all(write, queued))),
             gone,
+            drain: (TaskTracker::new(), Duration::ZERO),
+            end: None,
+        }
+    }
+
+    /// Returns when no call is in progress after the end of the stream, or when their time is over. If this is dropped
+    /// before, the next call continues.
+    async fn ended(&mut self) {
+        /// How often the calls are counted.
+        const EVERY: Duration = Duration::from_millis(10);
+        self.gone.cancel();
+        let end = *self.end.get_or_insert(Instant::now() + self.drain.1);
+        while !self.drain.0.is_empty() && Instant::now() < end {
+            sleep_until(end.min(Instant::now() + EVERY)).await;
         }
     }
 
@@ -189,12 +211,12 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
                     None
                 }
                 Ok(Read::End) => {
-                    self.gone.cancel();
+                    self.ended().await;
                     return None;
                 }
                 Err(error) => {
                     tracing::warn!(%error, "cannot read from the client");
-                    self.gone.cancel();
+                    self.ended().await;
                     return None;
                 }
             };

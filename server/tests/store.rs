@@ -240,6 +240,33 @@ fn what_is_no_store_is_refused() {
     let error = SqliteStore::open(&second.0, Durability::Process).unwrap_err();
     assert!(error.to_string().contains("hard links"), "{error}");
     second.remove();
+    // What is next to it reaches no other file.
+    let other = File::new("foreign-other");
+    std::fs::write(&other.0, "of somebody else").unwrap();
+    std::fs::set_permissions(&other.0, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    for ending in ["-lock", "-wal", "-shm"] {
+        let beside = std::path::PathBuf::from(format!("{}{ending}", file.0.display()));
+        for is_hard in [false, true] {
+            let _ = std::fs::remove_file(&beside);
+            match is_hard {
+                false => std::os::unix::fs::symlink(&other.0, &beside).unwrap(),
+                true => std::fs::hard_link(&other.0, &beside).unwrap(),
+            }
+            let error = SqliteStore::open(&file.0, Durability::Process).unwrap_err();
+            assert!(error.to_string().contains("remove it"), "{ending}: {error}");
+            assert_eq!(std::fs::read_to_string(&other.0).unwrap(), "of somebody else");
+            let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&other.0).unwrap().permissions());
+            assert_eq!(mode & 0o777, 0o644, "{ending}");
+        }
+        std::fs::remove_file(&beside).unwrap();
+    }
+    let lock = format!("{}-lock", file.0.display());
+    std::fs::write(&lock, "").unwrap();
+    std::fs::set_permissions(&lock, std::os::unix::fs::PermissionsExt::from_mode(0o666)).unwrap();
+    drop(file.open());
+    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&lock).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    other.remove();
     let later = rusqlite::Connection::open(&file.0).unwrap();
     later.pragma_update(None, "user_version", 99).unwrap();
     drop(later);

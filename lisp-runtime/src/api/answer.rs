@@ -323,11 +323,17 @@ pub struct Answer {
 }
 
 fn known_limits<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Limits>, D::Error> {
-    let Some(named) = Option::<BTreeMap<String, u64>>::deserialize(from)? else { return Ok(None) };
-    let mut limits = LimitsRequest::default();
+    let Some(named) = Option::<BTreeMap<String, serde_json::Value>>::deserialize(from)? else { return Ok(None) };
+    let mut limits = LimitsRequest::all(&Limits::unlimited());
     for (name, value) in named {
-        // The limit of a later version may be unknown.
-        let _ = limits.set(&name, value);
+        match value.as_u64() {
+            // The limit of a later version may be unknown.
+            Some(value) => drop(limits.set(&name, value)),
+            None if limits.set(&name, 0).is_ok() => {
+                return Err(serde::de::Error::custom(format!("limits.{name}: {value} is not a limit")));
+            }
+            None => {}
+        }
     }
     Ok(Some(Limits::unlimited().with(&limits)))
 }

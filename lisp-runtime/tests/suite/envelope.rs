@@ -48,11 +48,17 @@ fn one_request_with_everything() {
 fn answers_of_other_versions_have_limits() {
     let mut answer = ask(&json!({ "program": "1" }));
     let limits = answer["limits"].as_object_mut().unwrap();
-    limits.insert("limit_of_tomorrow".to_owned(), json!(7));
+    for (name, value) in [("limit_of_tomorrow", json!(7)), ("another", json!("1 GB")), ("one_more", Value::Null)] {
+        limits.insert(name.to_owned(), value);
+    }
     limits.remove("session_undo");
-    let read: Answer = serde_json::from_value(answer).unwrap();
-    let limits = read.limits.unwrap();
-    assert_eq!((limits.session_undo, limits.fuel), (Limits::unlimited().session_undo, Limits::default().fuel));
+    limits.remove("worker_heap_bytes");
+    let read: Answer = serde_json::from_str(&answer.to_string()).unwrap();
+    let (limits, off) = (read.limits.unwrap(), Limits::unlimited());
+    assert_eq!((limits.session_undo, limits.worker_heap_bytes), (off.session_undo, off.worker_heap_bytes));
+    assert_eq!((limits.fuel, limits.heap_bytes), (Limits::default().fuel, Limits::default().heap_bytes));
+    answer["limits"]["fuel"] = json!("many");
+    assert!(serde_json::from_str::<Answer>(&answer.to_string()).is_err());
 }
 
 #[test]

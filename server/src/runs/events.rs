@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::watch;
 
-/// The maximum bytes of a run's events. The answer has everything.
+/// The maximum bytes of a run's events: of those that its answer has too, and again of open calls.
 const MAX_BYTES: usize = 8 << 20;
 
 /// An event of a run.
@@ -38,6 +38,8 @@ pub struct EventLog {
 struct LogState {
     events: Vec<Event>,
     bytes: usize,
+    /// The bytes of open calls. They are reported beyond the maximum of the other events: no answer has them.
+    waiting_bytes: usize,
     is_over: bool,
     /// Lines printed in earlier attempts.
     printed: usize,
@@ -224,7 +226,15 @@ impl EventLog {
 
 impl LogState {
     fn push(&mut self, kind: &'static str, data: &str) {
-        if self.is_over || self.bytes > MAX_BYTES {
+        if self.is_over {
+            return;
+        }
+        if kind == "waiting" && self.waiting_bytes <= MAX_BYTES {
+            self.waiting_bytes = self.waiting_bytes.saturating_add(data.len()).saturating_add(64);
+            self.events.push(Event { kind, data: data.into() });
+            return;
+        }
+        if self.bytes > MAX_BYTES {
             return;
         }
         self.bytes = self.bytes.saturating_add(data.len()).saturating_add(64);
@@ -319,5 +329,28 @@ impl Observer for EventHub {
 
     fn host_fault(&self, fault: &HostFault<'_>) {
         tracing::error!(run_id = fault.run_id, message = fault.message, "host_fault");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Open calls are in no answer: they are reported however much the program has printed.
+    #[test]
+    fn open_calls_are_reported_after_the_cut() {
+        let hub = EventHub::default();
+        let log = hub.watch("run");
+        for _ in 0..10 {
+            log.push("print", &"x".repeat(MAX_BYTES / 8));
+        }
+        log.push("waiting", &1);
+        let kinds: Vec<&str> = log.from(0).0.iter().map(|event| event.kind).collect();
+        assert_eq!(kinds, [&["print"; 7][..], &["cut", "waiting"]].concat());
+        // They have a maximum of their own.
+        for _ in 0..10 {
+            log.push("waiting", &"x".repeat(MAX_BYTES / 8));
+        }
+        assert_eq!(log.from(0).0.len(), 9 + 8);
     }
 }

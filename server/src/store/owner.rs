@@ -36,6 +36,8 @@ impl Owner {
             }
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
+        #[cfg(unix)]
+        lock.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600)).map_err(failed)?;
         lock.set_len(0).and_then(|()| writeln!(lock, "{}", own_name())).map_err(failed)?;
         Ok(Owner { _lock: lock })
     }
@@ -107,6 +109,25 @@ pub(super) fn has_other_names(path: &Path) -> io::Result<bool> {
     return Ok(std::os::unix::fs::MetadataExt::nlink(&std::fs::metadata(path)?) > 1);
     #[cfg(not(unix))]
     Ok(false)
+}
+
+/// Checks that the files next to the store, those that exist, are files of their own: what is written to them must not
+/// reach other files.
+///
+/// # Errors
+/// If one is a link, or no regular file.
+pub(super) fn check_beside(store: &Path) -> io::Result<()> {
+    for path in ["-lock", "-wal", "-shm"].map(|ending| beside(store, ending)) {
+        let why = match std::fs::symlink_metadata(&path) {
+            Ok(about) if !about.is_file() => "is not a regular file",
+            Ok(_) if has_other_names(&path)? => "has several names (hard links)",
+            Ok(_) => continue,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        return Err(io::Error::other(format!("{} {why}; remove it", path.display())));
+    }
+    Ok(())
 }
 
 /// Options that create files only their owner can read.

@@ -1,6 +1,6 @@
 //! A store in one SQLite file, with a write-ahead log.
 
-use super::owner::{OpenFile, Owner, beside, has_other_names, keep_private};
+use super::owner::{OpenFile, Owner, beside, check_beside, has_other_names, keep_private};
 use super::{
     Inserted, Lease, RequestKey, RunStatus, RunSummary, Snapshot, Store, StoreError, StoredReply, StoredRun,
     StoredSession, Which,
@@ -79,6 +79,7 @@ impl SqliteStore {
                 "it is a link to a file that does not exist; name the file itself".to_owned(),
             ));
         }
+        check_beside(&path).map_err(failed)?;
         // Change nothing in a file that is not a store, and create nothing next to it.
         if path.try_exists().map_err(failed)? {
             if !path.is_file() {
