@@ -104,7 +104,7 @@ pub(crate) fn describe(connection: &Connection, arguments: &JsonObject) -> CallT
             .ok_or_else(|| format!("unknown tool {tool}; search finds tools by words")),
         None => describe_name(&name).or_else(|like| {
             tool_of(&name).map(|tool| tool.describe()).ok_or_else(|| match like {
-                Some(like) => format!("unknown function {name}; did you mean {like}?"),
+                Some(like) => format!("unknown function {name}; {like}"),
                 None => format!("unknown function {name}; search finds functions by words"),
             })
         }),
