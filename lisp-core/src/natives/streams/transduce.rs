@@ -35,7 +35,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(eduction (map inc) (filter odd?) [1 2 3])", "[3]"), ("(eduction inc [1])", "!type_error")],
     ),
     Builtin::calling("reductions", 2, 3, "(reductions f init? coll)", start_reductions).doc(
-        "Returns the intermediate results of reduce, one for each element.",
+        "Returns the value of reduce after each element.",
         &[
             ("(reductions + [1 2 3])", "[1 3 6]"),
             ("(reductions + 10 [1 2])", "[10 11 13]"),
