@@ -142,7 +142,7 @@ pub(crate) struct Description(pub(crate) Arc<str>);
     path = "/openapi.json",
     tag = "operation",
     security(()),
-    responses((status = 200, description = "an OpenAPI 3.1 document", body = Object, content_type = "application/json"))
+    responses((status = 200, description = "an OpenAPI 3.1 document", body = std::collections::BTreeMap<String, serde_json::Value>, content_type = "application/json"))
 )]
 pub(crate) async fn description(Extension(Description(text)): Extension<Description>) -> Response {
     super::body::json(StatusCode::OK, text.to_string())
