@@ -20,6 +20,9 @@ use tokio_util::task::TaskTracker;
 /// The maximum number of messages that wait to be written.
 const QUEUE: usize = 16;
 
+/// How long replies may take that are still being made when the time after the end of the stream is over.
+const LAST_REPLIES: Duration = Duration::from_secs(1);
+
 impl Mcp {
     /// Serves one client until it closes its stream or until [`Mcp::end`]. Each line is a JSON-RPC message of at most
     /// `max_body_bytes`. Requests in progress when the stream ends get `drain_seconds` to finish.
@@ -36,15 +39,15 @@ impl Mcp {
         let versions = handler.supported_protocol_versions().into_owned();
         let limits = &self.service.config().service;
         let drain = Duration::from_secs(limits.drain_seconds);
-        let mut lines = Lines::new(read, write, limits.max_body_bytes, versions, gone.clone());
-        lines.drain = (self.calls.clone(), drain);
+        let calls = (self.calls.clone(), drain);
+        let lines = Lines::new(read, write, limits.max_body_bytes, versions, gone.clone(), calls);
         let late = async {
             gone.cancelled().await;
-            sleep(drain).await;
+            sleep(drain + LAST_REPLIES).await;
         };
         match serve_server_with_ct(handler, lines, self.ended.child_token()).await {
             Ok(running) => tokio::select! {
-                // After the end of the stream it waits for requests again.
+                // After the end of the stream it waits for all requests, for 5 s.
                 done = running.waiting() => done.map(drop).map_err(|error| OpenError::Connection(error.to_string())),
                 () = late => Ok(()),
             },
@@ -84,7 +87,7 @@ struct Lines<R> {
     writer: Option<JoinHandle<io::Result<()>>>,
     gone: CancellationToken,
     /// The calls in progress, and how long they may take after the end of the stream.
-    drain: (TaskTracker, Duration),
+    calls: (TaskTracker, Duration),
     /// When that time is over, once the stream has ended.
     end: Option<Instant>,
 }
@@ -97,7 +100,14 @@ enum Read {
 }
 
 impl<R: AsyncRead + Send + Unpin> Lines<R> {
-    fn new<W>(read: R, write: W, max: usize, versions: Vec<ProtocolVersion>, gone: CancellationToken) -> Self
+    fn new<W>(
+        read: R,
+        write: W,
+        max: usize,
+        versions: Vec<ProtocolVersion>,
+        gone: CancellationToken,
+        calls: (TaskTracker, Duration),
+    ) -> Self
     where
         W: AsyncWrite + Send + Unpin + 'static,
     {
@@ -113,7 +123,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
             queue: Some(queue),
             writer: Some(tokio::spawn(write_all(write, queued))),
             gone,
-            drain: (TaskTracker::new(), Duration::ZERO),
+            calls,
             end: None,
         }
     }
@@ -124,8 +134,8 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         /// How often the calls are counted.
         const EVERY: Duration = Duration::from_millis(10);
         self.gone.cancel();
-        let end = *self.end.get_or_insert(Instant::now() + self.drain.1);
-        while !self.drain.0.is_empty() && Instant::now() < end {
+        let end = *self.end.get_or_insert(Instant::now() + self.calls.1);
+        while !self.calls.0.is_empty() && Instant::now() < end {
             sleep_until(end.min(Instant::now() + EVERY)).await;
         }
     }

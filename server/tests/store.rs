@@ -242,9 +242,9 @@ fn what_is_no_store_is_refused() {
     second.remove();
     // What is next to it reaches no other file.
     let other = File::new("foreign-other");
-    std::fs::write(&other.0, "of somebody else").unwrap();
+    std::fs::write(&other.0, "of another program").unwrap();
     std::fs::set_permissions(&other.0, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
-    for ending in ["-lock", "-wal", "-shm"] {
+    for ending in ["-lock", "-wal", "-shm", "-journal"] {
         let beside = std::path::PathBuf::from(format!("{}{ending}", file.0.display()));
         for is_hard in [false, true] {
             let _ = std::fs::remove_file(&beside);
@@ -254,7 +254,7 @@ fn what_is_no_store_is_refused() {
             }
             let error = SqliteStore::open(&file.0, Durability::Process).unwrap_err();
             assert!(error.to_string().contains("remove it"), "{ending}: {error}");
-            assert_eq!(std::fs::read_to_string(&other.0).unwrap(), "of somebody else");
+            assert_eq!(std::fs::read_to_string(&other.0).unwrap(), "of another program");
             let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&other.0).unwrap().permissions());
             assert_eq!(mode & 0o777, 0o644, "{ending}");
         }

@@ -43,7 +43,7 @@ fn one_request_with_everything() {
     assert!(answer.get("error").is_none());
 }
 
-/// Answers of versions with more limits or fewer can be read.
+/// An answer of another version can be read: unknown limits are ignored, missing ones are off.
 #[test]
 fn answers_of_other_versions_have_limits() {
     let mut answer = ask(&json!({ "program": "1" }));

@@ -166,7 +166,7 @@ impl Inner {
         self.active_runs().get(run_id).cloned()
     }
 
-    /// Holds while runs are stored and counted, so that no run is counted twice.
+    /// Held while a run is stored and counted, and while all are counted: otherwise a run may count twice.
     pub(crate) fn counting(&self) -> MutexGuard<'_, ()> {
         self.counting.lock().unwrap_or_else(PoisonError::into_inner)
     }

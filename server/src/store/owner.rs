@@ -117,7 +117,7 @@ pub(super) fn has_other_names(path: &Path) -> io::Result<bool> {
 /// # Errors
 /// If one is a link, or no regular file.
 pub(super) fn check_beside(store: &Path) -> io::Result<()> {
-    for path in ["-lock", "-wal", "-shm"].map(|ending| beside(store, ending)) {
+    for path in ["-lock", "-wal", "-shm", "-journal"].map(|ending| beside(store, ending)) {
         let why = match std::fs::symlink_metadata(&path) {
             Ok(about) if !about.is_file() => "is not a regular file",
             Ok(_) if has_other_names(&path)? => "has several names (hard links)",

@@ -116,7 +116,7 @@ impl<'p> Function<'_, 'p> {
                 each(std::slice::from_ref(body));
             }
             Kind::Key(map, _, _) => each(std::slice::from_ref(map)),
-            // Parts that are loops or functions of their own hoist for themselves; the others are rare in loops.
+            // A function hoists its own numbers. Those in the other forms are loaded where they are used.
             Kind::Const(_)
             | Kind::Local(_)
             | Kind::Global(_)
