@@ -310,3 +310,70 @@ fn a_request_names_one_host() {
         }
     }
 }
+
+fn tenants(each: &[(&str, &str)]) -> String {
+    let one = |(name, more): &(&str, &str)| {
+        let digest = sha256_hex(&format!("token-of-{name}"));
+        format!("[[tenants]]\nname = \"{name}\"\ntoken_sha256 = \"{digest}\"\n{more}")
+    };
+    each.iter().map(one).collect()
+}
+
+/// Requests in progress are each tenant's own: those of one take none of another's, nor of its approvers'.
+#[test]
+fn requests_in_progress_have_a_bound() {
+    let dir = Dir::new("requests");
+    let approver = format!("max_requests = 2\napprover_token_sha256 = \"{}\"\n", sha256_hex("token-of-approver"));
+    let config = tenants(&[("many", &approver), ("other", "")]);
+    let server = Server::start(&["--config", &dir.write("service.toml", &config)]);
+    let get = |who: &str| server.send("GET", "/v1/runs", &[("Authorization", &bearer(who))], b"");
+    let body = json!({ "program": "(tool/wait {})", "tools": {"wait": {"client": true}} }).to_string();
+    let (_, _, run) = server.send("POST", "/v1/runs", &[("Authorization", &bearer("many"))], body.as_bytes());
+    let path = format!("/v1/runs/{}/events", run["run_id"].as_str().unwrap());
+    let stream = || {
+        let mut stream = std::net::TcpStream::connect(&server.address).unwrap();
+        let head =
+            format!("GET {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: {}\r\n\r\n", server.address, bearer("many"));
+        std::io::Write::write_all(&mut stream, head.as_bytes()).unwrap();
+        let mut status = [0; 15];
+        std::io::Read::read_exact(&mut stream, &mut status).unwrap();
+        assert_eq!(&status, b"HTTP/1.1 200 OK");
+        stream
+    };
+    let first = stream();
+    assert_eq!(get("many").0, 200, "the second one");
+    let second = stream();
+    let (status, head, why) = get("many");
+    assert_eq!((status, head["retry-after"].as_str()), (429, "1"), "{why}");
+    assert!(
+        why["detail"].as_str().unwrap().contains("2 requests in progress; end some, or raise max_requests"),
+        "{why}"
+    );
+    assert_eq!((get("other").0, get("approver").0), (200, 200));
+    drop((first, second));
+    server.until(std::time::Duration::from_secs(20), "its streams have ended", || get("many").0 == 200);
+}
+
+/// A run that waits for an outside answer gives its slot to the next run of its tenant at once, however long
+/// `suspend_after_ms` is.
+#[test]
+fn a_run_that_waits_gives_way_to_its_tenants_next() {
+    let dir = Dir::new("gives-way");
+    let config = format!("[service]\nsuspend_after_ms = 3600000\n{}", tenants(&[("one", "concurrency = 1\n")]));
+    let server = Server::start(&["--config", &dir.write("service.toml", &config)]);
+    let own = [("Authorization", &*bearer("one"))];
+    let waits = json!({ "program": "(tool/wait {})", "tools": {"wait": {"client": true}},
+                        "limits": {"timeout_ms": 3_600_000} });
+    let submit = |body: &Value| {
+        let (status, _, answer) = server.send("POST", "/v1/runs", &own, body.to_string().as_bytes());
+        assert_eq!(status, 202, "{answer}");
+        format!("/v1/runs/{}", answer["run_id"].as_str().unwrap())
+    };
+    let first = submit(&waits);
+    let has = |path: &str, status: &str| server.send("GET", path, &own, b"").2["status"] == status;
+    server.until(std::time::Duration::from_secs(20), "the first one waits", || has(&first, "waiting"));
+    let second = submit(&json!({ "program": "(+ 1 2)" }));
+    // Without giving way it would wait for half of the timeout.
+    server.until(std::time::Duration::from_secs(60), "the second one is done", || has(&second, "done"));
+    assert!(has(&first, "waiting"));
+}

@@ -12,7 +12,7 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
-use lisp_server::http::{Asking, ProblemDetails, Text, approvals, one_host, own_origin};
+use lisp_server::http::{Asking, ProblemDetails, Text, approvals, bounded, one_host, own_origin};
 use lisp_server::runs::Service;
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage};
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
@@ -49,6 +49,7 @@ impl Mcp {
         Router::new()
             .route("/mcp", any(endpoint))
             .with_state(doors)
+            .route_layer(from_fn_with_state(service.clone(), bounded))
             .route_layer(from_fn_with_state(service.clone(), own_origin))
             .merge(Router::new().route("/readyz", any(ready)).with_state(service.clone()))
             .route("/healthz", any(|| async { "ok\n" }))

@@ -87,6 +87,7 @@ pub(super) struct Tenant {
     pub(super) approver_tokens_sha256: Vec<String>,
     pub(super) concurrency: Option<u64>,
     pub(super) queue: Option<u64>,
+    pub(super) max_requests: Option<u64>,
     pub(super) runs_per_second: Option<f64>,
     pub(super) burst: Option<u64>,
     #[serde(default)]

@@ -291,6 +291,13 @@ impl Config {
         self.limits().with(&self.ceiling).with(&tenant.ceiling)
     }
 
+    /// Returns the maximum number of requests of a tenant in progress at once. By default half of `max_connections`, so
+    /// that no tenant can hold all connections; the only user of a service without tenants may.
+    pub(crate) fn max_requests_of(&self, tenant: &Tenant) -> usize {
+        let max = self.service.max_connections;
+        tenant.max_requests.unwrap_or(if self.tenants.is_empty() { max } else { max.div_ceil(2) })
+    }
+
     /// Returns the tenant that has this token. Takes the same time whichever tenant it is, or if none has it.
     ///
     /// ```

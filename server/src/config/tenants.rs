@@ -26,6 +26,8 @@ pub struct Tenant {
     pub concurrency: Option<usize>,
     /// The maximum number of its runs that wait for a slot; `None` uses that of the service.
     pub queue: Option<usize>,
+    /// The maximum number of its requests in progress at once; `None` is half of the service's `max_connections`.
+    pub max_requests: Option<usize>,
     /// The rate at which it may start runs, per second; `None` is unlimited.
     pub runs_per_second: Option<f64>,
     /// How many runs it may start at once within that rate; at least 1.
@@ -61,6 +63,7 @@ impl Tenant {
             name: "anonymous".to_owned(),
             concurrency: None,
             queue: None,
+            max_requests: None,
             runs_per_second: None,
             burst: 1,
             ceiling: LimitsRequest::default(),
@@ -141,6 +144,7 @@ impl Tenant {
             name: file.name.clone(),
             concurrency: count("concurrency", file.concurrency, 1, 100_000)?,
             queue: count("queue", file.queue, 0, 1_000_000)?,
+            max_requests: count("max_requests", file.max_requests, 1, 1_000_000)?,
             runs_per_second: rate,
             burst,
             ceiling: file.ceiling,

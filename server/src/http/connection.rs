@@ -5,6 +5,7 @@
 //! slot.
 
 use crate::config::Config;
+use crate::runs::RequestInProgress;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::response::Response;
 use axum_server::accept::Accept;
@@ -211,6 +212,8 @@ impl Drop for UnderWay {
 struct ResponseBody {
     body: Body,
     request: UnderWay,
+    /// Frees a request of its tenant.
+    _of_tenant: Option<Arc<RequestInProgress>>,
 }
 
 impl HttpBody for ResponseBody {
@@ -262,8 +265,9 @@ where
         let in_progress = self.activity.begin();
         let responds = self.service.call(request);
         Box::pin(async move {
-            let response = responds.await?;
-            Ok(response.map(|body| Body::new(ResponseBody { body, request: in_progress })))
+            let mut response = responds.await?;
+            let _of_tenant = response.extensions_mut().remove();
+            Ok(response.map(|body| Body::new(ResponseBody { body, request: in_progress, _of_tenant })))
         })
     }
 }

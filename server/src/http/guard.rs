@@ -2,7 +2,7 @@
 
 use super::problem::ProblemDetails;
 use crate::config::Tenant;
-use crate::runs::{Reply, Service, TenantState};
+use crate::runs::{Refused, Reply, Service, TenantState};
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::http::uri::Authority;
@@ -70,6 +70,22 @@ impl Looking {
         let why = "an approver approves or rejects calls: send the header Authorization: Bearer TOKEN with an approver's token";
         Err(ProblemDetails::new(StatusCode::FORBIDDEN, why))
     }
+}
+
+/// Counts a request as in progress until its response has ended. Rejects it if its tenant has too many.
+pub async fn bounded(State(service): State<Service>, request: Request, next: Next) -> Response {
+    let (mut parts, body) = request.into_parts();
+    // A request of nobody is rejected by its route, or needs no tenant.
+    let Ok(caller) = Looking::from_request_parts(&mut parts, &service).await else {
+        return next.run(Request::from_parts(parts, body)).await;
+    };
+    let in_progress = match caller.tenant.begin_request(caller.is_approver) {
+        Ok(in_progress) => in_progress,
+        Err(busy) => return ProblemDetails::from(Refused::Busy(busy)).into_response(),
+    };
+    let mut response = next.run(Request::from_parts(parts, body)).await;
+    response.extensions_mut().insert(Arc::new(in_progress));
+    response
 }
 
 /// Rejects every request without an approver's token.

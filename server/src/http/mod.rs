@@ -12,7 +12,7 @@ mod sessions;
 mod sse;
 
 pub use body::Text;
-pub use guard::{Asking, one_host, own_origin};
+pub use guard::{Asking, bounded, one_host, own_origin};
 pub use listen::{ListenError, Listener, Server};
 pub use problem::ProblemDetails;
 
@@ -82,6 +82,7 @@ fn page_files() -> Router<Service> {
 /// Adds what all routes share: request counting, problem documents, panic handling and the check of the Host header.
 fn finished(router: Router<Service>, service: Service, more: &'static str) -> Router {
     router
+        .route_layer(from_fn_with_state(service.clone(), bounded))
         .route_layer(from_fn_with_state(service.clone(), count))
         .fallback(move || async move { ProblemDetails::new(StatusCode::NOT_FOUND, format!("unknown route; {more}")) })
         .method_not_allowed_fallback(move || async move {

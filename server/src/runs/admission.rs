@@ -33,6 +33,10 @@ pub struct TenantState {
     rate: Option<DefaultDirectRateLimiter>,
     queue: usize,
     waiting: AtomicUsize,
+    /// Durable runs that wait for a slot of the tenant.
+    patient: AtomicUsize,
+    requests: RequestBound,
+    approver_requests: RequestBound,
     /// Runs that have a slot, and durable runs that wait for one.
     claims: Arc<AtomicUsize>,
     max: usize,
@@ -58,6 +62,7 @@ impl TenantState {
         });
         let budget = tenant.budget.as_ref().map(|budget| Budget::new(budget.amounts));
         let max = tenant.concurrency.unwrap_or(config.service.concurrency);
+        let max_requests = config.max_requests_of(tenant);
         TenantState {
             name: tenant.name.clone(),
             ceiling: config.ceiling_of(tenant),
@@ -67,6 +72,10 @@ impl TenantState {
             rate,
             queue: tenant.queue.unwrap_or(config.service.queue),
             waiting: AtomicUsize::new(0),
+            patient: AtomicUsize::new(0),
+            requests: RequestBound::new(max_requests),
+            // Approvers can still decide while the tenant's own requests take all of theirs.
+            approver_requests: RequestBound::new((max_requests / 4).max(1)),
             claims: Arc::default(),
             max,
             stored: AtomicU64::new(0),
@@ -80,6 +89,22 @@ impl TenantState {
             why: "more runs a second than runs_per_second of the tenant allows".to_owned(),
             retry_after: until.wait_time_from(DefaultClock::default().now()),
         })
+    }
+
+    /// Counts a request in progress, until the returned value is dropped. Requests of approvers are counted apart.
+    ///
+    /// # Errors
+    /// If the tenant has `max_requests` requests in progress.
+    pub(crate) fn begin_request(&self, is_approver: bool) -> Result<RequestInProgress, Busy> {
+        match is_approver {
+            false => self.requests.take("the tenant has"),
+            true => self.approver_requests.take("the tenant's approvers have"),
+        }
+    }
+
+    /// Returns whether any of its runs waits for one of its slots.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) + self.patient.load(Ordering::Relaxed) > 0
     }
 
     /// Claims a slot for a run that already has one, or for a resumed run. Has no limit.
@@ -112,6 +137,34 @@ impl TenantState {
     }
 }
 
+/// A bound on requests in progress.
+#[derive(Debug)]
+struct RequestBound {
+    max: usize,
+    free: Arc<Semaphore>,
+}
+
+impl RequestBound {
+    fn new(max: usize) -> Self {
+        let max = max.min(Semaphore::MAX_PERMITS);
+        RequestBound { max, free: Arc::new(Semaphore::new(max)) }
+    }
+
+    fn take(&self, whose: &str) -> Result<RequestInProgress, Busy> {
+        let permit = self.free.clone().try_acquire_owned();
+        permit.map(|permit| RequestInProgress { _permit: permit }).map_err(|_| Busy {
+            why: format!("{whose} {} requests in progress; end some, or raise max_requests of the tenant", self.max),
+            retry_after: Duration::from_secs(1),
+        })
+    }
+}
+
+/// A request in progress, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct RequestInProgress {
+    _permit: OwnedSemaphorePermit,
+}
+
 /// The claim of a run that has a slot or waits for one, released when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Claim(Arc<AtomicUsize>);
@@ -141,6 +194,11 @@ impl<'a> Waiting<'a> {
     fn in_line(count: &'a AtomicUsize, max: usize) -> Option<Self> {
         let more = |waiting: usize| (waiting < max).then_some(waiting + 1);
         count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Waiting(count))
+    }
+
+    fn patiently(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Waiting(count)
     }
 }
 
@@ -227,9 +285,11 @@ impl Admission {
 
     /// Waits for a slot without a limit, for a durable run.
     pub(crate) async fn patient_place(&self, tenant: &TenantState) -> Place {
-        let of_tenant = permit(&tenant.places).await;
-        self.patient.fetch_add(1, Ordering::Relaxed);
-        let _waiting = Waiting(&self.patient);
+        let of_tenant = {
+            let _waiting = Waiting::patiently(&tenant.patient);
+            permit(&tenant.places).await
+        };
+        let _waiting = Waiting::patiently(&self.patient);
         Place { _of_tenant: of_tenant, _of_service: permit(&self.places).await, _claim: None }
     }
 }

@@ -153,7 +153,7 @@ async fn run(
     let run = std::pin::pin!(inner.run_isolated(tenant, request, source, input));
     tokio::select! {
         outcome = run => Ok(outcome),
-        stop = stop(inner, active, calls, began, limits.timeout_ms) => {
+        stop = stop((inner, tenant), active, calls, (began, limits.timeout_ms)) => {
             // Before the run is dropped, which drops the calls that wait.
             active.detach();
             inner.hub.metrics().run_stops(active.log.run_id());
@@ -295,7 +295,12 @@ struct Stop {
 /// - The service is shutting down.
 /// - The run waits for outside answers, and has been quiet for `suspend_after_ms` or has used half of its timeout.
 ///   The next attempt gets the whole timeout again.
-async fn stop(inner: &Inner, active: &ActiveRun, calls: &OpenCalls, began: Instant, timeout_ms: u64) -> Stop {
+async fn stop(
+    (inner, tenant): (&Inner, &TenantState),
+    active: &ActiveRun,
+    calls: &OpenCalls,
+    (began, timeout_ms): (Instant, u64),
+) -> Stop {
     let suspend_after = Duration::from_millis(inner.config.service.suspend_after_ms);
     let step = (suspend_after / 8).clamp(Duration::from_millis(5), Duration::from_millis(100));
     let half = if timeout_ms == 0 { Duration::MAX } else { Duration::from_millis(timeout_ms / 2) };
@@ -312,7 +317,8 @@ async fn stop(inner: &Inner, active: &ActiveRun, calls: &OpenCalls, began: Insta
             return Stop { waits: outside > 0 };
         }
         // Free the slot at once if others wait for one.
-        let enough = if inner.admission.is_crowded() { step } else { suspend_after };
+        let is_crowded = inner.admission.is_crowded() || tenant.is_crowded();
+        let enough = if is_crowded { step } else { suspend_after };
         if outside > 0 && in_progress <= outside && (since.elapsed() >= enough || began.elapsed() >= half) {
             return Stop { waits: true };
         }

@@ -14,6 +14,7 @@ mod stored_calls;
 mod suspended;
 mod turns;
 
+pub(crate) use admission::RequestInProgress;
 pub use admission::{Busy, TenantState};
 pub use events::{Event, EventLog};
 pub use open_calls::{Reply, ReplyError, WaitingCall};
