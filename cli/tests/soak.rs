@@ -66,7 +66,9 @@ fn wait_tool(ms: u64) -> Value {
 }
 
 fn asks() -> Value {
-    json!({ "program": "(println 1) (inc (tool/ask {}))", "tools": {"ask": {"client": true}} })
+    // On a busy machine the process alone takes more than the default time.
+    json!({ "program": "(println 1) (inc (tool/ask {}))", "tools": {"ask": {"client": true}},
+            "limits": {"timeout_ms": 60_000} })
 }
 
 fn prints() -> Value {

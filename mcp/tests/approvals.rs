@@ -400,7 +400,7 @@ async fn a_paused_run_outlives_the_server_that_paused_it() {
     client.initialize(json!({})).await;
     bench.decide(&paused, None, json!({ "approve": true })).await;
     let resumed = client.call("resume", json!({ "token": token })).await;
-    for suffix in ["", "-wal", "-shm"] {
+    for suffix in ["", "-wal", "-shm", "-lock"] {
         let _ = std::fs::remove_file(format!("{}{suffix}", file.display()));
     }
     assert_eq!(resumed["structuredContent"]["run_id"], paused["structuredContent"]["run_id"], "{resumed}");
