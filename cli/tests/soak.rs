@@ -283,7 +283,7 @@ fn whatever_a_request_takes_is_given_back() {
         let dir = Dir::new(isolation);
         let config = dir.write(
             "service.toml",
-            "[service]\nsuspend_after_ms = 10\nqueue = 100000\n[ceiling]\nloop_iterations = 0\n",
+            "[service]\nsuspend_after_ms = 10\nqueue = 100000\n[ceiling]\nloop_iterations = 0\ntimeout_ms = 60000\n",
         );
         let mut server =
             Server::start(&["--isolation", isolation, "--config", &config, "--store", &dir.path("ptc.db")]);
