@@ -5,7 +5,7 @@ use clap::ValueEnum;
 use lisp_runtime::request::Isolation;
 use lisp_server::config::{Config, Scrubber};
 use lisp_server::runs::{Service, ServiceError};
-use lisp_server::store::{SqliteStore, StoreError};
+use lisp_server::old_store::{SqliteStore, StoreError};
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use std::io;
 use std::net::SocketAddr;

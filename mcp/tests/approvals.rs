@@ -3,7 +3,7 @@
 mod support;
 
 use lisp_server::config::Durability;
-use lisp_server::store::SqliteStore;
+use lisp_server::old_store::SqliteStore;
 use serde_json::{Value, json};
 use support::{APPROVER, Bench, Client, text};
 

@@ -2,7 +2,7 @@
 //! `docs/service.md` describes the service, and `ptcl serve` runs it.
 //!
 //! ```
-//! use lisp_server::{config::Config, http::Server, runs::Service, store::SqliteStore};
+//! use lisp_server::{config::Config, http::Server, runs::Service, old_store::SqliteStore};
 //! use tokio::io::{AsyncReadExt, AsyncWriteExt};
 //! use tokio::net::TcpStream;
 //!
@@ -38,5 +38,6 @@
 pub mod config;
 pub mod http;
 pub mod runs;
+pub mod old_store;
 pub mod store;
 pub mod tools;

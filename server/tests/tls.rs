@@ -3,7 +3,7 @@
 use lisp_server::config::Config;
 use lisp_server::http::Server;
 use lisp_server::runs::Service;
-use lisp_server::store::SqliteStore;
+use lisp_server::old_store::SqliteStore;
 use std::io::{Read, Write};
 use std::time::Duration;
 

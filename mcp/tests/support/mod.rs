@@ -8,7 +8,7 @@ use axum::routing::post;
 use lisp_mcp::Mcp;
 use lisp_server::config::Config;
 use lisp_server::runs::Service;
-use lisp_server::store::SqliteStore;
+use lisp_server::old_store::SqliteStore;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -7,7 +7,7 @@ use super::problem::ProblemDetails;
 use super::sse;
 use crate::runs::schemas::{Answer, RunRequest};
 use crate::runs::{Done, Reply, RunList, RunState, Service};
-use crate::store::{RequestKey, RunStatus};
+use crate::old_store::{RequestKey, RunStatus};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::Response;

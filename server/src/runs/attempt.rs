@@ -4,7 +4,7 @@ use super::admission::{Claim, Place, TenantState};
 use super::open_calls::OpenCalls;
 use super::state::{ActiveRun, Inner};
 use super::stored_calls::{places_begun, settle, stored_calls};
-use crate::store::{Lease, RunStatus, Snapshot, StoreError};
+use crate::old_store::{Lease, RunStatus, Snapshot, StoreError};
 use lisp_runtime::record::{Recorder, RecordingBuilder};
 use lisp_runtime::{Budget, Input, Outcome, Record, Recording, Request, Tools, Verdict};
 use std::error::Error as StdError;

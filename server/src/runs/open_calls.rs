@@ -1,7 +1,7 @@
 //! Open calls of a durable run while it runs, and the replies to them.
 
 use super::events::EventLog;
-use crate::store::StoredReply;
+use crate::old_store::StoredReply;
 use lisp_runtime::tools::{Approval, ToolCode};
 use lisp_runtime::{ToolCall, ToolError};
 use serde::{Deserialize, Serialize};

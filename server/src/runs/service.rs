@@ -8,7 +8,7 @@ use super::state::{ActiveRun, Inner, Refused, Service, now_ms};
 use super::suspended::Suspended;
 use super::turns::Turns;
 use crate::config::Config;
-use crate::store::{Inserted, RequestKey, RunStatus, RunSummary, Store, StoreError, StoredReply, Which};
+use crate::old_store::{Inserted, RequestKey, RunStatus, RunSummary, Store, StoreError, StoredReply, Which};
 use crate::tools::ServiceTools;
 use lisp_runtime::request::Isolation;
 use lisp_runtime::tools::BoxedCall;
@@ -636,7 +636,7 @@ pub fn digest(request: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::SqliteStore;
+    use crate::old_store::SqliteStore;
 
     /// Requests and durable runs end by the same time, however often the service is told to shut down.
     #[tokio::test]

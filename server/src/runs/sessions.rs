@@ -3,7 +3,7 @@
 use super::admission::TenantState;
 use super::state::{Inner, Refused, Service};
 use super::turns::OneTurn;
-use crate::store::StoredSession;
+use crate::old_store::StoredSession;
 use lisp_runtime::outcome::Phase;
 use lisp_runtime::{Answer, Cancel, Error, Input, Outcome, Problem, Reason, Request, Tools};
 use serde::{Deserialize, Serialize};

@@ -7,7 +7,7 @@ use super::stored_calls::stored_calls;
 use super::suspended::Suspended;
 use super::turns::Turns;
 use crate::config::Config;
-use crate::store::{RunStatus, RunSummary, Store, StoreError, StoredRun};
+use crate::old_store::{RunStatus, RunSummary, Store, StoreError, StoredRun};
 use crate::tools::ServiceTools;
 use lisp_runtime::outcome::Place;
 use lisp_runtime::{Budget, Cancel, Engine, Input, LimitsRequest, Outcome, Problem, Request, Tools};

@@ -1,7 +1,7 @@
 //! Open calls of a suspended run, as found in its journal.
 
 use super::open_calls::{Phase, ReplyError, WaitingCall, arguments_of};
-use crate::store::{RunStatus, Snapshot, StoredReply};
+use crate::old_store::{RunStatus, Snapshot, StoredReply};
 use lisp_runtime::outcome::Place;
 use lisp_runtime::record::{CallState, OpenCall, Settled};
 use lisp_runtime::tools::Effect;

@@ -1,19 +1,36 @@
-//! The store: keeps runs, journals, sessions and keys after the process ends.
+//! The store: keeps runs, journals, open calls, replies, events, sessions and keys after the process ends.
+//!
+//! A store may serve one process or many. Each run that is under way belongs to one *lease*: the right of one attempt to
+//! write it. Every write of an attempt names its lease, and the store rejects it in the same step if a later attempt has
+//! taken the run over. Leases expire unless they are renewed, so a run whose worker was killed is claimed again.
 
-mod owner;
-mod sqlite;
+mod memory;
+mod news;
 
-pub use sqlite::SqliteStore;
+pub use memory::MemoryStore;
+pub use news::News;
 
+use async_trait::async_trait;
 use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::broadcast;
 
 /// An error of the store.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// Another process has taken over the store; this one can no longer write.
-    #[error("another process has taken over the store; this one no longer writes")]
-    Fenced,
+    /// The lease of an attempt is no longer valid: the run was claimed again, or is over.
+    #[error("the run was taken over by another worker")]
+    LeaseLost,
+    /// An attempt wrote lines that do not follow those that are stored.
+    #[error("the journal has {stored} lines, and line {written} was written next")]
+    OutOfOrder {
+        /// The number of stored lines.
+        stored: u64,
+        /// The number of the first line that was written.
+        written: u64,
+    },
     /// Another process owns the store.
     #[error("the store {path} is in use by {owner}: stop it, or name another file with --store")]
     Owned {
@@ -25,28 +42,42 @@ pub enum StoreError {
     /// The store cannot be opened.
     #[error("the store {path} cannot be opened: {why}")]
     Open {
-        /// The path of the store.
+        /// The path or address of the store, without a password.
         path: String,
         /// What is wrong.
         why: String,
     },
     /// The store was written by a later version.
     #[error(
-        "the store has the format {found}, and this version reads {known}: use the version that wrote it, or another file"
+        "the store has the format {found}, and this version reads {known}: use the version that wrote it, or another store"
     )]
     Format {
-        /// The format of the file.
+        /// The format of the store.
         found: i64,
         /// The format that this version reads.
         known: i64,
     },
-    /// The database failed.
+    /// The store cannot be reached or written at the moment: a full disk, a lock, a lost connection. Trying again later
+    /// may succeed.
+    #[error("the store is not available: {0}")]
+    Unavailable(String),
+    /// The database failed in a way that trying again does not mend.
     #[error("the store failed: {0}")]
     Failed(String),
 }
 
+impl StoreError {
+    /// Returns whether the same operation may succeed later.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, StoreError::Unavailable(_))
+    }
+}
+
+/// The result of an operation of a store.
+pub type Result<T, E = StoreError> = std::result::Result<T, E>;
+
 /// The status of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
     /// The run waits for a slot.
@@ -55,25 +86,30 @@ pub enum RunStatus {
     Running,
     /// The run waits for an outside answer.
     Waiting,
+    /// The run cannot continue as the service is now. Its `error` says why.
+    Stuck,
     /// The run has its answer.
     Done,
 }
 
 impl RunStatus {
     /// All statuses.
-    pub const ALL: [RunStatus; 4] = [RunStatus::Queued, RunStatus::Running, RunStatus::Waiting, RunStatus::Done];
+    pub const ALL: [RunStatus; 5] =
+        [RunStatus::Queued, RunStatus::Running, RunStatus::Waiting, RunStatus::Stuck, RunStatus::Done];
 
-    /// Returns the name used in JSON.
+    /// Returns the name used in JSON and in the store.
     pub fn name(self) -> &'static str {
         match self {
             RunStatus::Queued => "queued",
             RunStatus::Running => "running",
             RunStatus::Waiting => "waiting",
+            RunStatus::Stuck => "stuck",
             RunStatus::Done => "done",
         }
     }
 
-    fn of(name: &str) -> Option<Self> {
+    /// Returns the status of this name.
+    pub fn of(name: &str) -> Option<Self> {
         RunStatus::ALL.into_iter().find(|status| status.name() == name)
     }
 }
@@ -84,28 +120,41 @@ impl fmt::Display for RunStatus {
     }
 }
 
-/// A stored run.
+/// A run to store.
 #[derive(Clone, Debug)]
-pub struct StoredRun {
+pub struct NewRun {
     /// The ID of the run.
     pub run_id: String,
     /// The name of its tenant; `anonymous` if the service has no tenants.
     pub tenant: String,
     /// The request as it was received: JSON text.
     pub request: String,
-    /// The status.
-    pub status: RunStatus,
-    /// Whether the run was cancelled.
-    pub cancelled: bool,
-    /// When it was submitted, in milliseconds since 1970-01-01T00:00:00Z.
-    pub created_ms: i64,
-    /// When it last changed, in milliseconds since 1970-01-01T00:00:00Z.
-    pub updated_ms: i64,
-    /// The answer of a run that is done: JSON text.
-    pub answer: Option<String>,
 }
 
-/// A stored run without its request and answer, for lists.
+/// An idempotency key with the digest of its request.
+#[derive(Clone, Debug)]
+pub struct RequestKey {
+    /// The key chosen by the client.
+    pub key: String,
+    /// The digest of the request.
+    pub digest: String,
+}
+
+/// The result of storing a new run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Submitted {
+    /// The run is stored and queued.
+    New,
+    /// The idempotency key was used before with the same request. This is the ID of that run.
+    Known(String),
+    /// The key was used for another request.
+    OtherRequest,
+}
+
+/// A stored run without its request, journal and answer.
+///
+/// Its status is the one that clients see: a run that is under way and has open calls is [`RunStatus::Waiting`], and a
+/// suspended run all of whose calls are answered is [`RunStatus::Queued`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunSummary {
     /// The ID of the run.
@@ -116,60 +165,365 @@ pub struct RunSummary {
     pub status: RunStatus,
     /// Whether the run was cancelled.
     pub cancelled: bool,
+    /// Why the run is stuck.
+    pub error: Option<String>,
     /// When it was submitted, in milliseconds since 1970-01-01T00:00:00Z.
     pub created_ms: i64,
     /// When it last changed, in milliseconds since 1970-01-01T00:00:00Z.
     pub updated_ms: i64,
-    /// Whether its journal may be non-empty.
-    pub has_journal: bool,
+    /// The open calls, in the order of [`StoredCall::number`].
+    pub calls: Vec<StoredCall>,
 }
 
-impl From<StoredRun> for RunSummary {
-    fn from(run: StoredRun) -> Self {
-        let StoredRun { run_id, tenant, status, cancelled, created_ms, updated_ms, .. } = run;
-        RunSummary { run_id, tenant, status, cancelled, created_ms, updated_ms, has_journal: true }
-    }
+/// A stored run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredRun {
+    /// The run without its texts.
+    pub summary: RunSummary,
+    /// The request as it was received: JSON text.
+    pub request: Arc<str>,
+    /// The answer of a run that is done: JSON text.
+    pub answer: Option<Arc<str>>,
 }
 
-/// Which of a tenant's runs to list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
-    /// All runs.
-    All,
-    /// Runs that are done.
-    Done,
-    /// Runs that are not done.
-    Unfinished,
+/// An open call: it waits for an outside answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredCall {
+    /// The name of the call in its run.
+    pub call: String,
+    /// What the call waits for: `gate`, `result`, or `unknown1` and so on. The same call may wait for several answers,
+    /// one after the other.
+    pub phase: String,
+    /// Its position among the calls that were opened by the run, from 1: set by the store.
+    pub number: u64,
+    /// The tool.
+    pub tool: String,
+    /// The arguments: JSON text.
+    pub arguments: String,
+    /// The question to decide or to find out.
+    pub question: Option<String>,
 }
 
-/// The right to write a run's journal. Only the most recent lease of a run is valid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lease(u64);
-
-/// A stored reply to a call.
+/// A reply to an open call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredReply {
     /// The name of the call in its run.
     pub call: String,
-    /// What the call waited for: `gate`, `result`, or `unknown1` and so on.
+    /// What the call waited for.
     pub phase: String,
     /// The reply: JSON text.
     pub body: String,
 }
 
-/// A run with its journal and the replies to its calls, read at one moment.
-#[derive(Clone, Debug)]
-pub struct Snapshot {
-    /// The run. If it is [`RunStatus::Running`], its journal may still grow.
+/// The result of a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replied {
+    /// The reply is stored. If the run was suspended, it is queued.
+    Taken,
+    /// The call already has this reply, byte for byte.
+    Repeated,
+    /// The call already has another reply.
+    Answered,
+    /// The run has no such open call.
+    NoCall,
+    /// The run is stuck or done, and takes no replies.
+    Over(RunStatus),
+    /// There is no such run.
+    NoRun,
+}
+
+/// The right to write a run: of one attempt, until the run is claimed again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lease {
+    /// The ID of the run.
+    pub run_id: Arc<str>,
+    /// The number of the attempt. Only the newest one can write.
+    pub epoch: u64,
+}
+
+/// How many runs a worker can take.
+#[derive(Clone, Debug, Default)]
+pub struct Room {
+    /// The maximum number of runs.
+    pub slots: usize,
+    /// The tenants whose runs it takes, each with a maximum. Runs are taken by turns in this order, the oldest of each
+    /// tenant first.
+    pub tenants: Vec<(String, usize)>,
+}
+
+/// A run that a worker has claimed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The right to write it.
+    pub lease: Lease,
+    /// The run. Its status is [`RunStatus::Running`], and [`RunSummary::calls`] has the calls that are open in the store.
     pub run: StoredRun,
-    /// All lines of the journal.
-    pub journal: String,
-    /// The replies to its calls.
+    /// The number of lines in its journal.
+    pub lines: u64,
+    /// The number of its events.
+    pub events: u64,
+    /// The number of printed lines among its events.
+    pub printed: u64,
+    /// How often its attempts were lost since its journal last grew.
+    pub faults: u32,
+}
+
+/// The journal of a run and the replies to its calls, read at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Journal {
+    /// All lines, each with its newline.
+    pub text: String,
+    /// All replies, in the order in which they were taken.
     pub replies: Vec<StoredReply>,
 }
 
-/// A stored session.
+/// An event of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredEvent {
+    /// Its number in its run, from 1.
+    pub number: u64,
+    /// `started`, `print`, `call`, `waiting`, `cut`, `answer` or `problem`.
+    pub kind: String,
+    /// The event's data: JSON on one line.
+    pub data: Arc<str>,
+}
+
+/// Events of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Events {
+    /// The events, in order.
+    pub events: Vec<StoredEvent>,
+    /// Whether the run is done and these are the last ones. The answer is not among them.
+    pub is_over: bool,
+}
+
+/// What an attempt writes at once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Batch {
+    /// The number of the first line, from 1. A batch that is written again, because its result was lost, changes nothing.
+    pub first_line: u64,
+    /// Lines of the journal, each with its newline.
+    pub lines: Vec<String>,
+    /// The number of the first event, from 1.
+    pub first_event: u64,
+    /// Events: kind and data.
+    pub events: Vec<(&'static str, Arc<str>)>,
+    /// Calls that wait for an outside answer from now on. One that is open or answered already stays as it is.
+    pub opened: Vec<StoredCall>,
+    /// Calls, with their phases, that no longer wait. One that is answered stays as it is.
+    pub closed: Vec<(String, String)>,
+}
+
+impl Batch {
+    /// Returns whether it has nothing to write.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty() && self.events.is_empty() && self.opened.is_empty() && self.closed.is_empty()
+    }
+}
+
+/// How an attempt ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The run has its answer: JSON text. Its open calls are closed.
+    Done(Arc<str>),
+    /// The run waits for an outside answer. The number is that of the replies that the attempt has seen. If no call is open
+    /// after its batch, the run is queued.
+    Suspended(u64),
+    /// The run is queued again, and can be claimed after a pause.
+    Requeued {
+        /// The pause.
+        after: Duration,
+        /// Whether this counts as a lost attempt.
+        is_fault: bool,
+    },
+    /// The run cannot continue, with the reason. Its open calls stay.
+    Stuck(String),
+}
+
+/// The result of ending an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The attempt has ended.
+    Ended,
+    /// The attempt was to be suspended, and goes on: there are replies that it has not seen, or the run was cancelled. Its
+    /// batch is stored.
+    News,
+}
+
+/// The state of a lease that was to be renewed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Renewed {
+    /// It is valid for another period.
+    Held {
+        /// Whether the run was cancelled.
+        cancelled: bool,
+        /// The number of replies to the calls of the run.
+        replies: u64,
+    },
+    /// It is no longer valid.
+    Lost,
+}
+
+/// Which runs to list.
+#[derive(Clone, Debug, Default)]
+pub struct Query {
+    /// The tenant; all tenants if `None`.
+    pub tenant: Option<String>,
+    /// The status that clients see; any if `None`.
+    pub status: Option<RunStatus>,
+    /// Runs after this one, as a page named it: the creation time and the ID.
+    pub after: Option<(i64, String)>,
+    /// The maximum number of runs.
+    pub max: usize,
+}
+
+/// Runs of a list, newest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// The runs.
+    pub runs: Vec<RunSummary>,
+    /// Whether there are more. A page ends early if its calls take more than [`PAGE_BYTES`].
+    pub has_more: bool,
+}
+
+/// The bytes of open calls after which a page ends.
+pub const PAGE_BYTES: usize = 4 << 20;
+
+/// The maximum bytes of events that are read at once.
+pub const EVENT_BYTES: usize = 1 << 20;
+
+/// What a tenant has in the store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// The number of its runs.
+    pub runs: u64,
+    /// The bytes of their requests, journals and answers.
+    pub bytes: u64,
+}
+
+/// Runs and their journals. Every method is one step: it happens as a whole or not at all, and is visible to all
+/// processes of the store afterwards. When a method returns without an error, its data survives even if the process is
+/// killed right after.
+#[async_trait]
+pub trait RunStore: Send + Sync + 'static {
+    /// Stores a new run as queued, with the idempotency key of its client. If the key is known, stores nothing.
+    ///
+    /// # Errors
+    /// If the store fails.
+    async fn submit(&self, run: NewRun, key: Option<RequestKey>) -> Result<Submitted>;
+
+    /// Looks up an idempotency key of a tenant. Returns `None` if it is unused.
+    ///
+    /// # Errors
+    /// If the store fails.
+    async fn known_request(&self, tenant: &str, key: RequestKey) -> Result<Option<Submitted>>;
+
+    /// Claims queued runs, and runs whose lease has expired, for a period. A run whose attempt was lost counts a fault.
+    ///
+    /// # Errors
+    /// If the store fails.
+    async fn claim(&self, worker: &str, period: Duration, room: &Room) -> Result<Vec<Claim>>;
+
+    /// Renews leases for a period from now. Returns their states in order.
+    ///
+    /// # Errors
+    /// If the store fails.
+    async fn renew(&self, leases: &[Lease], period: Duration) -> Result<Vec<Renewed>>;
+
+    /// Returns the journal of a run and the replies to its calls.
+    ///
+    /// # Errors
+    /// If the store fails. A run that does not exist has an empty journal.
+    async fn journal(&self, run_id: &str) -> Result<Journal>;
+
+    /// Returns the replies to the calls of a run, in the order in which they were taken, without the first ones.
+    ///
+    /// # Errors
+    /// If the store fails.
+    async fn replies(&self, run_id: &str, skip: u64) -> Result<Vec<StoredReply>>;
+
+    /// Writes what an attempt has come to.
+    ///
+    /// # Errors
+    /// [`StoreError::LeaseLost`] if the lease is no longer valid, [`StoreError::OutOfOrder`] if the lines do not follow
+    /// those that are stored, or another error if the store fails.
+    async fn write(&self, lease: &Lease, batch: Batch) -> Result<()>;
+
+    /// Ends an attempt, and writes what it has come to in the same step. If the attempt has ended this way before, changes
+    /// nothing and returns the same.
+    ///
+    /// # Errors
+    /// Those of [`RunStore::write`].
+    async fn end(&self, lease: &Lease, batch: Batch, end: End) -> Result<Ended>;
+
+    /// Stores a reply to an open call, unless it has one. If the run is suspended, queues it in the same step.
+    ///
+    /// # Errors
+    /// If the store fails.
+    async fn reply(&self, run_id: &str, reply: StoredReply) -> Result<Replied>;
+
+    /// Marks a run as cancelled. If it is suspended or stuck, queues it. A run that is done does not change. Returns
+    /// whether the run exists.
+    ///
+    /// # Errors
+    /// If the store fails.
+    async fn cancel(&self, run_id: &str) -> Result<bool>;
+
+    /// Queues a run that is stuck. Returns whether it was.
+    ///
+    /// # Errors
+    /// If the store fails.
+    async fn retry(&self, run_id: &str) -> Result<bool>;
+
+    /// Returns a run.
+    ///
+    /// # Errors
+    /// If the store fails.
+    async fn run(&self, run_id: &str) -> Result<Option<StoredRun>>;
+
+    /// Returns events of a run after the first `skip` ones: some of them, if they take more than [`EVENT_BYTES`].
+    ///
+    /// # Errors
+    /// If the store fails. A run that does not exist has no events and is not over.
+    async fn events(&self, run_id: &str, skip: u64) -> Result<Events>;
+
+    /// Returns a page of runs, newest first. Reads neither requests nor journals nor answers.
+    ///
+    /// # Errors
+    /// If the store fails.
+    async fn list(&self, query: &Query) -> Result<Page>;
+
+    /// Returns what a tenant has in the store.
+    ///
+    /// # Errors
+    /// If the store fails.
+    async fn usage(&self, tenant: &str) -> Result<Usage>;
+
+    /// Returns the number of runs by status, of those that are not done.
+    ///
+    /// # Errors
+    /// If the store fails.
+    async fn unfinished(&self) -> Result<Vec<(RunStatus, u64)>>;
+
+    /// Subscribes to news of the store.
+    fn news(&self) -> broadcast::Receiver<News>;
+}
+
+/// A session to store.
 #[derive(Clone, Debug)]
+pub struct NewSession {
+    /// The ID of the session.
+    pub session_id: String,
+    /// The name of its tenant.
+    pub tenant: String,
+    /// The request that opened it: JSON text.
+    pub opening: String,
+    /// The saved session; `None` before the first turn.
+    pub text: Option<String>,
+}
+
+/// A stored session.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredSession {
     /// The ID of the session.
     pub session_id: String,
@@ -189,201 +543,116 @@ pub struct StoredSession {
     pub text: Option<String>,
 }
 
-/// The result of storing a new run.
+/// The right to change a session: of one turn, until it ends or its period is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Inserted {
-    /// The run is stored and queued.
-    New,
-    /// The idempotency key was used before with the same request. This is the ID of that run.
-    Known(String),
-    /// The key was used for another request.
-    OtherRequest,
+pub struct TurnLease {
+    /// The ID of the session.
+    pub session_id: Arc<str>,
+    /// The number of the turn. Only the newest one can write.
+    pub epoch: u64,
 }
 
-/// An idempotency key with the digest of its request.
-#[derive(Clone, Copy, Debug)]
-pub struct RequestKey<'a> {
-    /// The key chosen by the client.
-    pub key: &'a str,
-    /// The digest of the request.
-    pub digest: &'a str,
+/// The result of starting a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TurnStart {
+    /// The turn has started.
+    Started(TurnLease, Box<StoredSession>),
+    /// Another turn is in progress.
+    Busy,
+    /// The tenant has no such session.
+    NoSession,
 }
 
-/// Storage for data that must outlive the process. When a method returns without an error, its data survives even if
-/// the process is killed right after.
-///
-/// A store has one owner at a time. If another process owns it, opening it fails with [`StoreError::Owned`]. If an
-/// earlier owner still exists, its writes are rejected with [`StoreError::Fenced`].
-pub trait Store: Send + Sync + 'static {
-    /// Writes pending data back, so that the store's file is complete and can be copied. The store stays usable.
+/// Sessions.
+#[async_trait]
+pub trait SessionStore: Send + Sync + 'static {
+    /// Stores a new session, unless its tenant has `max` sessions. Returns whether it is stored.
     ///
     /// # Errors
     /// If the store fails.
-    fn settle(&self) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    /// Stores a new run as queued, with the idempotency key of its client.
-    ///
-    /// # Errors
-    /// If the store fails.
-    fn insert_run(
-        &self,
-        run_id: &str,
-        tenant: &str,
-        request: &str,
-        key: Option<RequestKey<'_>>,
-    ) -> Result<Inserted, StoreError>;
-
-    /// Looks up an idempotency key of a tenant, and compares the digest of the request. Returns `None` if the key is
-    /// unused.
-    ///
-    /// # Errors
-    /// If the store fails.
-    fn known_request(&self, tenant: &str, key: RequestKey<'_>) -> Result<Option<Inserted>, StoreError>;
-
-    /// Checks that this process can write.
-    ///
-    /// # Errors
-    /// [`StoreError::Fenced`] if this process no longer owns the store, or another error if writing fails.
-    fn check_writable(&self) -> Result<(), StoreError>;
-
-    /// Returns a run.
-    ///
-    /// # Errors
-    /// If the store fails.
-    fn run(&self, run_id: &str) -> Result<Option<StoredRun>, StoreError>;
-
-    /// Returns a tenant's newest runs, or those after a given run. Reads neither requests nor answers.
-    ///
-    /// # Errors
-    /// If the store fails.
-    fn runs(
-        &self,
-        tenant: &str,
-        which: Which,
-        behind: Option<&RunSummary>,
-        max: usize,
-    ) -> Result<Vec<RunSummary>, StoreError>;
-
-    /// Returns the runs that are not done, oldest first.
-    ///
-    /// # Errors
-    /// If the store fails.
-    fn unfinished(&self) -> Result<Vec<RunSummary>, StoreError>;
-
-    /// Returns the number of runs by status.
-    ///
-    /// # Errors
-    /// If the store fails.
-    fn count_runs(&self) -> Result<Vec<(RunStatus, u64)>, StoreError>;
-
-    /// Returns the number of runs of a tenant.
-    ///
-    /// # Errors
-    /// If the store fails.
-    fn count_runs_of(&self, tenant: &str) -> Result<u64, StoreError>;
-
-    /// Takes the lease of a run. Earlier leases become invalid.
-    ///
-    /// # Errors
-    /// If the store fails.
-    fn take(&self, run_id: &str) -> Result<Lease, StoreError>;
-
-    /// Sets the status of a run. A run that is done does not change.
-    ///
-    /// # Errors
-    /// If the store fails or the lease is no longer valid.
-    fn set_status(&self, lease: Lease, run_id: &str, status: RunStatus) -> Result<(), StoreError>;
-
-    /// Marks a run as cancelled.
-    ///
-    /// # Errors
-    /// If the store fails.
-    fn cancel_run(&self, run_id: &str) -> Result<(), StoreError>;
-
-    /// Stores the answer of a run, which is then done. A run that is done keeps its first answer.
-    ///
-    /// # Errors
-    /// If the store fails or the lease is no longer valid.
-    fn finish_run(&self, lease: Lease, run_id: &str, answer: &str) -> Result<(), StoreError>;
-
-    /// Appends a line to the journal of a run.
-    ///
-    /// # Errors
-    /// If the store fails or the lease is no longer valid.
-    fn append(&self, lease: Lease, run_id: &str, line: &str) -> Result<(), StoreError>;
-
-    /// Returns a run with its journal and the replies to its calls.
-    ///
-    /// # Errors
-    /// If the store fails.
-    fn snapshot(&self, run_id: &str) -> Result<Option<Snapshot>, StoreError>;
-
-    /// Stores a reply to a call. If the call already has one, changes nothing and returns false.
-    ///
-    /// # Errors
-    /// If the store fails.
-    fn put_reply(&self, run_id: &str, reply: &StoredReply) -> Result<bool, StoreError>;
-
-    /// Returns all replies to the calls of a run.
-    ///
-    /// # Errors
-    /// If the store fails.
-    fn replies(&self, run_id: &str) -> Result<Vec<StoredReply>, StoreError>;
-
-    /// Stores a new session.
-    ///
-    /// # Errors
-    /// If the store fails.
-    fn insert_session(
-        &self,
-        session_id: &str,
-        tenant: &str,
-        opening: &str,
-        text: Option<&str>,
-    ) -> Result<(), StoreError>;
+    async fn open_session(&self, session: NewSession, max: u64) -> Result<bool>;
 
     /// Returns a session.
     ///
     /// # Errors
     /// If the store fails.
-    fn session(&self, session_id: &str) -> Result<Option<StoredSession>, StoreError>;
+    async fn session(&self, session_id: &str) -> Result<Option<StoredSession>>;
 
-    /// Returns the number of sessions of a tenant.
+    /// Starts a turn of a tenant's session, for a period.
     ///
     /// # Errors
     /// If the store fails.
-    fn count_sessions(&self, tenant: &str) -> Result<u64, StoreError>;
+    async fn begin_turn(&self, tenant: &str, session_id: &str, period: Duration) -> Result<TurnStart>;
 
-    /// Stores a session after a turn. At most `undos` earlier states are kept.
+    /// Renews the lease of a turn for a period from now. Returns whether it is still valid.
     ///
     /// # Errors
     /// If the store fails.
-    fn put_turn(&self, session_id: &str, text: &str, undos: u64) -> Result<(), StoreError>;
+    async fn renew_turn(&self, turn: &TurnLease, period: Duration) -> Result<bool>;
 
-    /// Undoes the last turn. Returns false if no turn can be undone.
+    /// Stores a session after a turn, and ends the turn. At most `undos` earlier states are kept. Returns the session, or
+    /// `None` if the turn is no longer valid.
     ///
     /// # Errors
     /// If the store fails.
-    fn undo_turn(&self, session_id: &str) -> Result<bool, StoreError>;
+    async fn put_turn(&self, turn: &TurnLease, text: String, undos: u64) -> Result<Option<StoredSession>>;
 
-    /// Deletes a session. Returns whether it existed.
+    /// Undoes the last successful turn, and ends this one. Returns the session, or `None` if there is no turn to undo or
+    /// this one is no longer valid.
     ///
     /// # Errors
     /// If the store fails.
-    fn delete_session(&self, session_id: &str) -> Result<bool, StoreError>;
+    async fn undo_turn(&self, turn: &TurnLease) -> Result<Option<StoredSession>>;
+
+    /// Ends a turn that changes nothing.
+    ///
+    /// # Errors
+    /// If the store fails.
+    async fn end_turn(&self, turn: &TurnLease) -> Result<()>;
+
+    /// Deletes the session of a turn. Returns false if the turn is no longer valid.
+    ///
+    /// # Errors
+    /// If the store fails.
+    async fn delete_session(&self, turn: &TurnLease) -> Result<bool>;
+}
+
+/// What is deleted because of its age. Times are in milliseconds since 1970-01-01T00:00:00Z.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sweep {
+    /// Runs that finished before.
+    pub finished_before_ms: i64,
+    /// Sessions that last changed before, unless a turn is in progress.
+    pub sessions_before_ms: i64,
+    /// Runs that are not done and were submitted before are cancelled, as [`RunStore::cancel`] does.
+    pub submitted_before_ms: Option<i64>,
+}
+
+/// A store of the service.
+#[async_trait]
+pub trait Store: RunStore + SessionStore {
+    /// Checks that the store can be written.
+    ///
+    /// # Errors
+    /// If it cannot.
+    async fn check_writable(&self) -> Result<()>;
 
     /// Returns the secret stored under this name. If the name is new, stores `fresh` and returns it.
     ///
     /// # Errors
     /// If the store fails.
-    fn secret(&self, name: &str, fresh: &[u8]) -> Result<Vec<u8>, StoreError>;
+    async fn secret(&self, name: &str, fresh: Vec<u8>) -> Result<Vec<u8>>;
 
-    /// Deletes runs that finished, sessions that last changed, and keys that were last used before a moment. Returns
-    /// the number of deleted runs and sessions.
+    /// Deletes what is old: runs with their journals, replies, events and idempotency keys, and sessions. Returns how many
+    /// runs and sessions were deleted. A key is kept as long as its run.
     ///
     /// # Errors
     /// If the store fails.
-    fn sweep(&self, before_ms: i64) -> Result<u64, StoreError>;
+    async fn sweep(&self, sweep: Sweep) -> Result<u64>;
+
+    /// Writes pending data back and closes connections. Later operations fail.
+    ///
+    /// # Errors
+    /// If the store fails.
+    async fn close(&self) -> Result<()>;
 }

@@ -1,7 +1,7 @@
 //! The store: what is kept, who may write, what goes.
 
 use lisp_server::config::Durability;
-use lisp_server::store::{
+use lisp_server::old_store::{
     Inserted, RequestKey, RunStatus, RunSummary, SqliteStore, Store, StoreError, StoredReply, Which,
 };
 use std::path::PathBuf;
