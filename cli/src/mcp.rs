@@ -8,9 +8,10 @@ use lisp_mcp::{Mcp, OpenError, add_approver};
 use lisp_server::config::Config;
 use lisp_server::http::{Listener, Server, approvals};
 use lisp_server::runs::Service;
-use lisp_server::old_store::SqliteStore;
+use lisp_server::store::{MemoryStore, Store};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// What the command takes.
 #[derive(Debug, clap::Args)]
@@ -59,10 +60,12 @@ async fn serve(mut config: Config, arguments: &Arguments) -> Result<Exit, Failur
         (given, _) => given,
     };
     let approver = approver.map(bind).transpose()?;
-    let store = if config.names_store { store_in_file(&config) } else { SqliteStore::in_memory() };
-    let store = store.map_err(|error| failed(&error))?;
-    let service = Service::open(config, Box::new(store)).await.map_err(|error| not_begun(&error))?;
-    let mcp = Mcp::new(service.clone()).map_err(|error| failed(&error))?;
+    let store: Arc<dyn Store> = match config.names_store {
+        true => Arc::new(store_in_file(&config).map_err(|error| failed(&error))?),
+        false => Arc::new(MemoryStore::new()),
+    };
+    let service = Service::open(config, store).await.map_err(|error| not_begun(&error))?;
+    let mcp = Mcp::new(service.clone()).await.map_err(|error| failed(&error))?;
     let sweeper = tokio::spawn(sweep(service.clone()));
     let served = match listener {
         Some(listener) => serve_http(&mcp, listener, token.as_deref()).await,

@@ -9,6 +9,7 @@ use lisp_server::http::{Listener, Server};
 use lisp_server::runs::Service;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// What the command takes.
 #[derive(Debug, clap::Args)]
@@ -38,7 +39,7 @@ async fn serve(config: Config) -> Result<Exit, Failure> {
     config.check_exposure(listen).map_err(|error| Failure::Usage(error.to_string()))?;
     let listener = Listener::bind(&config, listen).map_err(|error| failed(&error))?;
     let store = store_in_file(&config).map_err(|error| failed(&error))?;
-    let service = Service::open(config, Box::new(store)).await.map_err(|error| not_begun(&error))?;
+    let service = Service::open(config, Arc::new(store)).await.map_err(|error| not_begun(&error))?;
     let server = Server::new(service.clone(), listener);
     let scheme = if service.config().tls.is_some() { "https" } else { "http" };
     tell_line!("listening on {scheme}://{}", server.address());

@@ -5,7 +5,7 @@ use clap::ValueEnum;
 use lisp_runtime::request::Isolation;
 use lisp_server::config::{Config, Scrubber};
 use lisp_server::runs::{Service, ServiceError};
-use lisp_server::old_store::{SqliteStore, StoreError};
+use lisp_server::store::{SqliteStore, StoreError};
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use std::io;
 use std::net::SocketAddr;
@@ -160,12 +160,10 @@ pub(crate) fn at_signal(stop: impl Fn() + Send + 'static) -> io::Result<()> {
 /// Deletes old runs and sessions at intervals, while it is polled.
 pub(crate) async fn sweep(service: Service) {
     loop {
-        let its = service.clone();
-        match tokio::task::spawn_blocking(move || its.sweep()).await {
-            Ok(Ok(0)) => {}
-            Ok(Ok(gone)) => tracing::info!(gone, "runs and sessions were forgotten"),
-            Ok(Err(error)) => tracing::error!(%error, "nothing can be forgotten"),
-            Err(_) => return,
+        match service.sweep().await {
+            Ok(0) => {}
+            Ok(gone) => tracing::info!(gone, "runs and sessions were deleted"),
+            Err(error) => tracing::error!(%error, "old runs and sessions cannot be deleted"),
         }
         tokio::time::sleep(SWEEP).await;
     }

@@ -4,7 +4,7 @@ use crate::handler::OpenError;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 use lisp_server::config::{Config, Tenant};
-use lisp_server::old_store::StoreError;
+use lisp_server::store::StoreError;
 
 /// The length of a token in bytes.
 const TOKEN: usize = 24;

@@ -2,7 +2,7 @@
 
 use crate::ask;
 use crate::connection::{Asking, Client, Connection};
-use crate::notes::{Notes, Watch};
+use crate::notes::Notes;
 use crate::show;
 use crate::ticket::Purpose;
 use lisp_runtime::Request;
@@ -35,14 +35,14 @@ impl Drive<'_> {
     pub(crate) async fn run(&self, text: &str, request: &Request<'_>) -> Responded {
         let (service, tenant) = (&self.connection.service, &self.connection.tenant);
         if service.needs_journal(request) {
-            return match service.submit(tenant, text, None) {
+            return match service.submit(tenant, text, None).await {
                 Ok(state) => self.go_on(&state.run_id).await,
                 Err(refused) => Ok(show::refused(&refused).into()),
             };
         }
         let run_id = uuid::Uuid::now_v7().to_string();
-        let mut watch = Watch::new(service, &run_id);
-        let run = self.notes.follow(&mut watch, service.run(tenant, request, &run_id));
+        let mut reader = service.events_of_new_run(&run_id);
+        let run = self.notes.follow(&mut reader, service.run(tenant, request, &run_id));
         // Dropping the future cancels the run.
         let answered = tokio::select! {
                 biased;
@@ -68,19 +68,19 @@ impl Drive<'_> {
 
     async fn go_on_with(&self, run_id: &str, mut decided: Decided, ends: Ends) -> Responded {
         let (service, tenant) = (&self.connection.service, self.connection.name());
-        let mut watch = Watch::new(service, run_id);
+        let mut reader = service.events(run_id, 0);
         loop {
             let waited = tokio::select! {
                 biased;
                 () = self.client.cancelled.cancelled() => {
                     if ends == Ends::Run
-                        && let Err(error) = service.cancel(tenant, run_id)
+                        && let Err(error) = service.cancel(tenant, run_id).await
                     {
                         tracing::warn!(run_id, %error, "a run cannot be cancelled");
                     }
                     return Err(cancelled());
                 }
-                waited = self.notes.follow(&mut watch, service.wait(tenant, run_id)) => waited,
+                waited = self.notes.follow(&mut reader, service.wait(tenant, run_id)) => waited,
             };
             let state = match waited {
                 Ok(Done::Answer(answer)) => return Ok(show::answer(&answer).into()),
@@ -103,15 +103,15 @@ impl Drive<'_> {
             match (self.client.asking, open.iter().find(|call| call.question.is_some())) {
                 (Asking::Nobody, _) | (_, None) => return Ok(self.paused(&state)),
                 (Asking::Rounds, Some(_)) => return Ok(self.next_input(&state, &open)),
-                (Asking::Elicit, Some(call)) => match self.elicit(run_id, call, &watch).await {
+                (Asking::Elicit, Some(call)) => match self.elicit(run_id, call).await {
                     Asked::Said(reply) => {
                         let is_taken = self.tell(run_id, &call.call, &reply).await;
                         decided.add(call, *reply);
                         if !is_taken {
-                            return Ok(self.now(run_id));
+                            return Ok(self.now(run_id).await);
                         }
                     }
-                    Asked::Nothing => return Ok(self.now(run_id)),
+                    Asked::Nothing => return Ok(self.now(run_id).await),
                     Asked::Moved => {}
                 },
             }
@@ -134,14 +134,14 @@ impl Drive<'_> {
     }
 
     /// Asks the user about a call.
-    async fn elicit(&self, run_id: &str, call: &WaitingCall, watch: &Watch) -> Asked {
+    async fn elicit(&self, run_id: &str, call: &WaitingCall) -> Asked {
         let Some(form) = ask::form(call) else { return Asked::Nothing };
         let said = tokio::select! {
             biased;
             // The caller's loop handles this.
             () = self.client.cancelled.cancelled() => return Asked::Moved,
             () = self.connection.gone.cancelled() => return Asked::Nothing,
-            () = self.answered_elsewhere(run_id, call, watch) => return Asked::Moved,
+            () = self.answered_elsewhere(run_id, call) => return Asked::Moved,
             said = self.client.peer.create_elicitation(form) => said,
         };
         if self.client.cancelled.is_cancelled() {
@@ -159,15 +159,16 @@ impl Drive<'_> {
     }
 
     /// Returns when the call is answered elsewhere or the run has ended.
-    async fn answered_elsewhere(&self, run_id: &str, call: &WaitingCall, watch: &Watch) {
-        let mut changes = watch.changes();
-        while changes.changed().await.is_ok() {
-            let state = self.connection.service.state(self.connection.name(), run_id);
-            if !state.is_ok_and(|state| state.calls.iter().any(|open| open.call == call.call)) {
+    async fn answered_elsewhere(&self, run_id: &str, call: &WaitingCall) {
+        let mut watcher = self.connection.service.watcher(run_id);
+        loop {
+            let state = self.connection.service.state(self.connection.name(), run_id).await;
+            let is_it = |open: &WaitingCall| open.call == call.call && open.asked() == call.asked();
+            if state.is_ok_and(|state| !state.calls.iter().any(is_it)) {
                 return;
             }
+            watcher.changed().await;
         }
-        std::future::pending().await
     }
 
     /// Sends the decisions again after a pause. Returns false if one does not fit its call.
@@ -185,7 +186,7 @@ impl Drive<'_> {
 
     /// Sends a decision. Returns false if it does not fit the call.
     async fn tell(&self, run_id: &str, call: &str, reply: &Reply) -> bool {
-        match self.connection.service.reply(self.connection.name(), run_id, call, reply) {
+        match self.connection.service.reply(self.connection.name(), run_id, call, reply).await {
             // An approver was faster, or the run has not reached the call again: check the open calls again.
             Ok(_) | Err(Refused::Conflict(_) | Refused::NotFound(_)) => true,
             Err(error) => {
@@ -202,8 +203,8 @@ impl Drive<'_> {
     }
 
     /// The response for the current state of the run.
-    pub(crate) fn now(&self, run_id: &str) -> CallToolResponse {
-        match self.connection.service.state(self.connection.name(), run_id) {
+    pub(crate) async fn now(&self, run_id: &str) -> CallToolResponse {
+        match self.connection.service.state(self.connection.name(), run_id).await {
             Ok(state) => match &state.answer {
                 Some(answer) => show::answer(answer.get()).into(),
                 None => self.paused(&state),
@@ -229,7 +230,7 @@ impl Drive<'_> {
             Ok(ticket) => ticket,
             Err(error) => return invalid(error.to_string()),
         };
-        let state = match service.state(tenant, &ticket.run_id) {
+        let state = match service.state(tenant, &ticket.run_id).await {
             Ok(state) => state,
             Err(refused) => return Ok(show::refused(&refused).into()),
         };
@@ -246,7 +247,7 @@ impl Drive<'_> {
                 }
                 (Some(_), None) => is_undecided = true,
                 // The same request may arrive twice.
-                (None, Some(reply)) => match service.said(tenant, &ticket.run_id, Some(name), &reply) {
+                (None, Some(reply)) => match service.said(tenant, &ticket.run_id, Some(name), &reply).await {
                     Ok(Said::Other) => return invalid(format!("the call {name} already has a different decision")),
                     Ok(Said::Same | Said::Nothing) => {}
                     Err(refused) => return Ok(show::refused(&refused).into()),
@@ -256,7 +257,7 @@ impl Drive<'_> {
         }
         // A user who did not decide is not asked again right away.
         if is_undecided {
-            return Ok(self.now(&ticket.run_id));
+            return Ok(self.now(&ticket.run_id).await);
         }
         self.go_on_with(&ticket.run_id, decided, Ends::Run).await
     }

@@ -9,7 +9,7 @@ use crate::notes::{Notes, has_prints};
 use crate::ticket::Tickets;
 use crate::{lookup, resume, run, schema};
 use lisp_server::runs::{Service, TenantState};
-use lisp_server::old_store::StoreError;
+use lisp_server::store::StoreError;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, Implementation, ListToolsResult,
     PaginatedRequestParams, ServerCapabilities, ServerConfig, SetLevelRequestMethod, SetLevelRequestParams, Tool,
@@ -73,8 +73,8 @@ impl Mcp {
     ///
     /// # Errors
     /// If the store cannot keep the key that seals the tokens of paused runs.
-    pub fn new(service: Service) -> Result<Mcp, OpenError> {
-        let tickets = Tickets::new(&service)?;
+    pub async fn new(service: Service) -> Result<Mcp, OpenError> {
+        let tickets = Tickets::new(&service).await?;
         Ok(Mcp {
             service,
             tickets,

@@ -59,7 +59,7 @@ impl Mcp {
 }
 
 async fn ready(State(service): State<Service>) -> Result<&'static str, ProblemDetails> {
-    service.is_ready()?;
+    service.is_ready().await?;
     Ok("ready\n")
 }
 

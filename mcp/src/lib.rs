@@ -5,11 +5,11 @@
 //!
 //! ```
 //! use lisp_mcp::Mcp;
-//! use lisp_server::{config::Config, runs::Service, store::SqliteStore};
+//! use lisp_server::{config::Config, runs::Service, store::MemoryStore};
 //! use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, duplex};
 //! # tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
 //! let config = Config::parse("isolation = \"in-process\"", "service.toml")?;
-//! let mcp = Mcp::new(Service::open(config, Box::new(SqliteStore::in_memory()?)).await?)?;
+//! let mcp = Mcp::new(Service::open(config, std::sync::Arc::new(MemoryStore::new())).await?).await?;
 //! let (mut client, server) = duplex(1 << 16);
 //! let (read, write) = tokio::io::split(server);
 //! tokio::spawn(async move { mcp.serve_stdio(None, read, write).await });

@@ -3,39 +3,17 @@
 #![expect(deprecated, reason = "clients of revision 2025-11-25 read log messages; the next one has no replacement yet")]
 
 use crate::connection::Client;
-use lisp_server::runs::{Event, EventLog, Service};
+use lisp_server::runs::{Event, EventReader};
 use rmcp::RoleServer;
 use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, ServiceError};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use tokio::sync::watch::Receiver;
 use tokio_util::sync::CancellationToken;
-
-/// A reader of a run's events.
-pub(crate) struct Watch {
-    log: Arc<EventLog>,
-    changes: Receiver<usize>,
-    next: usize,
-}
 
 /// The fields of an event, unparsed, because one may be nested too deeply for a parsed value.
 type Fields = BTreeMap<String, Box<RawValue>>;
-
-impl Watch {
-    pub(crate) fn new(service: &Service, run_id: &str) -> Self {
-        let log = service.watch(run_id);
-        let changes = log.changes();
-        Watch { log, changes, next: 0 }
-    }
-
-    /// Returns a receiver that is notified of new events.
-    pub(crate) fn changes(&self) -> Receiver<usize> {
-        self.changes.clone()
-    }
-}
 
 /// Returns whether this log level includes printed lines.
 pub(crate) fn has_prints(level: LoggingLevel) -> bool {
@@ -57,7 +35,7 @@ impl Notes {
     }
 
     /// Runs `work`, and notifies the client of events meanwhile.
-    pub(crate) async fn follow<T>(&self, watch: &mut Watch, work: impl Future<Output = T>) -> T {
+    pub(crate) async fn follow<T>(&self, reader: &mut EventReader, work: impl Future<Output = T>) -> T {
         if self.progress.is_none() && !self.logs {
             return work.await;
         }
@@ -68,36 +46,33 @@ impl Notes {
             came
         };
         // If the client has disconnected, the run continues until its request is cancelled.
-        let (came, _) = tokio::join!(work, self.tell(watch, &done));
+        let (came, _) = tokio::join!(work, self.tell(reader, &done));
         came
     }
 
-    async fn tell(&self, watch: &mut Watch, done: &CancellationToken) -> Result<(), ServiceError> {
+    async fn tell(&self, reader: &mut EventReader, done: &CancellationToken) -> Result<(), ServiceError> {
         loop {
             let is_done = done.is_cancelled();
-            watch.changes.borrow_and_update();
-            let (events, _) = watch.log.from(watch.next);
+            let events = match is_done {
+                true => reader.ready().await.ok().filter(|events| !events.is_empty()),
+                false => tokio::select! {
+                    events = reader.next() => events.ok().flatten(),
+                    () = done.cancelled() => continue,
+                },
+            };
+            // After the last event, or if they cannot be read, there is nothing more to tell.
+            let Some(events) = events else { return Ok(()) };
             for event in &events {
-                watch.next += 1;
-                self.event(watch.next, event).await?;
-            }
-            if events.is_empty() {
-                if is_done {
-                    return Ok(());
-                }
-                tokio::select! {
-                    changed = watch.changes.changed() => if changed.is_err() { return Ok(()) },
-                    () = done.cancelled() => {}
-                }
+                self.event(event).await?;
             }
         }
     }
 
-    async fn event(&self, number: usize, event: &Event) -> Result<(), ServiceError> {
+    async fn event(&self, event: &Event) -> Result<(), ServiceError> {
         let data: Fields = serde_json::from_str(&event.data).unwrap_or_default();
         let value = |name: &str| data.get(name).and_then(|field| serde_json::from_str::<Value>(field.get()).ok());
         let text = |name: &str| value(name).and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default();
-        let message = match event.kind {
+        let message = match &*event.kind {
             "print" => text("line"),
             "call" => match value("duration_ms").unwrap_or_default() {
                 Value::Null => format!("call tool/{}", text("name")),
@@ -112,7 +87,7 @@ impl Notes {
         }
         if let Some(token) = &self.progress {
             // Event counts stay far below 2^53, so the conversion is exact.
-            let progress = ProgressNotificationParam::new(token.clone(), number as f64).with_message(message);
+            let progress = ProgressNotificationParam::new(token.clone(), event.number as f64).with_message(message);
             self.peer.notify_progress(progress).await?;
         }
         Ok(())

@@ -16,8 +16,6 @@ use std::time::Duration;
 pub(crate) const ARGUMENTS: [&str; 5] = ["token", "wait_seconds", "call", "result", "error"];
 /// Arguments of earlier versions, which models may still try.
 const DECISIONS: [&str; 3] = ["approve", "reject", "arguments"];
-/// The interval at which a run is checked.
-const LOOK: Duration = Duration::from_millis(200);
 
 /// The arguments of a call.
 struct Asked {
@@ -81,7 +79,7 @@ pub(crate) async fn call(drive: &Drive<'_>, arguments: JsonObject) -> Responded 
         );
         let token = arguments.get("token").and_then(Value::as_str);
         return match token.and_then(|token| open(token).ok()) {
-            Some(ticket) => Ok(with_reason(drive.now(&ticket.run_id), why)),
+            Some(ticket) => Ok(with_reason(drive.now(&ticket.run_id).await, why)),
             None => failed(why),
         };
     }
@@ -117,8 +115,9 @@ async fn outcome(drive: &Drive<'_>, run_id: &str, wait: Duration) -> Responded {
         let (service, tenant) = (&drive.connection.service, drive.connection.name());
         let has_moved = async {
             let calls = |state: &RunState| state.calls.iter().map(|call| call.call.clone()).collect::<Vec<_>>();
-            while service.state(tenant, run_id).is_ok_and(|now| now.answer.is_none() && calls(&now) == calls(&state)) {
-                tokio::time::sleep(LOOK).await;
+            let mut watcher = service.watcher(run_id);
+            while service.state(tenant, run_id).await.is_ok_and(|now| now.answer.is_none() && calls(&now) == calls(&state)) {
+                watcher.changed().await;
             }
         };
         tokio::select! {
@@ -135,37 +134,38 @@ async fn outcome(drive: &Drive<'_>, run_id: &str, wait: Duration) -> Responded {
 /// Sends the result of a call.
 async fn said(drive: &Drive<'_>, ticket: &Ticket, name: Option<&str>, reply: &Reply) -> Responded {
     let (service, tenant, run_id) = (&drive.connection.service, drive.connection.name(), &*ticket.run_id);
-    let state = match service.state(tenant, run_id) {
+    let state = match service.state(tenant, run_id).await {
         Ok(state) => state,
         Err(refused) => return Ok(show::refused(&refused).into()),
     };
-    let again = |why: String| Ok(with_reason(drive.now(run_id), why));
+    let again = async |why: String| Ok(with_reason(drive.now(run_id).await, why));
     let open: Option<&WaitingCall> = match name {
         Some(name) => state.calls.iter().find(|call| call.call == name && ticket.names(call)),
         None => match &*state.calls {
             [call] => Some(call).filter(|call| ticket.names_only(call)),
             calls if calls.iter().any(|call| ticket.names(call)) => {
                 let names = calls.iter().map(|call| call.call.as_str()).collect::<Vec<_>>().join(", ");
-                return again(format!("several calls are open; name one of them with \"call\": {names}"));
+                return again(format!("several calls are open; name one of them with \"call\": {names}")).await;
             }
             _ => None,
         },
     };
     if let Some(call) = open {
-        match service.reply(tenant, run_id, &call.call, reply) {
+        match service.reply(tenant, run_id, &call.call, reply).await {
             Ok(_) => return drive.collect(run_id).await,
             // Another reply arrived first.
             Err(Refused::Conflict(_)) => {}
-            Err(refused) => return again(format!("the reply was not accepted: {refused}")),
+            Err(refused) => return again(format!("the reply was not accepted: {refused}")).await,
         }
     }
-    match service.said(tenant, run_id, name, reply) {
+    match service.said(tenant, run_id, name, reply).await {
         Ok(Said::Same) => drive.collect(run_id).await,
-        Ok(Said::Other) => again("conflict: the call already has another result, which is kept".to_owned()),
+        Ok(Said::Other) => again("conflict: the call already has another result, which is kept".to_owned()).await,
         Ok(Said::Nothing) => again(
             "the reply was not accepted: no open call matches, or the token does not cover it; use the newest token"
                 .to_owned(),
-        ),
+        )
+        .await,
         Err(refused) => Ok(show::refused(&refused).into()),
     }
 }

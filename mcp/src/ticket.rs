@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 use hmac::{Hmac, KeyInit, Mac};
 use lisp_server::runs::{Service, WaitingCall};
-use lisp_server::old_store::StoreError;
+use lisp_server::store::StoreError;
 use sha2::{Digest, Sha256};
 use std::time::{SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
@@ -64,11 +64,11 @@ pub(crate) struct Tickets {
 }
 
 impl Tickets {
-    pub(crate) fn new(service: &Service) -> Result<Self, StoreError> {
-        let mut fresh = [0; 32];
+    pub(crate) async fn new(service: &Service) -> Result<Self, StoreError> {
+        let mut fresh = vec![0; 32];
         getrandom::fill(&mut fresh).map_err(|error| StoreError::Failed(format!("no random bytes: {error}")))?;
         let hours = i64::try_from(service.config().service.keep_finished_hours).unwrap_or(i64::MAX);
-        Ok(Tickets { key: service.secret(KEY, &fresh)?, life_ms: hours.saturating_mul(3_600_000) })
+        Ok(Tickets { key: service.secret(KEY, fresh).await?, life_ms: hours.saturating_mul(3_600_000) })
     }
 
     fn seal(&self, tenant: &str, purpose: Purpose<'_>, body: &[u8]) -> [u8; SEAL] {

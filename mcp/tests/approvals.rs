@@ -3,7 +3,7 @@
 mod support;
 
 use lisp_server::config::Durability;
-use lisp_server::old_store::SqliteStore;
+use lisp_server::store::{MemoryStore, SqliteStore};
 use serde_json::{Value, json};
 use support::{APPROVER, Bench, Client, text};
 
@@ -383,7 +383,7 @@ async fn rounds_without_answers_ask_again_and_refusals_end() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_paused_run_outlives_the_server_that_paused_it() {
     let file = std::env::temp_dir().join(format!("ptc-mcp-{}.db", std::process::id()));
-    let store = || Box::new(SqliteStore::open(&file, Durability::Process).unwrap());
+    let store = || Arc::new(SqliteStore::open(&file, Durability::Process).unwrap());
     let paused = {
         let bench = Bench::with("", store()).await;
         let mut client = bench.client();
@@ -412,7 +412,7 @@ async fn tokens_are_those_of_a_tenant() {
     let more = "[[tenants]]\nname = \"a\"\ntoken_sha256 = \"2348f998744212575d85959674f9607ab26f67708a917157472832386337c904\"\n\n\
                 [[tenants]]\nname = \"b\"\ntools = [\"nothing\"]\n\
                 token_sha256 = \"1348f998744212575d85959674f9607ab26f67708a917157472832386337c904\"\n";
-    let bench = Bench::with(more, Box::new(SqliteStore::in_memory().unwrap())).await;
+    let bench = Bench::with(more, Arc::new(MemoryStore::new())).await;
     let mut nobody = bench.client();
     nobody.leave();
     assert!(nobody.served.await.unwrap().unwrap_err().to_string().contains("--tenant NAME"));

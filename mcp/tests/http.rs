@@ -3,7 +3,7 @@
 mod support;
 
 use lisp_server::http::{Listener, Server};
-use lisp_server::old_store::SqliteStore;
+use lisp_server::store::MemoryStore;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -305,7 +305,7 @@ async fn with_tenants_a_token_says_who_asks() {
     // printf %s open | sha256sum, and shut
     let more = "[[tenants]]\nname = \"a\"\ntoken_sha256 = \"2348f998744212575d85959674f9607ab26f67708a917157472832386337c904\"\n\n\
                 [[tenants]]\nname = \"b\"\ntoken_sha256 = \"2a1db49adbe0e8281c0615f68e6829ddf9de3c315b8329481181ac65bea47e3b\"\n";
-    let bench = Bench::with(more, Box::new(SqliteStore::in_memory().unwrap())).await;
+    let bench = Bench::with(more, Arc::new(MemoryStore::new())).await;
     let address = listen(&bench).await;
     let refused = send(address, "POST", &[], &initialize(json!({}))).await;
     assert_eq!((refused.status, refused.header("www-authenticate")), (401, Some("Bearer")));

@@ -2,14 +2,14 @@
 //! `docs/service.md` describes the service, and `ptcl serve` runs it.
 //!
 //! ```
-//! use lisp_server::{config::Config, http::Server, runs::Service, old_store::SqliteStore};
+//! use lisp_server::{config::Config, http::Server, runs::Service, store::MemoryStore};
 //! use tokio::io::{AsyncReadExt, AsyncWriteExt};
 //! use tokio::net::TcpStream;
 //!
 //! # #[tokio::main]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let config = Config::parse("isolation = \"in-process\"", "service.toml")?;
-//! let service = Service::open(config, Box::new(SqliteStore::in_memory()?)).await?;
+//! let service = Service::open(config, std::sync::Arc::new(MemoryStore::new())).await?;
 //! let server = Server::bind(service, "127.0.0.1:0".parse()?)?;
 //! let (address, stop) = (server.address(), server.stop_handle());
 //! let serving = tokio::spawn(server.serve());

@@ -3,7 +3,7 @@
 use lisp_server::config::Config;
 use lisp_server::http::Server;
 use lisp_server::runs::Service;
-use lisp_server::old_store::SqliteStore;
+use lisp_server::store::MemoryStore;
 use std::io::{Read, Write};
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ fn it_is_asked_over_tls_and_in_no_other_way() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
         let config = Config::read(&file).unwrap();
-        let service = Service::open(config, Box::new(SqliteStore::in_memory().unwrap())).await.unwrap();
+        let service = Service::open(config, Arc::new(MemoryStore::new())).await.unwrap();
         let server = Server::bind(service.clone(), "127.0.0.1:0".parse().unwrap()).unwrap();
         let (address, stop) = (server.address(), server.stop_handle());
         let serving = tokio::spawn(server.serve());
@@ -119,7 +119,7 @@ fn a_key_that_does_not_fit_is_told() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let error = runtime.block_on(async {
         let config = Config::read(&file).map_err(|error| error.to_string())?;
-        let opened = Service::open(config, Box::new(SqliteStore::in_memory().unwrap())).await;
+        let opened = Service::open(config, Arc::new(MemoryStore::new())).await;
         opened.map(drop).map_err(|error| error.to_string())
     });
     let error = error.unwrap_err();

@@ -119,6 +119,46 @@ impl Tool {
         self
     }
 
+    /// Waits for a future before each call of an async tool, such as a permit, or a write that must come first. If the
+    /// future fails, so does the call, and the tool is not called. Other tools are returned unchanged.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input, Tool, ToolCall, ToolError};
+    /// # fn block_on<F: Future>(run: F) -> F::Output {
+    /// #     let mut run = std::pin::pin!(run);
+    /// #     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    /// #     loop {
+    /// #         if let std::task::Poll::Ready(done) = run.as_mut().poll(&mut context) { break done }
+    /// #     }
+    /// # }
+    /// let order = Tool::new_async("order", |call: ToolCall| async move { Ok(call.get::<u64>("id")?) })
+    ///     .before_call(|call| {
+    ///         let is_known = call.get::<u64>("id").is_ok_and(|id| id < 100);
+    ///         async move { if is_known { Ok(()) } else { Err(ToolError::new("no such order")) } }
+    ///     });
+    /// let engine = Engine::builder().grant(order).build()?;
+    /// let program = engine.compile("(tool/order {:id 700})")?;
+    /// let outcome = block_on(engine.run_async(&program, Input::new()));
+    /// assert!(outcome.problem().is_some_and(|problem| problem.error.message.contains("no such order")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn before_call<F>(mut self, wait: impl Fn(&ToolCall) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<(), ToolError>> + Send + 'static,
+    {
+        if let Body::Async(function) = self.body {
+            self.body = Body::Async(Arc::new(move |call: ToolCall| -> BoxedCall {
+                let (waits, function) = (wait(&call), function.clone());
+                Box::pin(async move {
+                    waits.await?;
+                    function(call).await
+                })
+            }));
+        }
+        self
+    }
+
     /// Returns whether its calls are futures.
     pub(super) fn is_async(&self) -> bool {
         matches!(self.body, Body::Async(_))

@@ -8,7 +8,7 @@ use axum::routing::post;
 use lisp_mcp::Mcp;
 use lisp_server::config::Config;
 use lisp_server::runs::Service;
-use lisp_server::old_store::SqliteStore;
+use lisp_server::store::{MemoryStore, Store};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -32,11 +32,11 @@ pub struct Bench {
 impl Bench {
     /// One with a tool `pay` that somebody is asked about, and `slow`, which takes a minute.
     pub async fn open() -> Self {
-        Bench::with("", Box::new(SqliteStore::in_memory().unwrap())).await
+        Bench::with("", Arc::new(MemoryStore::new())).await
     }
 
     /// One with more tables of configuration, and a store.
-    pub async fn with(more: &str, store: Box<SqliteStore>) -> Self {
+    pub async fn with(more: &str, store: Arc<dyn Store>) -> Self {
         let paid = Arc::new(AtomicUsize::new(0));
         let its = paid.clone();
         let pay = move |Json(arguments): Json<Value>| async move {
@@ -64,7 +64,7 @@ impl Bench {
         let mut config = Config::parse(&text, "service.toml").unwrap();
         config.add_approver("anonymous", APPROVER);
         let service = Service::open(config, store).await.unwrap();
-        Bench { mcp: Mcp::new(service).unwrap(), paid }
+        Bench { mcp: Mcp::new(service).await.unwrap(), paid }
     }
 
     pub fn paid(&self) -> usize {

@@ -87,10 +87,18 @@ service! {
     drain_seconds: u64 = 30, 0..=3_600;
     /// How long a finished run stays in the store.
     keep_finished_hours: u64 = 168, 1..=87_600;
+    /// How long a session stays in the store after its last change.
+    keep_sessions_hours: u64 = 168, 1..=87_600;
+    /// The maximum age of a run that is not done: older ones are cancelled. 0 is no limit.
+    max_run_hours: u64 = 0, 0..=87_600;
+    /// How long a worker has a run without a sign of life, before another one takes the run over.
+    lease_seconds: u64 = 15, 1..=3_600;
     /// How long a run waits for outside answers before it is suspended and frees its slot.
     suspend_after_ms: u64 = 250, 0..=3_600_000;
     /// The maximum number of runs of each tenant in the store, including finished ones.
     max_runs_stored: u64 = 1_000_000, 1..=100_000_000;
+    /// The maximum bytes of each tenant's runs in the store: their requests, journals and answers.
+    max_bytes_stored: u64 = 10_737_418_240, 1_048_576..=1_125_899_906_842_624;
     /// The maximum number of sessions of each tenant in the store.
     max_sessions: usize = 100_000, 1..=10_000_000;
 }

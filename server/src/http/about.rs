@@ -1,6 +1,6 @@
 //! The routes about the service itself: functions, the prompt for models, health, metrics and the page.
 
-use super::body::{Asked, json, off_thread};
+use super::body::{Asked, json};
 use super::guard::Asking;
 use super::openapi::{OfName, OfQuery, OfTenant};
 use super::problem::ProblemDetails;
@@ -116,7 +116,7 @@ pub(crate) async fn alive() -> &'static str {
     )
 )]
 pub(crate) async fn ready(State(service): State<Service>) -> Result<&'static str, ProblemDetails> {
-    off_thread(move || service.is_ready()).await?;
+    service.is_ready().await?;
     Ok("ready\n")
 }
 

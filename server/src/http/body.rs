@@ -157,14 +157,6 @@ pub(crate) fn last_of_equal(text: &str) -> Cow<'_, str> {
     serde_json::to_string(&last).map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
-/// Runs blocking work on a thread of its own, so that no other request waits for it.
-pub(crate) async fn off_thread<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Refused> + Send + 'static,
-) -> Result<T, ProblemDetails> {
-    let done = tokio::task::spawn_blocking(work).await;
-    Ok(done.unwrap_or_else(|error| Err(Refused::Fault(error.to_string())))?)
-}
-
 /// A JSON response.
 pub(crate) fn json(status: StatusCode, text: String) -> axum::response::Response {
     let response = axum::response::Response::builder().status(status).header(header::CONTENT_TYPE, "application/json");

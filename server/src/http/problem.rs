@@ -1,7 +1,7 @@
 //! Errors of the service as problem details (RFC 9457).
 
 use crate::runs::Refused;
-use crate::old_store::StoreError;
+use crate::store::StoreError;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -64,8 +64,14 @@ impl From<Refused> for ProblemDetails {
                 tracing::error!(error, "a fault of the service");
                 ProblemDetails::new(StatusCode::INTERNAL_SERVER_ERROR, "a fault of the service; its log says more")
             }
-            Refused::Store(error @ StoreError::Fenced) => {
-                ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, format!("{error}: ask that one"))
+            Refused::TooLarge(_) => ProblemDetails::new(StatusCode::PAYLOAD_TOO_LARGE, detail),
+            Refused::Store(error @ StoreError::Unavailable(_)) => {
+                tracing::warn!(%error, "a request is not served");
+                let detail = "the store is not available; try again later; the log of the service says more";
+                ProblemDetails {
+                    retry_after: Some(Duration::from_secs(5)),
+                    ..ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+                }
             }
             Refused::Store(error) => {
                 tracing::error!(%error, "the store failed");

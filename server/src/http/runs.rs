@@ -1,13 +1,13 @@
 //! The routes of runs.
 
-use super::body::{Asked, NoQuery, Text, json, off_thread, read, read_request};
+use super::body::{Asked, NoQuery, Text, json, read, read_request};
 use super::guard::{Asking, Looking};
 use super::openapi::{OfApprover, OfBody, OfDecision, OfName, OfQuery, OfStore, OfTenant, OfWork};
 use super::problem::ProblemDetails;
 use super::sse;
 use crate::runs::schemas::{Answer, RunRequest};
-use crate::runs::{Done, Reply, RunList, RunState, Service};
-use crate::old_store::{RequestKey, RunStatus};
+use crate::runs::{Done, ListQuery, Reply, RunList, RunState, Service};
+use crate::store::{RequestKey, RunStatus};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::Response;
@@ -15,12 +15,15 @@ use lisp_runtime::Request;
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// The maximum length of an idempotency key.
 const KEY_BYTES: usize = 255;
 /// The maximum number of runs in a list.
 const LIST: usize = 1_000;
+/// The maximum number of seconds that a request may wait.
+const WAIT_SECONDS: u64 = 60;
 
 /// The query of `POST /v1/run`.
 #[derive(Debug, Deserialize)]
@@ -32,15 +35,6 @@ pub(crate) struct Manner {
 impl Manner {
     fn streams(&self) -> bool {
         self.stream.as_deref().is_some_and(|stream| !matches!(stream, "false" | "0"))
-    }
-}
-
-/// An idempotency key, with the digest of its request.
-struct Key<'h>(&'h str, String);
-
-impl Key<'_> {
-    fn of_request(&self) -> RequestKey<'_> {
-        RequestKey { key: self.0, digest: &self.1 }
     }
 }
 
@@ -68,13 +62,13 @@ fn traced<'t>(text: &'t str, request: &Request<'_>, headers: &HeaderMap) -> Cow<
     }
 }
 
-fn key<'h>(headers: &'h HeaderMap, text: &str) -> Result<Option<Key<'h>>, ProblemDetails> {
+fn key(headers: &HeaderMap, text: &str) -> Result<Option<RequestKey>, ProblemDetails> {
     let Some(key) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
     let fits = |key: &&str| (1..=KEY_BYTES).contains(&key.len());
     let why =
         || ProblemDetails::of_field("Idempotency-Key", format!("the key has 1 to {KEY_BYTES} characters of ASCII"));
     let key = key.to_str().ok().filter(fits).ok_or_else(why)?;
-    Ok(Some(Key(key, crate::runs::digest(text))))
+    Ok(Some(RequestKey { key: key.to_owned(), digest: crate::runs::digest(text) }))
 }
 
 /// Run a program and wait for its answer; with `?stream`, get its events as they happen
@@ -103,12 +97,11 @@ pub(crate) async fn run(
     let request = request_of(&text)?;
     let key = key(&headers, &text)?;
     if key.is_some() || service.needs_journal(&request) {
-        let key = key.as_ref().map(Key::of_request);
         let text = traced(&text, &request, &headers);
         drop(request);
         if manner.streams() {
-            let state = service.submit(&tenant, &text, key)?;
-            return Ok(sse::of_run(&service, &tenant.name, &state.run_id, ""));
+            let state = service.submit(&tenant, &text, key).await?;
+            return Ok(sse::of_run(&service, &state.run_id, ""));
         }
         return Ok(match service.submit_and_wait(&tenant, &text, key).await? {
             Done::Answer(answer) => json(StatusCode::OK, answer),
@@ -155,7 +148,7 @@ pub(crate) async fn submit(
     let request = request_of(&text)?;
     let key = key(&headers, &text)?;
     let text = traced(&text, &request, &headers);
-    let state = service.submit(&tenant, &text, key.as_ref().map(Key::of_request))?;
+    let state = service.submit(&tenant, &text, key).await?;
     let location = format!("/v1/runs/{}", state.run_id);
     let mut response = state_of(StatusCode::ACCEPTED, &state);
     if let Ok(location) = location.parse() {
@@ -170,6 +163,7 @@ pub(crate) async fn submit(
 pub(crate) struct Which {
     status: Option<RunStatus>,
     limit: Option<usize>,
+    cursor: Option<String>,
 }
 
 /// List the tenant's newest runs, without their answers
@@ -180,8 +174,9 @@ pub(crate) struct Which {
     params(
         ("status" = Option<RunStatus>, Query, description = "only runs with this status"),
         ("limit" = Option<usize>, Query, description = "the maximum number of runs; 100 by default, at most 1000"),
+        ("cursor" = Option<String>, Query, description = "`next` of the page before; omit it for the first page"),
     ),
-    responses((status = 200, description = "the runs, newest first", body = RunList), OfApprover, OfQuery, OfStore)
+    responses((status = 200, description = "the runs, newest first; a page may end early if its open calls are large", body = RunList), OfApprover, OfQuery, OfStore)
 )]
 pub(crate) async fn list(
     State(service): State<Service>,
@@ -189,11 +184,26 @@ pub(crate) async fn list(
     Asked(which): Asked<Which>,
 ) -> Result<Response, ProblemDetails> {
     let max = which.limit.unwrap_or(100).min(LIST);
-    let listed = move || {
-        let runs = service.runs(&looking.tenant.name, which.status, max)?;
-        Ok(state_of(StatusCode::OK, &RunList { runs }))
-    };
-    off_thread(listed).await
+    let query = ListQuery { status: which.status, cursor: which.cursor.as_deref(), max };
+    Ok(state_of(StatusCode::OK, &service.runs(&looking.tenant.name, query).await?))
+}
+
+/// The query of a request that may wait.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Wait {
+    wait: Option<u64>,
+    since: Option<i64>,
+}
+
+impl Wait {
+    fn time(&self) -> Result<Option<Duration>, ProblemDetails> {
+        match self.wait {
+            None => Ok(None),
+            Some(seconds) if seconds <= WAIT_SECONDS => Ok(Some(Duration::from_secs(seconds))),
+            Some(_) => Err(ProblemDetails::of_field("wait", format!("it must be 0 to {WAIT_SECONDS} seconds"))),
+        }
+    }
 }
 
 /// Get the state of a run, with its answer once it is done
@@ -201,16 +211,25 @@ pub(crate) async fn list(
     get,
     path = "/v1/runs/{run_id}",
     tag = "runs",
-    params(("run_id" = String, Path, description = "the ID of the run")),
-    responses((status = 200, description = "the state of the run", body = RunState), OfApprover, OfName, OfStore)
+    params(
+        ("run_id" = String, Path, description = "the ID of the run"),
+        ("wait" = Option<u64>, Query, description = "seconds to wait until the run is done, stuck, or has open calls; at most 60"),
+        ("since" = Option<i64>, Query, description = "with `wait`: `updated_ms` of the state that the client knows; waits for a later one"),
+    ),
+    responses((status = 200, description = "the state of the run", body = RunState), OfApprover, OfName, OfQuery, OfStore)
 )]
 pub(crate) async fn state(
     State(service): State<Service>,
     looking: Looking,
     Path(run_id): Path<String>,
+    Asked(wait): Asked<Wait>,
 ) -> Result<Response, ProblemDetails> {
-    let read = move || Ok(state_of(StatusCode::OK, &service.state(&looking.tenant.name, &run_id)?));
-    off_thread(read).await
+    let tenant = &looking.tenant.name;
+    let state = match wait.time()? {
+        Some(time) => service.wait_at_most(tenant, &run_id, time, wait.since).await?,
+        None => service.state(tenant, &run_id).await?,
+    };
+    Ok(state_of(StatusCode::OK, &state))
 }
 
 /// Stream the events of a run as server-sent events: started, print, call, waiting, cut, answer, problem
@@ -230,9 +249,9 @@ pub(crate) async fn events(
     Path(run_id): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, ProblemDetails> {
-    let state = service.state(&looking.tenant.name, &run_id)?;
+    let state = service.state(&looking.tenant.name, &run_id).await?;
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()).unwrap_or_default();
-    Ok(sse::of_run(&service, &looking.tenant.name, &state.run_id, last))
+    Ok(sse::of_run(&service, &state.run_id, last))
 }
 
 /// Cancel a run; a run that is done does not change
@@ -248,7 +267,7 @@ pub(crate) async fn cancel(
     looking: Looking,
     Path(run_id): Path<String>,
 ) -> Result<Response, ProblemDetails> {
-    Ok(state_of(StatusCode::OK, &service.cancel(&looking.tenant.name, &run_id)?))
+    Ok(state_of(StatusCode::OK, &service.cancel(&looking.tenant.name, &run_id).await?))
 }
 
 /// Answer an open call with its result or error, or approve or reject it
@@ -259,11 +278,12 @@ pub(crate) async fn cancel(
     params(
         ("run_id" = String, Path, description = "the ID of the run"),
         ("call" = String, Path, description = "the name of the call in the run; write slashes in it as they are"),
+        ("wait" = Option<u64>, Query, description = "seconds to wait after the reply until the run is done, stuck, or has open calls; at most 60"),
     ),
     request_body(content = Reply, content_type = "application/json"),
     responses(
         (status = 200, description = "the state of the run", body = RunState),
-        (status = 409, description = "the call is already answered", body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 409, description = "the call is already answered, or the run is stuck or done", body = ProblemDetails, content_type = "application/problem+json"),
         OfDecision, OfName, OfBody, OfStore,
     )
 )]
@@ -271,14 +291,16 @@ pub(crate) async fn reply(
     State(service): State<Service>,
     looking: Looking,
     Path((run_id, call)): Path<(String, String)>,
-    _: NoQuery,
+    Asked(wait): Asked<Wait>,
     Text(text): Text,
 ) -> Result<Response, ProblemDetails> {
     let reply: Reply = read(&text)?;
     looking.check_may_decide(&service, &reply)?;
-    let said = move || {
-        let state = service.reply(&looking.tenant.name, &run_id, &call, &reply)?;
-        Ok(state_of(StatusCode::OK, &state))
+    let (tenant, time) = (&looking.tenant.name, wait.time()?);
+    let state = service.reply(tenant, &run_id, &call, &reply).await?;
+    let state = match time {
+        Some(time) => service.wait_at_most(tenant, &run_id, time, wait.since).await?,
+        None => state,
     };
-    off_thread(said).await
+    Ok(state_of(StatusCode::OK, &state))
 }

@@ -45,7 +45,7 @@ pub(crate) async fn open(
     responses((status = 200, description = "the session", body = SessionState), OfTenant, OfName, OfStore)
 )]
 pub(crate) async fn show(State(service): State<Service>, Asking(tenant): Asking, Path(id): Path<String>) -> Answered {
-    Ok(state(StatusCode::OK, &service.session_state(&tenant, &id)?))
+    Ok(state(StatusCode::OK, &service.session_state(&tenant, &id).await?))
 }
 
 /// Delete a session
@@ -61,7 +61,7 @@ pub(crate) async fn show(State(service): State<Service>, Asking(tenant): Asking,
     )
 )]
 pub(crate) async fn delete(State(service): State<Service>, Asking(tenant): Asking, Path(id): Path<String>) -> Answered {
-    service.delete_session(&tenant, &id)?;
+    service.delete_session(&tenant, &id).await?;
     Ok(Response::builder().status(StatusCode::NO_CONTENT).body(axum::body::Body::empty()).unwrap_or_default())
 }
 
@@ -102,7 +102,7 @@ pub(crate) async fn turn(
     )
 )]
 pub(crate) async fn fork(State(service): State<Service>, Asking(tenant): Asking, Path(id): Path<String>) -> Answered {
-    Ok(state(StatusCode::CREATED, &service.fork(&tenant, &id)?))
+    Ok(state(StatusCode::CREATED, &service.fork(&tenant, &id).await?))
 }
 
 /// Undo the last successful turn
@@ -118,5 +118,5 @@ pub(crate) async fn fork(State(service): State<Service>, Asking(tenant): Asking,
     )
 )]
 pub(crate) async fn undo(State(service): State<Service>, Asking(tenant): Asking, Path(id): Path<String>) -> Answered {
-    Ok(state(StatusCode::OK, &service.undo(&tenant, &id)?))
+    Ok(state(StatusCode::OK, &service.undo(&tenant, &id).await?))
 }

@@ -1,14 +1,15 @@
 //! Admission: slots, queues and rates of the service and its tenants.
 
 use crate::config::{Config, Tenant};
+use crate::store::{Room, Usage};
 use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultDirectRateLimiter, Quota};
 use lisp_runtime::{Amounts, Budget, Limits};
 use std::num::NonZeroU32;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 /// The error for a request that cannot run now.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -33,15 +34,13 @@ pub struct TenantState {
     rate: Option<DefaultDirectRateLimiter>,
     queue: usize,
     waiting: AtomicUsize,
-    /// Durable runs that wait for a slot of the tenant.
-    patient: AtomicUsize,
+    /// Whether durable runs may wait for a slot of the tenant.
+    is_wanted: AtomicBool,
     requests: RequestBound,
     approver_requests: RequestBound,
-    /// Runs that have a slot, and durable runs that wait for one.
-    claims: Arc<AtomicUsize>,
     max: usize,
-    /// Runs in the store: the last count, plus runs submitted since.
-    pub(crate) stored: AtomicU64,
+    /// What the tenant has in the store.
+    pub(crate) stored: Stored,
 }
 
 /// A slot for a run, freed when it is dropped.
@@ -49,8 +48,18 @@ pub struct TenantState {
 pub(crate) struct Place {
     _of_tenant: OwnedSemaphorePermit,
     _of_service: OwnedSemaphorePermit,
-    /// Set for a run whose caller waits; a durable run holds its own claim.
-    _claim: Option<Claim>,
+    /// Dropped after the permits.
+    _freed: Freed,
+}
+
+/// Tells the worker that a slot is free.
+#[derive(Debug)]
+struct Freed(Arc<Notify>);
+
+impl Drop for Freed {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
 }
 
 impl TenantState {
@@ -72,13 +81,12 @@ impl TenantState {
             rate,
             queue: tenant.queue.unwrap_or(config.service.queue),
             waiting: AtomicUsize::new(0),
-            patient: AtomicUsize::new(0),
+            is_wanted: AtomicBool::new(false),
             requests: RequestBound::new(max_requests),
             // Approvers can still decide while the tenant's own requests take all of theirs.
             approver_requests: RequestBound::new((max_requests / 4).max(1)),
-            claims: Arc::default(),
             max,
-            stored: AtomicU64::new(0),
+            stored: Stored::default(),
         }
     }
 
@@ -104,30 +112,23 @@ impl TenantState {
 
     /// Returns whether any of its runs waits for one of its slots.
     pub(crate) fn is_crowded(&self) -> bool {
-        self.waiting.load(Ordering::Relaxed) + self.patient.load(Ordering::Relaxed) > 0
+        self.waiting.load(Ordering::Relaxed) > 0 || self.is_wanted.load(Ordering::Relaxed)
     }
 
-    /// Claims a slot for a run that already has one, or for a resumed run. Has no limit.
-    pub(crate) fn claim(&self) -> Claim {
-        self.claims.fetch_add(1, Ordering::Relaxed);
-        Claim(self.claims.clone())
+    /// The maximum number of durable runs that are running or queued.
+    pub(crate) fn max_queued(&self) -> u64 {
+        self.max.saturating_add(self.queue) as u64
     }
 
-    /// Claims a slot for a new durable run.
-    ///
-    /// # Errors
-    /// If the tenant's slots and its queue are all claimed.
-    pub(crate) fn new_claim(&self) -> Result<Claim, Busy> {
-        let max = self.max.saturating_add(self.queue);
-        let more = |claims: usize| (claims < max).then_some(claims + 1);
-        let claimed = self.claims.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
-        claimed.map(|_| Claim(self.claims.clone())).map_err(|_| Busy {
+    /// The error for more durable runs than that.
+    pub(crate) fn queue_is_full(&self) -> Busy {
+        Busy {
             why: format!(
                 "the tenant has {} running and {} queued runs; try again later, or raise queue of the tenant",
                 self.max, self.queue
             ),
             retry_after: Duration::from_secs(1),
-        })
+        }
     }
 
     pub(crate) fn refill(&self, amounts: &Amounts) {
@@ -165,13 +166,69 @@ pub(crate) struct RequestInProgress {
     _permit: OwnedSemaphorePermit,
 }
 
-/// The claim of a run that has a slot or waits for one, released when it is dropped.
-#[derive(Debug)]
-pub(crate) struct Claim(Arc<AtomicUsize>);
+/// What a tenant has in the store: the last count, and what was submitted since.
+#[derive(Debug, Default)]
+pub(crate) struct Stored(Mutex<StoredCount>);
 
-impl Drop for Claim {
+#[derive(Debug, Default)]
+struct StoredCount {
+    /// The last count, and when it was made.
+    counted: Option<(Usage, Instant)>,
+    /// Runs, with their bytes, that were stored since.
+    since: (u64, u64),
+    /// Runs, with their bytes, that are being stored.
+    in_flight: (u64, u64),
+}
+
+/// A run that is being stored.
+pub(crate) struct Submission<'a> {
+    stored: &'a Stored,
+    bytes: u64,
+    is_stored: bool,
+}
+
+impl Stored {
+    fn lock(&self) -> MutexGuard<'_, StoredCount> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns what the tenant has with one more run, if it was counted recently, and counts the run.
+    pub(crate) fn add(&self, bytes: u64, fits: impl FnOnce(Usage) -> bool) -> Option<Submission<'_>> {
+        /// How long a count holds.
+        const COUNT_AGAIN: Duration = Duration::from_millis(500);
+        let mut count = self.lock();
+        let (usage, at) = count.counted?;
+        let more = (count.since.0 + count.in_flight.0 + 1, count.since.1 + count.in_flight.1 + bytes);
+        let with = Usage { runs: usage.runs + more.0, queued: usage.queued + more.0, bytes: usage.bytes + more.1 };
+        if at.elapsed() > COUNT_AGAIN || !fits(with) {
+            return None;
+        }
+        count.in_flight = (count.in_flight.0 + 1, count.in_flight.1 + bytes);
+        Some(Submission { stored: self, bytes, is_stored: false })
+    }
+
+    /// Notes a count that was begun at a moment.
+    pub(crate) fn counted(&self, usage: Usage, begun: Instant) {
+        let mut count = self.lock();
+        count.counted = Some((usage, begun));
+        count.since = (0, 0);
+    }
+}
+
+impl Submission<'_> {
+    /// Notes that the run is stored.
+    pub(crate) fn stored(mut self) {
+        self.is_stored = true;
+    }
+}
+
+impl Drop for Submission<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        let mut count = self.stored.lock();
+        count.in_flight = (count.in_flight.0 - 1, count.in_flight.1 - self.bytes);
+        if self.is_stored {
+            count.since = (count.since.0 + 1, count.since.1 + self.bytes);
+        }
     }
 }
 
@@ -182,8 +239,10 @@ pub(crate) struct Admission {
     max: usize,
     queue: usize,
     waiting: AtomicUsize,
-    /// Durable runs that wait for a slot; they wait without a limit.
-    patient: AtomicUsize,
+    /// Whether durable runs may wait for a slot.
+    is_wanted: AtomicBool,
+    /// Notified when a slot is freed.
+    freed: Arc<Notify>,
     patience: Duration,
 }
 
@@ -194,11 +253,6 @@ impl<'a> Waiting<'a> {
     fn in_line(count: &'a AtomicUsize, max: usize) -> Option<Self> {
         let more = |waiting: usize| (waiting < max).then_some(waiting + 1);
         count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Waiting(count))
-    }
-
-    fn patiently(count: &'a AtomicUsize) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        Waiting(count)
     }
 }
 
@@ -215,14 +269,15 @@ impl Admission {
             max,
             queue,
             waiting: AtomicUsize::new(0),
-            patient: AtomicUsize::new(0),
+            is_wanted: AtomicBool::new(false),
+            freed: Arc::default(),
             patience,
         }
     }
 
     /// Returns whether any run waits for a slot of the service.
     pub(crate) fn is_crowded(&self) -> bool {
-        self.waiting() + self.patient.load(Ordering::Relaxed) > 0
+        self.waiting() > 0 || self.is_wanted.load(Ordering::Relaxed)
     }
 
     /// Returns the number of slots taken.
@@ -240,9 +295,8 @@ impl Admission {
     /// # Errors
     /// If there is no slot within `queue_seconds`, or the queue of the tenant or of the service is full.
     pub(crate) async fn place(&self, tenant: &TenantState) -> Result<Place, Busy> {
-        let claimed = |place: Place| Place { _claim: Some(tenant.claim()), ..place };
         if let Some(place) = self.free(tenant) {
-            return Ok(claimed(place));
+            return Ok(place);
         }
         let full = |what: &str, queue: usize, raise: &str| Busy {
             why: format!("{queue} {what} wait for a slot already; try again later, or raise {raise}"),
@@ -260,7 +314,7 @@ impl Admission {
             };
             let _of_service = Waiting::in_line(&self.waiting, self.queue)
                 .ok_or_else(|| full("runs", self.queue, "queue of the service"))?;
-            Ok(Place { _of_tenant: of_tenant, _of_service: permit(&self.places).await, _claim: None })
+            Ok(self.slot(of_tenant, permit(&self.places).await))
         };
         tokio::time::timeout(self.patience, place).await.unwrap_or_else(|_| {
             Err(Busy {
@@ -274,23 +328,73 @@ impl Admission {
                 retry_after: self.patience,
             })
         })
-        .map(claimed)
     }
 
     fn free(&self, tenant: &TenantState) -> Option<Place> {
         let of_tenant = tenant.places.clone().try_acquire_owned().ok()?;
         let of_service = self.places.clone().try_acquire_owned().ok()?;
-        Some(Place { _of_tenant: of_tenant, _of_service: of_service, _claim: None })
+        Some(self.slot(of_tenant, of_service))
     }
 
-    /// Waits for a slot without a limit, for a durable run.
-    pub(crate) async fn patient_place(&self, tenant: &TenantState) -> Place {
-        let of_tenant = {
-            let _waiting = Waiting::patiently(&tenant.patient);
-            permit(&tenant.places).await
-        };
-        let _waiting = Waiting::patiently(&self.patient);
-        Place { _of_tenant: of_tenant, _of_service: permit(&self.places).await, _claim: None }
+    fn slot(&self, of_tenant: OwnedSemaphorePermit, of_service: OwnedSemaphorePermit) -> Place {
+        Place { _of_tenant: of_tenant, _of_service: of_service, _freed: Freed(self.freed.clone()) }
+    }
+
+    /// Returns when a slot was freed since the last time.
+    pub(crate) async fn freed(&self) {
+        self.freed.notified().await;
+    }
+
+    /// Waits for slots of the service for durable runs, and takes those of tenants that are free with them.
+    ///
+    /// Durable runs are claimed from the store for slots that are there already. A tenant whose slots are all taken is
+    /// left out. It, or the service, counts as crowded while durable runs may wait in the store.
+    pub(crate) async fn slots(&self, tenants: &[Arc<TenantState>], max: usize) -> Slots {
+        self.is_wanted.store(self.places.available_permits() == 0, Ordering::Relaxed);
+        let mut of_service = vec![permit(&self.places).await];
+        self.is_wanted.store(false, Ordering::Relaxed);
+        while of_service.len() < max
+            && let Ok(more) = self.places.clone().try_acquire_owned()
+        {
+            of_service.push(more);
+        }
+        let mut of_tenants = Vec::new();
+        for tenant in tenants {
+            let mut permits = Vec::new();
+            while permits.len() < of_service.len()
+                && let Ok(more) = tenant.places.clone().try_acquire_owned()
+            {
+                permits.push(more);
+            }
+            tenant.is_wanted.store(permits.is_empty(), Ordering::Relaxed);
+            if !permits.is_empty() {
+                of_tenants.push((tenant.clone(), permits));
+            }
+        }
+        Slots { of_service, of_tenants, freed: self.freed.clone() }
+    }
+}
+
+/// Slots that are taken for durable runs.
+pub(crate) struct Slots {
+    of_service: Vec<OwnedSemaphorePermit>,
+    of_tenants: Vec<(Arc<TenantState>, Vec<OwnedSemaphorePermit>)>,
+    freed: Arc<Notify>,
+}
+
+impl Slots {
+    /// Returns how many runs can be claimed.
+    pub(crate) fn room(&self) -> Room {
+        let of_tenant = |(tenant, permits): &(Arc<TenantState>, Vec<_>)| (tenant.name.clone(), permits.len());
+        Room { slots: self.of_service.len(), tenants: self.of_tenants.iter().map(of_tenant).collect() }
+    }
+
+    /// Takes a slot for a run of a tenant.
+    pub(crate) fn take(&mut self, tenant: &str) -> Option<(Arc<TenantState>, Place)> {
+        let (tenant, permits) = self.of_tenants.iter_mut().find(|(its, _)| its.name == tenant)?;
+        let (of_tenant, of_service) = (permits.pop()?, self.of_service.pop()?);
+        let place = Place { _of_tenant: of_tenant, _of_service: of_service, _freed: Freed(self.freed.clone()) };
+        Some((tenant.clone(), place))
     }
 }
 

@@ -1,165 +1,93 @@
 //! One durable run in this process: from its journal to its answer, or until it is suspended.
 
-use super::admission::{Claim, Place, TenantState};
+use super::admission::{Place, TenantState};
 use super::open_calls::OpenCalls;
 use super::state::{ActiveRun, Inner};
-use super::stored_calls::{places_begun, settle, stored_calls};
-use crate::old_store::{Lease, RunStatus, Snapshot, StoreError};
-use lisp_runtime::record::{Recorder, RecordingBuilder};
-use lisp_runtime::{Budget, Input, Outcome, Record, Recording, Request, Tools, Verdict};
+use super::stored_calls::{places_begun, settle};
+use super::writer::{Stored, Writer, patiently};
+use crate::store::{Batch, Claim, End, Ended, StoreError, StoredCall, StoredReply};
+use lisp_runtime::outcome::Phase;
+use lisp_runtime::record::{RecordError, Recorder, RecordingBuilder};
+use lisp_runtime::{Budget, Error, Input, Outcome, Problem, Reason, Record, Recording, Request, Tools, Verdict};
+use std::collections::HashSet;
 use std::error::Error as StdError;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio_util::task::AbortOnDropHandle;
 
-/// How an attempt ended.
-enum End {
-    /// The run has its answer.
-    Done,
-    /// The run is suspended: it waits for an outside answer and holds nothing.
-    Suspended,
-    /// The run was stopped because the service is shutting down.
-    Stopped,
-    /// The process was lost, but not because of the program. The run continues from its journal.
-    Fault,
-    /// The run is stuck, with the reason.
-    Stuck(String),
-}
-
-/// How often a run is continued after its process was lost. After that it ends with `host_fault`.
+/// How often in a row a run is continued after its process was lost, while it makes no progress. After that it ends with
+/// `host_fault`.
 const MAX_FAULTS: u32 = 5;
 /// The pause before the first of these; it doubles each time.
 const FAULT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Runs attempts until the run is done, suspended, stopped or stuck.
-pub(crate) async fn activate(inner: Arc<Inner>, run_id: String, active: Arc<ActiveRun>, mut claim: Option<Claim>) {
-    let mut faults = 0;
+/// What is known of a run when one of its attempts starts.
+struct Known {
+    stored: Stored,
+    printed: u64,
+    faults: u32,
+    cancelled: bool,
+    request: Arc<str>,
+    calls: Vec<StoredCall>,
+}
+
+/// Runs attempts until the run is done, suspended, stuck or given back.
+pub(crate) async fn drive(
+    inner: &Arc<Inner>,
+    claim: Claim,
+    active: &Arc<ActiveRun>,
+    place: Place,
+    valid_until: Instant,
+) {
+    let mut place = Some(place);
+    let run_id = claim.lease.run_id.clone();
+    let tenant = claim.run.summary.tenant.clone();
+    let mut known = Known {
+        stored: Stored { lines: claim.lines, events: claim.events },
+        printed: claim.printed,
+        faults: claim.faults,
+        cancelled: claim.run.summary.cancelled,
+        request: claim.run.request,
+        calls: claim.run.summary.calls,
+    };
     loop {
-        inner.suspended.goes_on(&run_id);
-        let end = attempt(&inner, &run_id, &active, (faults, &mut claim)).await;
-        active.detach();
-        if matches!(end, Ok(End::Fault)) {
-            // Whatever ended one process may be about to end the next.
-            tokio::select! {
-                () = tokio::time::sleep(FAULT_PAUSE * (1 << faults)) => {}
-                () = inner.draining.cancelled() => {}
+        let attempt = Attempt { inner, active, run_id: &run_id };
+        let ended = match inner.tenant(&tenant) {
+            Some(tenant) => attempt.run(&tenant, &mut known, &mut place, valid_until).await,
+            None => {
+                let why = format!("the configuration has no tenant {tenant:?} any more; add it again");
+                attempt.end(Batch::default(), End::Stuck(why)).await
             }
-            faults += 1;
-            continue;
-        }
-        let mut active_runs = inner.active_runs();
-        match end {
-            Ok(End::Suspended)
-                if (active.has_news() || active.cancel.is_cancelled()) && !inner.draining.is_cancelled() =>
-            {
-                continue;
-            }
-            Ok(End::Stuck(why)) => {
-                tracing::warn!(run_id, why, "a run cannot continue");
-                inner.stuck_runs().insert(run_id.clone(), why);
+        };
+        match ended {
+            Ok(Ended::Ended) => return,
+            // There is more to do at once.
+            Ok(Ended::News) => {}
+            Err(StoreError::LeaseLost) => {
+                tracing::info!(run_id = &*run_id, "another worker has taken the run over");
+                return;
             }
             Err(error) => {
-                tracing::error!(run_id, %error, "a run cannot continue");
-                inner.stuck_runs().insert(run_id.clone(), error.to_string());
-            }
-            Ok(end) => {
-                inner.stuck_runs().remove(&run_id);
-                if matches!(end, End::Done) {
-                    inner.run_budgets().remove(&run_id);
+                tracing::error!(run_id = &*run_id, %error, "a run cannot continue");
+                let why = format!("its journal cannot be used: {error}");
+                if let Err(error) = attempt.end(Batch::default(), End::Stuck(why)).await {
+                    tracing::error!(run_id = &*run_id, %error, "a run cannot be marked as stuck");
                 }
+                return;
             }
         }
-        active_runs.remove(&run_id);
-        return;
-    }
-}
-
-async fn attempt(
-    inner: &Arc<Inner>,
-    run_id: &str,
-    active: &Arc<ActiveRun>,
-    (faults, claim): (u32, &mut Option<Claim>),
-) -> Result<End, StoreError> {
-    let store = &*inner.store;
-    let Some(stored) = store.run(run_id)?.filter(|run| run.status != RunStatus::Done) else { return Ok(End::Done) };
-    let Some(tenant) = inner.tenant(&stored.tenant) else {
-        return Ok(End::Stuck(format!("the configuration has no tenant {:?} any more", stored.tenant)));
-    };
-    let place = tokio::select! {
-        place = inner.admission.patient_place(&tenant) => place,
-        () = inner.draining.cancelled() => return Ok(End::Stopped),
-    };
-    active.hear();
-    let lease = store.take(run_id)?;
-    let Some(snapshot) = store.snapshot(run_id)? else { return Ok(End::Done) };
-    if snapshot.run.cancelled {
-        active.cancel.cancel();
-    }
-    active.log.begin_attempt();
-    let Ok(request) = Request::parse(&snapshot.run.request) else {
-        return Ok(End::Stuck("this version does not read its request".to_owned()));
-    };
-    let open = stored_calls(&inner.engine, &snapshot);
-    let calls = Arc::new(OpenCalls::new(active.log.clone(), open));
-    let (input, source) = match begin(inner, lease, &tenant, &request, &snapshot, &calls)? {
-        Begun::Run(input, source) => (input, source),
-        Begun::Failed(outcome) => return finish(inner, lease, active, (place, claim.take()), (&request, &outcome)),
-        Begun::Ended(end) => return Ok(end),
-    };
-    // From here on the attempt knows its open calls, and no call is unknown.
-    store.set_status(lease, run_id, RunStatus::Running)?;
-    active.attach(&calls);
-    calls.learn(&store.replies(run_id)?);
-    let outcome = run(inner, active, &calls, &tenant, (&request, &source, *input)).await;
-    inner.hub.metrics().run_has_stopped(run_id);
-    match outcome {
-        Ok(outcome) if outcome.verdict() == Verdict::HostFault && faults < MAX_FAULTS => {
-            tracing::warn!(run_id, faults, "the process of a run was lost; the run continues from its journal");
-            active.detach();
-            store.set_status(lease, run_id, RunStatus::Queued)?;
-            Ok(End::Fault)
-        }
-        Ok(outcome) => finish(inner, lease, active, (place, claim.take()), (&request, &outcome)),
-        Err(Stop { waits: false }) => {
-            store.set_status(lease, run_id, RunStatus::Queued)?;
-            Ok(End::Stopped)
-        }
-        Err(Stop { waits: true }) => {
-            inner.hub.metrics().suspended.inc();
-            store.set_status(lease, run_id, RunStatus::Waiting)?;
-            Ok(End::Suspended)
+        match patiently(|| inner.store.run(&run_id)).await {
+            Ok(Some(run)) => (known.calls, known.cancelled) = (run.summary.calls, run.summary.cancelled),
+            Ok(None) | Err(_) => return,
         }
     }
 }
 
-/// Runs a program until it ends or should stop.
-async fn run(
-    inner: &Inner,
-    active: &ActiveRun,
-    calls: &Arc<OpenCalls>,
-    tenant: &TenantState,
-    (request, source, input): (&Request<'_>, &str, Input<'static>),
-) -> Result<Outcome, Stop> {
-    let began = Instant::now();
-    let ask = calls.clone();
-    let input = input.cancel_with(&active.cancel).approvals(move |call| {
-        let calls = ask.clone();
-        async move { calls.approval(&call).await }
-    });
-    let input = match &request.traceparent {
-        Some(header) => input.traceparent(header),
-        None => input,
-    };
-    let limits = inner.engine.limits_for(&input);
-    let run = std::pin::pin!(inner.run_isolated(tenant, request, source, input));
-    tokio::select! {
-        outcome = run => Ok(outcome),
-        stop = stop((inner, tenant), active, calls, (began, limits.timeout_ms)) => {
-            // Before the run is dropped, which drops the calls that wait.
-            active.detach();
-            inner.hub.metrics().run_stops(active.log.run_id());
-            Err(stop)
-        }
-    }
+/// An attempt of a run.
+struct Attempt<'a> {
+    inner: &'a Arc<Inner>,
+    active: &'a Arc<ActiveRun>,
+    run_id: &'a str,
 }
 
 /// What an attempt starts with.
@@ -169,73 +97,223 @@ enum Begun {
     /// The run has an outcome without running.
     Failed(Box<Outcome>),
     /// The attempt ends without running.
-    Ended(End),
+    Ends(Batch, End),
 }
 
-/// Starts a run, or resumes it from its journal.
-fn begin(
-    inner: &Arc<Inner>,
-    lease: Lease,
-    tenant: &TenantState,
-    request: &Request<'_>,
-    snapshot: &Snapshot,
-    calls: &Arc<OpenCalls>,
-) -> Result<Begun, StoreError> {
-    let Snapshot { run, journal, .. } = snapshot;
-    let run_id = run.run_id.as_str();
-    let run_budget = inner.run_budget(tenant, run_id);
-    if journal.is_empty() {
-        return Ok(match inner.input(tenant, request) {
-            Ok(input) => {
-                let input = input.into_owned().tools(own_tools(request, calls)).run_id(run_id);
-                let input = run_budget.iter().fold(input, |input, run_budget| input.budget(run_budget));
-                let recording = Recording::builder().recorder(journal_of(inner, lease, run_id)).build();
-                Begun::Run(Box::new(input.record(&recording)), request.program.clone().into_owned())
+/// Why a running attempt ends.
+enum Stop {
+    /// The program has ended.
+    Outcome(Box<Outcome>),
+    /// The run waits for an outside answer.
+    Waits,
+    /// The service shuts down.
+    Drained,
+    /// The attempt cannot write any more.
+    Lost(StoreError),
+}
+
+impl Attempt<'_> {
+    async fn end(&self, batch: Batch, end: End) -> Result<Ended, StoreError> {
+        patiently(|| self.inner.store.end(&self.active.lease, batch.clone(), end.clone())).await
+    }
+
+    async fn run(
+        &self,
+        tenant: &Arc<TenantState>,
+        known: &mut Known,
+        place: &mut Option<Place>,
+        valid_until: Instant,
+    ) -> Result<Ended, StoreError> {
+        let (inner, active) = (self.inner, self.active);
+        let journal = match known.stored.lines {
+            0 => crate::store::Journal { text: String::new(), replies: inner.store.replies(self.run_id, 0).await? },
+            _ => patiently(|| inner.store.journal(self.run_id)).await?,
+        };
+        let text = known.request.clone();
+        let Ok(request) = Request::parse(&text) else {
+            return self.end(Batch::default(), End::Stuck("this version does not read its request".to_owned())).await;
+        };
+        if known.cancelled {
+            active.cancel.cancel();
+        }
+        let lease = (inner.lease_period(), valid_until);
+        let writer = Writer::new(inner.store.clone(), active.lease.clone(), known.stored, lease);
+        let begun: HashSet<String> =
+            places_begun(&journal.text).map(|place| format!("\"{place}\"")).collect();
+        let log = inner.hub.in_store(self.run_id, writer.clone(), known.printed, begun);
+        if known.stored.events == 0 {
+            log.started();
+        }
+        let calls = Arc::new(OpenCalls::new(log.clone(), &known.calls, &journal.replies));
+        let start = Start { request: &request, journal: &journal.text, replies: &journal.replies, cancelled: known.cancelled };
+        let (input, source) = match self.begin(tenant, &start, &calls, &writer) {
+            Begun::Run(input, source) => (input, source),
+            Begun::Failed(outcome) => return self.finish(&writer, place, &request, &outcome).await,
+            Begun::Ends(mut batch, end) => {
+                let (rest, _) = writer.close().await;
+                (batch.first_event, batch.events) = (rest.first_event, rest.events);
+                return self.end(batch, end).await;
             }
-            Err(problem) => Begun::Failed(Box::new(request.failed(&inner.engine, problem))),
+        };
+        let writes = AbortOnDropHandle::new(tokio::spawn(writer.clone().run()));
+        active.attach(&calls, &writer, journal.replies.len() as u64).await;
+        let stop = self.go(&calls, tenant, &writer, (&request, &source, *input)).await;
+        inner.hub.metrics().run_has_stopped(self.run_id);
+        let heard = active.detach().await;
+        let (end, counts) = match stop {
+            Stop::Lost(error) => return Err(error),
+            Stop::Outcome(outcome) if outcome.verdict() == Verdict::HostFault && known.faults < MAX_FAULTS => {
+                tracing::warn!(run_id = self.run_id, known.faults, "the process of a run was lost; it continues from its journal");
+                let after = FAULT_PAUSE * (1 << known.faults);
+                (End::Requeued { after, is_fault: true }, false)
+            }
+            Stop::Outcome(outcome) => {
+                drop(writes);
+                return self.finish(&writer, place, &request, &outcome).await;
+            }
+            Stop::Drained => (End::Requeued { after: Duration::ZERO, is_fault: false }, false),
+            Stop::Waits => (End::Suspended(heard), true),
+        };
+        let (batch, stored) = writer.close().await;
+        drop(writes);
+        (known.stored, known.printed) = (stored, log.printed());
+        let ended = self.end(batch, end).await?;
+        if counts && ended == Ended::Ended {
+            inner.hub.metrics().suspended.inc();
+        }
+        Ok(ended)
+    }
+
+    /// Runs a program until it ends or should stop.
+    async fn go(
+        &self,
+        calls: &Arc<OpenCalls>,
+        tenant: &TenantState,
+        writer: &Arc<Writer>,
+        (request, source, input): (&Request<'_>, &str, Input<'static>),
+    ) -> Stop {
+        let (inner, active, began) = (self.inner, self.active, Instant::now());
+        let ask = calls.clone();
+        let input = input.cancel_with(&active.cancel).approvals(move |call| {
+            let calls = ask.clone();
+            async move { calls.approval(&call).await }
         });
+        let input = match &request.traceparent {
+            Some(header) => input.traceparent(header),
+            None => input,
+        };
+        let limits = inner.engine.limits_for(&input);
+        // Replies may have come while the attempt started.
+        if let Err(error) = patiently(|| active.hear(&*inner.store, inner.lease_period())).await {
+            return Stop::Lost(error);
+        }
+        let run = std::pin::pin!(inner.run_isolated(tenant, request, source, input));
+        let stop = tokio::select! {
+            outcome = run => return Stop::Outcome(Box::new(outcome)),
+            stop = stops(inner, tenant, calls, (began, limits.timeout_ms)) => stop,
+            error = writer.failed() => Stop::Lost(error),
+            () = active.lost.cancelled() => Stop::Lost(StoreError::LeaseLost),
+        };
+        // Before the run is dropped, which drops the calls that wait.
+        calls.end();
+        inner.hub.metrics().run_stops(self.run_id);
+        stop
     }
-    inner.hub.metrics().resumed.inc();
-    let stuck = |error: String| Ok(Begun::Ended(End::Stuck(error)));
-    let mut record = match Record::parse_within(journal.as_str(), usize::MAX) {
-        Ok(record) => record,
-        Err(error) => return stuck(error.to_string()),
-    };
-    let before = record.text().len();
-    let is_settled = match settle(&inner.engine, snapshot, &mut record) {
-        Ok(is_settled) => is_settled,
-        Err(error) => return stuck(error.to_string()),
-    };
-    if !is_settled && !run.cancelled {
-        inner.store.set_status(lease, run_id, RunStatus::Waiting)?;
-        return Ok(Begun::Ended(End::Suspended));
+
+    /// Stores the answer of a run.
+    async fn finish(
+        &self,
+        writer: &Writer,
+        place: &mut Option<Place>,
+        request: &Request<'_>,
+        outcome: &Outcome,
+    ) -> Result<Ended, StoreError> {
+        let (batch, _) = writer.close().await;
+        let mut answer = request.answer(outcome);
+        self.run_id.clone_into(&mut answer.run_id);
+        let answer: Arc<str> = answer.to_json().into();
+        // A client that sees the answer may want the slot.
+        drop(place.take());
+        let ended = self.end(batch, End::Done(answer)).await?;
+        self.inner.run_budgets().remove(self.run_id);
+        Ok(ended)
     }
-    for line in record.text()[before..].split_inclusive('\n') {
-        inner.store.append(lease, run_id, line)?;
+
+    /// Starts a run, or resumes it from its journal.
+    fn begin(&self, tenant: &TenantState, start: &Start<'_>, calls: &Arc<OpenCalls>, writer: &Arc<Writer>) -> Begun {
+        let (inner, request) = (self.inner, start.request);
+        let run_budget = inner.run_budget(tenant, self.run_id);
+        let builder = Recording::builder().recorder(recorder(writer));
+        if start.journal.is_empty() {
+            return match inner.input(tenant, request) {
+                Ok(input) => {
+                    let input = input.into_owned().tools(own_tools(request, calls)).run_id(self.run_id);
+                    let input = run_budget.iter().fold(input, |input, run_budget| input.budget(run_budget));
+                    Begun::Run(Box::new(input.record(&builder.build())), request.program.clone().into_owned())
+                }
+                Err(problem) => Begun::Failed(Box::new(request.failed(&inner.engine, problem))),
+            };
+        }
+        inner.hub.metrics().resumed.inc();
+        match self.resume(start, calls, run_budget.as_ref(), (&builder, writer)) {
+            Ok(begun) => begun,
+            // It cannot continue, and need not.
+            Err(_) if start.cancelled => {
+                let error = Error::new(Reason::Cancelled, "the run was cancelled");
+                Begun::Failed(Box::new(request.failed(&inner.engine, Box::new(Problem::new(error, Phase::Setup)))))
+            }
+            Err(error) => Begun::Ends(Batch::default(), End::Stuck(stuck(&error))),
+        }
     }
-    if let Some(run_budget) = &run_budget {
-        run_budget.note_paid(places_begun(journal));
-    }
-    let builder = Recording::builder().recorder(journal_of(inner, lease, run_id));
-    match resumed(inner, run_budget.as_ref(), &record, own_tools(request, calls), &builder) {
-        Ok((input, source)) => Ok(Begun::Run(Box::new(input), source)),
-        Err(why) => stuck(why),
+
+    fn resume(
+        &self,
+        start: &Start<'_>,
+        calls: &Arc<OpenCalls>,
+        run_budget: Option<&Budget>,
+        (builder, writer): (&RecordingBuilder, &Writer),
+    ) -> Result<Begun, RecordError> {
+        let engine = &self.inner.engine;
+        let mut record = Record::parse_within(start.journal, usize::MAX)?;
+        let before = record.text().len();
+        let unknown = settle(engine, start.request, start.replies, &mut record)?;
+        if !unknown.is_empty() && !start.cancelled {
+            let batch = Batch { opened: unknown.iter().map(StoredCall::from).collect(), ..Batch::default() };
+            return Ok(Begun::Ends(batch, End::Suspended(start.replies.len() as u64)));
+        }
+        if let Some(run_budget) = run_budget {
+            run_budget.note_paid(places_begun(start.journal));
+        }
+        let given = Input::new().tools(own_tools(start.request, calls));
+        let given = run_budget.into_iter().fold(given, Input::budget);
+        let (program, input, _) = engine.open_record_given(&record, given, builder)?;
+        for line in record.text()[before..].split_inclusive('\n') {
+            // It is open: the attempt has just begun.
+            let _ = writer.line(line);
+        }
+        Ok(Begun::Run(Box::new(input), program.source().to_owned()))
     }
 }
 
-/// Resumes from a record.
-fn resumed(
-    inner: &Inner,
-    run_budget: Option<&Budget>,
-    record: &Record,
-    tools: Tools,
-    builder: &RecordingBuilder,
-) -> Result<(Input<'static>, String), String> {
-    let given = Input::new().tools(tools);
-    let given = run_budget.into_iter().fold(given, Input::budget);
-    let opened = inner.engine.open_record_given(record, given, builder);
-    let (program, input, _) = opened.map_err(|error| error.to_string())?;
-    Ok((input, program.source().to_owned()))
+/// What an attempt is begun from.
+struct Start<'a> {
+    request: &'a Request<'a>,
+    journal: &'a str,
+    replies: &'a [StoredReply],
+    cancelled: bool,
+}
+
+/// Says why a run cannot continue, in the words of the service.
+fn stuck(error: &RecordError) -> String {
+    match error {
+        RecordError::MissingTools(names) => format!(
+            "its tools are not there any more: {}; configure them again, or cancel the run",
+            names.join(", ")
+        ),
+        RecordError::Tool { .. } => format!("{error}; configure the tool as it was, or cancel the run"),
+        RecordError::Program(why) => format!("this version does not compile its program: {why}"),
+        error => error.to_string(),
+    }
 }
 
 /// Returns the tools of the request. Calls of tools that the client answers become open calls.
@@ -256,36 +334,10 @@ fn own_tools(request: &Request<'_>, calls: &Arc<OpenCalls>) -> Tools {
     tools
 }
 
-/// Writes the lines of a run's journal to the store.
-fn journal_of(inner: &Arc<Inner>, lease: Lease, run_id: &str) -> impl Recorder + use<> {
-    let (inner, run_id) = (inner.clone(), run_id.to_owned());
-    move |line: &str| -> Result<(), Box<dyn StdError + Send + Sync>> {
-        inner.store.append(lease, &run_id, line).map_err(Into::into)
-    }
-}
-
-/// Stores the answer of a run. The slot is freed first: a client that sees the answer may want it.
-fn finish(
-    inner: &Inner,
-    lease: Lease,
-    active: &ActiveRun,
-    place: (Place, Option<Claim>),
-    (request, outcome): (&Request<'_>, &Outcome),
-) -> Result<End, StoreError> {
-    drop(place);
-    let run_id = active.log.run_id();
-    let mut answer = request.answer(outcome);
-    run_id.clone_into(&mut answer.run_id);
-    let answer = answer.to_json();
-    inner.store.finish_run(lease, run_id, &answer)?;
-    active.log.finish(&answer);
-    Ok(End::Done)
-}
-
-/// Why an attempt is stopped.
-struct Stop {
-    /// The run waits for an outside answer.
-    waits: bool,
+/// Passes the lines of a run's journal to its writer. The tools of the service wait until their lines are stored.
+fn recorder(writer: &Arc<Writer>) -> impl Recorder + use<> {
+    let writer = writer.clone();
+    move |line: &str| -> Result<(), Box<dyn StdError + Send + Sync>> { writer.line(line).map_err(Into::into) }
 }
 
 /// Returns when the run should be stopped.
@@ -295,32 +347,33 @@ struct Stop {
 /// - The service is shutting down.
 /// - The run waits for outside answers, and has been quiet for `suspend_after_ms` or has used half of its timeout.
 ///   The next attempt gets the whole timeout again.
-async fn stop(
-    (inner, tenant): (&Inner, &TenantState),
-    active: &ActiveRun,
+async fn stops(
+    inner: &Inner,
+    tenant: &TenantState,
     calls: &OpenCalls,
     (began, timeout_ms): (Instant, u64),
 ) -> Stop {
     let suspend_after = Duration::from_millis(inner.config.service.suspend_after_ms);
     let step = (suspend_after / 8).clamp(Duration::from_millis(5), Duration::from_millis(100));
     let half = if timeout_ms == 0 { Duration::MAX } else { Duration::from_millis(timeout_ms / 2) };
-    let (mut seen, mut since) = (active.log.pace(), Instant::now());
+    let (mut seen, mut since) = (calls.pace(), Instant::now());
     loop {
         tokio::time::sleep(step).await;
-        let pace = active.log.pace();
+        calls.close_left();
+        let pace = calls.pace();
         if pace != seen {
             (seen, since) = (pace, Instant::now());
         }
         let (in_progress, _) = pace;
         let outside = calls.waiting();
         if inner.draining.is_cancelled() && in_progress <= outside {
-            return Stop { waits: outside > 0 };
+            return if outside > 0 { Stop::Waits } else { Stop::Drained };
         }
         // Free the slot at once if others wait for one.
         let is_crowded = inner.admission.is_crowded() || tenant.is_crowded();
         let enough = if is_crowded { step } else { suspend_after };
         if outside > 0 && in_progress <= outside && (since.elapsed() >= enough || began.elapsed() >= half) {
-            return Stop { waits: true };
+            return Stop::Waits;
         }
     }
 }

@@ -1,50 +1,62 @@
-//! Event logs of runs, for streams that watch them.
+//! Events of runs, for streams that watch them: in memory for runs that are not durable, in the store for others.
 
 use super::metrics::Metrics;
+use super::state::{Refused, Service};
+use super::watch::Watcher;
+use super::writer::Writer;
+use crate::store::StoreError;
 use lisp_runtime::Observer;
 use lisp_runtime::observe::{CallBegun, CallEnded, HostFault, PrintedLine, RunEnded, RunStarted};
 use lisp_runtime::outcome::CallStatus;
 use serde_json::json;
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::watch;
 
-/// The maximum bytes of a run's events: of those that its answer has too, and again of open calls.
+/// The maximum bytes of a run's events: of those that its answer has too, and again of open calls. A run that continues
+/// in another attempt starts anew.
 const MAX_BYTES: usize = 8 << 20;
 
 /// An event of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
+    /// Its number in its run, from 1.
+    pub number: u64,
     /// `started`, `print`, `call`, `waiting`, `cut`, `answer` or `problem`.
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// The event's data: JSON on one line.
     pub data: Arc<str>,
 }
 
-/// The events of one run, from its start. A run that is suspended and resumed keeps its log. A log is kept while it is
-/// in use: by the attempt that writes it, and by its readers.
+/// The events of one run while it runs in this process.
 #[derive(Debug)]
 pub struct EventLog {
     run_id: String,
     hub: Weak<Hub>,
-    /// Identifies this log of the run. Another process has another log, and so does this process once the old log was
-    /// dropped.
-    name: u32,
     state: Mutex<LogState>,
-    changed: watch::Sender<usize>,
+    sink: Sink,
+}
+
+/// Where the events go.
+#[derive(Debug)]
+enum Sink {
+    /// They stay in memory, and are gone with their reader.
+    Memory { events: Mutex<Vec<Event>>, changed: watch::Sender<usize> },
+    /// They go to the store.
+    Store(Arc<Writer>),
 }
 
 #[derive(Debug, Default)]
 struct LogState {
-    events: Vec<Event>,
     bytes: usize,
     /// The bytes of open calls. They are reported beyond the maximum of the other events: no answer has them.
     waiting_bytes: usize,
     is_over: bool,
     /// Lines printed in earlier attempts.
-    printed: usize,
+    printed: u64,
     /// Lines printed in this attempt.
-    reprinted: usize,
+    reprinted: u64,
     /// Calls in progress, and a counter of prints, call starts and call ends.
     calls: usize,
     moved: u64,
@@ -66,21 +78,8 @@ impl Drop for EventLog {
 }
 
 impl EventLog {
-    fn new(run_id: &str, hub: &Arc<Hub>) -> Arc<Self> {
-        // The first 32 bits of a random UUID.
-        let name = uuid::Uuid::new_v4().as_fields().0;
-        let (run_id, hub) = (run_id.to_owned(), Arc::downgrade(hub));
-        Arc::new(EventLog { run_id, hub, name, state: Mutex::default(), changed: watch::Sender::new(0) })
-    }
-
     fn lock(&self) -> MutexGuard<'_, LogState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Starts an attempt. Lines that it prints again are not reported again.
-    pub(crate) fn begin_attempt(&self) {
-        let mut state = self.lock();
-        (state.reprinted, state.calls) = (0, 0);
     }
 
     /// Adds an event. The data is serialized directly: a `serde_json::Value` could not be nested deeply.
@@ -89,97 +88,60 @@ impl EventLog {
             Ok(data) => (kind, data),
             Err(error) => ("cut", json!({ "message": format!("an event cannot be sent: {error}") }).to_string()),
         };
-        let mut state = self.lock();
-        state.push(kind, &data);
-        let count = state.events.len();
-        drop(state);
-        self.changed.send_replace(count);
+        let kept = self.lock().keep(kind, data);
+        self.send(kept);
     }
 
-    /// Adds the answer, the last event.
+    fn send(&self, kept: Option<(&'static str, Arc<str>)>) {
+        let Some((kind, data)) = kept else { return };
+        match &self.sink {
+            Sink::Store(writer) => writer.event(kind, data),
+            Sink::Memory { events, changed } => {
+                let mut events = events.lock().unwrap_or_else(PoisonError::into_inner);
+                let number = events.len() as u64 + 1;
+                events.push(Event { number, kind: kind.into(), data });
+                changed.send_replace(events.len());
+            }
+        }
+    }
+
+    /// Returns the events in memory after the first ones.
+    fn after(&self, read: usize) -> Vec<Event> {
+        match &self.sink {
+            Sink::Memory { events, .. } => {
+                let events = events.lock().unwrap_or_else(PoisonError::into_inner);
+                events.get(read..).unwrap_or_default().to_vec()
+            }
+            Sink::Store(_) => Vec::new(),
+        }
+    }
+
+    /// Adds the answer, the last event of a run in memory.
     pub(crate) fn finish(&self, answer: &str) {
-        let mut state = self.lock();
-        if !state.is_over {
-            state.is_over = true;
-            state.events.push(Event { kind: "answer", data: answer.into() });
-        }
-        let count = state.events.len();
-        drop(state);
-        self.changed.send_replace(count);
-    }
-
-    /// Adds the `started` event if the log is empty.
-    pub(crate) fn started(&self) {
-        let mut state = self.lock();
-        if state.events.is_empty() {
-            state.push("started", &json!({ "run_id": self.run_id }).to_string());
-        }
-        let count = state.events.len();
-        drop(state);
-        self.changed.send_replace(count);
-    }
-
-    /// Adds the open calls of a run that this process has not run.
-    pub(crate) fn tell_of_waiting(&self, calls: &[impl serde::Serialize]) {
-        if !self.lock().events.is_empty() {
-            return;
-        }
-        self.started();
-        calls.iter().for_each(|call| self.push("waiting", call));
-    }
-
-    /// The ID of the run.
-    pub(crate) fn run_id(&self) -> &str {
-        &self.run_id
-    }
-
-    /// Returns the ID of an event by its index from 0. A reader that has seen it continues after it.
-    pub fn id(&self, number: usize) -> String {
-        format!("{:08x}-{}", self.name, number.saturating_add(1))
-    }
-
-    /// Returns the index of the first event after the one with this ID; 0 if the ID is from another log.
-    pub fn behind(&self, id: &str) -> usize {
-        let (log, number) = id.split_once('-').unwrap_or_default();
-        let is_own = u32::from_str_radix(log, 16).is_ok_and(|name| name == self.name);
-        let seen = number.parse().ok().filter(|&number| is_own && number <= self.lock().events.len());
-        seen.unwrap_or(0)
+        self.end("answer", answer.into());
     }
 
     /// Adds a problem as the last event: the run did not start.
     pub(crate) fn fail(&self, problem: &impl serde::Serialize) {
-        self.push("problem", problem);
-        let mut state = self.lock();
-        state.is_over = true;
-        let count = state.events.len();
-        drop(state);
-        self.changed.send_replace(count + 1);
+        self.end("problem", serde_json::to_string(problem).unwrap_or_default().into());
     }
 
-    /// Adds the events of a run that had finished before anyone watched: `started`, its prints and its answer.
-    pub(crate) fn tell_of_the_past(&self, answer: &str) {
-        #[derive(serde::Deserialize)]
-        struct Prints {
-            prints: Vec<String>,
+    fn end(&self, kind: &'static str, data: Arc<str>) {
+        let was_over = std::mem::replace(&mut self.lock().is_over, true);
+        self.send((!was_over).then_some((kind, data)));
+    }
+
+    /// Adds the `started` event.
+    pub(crate) fn started(&self) {
+        self.push("started", &json!({ "run_id": self.run_id }));
+    }
+
+    /// Returns the writer of a durable run.
+    pub(crate) fn writer(&self) -> Option<&Arc<Writer>> {
+        match &self.sink {
+            Sink::Store(writer) => Some(writer),
+            Sink::Memory { .. } => None,
         }
-        if self.lock().is_over {
-            return;
-        }
-        self.started();
-        let prints = serde_json::from_str::<Prints>(answer).map(|answer| answer.prints).unwrap_or_default();
-        prints.iter().for_each(|line| self.print(line));
-        self.finish(answer);
-    }
-
-    /// Returns the events from an index on, and whether the log is complete.
-    pub fn from(&self, number: usize) -> (Vec<Event>, bool) {
-        let state = self.lock();
-        (state.events.get(number..).unwrap_or_default().to_vec(), state.is_over)
-    }
-
-    /// Returns a receiver that is notified when there are more events.
-    pub fn changes(&self) -> watch::Receiver<usize> {
-        self.changed.subscribe()
     }
 
     /// Returns the number of calls in progress, and a number that changes with every print and call.
@@ -193,6 +155,11 @@ impl EventLog {
         self.lock().steps
     }
 
+    /// Returns how many lines were printed, in this attempt and before.
+    pub(crate) fn printed(&self) -> u64 {
+        self.lock().printed
+    }
+
     fn print(&self, line: &str) {
         let mut state = self.lock();
         state.moved += 1;
@@ -202,10 +169,10 @@ impl EventLog {
             return;
         }
         state.printed = state.reprinted;
-        state.push("print", &json!({ "line": line }).to_string());
-        let count = state.events.len();
+        let kept = state.keep("print", json!({ "line": line }).to_string());
+        // In the order of the prints.
+        self.send(kept);
         drop(state);
-        self.changed.send_replace(count);
     }
 
     fn call(&self, begins: bool, is_step: bool, data: Option<&serde_json::Value>) {
@@ -217,40 +184,39 @@ impl EventLog {
         if begins && (state.bytes > MAX_BYTES || !state.begun.insert(data["call"].to_string())) {
             return;
         }
-        state.push("call", &data.to_string());
-        let count = state.events.len();
+        let kept = state.keep("call", data.to_string());
+        self.send(kept);
         drop(state);
-        self.changed.send_replace(count);
     }
 }
 
 impl LogState {
-    fn push(&mut self, kind: &'static str, data: &str) {
+    /// Returns what is to be sent of an event, within the maximum.
+    fn keep(&mut self, kind: &'static str, data: String) -> Option<(&'static str, Arc<str>)> {
         if self.is_over {
-            return;
+            return None;
         }
+        let bytes = data.len().saturating_add(64);
         if kind == "waiting" && self.waiting_bytes <= MAX_BYTES {
-            self.waiting_bytes = self.waiting_bytes.saturating_add(data.len()).saturating_add(64);
-            self.events.push(Event { kind, data: data.into() });
-            return;
+            self.waiting_bytes = self.waiting_bytes.saturating_add(bytes);
+            return Some((kind, data.into()));
         }
         if self.bytes > MAX_BYTES {
-            return;
+            return None;
         }
-        self.bytes = self.bytes.saturating_add(data.len()).saturating_add(64);
-        match self.bytes > MAX_BYTES {
+        self.bytes = self.bytes.saturating_add(bytes);
+        Some(match self.bytes > MAX_BYTES {
             // The answer has what is left out.
             true => {
-                let data =
-                    json!({ "message": format!("more than {MAX_BYTES} bytes of events: the answer has the rest") });
-                self.events.push(Event { kind: "cut", data: data.to_string().into() });
+                let why = format!("more than {MAX_BYTES} bytes of events: the answer has the rest");
+                ("cut", json!({ "message": why }).to_string().into())
             }
-            false => self.events.push(Event { kind, data: data.into() }),
-        }
+            false => (kind, data.into()),
+        })
     }
 }
 
-/// The observer of all runs: writes their event logs and counts them in the metrics.
+/// The observer of all runs: passes their events on and counts them in the metrics.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EventHub(Arc<Hub>);
 
@@ -272,14 +238,29 @@ impl EventHub {
         &self.0.metrics
     }
 
-    /// Returns the log of a run; it is created if there is none.
-    pub(crate) fn watch(&self, run_id: &str) -> Arc<EventLog> {
-        let mut logs = self.0.logs();
-        if let Some(log) = logs.get(run_id).and_then(Weak::upgrade) {
-            return log;
-        }
-        let log = EventLog::new(run_id, &self.0);
-        logs.insert(run_id.to_owned(), Arc::downgrade(&log));
+    /// Creates the log of a run that is not durable.
+    pub(crate) fn in_memory(&self, run_id: &str) -> Arc<EventLog> {
+        let sink = Sink::Memory { events: Mutex::default(), changed: watch::Sender::new(0) };
+        self.add(run_id, sink, LogState::default())
+    }
+
+    /// Creates the log of an attempt of a durable run that has printed lines and started calls before.
+    pub(crate) fn in_store(
+        &self,
+        run_id: &str,
+        writer: Arc<Writer>,
+        printed: u64,
+        begun: HashSet<String>,
+    ) -> Arc<EventLog> {
+        self.add(run_id, Sink::Store(writer), LogState { printed, begun, ..LogState::default() })
+    }
+
+    fn add(&self, run_id: &str, sink: Sink, state: LogState) -> Arc<EventLog> {
+        let (run_id, hub) = (run_id.to_owned(), Arc::downgrade(&self.0));
+        let log = Arc::new(EventLog { run_id: run_id.clone(), hub, state: Mutex::new(state), sink });
+        let former = self.0.logs().insert(run_id, Arc::downgrade(&log));
+        // Its drop takes the lock.
+        drop(former);
         log
     }
 
@@ -332,6 +313,109 @@ impl Observer for EventHub {
     }
 }
 
+/// Reads the events of a run.
+#[derive(Debug)]
+pub struct EventReader {
+    service: Service,
+    run_id: String,
+    source: Source,
+    /// The number of events read.
+    read: u64,
+    is_over: bool,
+}
+
+#[derive(Debug)]
+enum Source {
+    Memory(Arc<EventLog>, watch::Receiver<usize>),
+    Store(Watcher),
+}
+
+impl EventReader {
+    /// Creates the reader of a durable run, after some events.
+    pub(crate) fn of_stored(service: &Service, run_id: &str, read: u64) -> Self {
+        let source = Source::Store(service.watcher(run_id));
+        EventReader { service: service.clone(), run_id: run_id.to_owned(), source, read, is_over: false }
+    }
+
+    /// Creates the reader of a run in memory.
+    pub(crate) fn of_log(service: &Service, log: &Arc<EventLog>) -> Self {
+        let changes = match &log.sink {
+            Sink::Memory { changed, .. } => changed.subscribe(),
+            Sink::Store(_) => return EventReader::of_stored(service, &log.run_id, 0),
+        };
+        let source = Source::Memory(log.clone(), changes);
+        EventReader { service: service.clone(), run_id: log.run_id.clone(), source, read: 0, is_over: false }
+    }
+
+    /// Waits for more events. Returns `None` after the last one, or when the service shuts down and the run does not
+    /// continue here.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub async fn next(&mut self) -> Result<Option<Vec<Event>>, Refused> {
+        loop {
+            let events = self.ready().await?;
+            if !events.is_empty() {
+                return Ok(Some(events));
+            }
+            if self.is_over {
+                return Ok(None);
+            }
+            match &mut self.source {
+                Source::Memory(_, changes) => {
+                    // The sender lives as long as the log.
+                    let _ = changes.changed().await;
+                }
+                Source::Store(watcher) => tokio::select! {
+                    () = watcher.changed() => {}
+                    // There will be no more events here.
+                    () = self.service.stopped(&self.run_id) => return Ok(None),
+                },
+            }
+        }
+    }
+
+    /// Returns the events that are there after those that were read, without waiting.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub async fn ready(&mut self) -> Result<Vec<Event>, Refused> {
+        if self.is_over {
+            return Ok(Vec::new());
+        }
+        let events = match &mut self.source {
+            Source::Memory(log, changes) => {
+                changes.borrow_and_update();
+                log.after(usize::try_from(self.read).unwrap_or(usize::MAX))
+            }
+            Source::Store(_) => self.stored().await?,
+        };
+        if let Some(last) = events.last() {
+            self.read = last.number;
+            self.is_over |= matches!(&*last.kind, "answer" | "problem");
+        }
+        Ok(events)
+    }
+
+    async fn stored(&mut self) -> Result<Vec<Event>, StoreError> {
+        let read = self.service.0.store.events(&self.run_id, self.read).await?;
+        let event = |event: crate::store::StoredEvent| Event {
+            number: event.number,
+            kind: event.kind.into(),
+            data: event.data,
+        };
+        let mut events: Vec<Event> = read.events.into_iter().map(event).collect();
+        if read.is_over {
+            let run = self.service.0.store.run(&self.run_id).await?;
+            if let Some(data) = run.and_then(|run| run.answer) {
+                let number = events.last().map_or(self.read, |event| event.number) + 1;
+                events.push(Event { number, kind: "answer".into(), data });
+            }
+        }
+        Ok(events)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -340,17 +424,19 @@ mod tests {
     #[test]
     fn open_calls_are_reported_after_the_cut() {
         let hub = EventHub::default();
-        let log = hub.watch("run");
+        let log = hub.in_memory("run");
         for _ in 0..10 {
             log.push("print", &"x".repeat(MAX_BYTES / 8));
         }
         log.push("waiting", &1);
-        let kinds: Vec<&str> = log.from(0).0.iter().map(|event| event.kind).collect();
-        assert_eq!(kinds, [&["print"; 7][..], &["cut", "waiting"]].concat());
+        let kinds = || log.after(0).into_iter().map(|event| event.kind.into_owned()).collect::<Vec<_>>();
+        assert_eq!(kinds(), [&["print"; 7][..], &["cut", "waiting"]].concat());
         // They have a maximum of their own.
         for _ in 0..10 {
             log.push("waiting", &"x".repeat(MAX_BYTES / 8));
         }
-        assert_eq!(log.from(0).0.len(), 9 + 8);
+        assert_eq!(kinds().len(), 9 + 8);
+        drop(log);
+        assert_eq!(hub.count(), 0);
     }
 }

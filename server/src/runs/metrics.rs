@@ -68,6 +68,8 @@ pub(crate) struct Held {
     pub(crate) session_turns: Gauge,
     /// Runs with events in memory.
     pub(crate) event_logs: Gauge,
+    /// Durable runs that somebody waits for.
+    pub(crate) watched_runs: Gauge,
     /// Tasks of the async runtime.
     pub(crate) tasks: Gauge,
 }
@@ -79,6 +81,7 @@ impl Held {
             ("durable_runs", "Durable runs in progress in this process", &self.durable_runs),
             ("session_turns", "Sessions with a turn in progress", &self.session_turns),
             ("event_logs", "Runs whose events are in memory", &self.event_logs),
+            ("watched_runs", "Durable runs that a request of this process waits for", &self.watched_runs),
             ("tasks", "Tasks of the async runtime", &self.tasks),
         ] {
             registry.register(name, help, gauge.clone());

@@ -1,7 +1,7 @@
 //! Open calls of a durable run while it runs, and the replies to them.
 
 use super::events::EventLog;
-use crate::old_store::StoredReply;
+use crate::store::{StoredCall, StoredReply};
 use lisp_runtime::tools::{Approval, ToolCode};
 use lisp_runtime::{ToolCall, ToolError};
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,15 @@ pub(crate) enum Phase {
 }
 
 impl Phase {
+    /// Returns the phase of this name.
+    pub(crate) fn of(name: &str) -> Option<Self> {
+        match name {
+            "gate" => Some(Phase::Gate),
+            "result" => Some(Phase::Result),
+            _ => name.strip_prefix("unknown")?.parse().ok().map(Phase::Unknown),
+        }
+    }
+
     pub(crate) fn name(&self) -> String {
         match self {
             Phase::Gate => "gate".to_owned(),
@@ -54,6 +63,31 @@ impl WaitingCall {
     /// `unknown1`, `unknown2` and so on ask how a call ended that had started when the service stopped.
     pub fn asked(&self) -> String {
         self.phase.name()
+    }
+}
+
+impl From<&StoredCall> for WaitingCall {
+    fn from(stored: &StoredCall) -> Self {
+        WaitingCall {
+            call: stored.call.clone(),
+            name: stored.tool.clone(),
+            arguments: arguments_of(stored.arguments.clone()),
+            question: stored.question.clone(),
+            phase: Phase::of(&stored.phase).unwrap_or(Phase::Result),
+        }
+    }
+}
+
+impl From<&WaitingCall> for StoredCall {
+    fn from(open: &WaitingCall) -> Self {
+        StoredCall {
+            call: open.call.clone(),
+            phase: open.phase.name(),
+            number: 0,
+            tool: open.name.clone(),
+            arguments: open.arguments.get().to_owned(),
+            question: open.question.clone(),
+        }
     }
 }
 
@@ -162,133 +196,124 @@ impl Reply {
     }
 }
 
-/// The open calls of one attempt of a run.
+/// The open calls of one attempt of a run. The store has them too: this passes the replies on.
 #[derive(Debug)]
 pub(crate) struct OpenCalls {
-    state: Mutex<DeskState>,
+    state: Mutex<OpenState>,
     log: Arc<EventLog>,
 }
 
 #[derive(Debug, Default)]
-struct DeskState {
-    open: BTreeMap<String, Open>,
+struct OpenState {
+    open: BTreeMap<(String, String), Asker>,
     /// Replies to calls that this attempt has not reached.
     replies: HashMap<(String, String), Reply>,
-    /// The number of replies that no call has received.
-    said: usize,
+    /// The attempt is over: calls that it leaves stay open.
+    is_over: bool,
 }
 
-#[derive(Debug)]
-struct Open {
-    call: WaitingCall,
-    asker: Asker,
-}
-
-/// Where the answer of a call goes.
+/// Where the reply to a call goes.
 #[derive(Debug)]
 enum Asker {
     /// The call is from an earlier attempt; this one has not reached it.
     Earlier,
     /// This attempt waits for it.
     Present(oneshot::Sender<Reply>),
-    /// No one waits any more: the worker or the whole run has ended. The number is the run's step count at that time.
+    /// The worker that waited has ended, or the whole run has. The number is the run's step count at that time.
     Gone(u64),
 }
 
-impl Open {
-    fn has_phase(&self, phase: &Phase) -> bool {
-        self.call.phase == *phase
-    }
-}
-
 impl OpenCalls {
-    /// Creates the open calls of an attempt that resumes from a journal with these calls open.
-    pub(crate) fn new(log: Arc<EventLog>, open: Vec<WaitingCall>) -> Self {
-        let expected = |call: WaitingCall| (call.call.clone(), Open { call, asker: Asker::Earlier });
-        let state = DeskState { open: open.into_iter().map(expected).collect(), ..DeskState::default() };
-        OpenCalls { state: Mutex::new(state), log }
+    /// Creates the open calls of an attempt, with those that earlier attempts have opened and the replies so far.
+    pub(crate) fn new(log: Arc<EventLog>, open: &[StoredCall], replies: &[StoredReply]) -> Self {
+        let open = open.iter().map(|call| ((call.call.clone(), call.phase.clone()), Asker::Earlier)).collect();
+        let replies = replies.iter().filter_map(|reply| Some((key_of(reply), read(reply)?))).collect();
+        OpenCalls { state: Mutex::new(OpenState { open, replies, is_over: false }), log }
     }
 
-    /// Takes over replies from earlier attempts.
-    pub(crate) fn learn(&self, replies: &[StoredReply]) {
-        let read = |reply: &StoredReply| {
-            Some(((reply.call.clone(), reply.phase.clone()), serde_json::from_str(&reply.body).ok()?))
-        };
-        let mut state = self.lock();
-        state.open.retain(|_, open| !open.call.is_answered(replies));
-        state.replies.extend(replies.iter().filter_map(read));
-    }
-
-    /// Returns whether there are replies that no call has received.
-    pub(crate) fn has_news(&self) -> bool {
-        self.lock().said > 0
-    }
-
-    fn lock(&self) -> MutexGuard<'_, DeskState> {
+    fn lock(&self) -> MutexGuard<'_, OpenState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the open calls: those open in the journal without a reply. If no one waits for a call any more, the
-    /// whole run may have ended, and the call stays open. If the run has made steps since, only a worker has ended, and
-    /// the call is not open.
-    pub(crate) fn open(&self) -> Vec<WaitingCall> {
-        let state = self.lock();
-        let steps = self.log.steps();
-        let is_open = |open: &&Open| !matches!(open.asker, Asker::Gone(at) if at != steps);
-        state.open.values().filter(is_open).map(|open| open.call.clone()).collect()
-    }
-
-    /// Returns whether the run waits for a call, or will reach one that an earlier attempt waited for.
-    pub(crate) fn is_asked(&self) -> bool {
-        self.lock().open.values().any(|open| !matches!(open.asker, Asker::Gone(_)))
+    /// Returns the number of calls in progress, and a number that changes with every print and call.
+    pub(crate) fn pace(&self) -> (usize, u64) {
+        self.log.pace()
     }
 
     /// Returns the number of calls that this attempt waits for.
     pub(crate) fn waiting(&self) -> usize {
-        let is_present = |open: &&Open| matches!(&open.asker, Asker::Present(answered) if !answered.is_closed());
+        let is_present = |asker: &&Asker| matches!(asker, Asker::Present(answered) if !answered.is_closed());
         self.lock().open.values().filter(is_present).count()
     }
 
-    /// Delivers a reply.
-    pub(crate) fn reply(&self, call: &str, phase: &Phase, reply: Reply) {
+    /// Closes calls that no worker waits for any more: the run has gone on without them.
+    pub(crate) fn close_left(&self) {
+        let (steps, mut closed) = (self.log.steps(), Vec::new());
         let mut state = self.lock();
-        state.said += 1;
-        let open = state.open.get(call).is_some_and(|open| open.has_phase(phase)).then(|| state.open.remove(call));
-        let unheard = match open.flatten().map(|open| open.asker) {
+        if state.is_over {
+            return;
+        }
+        state.open.retain(|key, asker| {
+            let is_left = matches!(asker, Asker::Gone(at) if *at != steps);
+            if is_left {
+                closed.push(key.clone());
+            }
+            !is_left
+        });
+        drop(state);
+        if let Some(writer) = self.log.writer() {
+            closed.iter().for_each(|(call, phase)| writer.close_call(call, phase));
+        }
+    }
+
+    /// Notes that the attempt is over: calls that it leaves from here on stay open.
+    pub(crate) fn end(&self) {
+        self.lock().is_over = true;
+    }
+
+    /// Passes a reply on that the store has taken.
+    pub(crate) fn reply(&self, reply: &StoredReply) {
+        let (key, Some(reply)) = (key_of(reply), read(reply)) else { return };
+        let mut state = self.lock();
+        let unheard = match state.open.remove(&key) {
             Some(Asker::Present(answered)) => answered.send(reply).err(),
             _ => Some(reply),
         };
-        // A later call of this attempt receives it.
-        state.replies.extend(unheard.map(|reply| ((call.to_owned(), phase.name()), reply)));
+        // This attempt may still come to the call.
+        state.replies.extend(unheard.map(|reply| (key, reply)));
     }
 
     /// Waits for a reply.
     async fn ask(&self, call: &ToolCall, phase: Phase) -> Reply {
-        let name = call.place().to_string();
+        let key = (call.place().to_string(), phase.name());
         let answer = {
             let mut state = self.lock();
-            if let Some(reply) = state.replies.remove(&(name.clone(), phase.name())) {
-                // It may have arrived after the attempt started.
-                state.said = state.said.saturating_sub(1);
+            if let Some(reply) = state.replies.remove(&key) {
                 return reply;
             }
             let (answered, answer) = oneshot::channel();
-            let question = if phase == Phase::Gate { call.question().map(str::to_owned) } else { None };
-            let arguments = arguments_of(call.json().to_owned());
-            let waiting = WaitingCall { call: name.clone(), name: call.name().to_owned(), arguments, question, phase };
-            self.log.push("waiting", &waiting);
-            state.open.insert(name.clone(), Open { call: waiting, asker: Asker::Present(answered) });
+            let known = state.open.insert(key.clone(), Asker::Present(answered));
+            drop(state);
+            if known.is_none() {
+                self.open(call, phase);
+            }
             answer
         };
-        let _here = Here { calls: self, call: &name };
+        let _here = Here { calls: self, key: &key };
         match answer.await {
-            Ok(reply) => {
-                let mut state = self.lock();
-                state.said = state.said.saturating_sub(1);
-                reply
-            }
+            Ok(reply) => reply,
             // The open calls were dropped, and the run with them.
             Err(_) => std::future::pending().await,
+        }
+    }
+
+    fn open(&self, call: &ToolCall, phase: Phase) {
+        let question = if phase == Phase::Gate { call.question().map(str::to_owned) } else { None };
+        let (arguments, call) = (arguments_of(call.json().to_owned()), (call.place().to_string(), call.name()));
+        let waiting = WaitingCall { call: call.0, name: call.1.to_owned(), arguments, question, phase };
+        self.log.push("waiting", &waiting);
+        if let Some(writer) = self.log.writer() {
+            writer.open((&waiting).into());
         }
     }
 
@@ -303,18 +328,25 @@ impl OpenCalls {
     }
 }
 
+fn key_of(reply: &StoredReply) -> (String, String) {
+    (reply.call.clone(), reply.phase.clone())
+}
+
+fn read(reply: &StoredReply) -> Option<Reply> {
+    serde_json::from_str(&reply.body).ok()
+}
+
 /// Marks a call as no longer waited for when it is dropped.
 struct Here<'a> {
     calls: &'a OpenCalls,
-    call: &'a str,
+    key: &'a (String, String),
 }
 
 impl Drop for Here<'_> {
     fn drop(&mut self) {
-        let mut state = self.calls.lock();
         let steps = self.calls.log.steps();
-        if let Some(open) = state.open.get_mut(self.call) {
-            open.asker = Asker::Gone(steps);
+        if let Some(asker) = self.calls.lock().open.get_mut(self.key) {
+            *asker = Asker::Gone(steps);
         }
     }
 }

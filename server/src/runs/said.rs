@@ -20,9 +20,9 @@ impl Service {
     ///
     /// # Errors
     /// If the run does not exist or the store fails.
-    pub fn said(&self, tenant: &str, run_id: &str, call: Option<&str>, reply: &Reply) -> Result<Said, Refused> {
-        self.0.stored(tenant, run_id)?;
-        let replies = self.0.store.replies(run_id)?;
+    pub async fn said(&self, tenant: &str, run_id: &str, call: Option<&str>, reply: &Reply) -> Result<Said, Refused> {
+        self.0.stored(tenant, run_id).await?;
+        let replies = self.0.store.replies(run_id, 0).await?;
         let mut said = Said::Nothing;
         let wanted = serde_json::to_string(reply).map_err(|error| Refused::Fault(error.to_string()))?;
         let value = |text: &str| serde_json::from_str::<Value>(text).ok();

@@ -1,15 +1,17 @@
 //! Sessions: each turn loads the session from the store, runs one program, and saves it.
 
 use super::admission::TenantState;
-use super::state::{Inner, Refused, Service};
-use super::turns::OneTurn;
-use crate::old_store::StoredSession;
+use super::state::{Inner, Refused, Service, TurnInProgress};
+use super::writer::patiently;
+use crate::store::{NewSession, StoredSession, TurnLease, TurnStart};
 use lisp_runtime::outcome::Phase;
 use lisp_runtime::{Answer, Cancel, Error, Input, Outcome, Problem, Reason, Request, Tools};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 /// The request that opens a session: the parts that all turns share.
 #[derive(Debug, Default, Deserialize)]
@@ -93,11 +95,12 @@ impl From<&StoredSession> for SessionState {
 }
 
 /// Cancels a turn when its client disconnects.
-struct CancelOnDrop(Cancel);
+struct CancelOnDrop(Cancel, CancellationToken);
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.cancel();
+        self.1.cancel();
     }
 }
 
@@ -134,55 +137,58 @@ impl Service {
             return Err(Refused::Unprocessable(why.to_owned()));
         }
         let place = self.0.admission.place(tenant).await?;
-        let (service, tenant) = (self.clone(), tenant.clone());
-        let opened = tokio::task::spawn_blocking(move || {
+        let (inner, of) = (self.0.clone(), tenant.clone());
+        let checked = tokio::task::spawn_blocking(move || {
             let _held = place;
-            service.open_session_now(&tenant, &opening)
+            let read: Opening<'_> = serde_json::from_str(&opening).map_err(|error| invalid(&error.to_string()))?;
+            if let Some(name) = read.client_tool() {
+                let message = format!("tool {name}: a turn does not wait for its client; use POST /v1/runs");
+                return Err(Refused::Invalid { field: "tools".to_owned(), message });
+            }
+            inner.check_opening(&of, &read.request())?;
+            Ok(opening)
         });
-        opened.await.map_err(|error| Refused::Fault(error.to_string()))?
+        let opening = checked.await.map_err(|error| Refused::Fault(error.to_string()))??;
+        self.new_session(tenant, opening, None).await
     }
 
-    fn open_session_now(&self, tenant: &TenantState, opening: &str) -> Result<SessionState, Refused> {
-        let read: Opening<'_> = serde_json::from_str(opening).map_err(|error| invalid(&error.to_string()))?;
-        if let Some(name) = read.client_tool() {
-            let message = format!("tool {name}: a turn does not wait for its client; use POST /v1/runs");
-            return Err(Refused::Invalid { field: "tools".to_owned(), message });
-        }
-        self.0.check_opening(tenant, &read.request())?;
-        let session_id = self.new_session(tenant, opening, None)?;
-        self.session_state(tenant, &session_id)
-    }
-
-    fn new_session(&self, tenant: &TenantState, opening: &str, text: Option<&str>) -> Result<String, Refused> {
+    async fn new_session(
+        &self,
+        tenant: &TenantState,
+        opening: String,
+        text: Option<String>,
+    ) -> Result<SessionState, Refused> {
         let max = self.config().service.max_sessions;
-        if self.0.store.count_sessions(&tenant.name)? >= max as u64 {
-            return Err(Refused::Unprocessable(format!(
-                "there are {max} sessions; delete some, or raise max_sessions of the service"
-            )));
-        }
         let session_id = uuid::Uuid::now_v7().to_string();
-        self.0.store.insert_session(&session_id, &tenant.name, opening, text)?;
-        Ok(session_id)
+        let new = NewSession { session_id: session_id.clone(), tenant: tenant.name.clone(), opening, text };
+        match self.0.store.open_session(new, max as u64).await? {
+            true => self.session_state(tenant, &session_id).await,
+            false => Err(Refused::Unprocessable(format!(
+                "there are {max} sessions; delete some, or raise max_sessions of the service"
+            ))),
+        }
     }
 
-    fn one_turn(&self, tenant: &TenantState, session_id: &str) -> Result<OneTurn, Refused> {
-        // Check the tenant first: other tenants learn nothing about the session's turns.
-        self.session(tenant, session_id)?;
-        let busy = || Refused::Conflict("a turn of the session is in progress; wait for its answer".to_owned());
-        self.0.sessions.begin(session_id).ok_or_else(busy)
-    }
-
-    fn session(&self, tenant: &TenantState, session_id: &str) -> Result<StoredSession, Refused> {
-        let session = self.0.store.session(session_id)?.filter(|session| session.tenant == tenant.name);
-        session.ok_or_else(|| Refused::NotFound(format!("there is no session {session_id}")))
+    /// Starts a turn, during which no other changes the session.
+    async fn one_turn(&self, tenant: &TenantState, session_id: &str) -> Result<(OneTurn, StoredSession), Refused> {
+        let period = self.0.lease_period();
+        match self.0.store.begin_turn(&tenant.name, session_id, period).await? {
+            TurnStart::Started(lease, session) => Ok((OneTurn::new(&self.0, lease), *session)),
+            TurnStart::Busy => {
+                Err(Refused::Conflict("a turn of the session is in progress; wait for its answer".to_owned()))
+            }
+            TurnStart::NoSession => Err(Refused::NotFound(format!("there is no session {session_id}"))),
+        }
     }
 
     /// Returns the state of a session.
     ///
     /// # Errors
     /// If the tenant has no such session.
-    pub fn session_state(&self, tenant: &TenantState, session_id: &str) -> Result<SessionState, Refused> {
-        Ok((&self.session(tenant, session_id)?).into())
+    pub async fn session_state(&self, tenant: &TenantState, session_id: &str) -> Result<SessionState, Refused> {
+        let session = self.0.store.session(session_id).await?.filter(|session| session.tenant == tenant.name);
+        let none = || Refused::NotFound(format!("there is no session {session_id}"));
+        session.map(|session| SessionState::from(&session)).ok_or_else(none)
     }
 
     /// Runs a program in a session. If it fails, the session does not change. Dropping the future cancels the turn.
@@ -194,56 +200,132 @@ impl Service {
             return Err(Refused::Draining);
         }
         tenant.check_rate()?;
-        let one = self.one_turn(tenant, session_id)?;
-        let place = self.0.admission.place(tenant).await?;
-        let session = self.session(tenant, session_id)?;
-        let (inner, tenant, cancel) = (self.0.clone(), tenant.clone(), CancelOnDrop(Cancel::new()));
-        let (handle, program) = (cancel.0.clone(), turn.program);
+        let cancel = CancelOnDrop(Cancel::new(), CancellationToken::new());
+        let (service, of, session_id) = (self.clone(), tenant.clone(), session_id.to_owned());
+        let (handle, gone) = (cancel.0.clone(), cancel.1.clone());
         // The turn keeps what it holds until it ends, even if its client disconnects.
-        let ran = tokio::task::spawn_blocking(move || {
-            let _held = (one, place);
-            let (outcome, text, undos) = run_turn(&inner, &tenant, &session, &program, &handle);
-            if let Some(text) = text.filter(|_| !handle.is_cancelled()) {
-                inner.store.put_turn(&session.session_id, &text, undos)?;
+        to_the_end(async move {
+            let (one, session) = service.one_turn(&of, &session_id).await?;
+            let place = tokio::select! {
+                place = service.0.admission.place(&of) => place,
+                () = gone.cancelled() => Err(super::Busy {
+                    why: "the client has disconnected".to_owned(),
+                    retry_after: std::time::Duration::ZERO,
+                }),
+            };
+            let place = match place {
+                Ok(place) => place,
+                Err(busy) => {
+                    one.end().await?;
+                    return Err(busy.into());
+                }
+            };
+            let (inner, cancel) = (service.0.clone(), handle.clone());
+            let ran = tokio::task::spawn_blocking(move || {
+                let _held = place;
+                run_turn(&inner, &of, &session, &turn.program, &cancel)
+            });
+            let (outcome, text, undos) = match ran.await {
+                Ok(ran) => ran,
+                Err(error) => {
+                    one.end().await?;
+                    return Err(Refused::Fault(error.to_string()));
+                }
+            };
+            match text.filter(|_| !handle.is_cancelled()) {
+                Some(text) => drop(one.put(text, undos).await?),
+                None => one.end().await?,
             }
-            Ok::<_, Refused>(outcome)
-        });
-        let outcome = ran.await.map_err(|error| Refused::Fault(error.to_string()))??;
-        Ok(Answer::new(turn.id, &outcome))
+            Ok(Answer::new(turn.id, &outcome))
+        })
+        .await
     }
 
     /// Copies a session with its definitions.
     ///
     /// # Errors
     /// If the session does not exist, or the tenant's maximum of sessions is reached.
-    pub fn fork(&self, tenant: &TenantState, session_id: &str) -> Result<SessionState, Refused> {
+    pub async fn fork(&self, tenant: &Arc<TenantState>, session_id: &str) -> Result<SessionState, Refused> {
         tenant.check_rate()?;
-        let _one = self.one_turn(tenant, session_id)?;
-        let session = self.session(tenant, session_id)?;
-        let forked = self.new_session(tenant, &session.opening, session.text.as_deref())?;
-        self.session_state(tenant, &forked)
+        let (service, tenant, session_id) = (self.clone(), tenant.clone(), session_id.to_owned());
+        to_the_end(async move {
+            let (one, session) = service.one_turn(&tenant, &session_id).await?;
+            one.end().await?;
+            service.new_session(&tenant, session.opening, session.text).await
+        })
+        .await
     }
 
     /// Undoes the last successful turn.
     ///
     /// # Errors
     /// If the session does not exist, or there is no turn to undo.
-    pub fn undo(&self, tenant: &TenantState, session_id: &str) -> Result<SessionState, Refused> {
-        let _one = self.one_turn(tenant, session_id)?;
-        match self.0.store.undo_turn(session_id)? {
-            true => self.session_state(tenant, session_id),
-            false => Err(Refused::Conflict("no turn can be undone (limit session_undo)".to_owned())),
-        }
+    pub async fn undo(&self, tenant: &Arc<TenantState>, session_id: &str) -> Result<SessionState, Refused> {
+        let (service, tenant, session_id) = (self.clone(), tenant.clone(), session_id.to_owned());
+        let undone = to_the_end(async move { service.one_turn(&tenant, &session_id).await?.0.undo().await }).await?;
+        let nothing = || Refused::Conflict("no turn can be undone (limit session_undo)".to_owned());
+        undone.map(|session| SessionState::from(&session)).ok_or_else(nothing)
     }
 
     /// Deletes a session.
     ///
     /// # Errors
     /// If the session does not exist, or a turn is in progress.
-    pub fn delete_session(&self, tenant: &TenantState, session_id: &str) -> Result<(), Refused> {
-        let _one = self.one_turn(tenant, session_id)?;
-        self.0.store.delete_session(session_id)?;
+    pub async fn delete_session(&self, tenant: &Arc<TenantState>, session_id: &str) -> Result<(), Refused> {
+        let (service, tenant, session_id) = (self.clone(), tenant.clone(), session_id.to_owned());
+        to_the_end(async move { service.one_turn(&tenant, &session_id).await?.0.delete().await }).await
+    }
+}
+
+/// Does a piece of work to its end, even if the request that waits for it is dropped: a turn that was started is ended.
+async fn to_the_end<T: Send + 'static>(
+    work: impl Future<Output = Result<T, Refused>> + Send + 'static,
+) -> Result<T, Refused> {
+    tokio::spawn(work).await.map_err(|error| Refused::Fault(error.to_string()))?
+}
+
+/// A turn in progress. Its lease is renewed until it ends.
+struct OneTurn {
+    lease: TurnLease,
+    inner: Arc<Inner>,
+    _counted: TurnInProgress,
+    _renewed: AbortOnDropHandle<()>,
+}
+
+impl OneTurn {
+    fn new(inner: &Arc<Inner>, lease: TurnLease) -> Self {
+        let (store, its, period) = (inner.store.clone(), lease.clone(), inner.lease_period());
+        let renews = tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(period / 3).await;
+                match store.renew_turn(&its, period).await {
+                    Ok(true) => {}
+                    // What it writes is refused.
+                    Ok(false) => return,
+                    Err(error) => tracing::warn!(session_id = &*its.session_id, %error, "a turn cannot be renewed"),
+                }
+            }
+        });
+        let _renewed = AbortOnDropHandle::new(renews);
+        OneTurn { lease, inner: inner.clone(), _counted: TurnInProgress::new(inner), _renewed }
+    }
+
+    async fn put(self, text: String, undos: u64) -> Result<StoredSession, Refused> {
+        let put = patiently(|| self.inner.store.put_turn(&self.lease, text.clone(), undos)).await?;
+        put.ok_or_else(|| Refused::Conflict("the turn took too long without a sign of life, and is lost".to_owned()))
+    }
+
+    async fn undo(self) -> Result<Option<StoredSession>, Refused> {
+        Ok(patiently(|| self.inner.store.undo_turn(&self.lease)).await?)
+    }
+
+    async fn delete(self) -> Result<(), Refused> {
+        patiently(|| self.inner.store.delete_session(&self.lease)).await?;
         Ok(())
+    }
+
+    async fn end(self) -> Result<(), Refused> {
+        Ok(patiently(|| self.inner.store.end_turn(&self.lease)).await?)
     }
 }
 

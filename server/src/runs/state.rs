@@ -1,19 +1,20 @@
 //! The shared state of the service, and how it runs programs.
 
 use super::admission::{Admission, Busy, TenantState};
-use super::events::{EventHub, EventLog};
-use super::open_calls::{OpenCalls, Phase, Reply, WaitingCall};
-use super::stored_calls::stored_calls;
-use super::suspended::Suspended;
-use super::turns::Turns;
+use super::events::EventHub;
+use super::open_calls::OpenCalls;
+use super::watch::Watchers;
+use super::writer::Writer;
 use crate::config::Config;
-use crate::old_store::{RunStatus, RunSummary, Store, StoreError, StoredRun};
+use crate::store::{Lease, Renewed, Store, StoreError, StoredRun};
 use crate::tools::ServiceTools;
-use lisp_runtime::outcome::Place;
 use lisp_runtime::{Budget, Cancel, Engine, Input, LimitsRequest, Outcome, Problem, Request, Tools};
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio_util::sync::CancellationToken;
 
 /// Why a request is not served.
@@ -34,6 +35,9 @@ pub enum Refused {
         /// What is wrong.
         message: String,
     },
+    /// The request is larger than it may be.
+    #[error("{0}")]
+    TooLarge(String),
     /// The request is valid but cannot be carried out.
     #[error("{0}")]
     Unprocessable(String),
@@ -65,114 +69,140 @@ pub(crate) struct Inner {
     pub(crate) engine: Engine,
     #[cfg(target_os = "linux")]
     pub(crate) sandbox: Option<lisp_sandbox::Sandbox>,
-    pub(crate) store: Box<dyn Store>,
+    pub(crate) store: Arc<dyn Store>,
     pub(crate) hub: EventHub,
+    pub(crate) watchers: Watchers,
     pub(crate) admission: Admission,
     pub(crate) tenants: Vec<Arc<TenantState>>,
     pub(crate) config: Config,
-    /// Active durable runs.
-    pub(crate) active_runs: Mutex<HashMap<String, Arc<ActiveRun>>>,
+    /// The name of this process in the store.
+    pub(crate) worker: String,
+    /// Durable runs in progress in this process.
+    pub(crate) active_runs: Mutex<HashMap<Arc<str>, Arc<ActiveRun>>>,
     /// What unfinished runs use of their tenants' budgets.
     pub(crate) run_budgets: Mutex<HashMap<String, Budget>>,
-    /// The open calls of suspended runs.
-    pub(crate) suspended: Suspended,
-    /// Why runs are stuck, as far as this process has tried them.
-    pub(crate) stuck_runs: Mutex<HashMap<String, String>>,
-    /// See [`Inner::counting`].
-    pub(crate) counting: Mutex<()>,
+    /// Notified when a run may be claimed.
+    pub(crate) queued: Notify,
+    /// The tenant whose runs are claimed first.
+    pub(crate) next_tenant: AtomicUsize,
     /// Set once the service is shutting down.
     pub(crate) draining: CancellationToken,
     /// When `drain_seconds` end, once shutdown has started.
     pub(crate) drained_at: OnceLock<tokio::time::Instant>,
     /// The configured tools, for runs that are not futures.
     pub(crate) blocking_tools: Tools,
-    pub(crate) sessions: Turns,
+    /// The number of session turns in progress in this process.
+    pub(crate) turns: AtomicU64,
     /// The names of the configured tools whose calls need approval, as programs write them.
     pub(crate) asking: BTreeSet<String>,
     pub(crate) tools: ServiceTools,
 }
 
-/// An active durable run.
+/// A durable run in progress in this process.
 #[derive(Debug)]
 pub(crate) struct ActiveRun {
+    pub(crate) lease: Lease,
     pub(crate) cancel: Cancel,
-    pub(crate) log: Arc<EventLog>,
-    calls: Mutex<AttachedCalls>,
+    /// What replies go to while the run is running.
+    attempt: Mutex<Option<Attempt>>,
+    /// The number of replies that were passed on or are in the journal. Held while replies are passed on.
+    heard: AsyncMutex<u64>,
+    /// Cancelled when the lease is lost.
+    pub(crate) lost: CancellationToken,
 }
 
-/// The open calls of an active run.
-#[derive(Debug, Default)]
-struct AttachedCalls {
-    /// `None` while they are in the store only: before the run continues and after it has stopped.
-    calls: Option<Arc<OpenCalls>>,
-    /// Whether there are replies that were not passed to the run.
-    has_news: bool,
+/// An attempt in progress.
+#[derive(Clone, Debug)]
+struct Attempt {
+    calls: Arc<OpenCalls>,
+    writer: Arc<Writer>,
 }
 
 impl ActiveRun {
-    pub(crate) fn new(log: Arc<EventLog>) -> Self {
-        ActiveRun { cancel: Cancel::new(), calls: Mutex::default(), log }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, AttachedCalls> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns the open calls while the run is running.
-    pub(crate) fn calls(&self) -> Option<Arc<OpenCalls>> {
-        self.lock().calls.clone()
-    }
-
-    /// Marks all replies so far as received: they are about to be read from the store.
-    pub(crate) fn hear(&self) {
-        self.lock().has_news = false;
-    }
-
-    /// From here on replies are passed to these open calls. Earlier ones are in the store.
-    pub(crate) fn attach(&self, calls: &Arc<OpenCalls>) {
-        *self.lock() = AttachedCalls { calls: Some(calls.clone()), has_news: false };
-    }
-
-    /// Stops passing replies on. The store has the calls that are still open.
-    pub(crate) fn detach(&self) {
-        let mut attached = self.lock();
-        if let Some(calls) = attached.calls.take() {
-            attached.has_news |= calls.has_news();
+    pub(crate) fn new(lease: Lease) -> Self {
+        ActiveRun {
+            lease,
+            cancel: Cancel::new(),
+            attempt: Mutex::default(),
+            heard: AsyncMutex::default(),
+            lost: CancellationToken::new(),
         }
     }
 
-    /// Passes on a reply that the store already has.
-    pub(crate) fn reply(&self, call: &str, phase: &Phase, reply: Reply) {
-        let mut attached = self.lock();
-        match &attached.calls {
-            Some(calls) => calls.reply(call, phase, reply),
-            None => attached.has_news = true,
+    fn attempt(&self) -> MutexGuard<'_, Option<Attempt>> {
+        self.attempt.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From here on replies are passed to these open calls, after those that are known.
+    pub(crate) async fn attach(&self, calls: &Arc<OpenCalls>, writer: &Arc<Writer>, known: u64) {
+        *self.heard.lock().await = known;
+        *self.attempt() = Some(Attempt { calls: calls.clone(), writer: writer.clone() });
+    }
+
+    /// Stops passing replies on. The store has the calls that are still open. Returns the number of replies that were
+    /// passed on.
+    pub(crate) async fn detach(&self) -> u64 {
+        let heard = self.heard.lock().await;
+        if let Some(attempt) = self.attempt().take() {
+            attempt.calls.end();
+        }
+        *heard
+    }
+
+    /// Returns whether there are replies that were not passed on, or may be.
+    pub(crate) fn may_have_missed(&self, replies: u64) -> bool {
+        self.attempt().is_some() && self.heard.try_lock().is_ok_and(|heard| *heard < replies)
+    }
+
+    /// Notes that the lease was renewed.
+    pub(crate) fn renewed(&self, at: std::time::Instant) {
+        if let Some(attempt) = &*self.attempt() {
+            attempt.writer.renewed(at);
         }
     }
 
-    /// Returns whether there are replies that the run has not received.
-    pub(crate) fn has_news(&self) -> bool {
-        let attached = self.lock();
-        attached.has_news || attached.calls.as_ref().is_some_and(|calls| calls.has_news())
+    /// Passes on the replies that the store has taken since.
+    pub(crate) async fn hear(&self, store: &dyn Store, period: Duration) -> Result<(), StoreError> {
+        let mut heard = self.heard.lock().await;
+        let Some(attempt) = self.attempt().clone() else { return Ok(()) };
+        let replies = store.replies(&self.lease.run_id, *heard).await?;
+        *heard += replies.len() as u64;
+        replies.iter().for_each(|reply| attempt.calls.reply(reply));
+        if replies.is_empty() {
+            let renewed = store.renew(std::slice::from_ref(&self.lease), period).await?;
+            match renewed.first() {
+                Some(Renewed::Held { cancelled: true, .. }) => self.cancel.cancel(),
+                Some(Renewed::Held { .. }) => {}
+                _ => self.lost.cancel(),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The session turns in progress: one more until this is dropped.
+pub(crate) struct TurnInProgress(Arc<Inner>);
+
+impl TurnInProgress {
+    pub(crate) fn new(inner: &Arc<Inner>) -> Self {
+        inner.turns.fetch_add(1, Ordering::Relaxed);
+        TurnInProgress(inner.clone())
+    }
+}
+
+impl Drop for TurnInProgress {
+    fn drop(&mut self) {
+        self.0.turns.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl Inner {
-    pub(crate) fn active_runs(&self) -> MutexGuard<'_, HashMap<String, Arc<ActiveRun>>> {
+    pub(crate) fn active_runs(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<ActiveRun>>> {
         self.active_runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn active(&self, run_id: &str) -> Option<Arc<ActiveRun>> {
         self.active_runs().get(run_id).cloned()
-    }
-
-    /// Held while a run is stored and counted, and while all are counted: otherwise a run may count twice.
-    pub(crate) fn counting(&self) -> MutexGuard<'_, ()> {
-        self.counting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn stuck_runs(&self) -> MutexGuard<'_, HashMap<String, String>> {
-        self.stuck_runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn run_budgets(&self) -> MutexGuard<'_, HashMap<String, Budget>> {
@@ -189,33 +219,19 @@ impl Inner {
         self.tenants.iter().find(|tenant| tenant.name == name).cloned()
     }
 
-    pub(crate) fn stored(&self, tenant: &str, run_id: &str) -> Result<StoredRun, Refused> {
-        let stored = self.store.run(run_id)?.filter(|run| run.tenant == tenant);
-        stored.ok_or_else(|| Refused::NotFound(format!("there is no run {run_id}")))
+    /// Returns a number that grows with every use.
+    pub(crate) fn next_tenant(&self) -> usize {
+        self.next_tenant.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Returns the open calls of a run, in call order.
-    pub(crate) fn stored_calls(&self, run: &RunSummary) -> Result<Vec<WaitingCall>, StoreError> {
-        let active = self.active(&run.run_id);
-        let is_suspended = active.is_none() && run.status == RunStatus::Waiting;
-        if let Some(calls) = active.and_then(|active| active.calls()) {
-            let mut open = calls.open();
-            open.sort_by_cached_key(|open| open.call.parse::<Place>().unwrap_or_default());
-            return Ok(open);
-        }
-        if !run.has_journal {
-            return Ok(Vec::new());
-        }
-        let known = self.suspended.calls(&run.run_id);
-        if let (true, Ok(calls)) = (is_suspended, &known) {
-            return Ok(calls.to_vec());
-        }
-        let Some(snapshot) = self.store.snapshot(&run.run_id)? else { return Ok(Vec::new()) };
-        let calls = stored_calls(&self.engine, &snapshot);
-        if let (true, Err(moves)) = (is_suspended && snapshot.run.status == RunStatus::Waiting, known) {
-            self.suspended.keep(&run.run_id, &calls, moves);
-        }
-        Ok(calls)
+    /// How long leases last.
+    pub(crate) fn lease_period(&self) -> Duration {
+        Duration::from_secs(self.config.service.lease_seconds)
+    }
+
+    pub(crate) async fn stored(&self, tenant: &str, run_id: &str) -> Result<StoredRun, Refused> {
+        let stored = self.store.run(run_id).await?.filter(|run| run.summary.tenant == tenant);
+        stored.ok_or_else(|| Refused::NotFound(format!("there is no run {run_id}")))
     }
 
     /// Returns the input of a request, with the tenant's limits and budget.

@@ -153,8 +153,8 @@ pub enum Submitted {
 
 /// A stored run without its request, journal and answer.
 ///
-/// Its status is the one that clients see: a run that is under way and has open calls is [`RunStatus::Waiting`], and a
-/// suspended run all of whose calls are answered is [`RunStatus::Queued`].
+/// Its status is the one that clients see: a run that is queued, running or suspended and has open calls is
+/// [`RunStatus::Waiting`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunSummary {
     /// The ID of the run.
@@ -397,6 +397,9 @@ pub const EVENT_BYTES: usize = 1 << 20;
 pub struct Usage {
     /// The number of its runs.
     pub runs: u64,
+    /// The number of its runs that are queued or running, as far as the store knows: runs that wait for an outside answer
+    /// and hold no slot do not count.
+    pub queued: u64,
     /// The bytes of their requests, journals and answers.
     pub bytes: u64,
 }

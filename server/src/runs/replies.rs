@@ -1,0 +1,92 @@
+//! Replies to the open calls of durable runs: checked before they are taken.
+
+use super::open_calls::{Phase, Reply, WaitingCall};
+use super::state::{Refused, Service};
+use super::submit::RunState;
+use crate::store::{Replied, RunStatus, StoredReply, StoredRun};
+use lisp_runtime::{Request, Tool};
+use std::sync::Arc;
+
+/// The maximum bytes of a reply: a value in the record of a run takes at most 1 MB.
+const REPLY_BYTES: usize = 1_000_000;
+
+impl Service {
+    /// Stores a reply to an open call, which resumes the run.
+    ///
+    /// # Errors
+    /// If there is no such call, it is already answered, or the reply does not fit it. A reply that does not fit leaves
+    /// the call open.
+    pub async fn reply(&self, tenant: &str, run_id: &str, call: &str, reply: &Reply) -> Result<RunState, Refused> {
+        let run = self.0.stored(tenant, run_id).await?;
+        let state = RunState::from(run.summary.clone());
+        let Some(open) = state.calls.iter().find(|open| open.call == call) else {
+            return Err(self.no_open_call(&run, call).await);
+        };
+        reply.check(&open.phase).map_err(|message| Refused::Invalid { field: String::new(), message })?;
+        self.check_fit(&run, open, reply)?;
+        let body = serde_json::to_string(reply).map_err(|error| Refused::Fault(error.to_string()))?;
+        let kept = StoredReply { call: call.to_owned(), phase: open.phase.name(), body };
+        match self.0.store.reply(run_id, kept).await? {
+            Replied::Taken => self.state(tenant, run_id).await,
+            Replied::Repeated | Replied::Answered => Err(answered(call)),
+            Replied::NoCall => Err(no_call(call)),
+            Replied::Over(status) => Err(over(status)),
+            Replied::NoRun => Err(Refused::NotFound(format!("there is no run {run_id}"))),
+        }
+    }
+
+    async fn no_open_call(&self, run: &StoredRun, call: &str) -> Refused {
+        if run.summary.status == RunStatus::Stuck {
+            return over(RunStatus::Stuck);
+        }
+        match self.0.store.replies(&run.summary.run_id, 0).await {
+            Ok(replies) if replies.iter().any(|reply| reply.call == call) => answered(call),
+            Ok(_) => no_call(call),
+            Err(error) => error.into(),
+        }
+    }
+
+    /// Checks what a reply gives against the tool of its call.
+    fn check_fit(&self, run: &StoredRun, open: &WaitingCall, reply: &Reply) -> Result<(), Refused> {
+        let field = |field: &str| move |message: String| Refused::Unprocessable(format!("{field}: {message}; the call stays open"));
+        let given = [("result", &reply.result), ("arguments", &reply.arguments)];
+        for (name, value) in given.iter().filter_map(|(name, value)| Some((name, value.as_ref()?))) {
+            if value.get().len() > REPLY_BYTES {
+                return Err(Refused::TooLarge(format!(
+                    "{name} has {} bytes, and a value in the record of a run may have {REPLY_BYTES}; send less. The call stays open",
+                    value.get().len()
+                )));
+            }
+        }
+        let Ok(request) = Request::parse(&run.request) else { return Ok(()) };
+        let Some(tool) = self.tool_of(&request, &open.name) else { return Ok(()) };
+        if let Some(arguments) = &reply.arguments {
+            tool.validate_arguments(arguments.get()).map_err(|error| field("arguments")(error.message.to_string()))?;
+        }
+        if let (Some(result), Phase::Result | Phase::Unknown(_)) = (&reply.result, &open.phase) {
+            tool.validate_result(result.get()).map_err(|error| field("result")(error.message.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the tool of a call: one of the request, or one of the service.
+    fn tool_of(&self, request: &Request<'_>, name: &str) -> Option<Arc<Tool>> {
+        let own = request.tools.iter().map(|(given, script)| script.tool(given)).find(|tool| tool.name() == name);
+        own.map(Arc::new).or_else(|| self.0.engine.tools().all().find(|tool| tool.name() == name).cloned())
+    }
+}
+
+fn answered(call: &str) -> Refused {
+    Refused::Conflict(format!("the call {call} was answered before"))
+}
+
+fn no_call(call: &str) -> Refused {
+    Refused::NotFound(format!("the run has no open call {call}"))
+}
+
+fn over(status: RunStatus) -> Refused {
+    Refused::Conflict(match status {
+        RunStatus::Stuck => "the run is stuck and takes no replies; its `error` says why".to_owned(),
+        status => format!("the run is {status} and takes no replies"),
+    })
+}

@@ -1,0 +1,299 @@
+//! Durable runs: they are submitted, waited for, listed and cancelled.
+
+use super::admission::TenantState;
+use super::open_calls::WaitingCall;
+use super::state::{Refused, Service};
+use super::watch::Watcher;
+use crate::store::{NewRun, Query, RequestKey, RunStatus, RunSummary, StoredRun, Submitted, Usage};
+use lisp_runtime::Request;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+use std::time::{Duration, Instant};
+
+/// How long the open calls of a run have to be the same before they are reported, because parallel workers make theirs
+/// one after the other.
+const QUIET: Duration = Duration::from_millis(15);
+
+/// How often they are looked at again while they are not.
+const QUIET_CHECKS: u32 = 20;
+
+/// The state of a run.
+#[derive(Clone, Debug, Serialize, utoipa::ToSchema)]
+pub struct RunState {
+    /// The ID of the run.
+    pub run_id: String,
+    /// The status of the run.
+    pub status: RunStatus,
+    /// The open calls: they wait for outside answers.
+    pub calls: Vec<WaitingCall>,
+    /// The answer; present once the run is done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<super::schemas::Answer>)]
+    pub answer: Option<Box<RawValue>>,
+    /// Why the run is stuck, and what to do; absent otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// When the run was submitted, in milliseconds since 1970-01-01T00:00:00Z.
+    pub created_ms: i64,
+    /// When the run last changed, in milliseconds since 1970-01-01T00:00:00Z.
+    pub updated_ms: i64,
+}
+
+impl From<RunSummary> for RunState {
+    fn from(run: RunSummary) -> Self {
+        RunState {
+            run_id: run.run_id,
+            status: run.status,
+            calls: run.calls.iter().map(WaitingCall::from).collect(),
+            answer: None,
+            error: run.error,
+            created_ms: run.created_ms,
+            updated_ms: run.updated_ms,
+        }
+    }
+}
+
+impl From<StoredRun> for RunState {
+    fn from(run: StoredRun) -> Self {
+        let answer = run.answer.and_then(|answer| RawValue::from_string(answer.as_ref().to_owned()).ok());
+        RunState { answer, ..run.summary.into() }
+    }
+}
+
+/// A list of runs.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct RunList {
+    /// The runs, newest first, without their answers.
+    pub(crate) runs: Vec<RunState>,
+    /// The cursor of the next page; absent on the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next: Option<String>,
+}
+
+/// Which of a tenant's runs to list.
+#[derive(Debug)]
+pub(crate) struct ListQuery<'a> {
+    pub(crate) status: Option<RunStatus>,
+    pub(crate) cursor: Option<&'a str>,
+    pub(crate) max: usize,
+}
+
+/// The result of waiting for a run.
+#[derive(Debug)]
+pub enum Done {
+    /// The answer, as JSON.
+    Answer(String),
+    /// The state of a run that is not done: it waits for an outside answer, is stuck, or continues only after a restart
+    /// of the service.
+    Waiting(Box<RunState>),
+}
+
+impl Service {
+    /// Returns whether a request needs a journal, because it may call a tool that needs an outside answer.
+    pub fn needs_journal(&self, request: &Request<'_>) -> bool {
+        let asks = |name: &str| self.0.asking.contains(name) && !request.tools.contains_key(name);
+        request.tools.values().any(|tool| tool.client)
+            || (!self.0.asking.is_empty() && request.mentioned_tools().any(asks))
+    }
+
+    /// Submits a durable run. Once this returns, the run continues even if this process ends.
+    ///
+    /// # Errors
+    /// If the run is not accepted. See [`Refused`].
+    pub async fn submit(
+        &self,
+        tenant: &TenantState,
+        request: &str,
+        key: Option<RequestKey>,
+    ) -> Result<RunState, Refused> {
+        if self.is_draining() {
+            return Err(Refused::Draining);
+        }
+        // A repeated request needs no capacity.
+        if let Some(key) = &key
+            && let Some(known) = self.0.store.known_request(&tenant.name, key.clone()).await?
+        {
+            return self.state_of_known(tenant, known).await;
+        }
+        tenant.check_rate()?;
+        let submission = self.room_for(tenant, request.len() as u64).await?;
+        let run_id = uuid::Uuid::now_v7().to_string();
+        let run = NewRun { run_id: run_id.clone(), tenant: tenant.name.clone(), request: request.to_owned() };
+        match self.0.store.submit(run, key).await? {
+            Submitted::New => {
+                submission.stored();
+                self.state(&tenant.name, &run_id).await
+            }
+            known => self.state_of_known(tenant, known).await,
+        }
+    }
+
+    /// Finds room in the store for a run of this many bytes.
+    async fn room_for<'a>(
+        &self,
+        tenant: &'a TenantState,
+        bytes: u64,
+    ) -> Result<super::admission::Submission<'a>, Refused> {
+        let limits = &self.0.config.service;
+        let (max_runs, max_bytes) = (limits.max_runs_stored, limits.max_bytes_stored);
+        let fits = |usage: Usage| {
+            usage.queued <= tenant.max_queued() && usage.runs <= max_runs && usage.bytes <= max_bytes
+        };
+        if let Some(submission) = tenant.stored.add(bytes, fits) {
+            return Ok(submission);
+        }
+        let begun = Instant::now();
+        let usage = self.0.store.usage(&tenant.name).await?;
+        tenant.stored.counted(usage, begun);
+        if let Some(submission) = tenant.stored.add(bytes, fits) {
+            return Ok(submission);
+        }
+        let keep = "finished ones are deleted after keep_finished_hours";
+        Err(if usage.runs >= max_runs {
+            Refused::Unprocessable(format!("the store has {max_runs} runs of the tenant; {keep}, or raise max_runs_stored"))
+        } else if usage.bytes.saturating_add(bytes) > max_bytes {
+            Refused::Unprocessable(format!(
+                "the runs of the tenant take {} of {max_bytes} bytes in the store; {keep}, or raise max_bytes_stored",
+                usage.bytes
+            ))
+        } else {
+            tenant.queue_is_full().into()
+        })
+    }
+
+    /// Returns the state of the run that an idempotency key names.
+    async fn state_of_known(&self, tenant: &TenantState, known: Submitted) -> Result<RunState, Refused> {
+        match known {
+            Submitted::New => Err(Refused::Fault("a run that was taken is not there".to_owned())),
+            Submitted::Known(run_id) => self.state(&tenant.name, &run_id).await,
+            Submitted::OtherRequest => Err(Refused::Unprocessable(
+                "the Idempotency-Key was used for another request; take a new one".to_owned(),
+            )),
+        }
+    }
+
+    /// Submits a durable run, and waits until it has its answer or waits for an outside answer.
+    ///
+    /// # Errors
+    /// If the run is not accepted. See [`Refused`].
+    pub async fn submit_and_wait(
+        &self,
+        tenant: &TenantState,
+        request: &str,
+        key: Option<RequestKey>,
+    ) -> Result<Done, Refused> {
+        let run_id = self.submit(tenant, request, key).await?.run_id;
+        self.wait(&tenant.name, &run_id).await
+    }
+
+    /// Starts to watch a run, so that no change is missed.
+    pub fn watcher(&self, run_id: &str) -> Watcher {
+        self.0.watchers.watch(run_id)
+    }
+
+    /// Waits until a run has its answer, waits for an outside answer or is stuck, or until the service shuts down.
+    ///
+    /// # Errors
+    /// If the run does not exist.
+    pub async fn wait(&self, tenant: &str, run_id: &str) -> Result<Done, Refused> {
+        let mut watcher = self.watcher(run_id);
+        let (mut seen, mut checks) = (None, 0);
+        loop {
+            let state = self.state(tenant, run_id).await?;
+            if let Some(answer) = state.answer {
+                return Ok(Done::Answer(answer.get().to_owned()));
+            }
+            if !state.calls.is_empty() {
+                let names: Vec<_> = state.calls.iter().map(|call| (call.call.clone(), call.asked())).collect();
+                if checks >= QUIET_CHECKS || seen.as_ref() == Some(&names) {
+                    return Ok(Done::Waiting(Box::new(state)));
+                }
+                (seen, checks) = (Some(names), checks + 1);
+                tokio::time::sleep(QUIET).await;
+                continue;
+            }
+            if state.status == RunStatus::Stuck || (self.is_draining() && !self.is_active(run_id)) {
+                return Ok(Done::Waiting(Box::new(state)));
+            }
+            watcher.changed().await;
+        }
+    }
+
+    /// Waits like [`Service::wait`], but for a limited time, and only for a state after a known one. `since_ms` is the
+    /// [`RunState::updated_ms`] of that state.
+    ///
+    /// # Errors
+    /// If the run does not exist.
+    pub async fn wait_at_most(
+        &self,
+        tenant: &str,
+        run_id: &str,
+        time: Duration,
+        since_ms: Option<i64>,
+    ) -> Result<RunState, Refused> {
+        let news = async {
+            let mut watcher = self.watcher(run_id);
+            while let Some(since_ms) = since_ms
+                && self.state(tenant, run_id).await?.updated_ms <= since_ms
+            {
+                watcher.changed().await;
+            }
+            self.wait(tenant, run_id).await.map(drop)
+        };
+        if let Ok(waited) = tokio::time::timeout(time, news).await {
+            waited?;
+        }
+        self.state(tenant, run_id).await
+    }
+
+    /// Returns the state of a run.
+    ///
+    /// # Errors
+    /// If the tenant has no such run.
+    pub async fn state(&self, tenant: &str, run_id: &str) -> Result<RunState, Refused> {
+        Ok(self.0.stored(tenant, run_id).await?.into())
+    }
+
+    /// Returns a page of a tenant's runs, newest first, without their answers.
+    ///
+    /// # Errors
+    /// If the store fails, or the cursor is none of an earlier page.
+    pub(crate) async fn runs(&self, tenant: &str, list: ListQuery<'_>) -> Result<RunList, Refused> {
+        let after = list.cursor.map(|cursor| after(cursor).ok_or_else(|| bad_cursor(cursor))).transpose()?;
+        let query = Query { tenant: Some(tenant.to_owned()), status: list.status, after, max: list.max };
+        let page = self.0.store.list(&query).await?;
+        let last = page.runs.last().filter(|_| page.has_more);
+        let next = last.map(|run| format!("{}.{}", run.created_ms, run.run_id));
+        Ok(RunList { runs: page.runs.into_iter().map(RunState::from).collect(), next })
+    }
+
+    /// Cancels a run. A run that is done does not change.
+    ///
+    /// # Errors
+    /// If the run does not exist.
+    pub async fn cancel(&self, tenant: &str, run_id: &str) -> Result<RunState, Refused> {
+        self.0.stored(tenant, run_id).await?;
+        self.0.store.cancel(run_id).await?;
+        if let Some(active) = self.0.active(run_id) {
+            active.cancel.cancel();
+        }
+        self.state(tenant, run_id).await
+    }
+}
+
+/// Reads a cursor: the creation time and ID of the last run of a page.
+fn after(cursor: &str) -> Option<(i64, String)> {
+    let (created_ms, run_id) = cursor.split_once('.')?;
+    Some((created_ms.parse().ok()?, uuid::Uuid::parse_str(run_id).ok()?.to_string()))
+}
+
+fn bad_cursor(cursor: &str) -> Refused {
+    let message = format!("{cursor:?} is not a cursor; copy `next` of an earlier page, or leave it out");
+    Refused::Invalid { field: "cursor".to_owned(), message }
+}
+
+/// Returns the digest of a request, which binds an idempotency key to it.
+pub fn digest(request: &str) -> String {
+    Sha256::digest(request.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}

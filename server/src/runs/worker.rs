@@ -1,0 +1,163 @@
+//! The worker: claims durable runs for free slots, renews their leases, and passes the news of the store on.
+
+use super::admission::Place;
+use super::state::{ActiveRun, Inner, Service};
+use crate::store::{Claim, News, Renewed, StoreError};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+use tokio::sync::broadcast::error::RecvError;
+
+/// How often the worker looks for runs without news: news may be lost, and leases of other workers expire.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// The maximum number of runs that are claimed at once.
+const AT_ONCE: usize = 64;
+
+impl Service {
+    /// Starts the tasks that watch the store, and those of the worker if this process is one. They end when the service
+    /// shuts down or is dropped.
+    pub(super) fn start(&self, is_worker: bool) {
+        tokio::spawn(news(Arc::downgrade(&self.0)));
+        if is_worker {
+            tokio::spawn(claims(Arc::downgrade(&self.0)));
+            tokio::spawn(leases(Arc::downgrade(&self.0)));
+            self.0.queued.notify_one();
+        }
+    }
+}
+
+/// Passes news on until the service is dropped.
+async fn news(inner: Weak<Inner>) {
+    let Some(mut news) = inner.upgrade().map(|inner| inner.store.news()) else { return };
+    loop {
+        let one = news.recv().await;
+        let Some(inner) = inner.upgrade() else { return };
+        match one {
+            Ok(News::Queued) => inner.queued.notify_one(),
+            Ok(News::Changed(run_id)) => inner.watchers.wake(&run_id),
+            Ok(News::Replied(run_id)) => {
+                if let Some(active) = inner.active(&run_id) {
+                    hear(&inner, active);
+                }
+            }
+            Err(RecvError::Lagged(_)) => {
+                inner.watchers.wake_all();
+                inner.queued.notify_one();
+                let active: Vec<Arc<ActiveRun>> = inner.active_runs().values().cloned().collect();
+                active.into_iter().for_each(|active| hear(&inner, active));
+            }
+            Err(RecvError::Closed) => return,
+        }
+    }
+}
+
+fn hear(inner: &Arc<Inner>, active: Arc<ActiveRun>) {
+    let inner = inner.clone();
+    tokio::spawn(async move {
+        // A reply that is not heard now is heard when leases are renewed, or when the run is to be suspended.
+        if let Err(error) = active.hear(&*inner.store, inner.lease_period()).await {
+            tracing::warn!(run_id = &*active.lease.run_id, %error, "replies cannot be read");
+        }
+    });
+}
+
+/// Claims runs until the service shuts down or is dropped.
+async fn claims(weak: Weak<Inner>) {
+    loop {
+        let Some(inner) = weak.upgrade() else { return };
+        tokio::select! {
+            () = inner.queued.notified() => {}
+            () = inner.admission.freed() => {}
+            () = tokio::time::sleep(LOOK_AGAIN) => {}
+            () = inner.draining.cancelled() => return,
+        }
+        let claimed = tokio::select! {
+            claimed = claim(&inner) => claimed,
+            () = inner.draining.cancelled() => return,
+        };
+        match claimed {
+            // There may be more.
+            Ok(true) => inner.queued.notify_one(),
+            Ok(false) => {}
+            Err(error) => {
+                tracing::warn!(%error, "runs cannot be claimed");
+                drop(inner);
+                tokio::time::sleep(LOOK_AGAIN).await;
+            }
+        }
+    }
+}
+
+/// Claims runs for the free slots, and starts them. Returns whether there may be more.
+async fn claim(inner: &Arc<Inner>) -> Result<bool, StoreError> {
+    let mut slots = inner.admission.slots(&inner.tenants, AT_ONCE).await;
+    let (mut room, period) = (slots.room(), inner.lease_period());
+    if room.tenants.is_empty() {
+        return Ok(false);
+    }
+    // Another tenant is first each time.
+    let first = inner.next_tenant() % room.tenants.len();
+    room.tenants.rotate_left(first);
+    let at = Instant::now();
+    // Not dropped at shutdown: a claim whose answer is lost holds its run until the lease expires.
+    let (its, worker) = (inner.clone(), inner.worker.clone());
+    let claiming = tokio::spawn(async move { its.store.claim(&worker, period, &room).await });
+    let claimed = claiming.await.map_err(|error| StoreError::Failed(error.to_string()))??;
+    let is_some = !claimed.is_empty();
+    for claim in claimed {
+        match slots.take(&claim.run.summary.tenant) {
+            Some((_, place)) => start(inner, claim, place, at + period),
+            None => tracing::error!(run_id = &*claim.lease.run_id, "a run was claimed without a slot"),
+        }
+    }
+    Ok(is_some)
+}
+
+fn start(inner: &Arc<Inner>, claim: Claim, place: Place, valid_until: Instant) {
+    let active = Arc::new(ActiveRun::new(claim.lease.clone()));
+    if let Some(former) = inner.active_runs().insert(claim.lease.run_id.clone(), active.clone()) {
+        // Its lease has expired.
+        former.lost.cancel();
+    }
+    let inner = inner.clone();
+    tokio::spawn(async move {
+        super::attempt::drive(&inner, claim, &active, place, valid_until).await;
+        let mut active_runs = inner.active_runs();
+        if active_runs.get(&active.lease.run_id).is_some_and(|run| run.lease == active.lease) {
+            active_runs.remove(&active.lease.run_id);
+        }
+    });
+}
+
+/// Renews the leases of the active runs.
+async fn leases(inner: Weak<Inner>) {
+    loop {
+        let Some(period) = inner.upgrade().map(|inner| inner.lease_period()) else { return };
+        tokio::time::sleep(period / 3).await;
+        let Some(inner) = inner.upgrade() else { return };
+        let active: Vec<Arc<ActiveRun>> = inner.active_runs().values().cloned().collect();
+        let leases: Vec<_> = active.iter().map(|active| active.lease.clone()).collect();
+        if leases.is_empty() {
+            continue;
+        }
+        let at = Instant::now();
+        match inner.store.renew(&leases, period).await {
+            Ok(states) => {
+                for (active, state) in active.iter().zip(states) {
+                    match state {
+                        Renewed::Lost => active.lost.cancel(),
+                        Renewed::Held { cancelled, replies } => {
+                            active.renewed(at);
+                            if cancelled {
+                                active.cancel.cancel();
+                            }
+                            if active.may_have_missed(replies) {
+                                hear(&inner, active.clone());
+                            }
+                        }
+                    }
+                }
+            }
+            Err(error) => tracing::warn!(%error, "leases cannot be renewed"),
+        }
+    }
+}
