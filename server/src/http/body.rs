@@ -1,7 +1,7 @@
 //! Reads requests: bodies within their limits, JSON and queries.
 
 use super::problem::ProblemDetails;
-use crate::runs::{Refused, Service};
+use crate::runs::Service;
 use axum::body::{Body, HttpBody};
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::http::request::Parts;

@@ -19,10 +19,7 @@ fn sse_event(event: Event) -> Result<SseEvent, Infallible> {
 }
 
 /// Streams events. `run` is the task of a run that exists for this stream only; it is aborted with the stream.
-fn stream(
-    reader: EventReader,
-    run: Option<AbortOnDropHandle<()>>,
-) -> impl Stream<Item = Result<SseEvent, Infallible>> {
+fn stream(reader: EventReader, run: Option<AbortOnDropHandle<()>>) -> impl Stream<Item = Result<SseEvent, Infallible>> {
     unfold((reader, run), |(mut reader, run)| async move {
         match reader.next().await {
             Ok(Some(events)) => Some((iter(events).map(sse_event), (reader, run))),

@@ -138,14 +138,14 @@ impl Attempt<'_> {
         }
         let lease = (inner.lease_period(), valid_until);
         let writer = Writer::new(inner.store.clone(), active.lease.clone(), known.stored, lease);
-        let begun: HashSet<String> =
-            places_begun(&journal.text).map(|place| format!("\"{place}\"")).collect();
+        let begun: HashSet<String> = places_begun(&journal.text).map(|place| format!("\"{place}\"")).collect();
         let log = inner.hub.in_store(self.run_id, writer.clone(), known.printed, begun);
         if known.stored.events == 0 {
             log.started();
         }
         let calls = Arc::new(OpenCalls::new(log.clone(), &known.calls, &journal.replies));
-        let start = Start { request: &request, journal: &journal.text, replies: &journal.replies, cancelled: known.cancelled };
+        let start =
+            Start { request: &request, journal: &journal.text, replies: &journal.replies, cancelled: known.cancelled };
         let (input, source) = match self.begin(tenant, &start, &calls, &writer) {
             Begun::Run(input, source) => (input, source),
             Begun::Failed(outcome) => return self.finish(&writer, place, &request, &outcome).await,
@@ -163,7 +163,11 @@ impl Attempt<'_> {
         let (end, counts) = match stop {
             Stop::Lost(error) => return Err(error),
             Stop::Outcome(outcome) if outcome.verdict() == Verdict::HostFault && known.faults < MAX_FAULTS => {
-                tracing::warn!(run_id = self.run_id, known.faults, "the process of a run was lost; it continues from its journal");
+                tracing::warn!(
+                    run_id = self.run_id,
+                    known.faults,
+                    "the process of a run was lost; it continues from its journal"
+                );
                 let after = FAULT_PAUSE * (1 << known.faults);
                 (End::Requeued { after, is_fault: true }, false)
             }
@@ -306,10 +310,9 @@ struct Start<'a> {
 /// Says why a run cannot continue, in the words of the service.
 fn stuck(error: &RecordError) -> String {
     match error {
-        RecordError::MissingTools(names) => format!(
-            "its tools are not there any more: {}; configure them again, or cancel the run",
-            names.join(", ")
-        ),
+        RecordError::MissingTools(names) => {
+            format!("its tools are not there any more: {}; configure them again, or cancel the run", names.join(", "))
+        }
         RecordError::Tool { .. } => format!("{error}; configure the tool as it was, or cancel the run"),
         RecordError::Program(why) => format!("this version does not compile its program: {why}"),
         error => error.to_string(),
@@ -347,12 +350,7 @@ fn recorder(writer: &Arc<Writer>) -> impl Recorder + use<> {
 /// - The service is shutting down.
 /// - The run waits for outside answers, and has been quiet for `suspend_after_ms` or has used half of its timeout.
 ///   The next attempt gets the whole timeout again.
-async fn stops(
-    inner: &Inner,
-    tenant: &TenantState,
-    calls: &OpenCalls,
-    (began, timeout_ms): (Instant, u64),
-) -> Stop {
+async fn stops(inner: &Inner, tenant: &TenantState, calls: &OpenCalls, (began, timeout_ms): (Instant, u64)) -> Stop {
     let suspend_after = Duration::from_millis(inner.config.service.suspend_after_ms);
     let step = (suspend_after / 8).clamp(Duration::from_millis(5), Duration::from_millis(100));
     let half = if timeout_ms == 0 { Duration::MAX } else { Duration::from_millis(timeout_ms / 2) };

@@ -31,7 +31,7 @@ pub struct Event {
 
 /// The events of one run while it runs in this process.
 #[derive(Debug)]
-pub struct EventLog {
+pub(crate) struct EventLog {
     run_id: String,
     hub: Weak<Hub>,
     state: Mutex<LogState>,

@@ -19,7 +19,6 @@ mod writer;
 
 pub(crate) use admission::RequestInProgress;
 pub use admission::{Busy, TenantState};
-pub(crate) use events::EventLog;
 pub use events::{Event, EventReader};
 pub use open_calls::{Reply, ReplyError, WaitingCall};
 pub use said::Said;

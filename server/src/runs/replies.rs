@@ -48,7 +48,8 @@ impl Service {
 
     /// Checks what a reply gives against the tool of its call.
     fn check_fit(&self, run: &StoredRun, open: &WaitingCall, reply: &Reply) -> Result<(), Refused> {
-        let field = |field: &str| move |message: String| Refused::Unprocessable(format!("{field}: {message}; the call stays open"));
+        let unfit =
+            |field: &str, message: &str| Refused::Unprocessable(format!("{field}: {message}; the call stays open"));
         let given = [("result", &reply.result), ("arguments", &reply.arguments)];
         for (name, value) in given.iter().filter_map(|(name, value)| Some((name, value.as_ref()?))) {
             if value.get().len() > REPLY_BYTES {
@@ -61,10 +62,10 @@ impl Service {
         let Ok(request) = Request::parse(&run.request) else { return Ok(()) };
         let Some(tool) = self.tool_of(&request, &open.name) else { return Ok(()) };
         if let Some(arguments) = &reply.arguments {
-            tool.validate_arguments(arguments.get()).map_err(|error| field("arguments")(error.message.to_string()))?;
+            tool.validate_arguments(arguments.get()).map_err(|error| unfit("arguments", &error.message))?;
         }
         if let (Some(result), Phase::Result | Phase::Unknown(_)) = (&reply.result, &open.phase) {
-            tool.validate_result(result.get()).map_err(|error| field("result")(error.message.to_string()))?;
+            tool.validate_result(result.get()).map_err(|error| unfit("result", &error.message))?;
         }
         Ok(())
     }

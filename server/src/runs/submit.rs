@@ -137,9 +137,8 @@ impl Service {
     ) -> Result<super::admission::Submission<'a>, Refused> {
         let limits = &self.0.config.service;
         let (max_runs, max_bytes) = (limits.max_runs_stored, limits.max_bytes_stored);
-        let fits = |usage: Usage| {
-            usage.queued <= tenant.max_queued() && usage.runs <= max_runs && usage.bytes <= max_bytes
-        };
+        let fits =
+            |usage: Usage| usage.queued <= tenant.max_queued() && usage.runs <= max_runs && usage.bytes <= max_bytes;
         if let Some(submission) = tenant.stored.add(bytes, fits) {
             return Ok(submission);
         }
@@ -151,7 +150,9 @@ impl Service {
         }
         let keep = "finished ones are deleted after keep_finished_hours";
         Err(if usage.runs >= max_runs {
-            Refused::Unprocessable(format!("the store has {max_runs} runs of the tenant; {keep}, or raise max_runs_stored"))
+            Refused::Unprocessable(format!(
+                "the store has {max_runs} runs of the tenant; {keep}, or raise max_runs_stored"
+            ))
         } else if usage.bytes.saturating_add(bytes) > max_bytes {
             Refused::Unprocessable(format!(
                 "the runs of the tenant take {} of {max_bytes} bytes in the store; {keep}, or raise max_bytes_stored",

@@ -2,7 +2,8 @@
 
 use super::admission::Place;
 use super::state::{ActiveRun, Inner, Service};
-use crate::store::{Claim, News, Renewed, StoreError};
+use super::writer::patiently;
+use crate::store::{Claim, News, Query, Renewed, RunStatus, StoreError};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::broadcast::error::RecvError;
@@ -20,6 +21,7 @@ impl Service {
         if is_worker {
             tokio::spawn(claims(Arc::downgrade(&self.0)));
             tokio::spawn(leases(Arc::downgrade(&self.0)));
+            tokio::spawn(retries(Arc::downgrade(&self.0)));
             self.0.queued.notify_one();
         }
     }
@@ -158,6 +160,33 @@ async fn leases(inner: Weak<Inner>) {
                 }
             }
             Err(error) => tracing::warn!(%error, "leases cannot be renewed"),
+        }
+    }
+}
+
+/// Queues the runs that were stuck with the configuration before.
+async fn retries(inner: Weak<Inner>) {
+    /// The number of runs that are read at once.
+    const PAGE: usize = 100;
+    let Some(tenants) = inner.upgrade().map(|inner| inner.tenants.clone()) else { return };
+    for tenant in tenants {
+        let mut query =
+            Query { tenant: Some(tenant.name.clone()), status: Some(RunStatus::Stuck), after: None, max: PAGE };
+        loop {
+            let Some(inner) = inner.upgrade().filter(|inner| !inner.draining.is_cancelled()) else { return };
+            let page = match patiently(|| inner.store.list(&query)).await {
+                Ok(page) => page,
+                Err(error) => return tracing::warn!(%error, "stuck runs cannot be listed"),
+            };
+            for run in &page.runs {
+                if let Err(error) = patiently(|| inner.store.retry(&run.run_id)).await {
+                    tracing::warn!(run_id = run.run_id, %error, "a stuck run cannot be queued");
+                }
+            }
+            match page.runs.last().filter(|_| page.has_more) {
+                Some(last) => query.after = Some((last.created_ms, last.run_id.clone())),
+                None => break,
+            }
         }
     }
 }

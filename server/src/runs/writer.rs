@@ -2,6 +2,7 @@
 //! the journal must have the call.
 
 use crate::store::{Batch, Lease, Renewed, Store, StoreError, StoredCall};
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex as AsyncMutex, Notify, watch};
@@ -14,7 +15,6 @@ const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const MAX_PAUSE: Duration = Duration::from_secs(2);
 
 /// The writer of one attempt.
-#[derive(Debug)]
 pub(crate) struct Writer {
     store: Arc<dyn Store>,
     lease: Lease,
@@ -30,6 +30,12 @@ pub(crate) struct Writer {
     failure: OnceLock<StoreError>,
     /// Cancelled with the failure.
     failed: CancellationToken,
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer").field("lease", &self.lease).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug)]
