@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 /// An operation. Runs, leases, sessions and turns are named by small numbers; see `suite.rs` for what they mean.
 #[derive(Clone, Debug)]
-pub enum Op {
+pub(crate) enum Op {
     Submit { tenant: u8, key: Option<u8>, digest: u8 },
     KnownRequest { tenant: u8, key: u8, digest: u8 },
     Claim { worker: u8, lapses: bool, slots: usize, room: Vec<(u8, usize)> },
@@ -35,7 +35,7 @@ pub enum Op {
 /// What is written. The numbers of lines and events are right if their skew is 0. Lines with the same number are equal if
 /// their `kind` is.
 #[derive(Clone, Debug)]
-pub struct Written {
+pub(crate) struct Written {
     pub lines: usize,
     pub line_skew: i64,
     pub kind: u8,
@@ -47,7 +47,7 @@ pub struct Written {
 
 /// How an attempt ends.
 #[derive(Clone, Debug)]
-pub enum Ending {
+pub(crate) enum Ending {
     Done,
     /// It has seen all replies, or so many more or fewer.
     Suspended(i64),
@@ -136,6 +136,6 @@ fn of_sessions() -> impl Strategy<Value = Op> {
 }
 
 /// Returns sequences of operations.
-pub fn ops() -> impl Strategy<Value = Vec<Op>> {
+pub(crate) fn ops() -> impl Strategy<Value = Vec<Op>> {
     vec(prop_oneof![4 => of_runs(), 1 => of_sessions()], 30..60)
 }

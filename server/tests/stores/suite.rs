@@ -21,7 +21,7 @@ const RUNS: usize = 6;
 const SESSIONS: usize = 3;
 
 /// Compares a store with the model: draws sequences of operations.
-pub fn check_cases(runtime: &Runtime, store: &Arc<dyn Store>, cases: u32) {
+pub(crate) fn check_cases(runtime: &Runtime, store: &Arc<dyn Store>, cases: u32) {
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 400, ..Config::default() };
     let run = TestRunner::new(config).run(&ops(), |ops| {
         runtime.block_on(agrees_with_the_model(store.clone(), &ops));
@@ -34,32 +34,34 @@ pub fn check_cases(runtime: &Runtime, store: &Arc<dyn Store>, cases: u32) {
 ///
 /// # Panics
 /// If their results differ.
-pub async fn agrees_with_the_model(store: Arc<dyn Store>, ops: &[Op]) {
+pub(crate) async fn agrees_with_the_model(store: Arc<dyn Store>, ops: &[Op]) {
     let case = new_name();
-    let mut model = Side::new(Arc::new(MemoryStore::new()), &case).await;
-    let mut store = Side::new(store, &case).await;
-    let mut compare = async |n: usize, op: &Op| {
-        let start = next_ms();
-        model.starts.push(start);
-        store.starts.push(start);
-        let (expected, found) = (model.apply(op).await, store.apply(op).await);
-        assert_eq!(found, expected, "operation {n} of {ops:#?}: {op:?}");
-    };
+    let model = Side::new(Arc::new(MemoryStore::new()), &case).await;
+    let store = Side::new(store, &case).await;
+    let mut sides = [model, store];
     for (n, op) in ops.iter().enumerate() {
-        compare(n, op).await;
+        compare(&mut sides, op, || format!("operation {n} of {ops:#?}")).await;
     }
     // All of it, then the end of all runs: what one case leaves does not concern the next.
     let reads = (0..=RUNS as u8).map(|run| Op::Read { run, skip: 0 });
     let reads = reads.chain((0..=SESSIONS as u8).map(|session| Op::ReadSession { session })).chain([Op::Counts]);
     for op in reads {
-        compare(ops.len(), &op).await;
+        compare(&mut sides, &op, || format!("after {ops:#?}")).await;
     }
-    for side in [&mut model, &mut store] {
+    for side in &mut sides {
         side.end_all().await;
     }
     for run in 0..=RUNS as u8 {
-        compare(ops.len() + 1, &Op::Read { run, skip: 0 }).await;
+        compare(&mut sides, &Op::Read { run, skip: 0 }, || format!("at the end of {ops:#?}")).await;
     }
+}
+
+async fn compare([model, store]: &mut [Side; 2], op: &Op, place: impl FnOnce() -> String) {
+    let start = next_ms();
+    model.starts.push(start);
+    store.starts.push(start);
+    let (expected, found) = (model.apply(op).await, store.apply(op).await);
+    assert_eq!(found, expected, "{op:?}, {}", place());
 }
 
 /// Returns a name that no other case has, also none of another process.
@@ -69,11 +71,11 @@ fn new_name() -> String {
     format!("{:x}-{}-{}", since.as_millis(), std::process::id(), CASES.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Waits for the next millisecond: each operation has a time of its own.
+/// Waits for more than a millisecond: each operation has a time of its own, by every clock that counts milliseconds.
 fn next_ms() -> i64 {
     let now = || i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap();
     let last = now();
-    while now() <= last {
+    while now() <= last + 1 {
         std::thread::sleep(Duration::from_micros(100));
     }
     now()
@@ -354,10 +356,10 @@ impl Side {
     fn advance(&mut self, held: usize, batch: &Batch) {
         let held = &mut self.held[held];
         if !batch.lines.is_empty() {
-            held.lines = held.lines.max(batch.first_line - 1 + batch.lines.len() as u64);
+            held.lines = held.lines.max(batch.first_line.saturating_sub(1) + batch.lines.len() as u64);
         }
         if !batch.events.is_empty() {
-            held.events = held.events.max(batch.first_event - 1 + batch.events.len() as u64);
+            held.events = held.events.max(batch.first_event.saturating_sub(1) + batch.events.len() as u64);
         }
     }
 
