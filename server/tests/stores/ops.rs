@@ -152,10 +152,10 @@ fn of_sessions() -> impl Strategy<Value = Op> {
         3 => (0..2u8, any::<bool>(), 0..4u64)
             .prop_map(|(tenant, has_text, max)| Op::OpenSession { tenant, has_text, max }),
         1 => (0..4u8).prop_map(|session| Op::ReadSession { session }),
-        5 => (0..4u8, prop::bool::weighted(0.1), any::<bool>())
+        8 => (prop_oneof![4 => 0..2u8, 1 => 2..4u8], prop::bool::weighted(0.1), any::<bool>())
             .prop_map(|(session, is_other, lapses)| Op::BeginTurn { session, is_other, lapses }),
         1 => (recent(), any::<bool>()).prop_map(|(turn, lapses)| Op::RenewTurn { turn, lapses }),
-        5 => (recent(), 0..3u64).prop_map(|(turn, undos)| Op::PutTurn { turn, undos }),
+        5 => (recent(), prop_oneof![1 => Just(0), 3 => 1..4u64]).prop_map(|(turn, undos)| Op::PutTurn { turn, undos }),
         2 => recent().prop_map(|turn| Op::UndoTurn { turn }),
         1 => recent().prop_map(|turn| Op::EndTurn { turn }),
         1 => recent().prop_map(|turn| Op::DeleteSession { turn }),
@@ -170,6 +170,6 @@ pub(crate) fn ops() -> impl Strategy<Value = Vec<Op>> {
         Op::Claim { worker: 0, lapses: false, slots: 2, room: vec![(0, 2), (1, 2)] },
         Op::OpenSession { tenant: 0, has_text: false, max: 1 },
     ];
-    vec(prop_oneof![4 => of_runs(), 1 => of_sessions()], 30..60)
-        .prop_map(move |ops| start.clone().into_iter().chain(ops).collect())
+    let mix = |runs, sessions| vec(prop_oneof![runs => of_runs(), sessions => of_sessions()], 30..60);
+    prop_oneof![3 => mix(8, 1), 1 => mix(1, 8)].prop_map(move |ops| start.clone().into_iter().chain(ops).collect())
 }
