@@ -7,10 +7,13 @@
 mod clock;
 mod memory;
 mod news;
+pub(crate) mod owner;
 mod rules;
+mod sqlite;
 
 pub use memory::MemoryStore;
 pub use news::News;
+pub use sqlite::SqliteStore;
 
 use async_trait::async_trait;
 use std::fmt;

@@ -3,10 +3,10 @@
 //! Nothing else may use the store meanwhile. It may have data of earlier cases: runs, tenants and sessions have new names in
 //! each case.
 
-use super::ops::{Ending, Op, Written, ops};
+use super::ops::{Ending, Op, Pick, To, Written, ops};
 use lisp_server::store::{
-    Batch, Claim, End, Events, Lease, MemoryStore, NewRun, NewSession, Query, RequestKey, Room, RunStatus, RunSummary,
-    Store, StoreError, StoredCall, StoredReply, StoredRun, StoredSession, Sweep, TurnLease, TurnStart,
+    Batch, Claim, End, Ended, Events, Lease, MemoryStore, NewRun, NewSession, Query, RequestKey, Room, RunStatus,
+    RunSummary, Store, StoreError, StoredCall, StoredReply, StoredRun, StoredSession, Sweep, TurnLease, TurnStart,
 };
 use proptest::test_runner::{Config, TestRunner};
 use std::fmt::Debug;
@@ -86,6 +86,7 @@ struct Held {
     lease: Lease,
     lines: u64,
     events: u64,
+    may_be_valid: bool,
 }
 
 /// A store, and what the workers know.
@@ -96,7 +97,12 @@ struct Side {
     starts: Vec<i64>,
     runs: usize,
     held: Vec<Held>,
-    sessions: usize,
+    /// The calls that were opened: run, call and phase.
+    opened: Vec<(String, String, String)>,
+    /// The runs that were stuck at some time.
+    stuck: Vec<String>,
+    /// The tenants of the sessions.
+    sessions: Vec<u8>,
     turns: Vec<TurnLease>,
     /// The runs of other cases, by status.
     others: Vec<(RunStatus, u64)>,
@@ -134,7 +140,9 @@ impl Side {
             starts: Vec::new(),
             runs: 0,
             held: Vec::new(),
-            sessions: 0,
+            opened: Vec::new(),
+            stuck: Vec::new(),
+            sessions: Vec::new(),
             turns: Vec::new(),
             others,
         }
@@ -142,6 +150,19 @@ impl Side {
 
     fn run_id(&self, run: u8) -> String {
         format!("{}-{run:03}", self.case)
+    }
+
+    /// Returns the ID of one of the runs that were submitted, or of none.
+    fn some_run(&self, run: u8) -> String {
+        self.run_id(run % (self.runs.min(RUNS) as u8 + 1))
+    }
+
+    /// Returns the place of a lease, if there is one.
+    fn lease(&self, pick: &Pick) -> Option<usize> {
+        let all: Vec<usize> = (0..self.held.len()).collect();
+        let valid: Vec<usize> = all.iter().copied().filter(|n| self.held[*n].may_be_valid).collect();
+        let of = if pick.is_any || valid.is_empty() { all } else { valid };
+        newest(&of, pick.back).map(|n| of[n])
     }
 
     fn tenant(&self, tenant: u8) -> String {
@@ -232,13 +253,23 @@ impl Side {
                 let replies = self.store.replies(&run_id, skip).await.unwrap();
                 format!("{run:?} {journal:?} {replies:?} {:?}", self.events(&run_id, skip).await)
             }
-            Op::Reply { run, call, phase, body } => {
-                let (call, phase) = name(call, phase);
-                let reply = StoredReply { call, phase, body: body.to_string() };
-                shown(self.store.reply(&self.run_id(run), reply).await)
+            Op::Reply { ref to, body } => {
+                let opened = match to {
+                    To::Opened(back) => newest(&self.opened, *back).map(|n| self.opened[n].clone()),
+                    To::Any { .. } => None,
+                };
+                let any = |run, (call, phase)| (self.some_run(run), call, phase);
+                let (run_id, call, phase) = match *to {
+                    To::Opened(back) => opened.unwrap_or_else(|| any(back, name(0, 0))),
+                    To::Any { run, call, phase } => any(run, name(call, phase)),
+                };
+                shown(self.store.reply(&run_id, StoredReply { call, phase, body: body.to_string() }).await)
             }
-            Op::Cancel { run } => shown(self.store.cancel(&self.run_id(run)).await),
-            Op::Retry { run } => shown(self.store.retry(&self.run_id(run)).await),
+            Op::Cancel { run } => shown(self.store.cancel(&self.some_run(run)).await),
+            Op::Retry { run } => {
+                let stuck = newest(&self.stuck, run).map(|n| self.stuck[n].clone());
+                shown(self.store.retry(&stuck.unwrap_or_else(|| self.some_run(run))).await)
+            }
             Op::List { tenant, status, max } => format!("{:?}", self.list(tenant, status, max).await),
             Op::Counts => {
                 let usage = [0, 1].map(|tenant| self.tenant(tenant));
@@ -315,29 +346,29 @@ impl Side {
                 format!("{claims:?}")
             }
             Op::Renew { leases, lapses } => {
-                let leases = leases.iter().filter_map(|lease| newest(&self.held, *lease));
+                let leases = leases.iter().filter_map(|lease| self.lease(lease));
                 let leases: Vec<_> = leases.map(|held| self.held[held].lease.clone()).collect();
                 shown(self.store.renew(&leases, period(*lapses)).await)
             }
             Op::Write { lease, batch, again } => {
-                let Some(n) = newest(&self.held, *lease) else { return String::new() };
+                let Some(n) = self.lease(lease) else { return String::new() };
                 let batch = self.batch(&self.held[n], batch);
                 let lease = self.held[n].lease.clone();
                 let written = self.store.write(&lease, batch.clone()).await;
-                if written.is_ok() {
-                    self.advance(n, &batch);
-                }
+                self.advance(n, &batch, written.as_ref().map(drop));
                 let second = if *again { shown(self.store.write(&lease, batch).await) } else { String::new() };
                 format!("{} {second}", shown(written))
             }
             Op::End { lease, batch, end, again } => {
-                let Some(n) = newest(&self.held, *lease) else { return String::new() };
+                let Some(n) = self.lease(lease) else { return String::new() };
                 let batch = self.batch(&self.held[n], batch);
                 let lease = self.held[n].lease.clone();
                 let end = self.end_of(&lease, end).await;
                 let ended = self.store.end(&lease, batch.clone(), end.clone()).await;
-                if ended.is_ok() {
-                    self.advance(n, &batch);
+                self.advance(n, &batch, ended.as_ref().map(drop));
+                self.held[n].may_be_valid &= !matches!(ended, Ok(Ended::Ended));
+                if ended.is_ok() && matches!(end, End::Stuck(_)) {
+                    self.stuck.push(lease.run_id.to_string());
                 }
                 let second = if *again { shown(self.store.end(&lease, batch, end).await) } else { String::new() };
                 format!("{} {second}", shown(ended))
@@ -349,12 +380,19 @@ impl Side {
     fn hold(&mut self, claims: &[Claim]) {
         for claim in claims {
             let Claim { lease, lines, events, .. } = claim;
-            self.held.push(Held { lease: lease.clone(), lines: *lines, events: *events });
+            self.held.push(Held { lease: lease.clone(), lines: *lines, events: *events, may_be_valid: true });
         }
     }
 
-    fn advance(&mut self, held: usize, batch: &Batch) {
+    /// Notes what a worker knows after a write.
+    fn advance(&mut self, held: usize, batch: &Batch, written: Result<(), &StoreError>) {
         let held = &mut self.held[held];
+        if let Err(error) = written {
+            held.may_be_valid &= !matches!(error, StoreError::LeaseLost);
+            return;
+        }
+        let run_id = &*held.lease.run_id;
+        self.opened.extend(batch.opened.iter().map(|call| (run_id.to_owned(), call.call.clone(), call.phase.clone())));
         if !batch.lines.is_empty() {
             held.lines = held.lines.max(batch.first_line.saturating_sub(1) + batch.lines.len() as u64);
         }
@@ -398,14 +436,17 @@ impl Side {
         };
         match *op {
             Op::OpenSession { tenant, has_text, max } => {
-                let session_id = self.session_id(self.sessions.min(SESSIONS - 1) as u8);
-                self.sessions += 1;
+                let session_id = self.session_id(self.sessions.len().min(SESSIONS - 1) as u8);
+                self.sessions.push(tenant);
                 let text = has_text.then(|| "first".to_owned());
                 let session = NewSession { session_id, tenant: self.tenant(tenant), opening: "{}".to_owned(), text };
                 shown(self.store.open_session(session, max).await)
             }
             Op::ReadSession { session } => ended(self.store.session(&self.session_id(session)).await),
-            Op::BeginTurn { tenant, session, lapses } => {
+            Op::BeginTurn { session, is_other, lapses } => {
+                let session =
+                    if session == 3 { session } else { session % self.sessions.len().clamp(1, SESSIONS) as u8 };
+                let tenant = self.sessions.get(usize::from(session)).map_or(0, |tenant| tenant ^ u8::from(is_other));
                 let (tenant, session_id) = (self.tenant(tenant), self.session_id(session));
                 let start = self.store.begin_turn(&tenant, &session_id, period(lapses)).await.unwrap();
                 let TurnStart::Started(turn, session) = start else { return format!("{start:?}") };
