@@ -2,6 +2,7 @@
 
 use super::record_error::RecordError;
 use crate::tools::naming::{self, names_in};
+use crate::tools::signature::Signature;
 use crate::tools::tool::{Effect, Tool};
 use crate::tools::tool_set::Tools;
 use serde::{Deserialize, Serialize};
@@ -70,10 +71,11 @@ pub(super) struct RecordedTools<'a> {
 }
 
 impl<'a> RecordedTools<'a> {
-    /// Returns the tools of a run of these programs. If names are equal, the last tool counts.
+    /// Returns the tools that these programs name: a run cannot call others. If names are equal, the last tool counts.
     pub(super) fn of(all: impl Iterator<Item = &'a Tool>, sources: &[&str]) -> Self {
         let named: BTreeSet<&str> = sources.iter().flat_map(|source| names_in(source)).collect();
-        let all: BTreeMap<&str, &Tool> = all.map(|tool| (&*tool.name, tool)).collect();
+        let all = all.map(|tool| (&*tool.name, tool)).filter(|(name, _)| named.contains(name));
+        let all: BTreeMap<&str, &Tool> = all.collect();
         let cached = all.values().filter(|tool| tool.cached).map(|tool| Cow::Borrowed(&*tool.name));
         let (cached, effects) = (Some(cached.collect()), Some(Effects::new()));
         let mut tools = RecordedTools { cached, effects, ..RecordedTools::default() };
@@ -87,7 +89,7 @@ impl<'a> RecordedTools<'a> {
                 tools.effects.get_or_insert_default().insert(name.into(), declared);
             }
             tools.signatures.insert(name.into(), tool.signature.as_deref().map(Cow::Borrowed));
-            if let Some(contract) = tool.json_contract.as_deref().filter(|_| named.contains(name)) {
+            if let Some(contract) = tool.json_contract.as_deref() {
                 let (input, output) = contract.texts();
                 tools.schemas.insert(name.into(), Schemas { input, output });
             }
@@ -95,23 +97,27 @@ impl<'a> RecordedTools<'a> {
         tools
     }
 
-    /// Checks that the tools exist and are unchanged: those of the run itself first, then those of the engine.
+    /// Checks that the tools which the programs name exist and take what they took: those of the run itself first, then
+    /// those of the engine. New optional parameters are no difference.
     pub(super) fn check(&self, engine: &Tools, own: Option<&Tools>, sources: &[&str]) -> Result<(), RecordError> {
         let now = |name: &str| own.and_then(|own| own.get(name)).or_else(|| engine.get(name));
+        // Older records have the tools that the programs do not name, too.
+        let named: BTreeSet<&str> = sources.iter().flat_map(|source| names_in(source)).collect();
+        let used = || self.signatures.iter().filter(|(name, _)| named.contains(&***name));
         let missing: Vec<String> =
-            self.signatures.keys().filter(|name| now(name).is_none()).map(|name| name.to_string()).collect();
+            used().filter(|(name, _)| now(name).is_none()).map(|(name, _)| name.to_string()).collect();
         if !missing.is_empty() {
             return Err(RecordError::MissingTools(missing));
         }
-        let named: BTreeSet<&str> = sources.iter().flat_map(|source| names_in(source)).collect();
-        for (name, was) in &self.signatures {
+        for (name, was) in used() {
             let Some(tool) = now(name) else { continue };
             let differs = |is: String, was: String| Err(RecordError::Tool { name: name.to_string(), is, was });
             let says = |signature: Option<&str>| match signature {
                 Some(signature) => format!("has the signature {signature}"),
                 None => "has no signature".to_owned(),
             };
-            if tool.signature.as_deref() != was.as_deref() {
+            let has_schemas = self.schemas.contains_key(name) && tool.json_contract.is_some();
+            if !has_schemas && !extends(tool.signature.as_deref(), was.as_deref()) {
                 return differs(says(tool.signature.as_deref()), says(was.as_deref()));
             }
             let was = self.treatments.get(name).cloned().unwrap_or_default();
@@ -129,9 +135,8 @@ impl<'a> RecordedTools<'a> {
             }
             let is_same = match (self.schemas.get(name), &tool.json_contract) {
                 (None, None) => true,
-                (None, Some(_)) => !named.contains(&**name),
-                (Some(_), None) => false,
-                (Some(schemas), Some(contract)) => contract.is_of(schemas.input, schemas.output),
+                (None, Some(_)) | (Some(_), None) => false,
+                (Some(schemas), Some(contract)) => contract.extends(schemas.input, schemas.output),
             };
             if !is_same {
                 let has = |is: bool| if is { "has a JSON Schema of its own" } else { "has no JSON Schema" }.to_owned();
@@ -183,6 +188,13 @@ impl<'a> RecordedTools<'a> {
         }
         Ok(all)
     }
+}
+
+/// Returns whether a signature takes all that another one took.
+fn extends(is: Option<&str>, was: Option<&str>) -> bool {
+    let read = |text| Signature::parse(text).ok();
+    let optional = || Some(read(is?)?.extends(&read(was?)?));
+    is == was || optional().unwrap_or(false)
 }
 
 /// Returns the beginning of a schema.

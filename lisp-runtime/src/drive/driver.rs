@@ -487,7 +487,7 @@ impl MachineDriver {
 
     /// Lets the gate decide on a call whose arguments match the tool.
     fn decide(&mut self, tool: Arc<Tool>, arguments: String, place: Place) -> Option<DriverEvent> {
-        if let Err(error) = tool.validate_arguments(&arguments) {
+        if let Err(error) = tool.validate_arguments_by_schema(&arguments) {
             self.shared.gate.refuse(&mut self.ledger, &tool, &arguments, &error, place.worker());
             self.machine.reply_error(error);
             return None;
@@ -659,7 +659,7 @@ impl MachineDriver {
         if !self.watched && json.len() > SHORT {
             self.watch();
         }
-        if let Err(error) = tool.validate_result(json) {
+        if let Err(error) = tool.validate_result_by_schema(json) {
             self.failed(tool, error);
             return;
         }

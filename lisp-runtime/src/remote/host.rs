@@ -212,7 +212,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Returns why a result is not passed to the program.
 fn unfit(tool: &Tool, reply: &Reply) -> Option<Error> {
     match reply {
-        Reply::Json(json) => tool.validate_result(json).err(),
+        Reply::Json(json) => tool.validate_result_by_schema(json).err(),
         _ => None,
     }
 }
@@ -511,7 +511,7 @@ impl HostHalf {
             return CallStarted::Ready(CallReply::Refused((&error).into()));
         };
         drop(name);
-        let decided = match tool.validate_arguments(&arguments) {
+        let decided = match tool.validate_arguments_by_schema(&arguments) {
             Err(error) => {
                 self.gate.refuse(&mut self.ledger, &tool, &arguments, &error, place.worker());
                 Err(error)
@@ -550,7 +550,7 @@ impl HostHalf {
             Decision::Cached(result) => {
                 self.ledger.number_last(number);
                 CallStarted::Ready(match result {
-                    CachedResult::Json(json) => match tool.validate_result(&json) {
+                    CachedResult::Json(json) => match tool.validate_result_by_schema(&json) {
                         Err(error) => CallReply::Refused((&error).into()),
                         Ok(()) => CallReply::Json(json.as_ref().to_owned()),
                     },

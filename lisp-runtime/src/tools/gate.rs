@@ -579,7 +579,7 @@ pub(super) fn unfit(tool: &Tool, given: &str) -> Option<String> {
     let by_signature = tool.contract.as_ref().and_then(|contract| contract.check_json_arguments(&arguments).err());
     let why = match by_signature {
         Some(mismatch) => sentence_of_arguments(&[mismatch], tool.redacted()),
-        None => tool.validate_arguments(given).err()?.message,
+        None => tool.validate_arguments_by_schema(given).err()?.message,
     };
     Some(format!("the arguments that it was allowed with do not fit: {why}"))
 }

@@ -50,17 +50,16 @@ impl JsonContract {
         self.line.remark.as_deref()
     }
 
-    /// Returns whether these are its schemas.
-    pub(crate) fn is_of(&self, input: &RawValue, output: Option<&RawValue>) -> bool {
-        let is = |schema: &Schema, text: &RawValue| {
-            serde_json::from_str::<Value>(text.get()).is_ok_and(|document| document == schema.document)
-        };
+    /// Returns whether these were its schemas, but for parameters that are new and optional.
+    pub(crate) fn extends(&self, input: &RawValue, output: Option<&RawValue>) -> bool {
+        let read = |text: &RawValue| serde_json::from_str::<Value>(text.get()).ok();
+        let is = |schema: &Schema, text: &RawValue| read(text).is_some_and(|document| document == schema.document);
         let output = match (&self.output, output) {
             (None, None) => true,
             (Some(schema), Some(text)) => is(schema, text),
             _ => false,
         };
-        output && is(&self.input, input)
+        output && (is(&self.input, input) || read(input).is_some_and(|was| only_grew(&was, &self.input.document)))
     }
 
     /// Returns the parameters whose names have hyphens: keywords for them keep the hyphens.
@@ -103,6 +102,21 @@ impl JsonContract {
         }
         out
     }
+}
+
+/// Returns whether the schema of an object differs from an earlier one by properties that are new and optional.
+fn only_grew(was: &Value, is: &Value) -> bool {
+    let (Some(was), Some(is)) = (was.as_object(), is.as_object()) else { return false };
+    let same = |key: &str| was.get(key) == is.get(key);
+    let grows =
+        |was: Option<&Value>, is: Option<&Value>| match (was.and_then(Value::as_object), is.and_then(Value::as_object))
+        {
+            (Some(was), Some(is)) => was.iter().all(|(name, schema)| is.get(name) == Some(schema)),
+            (None, Some(_)) => true,
+            (_, None) => false,
+        };
+    was.keys().chain(is.keys()).all(|key| key == "properties" || same(key))
+        && grows(was.get("properties"), is.get("properties"))
 }
 
 fn told(mismatches: &str) -> String {

@@ -14,7 +14,7 @@ impl JsonContract {
         match *self {}
     }
 
-    pub(crate) fn is_of(&self, _: &RawValue, _: Option<&RawValue>) -> bool {
+    pub(crate) fn extends(&self, _: &RawValue, _: Option<&RawValue>) -> bool {
         match *self {}
     }
 

@@ -142,6 +142,21 @@ impl Signature {
         }
     }
 
+    /// Returns whether this is another signature, but for parameters that are new and optional.
+    pub(crate) fn extends(&self, was: &Signature) -> bool {
+        let grows = |was: &Fields, is: &Fields| {
+            let is_old = |field: &Field| was.all.iter().any(|known| known == field);
+            is.open == was.open
+                && was.all.iter().all(|field| is.all.contains(field))
+                && is.all.iter().all(|field| is_old(field) || matches!(field.of, Type::Optional(_)))
+        };
+        self.output == was.output
+            && match (&was.params, &self.params) {
+                (Some(was), Some(is)) => grows(was, is),
+                (was, is) => was == is,
+            }
+    }
+
     /// Returns whether there is a parameter with this exact name.
     pub(crate) fn has_parameter(&self, name: &str) -> bool {
         self.params.as_ref().is_some_and(|params| params.all.iter().any(|field| field.name == name))
@@ -173,24 +188,34 @@ impl Signature {
     }
 }
 
-/// Checks arguments as JSON: those that a policy or an approver supplies, not the program.
+/// Checks JSON that a policy, an approver or a client supplies, not the program or a tool.
 impl Signature {
     /// Returns the first argument that does not match.
     pub(crate) fn check_json_arguments(&self, arguments: &JsonMap<String, Json>) -> Result<(), Mismatch> {
-        self.params.as_ref().map_or(Ok(()), |params| params.check_json(arguments, ""))
+        self.params.as_ref().map_or(Ok(()), |params| params.check_json(Of::Arguments, arguments, ""))
+    }
+
+    /// Returns the first part of a result that does not match.
+    pub(crate) fn check_json_result(&self, result: &Json) -> Result<(), Mismatch> {
+        self.output.check_json(Of::Reply, result, "return")
     }
 }
 
 impl Fields {
-    fn check_json(&self, map: &JsonMap<String, Json>, path: &str) -> Result<(), Mismatch> {
-        let unknown = map.keys().find(|key| !self.all.iter().any(|field| field.name == **key));
-        if let Some(key) = unknown.filter(|_| !self.open) {
+    fn check_json(&self, of: Of, map: &JsonMap<String, Json>, path: &str) -> Result<(), Mismatch> {
+        let is = |key: &str, field: &Field| match of {
+            Of::Arguments => key == field.name,
+            Of::Reply | Of::Result => same_name(key, &field.name),
+        };
+        let unknown = map.keys().find(|key| !self.all.iter().any(|field| is(key, field)));
+        if let Some(key) = unknown.filter(|_| of == Of::Arguments && !self.open) {
             return Err(Mismatch::new(path.to_owned(), format!("unknown field {key:?}")));
         }
         self.all.iter().try_for_each(|field| {
             let path = if path.is_empty() { field.name.clone() } else { format!("{path}.{}", field.name) };
-            match (map.get(&field.name), &field.of) {
-                (Some(value), of) => of.check_json(value, &path),
+            let value = map.iter().find(|(key, _)| is(key, field)).map(|(_, value)| value);
+            match (value, &field.of) {
+                (Some(value), kind) => kind.check_json(of, value, &path),
                 (None, Type::Optional(_)) => Ok(()),
                 (None, _) => Err(Mismatch::new(path, "the field is missing".to_owned())),
             }
@@ -200,23 +225,23 @@ impl Fields {
 
 impl Type {
     /// The recursion is as deep as the signature.
-    fn check_json(&self, value: &Json, path: &str) -> Result<(), Mismatch> {
+    fn check_json(&self, of: Of, value: &Json, path: &str) -> Result<(), Mismatch> {
         let (fits, expected) = match (self, value) {
             (Type::Optional(_), Json::Null) => (true, ""),
-            (Type::Optional(of), value) => return of.check_json(value, path),
-            (Type::List(of), Json::Array(items)) => {
+            (Type::Optional(kind), value) => return kind.check_json(of, value, path),
+            (Type::List(kind), Json::Array(items)) => {
                 return items
                     .iter()
                     .enumerate()
-                    .try_for_each(|(index, item)| of.check_json(item, &format!("{path}[{index}]")));
+                    .try_for_each(|(index, item)| kind.check_json(of, item, &format!("{path}[{index}]")));
             }
-            (Type::Fields(fields), Json::Object(map)) => return fields.check_json(map, path),
+            (Type::Fields(fields), Json::Object(map)) => return fields.check_json(of, map, path),
             (Type::Any, _) => (true, ""),
             (Type::String | Type::Keyword, value) => (value.is_string(), "a string"),
             (Type::Datetime, value) => {
                 (value.as_str().is_some_and(is_instant_text), "a string such as \"2024-01-31T12:00:00Z\"")
             }
-            (Type::Int, value) => (value.is_i64() || value.is_u64(), "an integer"),
+            (Type::Int, value) => (is_integer(value), "an integer"),
             (Type::Float, value) => (value.is_number(), "a number"),
             (Type::Bool, value) => (value.is_boolean(), "true or false"),
             (Type::Map, value) => (value.is_object(), "a map"),
@@ -225,6 +250,12 @@ impl Type {
         };
         if fits { Ok(()) } else { Err(Mismatch::new(path.to_owned(), format!("expected {expected}"))) }
     }
+}
+
+/// Returns whether a number of JSON is an integer. Those beyond 64 bits are read as floating-point numbers.
+fn is_integer(value: &Json) -> bool {
+    const BEYOND: f64 = 9.0e18;
+    value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.abs() > BEYOND)
 }
 
 struct Parser<'t> {

@@ -3,7 +3,7 @@
 use super::argument::{argument, arguments};
 use super::json_contract::JsonContract;
 use super::operation::Operation;
-use super::signature::{Signature, SignatureError};
+use super::signature::{Mismatch, Signature, SignatureError, sentence_of_arguments};
 use super::threads::ToolThreads;
 pub use super::tool_error::ToolError;
 pub(crate) use super::tool_error::ToolErrorKind;
@@ -494,22 +494,49 @@ impl Tool {
         self.idempotent
     }
 
-    /// Checks arguments, JSON text, against the tool's JSON Schema.
+    /// Checks arguments, JSON text, against the tool's signature and JSON Schema.
     ///
     /// # Errors
-    /// They do not match it.
+    /// They do not match.
     pub fn validate_arguments(&self, arguments: &str) -> Result<(), Error> {
+        if let Some(contract) = &self.contract
+            && let Ok(read) = serde_json::from_str(arguments)
+        {
+            let unfit = |mismatch| {
+                let why = sentence_of_arguments(&[mismatch], self.redacted());
+                Error::new(Reason::InvalidToolArgs, format!("tool/{}: {why}", self.name))
+            };
+            contract.check_json_arguments(&read).map_err(unfit)?;
+        }
+        self.validate_arguments_by_schema(arguments)
+    }
+
+    /// Checks arguments, JSON text, against the tool's JSON Schema.
+    pub(crate) fn validate_arguments_by_schema(&self, arguments: &str) -> Result<(), Error> {
         match &self.json_contract {
             Some(contract) => contract.validate_arguments(&self.name, arguments, &self.redacted),
             None => Ok(()),
         }
     }
 
-    /// Checks a result, JSON text, against the tool's JSON Schema of results.
+    /// Checks a result, JSON text, against the tool's signature and JSON Schema of results.
     ///
     /// # Errors
-    /// It does not match it.
+    /// It does not match.
     pub fn validate_result(&self, result: &str) -> Result<(), Error> {
+        if let Some(contract) = &self.contract
+            && let Ok(read) = serde_json::from_str(result)
+        {
+            let unfit = |mismatch: Mismatch| {
+                Error::new(Reason::ToolError, format!("tool/{}: its result does not fit: {mismatch}", self.name))
+            };
+            contract.check_json_result(&read).map_err(unfit)?;
+        }
+        self.validate_result_by_schema(result)
+    }
+
+    /// Checks a result, JSON text, against the tool's JSON Schema of results.
+    pub(crate) fn validate_result_by_schema(&self, result: &str) -> Result<(), Error> {
         match &self.json_contract {
             Some(contract) => contract.validate_result(&self.name, result),
             None => Ok(()),

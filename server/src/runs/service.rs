@@ -282,14 +282,19 @@ impl Service {
     /// Waits until no durable run is active, for at most `drain_seconds` after [`Service::drain`]. Then ends the MCP
     /// servers that the service started, and closes the store.
     pub async fn ended(&self) {
+        self.ended_without_closing().await;
+        if let Err(error) = self.0.store.close().await {
+            tracing::error!(%error, "the store is not closed");
+        }
+    }
+
+    /// Like [`Service::ended`], for a store that others use too.
+    pub async fn ended_without_closing(&self) {
         let until = self.drained_at();
         while self.active_count() > 0 && tokio::time::Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         self.0.tools.close().await;
-        if let Err(error) = self.0.store.close().await {
-            tracing::error!(%error, "the store is not closed");
-        }
     }
 
     /// Runs a request and returns its answer. Nothing is stored. Dropping the future cancels the run.

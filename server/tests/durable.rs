@@ -1,0 +1,209 @@
+//! Durable runs through the service, without HTTP: replies in any order, runs that are stuck, several processes on one
+//! store, and tenants beside each other.
+
+use lisp_server::config::Config;
+use lisp_server::runs::{Done, Refused, Reply, RunState, Service, TenantState};
+use lisp_server::store::{MemoryStore, RunStatus, Store};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const PAY: &str = "[tools.pay]\nurl = \"http://127.0.0.1:1/pay\"\npolicy = \"ask\"\n\
+    input = { type = \"object\", properties = { n = { type = \"integer\" } }, required = [\"n\"], additionalProperties = false }\n\
+    [network]\nallow_private = [\"127.0.0.1:1\"]\n";
+
+fn config(more: &str) -> Config {
+    let text = format!("isolation = \"in-process\"\n{more}\n[service]\nsuspend_after_ms = 0\nconcurrency = 4\n");
+    Config::parse_with(&text, "test.toml", &|_| None).unwrap()
+}
+
+async fn open(store: &Arc<dyn Store>, more: &str) -> (Service, Arc<TenantState>) {
+    let service = Service::open(config(more), store.clone()).await.unwrap();
+    let tenant = service.tenant("anonymous").unwrap();
+    (service, tenant)
+}
+
+fn in_memory() -> Arc<dyn Store> {
+    Arc::new(MemoryStore::new())
+}
+
+fn reply(body: Value) -> Reply {
+    serde_json::from_value(body).unwrap()
+}
+
+/// Polls the state of a run until it is as wanted.
+async fn until(service: &Service, run_id: &str, wanted: impl Fn(&RunState) -> bool) -> RunState {
+    let end = Instant::now() + Duration::from_secs(60);
+    loop {
+        let state = service.state("anonymous", run_id).await.unwrap();
+        if wanted(&state) {
+            return state;
+        }
+        assert!(Instant::now() < end, "{state:?}\n{}", std::backtrace::Backtrace::force_capture());
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+async fn done(service: &Service, run_id: &str) -> Value {
+    let state = until(service, run_id, |state| state.status == RunStatus::Done).await;
+    serde_json::from_str(state.answer.unwrap().get()).unwrap()
+}
+
+const THREE: &str = r#"{"program": "(pmap (fn [n] (tool/ask {:n n})) [1 2 3])", "tools": {"ask": {"client": true}}}"#;
+
+/// Open calls are data: they stay open and take replies whatever the run is doing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn open_calls_are_answered_in_every_order() {
+    let store = in_memory();
+    let (service, tenant) = open(&store, "").await;
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        let run_id = service.submit(&tenant, THREE, None).await.unwrap().run_id;
+        let open = until(&service, &run_id, |state| state.calls.len() == 3).await.calls;
+        for at in order {
+            let n = open[at].arguments.get().chars().find(char::is_ascii_digit).unwrap().to_digit(10).unwrap();
+            let taken = service.reply("anonymous", &run_id, &open[at].call, &reply(json!({ "result": n * 10 }))).await;
+            let state = taken.unwrap_or_else(|refused| panic!("{order:?} {at}: {refused}"));
+            assert!(!state.calls.iter().any(|call| call.call == open[at].call));
+            // The second time it is refused, whether the run is done by then or not.
+            let again = service.reply("anonymous", &run_id, &open[at].call, &reply(json!({ "result": 0 }))).await;
+            assert!(matches!(again, Err(Refused::Conflict(_))), "{again:?}");
+        }
+        assert_eq!(done(&service, &run_id).await["value"], json!([10, 20, 30]), "{order:?}");
+    }
+}
+
+/// A reply that does not fit is refused, and the call stays open.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn replies_are_checked_before_they_are_taken() {
+    let store = in_memory();
+    let (service, tenant) = open(&store, PAY).await;
+    let text = r#"{"program": "(+ 1 (tool/ask {:n 1}))", "tools": {"ask": {"client": true, "signature": "(n :int) -> :int"}}}"#;
+    let run_id = service.submit(&tenant, text, None).await.unwrap().run_id;
+    until(&service, &run_id, |state| state.calls.len() == 1).await;
+    let send = async |body: Value| service.reply("anonymous", &run_id, "1", &reply(body)).await;
+    let unfit = send(json!({ "result": "one" })).await;
+    assert!(matches!(&unfit, Err(Refused::Unprocessable(why)) if why.contains("stays open")), "{unfit:?}");
+    let large = send(json!({ "result": "x".repeat(1_100_000) })).await;
+    assert!(matches!(&large, Err(Refused::TooLarge(why)) if why.contains("1000000")), "{large:?}");
+    let wrong = send(json!({ "approve": true })).await;
+    assert!(matches!(wrong, Err(Refused::Invalid { .. })), "{wrong:?}");
+    assert_eq!(service.state("anonymous", &run_id).await.unwrap().calls.len(), 1);
+    send(json!({ "result": 41 })).await.unwrap();
+    assert_eq!(done(&service, &run_id).await["value"], 42);
+
+    let run_id = service.submit(&tenant, r#"{"program": "(tool/pay {:n 1})"}"#, None).await.unwrap().run_id;
+    until(&service, &run_id, |state| state.calls.len() == 1).await;
+    let given =
+        service.reply("anonymous", &run_id, "1", &reply(json!({ "approve": true, "arguments": { "m": 1 } }))).await;
+    assert!(matches!(&given, Err(Refused::Unprocessable(why)) if why.contains("arguments")), "{given:?}");
+    service.reply("anonymous", &run_id, "1", &reply(json!({ "reject": "no" }))).await.unwrap();
+    assert_eq!(done(&service, &run_id).await["error"]["reason"], "tool_denied");
+}
+
+/// A run whose tool is gone is stuck, and says so; it goes on when the tool is back, and can be cancelled before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_without_its_tool_is_stuck_until_it_is_back() {
+    let store = in_memory();
+    let pay = r#"{"program": "(tool/pay {:n 1})"}"#;
+    let other = r#"{"program": "(tool/ask {:n 1})", "tools": {"ask": {"client": true}}}"#;
+    let (run_id, cancelled, unrelated) = {
+        let (service, tenant) = open(&store, PAY).await;
+        let mut ids = Vec::new();
+        for text in [pay, pay, other] {
+            let run_id = service.submit(&tenant, text, None).await.unwrap().run_id;
+            until(&service, &run_id, |state| state.calls.len() == 1).await;
+            ids.push(run_id);
+        }
+        service.drain();
+        service.ended_without_closing().await;
+        (ids.remove(0), ids.remove(0), ids.remove(0))
+    };
+    {
+        let (service, _) = open(&store, "").await;
+        // A run that does not name the tool does not need it.
+        service.reply("anonymous", &unrelated, "1", &reply(json!({ "result": 7 }))).await.unwrap();
+        assert_eq!(done(&service, &unrelated).await["value"], 7);
+        for run_id in [&run_id, &cancelled] {
+            // Its tool is gone, but it waits: only an answer makes it go on.
+            service.reply("anonymous", run_id, "1", &reply(json!({ "reject": "no" }))).await.unwrap();
+            let state = until(&service, run_id, |state| state.status == RunStatus::Stuck).await;
+            let why = state.error.unwrap();
+            assert!(why.contains("pay") && why.contains("configure") && !why.contains("Engine"), "{why}");
+            let refused = service.reply("anonymous", run_id, "1", &reply(json!({ "reject": "no" }))).await;
+            assert!(matches!(refused, Err(Refused::Conflict(_))), "{refused:?}");
+        }
+        let waited = service.wait("anonymous", &run_id).await.unwrap();
+        assert!(matches!(waited, Done::Waiting(state) if state.error.is_some()));
+        service.cancel("anonymous", &cancelled).await.unwrap();
+        assert_eq!(done(&service, &cancelled).await["verdict"], "cancelled");
+        service.drain();
+        service.ended_without_closing().await;
+    }
+    let (service, _) = open(&store, PAY).await;
+    assert_eq!(done(&service, &run_id).await["error"]["reason"], "tool_denied");
+}
+
+/// Fronts and workers share a store: a run is submitted, watched and answered at one process, and runs in another.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_front_and_a_worker_share_a_store() {
+    let store = in_memory();
+    let front = Service::open_front(config(""), store.clone()).await.unwrap();
+    let tenant = front.tenant("anonymous").unwrap();
+    let text =
+        r#"{"program": "(do (println \"a\") (println (tool/ask {:n 1})) 5)", "tools": {"ask": {"client": true}}}"#;
+    let run_id = front.submit(&tenant, text, None).await.unwrap().run_id;
+    assert_eq!(front.state("anonymous", &run_id).await.unwrap().status, RunStatus::Queued);
+    let mut events = front.events(&run_id, 0);
+    let (worker, _) = open(&store, "").await;
+    until(&front, &run_id, |state| state.calls.len() == 1).await;
+    front.reply("anonymous", &run_id, "1", &reply(json!({ "result": "b" }))).await.unwrap();
+    assert_eq!(done(&front, &run_id).await["prints"], json!(["a", "b"]));
+    let mut kinds = Vec::new();
+    while let Some(more) = events.next().await.unwrap() {
+        kinds.extend(more.into_iter().map(|event| (event.number, event.kind.into_owned())));
+    }
+    let names: Vec<&str> = kinds.iter().map(|(_, kind)| kind.as_str()).filter(|kind| *kind != "call").collect();
+    assert_eq!(names, ["started", "print", "waiting", "print", "answer"]);
+    assert!(kinds.iter().map(|(number, _)| *number).eq(1..=kinds.len() as u64), "{kinds:?}");
+    drop(worker);
+}
+
+/// A tenant's queue is its own: another one's runs are accepted, and get a slot before all of the first one's have had one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tenant_cannot_fill_the_queue_of_another() {
+    let tenant = |name: &str, digit: &str| {
+        format!(
+            "[[tenants]]\nname = \"{name}\"\ntoken_sha256 = \"{}\"\nconcurrency = 1\nqueue = 30\n",
+            digit.repeat(64)
+        )
+    };
+    let text =
+        format!("isolation = \"in-process\"\n[service]\nconcurrency = 1\n{}{}", tenant("a", "a"), tenant("b", "b"));
+    let config = Config::parse_with(&text, "test.toml", &|_| None).unwrap();
+    // No worker yet: what is submitted waits.
+    let store = in_memory();
+    let front = Service::open_front(config.clone(), store.clone()).await.unwrap();
+    let (a, b) = (front.tenant("a").unwrap(), front.tenant("b").unwrap());
+    let submit = async |tenant: &TenantState| front.submit(tenant, r#"{"program": "1"}"#, None).await;
+    for _ in 0..31 {
+        submit(&a).await.unwrap();
+    }
+    let full = submit(&a).await;
+    assert!(matches!(&full, Err(Refused::Busy(busy)) if busy.why.contains("30 queued")), "{full:?}");
+    let of_b = submit(&b).await.unwrap().run_id;
+    let mut news = store.news();
+    let worker = Service::open(config, store.clone()).await.unwrap();
+    let mut ended = Vec::new();
+    while ended.len() < 32 {
+        let one = tokio::time::timeout(Duration::from_secs(60), news.recv()).await.unwrap().unwrap();
+        if let lisp_server::store::News::Changed(run_id) = one {
+            let run = store.run(&run_id).await.unwrap().unwrap();
+            if run.summary.status == RunStatus::Done && !ended.contains(&run.summary.run_id) {
+                ended.push(run.summary.run_id);
+            }
+        }
+    }
+    let at = ended.iter().position(|run_id| *run_id == of_b).unwrap();
+    assert!(at < 8, "the run of b was number {at}");
+    drop(worker);
+}
