@@ -13,7 +13,7 @@ use crate::terms::outcome::{Phase, Problem};
 use crate::terms::place::Place;
 use crate::terms::run_view::RunView;
 use crate::terms::tool_code::ToolCode;
-use crate::tools::tool::Tool;
+use crate::tools::tool::{Effect, Tool};
 use crate::tools::tool_set::Tools;
 use lisp_core::Error;
 use lisp_core::cost::COST_SCHEDULE_VERSION;
@@ -375,6 +375,13 @@ impl Record {
         let header = Record::header_of(self.text[..self.header].trim_end());
         let tools = header.map(|header| header.tools).unwrap_or_default();
         tools.into_iter().map(|(name, signature)| (name.into_owned(), signature.map(Cow::into_owned))).collect()
+    }
+
+    /// Returns the effect that a tool declared when the run started, and whether it declared to be idempotent. `None` if
+    /// the record does not say: it is of an earlier version.
+    pub fn declared(&self, tool: &str) -> Option<(Effect, bool)> {
+        let header = Record::header_of(self.text[..self.header].trim_end()).ok()?;
+        header.recorded_tools().declared(tool)
     }
 
     /// Returns the run's tools as external ones, with their signatures and schemas, for a replay without the real

@@ -150,6 +150,12 @@ impl<'a> RecordedTools<'a> {
         Ok(())
     }
 
+    /// Returns what a tool declared, if the record stores it.
+    pub(super) fn declared(&self, tool: &str) -> Option<(Effect, bool)> {
+        let Declared { effect, idempotent } = self.effects.as_ref()?.get(tool).copied().unwrap_or_default();
+        Some((effect, idempotent))
+    }
+
     /// Returns the tools that the record does not declare as reading: what their started calls did is unknown. Empty if
     /// the record does not store effects.
     pub(super) fn changing(&self) -> BTreeSet<String> {

@@ -73,6 +73,8 @@ service! {
     max_connections: usize = 2_048, 1..=1_000_000;
     /// The maximum bytes of a request body.
     max_body_bytes: usize = 16_777_216, 1_024..=1_073_741_824;
+    /// The maximum bytes of the request bodies of each tenant that are being read at once.
+    max_bodies_bytes: usize = 134_217_728, 1_048_576..=1_099_511_627_776;
     /// Slots: runs in progress at once. Four per core by default.
     concurrency: usize = concurrency(), 1..=100_000;
     /// The maximum number of runs, other than durable ones, that wait for a slot; more get 429.

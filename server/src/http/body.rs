@@ -1,7 +1,7 @@
 //! Reads requests: bodies within their limits, JSON and queries.
 
 use super::problem::ProblemDetails;
-use crate::runs::Service;
+use crate::runs::{Refused, Service, TenantState};
 use axum::body::{Body, HttpBody};
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::http::request::Parts;
@@ -15,6 +15,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The body of a request as text, within `max_body_bytes` and `body_seconds`.
@@ -36,10 +37,18 @@ impl FromRequest<Service> for Text {
             let why = format!("the body has more than {max} bytes; send less, or raise max_body_bytes of the service");
             ProblemDetails::new(StatusCode::PAYLOAD_TOO_LARGE, why)
         };
+        let tenant = request.extensions().get::<Arc<TenantState>>().cloned();
         let body = request.into_body();
-        if body.size_hint().lower() > max as u64 {
+        let hint = body.size_hint();
+        if hint.lower() > max as u64 {
             return Err(too_large());
         }
+        // A body of unknown size has room for the largest. The room is for as long as the body is being read.
+        let size = hint.upper().and_then(|size| usize::try_from(size).ok()).unwrap_or(max).min(max);
+        let _room = match &tenant {
+            Some(tenant) => Some(tenant.body_room(size).await.map_err(Refused::Busy)?),
+            None => None,
+        };
         let time = Duration::from_secs(settings.body_seconds);
         let read = tokio::time::timeout(time, Limited::new(body, max).collect()).await.map_err(|_| {
             let why = format!("the body did not come within {} s (body_seconds of the service)", time.as_secs());

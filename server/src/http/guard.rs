@@ -83,6 +83,7 @@ pub async fn bounded(State(service): State<Service>, request: Request, next: Nex
         Ok(in_progress) => in_progress,
         Err(busy) => return ProblemDetails::from(Refused::Busy(busy)).into_response(),
     };
+    parts.extensions.insert(caller.tenant.clone());
     let mut response = next.run(Request::from_parts(parts, body)).await;
     response.extensions_mut().insert(Arc::new(in_progress));
     response

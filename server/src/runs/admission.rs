@@ -36,6 +36,7 @@ pub struct TenantState {
     waiting: AtomicUsize,
     /// Whether durable runs may wait for a slot of the tenant.
     is_wanted: AtomicBool,
+    bodies: BodyBound,
     requests: RequestBound,
     approver_requests: RequestBound,
     max: usize,
@@ -82,6 +83,7 @@ impl TenantState {
             queue: tenant.queue.unwrap_or(config.service.queue),
             waiting: AtomicUsize::new(0),
             is_wanted: AtomicBool::new(false),
+            bodies: BodyBound::new(config.service.max_bodies_bytes),
             requests: RequestBound::new(max_requests),
             // Approvers can still decide while the tenant's own requests take all of theirs.
             approver_requests: RequestBound::new((max_requests / 4).max(1)),
@@ -134,6 +136,50 @@ impl TenantState {
     pub(crate) fn refill(&self, amounts: &Amounts) {
         if let Some(budget) = &self.budget {
             budget.refill_to(amounts);
+        }
+    }
+}
+
+/// A bound on the bytes of request bodies that are being read.
+#[derive(Debug)]
+struct BodyBound {
+    max: usize,
+    free: Arc<Semaphore>,
+}
+
+/// Bytes are counted in units, so that a semaphore can count them.
+const BODY_UNIT: usize = 1_024;
+
+/// Room for a body, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct BodyRoom {
+    _permit: OwnedSemaphorePermit,
+}
+
+impl BodyBound {
+    fn new(max: usize) -> Self {
+        BodyBound { max, free: Arc::new(Semaphore::new((max / BODY_UNIT).min(Semaphore::MAX_PERMITS))) }
+    }
+}
+
+impl TenantState {
+    /// Waits for room for more bytes of a body that is being read.
+    ///
+    /// # Errors
+    /// If the tenant's bodies take too many bytes for a second.
+    pub(crate) async fn body_room(&self, bytes: usize) -> Result<BodyRoom, Busy> {
+        const WAIT: Duration = Duration::from_secs(1);
+        let units = u32::try_from(bytes.min(self.bodies.max).div_ceil(BODY_UNIT)).unwrap_or(u32::MAX);
+        let permit = self.bodies.free.clone().acquire_many_owned(units);
+        match tokio::time::timeout(WAIT, permit).await {
+            Ok(Ok(permit)) => Ok(BodyRoom { _permit: permit }),
+            _ => Err(Busy {
+                why: format!(
+                    "request bodies of the tenant take {} bytes; send fewer at once, or raise max_bodies_bytes of the service",
+                    self.bodies.max
+                ),
+                retry_after: WAIT,
+            }),
         }
     }
 }

@@ -8,7 +8,10 @@ use super::writer::{Stored, Writer, patiently};
 use crate::store::{Batch, Claim, End, Ended, StoreError, StoredCall, StoredReply};
 use lisp_runtime::outcome::Phase;
 use lisp_runtime::record::{RecordError, Recorder, RecordingBuilder};
-use lisp_runtime::{Budget, Error, Input, Outcome, Problem, Reason, Record, Recording, Request, Tools, Verdict};
+use lisp_runtime::tools::Approval;
+use lisp_runtime::{
+    Budget, Error, Input, LimitsRequest, Outcome, Problem, Reason, Record, Recording, Request, Tools, Verdict,
+};
 use std::collections::HashSet;
 use std::error::Error as StdError;
 use std::sync::Arc;
@@ -197,10 +200,17 @@ impl Attempt<'_> {
         (request, source, input): (&Request<'_>, &str, Input<'static>),
     ) -> Stop {
         let (inner, active, began) = (self.inner, self.active, Instant::now());
-        let ask = calls.clone();
+        let (ask, policy, of) = (calls.clone(), inner.tools.policy.clone(), tenant.name.clone());
         let input = input.cancel_with(&active.cancel).approvals(move |call| {
-            let calls = ask.clone();
-            async move { calls.approval(&call).await }
+            let (calls, policy, of) = (ask.clone(), policy.clone(), of.clone());
+            async move {
+                let approval = calls.approval(&call).await;
+                match policy.denies_now(call.name(), &of) {
+                    // What the approver did not know.
+                    Some(why) if !matches!(approval, Approval::Reject(_)) => Approval::Reject(why.to_owned()),
+                    _ => approval,
+                }
+            }
         });
         let input = match &request.traceparent {
             Some(header) => input.traceparent(header),
@@ -259,7 +269,7 @@ impl Attempt<'_> {
             };
         }
         inner.hub.metrics().resumed.inc();
-        match self.resume(start, calls, run_budget.as_ref(), (&builder, writer)) {
+        match self.resume(tenant, start, (calls, run_budget.as_ref()), (&builder, writer)) {
             Ok(begun) => begun,
             // It cannot continue, and need not.
             Err(_) if start.cancelled => {
@@ -272,9 +282,9 @@ impl Attempt<'_> {
 
     fn resume(
         &self,
+        tenant: &TenantState,
         start: &Start<'_>,
-        calls: &Arc<OpenCalls>,
-        run_budget: Option<&Budget>,
+        (calls, run_budget): (&Arc<OpenCalls>, Option<&Budget>),
         (builder, writer): (&RecordingBuilder, &Writer),
     ) -> Result<Begun, RecordError> {
         let engine = &self.inner.engine;
@@ -295,6 +305,9 @@ impl Attempt<'_> {
             // It is open: the attempt has just begun.
             let _ = writer.line(line);
         }
+        // The tenant's ceiling may be lower than it was.
+        let limits = engine.limits_for(&input).min(&tenant.ceiling);
+        let input = input.limits(LimitsRequest::all(&limits));
         Ok(Begun::Run(Box::new(input), program.source().to_owned()))
     }
 }

@@ -19,7 +19,8 @@ enum Begun {
     Unknown,
 }
 
-fn begun(engine: &Engine, own: &OwnTools, call: &OpenCall) -> Begun {
+/// Decides by the stricter of what the tool declares today and what it declared when the run started.
+fn begun(engine: &Engine, own: &OwnTools, record: &Record, call: &OpenCall) -> Begun {
     match own.get(&call.tool) {
         Some(true) => return Begun::Client,
         // Scripted tools have no effect.
@@ -28,9 +29,19 @@ fn begun(engine: &Engine, own: &OwnTools, call: &OpenCall) -> Begun {
     }
     let tool = engine.tools().all().find(|tool| tool.name() == call.tool);
     match tool {
-        Some(tool) if tool.effect() == Effect::Read || tool.is_idempotent() => Begun::Repeatable,
+        Some(tool) if is_repeatable(tool.effect(), tool.is_idempotent()) && was_repeatable(record, &call.tool) => {
+            Begun::Repeatable
+        }
         _ => Begun::Unknown,
     }
+}
+
+fn is_repeatable(effect: Effect, is_idempotent: bool) -> bool {
+    effect == Effect::Read || is_idempotent
+}
+
+fn was_repeatable(record: &Record, tool: &str) -> bool {
+    record.declared(tool).is_none_or(|(effect, is_idempotent)| is_repeatable(effect, is_idempotent))
 }
 
 /// The tools of a request, by the names that programs use. The value says whether the client answers the calls.
@@ -80,7 +91,7 @@ pub(crate) fn settle(
         if call.state != CallState::Begun {
             continue;
         }
-        let how = match begun(engine, &own, &call) {
+        let how = match begun(engine, &own, record, &call) {
             Begun::Client | Begun::Repeatable => Some(Settled::NotMade),
             Begun::Unknown => {
                 let phase = Phase::Unknown(times.get(&call.name).copied().unwrap_or(1));

@@ -36,6 +36,17 @@ impl ServicePolicy {
         ServicePolicy(Arc::new(Rules { tools, tenants }))
     }
 
+    /// Returns why a call that was allowed or approved may not be made any more, for this tenant; `None` if it may.
+    ///
+    /// A call of a durable run may wait for days. By then the service may deny it.
+    pub fn denies_now(&self, tool: &str, tenant: &str) -> Option<&'static str> {
+        let rule = self.0.tools.get(tool)?;
+        if !self.0.shows(tool, Some(tenant)) {
+            return Some("it is not a tool of this tenant any more");
+        }
+        (rule.decision == Decision::Deny).then_some("the service allows no call of it any more")
+    }
+
     /// Returns whether calls of a tool of the service need approval.
     pub fn asks_for(&self, tool: &Tool) -> bool {
         self.0.tools.get(tool.given_name()).is_some_and(|rule| rule.decision == Decision::Ask)
