@@ -6,6 +6,8 @@ mod contract;
 mod file;
 #[path = "stores/ops.rs"]
 mod ops;
+#[path = "stores/processes.rs"]
+mod processes;
 #[path = "stores/sqlite.rs"]
 mod sqlite;
 #[path = "stores/suite.rs"]
