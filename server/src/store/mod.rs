@@ -4,8 +4,10 @@
 //! write it. Every write of an attempt names its lease, and the store rejects it in the same step if a later attempt has
 //! taken the run over. Leases expire unless they are renewed, so a run whose worker was killed is claimed again.
 
+mod clock;
 mod memory;
 mod news;
+mod rules;
 
 pub use memory::MemoryStore;
 pub use news::News;
@@ -153,8 +155,8 @@ pub enum Submitted {
 
 /// A stored run without its request, journal and answer.
 ///
-/// Its status is the one that clients see: a run that is under way and has open calls is [`RunStatus::Waiting`], and a
-/// suspended run all of whose calls are answered is [`RunStatus::Queued`].
+/// Its status is the one that clients see: a run that is queued, running or suspended and has open calls is
+/// [`RunStatus::Waiting`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunSummary {
     /// The ID of the run.
@@ -397,6 +399,9 @@ pub const EVENT_BYTES: usize = 1 << 20;
 pub struct Usage {
     /// The number of its runs.
     pub runs: u64,
+    /// The number of its runs that are queued or running, as far as the store knows: runs that wait for an outside answer
+    /// and hold no slot do not count.
+    pub queued: u64,
     /// The bytes of their requests, journals and answers.
     pub bytes: u64,
 }
@@ -456,7 +461,8 @@ pub trait RunStore: Send + Sync + 'static {
     /// Those of [`RunStore::write`].
     async fn end(&self, lease: &Lease, batch: Batch, end: End) -> Result<Ended>;
 
-    /// Stores a reply to an open call, unless it has one. If the run is suspended, queues it in the same step.
+    /// Stores a reply to an open call, unless it has one. If the run is suspended, queues it in the same step. A reply that
+    /// is sent again has the same result, also after the run is done.
     ///
     /// # Errors
     /// If the store fails.
@@ -469,7 +475,7 @@ pub trait RunStore: Send + Sync + 'static {
     /// If the store fails.
     async fn cancel(&self, run_id: &str) -> Result<bool>;
 
-    /// Queues a run that is stuck. Returns whether it was.
+    /// Queues a run that is stuck, and forgets its lost attempts. Returns whether it was.
     ///
     /// # Errors
     /// If the store fails.

@@ -1,0 +1,148 @@
+//! Sessions in memory.
+
+use super::super::clock::millis;
+use super::super::rules::exists;
+use super::super::{NewSession, Result, SessionStore, StoredSession, TurnLease, TurnStart};
+use super::{Inner, MemoryStore};
+use async_trait::async_trait;
+use std::time::Duration;
+
+#[derive(Debug)]
+pub(super) struct Session {
+    tenant: String,
+    opening: String,
+    turns: u64,
+    created_ms: i64,
+    pub(super) updated_ms: i64,
+    /// The saved sessions, oldest first: that before the first turn, and one after each.
+    states: Vec<Option<String>>,
+    /// The number of the last turn that was begun.
+    epoch: u64,
+    /// When the lease of the turn in progress expires.
+    turn_until_ms: Option<i64>,
+}
+
+impl Session {
+    pub(super) fn is_in_turn(&self, now: i64) -> bool {
+        self.turn_until_ms.is_some_and(|until| until > now)
+    }
+
+    fn stored(&self, session_id: &str) -> StoredSession {
+        StoredSession {
+            session_id: session_id.to_owned(),
+            tenant: self.tenant.clone(),
+            opening: self.opening.clone(),
+            turns: self.turns,
+            undos: (self.states.len() as u64).saturating_sub(1),
+            created_ms: self.created_ms,
+            updated_ms: self.updated_ms,
+            text: self.states.last().cloned().flatten(),
+        }
+    }
+}
+
+impl Inner {
+    /// Returns the session of a turn that is valid.
+    fn in_turn(&mut self, turn: &TurnLease) -> Option<&mut Session> {
+        let session = self.sessions.get_mut(&*turn.session_id)?;
+        (session.epoch == turn.epoch && session.turn_until_ms.is_some()).then_some(session)
+    }
+}
+
+#[async_trait]
+impl SessionStore for MemoryStore {
+    async fn open_session(&self, session: NewSession, max: u64) -> Result<bool> {
+        let mut inner = self.lock()?;
+        let NewSession { session_id, tenant, opening, text } = session;
+        if inner.sessions.contains_key(&session_id) {
+            return Err(exists("session", &session_id));
+        }
+        if inner.sessions.values().filter(|session| session.tenant == tenant).count() as u64 >= max {
+            return Ok(false);
+        }
+        let now = inner.clock.wall_ms();
+        let session = Session {
+            tenant,
+            opening,
+            turns: 0,
+            created_ms: now,
+            updated_ms: now,
+            states: vec![text],
+            epoch: 0,
+            turn_until_ms: None,
+        };
+        inner.sessions.insert(session_id, session);
+        Ok(true)
+    }
+
+    async fn session(&self, session_id: &str) -> Result<Option<StoredSession>> {
+        Ok(self.lock()?.sessions.get(session_id).map(|session| session.stored(session_id)))
+    }
+
+    async fn begin_turn(&self, tenant: &str, session_id: &str, period: Duration) -> Result<TurnStart> {
+        let mut inner = self.lock()?;
+        let now = inner.clock.steady_ms();
+        let Some(session) = inner.sessions.get_mut(session_id).filter(|session| session.tenant == tenant) else {
+            return Ok(TurnStart::NoSession);
+        };
+        if session.is_in_turn(now) {
+            return Ok(TurnStart::Busy);
+        }
+        session.epoch += 1;
+        session.turn_until_ms = Some(now.saturating_add(millis(period)));
+        let turn = TurnLease { session_id: session_id.into(), epoch: session.epoch };
+        Ok(TurnStart::Started(turn, Box::new(session.stored(session_id))))
+    }
+
+    async fn renew_turn(&self, turn: &TurnLease, period: Duration) -> Result<bool> {
+        let mut inner = self.lock()?;
+        let until = inner.clock.steady_ms().saturating_add(millis(period));
+        let Some(session) = inner.in_turn(turn) else { return Ok(false) };
+        session.turn_until_ms = Some(until);
+        Ok(true)
+    }
+
+    async fn put_turn(&self, turn: &TurnLease, text: String, undos: u64) -> Result<Option<StoredSession>> {
+        let mut inner = self.lock()?;
+        let now = inner.clock.wall_ms();
+        let Some(session) = inner.in_turn(turn) else { return Ok(None) };
+        session.turn_until_ms = None;
+        session.turns += 1;
+        session.updated_ms = now;
+        session.states.push(Some(text));
+        let keep = usize::try_from(undos).unwrap_or(usize::MAX).saturating_add(1);
+        let old = session.states.len().saturating_sub(keep);
+        session.states.drain(..old);
+        Ok(Some(session.stored(&turn.session_id)))
+    }
+
+    async fn undo_turn(&self, turn: &TurnLease) -> Result<Option<StoredSession>> {
+        let mut inner = self.lock()?;
+        let now = inner.clock.wall_ms();
+        let Some(session) = inner.in_turn(turn) else { return Ok(None) };
+        session.turn_until_ms = None;
+        if session.states.len() < 2 {
+            return Ok(None);
+        }
+        session.states.pop();
+        session.turns = session.turns.saturating_sub(1);
+        session.updated_ms = now;
+        Ok(Some(session.stored(&turn.session_id)))
+    }
+
+    async fn end_turn(&self, turn: &TurnLease) -> Result<()> {
+        if let Some(session) = self.lock()?.in_turn(turn) {
+            session.turn_until_ms = None;
+        }
+        Ok(())
+    }
+
+    async fn delete_session(&self, turn: &TurnLease) -> Result<bool> {
+        let mut inner = self.lock()?;
+        let is_valid = inner.in_turn(turn).is_some();
+        if is_valid {
+            inner.sessions.remove(&*turn.session_id);
+        }
+        Ok(is_valid)
+    }
+}

@@ -1,0 +1,54 @@
+//! Rules that are the same for every store.
+
+use super::{End, RunStatus, StoreError, StoredCall};
+
+/// Returns the status that clients see.
+pub(super) fn shown(status: RunStatus, open_calls: u64) -> RunStatus {
+    match status {
+        RunStatus::Queued | RunStatus::Running | RunStatus::Waiting if open_calls > 0 => RunStatus::Waiting,
+        status => status,
+    }
+}
+
+/// Returns the name of an end, which tells whether an attempt has ended this way before.
+pub(super) fn end_name(end: &End) -> &'static str {
+    match end {
+        End::Done(_) => "done",
+        End::Suspended(_) => "suspended",
+        End::Requeued { .. } => "requeued",
+        End::Stuck(_) => "stuck",
+    }
+}
+
+/// Returns how many things of a batch are stored already, or `None` if they do not follow those that are stored.
+///
+/// `first` is the number of the first one, from 1.
+pub(super) fn known(stored: u64, first: u64, written: usize) -> Option<usize> {
+    let written = u64::try_from(written).ok()?;
+    if written == 0 {
+        return Some(0);
+    }
+    let known = stored.checked_add(1)?.checked_sub(first)?.min(written);
+    if first == 0 { None } else { usize::try_from(known).ok() }
+}
+
+/// Returns the bytes of an open call in a page of runs.
+pub(super) fn call_bytes(call: &StoredCall) -> usize {
+    let StoredCall { call, phase, number: _, tool, arguments, question } = call;
+    call.len() + phase.len() + tool.len() + arguments.len() + question.as_ref().map_or(0, String::len)
+}
+
+/// The run that was to be stored exists.
+pub(super) fn exists(what: &str, id: &str) -> StoreError {
+    StoreError::Failed(format!("the {what} {id} exists already: use a new ID"))
+}
+
+/// The events of a batch do not follow those that are stored.
+pub(super) fn events_out_of_order(run_id: &str, stored: u64, written: u64) -> StoreError {
+    StoreError::Failed(format!("the run {run_id} has {stored} events, and event {written} was written next"))
+}
+
+/// The store was closed.
+pub(super) fn closed() -> StoreError {
+    StoreError::Failed("the store is closed: open it again".to_owned())
+}

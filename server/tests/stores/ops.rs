@@ -1,0 +1,141 @@
+//! Operations on a store, drawn at random.
+
+use lisp_server::store::RunStatus;
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+
+/// An operation. Runs, leases, sessions and turns are named by small numbers; see `suite.rs` for what they mean.
+#[derive(Clone, Debug)]
+pub enum Op {
+    Submit { tenant: u8, key: Option<u8>, digest: u8 },
+    KnownRequest { tenant: u8, key: u8, digest: u8 },
+    Claim { worker: u8, lapses: bool, slots: usize, room: Vec<(u8, usize)> },
+    Renew { leases: Vec<u8>, lapses: bool },
+    Read { run: u8, skip: u64 },
+    Write { lease: u8, batch: Written, again: bool },
+    End { lease: u8, batch: Written, end: Ending, again: bool },
+    Reply { run: u8, call: u8, phase: u8, body: u8 },
+    Cancel { run: u8 },
+    Retry { run: u8 },
+    List { tenant: Option<u8>, status: Option<RunStatus>, max: usize },
+    Counts,
+    OpenSession { tenant: u8, has_text: bool, max: u64 },
+    ReadSession { session: u8 },
+    BeginTurn { tenant: u8, session: u8, lapses: bool },
+    RenewTurn { turn: u8, lapses: bool },
+    PutTurn { turn: u8, undos: u64 },
+    UndoTurn { turn: u8 },
+    EndTurn { turn: u8 },
+    DeleteSession { turn: u8 },
+    Sweep { runs: bool, sessions: bool, old: bool },
+    Secret { name: u8, secret: u8 },
+}
+
+/// What is written. The numbers of lines and events are right if their skew is 0. Lines with the same number are equal if
+/// their `kind` is.
+#[derive(Clone, Debug)]
+pub struct Written {
+    pub lines: usize,
+    pub line_skew: i64,
+    pub kind: u8,
+    pub events: usize,
+    pub event_skew: i64,
+    pub opened: Vec<(u8, u8)>,
+    pub closed: Vec<(u8, u8)>,
+}
+
+/// How an attempt ends.
+#[derive(Clone, Debug)]
+pub enum Ending {
+    Done,
+    /// It has seen all replies, or so many more or fewer.
+    Suspended(i64),
+    Requeued {
+        is_later: bool,
+        is_fault: bool,
+    },
+    Stuck,
+}
+
+fn skew() -> impl Strategy<Value = i64> {
+    prop_oneof![12 => Just(0), 1 => Just(-1), 1 => Just(1), 1 => -3..3i64]
+}
+
+/// The newest one most of the time.
+fn recent() -> impl Strategy<Value = u8> {
+    prop_oneof![3 => Just(0u8), 2 => 0..5u8]
+}
+
+fn calls() -> impl Strategy<Value = Vec<(u8, u8)>> {
+    vec((0..3u8, 0..2u8), 0..3)
+}
+
+fn written() -> impl Strategy<Value = Written> {
+    let numbers = (0..4usize, skew(), prop_oneof![6 => Just(0u8), 1 => Just(1u8)], 0..3usize, skew());
+    let calls = (calls(), prop_oneof![2 => Just(Vec::new()), 1 => calls()]);
+    (numbers, calls).prop_map(|((lines, line_skew, kind, events, event_skew), (opened, closed))| Written {
+        lines,
+        line_skew,
+        kind,
+        events,
+        event_skew,
+        opened,
+        closed,
+    })
+}
+
+fn ending() -> impl Strategy<Value = Ending> {
+    prop_oneof![
+        2 => Just(Ending::Done),
+        6 => skew().prop_map(Ending::Suspended),
+        2 => (prop::bool::weighted(0.2), any::<bool>())
+            .prop_map(|(is_later, is_fault)| Ending::Requeued { is_later, is_fault }),
+        2 => Just(Ending::Stuck),
+    ]
+}
+
+fn of_runs() -> impl Strategy<Value = Op> {
+    let again = || prop::bool::weighted(0.2);
+    prop_oneof![
+        5 => (0..2u8, option::weighted(0.4, 0..2u8), 0..2u8)
+            .prop_map(|(tenant, key, digest)| Op::Submit { tenant, key, digest }),
+        1 => (0..2u8, 0..2u8, 0..2u8).prop_map(|(tenant, key, digest)| Op::KnownRequest { tenant, key, digest }),
+        9 => (0..2u8, any::<bool>(), 0..4usize, vec((0..2u8, 0..3usize), 1..4))
+            .prop_map(|(worker, lapses, slots, room)| Op::Claim { worker, lapses, slots, room }),
+        2 => (vec(recent(), 0..3), any::<bool>()).prop_map(|(leases, lapses)| Op::Renew { leases, lapses }),
+        4 => (0..7u8, 0..4u64).prop_map(|(run, skip)| Op::Read { run, skip }),
+        9 => (recent(), written(), again()).prop_map(|(lease, batch, again)| Op::Write { lease, batch, again }),
+        8 => (recent(), written(), ending(), again())
+            .prop_map(|(lease, batch, end, again)| Op::End { lease, batch, end, again }),
+        9 => (0..7u8, 0..3u8, 0..2u8, 0..2u8).prop_map(|(run, call, phase, body)| Op::Reply { run, call, phase, body }),
+        2 => (0..7u8).prop_map(|run| Op::Cancel { run }),
+        2 => (0..7u8).prop_map(|run| Op::Retry { run }),
+        3 => (option::of(0..2u8), option::of(prop::sample::select(&RunStatus::ALL[..])), 1..4usize)
+            .prop_map(|(tenant, status, max)| Op::List { tenant, status, max }),
+        2 => Just(Op::Counts),
+        1 => (any::<bool>(), any::<bool>(), prop::bool::weighted(0.2))
+            .prop_map(|(runs, sessions, old)| Op::Sweep { runs, sessions, old }),
+        1 => (0..2u8, 0..2u8).prop_map(|(name, secret)| Op::Secret { name, secret }),
+    ]
+}
+
+fn of_sessions() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        3 => (0..2u8, any::<bool>(), 0..4u64)
+            .prop_map(|(tenant, has_text, max)| Op::OpenSession { tenant, has_text, max }),
+        1 => (0..4u8).prop_map(|session| Op::ReadSession { session }),
+        5 => (0..2u8, 0..4u8, any::<bool>())
+            .prop_map(|(tenant, session, lapses)| Op::BeginTurn { tenant, session, lapses }),
+        1 => (recent(), any::<bool>()).prop_map(|(turn, lapses)| Op::RenewTurn { turn, lapses }),
+        5 => (recent(), 0..3u64).prop_map(|(turn, undos)| Op::PutTurn { turn, undos }),
+        2 => recent().prop_map(|turn| Op::UndoTurn { turn }),
+        1 => recent().prop_map(|turn| Op::EndTurn { turn }),
+        1 => recent().prop_map(|turn| Op::DeleteSession { turn }),
+    ]
+}
+
+/// Returns sequences of operations.
+pub fn ops() -> impl Strategy<Value = Vec<Op>> {
+    vec(prop_oneof![4 => of_runs(), 1 => of_sessions()], 30..60)
+}
