@@ -7,8 +7,8 @@ use crate::service::{
 use lisp_mcp::{Mcp, OpenError, add_approver};
 use lisp_server::config::Config;
 use lisp_server::http::{Listener, Server, approvals};
-use lisp_server::runs::Service;
 use lisp_server::old_store::SqliteStore;
+use lisp_server::runs::Service;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 

@@ -8,8 +8,8 @@ use crate::in_progress::InProgress;
 use crate::notes::{Notes, has_prints};
 use crate::ticket::Tickets;
 use crate::{lookup, resume, run, schema};
-use lisp_server::runs::{Service, TenantState};
 use lisp_server::old_store::StoreError;
+use lisp_server::runs::{Service, TenantState};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, Implementation, ListToolsResult,
     PaginatedRequestParams, ServerCapabilities, ServerConfig, SetLevelRequestMethod, SetLevelRequestParams, Tool,

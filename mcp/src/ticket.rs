@@ -5,8 +5,8 @@
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 use hmac::{Hmac, KeyInit, Mac};
-use lisp_server::runs::{Service, WaitingCall};
 use lisp_server::old_store::StoreError;
+use lisp_server::runs::{Service, WaitingCall};
 use sha2::{Digest, Sha256};
 use std::time::{SystemTime, UNIX_EPOCH};
 use uuid::Uuid;

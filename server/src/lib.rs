@@ -37,7 +37,7 @@
 
 pub mod config;
 pub mod http;
-pub mod runs;
 pub mod old_store;
+pub mod runs;
 pub mod store;
 pub mod tools;

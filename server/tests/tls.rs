@@ -2,8 +2,8 @@
 
 use lisp_server::config::Config;
 use lisp_server::http::Server;
-use lisp_server::runs::Service;
 use lisp_server::old_store::SqliteStore;
+use lisp_server::runs::Service;
 use std::io::{Read, Write};
 use std::time::Duration;
 

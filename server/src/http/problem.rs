@@ -1,7 +1,7 @@
 //! Errors of the service as problem details (RFC 9457).
 
-use crate::runs::Refused;
 use crate::old_store::StoreError;
+use crate::runs::Refused;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;

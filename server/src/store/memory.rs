@@ -193,7 +193,8 @@ impl Run {
         let stored = self.lines.len() as u64;
         let out_of_order = StoreError::OutOfOrder { stored, written: first_line };
         let Some(old_lines) = known(stored, first_line, lines.len()) else { return Err(out_of_order) };
-        let is_same = lines[..old_lines].iter().enumerate().all(|(n, line)| *line == self.lines[first_line as usize - 1 + n]);
+        let is_same =
+            lines[..old_lines].iter().enumerate().all(|(n, line)| *line == self.lines[first_line as usize - 1 + n]);
         if !is_same {
             return Err(out_of_order);
         }
@@ -511,7 +512,9 @@ impl Store for MemoryStore {
         let steady = inner.clock.steady_ms();
         let before = inner.runs.len() + inner.sessions.len();
         inner.runs.retain(|_, run| run.status != RunStatus::Done || run.updated_ms >= sweep.finished_before_ms);
-        inner.sessions.retain(|_, session| session.is_in_turn(steady) || session.updated_ms >= sweep.sessions_before_ms);
+        inner
+            .sessions
+            .retain(|_, session| session.is_in_turn(steady) || session.updated_ms >= sweep.sessions_before_ms);
         let deleted = before - inner.runs.len() - inner.sessions.len();
         if let Some(limit) = sweep.submitted_before_ms {
             let old = |run: &Run| run.status != RunStatus::Done && !run.cancelled && run.created_ms < limit;

@@ -5,12 +5,18 @@
 //! taken the run over. Leases expire unless they are renewed, so a run whose worker was killed is claimed again.
 
 mod clock;
+mod location;
 mod memory;
 mod news;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod rules;
 
+pub use location::StoreLocation;
 pub use memory::MemoryStore;
 pub use news::News;
+#[cfg(feature = "postgres")]
+pub use postgres::PostgresStore;
 
 use async_trait::async_trait;
 use std::fmt;
@@ -79,7 +85,9 @@ impl StoreError {
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
 /// The status of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize, utoipa::ToSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
     /// The run waits for a slot.

@@ -242,9 +242,10 @@ impl Side {
                 let usage = [0, 1].map(|tenant| self.tenant(tenant));
                 let usage = (self.store.usage(&usage[0]).await.unwrap(), self.store.usage(&usage[1]).await.unwrap());
                 let unfinished = self.store.unfinished().await.unwrap();
-                let own = unfinished.iter().zip(&self.others).map(|((status, count), (_, others))| {
-                    (*status, i128::from(*count) - i128::from(*others))
-                });
+                let own = unfinished
+                    .iter()
+                    .zip(&self.others)
+                    .map(|((status, count), (_, others))| (*status, i128::from(*count) - i128::from(*others)));
                 format!("{usage:?} {:?}", own.collect::<Vec<_>>())
             }
             Op::Sweep { runs, sessions, old } => {
@@ -291,7 +292,9 @@ impl Side {
             let len = page.runs.len();
             let own = page.runs.into_iter().filter(|run| run.run_id.starts_with(&self.case));
             // Only a list of all tenants may go on with the runs of others.
-            all.extend(own.enumerate().map(|(n, run)| (self.summary(run), n + 1 == len && tenant.is_some() && page.has_more)));
+            all.extend(
+                own.enumerate().map(|(n, run)| (self.summary(run), n + 1 == len && tenant.is_some() && page.has_more)),
+            );
             if is_end {
                 return all;
             }

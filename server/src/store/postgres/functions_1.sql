@@ -80,32 +80,40 @@ begin
             from unnest(a_tenants, a_maxima) with ordinality as listed (tenant, max, place)
             where max > 0
     ), ready as (
-        select room.place, room.max, first.run_id,
-                row_number() over (partition by room.place order by first.due_ms, first.run_id) as turn
-            from room cross join lateral (
-                (select run_id, due_ms from ptc_lisp.runs
-                    where status = 'queued' and tenant = room.tenant and due_ms <= now
-                    order by due_ms, run_id limit room.max + spare)
-                union all
-                (select run_id, due_ms from ptc_lisp.runs
-                    where status = 'running' and tenant = room.tenant and due_ms <= now
-                    order by due_ms limit room.max + spare)
-            ) as first
+        select wanted.tenant, first.run_id,
+                row_number() over (partition by wanted.tenant order by first.due_ms, first.run_id) as number
+            from (select tenant, sum(max) as max from room group by tenant) as wanted
+                cross join lateral (
+                    (select run_id, due_ms from ptc_lisp.runs
+                        where status = 'queued' and tenant = wanted.tenant and due_ms <= now
+                        order by due_ms, run_id limit wanted.max + spare)
+                    union all
+                    (select run_id, due_ms from ptc_lisp.runs
+                        where status = 'running' and tenant = wanted.tenant and due_ms <= now
+                        order by due_ms limit wanted.max + spare)
+                ) as first
+    ), turns as (
+        -- Which turn the first, second and so on run of a tenant has.
+        select tenant, turn, place, row_number() over (partition by tenant order by turn, place) as number
+            from room cross join lateral generate_series(1, max) as turn
+            where tenant in (select tenant from ready)
     ), locked as (
         -- Locks one after another until the slots are full, and looks at the run again after the lock.
-        select runs.run_id, ready.place, ready.turn, ready.max
-            from ready join ptc_lisp.runs using (run_id)
+        select runs.run_id, ready.tenant, ready.number
+            from ready left join turns using (tenant, number) join ptc_lisp.runs using (run_id)
             where runs.status in ('queued', 'running') and runs.due_ms <= now
-            order by ready.turn, ready.place
+            order by turns.turn, turns.place, ready.number
             limit a_slots
             for no key update of runs skip locked
     ), fit as (
-        select run_id, place, turn, row_number() over (partition by place order by turn) as number, max from locked
+        select run_id, turn, place
+            from (select run_id, tenant, row_number() over (partition by tenant order by number) as number from locked) as l
+                join turns using (tenant, number)
     ), claimed as (
         update ptc_lisp.runs set
                 status = 'running', holder = a_holder, epoch = epoch + 1, due_ms = now + a_period, updated_ms = now,
                 faults = case when status = 'running' then faults + 1 else faults end
-            from fit where runs.run_id = fit.run_id and fit.number <= fit.max
+            from fit where runs.run_id = fit.run_id
             returning runs.run_id, fit.turn, fit.place
     )
     select array_agg(run_id order by turn, place) into taken from claimed;
@@ -177,6 +185,9 @@ declare
     stored_digest bytea;
     changed bigint;
 begin
+    if a_lines > 0 or cardinality(a_kinds) > 0 or cardinality(a_calls) > 0 or cardinality(a_closed_calls) > 0 then
+        run.updated_ms := ptc_lisp.now_ms();
+    end if;
     if a_lines > 0 then
         if a_first_line = run.lines + 1 then
             insert into ptc_lisp.lines (run_id, first, last, text, digest)
@@ -246,7 +257,7 @@ begin
     );
     update ptc_lisp.runs set
             lines = run.lines, bytes = run.bytes, faults = run.faults, events = run.events, printed = run.printed,
-            opened = run.opened, open = run.open, updated_ms = ptc_lisp.now_ms()
+            opened = run.opened, open = run.open, updated_ms = run.updated_ms
         where run_id = a_run;
     return true;
 end $$;
@@ -279,6 +290,7 @@ begin
     if not goes_on then
         run.ended_epoch := a_epoch;
         run.ended := a_end;
+        run.updated_ms := now;
         run.due_ms := now;
         if a_end = 'done' then
             insert into ptc_lisp.answers (run_id, answer) values (a_run, a_answer);
@@ -305,7 +317,7 @@ begin
     end if;
     update ptc_lisp.runs set
             lines = run.lines, bytes = run.bytes, faults = run.faults, events = run.events, printed = run.printed,
-            opened = run.opened, open = run.open, updated_ms = now,
+            opened = run.opened, open = run.open, updated_ms = run.updated_ms,
             status = run.status, due_ms = run.due_ms, error = run.error, counted = run.counted,
             ended_epoch = run.ended_epoch, ended = run.ended
         where run_id = a_run;
