@@ -2,11 +2,12 @@
 //!
 //! What belongs together happens in one statement: most operations call a function of the schema `ptc_lisp`, which checks
 //! the lease and writes. Leases and pauses go by the clock of the database. `schema_1.sql` has the tables, `functions_1.sql`
-//! the functions.
+//! and `sessions_1.sql` have the functions.
 
 mod address;
 mod news;
 mod pool;
+mod rows;
 mod runs;
 mod sessions;
 mod text;
@@ -29,7 +30,8 @@ use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
 
 /// The steps from an empty database to the format of this version. A step that was published never changes.
-const STEPS: [&str; 1] = [concat!(include_str!("schema_1.sql"), include_str!("functions_1.sql"))];
+const STEPS: [&str; 1] =
+    [concat!(include_str!("schema_1.sql"), include_str!("functions_1.sql"), include_str!("sessions_1.sql"))];
 /// The time for all steps, and for waiting while another process takes them.
 const MIGRATION: Duration = Duration::from_secs(120);
 /// Taken by the process that changes the format.

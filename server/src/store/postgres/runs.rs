@@ -4,14 +4,14 @@ use super::super::clock::millis;
 use super::super::rules::{end_name, events_out_of_order, known};
 use super::super::{
     Batch, Claim, EVENT_BYTES, End, Ended, Events, Journal, Lease, NewRun, News, PAGE_BYTES, Page, Query, Renewed,
-    Replied, RequestKey, Result, Room, RunStatus, RunStore, RunSummary, StoreError, StoredCall, StoredEvent,
-    StoredReply, StoredRun, Submitted, Usage,
+    Replied, RequestKey, Result, Room, RunStatus, RunStore, StoreError, StoredEvent, StoredReply, StoredRun, Submitted,
+    Usage,
 };
 use super::pool::Failure;
+use super::rows::{self, digest, status, summary};
 use super::text::{escape, text, unescape};
 use super::{PostgresStore, SWEEP, exists, get, get_count, only, signed};
 use async_trait::async_trait;
-use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -79,109 +79,6 @@ impl<'a> BatchParams<'a> {
         params.extend([&self.closed_calls as &(dyn ToSql + Sync), &self.closed_phases]);
         params
     }
-}
-
-/// The digest of lines that are stored in one row.
-fn digest(run_id: &str, first_line: u64, text: &[u8]) -> Vec<u8> {
-    let mut digest = Sha256::new();
-    digest.update((run_id.len() as u64).to_le_bytes());
-    digest.update(run_id);
-    digest.update(first_line.to_le_bytes());
-    digest.update(text);
-    digest.finalize()[..16].to_vec()
-}
-
-fn damaged(run_id: &str, line: u64, what: &str) -> StoreError {
-    StoreError::Failed(format!("the journal of the run {run_id} is damaged at line {line}: {what}"))
-}
-
-fn status(name: &str) -> Result<RunStatus> {
-    RunStatus::of(name).ok_or_else(|| StoreError::Failed(format!("a run has the unknown status {name}")))
-}
-
-/// Reads the columns of `open_calls`.
-fn calls(run_id: &str, row: &Row) -> Result<Vec<StoredCall>> {
-    let Some(names) = get::<Option<Vec<String>>>(row, "calls")? else { return Ok(Vec::new()) };
-    let phases: Vec<String> = get(row, "phases")?;
-    let numbers: Vec<i64> = get(row, "numbers")?;
-    let tools: Vec<String> = get(row, "tools")?;
-    let arguments: Vec<Vec<u8>> = get(row, "arguments")?;
-    let questions: Vec<Option<Vec<u8>>> = get(row, "questions")?;
-    let rest = phases.into_iter().zip(numbers).zip(tools).zip(arguments).zip(questions);
-    let calls = names.into_iter().zip(rest).map(|(call, ((((phase, number), tool), arguments), question))| {
-        Ok(StoredCall {
-            call: unescape(call),
-            phase: unescape(phase),
-            number: u64::try_from(number).unwrap_or(0),
-            tool: unescape(tool),
-            arguments: text("arguments", run_id, arguments)?,
-            question: question.map(|question| text("question", run_id, question)).transpose()?,
-        })
-    });
-    calls.collect()
-}
-
-fn summary(row: &Row, status: RunStatus) -> Result<RunSummary> {
-    let run_id = unescape(get(row, "run_id")?);
-    Ok(RunSummary {
-        tenant: unescape(get(row, "tenant")?),
-        status,
-        cancelled: get(row, "cancelled")?,
-        error: get::<Option<String>>(row, "error")?.map(unescape),
-        created_ms: get(row, "created_ms")?,
-        updated_ms: get(row, "updated_ms")?,
-        calls: calls(&run_id, row)?,
-        run_id,
-    })
-}
-
-fn claim(row: &Row) -> Result<Claim> {
-    let summary = summary(row, RunStatus::Running)?;
-    let faults: i32 = get(row, "faults")?;
-    Ok(Claim {
-        lease: Lease { run_id: summary.run_id.as_str().into(), epoch: get_count(row, "epoch")? },
-        lines: get_count(row, "lines")?,
-        events: get_count(row, "events")?,
-        printed: get_count(row, "printed")?,
-        faults: u32::try_from(faults).unwrap_or(0),
-        run: StoredRun {
-            request: text("request", &summary.run_id, get(row, "request")?)?.into(),
-            answer: None,
-            summary,
-        },
-    })
-}
-
-fn reply(run_id: &str, row: &Row) -> Result<StoredReply> {
-    Ok(StoredReply {
-        call: unescape(get(row, "call")?),
-        phase: unescape(get(row, "phase")?),
-        body: text("reply", run_id, get(row, "body")?)?,
-    })
-}
-
-/// Checks and joins the rows of a journal. The last row has the number of lines that the run has.
-fn journal(run_id: &str, rows: &[Row]) -> Result<Journal> {
-    let (mut bytes, mut replies, mut lines) = (Vec::new(), Vec::new(), 0);
-    for row in rows {
-        match get::<&str>(row, "part")? {
-            "lines" => {
-                let (first, body) = (get_count(row, "number")?, get::<&[u8]>(row, "body")?);
-                if first != lines + 1 {
-                    return Err(damaged(run_id, lines + 1, "it is missing"));
-                }
-                if get::<&[u8]>(row, "digest")? != digest(run_id, first, body) {
-                    return Err(damaged(run_id, first, "its digest is different"));
-                }
-                lines = get_count(row, "last")?;
-                bytes.extend_from_slice(body);
-            }
-            "reply" => replies.push(reply(run_id, row)?),
-            _ if get_count(row, "number")? != lines => return Err(damaged(run_id, lines + 1, "it is missing")),
-            _ => {}
-        }
-    }
-    Ok(Journal { text: text("journal", run_id, bytes)?, replies })
 }
 
 impl PostgresStore {
@@ -311,7 +208,7 @@ impl RunStore for PostgresStore {
         let sql = "select * from ptc_lisp.claim($1, $2, $3, $4, $5, $6)";
         let rows =
             self.pool.query_again(sql, &[&holder, &millis(period), &small(room.slots), &tenants, &maxima]).await?;
-        rows.iter().map(claim).collect()
+        rows.iter().map(rows::claim).collect()
     }
 
     async fn renew(&self, leases: &[Lease], period: Duration) -> Result<Vec<Renewed>> {
@@ -335,13 +232,13 @@ impl RunStore for PostgresStore {
             union all select 'reply', number, null, body, null, call, phase from ptc_lisp.replies where run_id = $1
             union all select 'run', lines, null, null, null, null, null from ptc_lisp.runs where run_id = $1
             order by part, number";
-        journal(run_id, &self.pool.query(sql, &[&escape(run_id)]).await?)
+        rows::journal(run_id, &self.pool.query(sql, &[&escape(run_id)]).await?)
     }
 
     async fn replies(&self, run_id: &str, skip: u64) -> Result<Vec<StoredReply>> {
         let sql = "select call, phase, body from ptc_lisp.replies where run_id = $1 and number > $2 order by number";
         let rows = self.pool.query(sql, &[&escape(run_id), &signed(skip)]).await?;
-        rows.iter().map(|row| reply(run_id, row)).collect()
+        rows.iter().map(|row| rows::reply(run_id, row)).collect()
     }
 
     async fn write(&self, lease: &Lease, batch: Batch) -> Result<()> {
