@@ -332,7 +332,8 @@ async fn undisturbed_by(address: &str, disturb: impl Fn() + Send + Sync + 'stati
     }
     let mut found = (0, 0);
     for n in 0..8 {
-        let usage = persist(|| store.usage(&format!("tenant-{n}"))).await;
+        let tenant = format!("tenant-{n}");
+        let usage = persist(|| store.usage(&tenant)).await;
         found = (found.0 + usage.runs, found.1 + usage.queued);
     }
     assert_eq!(found, (done.len() as u64, 0));
@@ -396,7 +397,8 @@ fn a_database_that_hangs_is_an_error() {
         assert!(elapsed > Duration::from_secs(1) && elapsed < Duration::from_secs(20), "{elapsed:?}");
         // Whether it had happened or not.
         assert_eq!(persist(|| store.submit(new_run("r2"), None)).await, Submitted::New);
-        let claims = persist(|| store.claim("w", LONG, &room(5))).await;
+        let room = room(5);
+        let claims = persist(|| store.claim("w", LONG, &room)).await;
         assert_eq!(claims.len(), 2);
     });
 }

@@ -1,10 +1,13 @@
-//! The stores: each agrees with the model.
+//! The stores: each agrees with the model, and keeps its word when processes, disks and files fail.
 
+#[path = "stores/file.rs"]
+mod file;
 #[path = "stores/ops.rs"]
 mod ops;
 #[path = "stores/suite.rs"]
 mod suite;
 
+use file::TestFile;
 use lisp_server::store::{MemoryStore, Store};
 use std::sync::Arc;
 use tokio::runtime::Runtime;
@@ -13,4 +16,11 @@ use tokio::runtime::Runtime;
 fn the_model_agrees_with_itself() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     suite::check_cases(&Runtime::new().unwrap(), &store, 16);
+}
+
+#[test]
+fn sqlite_agrees_with_the_model() {
+    let file = TestFile::new("suite");
+    let store: Arc<dyn Store> = Arc::new(file.open());
+    suite::check_cases(&Runtime::new().unwrap(), &store, 64);
 }

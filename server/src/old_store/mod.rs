@@ -1,6 +1,5 @@
 //! The store: keeps runs, journals, sessions and keys after the process ends.
 
-mod owner;
 mod sqlite;
 
 pub use sqlite::SqliteStore;

@@ -1,13 +1,13 @@
 //! A store in one SQLite file, with a write-ahead log.
 
-use super::owner::{OpenFile, Owner, beside, check_beside, has_other_names, keep_private};
 use super::{
     Inserted, Lease, RequestKey, RunStatus, RunSummary, Snapshot, Store, StoreError, StoredReply, StoredRun,
     StoredSession, Which,
 };
 use crate::config::Durability;
+use crate::store::owner::{OpenFile, Owner, beside, checked_path, keep_private};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, TransactionBehavior, params};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -48,6 +48,17 @@ impl From<rusqlite::Error> for StoreError {
     }
 }
 
+impl From<crate::store::StoreError> for StoreError {
+    fn from(error: crate::store::StoreError) -> Self {
+        match error {
+            crate::store::StoreError::Owned { path, owner } => StoreError::Owned { path, owner },
+            crate::store::StoreError::Open { path, why } => StoreError::Open { path, why },
+            crate::store::StoreError::Failed(why) => StoreError::Failed(why),
+            error => StoreError::Failed(error.to_string()),
+        }
+    }
+}
+
 fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
@@ -67,29 +78,9 @@ impl SqliteStore {
 
     fn open_file(path: &Path, durability: Durability) -> Result<Self, StoreError> {
         let failed = |error: std::io::Error| StoreError::Failed(error.to_string());
-        if let Some(parent) = path.parent().filter(|parent| *parent != Path::new("") && !parent.is_dir()) {
-            let parent = parent.display();
-            return Err(StoreError::Failed(format!(
-                "there is no directory {parent}; create it, or use another path (`store` in the configuration, or --store)"
-            )));
-        }
-        let path = whole_path(path).map_err(failed)?;
-        if path.is_symlink() {
-            return Err(StoreError::Failed(
-                "it is a link to a file that does not exist; name the file itself".to_owned(),
-            ));
-        }
-        check_beside(&path).map_err(failed)?;
+        let path = checked_path(path).map_err(failed)?;
         // Change nothing in a file that is not a store, and create nothing next to it.
         if path.try_exists().map_err(failed)? {
-            if !path.is_file() {
-                return Err(StoreError::Failed("it is not a regular file; use another path".to_owned()));
-            }
-            if has_other_names(&path).map_err(failed)? {
-                return Err(StoreError::Failed(
-                    "the file has several names (hard links); use a file with one".to_owned(),
-                ));
-            }
             let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             check_identity(&Connection::open_with_flags(&path, flags)?)?;
         }
@@ -119,7 +110,7 @@ impl SqliteStore {
         connection.set_prepared_statement_cache_capacity(64);
         let taken = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         check_identity(&taken)?;
-        taken.execute_batch(include_str!("schema.sql"))?;
+        taken.execute_batch(include_str!("../store/sqlite/format_1.sql"))?;
         taken.pragma_update(None, "user_version", FORMAT)?;
         taken.pragma_update(None, "application_id", APPLICATION)?;
         taken.execute("UPDATE owner SET epoch = epoch + 1", [])?;
@@ -182,18 +173,6 @@ impl SqliteStore {
             return Err(StoreError::Fenced);
         }
         self.write(write)
-    }
-}
-
-/// Returns the absolute path of a file, with links resolved. The file may not exist yet.
-fn whole_path(path: &Path) -> std::io::Result<PathBuf> {
-    match path.canonicalize() {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let name = path.file_name().ok_or(error)?;
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-            Ok(folder.unwrap_or(Path::new(".")).canonicalize()?.join(name))
-        }
-        found => found,
     }
 }
 

@@ -3,7 +3,7 @@
 mod sessions;
 
 use super::clock::{Clock, millis};
-use super::rules::{call_bytes, closed, end_name, events_out_of_order, exists, known, shown};
+use super::rules::{PRINT, call_bytes, closed, end_name, events_out_of_order, exists, known, shown};
 use super::{
     Batch, Claim, EVENT_BYTES, End, Ended, Events, Journal, Lease, NewRun, News, PAGE_BYTES, Page, Query, Renewed,
     Replied, RequestKey, Result, Room, RunStatus, RunStore, RunSummary, Store, StoreError, StoredCall, StoredEvent,
@@ -313,7 +313,7 @@ impl RunStore for MemoryStore {
                     run: StoredRun { summary, request: run.request.clone(), answer: None },
                     lines: run.lines.len() as u64,
                     events: run.events.len() as u64,
-                    printed: run.events.iter().filter(|event| event.kind == "print").count() as u64,
+                    printed: run.events.iter().filter(|event| event.kind == PRINT).count() as u64,
                     faults: run.faults,
                 });
             }

@@ -10,13 +10,16 @@ mod memory;
 mod news;
 #[cfg(feature = "postgres")]
 mod postgres;
+pub(crate) mod owner;
 mod rules;
+mod sqlite;
 
 pub use location::StoreLocation;
 pub use memory::MemoryStore;
 pub use news::News;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
+pub use sqlite::SqliteStore;
 
 use async_trait::async_trait;
 use std::fmt;

@@ -2,6 +2,9 @@
 
 use super::{End, RunStatus, StoreError, StoredCall};
 
+/// The kind of the events that are printed lines.
+pub(super) const PRINT: &str = "print";
+
 /// Returns the status that clients see.
 pub(super) fn shown(status: RunStatus, open_calls: u64) -> RunStatus {
     match status {
@@ -30,6 +33,12 @@ pub(super) fn known(stored: u64, first: u64, written: usize) -> Option<usize> {
     }
     let known = stored.checked_add(1)?.checked_sub(first)?.min(written);
     if first == 0 { None } else { usize::try_from(known).ok() }
+}
+
+/// Returns the digest that is stored with a line of a journal: FNV-1a, to find damage.
+pub(super) fn digest(line: &str) -> i64 {
+    let fold = |sum: u64, byte: u8| (sum ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    line.bytes().fold(0xcbf2_9ce4_8422_2325, fold).cast_signed()
 }
 
 /// Returns the bytes of an open call in a page of runs.

@@ -7,22 +7,22 @@ use proptest::prelude::*;
 
 /// An operation. Runs, leases, sessions and turns are named by small numbers; see `suite.rs` for what they mean.
 #[derive(Clone, Debug)]
-pub enum Op {
+pub(crate) enum Op {
     Submit { tenant: u8, key: Option<u8>, digest: u8 },
     KnownRequest { tenant: u8, key: u8, digest: u8 },
     Claim { worker: u8, lapses: bool, slots: usize, room: Vec<(u8, usize)> },
-    Renew { leases: Vec<u8>, lapses: bool },
+    Renew { leases: Vec<Pick>, lapses: bool },
     Read { run: u8, skip: u64 },
-    Write { lease: u8, batch: Written, again: bool },
-    End { lease: u8, batch: Written, end: Ending, again: bool },
-    Reply { run: u8, call: u8, phase: u8, body: u8 },
+    Write { lease: Pick, batch: Written, again: bool },
+    End { lease: Pick, batch: Written, end: Ending, again: bool },
+    Reply { to: To, body: u8 },
     Cancel { run: u8 },
     Retry { run: u8 },
     List { tenant: Option<u8>, status: Option<RunStatus>, max: usize },
     Counts,
     OpenSession { tenant: u8, has_text: bool, max: u64 },
     ReadSession { session: u8 },
-    BeginTurn { tenant: u8, session: u8, lapses: bool },
+    BeginTurn { session: u8, is_other: bool, lapses: bool },
     RenewTurn { turn: u8, lapses: bool },
     PutTurn { turn: u8, undos: u64 },
     UndoTurn { turn: u8 },
@@ -32,10 +32,26 @@ pub enum Op {
     Secret { name: u8, secret: u8 },
 }
 
+/// A lease: the newest of those that may be valid, or of all. The number counts back.
+#[derive(Clone, Debug)]
+pub(crate) struct Pick {
+    pub(crate) is_any: bool,
+    pub(crate) back: u8,
+}
+
+/// A call to reply to.
+#[derive(Clone, Debug)]
+pub(crate) enum To {
+    /// The newest of those that were opened, counted back.
+    Opened(u8),
+    /// A call and its phase, which may never have been opened.
+    Any { run: u8, call: u8, phase: u8 },
+}
+
 /// What is written. The numbers of lines and events are right if their skew is 0. Lines with the same number are equal if
 /// their `kind` is.
 #[derive(Clone, Debug)]
-pub struct Written {
+pub(crate) struct Written {
     pub lines: usize,
     pub line_skew: i64,
     pub kind: u8,
@@ -47,7 +63,7 @@ pub struct Written {
 
 /// How an attempt ends.
 #[derive(Clone, Debug)]
-pub enum Ending {
+pub(crate) enum Ending {
     Done,
     /// It has seen all replies, or so many more or fewer.
     Suspended(i64),
@@ -65,6 +81,17 @@ fn skew() -> impl Strategy<Value = i64> {
 /// The newest one most of the time.
 fn recent() -> impl Strategy<Value = u8> {
     prop_oneof![3 => Just(0u8), 2 => 0..5u8]
+}
+
+fn lease() -> impl Strategy<Value = Pick> {
+    (prop::bool::weighted(0.15), recent()).prop_map(|(is_any, back)| Pick { is_any, back })
+}
+
+fn to() -> impl Strategy<Value = To> {
+    prop_oneof![
+        4 => recent().prop_map(To::Opened),
+        1 => (0..7u8, 0..3u8, 0..2u8).prop_map(|(run, call, phase)| To::Any { run, call, phase }),
+    ]
 }
 
 fn calls() -> impl Strategy<Value = Vec<(u8, u8)>> {
@@ -101,14 +128,14 @@ fn of_runs() -> impl Strategy<Value = Op> {
         5 => (0..2u8, option::weighted(0.4, 0..2u8), 0..2u8)
             .prop_map(|(tenant, key, digest)| Op::Submit { tenant, key, digest }),
         1 => (0..2u8, 0..2u8, 0..2u8).prop_map(|(tenant, key, digest)| Op::KnownRequest { tenant, key, digest }),
-        9 => (0..2u8, any::<bool>(), 0..4usize, vec((0..2u8, 0..3usize), 1..4))
+        9 => (0..2u8, any::<bool>(), 0..5usize, vec((0..2u8, 0..4usize), 1..4))
             .prop_map(|(worker, lapses, slots, room)| Op::Claim { worker, lapses, slots, room }),
-        2 => (vec(recent(), 0..3), any::<bool>()).prop_map(|(leases, lapses)| Op::Renew { leases, lapses }),
+        2 => (vec(lease(), 0..3), any::<bool>()).prop_map(|(leases, lapses)| Op::Renew { leases, lapses }),
         4 => (0..7u8, 0..4u64).prop_map(|(run, skip)| Op::Read { run, skip }),
-        9 => (recent(), written(), again()).prop_map(|(lease, batch, again)| Op::Write { lease, batch, again }),
-        8 => (recent(), written(), ending(), again())
+        9 => (lease(), written(), again()).prop_map(|(lease, batch, again)| Op::Write { lease, batch, again }),
+        8 => (lease(), written(), ending(), again())
             .prop_map(|(lease, batch, end, again)| Op::End { lease, batch, end, again }),
-        9 => (0..7u8, 0..3u8, 0..2u8, 0..2u8).prop_map(|(run, call, phase, body)| Op::Reply { run, call, phase, body }),
+        9 => (to(), 0..2u8).prop_map(|(to, body)| Op::Reply { to, body }),
         2 => (0..7u8).prop_map(|run| Op::Cancel { run }),
         2 => (0..7u8).prop_map(|run| Op::Retry { run }),
         3 => (option::of(0..2u8), option::of(prop::sample::select(&RunStatus::ALL[..])), 1..4usize)
@@ -125,17 +152,24 @@ fn of_sessions() -> impl Strategy<Value = Op> {
         3 => (0..2u8, any::<bool>(), 0..4u64)
             .prop_map(|(tenant, has_text, max)| Op::OpenSession { tenant, has_text, max }),
         1 => (0..4u8).prop_map(|session| Op::ReadSession { session }),
-        5 => (0..2u8, 0..4u8, any::<bool>())
-            .prop_map(|(tenant, session, lapses)| Op::BeginTurn { tenant, session, lapses }),
+        8 => (prop_oneof![4 => 0..2u8, 1 => 2..4u8], prop::bool::weighted(0.1), any::<bool>())
+            .prop_map(|(session, is_other, lapses)| Op::BeginTurn { session, is_other, lapses }),
         1 => (recent(), any::<bool>()).prop_map(|(turn, lapses)| Op::RenewTurn { turn, lapses }),
-        5 => (recent(), 0..3u64).prop_map(|(turn, undos)| Op::PutTurn { turn, undos }),
+        5 => (recent(), prop_oneof![1 => Just(0), 3 => 1..4u64]).prop_map(|(turn, undos)| Op::PutTurn { turn, undos }),
         2 => recent().prop_map(|turn| Op::UndoTurn { turn }),
         1 => recent().prop_map(|turn| Op::EndTurn { turn }),
         1 => recent().prop_map(|turn| Op::DeleteSession { turn }),
     ]
 }
 
-/// Returns sequences of operations.
-pub fn ops() -> impl Strategy<Value = Vec<Op>> {
-    vec(prop_oneof![4 => of_runs(), 1 => of_sessions()], 30..60)
+/// Returns sequences of operations. Each begins with runs, leases and sessions.
+pub(crate) fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let start = [
+        Op::Submit { tenant: 0, key: None, digest: 0 },
+        Op::Submit { tenant: 1, key: Some(0), digest: 0 },
+        Op::Claim { worker: 0, lapses: false, slots: 2, room: vec![(0, 2), (1, 2)] },
+        Op::OpenSession { tenant: 0, has_text: false, max: 1 },
+    ];
+    let mix = |runs, sessions| vec(prop_oneof![runs => of_runs(), sessions => of_sessions()], 30..60);
+    prop_oneof![3 => mix(8, 1), 1 => mix(1, 8)].prop_map(move |ops| start.clone().into_iter().chain(ops).collect())
 }

@@ -3,10 +3,10 @@
 //! Nothing else may use the store meanwhile. It may have data of earlier cases: runs, tenants and sessions have new names in
 //! each case.
 
-use super::ops::{Ending, Op, Written, ops};
+use super::ops::{Ending, Op, Pick, To, Written, ops};
 use lisp_server::store::{
-    Batch, Claim, End, Events, Lease, MemoryStore, NewRun, NewSession, Query, RequestKey, Room, RunStatus, RunSummary,
-    Store, StoreError, StoredCall, StoredReply, StoredRun, StoredSession, Sweep, TurnLease, TurnStart,
+    Batch, Claim, End, Ended, Events, Lease, MemoryStore, NewRun, NewSession, Query, RequestKey, Room, RunStatus,
+    RunSummary, Store, StoreError, StoredCall, StoredReply, StoredRun, StoredSession, Sweep, TurnLease, TurnStart,
 };
 use proptest::test_runner::{Config, TestRunner};
 use std::fmt::Debug;
@@ -21,7 +21,7 @@ const RUNS: usize = 6;
 const SESSIONS: usize = 3;
 
 /// Compares a store with the model: draws sequences of operations.
-pub fn check_cases(runtime: &Runtime, store: &Arc<dyn Store>, cases: u32) {
+pub(crate) fn check_cases(runtime: &Runtime, store: &Arc<dyn Store>, cases: u32) {
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 400, ..Config::default() };
     let run = TestRunner::new(config).run(&ops(), |ops| {
         runtime.block_on(agrees_with_the_model(store.clone(), &ops));
@@ -34,32 +34,34 @@ pub fn check_cases(runtime: &Runtime, store: &Arc<dyn Store>, cases: u32) {
 ///
 /// # Panics
 /// If their results differ.
-pub async fn agrees_with_the_model(store: Arc<dyn Store>, ops: &[Op]) {
+pub(crate) async fn agrees_with_the_model(store: Arc<dyn Store>, ops: &[Op]) {
     let case = new_name();
-    let mut model = Side::new(Arc::new(MemoryStore::new()), &case).await;
-    let mut store = Side::new(store, &case).await;
-    let mut compare = async |n: usize, op: &Op| {
-        let start = next_ms();
-        model.starts.push(start);
-        store.starts.push(start);
-        let (expected, found) = (model.apply(op).await, store.apply(op).await);
-        assert_eq!(found, expected, "operation {n} of {ops:#?}: {op:?}");
-    };
+    let model = Side::new(Arc::new(MemoryStore::new()), &case).await;
+    let store = Side::new(store, &case).await;
+    let mut sides = [model, store];
     for (n, op) in ops.iter().enumerate() {
-        compare(n, op).await;
+        compare(&mut sides, op, || format!("operation {n} of {ops:#?}")).await;
     }
     // All of it, then the end of all runs: what one case leaves does not concern the next.
     let reads = (0..=RUNS as u8).map(|run| Op::Read { run, skip: 0 });
     let reads = reads.chain((0..=SESSIONS as u8).map(|session| Op::ReadSession { session })).chain([Op::Counts]);
     for op in reads {
-        compare(ops.len(), &op).await;
+        compare(&mut sides, &op, || format!("after {ops:#?}")).await;
     }
-    for side in [&mut model, &mut store] {
+    for side in &mut sides {
         side.end_all().await;
     }
     for run in 0..=RUNS as u8 {
-        compare(ops.len() + 1, &Op::Read { run, skip: 0 }).await;
+        compare(&mut sides, &Op::Read { run, skip: 0 }, || format!("at the end of {ops:#?}")).await;
     }
+}
+
+async fn compare([model, store]: &mut [Side; 2], op: &Op, place: impl FnOnce() -> String) {
+    let start = next_ms();
+    model.starts.push(start);
+    store.starts.push(start);
+    let (expected, found) = (model.apply(op).await, store.apply(op).await);
+    assert_eq!(found, expected, "{op:?}, {}", place());
 }
 
 /// Returns a name that no other case has, also none of another process.
@@ -69,11 +71,11 @@ fn new_name() -> String {
     format!("{:x}-{}-{}", since.as_millis(), std::process::id(), CASES.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Waits for the next millisecond: each operation has a time of its own.
+/// Waits for more than a millisecond: each operation has a time of its own, by every clock that counts milliseconds.
 fn next_ms() -> i64 {
     let now = || i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap();
     let last = now();
-    while now() <= last {
+    while now() <= last + 1 {
         std::thread::sleep(Duration::from_micros(100));
     }
     now()
@@ -84,6 +86,7 @@ struct Held {
     lease: Lease,
     lines: u64,
     events: u64,
+    may_be_valid: bool,
 }
 
 /// A store, and what the workers know.
@@ -94,7 +97,12 @@ struct Side {
     starts: Vec<i64>,
     runs: usize,
     held: Vec<Held>,
-    sessions: usize,
+    /// The calls that were opened: run, call and phase.
+    opened: Vec<(String, String, String)>,
+    /// The runs that were stuck at some time.
+    stuck: Vec<String>,
+    /// The tenants of the sessions.
+    sessions: Vec<u8>,
     turns: Vec<TurnLease>,
     /// The runs of other cases, by status.
     others: Vec<(RunStatus, u64)>,
@@ -132,7 +140,9 @@ impl Side {
             starts: Vec::new(),
             runs: 0,
             held: Vec::new(),
-            sessions: 0,
+            opened: Vec::new(),
+            stuck: Vec::new(),
+            sessions: Vec::new(),
             turns: Vec::new(),
             others,
         }
@@ -140,6 +150,19 @@ impl Side {
 
     fn run_id(&self, run: u8) -> String {
         format!("{}-{run:03}", self.case)
+    }
+
+    /// Returns the ID of one of the runs that were submitted, or of none.
+    fn some_run(&self, run: u8) -> String {
+        self.run_id(run % (self.runs.min(RUNS) as u8 + 1))
+    }
+
+    /// Returns the place of a lease, if there is one.
+    fn lease(&self, pick: &Pick) -> Option<usize> {
+        let all: Vec<usize> = (0..self.held.len()).collect();
+        let valid: Vec<usize> = all.iter().copied().filter(|n| self.held[*n].may_be_valid).collect();
+        let of = if pick.is_any || valid.is_empty() { all } else { valid };
+        newest(&of, pick.back).map(|n| of[n])
     }
 
     fn tenant(&self, tenant: u8) -> String {
@@ -230,13 +253,23 @@ impl Side {
                 let replies = self.store.replies(&run_id, skip).await.unwrap();
                 format!("{run:?} {journal:?} {replies:?} {:?}", self.events(&run_id, skip).await)
             }
-            Op::Reply { run, call, phase, body } => {
-                let (call, phase) = name(call, phase);
-                let reply = StoredReply { call, phase, body: body.to_string() };
-                shown(self.store.reply(&self.run_id(run), reply).await)
+            Op::Reply { ref to, body } => {
+                let opened = match to {
+                    To::Opened(back) => newest(&self.opened, *back).map(|n| self.opened[n].clone()),
+                    To::Any { .. } => None,
+                };
+                let any = |run, (call, phase)| (self.some_run(run), call, phase);
+                let (run_id, call, phase) = match *to {
+                    To::Opened(back) => opened.unwrap_or_else(|| any(back, name(0, 0))),
+                    To::Any { run, call, phase } => any(run, name(call, phase)),
+                };
+                shown(self.store.reply(&run_id, StoredReply { call, phase, body: body.to_string() }).await)
             }
-            Op::Cancel { run } => shown(self.store.cancel(&self.run_id(run)).await),
-            Op::Retry { run } => shown(self.store.retry(&self.run_id(run)).await),
+            Op::Cancel { run } => shown(self.store.cancel(&self.some_run(run)).await),
+            Op::Retry { run } => {
+                let stuck = newest(&self.stuck, run).map(|n| self.stuck[n].clone());
+                shown(self.store.retry(&stuck.unwrap_or_else(|| self.some_run(run))).await)
+            }
             Op::List { tenant, status, max } => format!("{:?}", self.list(tenant, status, max).await),
             Op::Counts => {
                 let usage = [0, 1].map(|tenant| self.tenant(tenant));
@@ -313,29 +346,29 @@ impl Side {
                 format!("{claims:?}")
             }
             Op::Renew { leases, lapses } => {
-                let leases = leases.iter().filter_map(|lease| newest(&self.held, *lease));
+                let leases = leases.iter().filter_map(|lease| self.lease(lease));
                 let leases: Vec<_> = leases.map(|held| self.held[held].lease.clone()).collect();
                 shown(self.store.renew(&leases, period(*lapses)).await)
             }
             Op::Write { lease, batch, again } => {
-                let Some(n) = newest(&self.held, *lease) else { return String::new() };
+                let Some(n) = self.lease(lease) else { return String::new() };
                 let batch = self.batch(&self.held[n], batch);
                 let lease = self.held[n].lease.clone();
                 let written = self.store.write(&lease, batch.clone()).await;
-                if written.is_ok() {
-                    self.advance(n, &batch);
-                }
+                self.advance(n, &batch, written.as_ref().map(drop));
                 let second = if *again { shown(self.store.write(&lease, batch).await) } else { String::new() };
                 format!("{} {second}", shown(written))
             }
             Op::End { lease, batch, end, again } => {
-                let Some(n) = newest(&self.held, *lease) else { return String::new() };
+                let Some(n) = self.lease(lease) else { return String::new() };
                 let batch = self.batch(&self.held[n], batch);
                 let lease = self.held[n].lease.clone();
                 let end = self.end_of(&lease, end).await;
                 let ended = self.store.end(&lease, batch.clone(), end.clone()).await;
-                if ended.is_ok() {
-                    self.advance(n, &batch);
+                self.advance(n, &batch, ended.as_ref().map(drop));
+                self.held[n].may_be_valid &= !matches!(ended, Ok(Ended::Ended));
+                if ended.is_ok() && matches!(end, End::Stuck(_)) {
+                    self.stuck.push(lease.run_id.to_string());
                 }
                 let second = if *again { shown(self.store.end(&lease, batch, end).await) } else { String::new() };
                 format!("{} {second}", shown(ended))
@@ -347,17 +380,24 @@ impl Side {
     fn hold(&mut self, claims: &[Claim]) {
         for claim in claims {
             let Claim { lease, lines, events, .. } = claim;
-            self.held.push(Held { lease: lease.clone(), lines: *lines, events: *events });
+            self.held.push(Held { lease: lease.clone(), lines: *lines, events: *events, may_be_valid: true });
         }
     }
 
-    fn advance(&mut self, held: usize, batch: &Batch) {
+    /// Notes what a worker knows after a write.
+    fn advance(&mut self, held: usize, batch: &Batch, written: Result<(), &StoreError>) {
         let held = &mut self.held[held];
+        if let Err(error) = written {
+            held.may_be_valid &= !matches!(error, StoreError::LeaseLost);
+            return;
+        }
+        let run_id = &*held.lease.run_id;
+        self.opened.extend(batch.opened.iter().map(|call| (run_id.to_owned(), call.call.clone(), call.phase.clone())));
         if !batch.lines.is_empty() {
-            held.lines = held.lines.max(batch.first_line - 1 + batch.lines.len() as u64);
+            held.lines = held.lines.max(batch.first_line.saturating_sub(1) + batch.lines.len() as u64);
         }
         if !batch.events.is_empty() {
-            held.events = held.events.max(batch.first_event - 1 + batch.events.len() as u64);
+            held.events = held.events.max(batch.first_event.saturating_sub(1) + batch.events.len() as u64);
         }
     }
 
@@ -396,14 +436,17 @@ impl Side {
         };
         match *op {
             Op::OpenSession { tenant, has_text, max } => {
-                let session_id = self.session_id(self.sessions.min(SESSIONS - 1) as u8);
-                self.sessions += 1;
+                let session_id = self.session_id(self.sessions.len().min(SESSIONS - 1) as u8);
+                self.sessions.push(tenant);
                 let text = has_text.then(|| "first".to_owned());
                 let session = NewSession { session_id, tenant: self.tenant(tenant), opening: "{}".to_owned(), text };
                 shown(self.store.open_session(session, max).await)
             }
             Op::ReadSession { session } => ended(self.store.session(&self.session_id(session)).await),
-            Op::BeginTurn { tenant, session, lapses } => {
+            Op::BeginTurn { session, is_other, lapses } => {
+                let session =
+                    if session == 3 { session } else { session % self.sessions.len().clamp(1, SESSIONS) as u8 };
+                let tenant = self.sessions.get(usize::from(session)).map_or(0, |tenant| tenant ^ u8::from(is_other));
                 let (tenant, session_id) = (self.tenant(tenant), self.session_id(session));
                 let start = self.store.begin_turn(&tenant, &session_id, period(lapses)).await.unwrap();
                 let TurnStart::Started(turn, session) = start else { return format!("{start:?}") };

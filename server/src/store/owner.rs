@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// Holds the lock of a store.
 #[derive(Debug)]
-pub(super) struct Owner {
+pub(crate) struct Owner {
     _lock: File,
 }
 
@@ -17,7 +17,7 @@ impl Owner {
     ///
     /// # Errors
     /// If another process holds the lock, or the file cannot be written.
-    pub(super) fn take(store: &Path) -> Result<Owner, StoreError> {
+    pub(crate) fn take(store: &Path) -> Result<Owner, StoreError> {
         let path = beside(store, "-lock");
         let failed = |error: io::Error| StoreError::Open {
             path: store.display().to_string(),
@@ -49,8 +49,47 @@ fn own_name() -> String {
     format!("process {}{}", std::process::id(), program.unwrap_or_default())
 }
 
+/// Returns the absolute path of a store's file, with links resolved. The file may not exist yet. Checks that it, and the
+/// files next to it, can be those of a store, and changes nothing.
+///
+/// # Errors
+/// If there is no such directory, or one of the files is no regular file or has several names.
+pub(crate) fn checked_path(path: &Path) -> io::Result<PathBuf> {
+    if let Some(parent) = path.parent().filter(|parent| *parent != Path::new("") && !parent.is_dir()) {
+        return Err(io::Error::other(format!(
+            "there is no directory {}; create it, or use another path (`store` in the configuration, or --store)",
+            parent.display()
+        )));
+    }
+    let path = whole_path(path)?;
+    if path.is_symlink() {
+        return Err(io::Error::other("it is a link to a file that does not exist; name the file itself"));
+    }
+    check_beside(&path)?;
+    if path.try_exists()? {
+        if !path.is_file() {
+            return Err(io::Error::other("it is not a regular file; use another path"));
+        }
+        if has_other_names(&path)? {
+            return Err(io::Error::other("the file has several names (hard links); use a file with one"));
+        }
+    }
+    Ok(path)
+}
+
+fn whole_path(path: &Path) -> io::Result<PathBuf> {
+    match path.canonicalize() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let name = path.file_name().ok_or(error)?;
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            Ok(folder.unwrap_or(Path::new(".")).canonicalize()?.join(name))
+        }
+        found => found,
+    }
+}
+
 /// Returns the path of a file that belongs to a store.
-pub(super) fn beside(store: &Path, ending: &str) -> PathBuf {
+pub(crate) fn beside(store: &Path, ending: &str) -> PathBuf {
     let mut path = OsString::from(store);
     path.push(ending);
     path.into()
@@ -58,7 +97,7 @@ pub(super) fn beside(store: &Path, ending: &str) -> PathBuf {
 
 /// An open file and its path. What is written to it outlives the process only while the file is still at that path.
 #[derive(Debug)]
-pub(super) struct OpenFile {
+pub(crate) struct OpenFile {
     path: PathBuf,
     #[cfg(unix)]
     is: (u64, u64),
@@ -75,7 +114,7 @@ impl OpenFile {
     ///
     /// # Errors
     /// If the file does not exist.
-    pub(super) fn at(path: PathBuf) -> io::Result<OpenFile> {
+    pub(crate) fn at(path: PathBuf) -> io::Result<OpenFile> {
         Ok(OpenFile {
             #[cfg(unix)]
             is: identity(&path)?,
@@ -87,7 +126,7 @@ impl OpenFile {
     ///
     /// # Errors
     /// If it was removed or replaced.
-    pub(super) fn check(&self) -> Result<(), StoreError> {
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
         #[cfg(unix)]
         let is_there = identity(&self.path).is_ok_and(|found| found == self.is);
         #[cfg(not(unix))]
@@ -104,7 +143,7 @@ impl OpenFile {
 
 /// Returns whether a file has hard links: the lock, and the files of SQLite, are found by its name.
 #[cfg_attr(not(unix), expect(clippy::unnecessary_wraps, reason = "other systems do not say"))]
-pub(super) fn has_other_names(path: &Path) -> io::Result<bool> {
+fn has_other_names(path: &Path) -> io::Result<bool> {
     #[cfg(unix)]
     return Ok(std::os::unix::fs::MetadataExt::nlink(&std::fs::metadata(path)?) > 1);
     #[cfg(not(unix))]
@@ -116,7 +155,7 @@ pub(super) fn has_other_names(path: &Path) -> io::Result<bool> {
 ///
 /// # Errors
 /// If one is a link, or no regular file.
-pub(super) fn check_beside(store: &Path) -> io::Result<()> {
+fn check_beside(store: &Path) -> io::Result<()> {
     for path in ["-lock", "-wal", "-shm", "-journal"].map(|ending| beside(store, ending)) {
         let why = match std::fs::symlink_metadata(&path) {
             Ok(about) if !about.is_file() => "is not a regular file",
@@ -144,7 +183,7 @@ fn private() -> OpenOptions {
 ///
 /// # Errors
 /// If the file cannot be created, or belongs to another user.
-pub(super) fn keep_private(store: &Path) -> io::Result<()> {
+pub(crate) fn keep_private(store: &Path) -> io::Result<()> {
     match private().write(true).create_new(true).open(store) {
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

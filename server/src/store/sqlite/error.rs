@@ -1,0 +1,23 @@
+//! What the errors of SQLite mean.
+
+use super::super::StoreError;
+use rusqlite::ErrorCode;
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        let hint = match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed) => {
+                "another program uses its file"
+            }
+            Some(ErrorCode::DiskFull) => "free some disk space",
+            Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen | ErrorCode::ReadOnly) => {
+                "check its disk, and whether its directory can be written"
+            }
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                return StoreError::Failed(format!("{error}: look at it with `ptcl store check`"));
+            }
+            _ => return StoreError::Failed(error.to_string()),
+        };
+        StoreError::Unavailable(format!("{error}: {hint}"))
+    }
+}

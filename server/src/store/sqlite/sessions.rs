@@ -1,0 +1,137 @@
+//! Operations on sessions.
+
+use super::super::clock::millis;
+use super::super::rules::exists;
+use super::super::{NewSession, Result, StoredSession, TurnLease, TurnStart};
+use super::reads::{count, sql_int};
+use super::writer::Write;
+use rusqlite::{Connection, OptionalExtension, params};
+use std::time::Duration;
+
+pub(super) fn open(write: &Write<'_>, session: &NewSession, max: u64) -> Result<bool> {
+    let NewSession { session_id, tenant, opening, text } = session;
+    let mut select = write.db.prepare_cached("SELECT 1 FROM sessions WHERE session_id = ?1")?;
+    if select.exists([session_id])? {
+        return Err(exists("session", session_id));
+    }
+    let mut select = write.db.prepare_cached("SELECT count(*) FROM sessions WHERE tenant = ?1")?;
+    if count(select.query_row([tenant], |row| row.get(0))?) >= max {
+        return Ok(false);
+    }
+    write
+        .db
+        .prepare_cached(
+            "INSERT INTO sessions (session_id, tenant, opening, created_ms, updated_ms) VALUES (?1, ?2, ?3, ?4, ?4)",
+        )?
+        .execute(params![session_id, tenant, opening, write.wall_ms])?;
+    write.db.prepare_cached("INSERT INTO states VALUES (?1, 0, ?2)")?.execute(params![session_id, text])?;
+    Ok(true)
+}
+
+pub(super) fn session(db: &Connection, session_id: &str) -> Result<Option<StoredSession>> {
+    let mut select = db.prepare_cached(
+        "SELECT session_id, tenant, opening, turns, created_ms, updated_ms,
+             (SELECT text FROM states WHERE session_id = ?1 ORDER BY number DESC LIMIT 1),
+             (SELECT count(*) - 1 FROM states WHERE session_id = ?1)
+         FROM sessions WHERE session_id = ?1",
+    )?;
+    let session = select.query_row([session_id], |row| {
+        Ok(StoredSession {
+            session_id: row.get(0)?,
+            tenant: row.get(1)?,
+            opening: row.get(2)?,
+            turns: count(row.get(3)?),
+            created_ms: row.get(4)?,
+            updated_ms: row.get(5)?,
+            text: row.get(6)?,
+            undos: count(row.get(7)?),
+        })
+    });
+    Ok(session.optional()?)
+}
+
+pub(super) fn begin_turn(write: &Write<'_>, tenant: &str, session_id: &str, period: Duration) -> Result<TurnStart> {
+    let mut select = write.db.prepare_cached(
+        "SELECT epoch, coalesce(turn_until_ms > ?3, 0) FROM sessions WHERE session_id = ?1 AND tenant = ?2",
+    )?;
+    let found = select.query_row(params![session_id, tenant, write.steady_ms], |row| Ok((row.get(0)?, row.get(1)?)));
+    let (epoch, is_busy): (i64, bool) = match found.optional()? {
+        Some(found) => found,
+        None => return Ok(TurnStart::NoSession),
+    };
+    if is_busy {
+        return Ok(TurnStart::Busy);
+    }
+    write
+        .db
+        .prepare_cached("UPDATE sessions SET epoch = ?2, turn_until_ms = ?3 WHERE session_id = ?1")?
+        .execute(params![session_id, epoch + 1, write.steady_ms.saturating_add(millis(period))])?;
+    let turn = TurnLease { session_id: session_id.into(), epoch: count(epoch + 1) };
+    let session = session(write.db, session_id)?;
+    Ok(session.map_or(TurnStart::NoSession, |session| TurnStart::Started(turn, Box::new(session))))
+}
+
+/// Changes the row of a session, if its turn is valid. Returns whether it is.
+fn update(write: &Write<'_>, turn: &TurnLease, columns: &str, value: i64) -> Result<bool> {
+    let mut update = write.db.prepare_cached(&format!(
+        "UPDATE sessions SET {columns} WHERE session_id = ?1 AND epoch = ?2 AND turn_until_ms IS NOT NULL"
+    ))?;
+    Ok(update.execute(params![&*turn.session_id, sql_int(turn.epoch), value])? == 1)
+}
+
+pub(super) fn renew_turn(write: &Write<'_>, turn: &TurnLease, period: Duration) -> Result<bool> {
+    update(write, turn, "turn_until_ms = ?3", write.steady_ms.saturating_add(millis(period)))
+}
+
+pub(super) fn put_turn(write: &Write<'_>, turn: &TurnLease, text: &str, undos: u64) -> Result<Option<StoredSession>> {
+    if !update(write, turn, "turn_until_ms = NULL, turns = turns + 1, updated_ms = ?3", write.wall_ms)? {
+        return Ok(None);
+    }
+    write
+        .db
+        .prepare_cached(
+            "INSERT INTO states (session_id, number, text)
+             SELECT ?1, coalesce(max(number), 0) + 1, ?2 FROM states WHERE session_id = ?1",
+        )?
+        .execute([&*turn.session_id, text])?;
+    write
+        .db
+        .prepare_cached(
+            "DELETE FROM states WHERE session_id = ?1
+             AND number < (SELECT max(number) FROM states WHERE session_id = ?1) - ?2",
+        )?
+        .execute(params![&*turn.session_id, sql_int(undos)])?;
+    session(write.db, &turn.session_id)
+}
+
+pub(super) fn undo_turn(write: &Write<'_>, turn: &TurnLease) -> Result<Option<StoredSession>> {
+    let mut select = write.db.prepare_cached("SELECT count(*) FROM states WHERE session_id = ?1")?;
+    let states: i64 = select.query_row([&*turn.session_id], |row| row.get(0))?;
+    if states < 2 {
+        end_turn(write, turn)?;
+        return Ok(None);
+    }
+    if !update(write, turn, "turn_until_ms = NULL, turns = max(turns - 1, 0), updated_ms = ?3", write.wall_ms)? {
+        return Ok(None);
+    }
+    write
+        .db
+        .prepare_cached(
+            "DELETE FROM states WHERE session_id = ?1
+             AND number = (SELECT max(number) FROM states WHERE session_id = ?1)",
+        )?
+        .execute([&*turn.session_id])?;
+    session(write.db, &turn.session_id)
+}
+
+pub(super) fn end_turn(write: &Write<'_>, turn: &TurnLease) -> Result<()> {
+    // The number is of no use here.
+    update(write, turn, "turn_until_ms = nullif(?3, ?3)", 0).map(drop)
+}
+
+pub(super) fn delete_session(write: &Write<'_>, turn: &TurnLease) -> Result<bool> {
+    let mut delete = write
+        .db
+        .prepare_cached("DELETE FROM sessions WHERE session_id = ?1 AND epoch = ?2 AND turn_until_ms IS NOT NULL")?;
+    Ok(delete.execute(params![&*turn.session_id, sql_int(turn.epoch)])? == 1)
+}

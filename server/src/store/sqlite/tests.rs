@@ -1,0 +1,28 @@
+//! Statements read from indexes: they take as long with a hundred thousand runs as with a few.
+
+use super::reads::{UNFINISHED, list_sql};
+use super::runs::CLAIMABLE;
+use rusqlite::Connection;
+
+fn plan(sql: &str) -> String {
+    let db = Connection::open_in_memory().unwrap();
+    db.execute_batch(include_str!("format_2.sql")).unwrap();
+    let mut select = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+    let lines = select.raw_query().mapped(|row| row.get::<_, String>(3));
+    lines.map(Result::unwrap).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn claims_and_lists_sort_nothing() {
+    let index = |sql: &str| {
+        let plan = plan(sql);
+        assert!(!plan.contains("TEMP B-TREE") && !plan.contains("SCAN"), "{sql}: {plan}");
+        plan.split_once("INDEX ").map(|(_, rest)| rest.split(' ').next().unwrap().to_owned()).unwrap_or(plan)
+    };
+    assert_eq!(index(CLAIMABLE), "claimable_runs");
+    assert_eq!(index(UNFINISHED), "shown_runs");
+    assert_eq!(index(&list_sql(false, false)), "listed_runs");
+    assert_eq!(index(&list_sql(true, false)), "listed_runs_of_tenants");
+    assert_eq!(index(&list_sql(false, true)), "shown_runs");
+    assert_eq!(index(&list_sql(true, true)), "shown_runs_of_tenants");
+}
