@@ -343,9 +343,11 @@ async fn undisturbed_by(address: &str, disturb: impl Fn() + Send + Sync + 'stati
 #[test]
 fn a_restart_of_the_database_loses_nothing() {
     let Some(server) = Postgres::start("", None) else { return };
+    let server = Arc::new(server);
     let address = server.address(&server.create_database());
+    let restarted = server.clone();
     block_on(undisturbed_by(&address, move || {
-        server.restart();
+        restarted.restart();
         std::thread::sleep(Duration::from_millis(700));
     }));
 }
@@ -389,17 +391,19 @@ fn a_database_that_hangs_is_an_error() {
         store.submit(new_run("r1"), None).await.unwrap();
         server.signal("STOP");
         let start = Instant::now();
-        let (known, unknown) = tokio::join!(store.submit(new_run("r2"), None), PostgresStore::open(&address));
+        let key = || Some(RequestKey { key: "k".to_owned(), digest: "d".to_owned() });
+        let (known, unknown) = tokio::join!(store.submit(new_run("r2"), key()), PostgresStore::open(&address));
         let elapsed = start.elapsed();
         server.signal("CONT");
         let (known, unknown) = (known.unwrap_err(), unknown.unwrap_err());
         assert!(known.is_transient() && unknown.is_transient(), "{known} {unknown}");
         assert!(elapsed > Duration::from_secs(1) && elapsed < Duration::from_secs(20), "{elapsed:?}");
         // Whether it had happened or not.
-        assert_eq!(persist(|| store.submit(new_run("r2"), None)).await, Submitted::New);
+        let submitted = persist(|| store.submit(new_run("r2"), key())).await;
+        assert!(submitted == Submitted::New || submitted == Submitted::Known("r2".to_owned()), "{submitted:?}");
         let room = room(5);
         let claims = persist(|| store.claim("w", LONG, &room)).await;
-        assert_eq!(claims.len(), 2);
+        assert_eq!(claims.len(), 2, "{claims:?}");
     });
 }
 

@@ -8,9 +8,9 @@ mod clock;
 mod location;
 mod memory;
 mod news;
+pub(crate) mod owner;
 #[cfg(feature = "postgres")]
 mod postgres;
-pub(crate) mod owner;
 mod rules;
 mod sqlite;
 

@@ -11,11 +11,11 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The user of the database, and its password.
-pub const USER: &str = "ptc";
-pub const PASSWORD: &str = "se:cr@t";
+pub(crate) const USER: &str = "ptc";
+pub(crate) const PASSWORD: &str = "se:cr@t";
 
 /// A running server. It is stopped when this is dropped or the process ends.
-pub struct Postgres {
+pub(crate) struct Postgres {
     binaries: PathBuf,
     directory: PathBuf,
     port: u16,
@@ -26,7 +26,7 @@ pub struct Postgres {
 ///
 /// # Panics
 /// If it is not installed although the environment has `PTC_NEEDS_POSTGRES=1`.
-pub fn shared() -> Option<&'static Postgres> {
+pub(crate) fn shared() -> Option<&'static Postgres> {
     static SHARED: OnceLock<Option<Postgres>> = OnceLock::new();
     // A crash of the machine is not tested: without fsync it is the same, and faster.
     SHARED.get_or_init(|| Postgres::start("fsync = off", None)).as_ref()
@@ -38,7 +38,7 @@ impl Postgres {
     ///
     /// # Panics
     /// If the server does not start, or is not installed although the environment has `PTC_NEEDS_POSTGRES=1`.
-    pub fn start(settings: &str, tls: Option<(&str, &str)>) -> Option<Postgres> {
+    pub(crate) fn start(settings: &str, tls: Option<(&str, &str)>) -> Option<Postgres> {
         static SERVERS: AtomicU32 = AtomicU32::new(0);
         let Some(binaries) = binaries() else {
             let needed = std::env::var("PTC_NEEDS_POSTGRES").is_ok_and(|needed| needed == "1");
@@ -91,17 +91,17 @@ impl Postgres {
     }
 
     /// Returns the port on 127.0.0.1.
-    pub fn port(&self) -> u16 {
+    pub(crate) fn port(&self) -> u16 {
         self.port
     }
 
     /// Returns the address of a database, without options.
-    pub fn address(&self, database: &str) -> String {
+    pub(crate) fn address(&self, database: &str) -> String {
         format!("postgres://{USER}:se%3Acr%40t@127.0.0.1:{}/{database}", self.port)
     }
 
     /// Creates a database that no other test has, and returns its name.
-    pub fn create_database(&self) -> String {
+    pub(crate) fn create_database(&self) -> String {
         static DATABASES: AtomicU32 = AtomicU32::new(0);
         let name = format!("test_{}", DATABASES.fetch_add(1, Ordering::Relaxed));
         self.sql("postgres", &format!("create database {name}"));
@@ -112,7 +112,7 @@ impl Postgres {
     ///
     /// # Panics
     /// If it fails.
-    pub fn sql(&self, database: &str, sql: &str) -> String {
+    pub(crate) fn sql(&self, database: &str, sql: &str) -> String {
         let mut psql = Command::new(self.binaries.join("psql"));
         psql.args([
             "-X",
@@ -134,18 +134,18 @@ impl Postgres {
     }
 
     /// Restarts the server as after a crash.
-    pub fn restart(&self) {
+    pub(crate) fn restart(&self) {
         self.control(&["restart", "-m", "immediate"]);
     }
 
     /// Ends all connections to a database.
-    pub fn terminate(&self, database: &str) {
+    pub(crate) fn terminate(&self, database: &str) {
         let sql = format!("select count(pg_terminate_backend(pid)) from pg_stat_activity where datname = '{database}'");
         self.sql("postgres", &sql);
     }
 
     /// Sends a signal to the server and all its processes.
-    pub fn signal(&self, signal: &str) {
+    pub(crate) fn signal(&self, signal: &str) {
         let first = fs::read_to_string(self.data().join("postmaster.pid")).unwrap();
         let first = first.lines().next().unwrap().to_owned();
         let children = run(Command::new("ps").args(["-o", "pid=", "--ppid", &first]));

@@ -339,8 +339,9 @@ end $$;
 
 -- Returns the status that the run had, and what became of the reply: 'taken', 'repeated', 'answered', 'no call', 'over' or
 -- 'no run'.
-create function ptc_lisp.reply(a_run text, a_call text, a_phase text, a_body bytea, out was text, out outcome text)
-language plpgsql as $$
+create function ptc_lisp.reply(
+    a_run text, a_call text, a_phase text, a_body bytea, a_again boolean, out was text, out outcome text
+) language plpgsql as $$
 declare
     run ptc_lisp.runs;
     first bytea;
@@ -353,7 +354,7 @@ begin
     was := run.status;
     select body into first from ptc_lisp.replies where run_id = a_run and call = a_call and phase = a_phase;
     if found then
-        outcome := case when first = a_body then 'repeated' else 'answered' end;
+        outcome := case when first <> a_body then 'answered' when a_again then 'taken' else 'repeated' end;
         return;
     elsif was in ('stuck', 'done') then
         outcome := 'over';

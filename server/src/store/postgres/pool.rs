@@ -291,9 +291,10 @@ fn no_answer() -> Trouble {
 
 /// Returns what an error says, without the data that it concerns.
 pub(super) fn reason(error: &tokio_postgres::Error) -> String {
-    match error.as_db_error() {
-        Some(db) => format!("{} (SQLSTATE {})", db.message(), db.code().code()),
-        None => error.to_string(),
+    match (error.as_db_error(), error.source()) {
+        (Some(db), _) => format!("{} (SQLSTATE {})", db.message(), db.code().code()),
+        (None, Some(source)) => format!("{error}: {source}"),
+        (None, None) => error.to_string(),
     }
 }
 

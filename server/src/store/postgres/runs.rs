@@ -13,7 +13,7 @@ use super::text::{escape, text, unescape};
 use super::{PostgresStore, SWEEP, exists, get, get_count, only, signed};
 use async_trait::async_trait;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::broadcast;
@@ -47,6 +47,8 @@ struct BatchParams<'a> {
 impl<'a> BatchParams<'a> {
     fn new(run_id: &str, batch: &'a Batch) -> Self {
         let text = batch.lines.concat().into_bytes();
+        let mut names = HashSet::new();
+        let opened: Vec<_> = batch.opened.iter().filter(|call| names.insert((&call.call, &call.phase))).collect();
         BatchParams {
             first_line: signed(batch.first_line),
             lines: signed(batch.lines.len() as u64),
@@ -55,11 +57,11 @@ impl<'a> BatchParams<'a> {
             first_event: signed(batch.first_event),
             kinds: batch.events.iter().map(|(kind, _)| *kind).collect(),
             data: batch.events.iter().map(|(_, data)| data.as_bytes()).collect(),
-            calls: batch.opened.iter().map(|call| escape(&call.call)).collect(),
-            phases: batch.opened.iter().map(|call| escape(&call.phase)).collect(),
-            tools: batch.opened.iter().map(|call| escape(&call.tool)).collect(),
-            arguments: batch.opened.iter().map(|call| call.arguments.as_bytes()).collect(),
-            questions: batch.opened.iter().map(|call| call.question.as_deref().map(str::as_bytes)).collect(),
+            calls: opened.iter().map(|call| escape(&call.call)).collect(),
+            phases: opened.iter().map(|call| escape(&call.phase)).collect(),
+            tools: opened.iter().map(|call| escape(&call.tool)).collect(),
+            arguments: opened.iter().map(|call| call.arguments.as_bytes()).collect(),
+            questions: opened.iter().map(|call| call.question.as_deref().map(str::as_bytes)).collect(),
             closed_calls: batch.closed.iter().map(|(call, _)| escape(call)).collect(),
             closed_phases: batch.closed.iter().map(|(_, phase)| escape(phase)).collect(),
         }
@@ -149,10 +151,10 @@ impl PostgresStore {
         let sql = "
             select first.run_id
                 from (select distinct tenant from ptc_lisp.usage) as known
-                    cross join unnest(array['queued', 'running', 'waiting', 'stuck']) as status
+                    cross join unnest(array['queued', 'running', 'waiting', 'stuck']) as wanted
                     cross join lateral (
                         select run_id from ptc_lisp.runs
-                            where tenant = known.tenant and shown = status and created_ms < $1 and not cancelled
+                            where tenant = known.tenant and shown = wanted and created_ms < $1 and not cancelled
                             order by created_ms, run_id limit $2::bigint
                     ) as first";
         loop {
@@ -372,10 +374,10 @@ impl RunStore for PostgresStore {
             with page as (
                 select first.*
                     from (select distinct tenant from ptc_lisp.usage where $1::text is null or tenant = $1) as known
-                        cross join unnest($2::text[]) as status
+                        cross join unnest($2::text[]) as wanted
                         cross join lateral (
                             select * from ptc_lisp.runs as run
-                                where run.tenant = known.tenant and run.shown = status
+                                where run.tenant = known.tenant and run.shown = wanted
                                     and (run.created_ms, run.run_id) < ($3::bigint, $4::text)
                                 order by run.created_ms desc, run.run_id desc limit $5::bigint
                         ) as first
@@ -431,13 +433,13 @@ impl RunStore for PostgresStore {
 
     async fn unfinished(&self) -> Result<Vec<(RunStatus, u64)>> {
         let sql = "
-            select status, sum(number)::bigint as number
+            select wanted as status, sum(number)::bigint as number
                 from (select distinct tenant from ptc_lisp.usage) as known
-                    cross join unnest($1::text[]) as status
+                    cross join unnest($1::text[]) as wanted
                     cross join lateral (
-                        select count(*) as number from ptc_lisp.runs where tenant = known.tenant and shown = status
+                        select count(*) as number from ptc_lisp.runs where tenant = known.tenant and shown = wanted
                     ) as counted
-                group by status";
+                group by wanted";
         let unfinished: Vec<_> = RunStatus::ALL.into_iter().filter(|status| *status != RunStatus::Done).collect();
         let names: Vec<_> = unfinished.iter().map(|status| status.name()).collect();
         let rows = self.pool.query(sql, &[&names]).await?;
