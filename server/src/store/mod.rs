@@ -5,14 +5,20 @@
 //! taken the run over. Leases expire unless they are renewed, so a run whose worker was killed is claimed again.
 
 mod clock;
+mod location;
 mod memory;
 mod news;
 pub(crate) mod owner;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod rules;
 mod sqlite;
 
+pub use location::StoreLocation;
 pub use memory::MemoryStore;
 pub use news::News;
+#[cfg(feature = "postgres")]
+pub use postgres::PostgresStore;
 pub use sqlite::SqliteStore;
 
 use async_trait::async_trait;

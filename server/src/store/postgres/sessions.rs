@@ -1,0 +1,92 @@
+//! Sessions.
+
+use super::super::clock::millis;
+use super::super::{NewSession, Result, SessionStore, StoredSession, TurnLease, TurnStart};
+use super::text::{escape, text, unescape};
+use super::{PostgresStore, exists, get, get_count, only, signed};
+use async_trait::async_trait;
+use std::time::Duration;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+impl PostgresStore {
+    /// Ends a turn, and returns what the function does.
+    async fn finish(&self, turn: &TurnLease, end: &str, text: Option<&str>, undos: u64) -> Result<Option<Row>> {
+        let sql = "select * from ptc_lisp.end_turn($1, $2, $3, $4, $5, $6)";
+        let (session_id, text) = (escape(&turn.session_id), text.map(str::as_bytes));
+        let rows = self.pool.query_again(sql, &[&session_id, &signed(turn.epoch), &end, &text, &signed(undos)]).await?;
+        Ok(rows.into_iter().next())
+    }
+}
+
+fn stored(row: &Row) -> Result<StoredSession> {
+    let session_id = unescape(get(row, "session_id")?);
+    let opening = text("opening", &session_id, get(row, "opening")?)?;
+    let saved: Option<Vec<u8>> = get(row, "text")?;
+    Ok(StoredSession {
+        tenant: unescape(get(row, "tenant")?),
+        opening,
+        turns: get_count(row, "turns")?,
+        undos: get_count(row, "undos")?,
+        created_ms: get(row, "created_ms")?,
+        updated_ms: get(row, "updated_ms")?,
+        text: saved.map(|saved| text("text", &session_id, saved)).transpose()?,
+        session_id,
+    })
+}
+
+#[async_trait]
+impl SessionStore for PostgresStore {
+    async fn open_session(&self, session: NewSession, max: u64) -> Result<bool> {
+        let NewSession { session_id, tenant, opening, text } = session;
+        let sql = "select ptc_lisp.open_session($1, $2, $3, $4, $5, $6) as outcome";
+        let (id, tenant, opening, text) =
+            (escape(&session_id), escape(&tenant), opening.as_bytes(), text.as_deref().map(str::as_bytes));
+        let row = only(self.pool.query_again(sql, &[&id, &tenant, &opening, &text, &signed(max)]).await?)?;
+        match get::<&str>(&row, "outcome")? {
+            "new" => Ok(true),
+            "full" => Ok(false),
+            _ => Err(exists("session", &session_id)),
+        }
+    }
+
+    async fn session(&self, session_id: &str) -> Result<Option<StoredSession>> {
+        let rows = self.pool.query("select * from ptc_lisp.session($1)", &[&escape(session_id)]).await?;
+        rows.first().map(stored).transpose()
+    }
+
+    async fn begin_turn(&self, tenant: &str, session_id: &str, period: Duration) -> Result<TurnStart> {
+        let sql = "select * from ptc_lisp.begin_turn($1, $2, $3, $4, $5)";
+        let holder = Uuid::new_v4().to_string();
+        let (tenant, id) = (escape(tenant), escape(session_id));
+        let rows = self.pool.query_again(sql, &[&tenant, &id, &millis(period), &holder]).await?;
+        let Some(row) = rows.first() else { return Ok(TurnStart::NoSession) };
+        if get::<Option<&str>>(row, "session_id")?.is_none() {
+            return Ok(TurnStart::Busy);
+        }
+        let turn = TurnLease { session_id: session_id.into(), epoch: get_count(row, "epoch")? };
+        Ok(TurnStart::Started(turn, Box::new(stored(row)?)))
+    }
+
+    async fn renew_turn(&self, turn: &TurnLease, period: Duration) -> Result<bool> {
+        let sql = "select ptc_lisp.renew_turn($1, $2, $3) as renewed";
+        let row = self.one(sql, &[&escape(&turn.session_id), &signed(turn.epoch), &millis(period)]).await?;
+        get(&row, "renewed")
+    }
+
+    async fn put_turn(&self, turn: &TurnLease, text: String, undos: u64) -> Result<Option<StoredSession>> {
+        self.finish(turn, "put", Some(&text), undos).await?.as_ref().map(stored).transpose()
+    }
+
+    async fn undo_turn(&self, turn: &TurnLease) -> Result<Option<StoredSession>> {
+        self.finish(turn, "undo", None, 0).await?.as_ref().map(stored).transpose()
+    }
+
+    async fn end_turn(&self, turn: &TurnLease) -> Result<()> {
+        self.finish(turn, "end", None, 0).await.map(drop)
+    }
+
+    async fn delete_session(&self, turn: &TurnLease) -> Result<bool> {
+        Ok(self.finish(turn, "delete", None, 0).await?.is_some())
+    }
+}
