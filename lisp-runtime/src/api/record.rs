@@ -380,7 +380,7 @@ impl Record {
     /// Returns the effect that a tool declared when the run started, and whether it declared to be idempotent. `None` if
     /// the record does not say: it is of an earlier version.
     pub fn declared(&self, tool: &str) -> Option<(Effect, bool)> {
-        let header = Record::header_of(self.text[..self.header].trim_end()).ok()?;
+        let mut header = Record::header_of(self.text[..self.header].trim_end()).ok()?;
         header.recorded_tools().declared(tool)
     }
 
