@@ -1,9 +1,15 @@
 //! The stores: each agrees with the model, and keeps its word when processes, disks and files fail.
 
+#[path = "stores/contract.rs"]
+mod contract;
 #[path = "stores/file.rs"]
 mod file;
 #[path = "stores/ops.rs"]
 mod ops;
+#[path = "stores/processes.rs"]
+mod processes;
+#[path = "stores/sqlite.rs"]
+mod sqlite;
 #[path = "stores/suite.rs"]
 mod suite;
 
@@ -23,4 +29,15 @@ fn sqlite_agrees_with_the_model() {
     let file = TestFile::new("suite");
     let store: Arc<dyn Store> = Arc::new(file.open());
     suite::check_cases(&Runtime::new().unwrap(), &store, 64);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_model_keeps_the_contract() {
+    contract::check(Arc::new(MemoryStore::new())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sqlite_keeps_the_contract() {
+    let file = TestFile::new("contract");
+    contract::check(Arc::new(file.open())).await;
 }

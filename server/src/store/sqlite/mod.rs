@@ -14,6 +14,7 @@ mod writer;
 
 use super::clock::Clock;
 use super::owner::OpenFile;
+use super::rules::closed;
 use super::{
     Batch, Claim, End, Ended, Events, Journal, Lease, NewRun, NewSession, News, Page, Query, Renewed, Replied,
     RequestKey, Result, Room, RunStatus, RunStore, SessionStore, Store, StoreError, StoredReply, StoredRun,
@@ -30,6 +31,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use sweep::Stage;
 use tokio::sync::broadcast;
+use tokio::task::spawn_blocking;
 use writer::{Write, Writer};
 
 /// A write within this many milliseconds shows that writing works.
@@ -235,7 +237,8 @@ impl SessionStore for SqliteStore {
 impl Store for SqliteStore {
     async fn check_writable(&self) -> Result<()> {
         let files = self.files.clone();
-        self.read(move |_| files.iter().try_for_each(OpenFile::check)).await?;
+        let checked = spawn_blocking(move || files.iter().try_for_each(OpenFile::check));
+        checked.await.map_err(|_| closed())??;
         let state = &self.writer.state;
         let fails = state.fails.load(Ordering::Relaxed);
         if !fails && self.clock.steady_ms().saturating_sub(state.written_ms.load(Ordering::Relaxed)) < PROBED {

@@ -6,7 +6,7 @@ use super::super::{
     Batch, Claim, End, Ended, Lease, NewRun, News, Renewed, Replied, RequestKey, Result, Room, RunStatus, StoreError,
     StoredReply, StoredRun, Submitted,
 };
-use super::reads::{count, known_request, request_of, status_at, summary_of};
+use super::reads::{count, known_request, request_of, sql_int, status_at, summary_of};
 use super::writer::Write;
 use rusqlite::{OptionalExtension, params};
 use std::collections::{HashMap, VecDeque};
@@ -155,14 +155,12 @@ impl Row {
         let Batch { first_line, lines, .. } = batch;
         let out_of_order = StoreError::OutOfOrder { stored: count(self.lines), written: *first_line };
         let Some(old) = known(count(self.lines), *first_line, lines.len()) else { return Err(out_of_order) };
-        let mut number = i64::try_from(*first_line).unwrap_or(i64::MAX);
-        for line in &lines[..old] {
+        for (number, line) in (sql_int(*first_line)..).zip(&lines[..old]) {
             let mut select =
                 write.db.prepare_cached("SELECT line = ?3 FROM journal WHERE run_id = ?1 AND number = ?2")?;
             if !select.query_row(params![run_id, number, line], |row| row.get(0))? {
                 return Err(out_of_order);
             }
-            number += 1;
         }
         let mut insert = write.db.prepare_cached("INSERT INTO journal VALUES (?1, ?2, ?3, ?4)")?;
         for line in &lines[old..] {
@@ -300,7 +298,7 @@ pub(super) fn renew(write: &mut Write<'_>, leases: &[Lease], period: Duration) -
          RETURNING cancelled, replies",
     )?;
     let renewed = leases.iter().map(|lease| {
-        let epoch = i64::try_from(lease.epoch).unwrap_or(i64::MAX);
+        let epoch = sql_int(lease.epoch);
         let held = update.query_row(params![&*lease.run_id, epoch, until], |row| {
             Ok(Renewed::Held { cancelled: row.get(0)?, replies: count(row.get(1)?) })
         });
