@@ -1,9 +1,14 @@
 //! Where a store is: a file or a database.
 
+#[cfg(feature = "postgres")]
+use super::PostgresStore;
+use super::{Result, SqliteStore, Store, StoreError};
+use crate::config::Durability;
 use std::convert::Infallible;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// Where a store is.
 ///
@@ -20,11 +25,37 @@ pub enum StoreLocation {
 impl FromStr for StoreLocation {
     type Err = Infallible;
 
-    fn from_str(text: &str) -> Result<Self, Infallible> {
+    fn from_str(text: &str) -> std::result::Result<Self, Infallible> {
         Ok(match is_address(text) {
             true => StoreLocation::Postgres(text.to_owned()),
             false => StoreLocation::File(text.into()),
         })
+    }
+}
+
+impl StoreLocation {
+    /// Opens or creates the store. The durability is that of a file: a database has its own.
+    ///
+    /// # Errors
+    /// Those of [`SqliteStore::open`] and `PostgresStore::open`.
+    pub async fn open(&self, durability: Durability) -> Result<Arc<dyn Store>> {
+        match self {
+            StoreLocation::File(path) => {
+                let path = path.clone();
+                // It blocks while an older format is converted.
+                let opened = tokio::task::spawn_blocking(move || SqliteStore::open(&path, durability)).await;
+                let store =
+                    opened.map_err(|error| StoreError::Failed(format!("opening the store ended: {error}")))??;
+                Ok(Arc::new(store))
+            }
+            #[cfg(feature = "postgres")]
+            StoreLocation::Postgres(address) => Ok(Arc::new(PostgresStore::open(address).await?)),
+            #[cfg(not(feature = "postgres"))]
+            StoreLocation::Postgres(address) => Err(StoreError::Open {
+                path: without_password(address),
+                why: "this program was built without PostgreSQL: build it with the feature `postgres`".to_owned(),
+            }),
+        }
     }
 }
 
@@ -81,5 +112,26 @@ mod tests {
             assert_eq!(format!("{location:?}"), format!("StoreLocation({shown})"));
             assert_eq!(matches!(location, StoreLocation::Postgres(_)), text.starts_with("postgres"));
         }
+    }
+
+    #[tokio::test]
+    async fn a_path_opens_a_file() {
+        let path = std::env::temp_dir().join(format!("ptc-location-{}.db", std::process::id()));
+        let location: StoreLocation = path.display().to_string().parse().unwrap();
+        let store = location.open(Durability::Process).await.unwrap();
+        store.check_writable().await.unwrap();
+        store.close().await.unwrap();
+        for end in ["", "-wal", "-shm", "-lock"] {
+            let _ = std::fs::remove_file(format!("{}{end}", path.display()));
+        }
+    }
+
+    #[cfg(not(feature = "postgres"))]
+    #[tokio::test]
+    async fn a_database_needs_the_feature() {
+        let location: StoreLocation = "postgres://me:secret@db/runs".parse().unwrap();
+        let error = location.open(Durability::Machine).await.map(drop).unwrap_err().to_string();
+        let why = "this program was built without PostgreSQL: build it with the feature `postgres`";
+        assert_eq!(error, format!("the store postgres://me@db/runs cannot be opened: {why}"));
     }
 }
