@@ -3,8 +3,10 @@
 mod support;
 
 use lisp_server::config::Durability;
+use lisp_server::runs::ListQuery;
 use lisp_server::store::{MemoryStore, SqliteStore};
 use serde_json::{Value, json};
+use std::sync::Arc;
 use support::{APPROVER, Bench, Client, text};
 
 const PAY: &str = "(println \"before\") (:paid (tool/pay {:amount 7}))";
@@ -144,7 +146,15 @@ async fn a_cancelled_question_cancels_its_run() {
         }
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
-    assert!(service.runs(&tenant, None, 9).unwrap().iter().all(|run| run.status.name() == "done"));
+    assert!(
+        service
+            .runs(&tenant, ListQuery { max: 9, ..ListQuery::default() })
+            .await
+            .unwrap()
+            .runs
+            .iter()
+            .all(|run| run.status.name() == "done")
+    );
     assert_eq!(bench.paid(), 0);
 }
 

@@ -231,8 +231,8 @@ impl Service {
         Ok(self.0.store.check_writable().await?)
     }
 
-    /// Returns whether a durable run is active in this process.
-    pub(crate) fn is_active(&self, run_id: &str) -> bool {
+    /// Returns whether an attempt of a durable run is in progress in this process.
+    pub fn is_active(&self, run_id: &str) -> bool {
         self.0.active(run_id).is_some()
     }
 
