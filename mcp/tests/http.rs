@@ -3,10 +3,12 @@
 mod support;
 
 use lisp_server::http::{Listener, Server};
+use lisp_server::runs::ListQuery;
 use lisp_server::store::MemoryStore;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 use support::{APPROVER, Bench, text};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -145,16 +147,17 @@ async fn a_session_that_is_deleted_ends_its_runs() {
     let mut waits = send(address, "POST", &others, &run(slow)).await;
     let _slow = send(address, "POST", &headers, &run(slow)).await;
     let service = bench.mcp.service();
-    let runs = || service.runs("anonymous", None, 9).unwrap();
-    let done = || runs().iter().filter(|run| run.status.name() == "done").count();
-    while runs().len() < 2 {
+    let query = ListQuery { max: 9, ..ListQuery::default() };
+    let runs = async || service.runs("anonymous", query).await.unwrap().runs;
+    let done = async || runs().await.iter().filter(|run| run.status.name() == "done").count();
+    while runs().await.len() < 2 {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert_eq!(send(address, "DELETE", &headers, "").await.status, 204);
     while service.active_count() > 1 {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    assert_eq!((done(), runs().len()), (1, 2));
+    assert_eq!((done().await, runs().await.len()), (1, 2));
     // That of the other session goes on.
     assert_eq!(send(address, "DELETE", &others, "").await.status, 204);
     let mut rest = Vec::new();
@@ -369,7 +372,7 @@ async fn whatever_a_session_takes_is_given_back() {
             stream.write_all(b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{").await.unwrap();
             assert_eq!(send(address, "DELETE", &headers, "").await.status, 204);
         }
-        for run in service.runs("anonymous", None, 1_000).unwrap() {
+        for run in service.runs("anonymous", ListQuery { max: 1_000, ..ListQuery::default() }).await.unwrap().runs {
             service.cancel("anonymous", &run.run_id).unwrap();
         }
         let until = tokio::time::Instant::now() + Duration::from_secs(100);
