@@ -3,7 +3,7 @@
 
 use super::args::{self, fault, type_error};
 use super::slices::char_at;
-use super::{Builtin, MANY};
+use super::{Builtin, Endless, MANY};
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, ErrorClass, Reason};
@@ -632,7 +632,7 @@ pub(super) const TABLE: &[Builtin] = &[
             "Returns a map of keys and values.",
             &[("(hash-map :a 1 :b 2)", "{:a 1 :b 2}"), ("(hash-map :a)", "!arity_error")],
         ),
-    Builtin::direct("zipmap", 2, 2, "(zipmap keys vals)", zipmap).doc(
+    Builtin::direct("zipmap", 2, 2, "(zipmap keys vals)", zipmap).endless(Endless::SideBySide).doc(
         "Returns a map of keys with the values at the same places; as long as the shorter of the two.",
         &[("(zipmap [:a :b] [1 2 3])", "{:a 1 :b 2}"), ("(zipmap 5 [1])", "!type_error")],
     ),

@@ -3,7 +3,7 @@
 use super::accepts::Accepts;
 use super::per_element::{After, PerElement, row, step_of_walk, walk, walk_vectors};
 use super::registers::{ACC, ITEMS, RESULT, builder, items, vector};
-use crate::builtins::{Builtin, MANY, args, comparison, numbers};
+use crate::builtins::{Builtin, Endless, MANY, args, comparison, numbers};
 use crate::context::Ctx;
 use crate::cost;
 use crate::heap::{Res, Step, Value};
@@ -34,10 +34,12 @@ impl PartitionBy {
 }
 
 impl PerElement for PartitionBy {
-    const ROW: Builtin = Builtin::calling("partition-by", 1, 2, "(partition-by f coll)", PartitionBy::start).doc(
-        "Splits the elements where the result of f changes.",
-        &[("(partition-by odd? [1 3 2 5])", "[[1 3] [2] [5]]"), ("(partition-by 1 [1])", "!type_error")],
-    );
+    const ROW: Builtin = Builtin::calling("partition-by", 1, 2, "(partition-by f coll)", PartitionBy::start)
+        .endless(Endless::Step(Step::PartitionBy))
+        .doc(
+            "Splits the elements where the result of f changes.",
+            &[("(partition-by odd? [1 3 2 5])", "[[1 3] [2] [5]]"), ("(partition-by 1 [1])", "!type_error")],
+        );
     const ACCEPTS: Accepts = Accepts::LOOK_UPS;
     const STEP: Option<Step> = Some(Step::PartitionBy);
 

@@ -6,7 +6,7 @@ use super::fast_return::next_element;
 use super::per_element::{After, PerElement, row, start, step_of_walk, walk_vectors};
 use super::registers::{ACC, FUNCTION, ITEMS, RESULT, builder, collections, vector};
 use super::streams::{self, Plan, Sink};
-use crate::builtins::{Builtin, Lowering, MANY, Round, args};
+use crate::builtins::{Builtin, Endless, Lowering, MANY, Round, args};
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
@@ -63,7 +63,7 @@ impl Map {
 }
 
 impl PerElement for Map {
-    const ROW: Builtin = Builtin::calling("map", 1, MANY, "(map f coll) (map f c1 c2 ...)", Map::start)
+    const ROW: Builtin = Builtin::calling("map", 1, MANY, "(map f coll) (map f c1 c2 ...)", Map::start).endless(Endless::Map)
         .aliases(&["mapv"])
         .lowered(Lowering::Round(Round::Map))
         .doc(
@@ -195,6 +195,7 @@ impl Mapcat {
 
 impl PerElement for Mapcat {
     const ROW: Builtin = Builtin::calling("mapcat", 1, MANY, "(mapcat f coll) (mapcat f c1 c2 ...)", Mapcat::start)
+        .endless(Endless::Mapcat)
         .doc(
             "Returns the collections that f returns for each element, one after the other.",
             &[

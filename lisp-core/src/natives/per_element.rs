@@ -3,7 +3,7 @@
 use super::accepts::{self, Accepts};
 use super::direct::DirectFn;
 use super::registers::{FUNCTION, ITEMS, RESULT, items, vector};
-use crate::builtins::{Builtin, args};
+use crate::builtins::{Builtin, Endless, args};
 use crate::context::Ctx;
 use crate::heap::{Res, Step, Value};
 use crate::stack::{Call, Control, NativeFn, NativeFrame, State};
@@ -66,8 +66,10 @@ pub(super) enum After<'h> {
 
 /// Returns a row for a function whose first argument is the function and whose second is the collection.
 pub(super) const fn row<F: PerElement>(name: &'static str, usage: &'static str) -> Builtin {
-    let min = if F::STEP.is_some() { 1 } else { 2 };
-    Builtin::calling(name, min, 2, usage, start::<F>)
+    match F::STEP {
+        Some(step) => Builtin::calling(name, 1, 2, usage, start::<F>).endless(Endless::Step(step)),
+        None => Builtin::calling(name, 2, 2, usage, start::<F>),
+    }
 }
 
 /// Starts a function whose first argument is the function and whose second is the collection.

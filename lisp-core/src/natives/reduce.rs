@@ -5,7 +5,7 @@ use super::fast_return::Returned;
 use super::registers::{ACC, FUNCTION, ITEMS, RESULT, items, vector};
 use crate::builtins::args::function;
 use crate::builtins::streams::reduced;
-use crate::builtins::{Builtin, Lowering, MANY, Round, args};
+use crate::builtins::{Builtin, Endless, Lowering, MANY, Round, args};
 use crate::context::Ctx;
 use crate::cost;
 use crate::heap::{Compose, Fault, Res, Value, Work};
@@ -195,7 +195,7 @@ fn takes_nothing<'h>(h: &'h Ctx, s: &State<'h>, f: Value<'h>) -> Res<bool> {
 }
 
 impl Fold for Reduce {
-    const ROW: Builtin = Builtin::calling("reduce", 2, 3, "(reduce f coll) (reduce f init coll)", Reduce::start).lowered(Lowering::Round(Round::Reduce)).doc(
+    const ROW: Builtin = Builtin::calling("reduce", 2, 3, "(reduce f coll) (reduce f init coll)", Reduce::start).endless(Endless::Reduce).lowered(Lowering::Round(Round::Reduce)).doc(
         "Combines the elements from the left. Of no elements and no first value, it is what f makes of no arguments; nil \
          where f takes some.",
         &[
