@@ -245,6 +245,12 @@ impl Builtin {
         Self::row(name, min, max, usage, Imp::Direct(imp))
     }
 
+    /// Creates a row for a function with a Java name: a static one as `Math/abs`, a method as `.length`, a constructor
+    /// as `String.`.
+    pub(crate) const fn java(name: &'static str, min: u8, max: u8, usage: &'static str, imp: DirectImp) -> Self {
+        Self::direct(name, min, max, usage, imp).namespace("java")
+    }
+
     /// Creates a row for a frequently called Rust function that calls no other, and whose value depends only on its
     /// arguments.
     pub(crate) const fn pure(name: &'static str, min: u8, max: u8, usage: &'static str, imp: DirectImp) -> Self {
