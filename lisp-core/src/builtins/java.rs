@@ -157,8 +157,24 @@ pub(crate) enum JavaConstant {
     Text(&'static str),
 }
 
-/// The units of `java.time.temporal.ChronoUnit`.
-const CHRONO_UNITS: &[&str] = &["MILLIS", "SECONDS", "MINUTES", "HOURS", "DAYS", "WEEKS", "MONTHS", "YEARS"];
+/// The units of `java.time.temporal.ChronoUnit`, and the nanoseconds of those with a fixed length.
+pub(super) const CHRONO_UNITS: &[(&str, Option<i128>)] = &[
+    ("MILLIS", Some(1_000_000)),
+    ("SECONDS", Some(SECOND)),
+    ("MINUTES", Some(60 * SECOND)),
+    ("HOURS", Some(3_600 * SECOND)),
+    ("DAYS", Some(24 * 3_600 * SECOND)),
+    ("WEEKS", Some(7 * 24 * 3_600 * SECOND)),
+    ("MONTHS", None),
+    ("YEARS", None),
+];
+const SECOND: i128 = 1_000_000_000;
+
+/// Returns the nanoseconds of the units that divide a day.
+pub(super) fn nanos_of_unit(unit: &str) -> Option<i128> {
+    let (_, nanos) = CHRONO_UNITS.iter().find(|own| own.0 == unit)?;
+    nanos.filter(|&nanos| nanos <= 24 * 3_600 * SECOND)
+}
 
 /// Returns a member or constructor without the package of its class: `Math/abs` for `java.lang.Math/abs`.
 pub(super) fn without_package(name: &str) -> &str {
@@ -180,7 +196,7 @@ pub(super) fn method_named_with_class(name: &str) -> Option<&'static str> {
 pub(crate) fn constant(name: &str) -> Option<JavaConstant> {
     let name = without_package(name);
     if let Some(unit) = name.strip_prefix("ChronoUnit/") {
-        return CHRONO_UNITS.iter().find(|own| **own == unit).map(|unit| JavaConstant::Text(unit));
+        return CHRONO_UNITS.iter().find(|own| own.0 == unit).map(|own| JavaConstant::Text(own.0));
     }
     if let Some(own) = name.strip_prefix("DateTimeFormatter/") {
         return FORMATTERS.iter().find(|name| **name == own).map(|name| JavaConstant::Text(name));
@@ -211,7 +227,10 @@ pub(crate) fn unsupported(name: &str) -> Option<Error> {
             Some(match short {
                 "Period" => error
                     .hint("count with (.between java.time.temporal.ChronoUnit/DAYS from to), move with .plusMonths"),
-                "ChronoUnit" => error.hint(format!("there are: {}", CHRONO_UNITS.join(", "))),
+                "ChronoUnit" => error.hint(format!(
+                    "there are: {}",
+                    CHRONO_UNITS.iter().map(|unit| unit.0).collect::<Vec<_>>().join(", ")
+                )),
                 "DateTimeFormatter" => error.hint(format!("there are: {}, and ofPattern", FORMATTERS.join(", "))),
                 "Math" if member == "random" => error.hint("there is no randomness; a tool has to provide it"),
                 _ if members.is_empty() => error,

@@ -2,12 +2,12 @@
 //! strings of their names, as they print in Java.
 
 use super::Builtin;
-use super::java::{int, long, null, out_of_domain, out_of_domain_as, wrong_type};
-use super::java_moments::{moment, moved, on_day};
+use super::java::{CHRONO_UNITS, int, long, nanos_of_unit, null, out_of_domain, out_of_domain_as, wrong_type};
+use super::java_moments::{joined, moment, moved, on_day};
 use crate::context::Ctx;
 use crate::error::ErrorClass;
 use crate::heap::{Heap, Res, TimeValue, Value};
-use crate::text::dates::{DAY, DAYS, calendar, days_of, days_of_month, is_date};
+use crate::text::dates::{DAY, DAYS, MONTHS, WEEKDAYS, calendar, days_of, days_of_month, is_date};
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::java("LocalDate/of", 3, 3, "(LocalDate/of year month day)", of).doc(
@@ -165,22 +165,6 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
 ];
 
-const WEEKDAYS: [&str; 7] = ["MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY"];
-const MONTHS: [&str; 12] = [
-    "JANUARY",
-    "FEBRUARY",
-    "MARCH",
-    "APRIL",
-    "MAY",
-    "JUNE",
-    "JULY",
-    "AUGUST",
-    "SEPTEMBER",
-    "OCTOBER",
-    "NOVEMBER",
-    "DECEMBER",
-];
-
 /// Returns the day of a date, with or without a time; nil is an error.
 fn days(name: &str, v: Value<'_>) -> Res<i64> {
     Ok(moment(name, v)?.ok_or_else(|| null(name))?.day)
@@ -238,14 +222,15 @@ fn is_leap_year<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(Value::Bool(is_date(year, 2, 29)))
 }
 
-/// Returns the name at an index that counts from 0.
+/// Returns the name at an index that counts from 0, in capital letters.
 fn name_at<'h>(h: &'h Heap, names: &[&str], place: i64) -> Res<Value<'h>> {
-    h.str(usize::try_from(place).ok().and_then(|place| names.get(place)).copied().unwrap_or_default())
+    let name = usize::try_from(place).ok().and_then(|place| names.get(place)).copied().unwrap_or_default();
+    h.str(&name.to_ascii_uppercase())
 }
 
-/// Returns the index of a name, from 1 on.
+/// Returns the index of a name in capital letters, from 1 on.
 fn named(names: &[&str], name: &str) -> Option<i64> {
-    let at = names.iter().position(|own| *own == name)?;
+    let at = names.iter().position(|own| own.to_ascii_uppercase() == name)?;
     i64::try_from(at + 1).ok()
 }
 
@@ -326,39 +311,26 @@ fn is_equal<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-/// The names of units, and the seconds of those with a fixed length.
-const UNITS: [(&str, Option<i64>); 8] = [
-    ("SECONDS", Some(1)),
-    ("MINUTES", Some(60)),
-    ("HOURS", Some(3_600)),
-    ("DAYS", Some(DAY)),
-    ("WEEKS", Some(7 * DAY)),
-    ("MONTHS", None),
-    ("YEARS", None),
-    ("MILLIS", None),
-];
-
 fn between<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = ".between";
     let unit = match args[0] {
         Value::Nil => return Err(null(name)),
-        Value::Str(s) => UNITS.iter().find(|unit| unit.0 == s.text()),
+        Value::Str(s) => CHRONO_UNITS.iter().find(|unit| unit.0 == s.text()),
         _ => None,
     };
-    let Some(&(unit, seconds)) = unit else {
+    let Some(&(unit, nanos)) = unit else {
         return Err(wrong_type(name, "a unit such as ChronoUnit/DAYS", args[0]));
     };
     match (args[1], args[2]) {
         (Value::Time(a), Value::Time(b)) => match (a.value, b.value) {
-            (TimeValue::LocalDate(a), TimeValue::LocalDate(b)) => match (unit, seconds) {
-                (_, Some(seconds)) if seconds >= DAY => Ok(Value::Int((b - a) / (seconds / DAY))),
-                ("MONTHS", _) => Ok(Value::Int(months_between(a, b))),
-                ("YEARS", _) => Ok(Value::Int(months_between(a, b) / 12)),
+            (TimeValue::LocalDate(a), TimeValue::LocalDate(b)) => match unit {
+                "WEEKS" => Ok(Value::Int((b - a) / 7)),
+                "DAYS" => Ok(Value::Int(b - a)),
+                "MONTHS" => Ok(Value::Int(months_between(a, b))),
+                "YEARS" => Ok(Value::Int(months_between(a, b) / 12)),
                 _ => Err(out_of_domain(name, &format!("dates have no {unit}; take instants"))),
             },
-            (TimeValue::LocalDateTime(a, m), TimeValue::LocalDateTime(b, n))
-                if seconds.is_none() && unit != "MILLIS" || unit == "WEEKS" =>
-            {
+            (TimeValue::LocalDateTime(a, m), TimeValue::LocalDateTime(b, n)) if nanos.is_none() || unit == "WEEKS" => {
                 // A part of a day is not a day.
                 let (from, to) = ((a.rem_euclid(DAY), m), (b.rem_euclid(DAY), n));
                 let (from_day, mut day) = (a.div_euclid(DAY), b.div_euclid(DAY));
@@ -375,13 +347,10 @@ fn between<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
             }
             (TimeValue::Instant(a, m), TimeValue::Instant(b, n))
             | (TimeValue::LocalDateTime(a, m), TimeValue::LocalDateTime(b, n)) => {
-                let nanos = i128::from(b - a) * 1_000_000_000 + i128::from(n) - i128::from(m);
-                let unit_nanos = match (unit, seconds) {
-                    (_, Some(seconds)) if seconds <= DAY => i128::from(seconds) * 1_000_000_000,
-                    ("MILLIS", _) => 1_000_000,
-                    _ => return Err(out_of_domain(name, &format!("instants have no {unit}; take dates"))),
+                let Some(unit) = nanos_of_unit(unit) else {
+                    return Err(out_of_domain(name, &format!("instants have no {unit}; take dates")));
                 };
-                match i64::try_from(nanos / unit_nanos) {
+                match i64::try_from((joined(b, n) - joined(a, m)) / unit) {
                     Ok(count) => Ok(Value::Int(count)),
                     Err(_) => Err(out_of_domain_as(ErrorClass::Arithmetic, name, "the result does not fit in 64 bits")),
                 }

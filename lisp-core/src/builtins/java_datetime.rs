@@ -1,7 +1,7 @@
 //! `java.time.LocalDateTime`, and what dates, dates with a time and instants have in common. All zones are UTC.
 
 use super::Builtin;
-use super::java::{int, null, out_of_domain, out_of_domain_as, text, wrong_type};
+use super::java::{int, nanos_of_unit, null, out_of_domain, out_of_domain_as, text, wrong_type};
 use super::java_calendar::month;
 use super::java_moments::{
     MOMENT, date_time, duration, instant, like, local_date, made_duration, moment, parse_by, pattern, unreadable,
@@ -396,19 +396,6 @@ fn with_nano<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (day, second, _) = with_time(name, args[0])?;
     let nano = within(name, "nanosecond", args[1], i64::from(NANOS) - 1)?;
     like(h, name, args[0], day, second, u32::try_from(nano).unwrap_or(0))
-}
-
-/// Returns the nanoseconds of the units that divide a day.
-pub(super) fn nanos_of_unit(unit: &str) -> Option<i128> {
-    let second = i128::from(NANOS);
-    Some(match unit {
-        "MILLIS" => second / 1_000,
-        "SECONDS" => second,
-        "MINUTES" => 60 * second,
-        "HOURS" => 3_600 * second,
-        "DAYS" => i128::from(DAY) * second,
-        _ => return None,
-    })
 }
 
 fn truncated_to<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {

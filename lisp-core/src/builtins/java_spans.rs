@@ -1,9 +1,8 @@
 //! `java.time.Duration` and `Instant`: durations and time arithmetic.
 
 use super::Builtin;
-use super::java::{long, null, out_of_domain, text, wrong_type};
+use super::java::{long, nanos_of_unit, null, out_of_domain, text, wrong_type};
 use super::java_calendar::months_later;
-use super::java_datetime::nanos_of_unit;
 use super::java_moments::{away, duration, instant, joined, made_duration, made_instant, moved};
 use crate::context::Ctx;
 use crate::error::{Error, ErrorClass, Reason};

@@ -8,7 +8,7 @@ use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Res, TimeValue, Value};
-use crate::text::dates::{DAY, DAYS, NANOS, days_of, is_date, parse_date, parse_instant};
+use crate::text::dates::{DAY, DAYS, MONTHS, NANOS, WEEKDAYS, days_of, is_date, parse_date, parse_instant};
 use crate::text::describe;
 use regex_automata::meta::Regex;
 use std::cmp::Ordering;
@@ -275,21 +275,6 @@ fn legacy_ordered<'h>(name: &str, args: &[Value<'h>], wanted: Ordering) -> Res<V
     }
 }
 
-const MONTHS: [&str; 12] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-];
-const WEEKDAYS: [&str; 7] = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
 const ZONES: [(&str, i64); 11] = [
     ("gmt", 0),
     ("ut", 0),
@@ -306,8 +291,7 @@ const ZONES: [(&str, i64); 11] = [
 
 /// Returns the number of a name given in full or by its first three letters.
 fn named(names: &[&str], word: &str) -> Option<i64> {
-    let word = word.to_ascii_lowercase();
-    let at = names.iter().position(|name| *name == word || (word.len() == 3 && name.starts_with(&word)))?;
+    let at = names.iter().position(|name| [name, &name[..3]].iter().any(|name| name.eq_ignore_ascii_case(word)))?;
     i64::try_from(at).ok()
 }
 

@@ -154,7 +154,7 @@ fn look_up<'h>(h: &'h Ctx, data: Value<'h>, args: &[Value<'h>]) -> Res<Value<'h>
 }
 
 #[cold]
-fn not_loaded() -> Fault {
+pub(super) fn not_loaded() -> Fault {
     Error::new(Reason::HostFault, "a function of a program that is not loaded here").into()
 }
 
