@@ -367,6 +367,7 @@ impl Collector {
                     head: Header::new(c.region),
                     cells: Cell::new(cells.unwrap_or_default()),
                     len: Cell::new(o.len.get()),
+                    lent: Cell::new(false),
                 });
                 match cells {
                     Some(_) => c.push(GrayItem::VecBuilder(new)),
@@ -555,7 +556,7 @@ impl Collector {
             self.work += OBJECT;
             match item {
                 GrayItem::Vector(o) => self.cells(o.cells()),
-                GrayItem::VecBuilder(o) => self.cells(&o.cells.get()[..o.len.get()]),
+                GrayItem::VecBuilder(o) => self.cells(&o.cells.get()[..o.len()]),
                 GrayItem::MapBuilder(o) => self.cells(&o.cells.get()[..2 * o.len.get()]),
                 GrayItem::Map(o, values) => match o.rep() {
                     Rep::Small(keys, _) => {

@@ -304,14 +304,14 @@ fn next_pair<'h>(s: &mut State<'h>, result: &Value<'h>) -> bool {
         _ => return false,
     };
     let (taken, other, end) = if take_right { (b, a, *b_end) } else { (a, b, *a_end) };
-    let (from, keys) = (from.items(), keys.items());
+    let (from, keys) = (from.cells(), keys.items());
     let (Ok(first), Ok(second)) = (usize::try_from(*taken), usize::try_from(*other)) else { return false };
     let (Some([index, next, ..]), Some(stays)) = (from.get(first..), from.get(second)) else {
         return false;
     };
-    let (Some(next), Some(stays)) = (keys.get(number(*next)), keys.get(number(*stays))) else { return false };
+    let (Some(next), Some(stays)) = (keys.get(number(next.get())), keys.get(number(stays.get()))) else { return false };
     let [first, second, ..] = args else { return false };
-    if *taken + 1 >= end || !std::ptr::eq(*f, function) || !to.push_in_place(index) {
+    if *taken + 1 >= end || !std::ptr::eq(*f, function) || !to.push_in_place(&index.get()) {
         return false;
     }
     *taken += 1;
