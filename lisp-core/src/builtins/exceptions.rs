@@ -145,7 +145,7 @@ pub(crate) fn of_error<'h>(h: &'h Ctx, error: &Error, tool: Option<&'h str>) -> 
         entries.push((h.keyword("tool")?, h.str(tool)?));
     }
     // As with ex-info, the data of a tool's error is in `:data`.
-    if let Some((_, code)) = error.details.iter().find(|(name, _)| name == "code") {
+    if let Some(code) = error.named_detail("code") {
         let code = match code {
             Detail::Int(number) => Value::Int(*number),
             Detail::Text(name) => h.str(name)?,

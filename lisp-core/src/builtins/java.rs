@@ -428,14 +428,14 @@ fn domain_class(name: &str) -> ErrorClass {
 /// Returns the error for nil where Java requires an object.
 #[cold]
 pub(super) fn null(name: &str) -> Fault {
-    Error::new(Reason::JavaDomainError, format!("{name} got nil where it needs an object"))
+    let error = Error::new(Reason::JavaDomainError, format!("{name} got nil where it needs an object"))
         .class(match name.split_once('/') {
             // As in Java, which does not accept null as a number.
             Some(("Integer" | "Long" | "Short" | "Byte", _)) => ErrorClass::NumberFormat,
             _ => ErrorClass::NullPointer,
         })
-        .hint("test with nil? or give a default with (or x ...) first")
-        .into()
+        .hint("test with nil? or give a default with (or x ...) first");
+    Error { of_nil: true, ..error }.into()
 }
 
 /// Returns a string argument; `None` for nil, which is checked after all types.

@@ -372,9 +372,11 @@ fn dissoc<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
             keys.iter().try_fold(*coll, |rest, &key| dissoc_one(h, *coll, rest, key))
         }
         Value::Nil if keys.is_empty() => Ok(Value::Nil),
-        Value::Nil => Err(Error::new(Reason::RuntimeError, "dissoc expects a map, got nil")
-            .hint("give a default for what may be missing, as in (dissoc (or m {}) :k)")
-            .into()),
+        Value::Nil => {
+            let error = Error::new(Reason::RuntimeError, "dissoc expects a map, got nil")
+                .hint("give a default for what may be missing, as in (dissoc (or m {}) :k)");
+            Err(Error { of_nil: true, ..error }.into())
+        }
         other => Err(type_error("dissoc", "a map", *other)),
     }
 }
