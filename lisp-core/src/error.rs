@@ -466,8 +466,8 @@ pub enum Fault {
     /// This many more bytes do not fit. The machine may compact the heap and run the instruction again. If that fails
     /// again, it is the memory error.
     Collect(usize),
-    /// The operation needs this much more fuel than the slice has left. The driver checks its clock and the instruction
-    /// runs again.
+    /// The slice is over, a line was printed, or the run must end; this is the fuel spent in total, the refused charge
+    /// included. The driver checks its clock and the instruction runs again.
     Pause(u64),
     /// The call needs a frame, because an argument is an endless sequence, or because the call would leave too much
     /// garbage on the way. The machine makes the call again with a frame, or reports what the program should do.
