@@ -251,12 +251,6 @@ impl<'h> VecBuilder<'h> {
         self.len() == 0
     }
 
-    /// Returns how many elements can be pushed without an allocation.
-    #[inline]
-    pub(crate) fn room(&self) -> usize {
-        self.cells.get().len() - self.len()
-    }
-
     /// Ensures that `more` elements can be pushed without an allocation.
     pub(crate) fn reserve(&self, h: &'h Heap, more: usize) -> Res<()> {
         let (old, len) = (self.cells.get(), self.len());

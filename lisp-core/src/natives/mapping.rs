@@ -1,8 +1,6 @@
 //! Functions that build a collection from the results for the elements.
 
 use super::accepts::Accepts;
-use super::direct::DirectFn;
-use super::fast_return::next_element;
 use super::per_element::{After, PerElement, row, start, step_of_walk, walk_vectors};
 use super::registers::{ACC, FUNCTION, ITEMS, RESULT, builder, collections, vector};
 use super::streams::{self, Plan, Sink};
@@ -95,36 +93,12 @@ impl PerElement for Map {
         Some((args, argc))
     }
 
-    /// Runs as long as there is room for the results.
-    #[inline]
-    fn run_direct<'h>(
-        h: &'h Ctx,
-        function: DirectFn<'h>,
-        own: &[Value<'h>],
-        list: &'h [Value<'h>],
-        index: &mut usize,
-    ) -> Res<()> {
-        let (Some(done), Value::Unset) = (builder(own[ACC]), own[Self::OTHERS[0]]) else { return Ok(()) };
-        for item in list.iter().skip(*index).take(done.room()) {
-            h.meter.set_restart();
-            h.charge(1)?;
-            let result = function.call(h, std::slice::from_ref(item))?;
-            done.push_in_place(&result);
-            *index += 1;
-        }
-        Ok(())
-    }
-
     fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
         push(h, own, own[RESULT])
     }
 
     fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
         finish_vector(h, own)
-    }
-
-    fn next_call<'h>(s: &mut State<'h>, result: &Value<'h>) -> bool {
-        next_element(s, result, |result, _| Some(result))
     }
 }
 
@@ -258,10 +232,6 @@ impl PerElement for Filter {
     fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
         finish_vector(h, own)
     }
-
-    fn next_call<'h>(s: &mut State<'h>, result: &Value<'h>) -> bool {
-        next_element(s, result, |result, item| result.truthy().then_some(item))
-    }
 }
 
 struct Remove;
@@ -285,10 +255,6 @@ impl PerElement for Remove {
     fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
         finish_vector(h, own)
     }
-
-    fn next_call<'h>(s: &mut State<'h>, result: &Value<'h>) -> bool {
-        next_element(s, result, |result, item| (!result.truthy()).then_some(item))
-    }
 }
 
 struct Keep;
@@ -311,10 +277,6 @@ impl PerElement for Keep {
 
     fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
         finish_vector(h, own)
-    }
-
-    fn next_call<'h>(s: &mut State<'h>, result: &Value<'h>) -> bool {
-        next_element(s, result, |result, _| (!result.is_nil()).then_some(result))
     }
 }
 

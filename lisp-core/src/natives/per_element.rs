@@ -19,8 +19,7 @@ pub(super) trait PerElement: Sized {
     const STEP: Option<Step> = None;
 
     /// The native function of its frames.
-    const NATIVE: &'static NativeFn =
-        &NativeFn::new(Self::ROW.name, step::<Self>).next_call(Self::next_call).counts(FUNCTION);
+    const NATIVE: &'static NativeFn = &NativeFn::new(Self::ROW.name, step::<Self>).counts(FUNCTION);
 
     /// Returns the initial value under construction, for `count` elements.
     fn accumulator<'h>(_h: &'h Ctx, _count: usize) -> Res<Value<'h>> {
@@ -33,29 +32,11 @@ pub(super) trait PerElement: Sized {
         list.get(index).map(|&item| ([item, Value::Nil, Value::Nil], 1))
     }
 
-    /// Calls a function without a frame for elements from number `index` on, as long as that is simple. After a fault
-    /// `index` tells from where to repeat.
-    #[inline(always)]
-    fn run_direct<'h>(
-        _h: &'h Ctx,
-        _function: DirectFn<'h>,
-        _own: &[Value<'h>],
-        _list: &'h [Value<'h>],
-        _index: &mut usize,
-    ) -> Res<()> {
-        Ok(())
-    }
-
     /// Takes the result for an element. Changes nothing if it fails.
     fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>, index: usize) -> Res<After<'h>>;
 
     /// Returns the value of the whole, after the last element.
     fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>>;
-
-    /// The fast path to the next element: see [`NativeFn`].
-    fn next_call<'h>(_s: &mut State<'h>, _result: &Value<'h>) -> bool {
-        false
-    }
 }
 
 /// What to do after an element.
@@ -128,11 +109,6 @@ fn step<'h, F: PerElement>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
     let f = s.stack[base + FUNCTION];
     let first = F::arguments(&s.stack[base..], list, 0);
     let direct = first.and_then(|(_, argc)| DirectFn::of(h, f, argc));
-    if let (false, Some(direct)) = (called, direct) {
-        let ran = F::run_direct(h, direct, &s.stack[base..], list, &mut index);
-        s.note(false, index);
-        ran?;
-    }
     loop {
         h.meter.set_restart();
         if called {
