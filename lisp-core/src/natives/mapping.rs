@@ -1,7 +1,7 @@
 //! Functions that build a collection from the results for the elements.
 
 use super::accepts::Accepts;
-use super::per_element::{After, PerElement, row, start, step_of_walk, walk_vectors};
+use super::per_element::{After, Builds, PerElement, row, start, step_of_walk, walk_vectors};
 use super::registers::{ACC, FUNCTION, ITEMS, RESULT, builder, collections, vector};
 use super::streams::{self, Plan, Sink};
 use crate::builtins::{Builtin, Endless, Lowering, MANY, Round, args};
@@ -31,14 +31,6 @@ fn push<'h>(h: &'h Ctx, own: &[Value<'h>], value: Value<'h>) -> Res<After<'h>> {
         vector.push(h, value)?;
     }
     Ok(After::Next)
-}
-
-/// Returns the finished vector.
-fn finish_vector<'h>(h: &'h Ctx, own: &[Value<'h>]) -> Res<Value<'h>> {
-    match builder(own[ACC]) {
-        Some(vector) => vector.finish(h),
-        None => Ok(Value::Nil),
-    }
 }
 
 struct Map;
@@ -77,10 +69,7 @@ impl PerElement for Map {
         );
     const ACCEPTS: Accepts = Accepts::FUNCTIONS;
     const STEP: Option<Step> = Some(Step::Map);
-
-    fn accumulator<'h>(h: &'h Ctx, count: usize) -> Res<Value<'h>> {
-        h.vec_builder(count).map(Value::VecBuilder)
-    }
+    const BUILDS: Builds = Builds::FullVector;
 
     #[inline]
     fn arguments<'h>(own: &[Value<'h>], list: &'h [Value<'h>], index: usize) -> Option<([Value<'h>; 3], usize)> {
@@ -95,10 +84,6 @@ impl PerElement for Map {
 
     fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
         push(h, own, own[RESULT])
-    }
-
-    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
-        finish_vector(h, own)
     }
 }
 
@@ -117,10 +102,7 @@ impl PerElement for MapIndexed {
     );
     const ACCEPTS: Accepts = Accepts::LOOK_UPS;
     const STEP: Option<Step> = Some(Step::MapIndexed);
-
-    fn accumulator<'h>(h: &'h Ctx, count: usize) -> Res<Value<'h>> {
-        h.vec_builder(count).map(Value::VecBuilder)
-    }
+    const BUILDS: Builds = Builds::FullVector;
 
     #[inline]
     fn arguments<'h>(_: &[Value<'h>], list: &'h [Value<'h>], index: usize) -> Option<([Value<'h>; 3], usize)> {
@@ -129,10 +111,6 @@ impl PerElement for MapIndexed {
 
     fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
         push(h, own, own[RESULT])
-    }
-
-    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
-        finish_vector(h, own)
     }
 }
 
@@ -180,10 +158,7 @@ impl PerElement for Mapcat {
         );
     const ACCEPTS: Accepts = Accepts::FUNCTIONS;
     const STEP: Option<Step> = Some(Step::Mapcat);
-
-    fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {
-        h.vec_builder(0).map(Value::VecBuilder)
-    }
+    const BUILDS: Builds = Builds::Vector;
 
     fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
         let result = own[RESULT];
@@ -204,10 +179,6 @@ impl PerElement for Mapcat {
         }
         Ok(After::Next)
     }
-
-    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
-        finish_vector(h, own)
-    }
 }
 
 struct Filter;
@@ -220,17 +191,10 @@ impl PerElement for Filter {
         );
     const ACCEPTS: Accepts = Accepts::FUNCTIONS;
     const STEP: Option<Step> = Some(Step::Filter);
-
-    fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {
-        h.vec_builder(0).map(Value::VecBuilder)
-    }
+    const BUILDS: Builds = Builds::Vector;
 
     fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>, _: usize) -> Res<After<'h>> {
         if own[RESULT].truthy() { push(h, own, item) } else { Ok(After::Next) }
-    }
-
-    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
-        finish_vector(h, own)
     }
 }
 
@@ -243,17 +207,10 @@ impl PerElement for Remove {
     );
     const ACCEPTS: Accepts = Accepts::FUNCTIONS;
     const STEP: Option<Step> = Some(Step::Remove);
-
-    fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {
-        h.vec_builder(0).map(Value::VecBuilder)
-    }
+    const BUILDS: Builds = Builds::Vector;
 
     fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>, _: usize) -> Res<After<'h>> {
         if own[RESULT].truthy() { Ok(After::Next) } else { push(h, own, item) }
-    }
-
-    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
-        finish_vector(h, own)
     }
 }
 
@@ -266,17 +223,10 @@ impl PerElement for Keep {
     );
     const ACCEPTS: Accepts = Accepts::FUNCTIONS;
     const STEP: Option<Step> = Some(Step::Keep);
-
-    fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {
-        h.vec_builder(0).map(Value::VecBuilder)
-    }
+    const BUILDS: Builds = Builds::Vector;
 
     fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
         if own[RESULT].is_nil() { Ok(After::Next) } else { push(h, own, own[RESULT]) }
-    }
-
-    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
-        finish_vector(h, own)
     }
 }
 
@@ -289,10 +239,7 @@ impl PerElement for KeepIndexed {
     );
     const ACCEPTS: Accepts = Accepts::LOOK_UPS;
     const STEP: Option<Step> = Some(Step::KeepIndexed);
-
-    fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {
-        h.vec_builder(0).map(Value::VecBuilder)
-    }
+    const BUILDS: Builds = Builds::Vector;
 
     #[inline]
     fn arguments<'h>(_: &[Value<'h>], list: &'h [Value<'h>], index: usize) -> Option<([Value<'h>; 3], usize)> {
@@ -301,10 +248,6 @@ impl PerElement for KeepIndexed {
 
     fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
         if own[RESULT].is_nil() { Ok(After::Next) } else { push(h, own, own[RESULT]) }
-    }
-
-    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
-        finish_vector(h, own)
     }
 }
 
@@ -343,10 +286,7 @@ impl PerElement for UpdateVals {
         &[("(update-vals {:a 1} inc)", "{:a 2}"), ("(update-vals {:a 1} 1)", "!type_error")],
     );
     const ACCEPTS: Accepts = OF_ENTRIES;
-
-    fn accumulator<'h>(h: &'h Ctx, count: usize) -> Res<Value<'h>> {
-        h.vec_builder(count).map(Value::VecBuilder)
-    }
+    const BUILDS: Builds = Builds::FullVector;
 
     fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
         push(h, own, own[RESULT])
@@ -376,10 +316,7 @@ impl PerElement for UpdateKeys {
         &[("(update-keys {:a 1} name)", "{\"a\" 1}"), ("(update-keys {:a 1} 1)", "!type_error")],
     );
     const ACCEPTS: Accepts = OF_ENTRIES;
-
-    fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {
-        h.map_builder(0).map(Value::MapBuilder)
-    }
+    const BUILDS: Builds = Builds::Map;
 
     fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, index: usize) -> Res<After<'h>> {
         if let (Value::MapBuilder(map), Some(&value)) = (own[ACC], vector(own[OTHERS]).get(index)) {

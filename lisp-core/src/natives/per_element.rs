@@ -2,14 +2,14 @@
 
 use super::accepts::{self, Accepts};
 use super::direct::DirectFn;
-use super::registers::{FUNCTION, ITEMS, RESULT, items, vector};
+use super::registers::{ACC, FUNCTION, ITEMS, RESULT, items, vector};
 use crate::builtins::{Builtin, Endless, args};
 use crate::context::Ctx;
 use crate::heap::{Res, Step, Value};
 use crate::stack::{Call, Control, NativeFn, NativeFrame, State};
 
 /// A function that calls one function for each element. Its frame has the registers [`RESULT`], [`FUNCTION`],
-/// [`ITEMS`], [`ACC`](super::registers::ACC) and two more of its own.
+/// [`ITEMS`], [`ACC`] and two more of its own.
 pub(super) trait PerElement: Sized {
     /// Its row; `imp` is [`start`] unless it has to prepare something else.
     const ROW: Builtin;
@@ -21,9 +21,17 @@ pub(super) trait PerElement: Sized {
     /// The native function of its frames.
     const NATIVE: &'static NativeFn = &NativeFn::new(Self::ROW.name, step::<Self>).counts(FUNCTION);
 
+    /// What is under construction in [`ACC`].
+    const BUILDS: Builds = Builds::Nothing;
+
     /// Returns the initial value under construction, for `count` elements.
-    fn accumulator<'h>(_h: &'h Ctx, _count: usize) -> Res<Value<'h>> {
-        Ok(Value::Nil)
+    fn accumulator<'h>(h: &'h Ctx, count: usize) -> Res<Value<'h>> {
+        match Self::BUILDS {
+            Builds::Nothing => Ok(Value::Nil),
+            Builds::Vector => h.vec_builder(0).map(Value::VecBuilder),
+            Builds::FullVector => h.vec_builder(count).map(Value::VecBuilder),
+            Builds::Map => h.map_builder(0).map(Value::MapBuilder),
+        }
     }
 
     /// Returns the arguments of call number `index`, and their number; `None` after the last.
@@ -36,7 +44,22 @@ pub(super) trait PerElement: Sized {
     fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>, index: usize) -> Res<After<'h>>;
 
     /// Returns the value of the whole, after the last element.
-    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>>;
+    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
+        match own[ACC] {
+            Value::VecBuilder(vector) => vector.finish(h),
+            value => Ok(value),
+        }
+    }
+}
+
+/// What a function builds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Builds {
+    Nothing,
+    Vector,
+    /// A vector with as many elements as the collection.
+    FullVector,
+    Map,
 }
 
 /// What to do after an element.

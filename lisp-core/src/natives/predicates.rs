@@ -28,10 +28,6 @@ impl PerElement for FirstTrue {
     fn consume<'h>(_: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
         stop_when(own[RESULT].truthy(), own[RESULT])
     }
-
-    fn finish<'h>(_: &'h Ctx, _: &mut [Value<'h>]) -> Res<Value<'h>> {
-        Ok(Value::Nil)
-    }
 }
 
 struct Every;
