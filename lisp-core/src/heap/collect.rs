@@ -13,7 +13,7 @@
 
 use super::big::Big;
 use super::header::{CONSTANTS, Header};
-use super::map::{Entry, Keys, Map, Rep};
+use super::map::{Entry, KeyArray, Map, Rep};
 use super::map_builder::MapBuilder;
 use super::memory::{self, OutOfMemory};
 use super::node::Node;
@@ -36,7 +36,7 @@ enum GrayItem {
     VecBuilder(&'static VecBuilder<'static>),
     Map(&'static Map<'static>, PendingSlice<V>),
     MapBuilder(&'static MapBuilder<'static>),
-    Keys(&'static Keys<'static>, PendingSlice<V>),
+    Keys(&'static KeyArray<'static>, PendingSlice<V>),
     Node(&'static Node<'static>, PendingSlice<Entry<'static>>, PendingSlice<&'static Node<'static>>),
     Closure(&'static Closure<'static>, PendingSlice<V>),
     Composed(&'static Composed<'static>, PendingSlice<V>),
@@ -486,10 +486,10 @@ impl Collector {
         })
     }
 
-    fn keys(&mut self, old: &'static Keys<'static>) -> &'static Keys<'static> {
+    fn keys(&mut self, old: &'static KeyArray<'static>) -> &'static KeyArray<'static> {
         self.forward(old, &old.head, |c, o| {
             let keys = c.part(o.keys());
-            let new = c.put(Keys { head: Header::new(c.region), keys: Cell::new(&[]) });
+            let new = c.put(KeyArray { head: Header::new(c.region), keys: Cell::new(&[]) });
             c.push(GrayItem::Keys(new, keys));
             new
         })
