@@ -326,9 +326,16 @@ pub struct Error {
     pub more: Box<[Error]>,
     /// The Java class by which a program catches it, if the reason does not determine the class.
     pub class: Option<ErrorClass>,
+    /// Whether an argument was nil where the operation takes none.
+    pub of_nil: bool,
 }
 
 impl Error {
+    /// The detail with the reason for which a worker failed.
+    const CAUSE: &'static str = "cause";
+    /// The detail with the index of a call by a worker.
+    const INDEX: &'static str = "index";
+
     /// The maximum length of a message, in bytes. A longer one is cut, with a mark.
     pub const MESSAGE_BYTES: usize = 2_000;
 
@@ -358,16 +365,59 @@ impl Error {
             trace: None,
             more: Box::default(),
             class: None,
+            of_nil: false,
         }
+    }
+
+    /// Returns the detail with this name.
+    pub fn named_detail(&self, name: &str) -> Option<&Detail> {
+        self.details.iter().find_map(|(own, detail)| (own == name).then_some(detail))
+    }
+
+    /// Returns the reason for which a worker failed, if it failed the call.
+    pub fn cause(&self) -> Option<Reason> {
+        match self.named_detail(Self::CAUSE)? {
+            Detail::Text(name) => Reason::from_name(name),
+            Detail::Int(_) => None,
+        }
+    }
+
+    /// Adds the reason for which a worker failed. For nested calls, the innermost one stays.
+    #[must_use]
+    pub(crate) fn caused_by(self, reason: Reason) -> Self {
+        if self.named_detail(Self::CAUSE).is_some() { self } else { self.detail(Self::CAUSE, reason.name()) }
+    }
+
+    /// Returns the index of the call by a worker that failed.
+    pub fn index(&self) -> Option<usize> {
+        match self.named_detail(Self::INDEX)? {
+            Detail::Int(index) => usize::try_from(*index).ok(),
+            Detail::Text(_) => None,
+        }
+    }
+
+    /// Sets the index of the call by a worker that failed.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_index(self, index: usize) -> Self {
+        self.without_detail(Self::INDEX).detail(Self::INDEX, index)
+    }
+
+    /// Returns the error as the worker had it, without the index and the cause that the call added.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without_call(self) -> Self {
+        self.without_detail(Self::INDEX).without_detail(Self::CAUSE)
+    }
+
+    fn without_detail(mut self, name: &str) -> Self {
+        self.details.retain(|(own, _)| own != name);
+        self
     }
 
     /// Returns true if programs can catch it. If a worker could not catch it, its caller cannot either.
     pub fn is_catchable(&self) -> bool {
-        let cause = self.details.iter().find(|(name, _)| name == "cause").and_then(|(_, cause)| match cause {
-            Detail::Text(name) => Reason::from_name(name),
-            Detail::Int(_) => None,
-        });
-        self.reason.is_catchable() && cause.is_none_or(Reason::is_catchable)
+        self.reason.is_catchable() && self.cause().is_none_or(Reason::is_catchable)
     }
 
     /// Returns the error of a function that would need all elements of an endless sequence.
@@ -398,6 +448,7 @@ impl Error {
     #[must_use]
     pub(crate) fn class(mut self, class: ErrorClass) -> Self {
         self.class = Some(class);
+        self.of_nil |= class == ErrorClass::NullPointer;
         self
     }
 
@@ -415,8 +466,8 @@ pub enum Fault {
     /// This many more bytes do not fit. The machine may compact the heap and run the instruction again. If that fails
     /// again, it is the memory error.
     Collect(usize),
-    /// The operation needs this much more fuel than the slice has left. The driver checks its clock and the instruction
-    /// runs again.
+    /// The slice is over, a line was printed, or the run must end; this is the fuel spent in total, the refused charge
+    /// included. The driver checks its clock and the instruction runs again.
     Pause(u64),
     /// The call needs a frame, because an argument is an endless sequence, or because the call would leave too much
     /// garbage on the way. The machine makes the call again with a frame, or reports what the program should do.

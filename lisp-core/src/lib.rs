@@ -55,6 +55,7 @@ pub mod library;
 mod meter;
 mod natives;
 pub mod regex;
+mod sizes;
 mod stack;
 pub mod syntax;
 pub mod text;

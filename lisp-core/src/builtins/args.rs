@@ -11,13 +11,11 @@ use crate::text::describe;
 #[cold]
 pub(crate) fn type_error(name: &str, expects: &str, got: Value<'_>) -> Fault {
     match got {
-        // With a frame, the call may be possible.
-        Value::Endless(_) => Fault::NeedsFrame,
+        Value::Endless(_) => Error::endless(name).into(),
         got => wrong(name, expects, got).into(),
     }
 }
 
-/// Like [`type_error`], for a value that is not an endless sequence.
 #[cold]
 fn wrong(name: &str, expects: &str, got: Value<'_>) -> Error {
     Error::new(Reason::TypeError, format!("{name} expects {expects}, got {}", describe(got))).class(of_wrong(got))
@@ -27,7 +25,7 @@ fn wrong(name: &str, expects: &str, got: Value<'_>) -> Error {
 #[cold]
 pub(crate) fn type_error_as(class: ErrorClass, name: &str, expects: &str, got: Value<'_>) -> Fault {
     match got {
-        Value::Endless(_) => Fault::NeedsFrame,
+        Value::Endless(_) => type_error(name, expects, got),
         got => wrong(name, expects, got).class(class).into(),
     }
 }
@@ -41,10 +39,13 @@ pub(crate) fn not_walked(name: &str, expects: &str, got: Value<'_>) -> Fault {
     }
 }
 
-/// Returns the error for an argument that cannot be walked.
+/// Returns why an argument cannot be walked at once: an endless sequence needs a frame, anything else is an error.
 #[cold]
 pub(crate) fn not_a_collection(name: &str, got: Value<'_>) -> Fault {
-    type_error_as(ErrorClass::IllegalArgument, name, "a collection", got)
+    match got {
+        Value::Endless(_) => Fault::NeedsFrame,
+        got => type_error_as(ErrorClass::IllegalArgument, name, "a collection", got),
+    }
 }
 
 /// Fails if more than two values with many parts in total are combined, so that intermediate results would take much
@@ -113,16 +114,13 @@ pub(crate) fn positive(name: &str, what: &str, v: Value<'_>) -> Res<usize> {
 
 /// Returns an integer argument of at least `least`.
 pub(crate) fn at_least(name: &str, what: &str, least: usize, v: Value<'_>) -> Res<usize> {
-    match v {
-        Value::Endless(_) => Err(Fault::NeedsFrame),
-        v => match amount(name, v).map(usize::try_from) {
-            Ok(Ok(n)) if n >= least => Ok(n),
-            Ok(_) => {
-                let message = format!("{name}: the {what} must be at least {least}, got {}", describe(v));
-                Err(Error::new(Reason::TypeError, message).class(ErrorClass::IllegalArgument).into())
-            }
-            Err(_) => Err(type_error(name, &format!("a positive integer as its {what}"), v)),
-        },
+    match amount(name, v).map(usize::try_from) {
+        Ok(Ok(n)) if n >= least => Ok(n),
+        Ok(_) => {
+            let message = format!("{name}: the {what} must be at least {least}, got {}", describe(v));
+            Err(Error::new(Reason::TypeError, message).class(ErrorClass::IllegalArgument).into())
+        }
+        Err(_) => Err(type_error(name, &format!("a positive integer as its {what}"), v)),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::args::type_error;
 use super::java::{null, out_of_domain, wrong_type};
 use super::java_parse::decimal_digit;
-use super::{Builtin, DirectImp, strings};
+use super::{Builtin, strings};
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
@@ -11,94 +11,79 @@ use crate::heap::{Res, Value};
 use regex_automata::meta::Regex;
 use std::sync::LazyLock;
 
-const fn question(name: &'static str, usage: &'static str, imp: DirectImp, alias: &'static [&'static str]) -> Builtin {
-    Builtin::direct(name, 1, 1, usage, imp).aliases(alias).namespace("java")
-}
-
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("char", 1, 1, "(char x)", char_of).doc(
         "Returns the character with a code, as a string; a character is its own.",
         &[("(char 97)", "\"a\""), ("(map char [104 105])", "[\"h\" \"i\"]"), ("(char -1)", "!runtime_error")],
     ),
-    question("Character/isDigit", "(Character/isDigit c)", is_digit, &["java.lang.Character/isDigit"]).doc(
+    Builtin::java("Character/isDigit", 1, 1, "(Character/isDigit c)", |h, args| {
+        ask(h, "Character/isDigit", args, |c| decimal_digit(c).is_some())
+    })
+    .doc(
         "Returns whether the character is a decimal digit.",
         &[("(Character/isDigit \\7)", "true"), ("(Character/isDigit \"12\")", "!java_type_error")],
     ),
-    question("Character/isLetter", "(Character/isLetter c)", is_letter, &["java.lang.Character/isLetter"]).doc(
+    Builtin::java("Character/isLetter", 1, 1, "(Character/isLetter c)", is_letter).doc(
         "Returns whether the character is a letter, of any script.",
         &[("(Character/isLetter \\é)", "true"), ("(Character/isLetter nil)", "!java_domain_error")],
     ),
-    question(
-        "Character/isLetterOrDigit",
-        "(Character/isLetterOrDigit c)",
-        is_letter_or_digit,
-        &["java.lang.Character/isLetterOrDigit"],
-    )
-    .doc(
+    Builtin::java("Character/isLetterOrDigit", 1, 1, "(Character/isLetterOrDigit c)", is_letter_or_digit).doc(
         "Returns whether the character is a letter or a decimal digit.",
         &[
             ("(filter Character/isLetterOrDigit \"a-1\")", "[\"a\" \"1\"]"),
             ("(Character/isLetterOrDigit [])", "!java_type_error"),
         ],
     ),
-    question(
-        "Character/isAlphabetic",
-        "(Character/isAlphabetic c)",
-        is_alphabetic,
-        &["java.lang.Character/isAlphabetic"],
-    )
+    Builtin::java("Character/isAlphabetic", 1, 1, "(Character/isAlphabetic c)", |h, args| {
+        ask(h, "Character/isAlphabetic", args, char::is_alphabetic)
+    })
     .doc(
         "Returns whether the character, or the one with this code, is alphabetic.",
         &[("(Character/isAlphabetic (int \\a))", "true"), ("(Character/isAlphabetic :a)", "!java_type_error")],
     ),
-    question("Character/isUpperCase", "(Character/isUpperCase c)", is_upper, &["java.lang.Character/isUpperCase"]).doc(
+    Builtin::java("Character/isUpperCase", 1, 1, "(Character/isUpperCase c)", |h, args| {
+        ask(h, "Character/isUpperCase", args, char::is_uppercase)
+    })
+    .doc(
         "Returns whether the character is an uppercase letter.",
         &[("(Character/isUpperCase \\A)", "true"), ("(Character/isUpperCase 1.5)", "!java_type_error")],
     ),
-    question("Character/isLowerCase", "(Character/isLowerCase c)", is_lower, &["java.lang.Character/isLowerCase"]).doc(
+    Builtin::java("Character/isLowerCase", 1, 1, "(Character/isLowerCase c)", |h, args| {
+        ask(h, "Character/isLowerCase", args, char::is_lowercase)
+    })
+    .doc(
         "Returns whether the character is a lowercase letter.",
         &[("(Character/isLowerCase \\A)", "false"), ("(Character/isLowerCase \"\")", "!java_type_error")],
     ),
-    question(
-        "Character/isWhitespace",
-        "(Character/isWhitespace c)",
-        is_space,
-        &["java.lang.Character/isWhitespace", "Character/isSpace", "java.lang.Character/isSpace"],
-    )
+    Builtin::java("Character/isWhitespace", 1, 1, "(Character/isWhitespace c)", |h, args| {
+        ask(h, "Character/isWhitespace", args, strings::is_space)
+    })
+    .aliases(&["Character/isSpace"])
     .doc(
         "Returns whether the character is white space.",
         &[("(Character/isWhitespace \\tab)", "true"), ("(Character/isWhitespace {})", "!java_type_error")],
     ),
-    question("Character/toUpperCase", "(Character/toUpperCase c)", to_upper, &["java.lang.Character/toUpperCase"]).doc(
+    Builtin::java("Character/toUpperCase", 1, 1, "(Character/toUpperCase c)", to_upper).doc(
         "Returns the character in upper case.",
         &[("(Character/toUpperCase \\a)", "\"A\""), ("(Character/toUpperCase \"ab\")", "!java_type_error")],
     ),
-    question("Character/toLowerCase", "(Character/toLowerCase c)", to_lower, &["java.lang.Character/toLowerCase"]).doc(
+    Builtin::java("Character/toLowerCase", 1, 1, "(Character/toLowerCase c)", to_lower).doc(
         "Returns the character in lower case.",
         &[("(Character/toLowerCase \\A)", "\"a\""), ("(Character/toLowerCase true)", "!java_type_error")],
     ),
-    question("Character/toString", "(Character/toString c)", to_string, &["java.lang.Character/toString"]).doc(
+    Builtin::java("Character/toString", 1, 1, "(Character/toString c)", to_string).doc(
         "Returns the character as a string.",
         &[("(Character/toString \\a)", "\"a\""), ("(Character/toString [])", "!java_type_error")],
     ),
-    Builtin::direct("Character/digit", 2, 2, "(Character/digit c radix)", digit)
-        .aliases(&["java.lang.Character/digit"])
-        .namespace("java")
-        .doc(
-            "Returns the value of a character as a digit of a base from 2 to 36, or -1.",
-            &[
-                ("(Character/digit \\f 16)", "15"),
-                ("(Character/digit \\9 8)", "-1"),
-                ("(Character/digit \\1 \"x\")", "!java_type_error"),
-            ],
-        ),
-    question(
-        "Character/getNumericValue",
-        "(Character/getNumericValue c)",
-        numeric_value,
-        &["java.lang.Character/getNumericValue"],
-    )
-    .doc(
+    Builtin::java("Character/digit", 2, 2, "(Character/digit c radix)", digit).doc(
+        "Returns the value of a character as a digit of a base from 2 to 36, or -1.",
+        &[
+            ("(Character/digit \\f 16)", "15"),
+            ("(Character/digit \\9 8)", "-1"),
+            ("(Character/digit \\1 \"x\")", "!java_type_error"),
+        ],
+    ),
+    Builtin::java("Character/getNumericValue", 1, 1, "(Character/getNumericValue c)", numeric_value).doc(
         "Returns the value of a character as a digit, 10 to 35 for letters, or -1.",
         &[("(Character/getNumericValue \\7)", "7"), ("(Character/getNumericValue nil)", "!java_domain_error")],
     ),
@@ -142,10 +127,6 @@ fn letter(c: char) -> bool {
     LETTER.as_ref().is_some_and(|letter| letter.is_match(&*c.encode_utf8(&mut [0; 4])))
 }
 
-fn is_digit<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    ask(h, "Character/isDigit", args, |c| decimal_digit(c).is_some())
-}
-
 fn is_letter<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.charge(cost::CHARACTER)?;
     ask(h, "Character/isLetter", args, letter)
@@ -154,22 +135,6 @@ fn is_letter<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 fn is_letter_or_digit<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.charge(cost::CHARACTER)?;
     ask(h, "Character/isLetterOrDigit", args, |c| letter(c) || decimal_digit(c).is_some())
-}
-
-fn is_alphabetic<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    ask(h, "Character/isAlphabetic", args, char::is_alphabetic)
-}
-
-fn is_upper<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    ask(h, "Character/isUpperCase", args, char::is_uppercase)
-}
-
-fn is_lower<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    ask(h, "Character/isLowerCase", args, char::is_lowercase)
-}
-
-fn is_space<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    ask(h, "Character/isWhitespace", args, strings::is_space)
 }
 
 /// Returns a character in another case, if that is one character too. For a code it returns a code.

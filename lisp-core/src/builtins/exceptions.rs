@@ -18,10 +18,9 @@ macro_rules! rows {
         })*
     ) => {
         &[$($(
-            Builtin::direct(concat!($name, "."), $min, $max, concat!("(", $name, ". ", $args, ")"), |h, args| {
+            Builtin::java(concat!($name, "."), $min, $max, concat!("(", $name, ". ", $args, ")"), |h, args| {
                 made(h, $name, args)
             })
-            .namespace("java")
             .aliases(&[concat!($package, ".", $name, ".")])
             .doc(
                 "Returns an exception for throw.",
@@ -67,21 +66,21 @@ pub(super) const TABLE: &[Builtin] = &[
         "Returns the exception that ex-info was given as the cause; nil without one.",
         &[("(ex-message (ex-cause (ex-info \"b\" {} (ex-info \"a\" {}))))", "\"a\""), ("(ex-cause 1)", "nil")],
     ),
-    Builtin::direct(".getMessage", 1, 1, "(.getMessage e)", get_message).namespace("java").doc(
+    Builtin::java(".getMessage", 1, 1, "(.getMessage e)", get_message).doc(
         "Returns the message of an exception.",
         &[
             ("(try (throw (ex-info \"no\" {})) (catch Exception e (.getMessage e)))", "\"no\""),
             ("(.getMessage 1)", "!java_type_error"),
         ],
     ),
-    Builtin::direct(".getCause", 1, 1, "(.getCause e)", get_cause).namespace("java").doc(
+    Builtin::java(".getCause", 1, 1, "(.getCause e)", get_cause).doc(
         "Returns the exception that caused an exception; nil without one.",
         &[
             ("(.getMessage (.getCause (ex-info \"b\" {} (Exception. \"a\"))))", "\"a\""),
             ("(.getCause 1)", "!java_type_error"),
         ],
     ),
-    Builtin::direct(".getData", 1, 1, "(.getData e)", get_data).namespace("java").doc(
+    Builtin::java(".getData", 1, 1, "(.getData e)", get_data).doc(
         "Returns the data of ex-info, throw or fail.",
         &[("(.getData (ex-info \"no\" {:id 7}))", "{:id 7}"), ("(.getData 1)", "!java_type_error")],
     ),
@@ -146,7 +145,7 @@ pub(crate) fn of_error<'h>(h: &'h Ctx, error: &Error, tool: Option<&'h str>) -> 
         entries.push((h.keyword("tool")?, h.str(tool)?));
     }
     // As with ex-info, the data of a tool's error is in `:data`.
-    if let Some((_, code)) = error.details.iter().find(|(name, _)| name == "code") {
+    if let Some(code) = error.named_detail("code") {
         let code = match code {
             Detail::Int(number) => Value::Int(*number),
             Detail::Text(name) => h.str(name)?,

@@ -157,19 +157,50 @@ pub(crate) enum JavaConstant {
     Text(&'static str),
 }
 
-/// The units of `java.time.temporal.ChronoUnit`.
-const CHRONO_UNITS: &[&str] = &["MILLIS", "SECONDS", "MINUTES", "HOURS", "DAYS", "WEEKS", "MONTHS", "YEARS"];
+/// The units of `java.time.temporal.ChronoUnit`, and the nanoseconds of those with a fixed length.
+pub(super) const CHRONO_UNITS: &[(&str, Option<i128>)] = &[
+    ("MILLIS", Some(1_000_000)),
+    ("SECONDS", Some(SECOND)),
+    ("MINUTES", Some(60 * SECOND)),
+    ("HOURS", Some(3_600 * SECOND)),
+    ("DAYS", Some(24 * 3_600 * SECOND)),
+    ("WEEKS", Some(7 * 24 * 3_600 * SECOND)),
+    ("MONTHS", None),
+    ("YEARS", None),
+];
+const SECOND: i128 = 1_000_000_000;
+
+/// Returns the nanoseconds of the units that divide a day.
+pub(super) fn nanos_of_unit(unit: &str) -> Option<i128> {
+    let (_, nanos) = CHRONO_UNITS.iter().find(|own| own.0 == unit)?;
+    nanos.filter(|&nanos| nanos <= 24 * 3_600 * SECOND)
+}
+
+/// Returns a member or constructor without the package of its class: `Math/abs` for `java.lang.Math/abs`.
+pub(super) fn without_package(name: &str) -> &str {
+    let class = name.rsplit_once(['/', '.']).map_or(name, |(class, _)| class);
+    match CLASSES.iter().find(|own| own.1 == class) {
+        Some((short, full, _)) => &name[full.len() - short.len()..],
+        None => name,
+    }
+}
+
+/// Returns the method that is named with its class: `.getYear` for `LocalDate/getYear`.
+pub(super) fn method_named_with_class(name: &str) -> Option<&'static str> {
+    let (class, member) = name.split_once('/')?;
+    let (_, methods) = METHODS.iter().find(|(own, _)| *own == class)?;
+    methods.split_ascii_whitespace().find(|method| &method[1..] == member)
+}
 
 /// Returns the value of a Java constant: `Double/NaN`, also with its full name.
 pub(crate) fn constant(name: &str) -> Option<JavaConstant> {
-    let name = name.strip_prefix("java.lang.").unwrap_or(name);
-    if let Some(unit) = name.strip_prefix("java.time.temporal.").unwrap_or(name).strip_prefix("ChronoUnit/") {
-        return CHRONO_UNITS.iter().find(|own| **own == unit).map(|unit| JavaConstant::Text(unit));
+    let name = without_package(name);
+    if let Some(unit) = name.strip_prefix("ChronoUnit/") {
+        return CHRONO_UNITS.iter().find(|own| own.0 == unit).map(|own| JavaConstant::Text(own.0));
     }
-    if let Some(own) = name.strip_prefix("java.time.format.").unwrap_or(name).strip_prefix("DateTimeFormatter/") {
+    if let Some(own) = name.strip_prefix("DateTimeFormatter/") {
         return FORMATTERS.iter().find(|name| **name == own).map(|name| JavaConstant::Text(name));
     }
-    let name = name.strip_prefix("java.time.").unwrap_or(name);
     CONSTANTS.iter().find(|constant| constant.name == name).map(|constant| constant.value)
 }
 
@@ -196,7 +227,10 @@ pub(crate) fn unsupported(name: &str) -> Option<Error> {
             Some(match short {
                 "Period" => error
                     .hint("count with (.between java.time.temporal.ChronoUnit/DAYS from to), move with .plusMonths"),
-                "ChronoUnit" => error.hint(format!("there are: {}", CHRONO_UNITS.join(", "))),
+                "ChronoUnit" => error.hint(format!(
+                    "there are: {}",
+                    CHRONO_UNITS.iter().map(|unit| unit.0).collect::<Vec<_>>().join(", ")
+                )),
                 "DateTimeFormatter" => error.hint(format!("there are: {}, and ofPattern", FORMATTERS.join(", "))),
                 "Math" if member == "random" => error.hint("there is no randomness; a tool has to provide it"),
                 _ if members.is_empty() => error,
@@ -234,7 +268,7 @@ fn methods_like(name: &str) -> String {
     let plain = |name: &str| name.trim_start_matches('.').to_ascii_lowercase();
     let wanted = plain(name);
     let methods = || super::FIRST_ORDER.iter().map(|row| row.name).filter(|row| row.starts_with('.'));
-    if let Some((class, _)) = IN_JAVA.iter().find(|(_, names)| names.contains(&name.trim_start_matches('.'))) {
+    if let Some((class, _)) = IN_JAVA.iter().find(|(_, names)| has_word(names, name.trim_start_matches('.'))) {
         return methods_of(class);
     }
     let alike = methods().find(|row| plain(row).contains(&wanted) || wanted.contains(&plain(row)));
@@ -244,10 +278,15 @@ fn methods_like(name: &str) -> String {
     }
 }
 
+/// Returns whether a list of words has this one.
+fn has_word(words: &str, word: &str) -> bool {
+    words.split_ascii_whitespace().any(|own| own == word)
+}
+
 /// Returns the methods of a class, for a hint.
 fn methods_of(class: &str) -> String {
     let names: Vec<&str> = match METHODS.iter().find(|(own, _)| *own == class) {
-        Some((_, names)) => names.to_vec(),
+        Some((_, names)) => names.split_ascii_whitespace().collect(),
         None => {
             let of_strings = super::AREAS.iter().filter(|(title, _)| title.starts_with("Java: strings"));
             let rows = of_strings.flat_map(|(_, rows)| rows.iter().map(|row| row.name));
@@ -270,189 +309,47 @@ pub(crate) fn no_method(name: &str, maker: &str) -> Option<Error> {
 }
 
 /// The methods of the classes whose objects are times.
-pub const METHODS: &[(&str, &[&str])] = &[
+const METHODS: &[(&str, &str)] = &[
     (
         "LocalDate",
-        &[
-            ".getYear",
-            ".getMonthValue",
-            ".getMonth",
-            ".getDayOfMonth",
-            ".getDayOfWeek",
-            ".getDayOfYear",
-            ".lengthOfMonth",
-            ".lengthOfYear",
-            ".isLeapYear",
-            ".plusDays",
-            ".plusWeeks",
-            ".plusMonths",
-            ".plusYears",
-            ".minusDays",
-            ".minusWeeks",
-            ".minusMonths",
-            ".minusYears",
-            ".withDayOfMonth",
-            ".withMonth",
-            ".withYear",
-            ".isBefore",
-            ".isAfter",
-            ".isEqual",
-            ".plus",
-            ".minus",
-            ".atStartOfDay",
-            ".atTime",
-            ".toEpochDay",
-            ".until",
-            ".format",
-            ".compareTo",
-            ".equals",
-            ".toString",
-        ],
+        ".getYear .getMonthValue .getMonth .getDayOfMonth .getDayOfWeek .getDayOfYear .lengthOfMonth \
+         .lengthOfYear .isLeapYear .plusDays .plusWeeks .plusMonths .plusYears .minusDays .minusWeeks \
+         .minusMonths .minusYears .withDayOfMonth .withMonth .withYear .isBefore .isAfter .isEqual .plus \
+         .minus .atStartOfDay .atTime .toEpochDay .until .format .compareTo .equals .toString",
     ),
     (
         "LocalDateTime",
-        &[
-            ".getYear",
-            ".getMonthValue",
-            ".getMonth",
-            ".getDayOfMonth",
-            ".getDayOfWeek",
-            ".getDayOfYear",
-            ".getHour",
-            ".getMinute",
-            ".getSecond",
-            ".getNano",
-            ".plusDays",
-            ".plusWeeks",
-            ".plusMonths",
-            ".plusYears",
-            ".plusHours",
-            ".plusMinutes",
-            ".plusSeconds",
-            ".plusNanos",
-            ".plus",
-            ".minusDays",
-            ".minusWeeks",
-            ".minusMonths",
-            ".minusYears",
-            ".minusHours",
-            ".minusMinutes",
-            ".minusSeconds",
-            ".minus",
-            ".withDayOfMonth",
-            ".withMonth",
-            ".withYear",
-            ".withHour",
-            ".withMinute",
-            ".withSecond",
-            ".withNano",
-            ".truncatedTo",
-            ".isBefore",
-            ".isAfter",
-            ".isEqual",
-            ".toLocalDate",
-            ".toInstant",
-            ".atZone",
-            ".until",
-            ".format",
-            ".compareTo",
-            ".equals",
-            ".toString",
-        ],
+        ".getYear .getMonthValue .getMonth .getDayOfMonth .getDayOfWeek .getDayOfYear .getHour .getMinute \
+         .getSecond .getNano .plusDays .plusWeeks .plusMonths .plusYears .plusHours .plusMinutes .plusSeconds \
+         .plusNanos .plus .minusDays .minusWeeks .minusMonths .minusYears .minusHours .minusMinutes \
+         .minusSeconds .minus .withDayOfMonth .withMonth .withYear .withHour .withMinute .withSecond \
+         .withNano .truncatedTo .isBefore .isAfter .isEqual .toLocalDate .toInstant .atZone .until .format \
+         .compareTo .equals .toString",
     ),
     (
         "Instant",
-        &[
-            ".toEpochMilli",
-            ".getEpochSecond",
-            ".getNano",
-            ".plusSeconds",
-            ".plusMillis",
-            ".plusNanos",
-            ".plus",
-            ".minusSeconds",
-            ".minusMillis",
-            ".minus",
-            ".truncatedTo",
-            ".isBefore",
-            ".isAfter",
-            ".until",
-            ".atZone",
-            ".toLocalDate",
-            ".toLocalDateTime",
-            ".getYear",
-            ".getMonthValue",
-            ".getDayOfMonth",
-            ".getDayOfWeek",
-            ".getHour",
-            ".getMinute",
-            ".getSecond",
-            ".format",
-            ".compareTo",
-            ".equals",
-            ".toString",
-        ],
+        ".toEpochMilli .getEpochSecond .getNano .plusSeconds .plusMillis .plusNanos .plus .minusSeconds \
+         .minusMillis .minus .truncatedTo .isBefore .isAfter .until .atZone .toLocalDate .toLocalDateTime \
+         .getYear .getMonthValue .getDayOfMonth .getDayOfWeek .getHour .getMinute .getSecond .format \
+         .compareTo .equals .toString",
     ),
     (
         "Duration",
-        &[
-            ".toDays",
-            ".toHours",
-            ".toMinutes",
-            ".toMillis",
-            ".getSeconds",
-            ".getNano",
-            ".plus",
-            ".plusDays",
-            ".plusHours",
-            ".plusMinutes",
-            ".plusSeconds",
-            ".plusMillis",
-            ".minus",
-            ".minusDays",
-            ".minusHours",
-            ".minusMinutes",
-            ".minusSeconds",
-            ".minusMillis",
-            ".truncatedTo",
-            ".negated",
-            ".isNegative",
-            ".isZero",
-            ".compareTo",
-            ".equals",
-            ".toString",
-        ],
+        ".toDays .toHours .toMinutes .toMillis .getSeconds .getNano .plus .plusDays .plusHours .plusMinutes \
+         .plusSeconds .plusMillis .minus .minusDays .minusHours .minusMinutes .minusSeconds .minusMillis \
+         .truncatedTo .negated .isNegative .isZero .compareTo .equals .toString",
     ),
 ];
 
 /// Methods of Java classes that the language does not have, by the class that is most often meant.
-const IN_JAVA: &[(&str, &[&str])] = &[
-    ("LocalDate", &["datesUntil", "withDayOfYear", "getEra", "getChronology", "toEpochSecond", "atDate"]),
-    (
-        "LocalDateTime",
-        &["toLocalTime", "toZonedDateTime", "withZoneSameInstant", "withZoneSameLocal", "withEarlierOffsetAtOverlap"],
-    ),
-    ("Instant", &["getLong", "isSupported", "adjustInto", "query", "range", "with", "toEpochSecond", "ofEpochMilli"]),
+const IN_JAVA: &[(&str, &str)] = &[
+    ("LocalDate", "datesUntil withDayOfYear getEra getChronology toEpochSecond atDate"),
+    ("LocalDateTime", "toLocalTime toZonedDateTime withZoneSameInstant withZoneSameLocal withEarlierOffsetAtOverlap"),
+    ("Instant", "getLong isSupported adjustInto query range with toEpochSecond ofEpochMilli"),
     (
         "Duration",
-        &[
-            "abs",
-            "multipliedBy",
-            "dividedBy",
-            "toNanos",
-            "toSeconds",
-            "toDaysPart",
-            "toHoursPart",
-            "toMinutesPart",
-            "toSecondsPart",
-            "toMillisPart",
-            "toNanosPart",
-            "getUnits",
-            "withSeconds",
-            "withNanos",
-            "addTo",
-            "subtractFrom",
-        ],
+        "abs multipliedBy dividedBy toNanos toDaysPart toHoursPart toMinutesPart toSecondsPart toMillisPart \
+         toNanosPart getUnits withSeconds withNanos addTo subtractFrom",
     ),
 ];
 
@@ -486,7 +383,7 @@ pub(super) fn wrong_type(name: &str, expects: &str, got: Value<'_>) -> Fault {
     let error = Error::new(Reason::JavaTypeError, format!("{name} expects {expects}, got {}", describe(got)));
     let error = error.class(of_wrong(got));
     match METHODS.iter().find(|(class, _)| *class == got.type_name()) {
-        Some((class, methods)) if name.starts_with('.') && !methods.contains(&name) => {
+        Some((class, methods)) if name.starts_with('.') && !has_word(methods, name) => {
             error.hint(methods_of(class)).into()
         }
         _ => error.into(),
@@ -531,14 +428,14 @@ fn domain_class(name: &str) -> ErrorClass {
 /// Returns the error for nil where Java requires an object.
 #[cold]
 pub(super) fn null(name: &str) -> Fault {
-    Error::new(Reason::JavaDomainError, format!("{name} got nil where it needs an object"))
+    let error = Error::new(Reason::JavaDomainError, format!("{name} got nil where it needs an object"))
         .class(match name.split_once('/') {
             // As in Java, which does not accept null as a number.
             Some(("Integer" | "Long" | "Short" | "Byte", _)) => ErrorClass::NumberFormat,
             _ => ErrorClass::NullPointer,
         })
-        .hint("test with nil? or give a default with (or x ...) first")
-        .into()
+        .hint("test with nil? or give a default with (or x ...) first");
+    Error { of_nil: true, ..error }.into()
 }
 
 /// Returns a string argument; `None` for nil, which is checked after all types.

@@ -1,55 +1,51 @@
 //! The calendar of `java.time.LocalDate`: fields, and arithmetic with months and years. Days of the week and months are
 //! strings of their names, as they print in Java.
 
-use super::java::{int, long, null, out_of_domain, out_of_domain_as, wrong_type};
-use super::java_moments::{moment, moved, on_day};
-use super::{Builtin, DirectImp};
+use super::Builtin;
+use super::java::{CHRONO_UNITS, int, long, nanos_of_unit, null, out_of_domain, out_of_domain_as, wrong_type};
+use super::java_moments::{joined, moment, moved, on_day};
 use crate::context::Ctx;
 use crate::error::ErrorClass;
 use crate::heap::{Heap, Res, TimeValue, Value};
-use crate::text::dates::{DAY, DAYS, calendar, days_of, days_of_month, is_date};
-
-const fn method(
-    name: &'static str,
-    args: u8,
-    usage: &'static str,
-    imp: DirectImp,
-    alias: &'static [&'static str],
-) -> Builtin {
-    Builtin::direct(name, args, args, usage, imp).aliases(alias).namespace("java")
-}
+use crate::text::dates::{DAY, DAYS, MONTHS, WEEKDAYS, calendar, days_of, days_of_month, is_date};
 
 pub(super) const TABLE: &[Builtin] = &[
-    method("LocalDate/of", 3, "(LocalDate/of year month day)", of, &["java.time.LocalDate/of"]).doc(
+    Builtin::java("LocalDate/of", 3, 3, "(LocalDate/of year month day)", of).doc(
         "Returns the date of a year, month and day.",
         &[("(str (LocalDate/of 2024 2 29))", "\"2024-02-29\""), ("(LocalDate/of 2023 2 29)", "!java_domain_error")],
     ),
-    method("LocalDate/ofEpochDay", 1, "(LocalDate/ofEpochDay n)", of_epoch_day, &["java.time.LocalDate/ofEpochDay"])
+    Builtin::java("LocalDate/ofEpochDay", 1, 1, "(LocalDate/ofEpochDay n)", of_epoch_day)
         .doc(
             "Returns the date n days after 1970-01-01.",
             &[("(str (LocalDate/ofEpochDay 1))", "\"1970-01-02\""), ("(LocalDate/ofEpochDay nil)", "!java_type_error")],
         ),
-    method(".getYear", 1, "(.getYear date)", get_year, &["java.time.LocalDate/getYear"]).doc(
+    Builtin::java(".getYear", 1, 1, "(.getYear date)", |_, args| field(".getYear", args[0], |date| date.0)).doc(
         "Returns the year of a date.",
         &[("(.getYear (LocalDate/of 2024 2 29))", "2024"), ("(.getYear \"2024\")", "!java_type_error")],
     ),
-    method(".getMonthValue", 1, "(.getMonthValue date)", get_month_value, &["java.time.LocalDate/getMonthValue"]).doc(
+    Builtin::java(".getMonthValue", 1, 1, "(.getMonthValue date)", |_, args| {
+        field(".getMonthValue", args[0], |date| date.1)
+    })
+    .doc(
         "Returns the month of a date, 1 to 12.",
         &[("(.getMonthValue (LocalDate/of 2024 2 29))", "2"), ("(.getMonthValue nil)", "!java_domain_error")],
     ),
-    method(".getMonth", 1, "(.getMonth date)", get_month, &["java.time.LocalDate/getMonth"]).doc(
+    Builtin::java(".getMonth", 1, 1, "(.getMonth date)", get_month).doc(
         "Returns the name of the month of a date.",
         &[("(.getMonth (LocalDate/of 2024 2 29))", "\"FEBRUARY\""), ("(.getMonth 5)", "!java_type_error")],
     ),
-    method(".getDayOfMonth", 1, "(.getDayOfMonth date)", get_day_of_month, &["java.time.LocalDate/getDayOfMonth"]).doc(
+    Builtin::java(".getDayOfMonth", 1, 1, "(.getDayOfMonth date)", |_, args| {
+        field(".getDayOfMonth", args[0], |date| date.2)
+    })
+    .doc(
         "Returns the day of the month of a date.",
         &[("(.getDayOfMonth (LocalDate/of 2024 2 29))", "29"), ("(.getDayOfMonth 5)", "!java_type_error")],
     ),
-    method(".getDayOfYear", 1, "(.getDayOfYear date)", get_day_of_year, &["java.time.LocalDate/getDayOfYear"]).doc(
+    Builtin::java(".getDayOfYear", 1, 1, "(.getDayOfYear date)", get_day_of_year).doc(
         "Returns the day of the year of a date, from 1 on.",
         &[("(.getDayOfYear (LocalDate/of 2024 2 29))", "60"), ("(.getDayOfYear 5)", "!java_type_error")],
     ),
-    method(".getDayOfWeek", 1, "(.getDayOfWeek date)", get_day_of_week, &["java.time.LocalDate/getDayOfWeek"]).doc(
+    Builtin::java(".getDayOfWeek", 1, 1, "(.getDayOfWeek date)", get_day_of_week).doc(
         "Returns the name of the day of the week of a date; .getValue makes a number of it.",
         &[
             ("(.getDayOfWeek (LocalDate/of 2024 2 29))", "\"THURSDAY\""),
@@ -57,100 +53,109 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(.getDayOfWeek 5)", "!java_type_error"),
         ],
     ),
-    method(".getValue", 1, "(.getValue name)", get_value, &[]).doc(
+    Builtin::java(".getValue", 1, 1, "(.getValue name)", get_value).doc(
         "The number of a day of the week, from \"MONDAY\" on, or of a month.",
         &[("(.getValue \"SUNDAY\")", "7"), ("(.getValue \"MARCH\")", "3"), ("(.getValue 5)", "!java_type_error")],
     ),
-    method(".lengthOfMonth", 1, "(.lengthOfMonth date)", length_of_month, &["java.time.LocalDate/lengthOfMonth"]).doc(
+    Builtin::java(".lengthOfMonth", 1, 1, "(.lengthOfMonth date)", |_, args| {
+        field(".lengthOfMonth", args[0], |date| days_of_month(date.0, date.1))
+    })
+    .doc(
         "Returns the number of days of the date's month.",
         &[("(.lengthOfMonth (LocalDate/of 2024 2 1))", "29"), ("(.lengthOfMonth 5)", "!java_type_error")],
     ),
-    method(".lengthOfYear", 1, "(.lengthOfYear date)", length_of_year, &["java.time.LocalDate/lengthOfYear"]).doc(
+    Builtin::java(".lengthOfYear", 1, 1, "(.lengthOfYear date)", |_, args| {
+        field(".lengthOfYear", args[0], |date| days_of(date.0 + 1, 1, 1) - days_of(date.0, 1, 1))
+    })
+    .doc(
         "Returns the number of days of the date's year.",
         &[("(.lengthOfYear (LocalDate/of 2024 2 1))", "366"), ("(.lengthOfYear 5)", "!java_type_error")],
     ),
-    method(".isLeapYear", 1, "(.isLeapYear date)", is_leap_year, &["java.time.LocalDate/isLeapYear"]).doc(
+    Builtin::java(".isLeapYear", 1, 1, "(.isLeapYear date)", is_leap_year).doc(
         "Returns whether the date's year is a leap year.",
         &[("(.isLeapYear (LocalDate/of 2023 1 1))", "false"), ("(.isLeapYear 2024)", "!java_type_error")],
     ),
-    method(".withDayOfMonth", 2, "(.withDayOfMonth date n)", with_day, &["java.time.LocalDate/withDayOfMonth"]).doc(
+    Builtin::java(".withDayOfMonth", 2, 2, "(.withDayOfMonth date n)", with_day).doc(
         "Returns the date with another day of the month.",
         &[
             ("(str (.withDayOfMonth (LocalDate/of 2024 2 29) 1))", "\"2024-02-01\""),
             ("(.withDayOfMonth (LocalDate/of 2024 2 29) 30)", "!java_domain_error"),
         ],
     ),
-    method(".withMonth", 2, "(.withMonth date n)", with_month, &["java.time.LocalDate/withMonth"]).doc(
+    Builtin::java(".withMonth", 2, 2, "(.withMonth date n)", with_month).doc(
         "Returns the date with another month; beyond its end the last day of it.",
         &[
             ("(str (.withMonth (LocalDate/of 2024 1 31) 2))", "\"2024-02-29\""),
             ("(.withMonth (LocalDate/of 2024 1 31) 13)", "!java_domain_error"),
         ],
     ),
-    method(".withYear", 2, "(.withYear date n)", with_year, &["java.time.LocalDate/withYear"]).doc(
+    Builtin::java(".withYear", 2, 2, "(.withYear date n)", with_year).doc(
         "Returns the date with another year; beyond the end of its month the last day of that.",
         &[
             ("(str (.withYear (LocalDate/of 2024 2 29) 2023))", "\"2023-02-28\""),
             ("(.withYear 5 2023)", "!java_type_error"),
         ],
     ),
-    method(".plusWeeks", 2, "(.plusWeeks date n)", plus_weeks, &["java.time.LocalDate/plusWeeks"]).doc(
+    Builtin::java(".plusWeeks", 2, 2, "(.plusWeeks date n)", |h, args| weeks_away(h, ".plusWeeks", args, 1)).doc(
         "Returns the date n weeks later.",
         &[
             ("(str (.plusWeeks (LocalDate/of 2024 2 28) 1))", "\"2024-03-06\""),
             ("(.plusWeeks nil 1)", "!java_domain_error"),
         ],
     ),
-    method(".minusWeeks", 2, "(.minusWeeks date n)", minus_weeks, &["java.time.LocalDate/minusWeeks"]).doc(
+    Builtin::java(".minusWeeks", 2, 2, "(.minusWeeks date n)", |h, args| weeks_away(h, ".minusWeeks", args, -1)).doc(
         "Returns the date n weeks earlier.",
         &[
             ("(str (.minusWeeks (LocalDate/of 2024 3 6) 1))", "\"2024-02-28\""),
             ("(.minusWeeks 1 1)", "!java_type_error"),
         ],
     ),
-    method(".plusMonths", 2, "(.plusMonths date n)", plus_months, &["java.time.LocalDate/plusMonths"]).doc(
+    Builtin::java(".plusMonths", 2, 2, "(.plusMonths date n)", |h, args| months_away(h, ".plusMonths", args, 1)).doc(
         "Returns the date n months later; beyond the end of that month its last day.",
         &[
             ("(str (.plusMonths (LocalDate/of 2024 1 31) 1))", "\"2024-02-29\""),
             ("(.plusMonths (LocalDate/of 2024 1 31) \"1\")", "!java_type_error"),
         ],
     ),
-    method(".minusMonths", 2, "(.minusMonths date n)", minus_months, &["java.time.LocalDate/minusMonths"]).doc(
+    Builtin::java(".minusMonths", 2, 2, "(.minusMonths date n)", |h, args| {
+        months_away(h, ".minusMonths", args, -1)
+    })
+    .doc(
         "Returns the date n months earlier; beyond the end of that month its last day.",
         &[
             ("(str (.minusMonths (LocalDate/of 2024 3 31) 1))", "\"2024-02-29\""),
             ("(.minusMonths 1 1)", "!java_type_error"),
         ],
     ),
-    method(".plusYears", 2, "(.plusYears date n)", plus_years, &["java.time.LocalDate/plusYears"]).doc(
+    Builtin::java(".plusYears", 2, 2, "(.plusYears date n)", |h, args| months_away(h, ".plusYears", args, 12)).doc(
         "Returns the date n years later; beyond the end of that month its last day.",
         &[
             ("(str (.plusYears (LocalDate/of 2024 2 29) 1))", "\"2025-02-28\""),
             ("(.plusYears 1 1)", "!java_type_error"),
         ],
     ),
-    method(".minusYears", 2, "(.minusYears date n)", minus_years, &["java.time.LocalDate/minusYears"]).doc(
+    Builtin::java(".minusYears", 2, 2, "(.minusYears date n)", |h, args| months_away(h, ".minusYears", args, -12)).doc(
         "Returns the date n years earlier; beyond the end of that month its last day.",
         &[
             ("(str (.minusYears (LocalDate/of 2024 2 29) 4))", "\"2020-02-29\""),
             ("(.minusYears 1 1)", "!java_type_error"),
         ],
     ),
-    method(".isEqual", 2, "(.isEqual date other)", is_equal, &["java.time.LocalDate/isEqual"]).doc(
+    Builtin::java(".isEqual", 2, 2, "(.isEqual date other)", is_equal).doc(
         "Returns whether the dates are the same day, or the dates with a time the same time.",
         &[
             ("(.isEqual (LocalDate/of 2024 1 1) (LocalDate/parse \"2024-01-01\"))", "true"),
             ("(.isEqual 1 1)", "!java_type_error"),
         ],
     ),
-    method(".until", 3, "(.until from to unit)", until, &[]).doc(
+    Builtin::java(".until", 3, 3, "(.until from to unit)", |h, args| between(h, &[args[2], args[0], args[1]])).doc(
         "Like .between, with the unit as the last argument.",
         &[
             ("(.until (LocalDate/of 2024 2 1) (LocalDate/of 2024 3 1) ChronoUnit/DAYS)", "29"),
             ("(.until 1 2 ChronoUnit/DAYS)", "!java_type_error"),
         ],
     ),
-    method(".between", 3, "(.between unit from to)", between, &[]).doc(
+    Builtin::java(".between", 3, 3, "(.between unit from to)", between).doc(
         "Returns the whole units between two dates, with or without a time, or two instants; a unit is ChronoUnit/DAYS or similar.",
         &[
             ("(.between java.time.temporal.ChronoUnit/DAYS (LocalDate/of 2024 2 1) (LocalDate/of 2024 3 1))", "29"),
@@ -158,22 +163,6 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(.between \"days\" 1 2)", "!java_type_error"),
         ],
     ),
-];
-
-const WEEKDAYS: [&str; 7] = ["MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY"];
-const MONTHS: [&str; 12] = [
-    "JANUARY",
-    "FEBRUARY",
-    "MARCH",
-    "APRIL",
-    "MAY",
-    "JUNE",
-    "JULY",
-    "AUGUST",
-    "SEPTEMBER",
-    "OCTOBER",
-    "NOVEMBER",
-    "DECEMBER",
 ];
 
 /// Returns the day of a date, with or without a time; nil is an error.
@@ -224,28 +213,8 @@ fn field<'h>(name: &str, v: Value<'h>, field: impl Fn((i64, i64, i64)) -> i64) -
     Ok(Value::Int(field(calendar(days(name, v)?))))
 }
 
-fn get_year<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    field(".getYear", args[0], |date| date.0)
-}
-
-fn get_month_value<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    field(".getMonthValue", args[0], |date| date.1)
-}
-
-fn get_day_of_month<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    field(".getDayOfMonth", args[0], |date| date.2)
-}
-
 fn get_day_of_year<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     field(".getDayOfYear", args[0], |(year, month, day)| days_of(year, month, day) - days_of(year, 1, 1) + 1)
-}
-
-fn length_of_month<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    field(".lengthOfMonth", args[0], |date| days_of_month(date.0, date.1))
-}
-
-fn length_of_year<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    field(".lengthOfYear", args[0], |date| days_of(date.0 + 1, 1, 1) - days_of(date.0, 1, 1))
 }
 
 fn is_leap_year<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -253,14 +222,15 @@ fn is_leap_year<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     Ok(Value::Bool(is_date(year, 2, 29)))
 }
 
-/// Returns the name at an index that counts from 0.
+/// Returns the name at an index that counts from 0, in capital letters.
 fn name_at<'h>(h: &'h Heap, names: &[&str], place: i64) -> Res<Value<'h>> {
-    h.str(usize::try_from(place).ok().and_then(|place| names.get(place)).copied().unwrap_or_default())
+    let name = usize::try_from(place).ok().and_then(|place| names.get(place)).copied().unwrap_or_default();
+    h.str(&name.to_ascii_uppercase())
 }
 
-/// Returns the index of a name, from 1 on.
+/// Returns the index of a name in capital letters, from 1 on.
 fn named(names: &[&str], name: &str) -> Option<i64> {
-    let at = names.iter().position(|own| *own == name)?;
+    let at = names.iter().position(|own| own.to_ascii_uppercase() == name)?;
     i64::try_from(at + 1).ok()
 }
 
@@ -313,14 +283,6 @@ fn weeks_away<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], sign: i128) -> Re
     moved(h, name, args[0], sign * 7 * i128::from(weeks))
 }
 
-fn plus_weeks<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    weeks_away(h, ".plusWeeks", args, 1)
-}
-
-fn minus_weeks<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    weeks_away(h, ".minusWeeks", args, -1)
-}
-
 fn months_away<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], months: i128) -> Res<Value<'h>> {
     let (_, number) = (moment(name, args[0])?, long(name, args[1])?);
     months_later(h, name, args[0], months * i128::from(number))
@@ -339,22 +301,6 @@ pub(super) fn months_later<'h>(h: &'h Heap, name: &str, v: Value<'h>, months: i1
     within_month(h, name, v, (year, month + 1, day))
 }
 
-fn plus_months<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    months_away(h, ".plusMonths", args, 1)
-}
-
-fn minus_months<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    months_away(h, ".minusMonths", args, -1)
-}
-
-fn plus_years<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    months_away(h, ".plusYears", args, 12)
-}
-
-fn minus_years<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    months_away(h, ".minusYears", args, -12)
-}
-
 fn is_equal<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = ".isEqual";
     let (a, b) = (moment(name, args[0])?, moment(name, args[1])?);
@@ -365,43 +311,26 @@ fn is_equal<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-/// The names of units, and the seconds of those with a fixed length.
-const UNITS: [(&str, Option<i64>); 8] = [
-    ("SECONDS", Some(1)),
-    ("MINUTES", Some(60)),
-    ("HOURS", Some(3_600)),
-    ("DAYS", Some(DAY)),
-    ("WEEKS", Some(7 * DAY)),
-    ("MONTHS", None),
-    ("YEARS", None),
-    ("MILLIS", None),
-];
-
-fn until<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    between(h, &[args[2], args[0], args[1]])
-}
-
 fn between<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = ".between";
     let unit = match args[0] {
         Value::Nil => return Err(null(name)),
-        Value::Str(s) => UNITS.iter().find(|unit| unit.0 == s.text()),
+        Value::Str(s) => CHRONO_UNITS.iter().find(|unit| unit.0 == s.text()),
         _ => None,
     };
-    let Some(&(unit, seconds)) = unit else {
+    let Some(&(unit, nanos)) = unit else {
         return Err(wrong_type(name, "a unit such as ChronoUnit/DAYS", args[0]));
     };
     match (args[1], args[2]) {
         (Value::Time(a), Value::Time(b)) => match (a.value, b.value) {
-            (TimeValue::LocalDate(a), TimeValue::LocalDate(b)) => match (unit, seconds) {
-                (_, Some(seconds)) if seconds >= DAY => Ok(Value::Int((b - a) / (seconds / DAY))),
-                ("MONTHS", _) => Ok(Value::Int(months_between(a, b))),
-                ("YEARS", _) => Ok(Value::Int(months_between(a, b) / 12)),
+            (TimeValue::LocalDate(a), TimeValue::LocalDate(b)) => match unit {
+                "WEEKS" => Ok(Value::Int((b - a) / 7)),
+                "DAYS" => Ok(Value::Int(b - a)),
+                "MONTHS" => Ok(Value::Int(months_between(a, b))),
+                "YEARS" => Ok(Value::Int(months_between(a, b) / 12)),
                 _ => Err(out_of_domain(name, &format!("dates have no {unit}; take instants"))),
             },
-            (TimeValue::LocalDateTime(a, m), TimeValue::LocalDateTime(b, n))
-                if seconds.is_none() && unit != "MILLIS" || unit == "WEEKS" =>
-            {
+            (TimeValue::LocalDateTime(a, m), TimeValue::LocalDateTime(b, n)) if nanos.is_none() || unit == "WEEKS" => {
                 // A part of a day is not a day.
                 let (from, to) = ((a.rem_euclid(DAY), m), (b.rem_euclid(DAY), n));
                 let (from_day, mut day) = (a.div_euclid(DAY), b.div_euclid(DAY));
@@ -418,13 +347,10 @@ fn between<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
             }
             (TimeValue::Instant(a, m), TimeValue::Instant(b, n))
             | (TimeValue::LocalDateTime(a, m), TimeValue::LocalDateTime(b, n)) => {
-                let nanos = i128::from(b - a) * 1_000_000_000 + i128::from(n) - i128::from(m);
-                let unit_nanos = match (unit, seconds) {
-                    (_, Some(seconds)) if seconds <= DAY => i128::from(seconds) * 1_000_000_000,
-                    ("MILLIS", _) => 1_000_000,
-                    _ => return Err(out_of_domain(name, &format!("instants have no {unit}; take dates"))),
+                let Some(unit) = nanos_of_unit(unit) else {
+                    return Err(out_of_domain(name, &format!("instants have no {unit}; take dates")));
                 };
-                match i64::try_from(nanos / unit_nanos) {
+                match i64::try_from((joined(b, n) - joined(a, m)) / unit) {
                     Ok(count) => Ok(Value::Int(count)),
                     Err(_) => Err(out_of_domain_as(ErrorClass::Arithmetic, name, "the result does not fit in 64 bits")),
                 }

@@ -1,11 +1,11 @@
 //! `java.time.LocalDateTime`, and what dates, dates with a time and instants have in common. All zones are UTC.
 
-use super::java::{int, null, out_of_domain, out_of_domain_as, text, wrong_type};
+use super::Builtin;
+use super::java::{int, nanos_of_unit, null, out_of_domain, out_of_domain_as, text, wrong_type};
 use super::java_calendar::month;
 use super::java_moments::{
     MOMENT, date_time, duration, instant, like, local_date, made_duration, moment, parse_by, pattern, unreadable,
 };
-use super::{Builtin, DirectImp};
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::ErrorClass;
@@ -13,18 +13,8 @@ use crate::heap::{Heap, Res, TimeValue, Value};
 use crate::text::date_pattern::{LETTERS, Moment};
 use crate::text::dates::{DAY, NANOS, SECONDS, days_of, is_date, parse_date_time};
 
-const fn method(
-    name: &'static str,
-    (min, max): (u8, u8),
-    usage: &'static str,
-    imp: DirectImp,
-    alias: &'static [&'static str],
-) -> Builtin {
-    Builtin::direct(name, min, max, usage, imp).aliases(alias).namespace("java")
-}
-
 pub(super) const TABLE: &[Builtin] = &[
-    method("LocalDateTime/parse", (1, 2), "(LocalDateTime/parse text formatter?)", parse, &["java.time.LocalDateTime/parse"]).doc(
+    Builtin::java("LocalDateTime/parse", 1, 2, "(LocalDateTime/parse text formatter?)", parse).doc(
         "Parses a date and time, in ISO 8601 without an offset or by a formatter.",
         &[
             ("(str (LocalDateTime/parse \"2024-01-02T03:04:05\"))", "\"2024-01-02T03:04:05\""),
@@ -36,13 +26,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(LocalDateTime/parse 1)", "!java_type_error"),
         ],
     ),
-    method(
-        "LocalDateTime/of",
-        (5, 7),
-        "(LocalDateTime/of year month day hour minute second? nano?)",
-        of,
-        &["java.time.LocalDateTime/of"],
-    )
+    Builtin::java("LocalDateTime/of", 5, 7, "(LocalDateTime/of year month day hour minute second? nano?)", of)
     .doc(
         "Returns the date and time of its parts.",
         &[
@@ -50,20 +34,14 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(LocalDateTime/of 2024 2 29 24 0)", "!java_domain_error"),
         ],
     ),
-    method("LocalDateTime/now", (0, 1), "(LocalDateTime/now)", now, &["java.time.LocalDateTime/now"]).doc(
+    Builtin::java("LocalDateTime/now", 0, 1, "(LocalDateTime/now)", now).doc(
         "Returns the current date and time in UTC, by the host's clock.",
         &[
             ("(.isAfter (LocalDateTime/now) (LocalDateTime/of 2000 1 1 0 0))", "true"),
             ("(LocalDateTime/now \"Europe/Rome\")", "!java_domain_error"),
         ],
     ),
-    method(
-        "LocalDateTime/ofInstant",
-        (1, 2),
-        "(LocalDateTime/ofInstant instant zone?)",
-        of_instant,
-        &["java.time.LocalDateTime/ofInstant"],
-    )
+    Builtin::java("LocalDateTime/ofInstant", 1, 2, "(LocalDateTime/ofInstant instant zone?)", of_instant)
     .doc(
         "Returns the date and time of an instant, in UTC.",
         &[
@@ -71,46 +49,46 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(LocalDateTime/ofInstant 5)", "!java_type_error"),
         ],
     ),
-    method("LocalDate/now", (0, 1), "(LocalDate/now)", today, &["java.time.LocalDate/now"]).doc(
+    Builtin::java("LocalDate/now", 0, 1, "(LocalDate/now)", today).doc(
         "Returns the current date in UTC, by the host's clock.",
         &[
             ("(.isAfter (LocalDate/now) (LocalDate/of 2000 1 1))", "true"),
             ("(LocalDate/now \"Europe/Rome\")", "!java_domain_error"),
         ],
     ),
-    method("ZoneId/of", (1, 1), "(ZoneId/of name)", zone_of, &["java.time.ZoneId/of", "ZoneOffset/of", "java.time.ZoneOffset/of"]).doc(
+    Builtin::java("ZoneId/of", 1, 1, "(ZoneId/of name)", zone_of).aliases(&["ZoneOffset/of"]).doc(
         "The UTC zone; there is no other.",
         &[("(ZoneId/of \"UTC\")", "\"Z\""), ("(ZoneId/of \"Europe/Rome\")", "!java_domain_error")],
     ),
-    method(".atStartOfDay", (1, 2), "(.atStartOfDay date zone?)", at_start_of_day, &["java.time.LocalDate/atStartOfDay"]).doc(
+    Builtin::java(".atStartOfDay", 1, 2, "(.atStartOfDay date zone?)", at_start_of_day).doc(
         "Returns the date with the time 00:00; with a zone the instant.",
         &[
             ("(str (.atStartOfDay (LocalDate/of 2024 2 29)))", "\"2024-02-29T00:00\""),
             ("(.atStartOfDay 5)", "!java_type_error"),
         ],
     ),
-    method(".atTime", (3, 5), "(.atTime date hour minute second? nano?)", at_time, &["java.time.LocalDate/atTime"]).doc(
+    Builtin::java(".atTime", 3, 5, "(.atTime date hour minute second? nano?)", at_time).doc(
         "Returns the date with a time.",
         &[
             ("(str (.atTime (LocalDate/of 2024 2 29) 10 30))", "\"2024-02-29T10:30\""),
             ("(.atTime (LocalDate/of 2024 2 29) 10 60)", "!java_domain_error"),
         ],
     ),
-    method(".toLocalDate", (1, 1), "(.toLocalDate x)", to_local_date, &["java.time.LocalDateTime/toLocalDate"]).doc(
+    Builtin::java(".toLocalDate", 1, 1, "(.toLocalDate x)", to_local_date).doc(
         "Returns the date of a date with a time, or of an instant in UTC.",
         &[
             ("(str (.toLocalDate (LocalDateTime/of 2024 2 29 10 30)))", "\"2024-02-29\""),
             ("(.toLocalDate \"2024\")", "!java_type_error"),
         ],
     ),
-    method(".toLocalDateTime", (1, 1), "(.toLocalDateTime x)", to_local_date_time, &[]).doc(
+    Builtin::java(".toLocalDateTime", 1, 1, "(.toLocalDateTime x)", to_local_date_time).doc(
         "Returns the date and time of an instant, in UTC.",
         &[
             ("(str (.toLocalDateTime (Instant/ofEpochSecond 0)))", "\"1970-01-01T00:00\""),
             ("(.toLocalDateTime (LocalDate/of 2024 1 1))", "!java_type_error"),
         ],
     ),
-    method(".toInstant", (1, 2), "(.toInstant x zone?)", to_instant, &[]).doc(
+    Builtin::java(".toInstant", 1, 2, "(.toInstant x zone?)", to_instant).doc(
         "Returns the instant of a date with a time in UTC, or of a legacy date.",
         &[
             ("(str (.toInstant (LocalDateTime/of 2024 2 29 10 30) ZoneOffset/UTC))", "\"2024-02-29T10:30:00Z\""),
@@ -118,58 +96,67 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(.toInstant (LocalDate/of 2024 1 1))", "!java_type_error"),
         ],
     ),
-    method(".atZone", (2, 2), "(.atZone x zone)", at_zone, &[".atOffset"]).doc(
+    Builtin::java(".atZone", 2, 2, "(.atZone x zone)", at_zone).aliases(&[".atOffset"]).doc(
         "Returns the instant of a date with a time; the zone is UTC.",
         &[
             ("(str (.atZone (LocalDateTime/of 2024 2 29 10 30) (ZoneId/of \"UTC\")))", "\"2024-02-29T10:30:00Z\""),
             ("(.atZone (LocalDateTime/of 2024 2 29 10 30) \"Europe/Rome\")", "!java_domain_error"),
         ],
     ),
-    method(".getHour", (1, 1), "(.getHour x)", get_hour, &["java.time.LocalDateTime/getHour"]).doc(
+    Builtin::java(".getHour", 1, 1, "(.getHour x)", |_, args| {
+        Ok(Value::Int(with_time(".getHour", args[0])?.1 / 3_600))
+    })
+    .doc(
         "Returns the hour of a date with a time, 0 to 23.",
         &[("(.getHour (LocalDateTime/of 2024 2 29 10 30))", "10"), ("(.getHour (LocalDate/of 2024 2 29))", "!java_type_error")],
     ),
-    method(".getMinute", (1, 1), "(.getMinute x)", get_minute, &["java.time.LocalDateTime/getMinute"]).doc(
+    Builtin::java(".getMinute", 1, 1, "(.getMinute x)", |_, args| {
+        Ok(Value::Int(with_time(".getMinute", args[0])?.1 / 60 % 60))
+    })
+    .doc(
         "Returns the minute of a date with a time, 0 to 59.",
         &[("(.getMinute (LocalDateTime/of 2024 2 29 10 30))", "30"), ("(.getMinute 5)", "!java_type_error")],
     ),
-    method(".getSecond", (1, 1), "(.getSecond x)", get_second, &["java.time.LocalDateTime/getSecond"]).doc(
+    Builtin::java(".getSecond", 1, 1, "(.getSecond x)", |_, args| {
+        Ok(Value::Int(with_time(".getSecond", args[0])?.1 % 60))
+    })
+    .doc(
         "Returns the second of a date with a time, 0 to 59.",
         &[("(.getSecond (LocalDateTime/of 2024 2 29 10 30 5))", "5"), ("(.getSecond 5)", "!java_type_error")],
     ),
-    method(".getNano", (1, 1), "(.getNano x)", get_nano, &[]).doc(
+    Builtin::java(".getNano", 1, 1, "(.getNano x)", get_nano).doc(
         "Returns the nanoseconds of the second of a date with a time, an instant or a duration.",
         &[("(.getNano (Duration/ofMillis 1500))", "500000000"), ("(.getNano 5)", "!java_type_error")],
     ),
-    method(".withHour", (2, 2), "(.withHour x n)", with_hour, &["java.time.LocalDateTime/withHour"]).doc(
+    Builtin::java(".withHour", 2, 2, "(.withHour x n)", |h, args| with_part(h, ".withHour", args, 3_600, 23)).doc(
         "Returns the date and time with another hour.",
         &[
             ("(str (.withHour (LocalDateTime/of 2024 2 29 10 30) 0))", "\"2024-02-29T00:30\""),
             ("(.withHour (LocalDateTime/of 2024 2 29 10 30) 24)", "!java_domain_error"),
         ],
     ),
-    method(".withMinute", (2, 2), "(.withMinute x n)", with_minute, &["java.time.LocalDateTime/withMinute"]).doc(
+    Builtin::java(".withMinute", 2, 2, "(.withMinute x n)", |h, args| with_part(h, ".withMinute", args, 60, 59)).doc(
         "Returns the date and time with another minute.",
         &[
             ("(str (.withMinute (LocalDateTime/of 2024 2 29 10 30) 0))", "\"2024-02-29T10:00\""),
             ("(.withMinute 5 0)", "!java_type_error"),
         ],
     ),
-    method(".withSecond", (2, 2), "(.withSecond x n)", with_second, &["java.time.LocalDateTime/withSecond"]).doc(
+    Builtin::java(".withSecond", 2, 2, "(.withSecond x n)", |h, args| with_part(h, ".withSecond", args, 1, 59)).doc(
         "Returns the date and time with another second.",
         &[
             ("(str (.withSecond (LocalDateTime/of 2024 2 29 10 30) 5))", "\"2024-02-29T10:30:05\""),
             ("(.withSecond 5 0)", "!java_type_error"),
         ],
     ),
-    method(".withNano", (2, 2), "(.withNano x n)", with_nano, &["java.time.LocalDateTime/withNano"]).doc(
+    Builtin::java(".withNano", 2, 2, "(.withNano x n)", with_nano).doc(
         "Returns the date and time with other nanoseconds.",
         &[
             ("(str (.withNano (LocalDateTime/of 2024 2 29 10 30) 5000000))", "\"2024-02-29T10:30:00.005\""),
             ("(.withNano 5 0)", "!java_type_error"),
         ],
     ),
-    method(".truncatedTo", (2, 2), "(.truncatedTo x unit)", truncated_to, &[]).doc(
+    Builtin::java(".truncatedTo", 2, 2, "(.truncatedTo x unit)", truncated_to).doc(
         "Returns the date with a time, the instant or the duration without what is smaller than a unit such as ChronoUnit/HOURS.",
         &[
             ("(str (.truncatedTo (Instant/parse \"2024-01-01T10:11:12Z\") ChronoUnit/HOURS))", "\"2024-01-01T10:00:00Z\""),
@@ -177,13 +164,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(.truncatedTo 5 ChronoUnit/DAYS)", "!java_type_error"),
         ],
     ),
-    method(
-        "DateTimeFormatter/ofPattern",
-        (1, 1),
-        "(DateTimeFormatter/ofPattern pattern)",
-        of_pattern,
-        &["java.time.format.DateTimeFormatter/ofPattern"],
-    )
+    Builtin::java("DateTimeFormatter/ofPattern", 1, 1, "(DateTimeFormatter/ofPattern pattern)", of_pattern)
     .doc(
         "A formatter: the pattern, as a string, that .format and parse take. Letters as in Java: yyyy MM MMM dd EEE HH hh mm ss SSS a.",
         &[
@@ -191,7 +172,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(DateTimeFormatter/ofPattern \"yyyy-bb\")", "!java_domain_error"),
         ],
     ),
-    method(".format", (2, 2), "(.format x formatter)", format, &[]).doc(
+    Builtin::java(".format", 2, 2, "(.format x formatter)", format).doc(
         "Returns a date, a date with a time, or an instant in UTC as text by a formatter; the formatter may also stand first.",
         &[
             ("(.format (LocalDateTime/of 2024 2 9 15 4) (DateTimeFormatter/ofPattern \"dd/MM/yy h:mm a\"))", "\"09/02/24 3:04 PM\""),
@@ -394,18 +375,6 @@ fn at_zone<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.time(TimeValue::Instant(day.saturating_mul(DAY).saturating_add(second), nano))
 }
 
-fn get_hour<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    Ok(Value::Int(with_time(".getHour", args[0])?.1 / 3_600))
-}
-
-fn get_minute<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    Ok(Value::Int(with_time(".getMinute", args[0])?.1 / 60 % 60))
-}
-
-fn get_second<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    Ok(Value::Int(with_time(".getSecond", args[0])?.1 % 60))
-}
-
 fn get_nano<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = ".getNano";
     Ok(Value::Int(i64::from(match args[0] {
@@ -422,36 +391,11 @@ fn with_part<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], unit: i64, max: i6
     like(h, name, args[0], day, second + (wanted - own) * unit, nano)
 }
 
-fn with_hour<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    with_part(h, ".withHour", args, 3_600, 23)
-}
-
-fn with_minute<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    with_part(h, ".withMinute", args, 60, 59)
-}
-
-fn with_second<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    with_part(h, ".withSecond", args, 1, 59)
-}
-
 fn with_nano<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = ".withNano";
     let (day, second, _) = with_time(name, args[0])?;
     let nano = within(name, "nanosecond", args[1], i64::from(NANOS) - 1)?;
     like(h, name, args[0], day, second, u32::try_from(nano).unwrap_or(0))
-}
-
-/// Returns the nanoseconds of the units that divide a day.
-pub(super) fn nanos_of_unit(unit: &str) -> Option<i128> {
-    let second = i128::from(NANOS);
-    Some(match unit {
-        "MILLIS" => second / 1_000,
-        "SECONDS" => second,
-        "MINUTES" => 60 * second,
-        "HOURS" => 3_600 * second,
-        "DAYS" => i128::from(DAY) * second,
-        _ => return None,
-    })
 }
 
 fn truncated_to<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {

@@ -1,30 +1,13 @@
 //! Numbers as text, with the names of `java.lang.Integer`, `Long` and `Double`.
 
+use super::Builtin;
 use super::java::{double, int, long, out_of_domain};
-use super::{Builtin, DirectImp};
 use crate::context::Ctx;
 use crate::heap::{Heap, Res, TextBuf, Value};
 use crate::text::to_str;
 
-const fn row(
-    name: &'static str,
-    (min, max): (u8, u8),
-    usage: &'static str,
-    imp: DirectImp,
-    alias: &'static [&'static str],
-) -> Builtin {
-    Builtin::direct(name, min, max, usage, imp).aliases(alias).namespace("java")
-}
-
 pub(super) const TABLE: &[Builtin] = &[
-    row(
-        "Integer/toString",
-        (1, 2),
-        "(Integer/toString n radix)",
-        to_string,
-        &["java.lang.Integer/toString", "Long/toString", "java.lang.Long/toString"],
-    )
-    .doc(
+    Builtin::java("Integer/toString", 1, 2, "(Integer/toString n radix)", to_string).aliases(&["Long/toString"]).doc(
         "Returns the digits of an integer, of base 10 or another from 2 to 36.",
         &[
             ("(Integer/toString 255 16)", "\"ff\""),
@@ -32,18 +15,17 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(Integer/toString 1 99)", "!java_domain_error"),
         ],
     ),
-    row(
-        "Integer/toBinaryString",
-        (1, 1),
-        "(Integer/toBinaryString n)",
-        binary_32,
-        &["java.lang.Integer/toBinaryString"],
-    )
+    Builtin::java("Integer/toBinaryString", 1, 1, "(Integer/toBinaryString n)", |h, args| {
+        shown(h, &format!("{:b}", bits_32("Integer/toBinaryString", args[0])?))
+    })
     .doc(
         "Returns the binary digits of an integer of 32 bits; of a negative one all of its bits.",
         &[("(Integer/toBinaryString 5)", "\"101\""), ("(Integer/toBinaryString 4294967296)", "!java_type_error")],
     ),
-    row("Integer/toHexString", (1, 1), "(Integer/toHexString n)", hex_32, &["java.lang.Integer/toHexString"]).doc(
+    Builtin::java("Integer/toHexString", 1, 1, "(Integer/toHexString n)", |h, args| {
+        shown(h, &format!("{:x}", bits_32("Integer/toHexString", args[0])?))
+    })
+    .doc(
         "Returns the hexadecimal digits of an integer of 32 bits; of a negative one all of its bits.",
         &[
             ("(Integer/toHexString 255)", "\"ff\""),
@@ -51,43 +33,50 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(Integer/toHexString nil)", "!java_type_error"),
         ],
     ),
-    row("Integer/toOctalString", (1, 1), "(Integer/toOctalString n)", octal_32, &["java.lang.Integer/toOctalString"])
-        .doc(
-            "Returns the octal digits of an integer of 32 bits; of a negative one all of its bits.",
-            &[("(Integer/toOctalString 8)", "\"10\""), ("(Integer/toOctalString \"8\")", "!java_type_error")],
-        ),
-    row("Long/toBinaryString", (1, 1), "(Long/toBinaryString n)", binary_64, &["java.lang.Long/toBinaryString"]).doc(
+    Builtin::java("Integer/toOctalString", 1, 1, "(Integer/toOctalString n)", |h, args| {
+        shown(h, &format!("{:o}", bits_32("Integer/toOctalString", args[0])?))
+    })
+    .doc(
+        "Returns the octal digits of an integer of 32 bits; of a negative one all of its bits.",
+        &[("(Integer/toOctalString 8)", "\"10\""), ("(Integer/toOctalString \"8\")", "!java_type_error")],
+    ),
+    Builtin::java("Long/toBinaryString", 1, 1, "(Long/toBinaryString n)", |h, args| {
+        shown(h, &format!("{:b}", long("Long/toBinaryString", args[0])?))
+    })
+    .doc(
         "Returns the binary digits of an integer of 64 bits; of a negative one all of its bits.",
         &[("(Long/toBinaryString 5)", "\"101\""), ("(Long/toBinaryString nil)", "!java_type_error")],
     ),
-    row("Long/toHexString", (1, 1), "(Long/toHexString n)", hex_64, &["java.lang.Long/toHexString"]).doc(
+    Builtin::java("Long/toHexString", 1, 1, "(Long/toHexString n)", |h, args| {
+        shown(h, &format!("{:x}", long("Long/toHexString", args[0])?))
+    })
+    .doc(
         "Returns the hexadecimal digits of an integer of 64 bits; of a negative one all of its bits.",
         &[("(Long/toHexString 255)", "\"ff\""), ("(Long/toHexString :a)", "!java_type_error")],
     ),
-    row("Double/toString", (1, 1), "(Double/toString x)", float_text, &["java.lang.Double/toString"]).doc(
+    Builtin::java("Double/toString", 1, 1, "(Double/toString x)", float_text).doc(
         "Returns the digits of a number as a float.",
         &[("(Double/toString 2)", "\"2.0\""), ("(Double/toString \"2\")", "!java_type_error")],
     ),
-    row("Double/isNaN", (1, 1), "(Double/isNaN x)", is_nan, &["java.lang.Double/isNaN"]).doc(
+    Builtin::java("Double/isNaN", 1, 1, "(Double/isNaN x)", |_, args| {
+        Ok(Value::Bool(double("Double/isNaN", args[0])?.is_nan()))
+    })
+    .doc(
         "Returns whether the value is NaN.",
         &[("(Double/isNaN ##NaN)", "true"), ("(Double/isNaN nil)", "!java_type_error")],
     ),
-    row("Double/isInfinite", (1, 1), "(Double/isInfinite x)", is_infinite, &["java.lang.Double/isInfinite"]).doc(
+    Builtin::java("Double/isInfinite", 1, 1, "(Double/isInfinite x)", |_, args| {
+        Ok(Value::Bool(double("Double/isInfinite", args[0])?.is_infinite()))
+    })
+    .doc(
         "Returns whether the value is positive or negative infinity.",
         &[("(Double/isInfinite 1.0)", "false"), ("(Double/isInfinite nil)", "!java_type_error")],
     ),
-    row(
-        "Long/compare",
-        (2, 2),
-        "(Long/compare x y)",
-        compare_longs,
-        &["java.lang.Long/compare", "Integer/compare", "java.lang.Integer/compare"],
-    )
-    .doc(
+    Builtin::java("Long/compare", 2, 2, "(Long/compare x y)", compare_longs).aliases(&["Integer/compare"]).doc(
         "-1, 0 or 1 as the first integer is less than, equal to or greater than the other.",
         &[("(Long/compare 1 2)", "-1"), ("(Integer/compare nil 2)", "!java_type_error")],
     ),
-    row("Double/compare", (2, 2), "(Double/compare x y)", compare_doubles, &["java.lang.Double/compare"]).doc(
+    Builtin::java("Double/compare", 2, 2, "(Double/compare x y)", compare_doubles).doc(
         "-1, 0 or 1 as the first float is less than, equal to or greater than the other; NaN is the greatest.",
         &[("(Double/compare 1.0 2)", "-1"), ("(Double/compare nil 2)", "!java_type_error")],
     ),
@@ -124,39 +113,11 @@ fn shown<'h>(h: &'h Heap, digits: &str) -> Res<Value<'h>> {
     h.str(digits)
 }
 
-fn binary_32<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    shown(h, &format!("{:b}", bits_32("Integer/toBinaryString", args[0])?))
-}
-
-fn hex_32<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    shown(h, &format!("{:x}", bits_32("Integer/toHexString", args[0])?))
-}
-
-fn octal_32<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    shown(h, &format!("{:o}", bits_32("Integer/toOctalString", args[0])?))
-}
-
-fn binary_64<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    shown(h, &format!("{:b}", long("Long/toBinaryString", args[0])?))
-}
-
-fn hex_64<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    shown(h, &format!("{:x}", long("Long/toHexString", args[0])?))
-}
-
 fn float_text<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let number = double("Double/toString", args[0])?;
     let mut out = TextBuf::new(h);
     to_str(h, &Value::Float(number), &mut out)?;
     out.finish()
-}
-
-fn is_nan<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    Ok(Value::Bool(double("Double/isNaN", args[0])?.is_nan()))
-}
-
-fn is_infinite<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    Ok(Value::Bool(double("Double/isInfinite", args[0])?.is_infinite()))
 }
 
 fn compare_longs<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {

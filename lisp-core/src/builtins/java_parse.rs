@@ -7,37 +7,11 @@ use crate::context::Ctx;
 use crate::cost;
 use crate::heap::{Heap, Res, Value};
 
-const fn parser(
-    name: &'static str,
-    usage: &'static str,
-    imp: super::DirectImp,
-    alias: &'static [&'static str],
-) -> Builtin {
-    Builtin::direct(name, 1, 1, usage, imp).aliases(alias).namespace("java")
-}
-
-const fn with_radix(
-    name: &'static str,
-    usage: &'static str,
-    imp: super::DirectImp,
-    alias: &'static [&'static str],
-) -> Builtin {
-    Builtin::direct(name, 1, 2, usage, imp).aliases(alias).namespace("java")
-}
-
 pub(super) const TABLE: &[Builtin] = &[
-    with_radix(
-        "Integer/parseInt",
-        "(Integer/parseInt s radix)",
-        parse_int,
-        &[
-            "java.lang.Integer/parseInt",
-            "Integer/valueOf",
-            "java.lang.Integer/valueOf",
-            "Integer.",
-            "java.lang.Integer.",
-        ],
-    )
+    Builtin::java("Integer/parseInt", 1, 2, "(Integer/parseInt s radix)", |h, args| {
+        integer(h, "Integer/parseInt", args, i64::from(i32::MIN), i64::from(i32::MAX))
+    })
+    .aliases(&["Integer/valueOf", "Integer."])
     .doc(
         "Parses a 32-bit integer, in base 10 or the given base.",
         &[
@@ -48,12 +22,10 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(Integer/parseInt 42)", "!java_type_error"),
         ],
     ),
-    with_radix(
-        "Long/parseLong",
-        "(Long/parseLong s radix)",
-        parse_long,
-        &["java.lang.Long/parseLong", "Long/valueOf", "java.lang.Long/valueOf", "Long.", "java.lang.Long."],
-    )
+    Builtin::java("Long/parseLong", 1, 2, "(Long/parseLong s radix)", |h, args| {
+        integer(h, "Long/parseLong", args, i64::MIN, i64::MAX)
+    })
+    .aliases(&["Long/valueOf", "Long."])
     .doc(
         "Parses a 64-bit integer, in base 10 or the given base.",
         &[
@@ -62,12 +34,10 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(Long/parseLong 42)", "!java_type_error"),
         ],
     ),
-    parser(
-        "Double/parseDouble",
-        "(Double/parseDouble s)",
-        parse_double,
-        &["java.lang.Double/parseDouble", "Double/valueOf", "java.lang.Double/valueOf", "Double.", "java.lang.Double."],
-    )
+    Builtin::java("Double/parseDouble", 1, 1, "(Double/parseDouble s)", |h, args| {
+        floating(h, "Double/parseDouble", args[0], |text| text.parse().ok())
+    })
+    .aliases(&["Double/valueOf", "Double."])
     .doc(
         "Parses a float: decimal, Infinity or NaN; surrounding white space is ignored.",
         &[
@@ -77,7 +47,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(Double/parseDouble 1)", "!java_type_error"),
         ],
     ),
-    parser("Float/parseFloat", "(Float/parseFloat s)", parse_float, &["java.lang.Float/parseFloat"]).doc(
+    Builtin::java("Float/parseFloat", 1, 1, "(Float/parseFloat s)", parse_float).doc(
         "Parses a 32-bit float.",
         &[
             ("(Float/parseFloat \"1.5\")", "1.5"),
@@ -85,7 +55,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(Float/parseFloat 1)", "!java_type_error"),
         ],
     ),
-    parser("Boolean/parseBoolean", "(Boolean/parseBoolean s)", parse_boolean, &["java.lang.Boolean/parseBoolean"]).doc(
+    Builtin::java("Boolean/parseBoolean", 1, 1, "(Boolean/parseBoolean s)", parse_boolean).doc(
         "Returns true for \"true\" in any case, and false for any other string and nil.",
         &[
             ("(Boolean/parseBoolean \"TRUE\")", "true"),
@@ -94,14 +64,6 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
 ];
-
-fn parse_int<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    integer(h, "Integer/parseInt", args, i64::from(i32::MIN), i64::from(i32::MAX))
-}
-
-fn parse_long<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    integer(h, "Long/parseLong", args, i64::MIN, i64::MAX)
-}
 
 fn integer<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], min: i64, max: i64) -> Res<Value<'h>> {
     let given = text(name, args[0])?;
@@ -162,10 +124,6 @@ pub(super) fn decimal_digit(c: char) -> Option<u32> {
     let after = ZEROES.partition_point(|&zero| zero <= code);
     let zero = ZEROES.get(after.checked_sub(1)?)?;
     Some(code - zero).filter(|&digit| digit < 10)
-}
-
-fn parse_double<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    floating(h, "Double/parseDouble", args[0], |text| text.parse().ok())
 }
 
 fn parse_float<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {

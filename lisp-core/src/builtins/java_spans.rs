@@ -1,73 +1,72 @@
 //! `java.time.Duration` and `Instant`: durations and time arithmetic.
 
-use super::java::{long, null, out_of_domain, text, wrong_type};
+use super::Builtin;
+use super::java::{long, nanos_of_unit, null, out_of_domain, text, wrong_type};
 use super::java_calendar::months_later;
-use super::java_datetime::nanos_of_unit;
 use super::java_moments::{away, duration, instant, joined, made_duration, made_instant, moved};
-use super::{Builtin, DirectImp};
 use crate::context::Ctx;
 use crate::error::{Error, ErrorClass, Reason};
 use crate::heap::{Heap, Res, TimeValue, Value};
-use crate::text::dates::DAY;
-
-const fn method(
-    name: &'static str,
-    args: u8,
-    usage: &'static str,
-    imp: DirectImp,
-    alias: &'static [&'static str],
-) -> Builtin {
-    Builtin::direct(name, args, args, usage, imp).aliases(alias).namespace("java")
-}
 
 pub(super) const TABLE: &[Builtin] = &[
-    method("Duration/ofDays", 1, "(Duration/ofDays n)", of_days, &["java.time.Duration/ofDays"]).doc(
+    Builtin::java("Duration/ofDays", 1, 1, "(Duration/ofDays n)", |h, args| {
+        of_unit(h, "Duration/ofDays", args, 24 * HOUR)
+    })
+    .doc(
         "Returns a duration of n days.",
         &[("(str (Duration/ofDays 2))", "\"PT48H\""), ("(Duration/ofDays \"2\")", "!java_type_error")],
     ),
-    method("Duration/ofHours", 1, "(Duration/ofHours n)", of_hours, &["java.time.Duration/ofHours"]).doc(
+    Builtin::java("Duration/ofHours", 1, 1, "(Duration/ofHours n)", |h, args| {
+        of_unit(h, "Duration/ofHours", args, HOUR)
+    })
+    .doc(
         "Returns a duration of n hours.",
         &[("(str (Duration/ofHours 2))", "\"PT2H\""), ("(Duration/ofHours nil)", "!java_type_error")],
     ),
-    method("Duration/ofMinutes", 1, "(Duration/ofMinutes n)", of_minutes, &["java.time.Duration/ofMinutes"]).doc(
+    Builtin::java("Duration/ofMinutes", 1, 1, "(Duration/ofMinutes n)", |h, args| {
+        of_unit(h, "Duration/ofMinutes", args, MINUTE)
+    })
+    .doc(
         "Returns a duration of n minutes.",
         &[("(str (Duration/ofMinutes 90))", "\"PT1H30M\""), ("(Duration/ofMinutes [])", "!java_type_error")],
     ),
-    method("Duration/ofSeconds", 1, "(Duration/ofSeconds n)", of_seconds, &["java.time.Duration/ofSeconds"]).doc(
+    Builtin::java("Duration/ofSeconds", 1, 1, "(Duration/ofSeconds n)", |h, args| {
+        of_unit(h, "Duration/ofSeconds", args, SECOND)
+    })
+    .doc(
         "Returns a duration of n seconds.",
         &[("(str (Duration/ofSeconds 90))", "\"PT1M30S\""), ("(Duration/ofSeconds {})", "!java_type_error")],
     ),
-    method("Duration/ofMillis", 1, "(Duration/ofMillis n)", of_millis, &["java.time.Duration/ofMillis"]).doc(
+    Builtin::java("Duration/ofMillis", 1, 1, "(Duration/ofMillis n)", |h, args| {
+        of_unit(h, "Duration/ofMillis", args, MILLI)
+    })
+    .doc(
         "Returns a duration of n milliseconds.",
         &[("(str (Duration/ofMillis 1500))", "\"PT1.5S\""), ("(Duration/ofMillis :a)", "!java_type_error")],
     ),
-    method(
-        ".getSeconds",
-        1,
-        "(.getSeconds duration)",
-        get_seconds,
-        &["Duration/toSeconds", "java.time.Duration/getSeconds", ".toSeconds"],
-    )
+    Builtin::java(".getSeconds", 1, 1, "(.getSeconds duration)", |_, args| {
+        Ok(Value::Int(duration(".getSeconds", args[0])?.0))
+    })
+    .aliases(&["Duration/toSeconds", ".toSeconds"])
     .doc(
         "Returns the whole seconds of a duration.",
         &[("(.getSeconds (Duration/ofMinutes 2))", "120"), ("(.getSeconds 5)", "!java_type_error")],
     ),
-    method(
-        ".toMinutes",
-        1,
-        "(.toMinutes duration)",
-        to_minutes,
-        &["Duration/toMinutes", "java.time.Duration/toMinutes"],
-    )
+    Builtin::java(".toMinutes", 1, 1, "(.toMinutes duration)", |_, args| {
+        Ok(Value::Int(duration(".toMinutes", args[0])?.0 / 60))
+    })
     .doc(
         "Returns the whole minutes of a duration.",
         &[("(.toMinutes (Duration/ofSeconds 150))", "2"), ("(.toMinutes 5)", "!java_type_error")],
     ),
-    method(".toHours", 1, "(.toHours duration)", to_hours, &["Duration/toHours", "java.time.Duration/toHours"]).doc(
+    Builtin::java(".toHours", 1, 1, "(.toHours duration)", |_, args| {
+        Ok(Value::Int(duration(".toHours", args[0])?.0 / 3_600))
+    })
+    .doc(
         "Returns the whole hours of a duration.",
         &[("(.toHours (Duration/ofMinutes 150))", "2"), ("(.toHours nil)", "!java_domain_error")],
     ),
-    method("Instant/ofEpochMilli", 1, "(Instant/ofEpochMilli n)", of_epoch_milli, &["java.time.Instant/ofEpochMilli"])
+    Builtin::java("Instant/ofEpochMilli", 1, 1, "(Instant/ofEpochMilli n)", of_epoch_milli)
         .doc(
             "Returns the instant n milliseconds after 1970-01-01T00:00:00Z.",
             &[
@@ -75,13 +74,7 @@ pub(super) const TABLE: &[Builtin] = &[
                 ("(Instant/ofEpochMilli \"1\")", "!java_type_error"),
             ],
         ),
-    method(
-        "Instant/ofEpochSecond",
-        1,
-        "(Instant/ofEpochSecond n)",
-        of_epoch_second,
-        &["java.time.Instant/ofEpochSecond"],
-    )
+    Builtin::java("Instant/ofEpochSecond", 1, 1, "(Instant/ofEpochSecond n)", of_epoch_second)
     .doc(
         "Returns the instant n seconds after 1970-01-01T00:00:00Z.",
         &[
@@ -89,11 +82,14 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(Instant/ofEpochSecond nil)", "!java_type_error"),
         ],
     ),
-    method("Instant/now", 0, "(Instant/now)", now, &["java.time.Instant/now"]).doc(
+    Builtin::java("Instant/now", 0, 0, "(Instant/now)", |h, _| {
+        made_instant(h, "Instant/now", i128::from(h.now()?) * MILLI)
+    })
+    .doc(
         "Returns the current instant, by the host's clock.",
         &[("(.isAfter (Instant/now) (Instant/ofEpochSecond 0))", "true"), ("(Instant/now 1)", "!java_arity_error")],
     ),
-    method(".getEpochSecond", 1, "(.getEpochSecond instant)", get_epoch_second, &["java.time.Instant/getEpochSecond"])
+    Builtin::java(".getEpochSecond", 1, 1, "(.getEpochSecond instant)", get_epoch_second)
         .doc(
             "Returns the whole seconds from 1970-01-01T00:00:00Z to an instant.",
             &[
@@ -101,76 +97,88 @@ pub(super) const TABLE: &[Builtin] = &[
                 ("(.getEpochSecond 5)", "!java_type_error"),
             ],
         ),
-    method(".plusSeconds", 2, "(.plusSeconds x n)", plus_seconds, &[]).doc(
+    Builtin::java(".plusSeconds", 2, 2, "(.plusSeconds x n)", |h, args| shifted(h, ".plusSeconds", args, SECOND)).doc(
         "Returns the instant or date with a time n seconds later, or the duration n seconds longer.",
         &[
             ("(str (.plusSeconds (Instant/ofEpochSecond 0) 5))", "\"1970-01-01T00:00:05Z\""),
             ("(.plusSeconds 1 1)", "!java_type_error"),
         ],
     ),
-    method(".minusSeconds", 2, "(.minusSeconds x n)", minus_seconds, &[]).doc(
+    Builtin::java(".minusSeconds", 2, 2, "(.minusSeconds x n)", |h, args| {
+        shifted(h, ".minusSeconds", args, -SECOND)
+    })
+    .doc(
         "Returns the instant or date with a time n seconds earlier, or the duration n seconds shorter.",
         &[
             ("(str (.minusSeconds (Instant/ofEpochSecond 5) 5))", "\"1970-01-01T00:00:00Z\""),
             ("(.minusSeconds 1 1)", "!java_type_error"),
         ],
     ),
-    method(".plusMillis", 2, "(.plusMillis x n)", plus_millis, &[]).doc(
+    Builtin::java(".plusMillis", 2, 2, "(.plusMillis x n)", |h, args| shifted(h, ".plusMillis", args, MILLI)).doc(
         "Returns the instant or date with a time n milliseconds later, or the duration n milliseconds longer.",
         &[("(.toMillis (.plusMillis (Duration/ofSeconds 1) 5))", "1005"), ("(.plusMillis 1 1)", "!java_type_error")],
     ),
-    method(".minusMillis", 2, "(.minusMillis x n)", minus_millis, &[]).doc(
+    Builtin::java(".minusMillis", 2, 2, "(.minusMillis x n)", |h, args| shifted(h, ".minusMillis", args, -MILLI)).doc(
         "Returns the instant or date with a time n milliseconds earlier, or the duration n milliseconds shorter.",
         &[("(.toMillis (.minusMillis (Duration/ofSeconds 1) 5))", "995"), ("(.minusMillis 1 1)", "!java_type_error")],
     ),
-    method(".plusMinutes", 2, "(.plusMinutes x n)", plus_minutes, &[]).doc(
+    Builtin::java(".plusMinutes", 2, 2, "(.plusMinutes x n)", |h, args| shifted(h, ".plusMinutes", args, MINUTE)).doc(
         "Returns the instant or date with a time n minutes later, or the duration n minutes longer.",
         &[
             ("(str (.plusMinutes (LocalDateTime/of 2024 2 28 23 30) 45))", "\"2024-02-29T00:15\""),
             ("(.plusMinutes (LocalDate/of 2024 2 28) 1)", "!java_type_error"),
         ],
     ),
-    method(".minusMinutes", 2, "(.minusMinutes x n)", minus_minutes, &[]).doc(
+    Builtin::java(".minusMinutes", 2, 2, "(.minusMinutes x n)", |h, args| {
+        shifted(h, ".minusMinutes", args, -MINUTE)
+    })
+    .doc(
         "Returns the instant or date with a time n minutes earlier, or the duration n minutes shorter.",
         &[
             ("(str (.minusMinutes (LocalDateTime/of 2024 3 1 0 0) 1))", "\"2024-02-29T23:59\""),
             ("(.minusMinutes 5 1)", "!java_type_error"),
         ],
     ),
-    method(".plusHours", 2, "(.plusHours x n)", plus_hours, &[]).doc(
+    Builtin::java(".plusHours", 2, 2, "(.plusHours x n)", |h, args| shifted(h, ".plusHours", args, HOUR)).doc(
         "Returns the instant or date with a time n hours later, or the duration n hours longer.",
         &[
             ("(str (.plusHours (LocalDateTime/of 2024 2 28 23 30) 1))", "\"2024-02-29T00:30\""),
             ("(.plusHours (LocalDate/of 2024 2 28) 1)", "!java_type_error"),
         ],
     ),
-    method(".minusHours", 2, "(.minusHours x n)", minus_hours, &[]).doc(
+    Builtin::java(".minusHours", 2, 2, "(.minusHours x n)", |h, args| shifted(h, ".minusHours", args, -HOUR)).doc(
         "Returns the instant or date with a time n hours earlier, or the duration n hours shorter.",
         &[
             ("(str (.minusHours (LocalDateTime/of 2024 3 1 0 0) 1))", "\"2024-02-29T23:00\""),
             ("(.minusHours 5 1)", "!java_type_error"),
         ],
     ),
-    method(".plusNanos", 2, "(.plusNanos x n)", plus_nanos, &[]).doc(
+    Builtin::java(".plusNanos", 2, 2, "(.plusNanos x n)", |h, args| shifted(h, ".plusNanos", args, 1)).doc(
         "Returns the instant or date with a time n nanoseconds later, or the duration n nanoseconds longer.",
         &[
             ("(str (.plusNanos (Duration/ofSeconds 1) 5))", "\"PT1.000000005S\""),
             ("(.plusNanos 5 1)", "!java_type_error"),
         ],
     ),
-    method(".negated", 1, "(.negated duration)", negated, &[]).doc(
+    Builtin::java(".negated", 1, 1, "(.negated duration)", negated).doc(
         "Returns the duration with the other sign.",
         &[("(str (.negated (Duration/ofMinutes 5)))", "\"PT-5M\""), ("(.negated 5)", "!java_type_error")],
     ),
-    method(".isNegative", 1, "(.isNegative duration)", is_negative, &[]).doc(
+    Builtin::java(".isNegative", 1, 1, "(.isNegative duration)", |_, args| {
+        Ok(Value::Bool(duration(".isNegative", args[0])?.0 < 0))
+    })
+    .doc(
         "Returns whether the duration is below zero.",
         &[("(.isNegative (Duration/ofMinutes -5))", "true"), ("(.isNegative 5)", "!java_type_error")],
     ),
-    method(".isZero", 1, "(.isZero duration)", is_zero, &[]).doc(
+    Builtin::java(".isZero", 1, 1, "(.isZero duration)", |_, args| {
+        Ok(Value::Bool(duration(".isZero", args[0])? == (0, 0)))
+    })
+    .doc(
         "Returns whether the duration is zero.",
         &[("(.isZero (Duration/ofMinutes 0))", "true"), ("(.isZero 5)", "!java_type_error")],
     ),
-    Builtin::direct(".plus", 2, 3, "(.plus x duration) (.plus x n unit)", plus).namespace("java").doc(
+    Builtin::java(".plus", 2, 3, "(.plus x duration) (.plus x n unit)", |h, args| by_amount(h, ".plus", args, 1)).doc(
         "Returns the time so much later, or the duration so much longer: by a duration, or by n of a unit such as ChronoUnit/DAYS.",
         &[
             ("(str (.plus (Duration/ofHours 1) (Duration/ofMinutes 5)))", "\"PT1H5M\""),
@@ -178,7 +186,10 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(.plus (LocalDate/of 2024 1 1) 1)", "!java_type_error"),
         ],
     ),
-    Builtin::direct(".minus", 2, 3, "(.minus x duration) (.minus x n unit)", minus).namespace("java").doc(
+    Builtin::java(".minus", 2, 3, "(.minus x duration) (.minus x n unit)", |h, args| {
+        by_amount(h, ".minus", args, -1)
+    })
+    .doc(
         "Returns the time so much earlier, or the duration so much shorter: by a duration, or by n of a unit such as ChronoUnit/DAYS.",
         &[
             ("(str (.minus (LocalDate/of 2024 1 1) 1 ChronoUnit/DAYS))", "\"2023-12-31\""),
@@ -188,44 +199,15 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
 ];
 
-fn of_unit<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], seconds: i64) -> Res<Value<'h>> {
-    made_duration(h, name, i128::from(long(name, args[0])?) * joined(seconds, 0))
-}
-
-fn of_days<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    of_unit(h, "Duration/ofDays", args, DAY)
-}
-
-fn of_hours<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    of_unit(h, "Duration/ofHours", args, 3_600)
-}
-
-fn of_minutes<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    of_unit(h, "Duration/ofMinutes", args, 60)
-}
-
-fn of_seconds<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    of_unit(h, "Duration/ofSeconds", args, 1)
-}
-
-/// Nanoseconds per millisecond.
+/// Nanoseconds per unit.
 const MILLI: i128 = 1_000_000;
+const SECOND: i128 = 1_000 * MILLI;
+const MINUTE: i128 = 60 * SECOND;
+const HOUR: i128 = 60 * MINUTE;
 
-fn of_millis<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    let name = "Duration/ofMillis";
-    made_duration(h, name, i128::from(long(name, args[0])?) * MILLI)
-}
-
-fn get_seconds<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    Ok(Value::Int(duration(".getSeconds", args[0])?.0))
-}
-
-fn to_minutes<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    Ok(Value::Int(duration(".toMinutes", args[0])?.0 / 60))
-}
-
-fn to_hours<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    Ok(Value::Int(duration(".toHours", args[0])?.0 / 3_600))
+/// Returns a duration of a number of units, in nanoseconds.
+fn of_unit<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], unit: i128) -> Res<Value<'h>> {
+    made_duration(h, name, i128::from(long(name, args[0])?) * unit)
 }
 
 fn of_epoch_milli<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -238,59 +220,12 @@ fn of_epoch_second<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     made_instant(h, name, joined(long(name, args[0])?, 0))
 }
 
-fn now<'h>(h: &'h Ctx, _: &[Value<'h>]) -> Res<Value<'h>> {
-    made_instant(h, "Instant/now", i128::from(h.now()?) * MILLI)
-}
-
 fn get_epoch_second<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = ".getEpochSecond";
     Ok(Value::Int(instant(name, args[0])?.ok_or_else(|| null(name))?.0))
 }
 
-fn plus_seconds<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    let seconds = long(".plusSeconds", args[1])?;
-    away(h, ".plusSeconds", args[0], joined(seconds, 0))
-}
-
-fn minus_seconds<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    let seconds = long(".minusSeconds", args[1])?;
-    away(h, ".minusSeconds", args[0], -joined(seconds, 0))
-}
-
-fn plus_millis<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    let millis = long(".plusMillis", args[1])?;
-    away(h, ".plusMillis", args[0], i128::from(millis) * MILLI)
-}
-
-fn minus_millis<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    let millis = long(".minusMillis", args[1])?;
-    away(h, ".minusMillis", args[0], -(i128::from(millis) * MILLI))
-}
-
-/// Nanoseconds per minute and per hour.
-const MINUTE: i128 = 60_000 * MILLI;
-const HOUR: i128 = 60 * MINUTE;
-
-fn plus_minutes<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    shifted(h, ".plusMinutes", args, MINUTE)
-}
-
-fn minus_minutes<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    shifted(h, ".minusMinutes", args, -MINUTE)
-}
-
-fn plus_hours<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    shifted(h, ".plusHours", args, HOUR)
-}
-
-fn minus_hours<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    shifted(h, ".minusHours", args, -HOUR)
-}
-
-fn plus_nanos<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    shifted(h, ".plusNanos", args, 1)
-}
-
+/// Returns a time, or a duration, a number of units later.
 fn shifted<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], unit: i128) -> Res<Value<'h>> {
     let units = long(name, args[1])?;
     away(h, name, args[0], i128::from(units) * unit)
@@ -299,22 +234,6 @@ fn shifted<'h>(h: &'h Heap, name: &str, args: &[Value<'h>], unit: i128) -> Res<V
 fn negated<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (seconds, nanos) = duration(".negated", args[0])?;
     made_duration(h, ".negated", -joined(seconds, nanos))
-}
-
-fn is_negative<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    Ok(Value::Bool(duration(".isNegative", args[0])?.0 < 0))
-}
-
-fn is_zero<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    Ok(Value::Bool(duration(".isZero", args[0])? == (0, 0)))
-}
-
-fn plus<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    by_amount(h, ".plus", args, 1)
-}
-
-fn minus<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    by_amount(h, ".minus", args, -1)
 }
 
 /// Moves by a duration, or by a number of a unit.

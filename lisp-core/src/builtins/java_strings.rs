@@ -4,7 +4,7 @@ use super::java::{int, null, out_of_domain, text, wrong_type};
 use super::java_text::{byte_at, two_texts, units};
 use super::replacement::{self, Which};
 use super::strings::{self, Parts};
-use super::{Builtin, DirectImp, args, regex};
+use super::{Builtin, args, regex};
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
@@ -13,63 +13,47 @@ use crate::text::dates::calendar;
 use crate::text::to_str;
 use std::cmp::Ordering;
 
-const fn method(
-    name: &'static str,
-    (min, max): (u8, u8),
-    usage: &'static str,
-    imp: DirectImp,
-    alias: &'static [&'static str],
-) -> Builtin {
-    Builtin::direct(name, min, max, usage, imp).aliases(alias).namespace("java")
-}
-
 pub(super) const TABLE: &[Builtin] = &[
-    method(".toUpperCase", (1, 1), "(.toUpperCase s)", to_upper, &["java.lang.String/toUpperCase"]).doc(
+    Builtin::java(".toUpperCase", 1, 1, "(.toUpperCase s)", to_upper).doc(
         "Returns the string in upper case.",
         &[("(.toUpperCase \"abc\")", "\"ABC\""), ("(.toUpperCase nil)", "!java_domain_error")],
     ),
-    method(".toLowerCase", (1, 1), "(.toLowerCase s)", to_lower, &["java.lang.String/toLowerCase"]).doc(
+    Builtin::java(".toLowerCase", 1, 1, "(.toLowerCase s)", to_lower).doc(
         "Returns the string in lower case.",
         &[("(.toLowerCase \"ABC\")", "\"abc\""), ("(.toLowerCase 5)", "!java_type_error")],
     ),
-    method(".charAt", (2, 2), "(.charAt s index)", char_at, &["java.lang.String/charAt"]).doc(
+    Builtin::java(".charAt", 2, 2, "(.charAt s index)", char_at).doc(
         "Returns the character at an index, counted in UTF-16 units.",
         &[("(.charAt \"abc\" 1)", "\"b\""), ("(.charAt \"abc\" 3)", "!java_domain_error")],
     ),
-    method(".isEmpty", (1, 1), "(.isEmpty s)", is_empty, &["java.lang.String/isEmpty"])
+    Builtin::java(".isEmpty", 1, 1, "(.isEmpty s)", |_, args| Ok(Value::Bool(string(".isEmpty", args[0])?.is_empty())))
         .doc("Returns whether the string is empty.", &[("(.isEmpty \"\")", "true"), ("(.isEmpty [])", "!java_type_error")]),
-    method(".isBlank", (1, 1), "(.isBlank s)", is_blank, &["java.lang.String/isBlank"]).doc(
+    Builtin::java(".isBlank", 1, 1, "(.isBlank s)", is_blank).doc(
         "Returns whether the string is empty or only white space.",
         &[("(.isBlank \" \")", "true"), ("(.isBlank 1)", "!java_type_error")],
     ),
-    method(".strip", (1, 1), "(.strip s)", strip, &["java.lang.String/strip"]).doc(
+    Builtin::java(".strip", 1, 1, "(.strip s)", strip).doc(
         "Returns the string without white space at both ends.",
         &[("(.strip \" a \")", "\"a\""), ("(.strip :k)", "!java_type_error")],
     ),
-    method(".concat", (2, 2), "(.concat s other)", concat, &["java.lang.String/concat"]).doc(
+    Builtin::java(".concat", 2, 2, "(.concat s other)", concat).doc(
         "Returns the two strings joined.",
         &[("(.concat \"ab\" \"c\")", "\"abc\""), ("(.concat \"a\" 1)", "!java_type_error")],
     ),
-    method(".repeat", (2, 2), "(.repeat s n)", repeat, &["java.lang.String/repeat"]).doc(
+    Builtin::java(".repeat", 2, 2, "(.repeat s n)", repeat).doc(
         "Returns the string n times.",
         &[("(.repeat \"ab\" 3)", "\"ababab\""), ("(.repeat \"a\" -1)", "!java_domain_error")],
     ),
-    method(
-        ".equalsIgnoreCase",
-        (2, 2),
-        "(.equalsIgnoreCase s other)",
-        same_but_case,
-        &["java.lang.String/equalsIgnoreCase"],
-    )
+    Builtin::java(".equalsIgnoreCase", 2, 2, "(.equalsIgnoreCase s other)", same_but_case)
     .doc(
         "Returns whether the strings are equal, ignoring case.",
         &[("(.equalsIgnoreCase \"aB\" \"Ab\")", "true"), ("(.equalsIgnoreCase 1 \"a\")", "!java_type_error")],
     ),
-    method(".matches", (2, 2), "(.matches s pattern)", matches, &["java.lang.String/matches"]).doc(
+    Builtin::java(".matches", 2, 2, "(.matches s pattern)", matches).doc(
         "Returns whether a regular expression, written as a string, matches the whole string.",
         &[("(.matches \"a1\" \"[a-z]\\\\d\")", "true"), ("(.matches \"a\" 1)", "!java_type_error")],
     ),
-    method(".split", (2, 3), "(.split s pattern limit)", split, &["java.lang.String/split"]).doc(
+    Builtin::java(".split", 2, 3, "(.split s pattern limit)", split).doc(
         "Returns the parts between the matches of a regular expression, written as a string; without empty ones at the end.",
         &[
             ("(.split \"a, b,,\" \", *\")", "[\"a\" \"b\"]"),
@@ -77,11 +61,11 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(.split \"a\" 1)", "!java_type_error"),
         ],
     ),
-    method(".replace", (3, 3), "(.replace s part other)", replace, &["java.lang.String/replace"]).doc(
+    Builtin::java(".replace", 3, 3, "(.replace s part other)", replace).doc(
         "Returns the string with every occurrence of a part replaced by another string.",
         &[("(.replace \"a.b\" \".\" \"-\")", "\"a-b\""), ("(.replace \"a\" \"a\" 1)", "!java_type_error")],
     ),
-    method(".replaceAll", (3, 3), "(.replaceAll s pattern replacement)", replace_all, &["java.lang.String/replaceAll"])
+    Builtin::java(".replaceAll", 3, 3, "(.replaceAll s pattern replacement)", replace_all)
         .doc(
             "Returns the string with every match of a regular expression, written as a string, replaced; $1 is a group.",
             &[
@@ -89,13 +73,7 @@ pub(super) const TABLE: &[Builtin] = &[
                 ("(.replaceAll \"a\" 1 \"\")", "!java_type_error"),
             ],
         ),
-    method(
-        ".replaceFirst",
-        (3, 3),
-        "(.replaceFirst s pattern replacement)",
-        replace_first,
-        &["java.lang.String/replaceFirst"],
-    )
+    Builtin::java(".replaceFirst", 3, 3, "(.replaceFirst s pattern replacement)", replace_first)
     .doc(
         "Returns the string with the first match of a regular expression, written as a string, replaced; $1 is a group.",
         &[
@@ -103,11 +81,11 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(.replaceFirst nil \"a\" \"\")", "!java_domain_error"),
         ],
     ),
-    method(".equals", (2, 2), "(.equals a b)", equals, &["java.lang.String/equals", "java.lang.Object/equals"]).doc(
+    Builtin::java(".equals", 2, 2, "(.equals a b)", equals).aliases(&["java.lang.Object/equals"]).doc(
         "Returns whether two values of one type are equal. 1 and 1.0 are not.",
         &[("(.equals \"a\" \"a\")", "true"), ("(.equals 1 1.0)", "false"), ("(.equals nil 1)", "!java_domain_error")],
     ),
-    method(".compareTo", (2, 2), "(.compareTo a b)", compare_to, &["java.lang.String/compareTo"]).doc(
+    Builtin::java(".compareTo", 2, 2, "(.compareTo a b)", compare_to).doc(
         "Returns a number below 0, 0, or above 0 if the string, number or date is less than, equal to, or greater than the other.",
         &[
             ("(.compareTo \"a\" \"c\")", "-2"),
@@ -115,13 +93,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(.compareTo \"a\" 1)", "!java_type_error"),
         ],
     ),
-    method(
-        ".compareToIgnoreCase",
-        (2, 2),
-        "(.compareToIgnoreCase s other)",
-        compare_to_ignore_case,
-        &["java.lang.String/compareToIgnoreCase"],
-    )
+    Builtin::java(".compareToIgnoreCase", 2, 2, "(.compareToIgnoreCase s other)", compare_to_ignore_case)
     .doc(
         "Like .compareTo, ignoring case.",
         &[
@@ -130,19 +102,23 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(.compareToIgnoreCase \"a\" 1)", "!java_type_error"),
         ],
     ),
-    method(".toString", (1, 1), "(.toString x)", to_string, &["java.lang.Object/toString"]).doc(
+    Builtin::java(".toString", 1, 1, "(.toString x)", |h, args| {
+        if args[0].is_nil() { Err(null(".toString")) } else { value_of(h, args) }
+    })
+    .aliases(&["java.lang.Object/toString"])
+    .doc(
         "Returns the value as a string, like str.",
         &[("(.toString 12)", "\"12\""), ("(.toString nil)", "!java_domain_error")],
     ),
-    method("String/valueOf", (1, 1), "(String/valueOf x)", value_of, &["java.lang.String/valueOf"]).doc(
+    Builtin::java("String/valueOf", 1, 1, "(String/valueOf x)", value_of).doc(
         "Returns the value as a string, like str; nil is \"null\".",
         &[("(String/valueOf 12)", "\"12\""), ("(String/valueOf nil)", "\"null\"")],
     ),
-    method("String.", (0, 1), "(String. s)", new_string, &["java.lang.String."]).doc(
+    Builtin::java("String.", 0, 1, "(String. s)", new_string).doc(
         "Returns the string itself, or an empty one.",
         &[("(String. \"a\")", "\"a\""), ("(String. 1)", "!java_type_error")],
     ),
-    method("String/join", (2, 2), "(String/join separator strings)", join, &["java.lang.String/join"]).doc(
+    Builtin::java("String/join", 2, 2, "(String/join separator strings)", join).doc(
         "Returns the strings with the separator between them.",
         &[("(String/join \"-\" [\"a\" \"b\"])", "\"a-b\""), ("(String/join \"-\" [1])", "!java_type_error")],
     ),
@@ -183,10 +159,6 @@ fn char_at<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
         .hint("use (nth s i), which counts whole characters")
         .into()),
     }
-}
-
-fn is_empty<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    Ok(Value::Bool(string(".isEmpty", args[0])?.is_empty()))
 }
 
 fn is_blank<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -374,10 +346,6 @@ fn compare_units<'h>(
             _ => return Ok(Value::Int(units(h, a)? - units(h, b)?)),
         }
     }
-}
-
-fn to_string<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    if args[0].is_nil() { Err(null(".toString")) } else { value_of(h, args) }
 }
 
 fn value_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {

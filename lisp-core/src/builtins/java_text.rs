@@ -9,31 +9,12 @@ use crate::error::{Error, Reason};
 use crate::heap::{Heap, Res, Value, Vector};
 use crate::text::scan;
 
-const fn method(
-    name: &'static str,
-    min: u8,
-    max: u8,
-    usage: &'static str,
-    imp: super::DirectImp,
-    alias: &'static [&'static str],
-) -> Builtin {
-    Builtin::direct(name, min, max, usage, imp).aliases(alias).namespace("java")
-}
-
 pub(super) const TABLE: &[Builtin] = &[
-    method(".length", 1, 1, "(.length s)", length, &["java.lang.String/length"]).doc(
+    Builtin::java(".length", 1, 1, "(.length s)", length).doc(
         "Length in UTF-16 units.",
         &[("(.length \"abc\")", "3"), ("(.length \"😀\")", "2"), ("(.length 5)", "!java_type_error")],
     ),
-    method(
-        ".indexOf",
-        2,
-        3,
-        "(.indexOf s part), (.indexOf s part from), (.indexOf coll x)",
-        index_of,
-        &["java.lang.String/indexOf"],
-    )
-    .doc(
+    Builtin::java(".indexOf", 2, 3, "(.indexOf s part), (.indexOf s part from), (.indexOf coll x)", index_of).doc(
         "Index of the first occurrence, counted in UTF-16 units, or of an element of a vector; or -1.",
         &[
             ("(.indexOf [:a :b] :b)", "1"),
@@ -43,11 +24,11 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(.indexOf \"abc\" 1)", "!java_type_error"),
         ],
     ),
-    method(".lastIndexOf", 2, 2, "(.lastIndexOf s part)", last_index_of, &["java.lang.String/lastIndexOf"]).doc(
+    Builtin::java(".lastIndexOf", 2, 2, "(.lastIndexOf s part)", last_index_of).doc(
         "Index of the last occurrence, counted in UTF-16 units, or -1.",
         &[("(.lastIndexOf \"hello\" \"l\")", "3"), ("(.lastIndexOf \"abca\" 97)", "!java_type_error")],
     ),
-    method(".contains", 2, 2, "(.contains s part), (.contains coll x)", contains, &["java.lang.String/contains"]).doc(
+    Builtin::java(".contains", 2, 2, "(.contains s part), (.contains coll x)", contains).doc(
         "Returns whether the string contains the other one, or the vector the element.",
         &[
             ("(.contains \"hello\" \"ell\")", "true"),
@@ -55,23 +36,15 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(.contains \"abc\" 1)", "!java_type_error"),
         ],
     ),
-    method(".startsWith", 2, 2, "(.startsWith s prefix)", starts_with, &["java.lang.String/startsWith"]).doc(
+    Builtin::java(".startsWith", 2, 2, "(.startsWith s prefix)", starts_with).doc(
         "Returns whether the string starts with the other one.",
         &[("(.startsWith \"hello\" \"he\")", "true"), ("(.startsWith \"abc\" 1)", "!java_type_error")],
     ),
-    method(".endsWith", 2, 2, "(.endsWith s suffix)", ends_with, &["java.lang.String/endsWith"]).doc(
+    Builtin::java(".endsWith", 2, 2, "(.endsWith s suffix)", ends_with).doc(
         "Returns whether the string ends with the other one.",
         &[("(.endsWith \"hello\" \"lo\")", "true"), ("(.endsWith \"abc\" 1)", "!java_type_error")],
     ),
-    method(
-        ".substring",
-        2,
-        3,
-        "(.substring s start), (.substring s start end)",
-        substring,
-        &["java.lang.String/substring"],
-    )
-    .doc(
+    Builtin::java(".substring", 2, 3, "(.substring s start), (.substring s start end)", substring).doc(
         "Returns the part from start up to, not including, end, counted in UTF-16 units.",
         &[
             ("(.substring \"hello\" 1 3)", "\"el\""),
@@ -80,7 +53,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(.substring \"😀a\" 0 1)", "!invalid_java_string"),
         ],
     ),
-    method(".trim", 1, 1, "(.trim s)", trim, &["java.lang.String/trim"]).doc(
+    Builtin::java(".trim", 1, 1, "(.trim s)", trim).doc(
         "Returns the string without white space and control characters (up to U+0020) at both ends.",
         &[("(.trim \" \\tAda \")", "\"Ada\""), ("(.trim 5)", "!java_type_error")],
     ),

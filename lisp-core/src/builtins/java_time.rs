@@ -1,32 +1,21 @@
 //! `java.time.LocalDate`, `Instant` and `Duration`, and `java.util.Date`: their grammars, of bounded length, and
 //! arithmetic.
 
+use super::Builtin;
 use super::java::{long, null, out_of_domain, text, wrong_type};
 use super::java_moments::{duration, instant, local_date, local_date_time, moved, parse_by, take, unreadable};
-use super::{Builtin, DirectImp};
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::heap::{Res, TimeValue, Value};
-use crate::text::dates::{DAY, DAYS, NANOS, days_of, is_date, parse_date, parse_instant};
+use crate::text::dates::{DAY, DAYS, MONTHS, NANOS, WEEKDAYS, days_of, is_date, parse_date, parse_instant};
 use crate::text::describe;
 use regex_automata::meta::Regex;
 use std::cmp::Ordering;
 use std::sync::LazyLock;
 
-const fn row(
-    name: &'static str,
-    min: u8,
-    max: u8,
-    usage: &'static str,
-    imp: DirectImp,
-    alias: &'static [&'static str],
-) -> Builtin {
-    Builtin::direct(name, min, max, usage, imp).aliases(alias).namespace("java")
-}
-
 pub(super) const TABLE: &[Builtin] = &[
-    row("LocalDate/parse", 1, 2, "(LocalDate/parse text formatter?)", date_parse, &["java.time.LocalDate/parse"]).doc(
+    Builtin::java("LocalDate/parse", 1, 2, "(LocalDate/parse text formatter?)", date_parse).doc(
         "Parses a date, in ISO 8601 or by a formatter.",
         &[
             ("(str (LocalDate/parse \"31/01/2024\" (DateTimeFormatter/ofPattern \"dd/MM/yyyy\")))", "\"2024-01-31\""),
@@ -35,53 +24,53 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(LocalDate/parse \"2024-01-02T00:00:00\")", "!java_domain_error"),
         ],
     ),
-    row(".toEpochDay", 1, 1, "(.toEpochDay date)", to_epoch_day, LOCAL_DATE[0]).doc(
+    Builtin::java(".toEpochDay", 1, 1, "(.toEpochDay date)", to_epoch_day).doc(
         "Days from 1970-01-01 to the date.",
         &[("(.toEpochDay (LocalDate/parse \"1970-01-02\"))", "1"), ("(.toEpochDay 5)", "!java_type_error")],
     ),
-    row(".plusDays", 2, 2, "(.plusDays date n)", plus_days, LOCAL_DATE[1]).doc(
+    Builtin::java(".plusDays", 2, 2, "(.plusDays date n)", plus_days).doc(
         "Returns the date, with a time or without, n days later.",
         &[
             ("(str (.plusDays (LocalDate/parse \"2024-02-28\") 2))", "\"2024-03-01\""),
             ("(.plusDays (LocalDate/parse \"2024-01-01\") \"1\")", "!java_type_error"),
         ],
     ),
-    row(".minusDays", 2, 2, "(.minusDays date n)", minus_days, LOCAL_DATE[2]).doc(
+    Builtin::java(".minusDays", 2, 2, "(.minusDays date n)", minus_days).doc(
         "Returns the date, with a time or without, n days earlier.",
         &[
             ("(str (.minusDays (LocalDate/parse \"2024-03-01\") 1))", "\"2024-02-29\""),
             ("(.minusDays nil 1)", "!java_domain_error"),
         ],
     ),
-    row(".isBefore", 2, 2, "(.isBefore a b)", is_before, BOTH[0]).doc(
+    Builtin::java(".isBefore", 2, 2, "(.isBefore a b)", |_, args| ordered(".isBefore", args, Ordering::Less)).doc(
         "Returns whether the date, with or without a time, or the instant is before the other one.",
         &[
             ("(.isBefore (LocalDate/parse \"2024-01-01\") (LocalDate/parse \"2024-01-02\"))", "true"),
             ("(.isBefore 1 2)", "!unsupported_java_member"),
         ],
     ),
-    row(".isAfter", 2, 2, "(.isAfter a b)", is_after, BOTH[1]).doc(
+    Builtin::java(".isAfter", 2, 2, "(.isAfter a b)", |_, args| ordered(".isAfter", args, Ordering::Greater)).doc(
         "Returns whether the date, with or without a time, or the instant is after the other one.",
         &[
             ("(.isAfter (LocalDate/parse \"2024-01-01\") (LocalDate/parse \"2024-01-02\"))", "false"),
             ("(.isAfter (LocalDate/parse \"2024-01-01\") nil)", "!java_domain_error"),
         ],
     ),
-    row("Instant/parse", 1, 1, "(Instant/parse text)", instant_parse, &["java.time.Instant/parse"]).doc(
+    Builtin::java("Instant/parse", 1, 1, "(Instant/parse text)", instant_parse).doc(
         "Parses an instant: ISO 8601 with Z or an offset.",
         &[
             ("(str (Instant/parse \"2024-01-02T03:04:05.5+01:00\"))", "\"2024-01-02T02:04:05.500Z\""),
             ("(Instant/parse \"2024-01-02T03:04:05\")", "!java_domain_error"),
         ],
     ),
-    row(".toEpochMilli", 1, 1, "(.toEpochMilli instant)", to_epoch_milli, &["Instant/toEpochMilli", "java.time.Instant/toEpochMilli"]).doc(
+    Builtin::java(".toEpochMilli", 1, 1, "(.toEpochMilli instant)", to_epoch_milli).doc(
         "Milliseconds from 1970-01-01T00:00:00Z to the instant.",
         &[
             ("(.toEpochMilli (Instant/parse \"1970-01-01T00:00:01Z\"))", "1000"),
             ("(.toEpochMilli \"x\")", "!java_type_error"),
         ],
     ),
-    row("Duration/between", 2, 2, "(Duration/between start end)", between, &["java.time.Duration/between"]).doc(
+    Builtin::java("Duration/between", 2, 2, "(Duration/between start end)", between).doc(
         "Returns the time from one instant, or date with a time, to another.",
         &[
             (
@@ -91,7 +80,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(Duration/between 1 2)", "!java_type_error"),
         ],
     ),
-    row(".toMillis", 1, 1, "(.toMillis duration)", to_millis, &["Duration/toMillis", "java.time.Duration/toMillis"]).doc(
+    Builtin::java(".toMillis", 1, 1, "(.toMillis duration)", to_millis).doc(
         "Returns the whole milliseconds of a duration.",
         &[
             (
@@ -101,7 +90,10 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(.toMillis nil)", "!java_domain_error"),
         ],
     ),
-    row(".toDays", 1, 1, "(.toDays duration)", to_days, &["Duration/toDays", "java.time.Duration/toDays"]).doc(
+    Builtin::java(".toDays", 1, 1, "(.toDays duration)", |_, args| {
+        Ok(Value::Int(duration(".toDays", args[0])?.0 / DAY))
+    })
+    .doc(
         "Returns the whole days of a duration.",
         &[
             (
@@ -111,7 +103,14 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(.toDays 5)", "!java_type_error"),
         ],
     ),
-    row("java.util.Date.", 0, 1, "(java.util.Date.), (java.util.Date. milliseconds), (java.util.Date. text)", date_new, &[]).doc(
+    Builtin::java(
+        "java.util.Date.",
+        0,
+        1,
+        "(java.util.Date.), (java.util.Date. milliseconds), (java.util.Date. text)",
+        date_new,
+    )
+    .doc(
         "A legacy date: of now, of milliseconds since 1970-01-01T00:00:00Z, or of a text such as \"8 Jan 2026 14:30 UTC\".",
         &[
             ("(str (java.util.Date. 1))", "\"1970-01-01T00:00:00.001Z\""),
@@ -119,29 +118,22 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(java.util.Date. 1.5)", "!java_type_error"),
         ],
     ),
-    row(".getTime", 1, 1, "(.getTime date)", get_time, &["java.util.Date/getTime"]).doc(
+    Builtin::java(".getTime", 1, 1, "(.getTime date)", |_, args| {
+        Ok(Value::Int(legacy_date(".getTime", args[0])?.ok_or_else(|| null(".getTime"))?))
+    })
+    .aliases(&["Date/getTime"])
+    .doc(
         "Milliseconds from 1970-01-01T00:00:00Z to a legacy date.",
         &[("(.getTime (java.util.Date. 1234))", "1234"), ("(.getTime 5)", "!java_type_error")],
     ),
-    row(".before", 2, 2, "(.before date other)", before, &["java.util.Date/before"]).doc(
+    Builtin::java(".before", 2, 2, "(.before date other)", before).aliases(&["Date/before"]).doc(
         "Returns whether the legacy date is before the other one.",
         &[("(.before (java.util.Date. 0) (java.util.Date. 1))", "true"), ("(.before 1 2)", "!java_type_error")],
     ),
-    row(".after", 2, 2, "(.after date other)", after, &["java.util.Date/after"]).doc(
+    Builtin::java(".after", 2, 2, "(.after date other)", after).aliases(&["Date/after"]).doc(
         "Returns whether the legacy date is after the other one.",
         &[("(.after (java.util.Date. 0) (java.util.Date. 1))", "false"), ("(.after 1 2)", "!java_type_error")],
     ),
-];
-
-const LOCAL_DATE: [&[&str]; 3] = [
-    &["LocalDate/toEpochDay", "java.time.LocalDate/toEpochDay"],
-    &["LocalDate/plusDays", "java.time.LocalDate/plusDays"],
-    &["LocalDate/minusDays", "java.time.LocalDate/minusDays"],
-];
-
-const BOTH: [&[&str]; 2] = [
-    &["LocalDate/isBefore", "java.time.LocalDate/isBefore", "Instant/isBefore", "java.time.Instant/isBefore"],
-    &["LocalDate/isAfter", "java.time.LocalDate/isAfter", "Instant/isAfter", "java.time.Instant/isAfter"],
 ];
 
 // ---- LocalDate ----
@@ -177,14 +169,6 @@ fn plus_days<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 fn minus_days<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let days = long(".minusDays", args[1])?;
     moved(h, ".minusDays", args[0], -i128::from(days))
-}
-
-fn is_before<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    ordered(".isBefore", args, Ordering::Less)
-}
-
-fn is_after<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    ordered(".isAfter", args, Ordering::Greater)
 }
 
 fn ordered<'h>(name: &str, args: &[Value<'h>], wanted: Ordering) -> Res<Value<'h>> {
@@ -253,10 +237,6 @@ fn to_millis<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     ms.map(Value::Int).map_err(|_| out_of_domain(name, "the milliseconds do not fit in 64 bits"))
 }
 
-fn to_days<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    Ok(Value::Int(duration(".toDays", args[0])?.0 / DAY))
-}
-
 // ---- java.util.Date ----
 
 /// The maximum length of a text that is parsed as a date, in bytes. It may contain comments.
@@ -280,10 +260,6 @@ fn date_new<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.time(TimeValue::Date(ms))
 }
 
-fn get_time<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    Ok(Value::Int(legacy_date(".getTime", args[0])?.ok_or_else(|| null(".getTime"))?))
-}
-
 fn before<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     legacy_ordered(".before", args, Ordering::Less)
 }
@@ -299,21 +275,6 @@ fn legacy_ordered<'h>(name: &str, args: &[Value<'h>], wanted: Ordering) -> Res<V
     }
 }
 
-const MONTHS: [&str; 12] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-];
-const WEEKDAYS: [&str; 7] = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
 const ZONES: [(&str, i64); 11] = [
     ("gmt", 0),
     ("ut", 0),
@@ -330,8 +291,7 @@ const ZONES: [(&str, i64); 11] = [
 
 /// Returns the number of a name given in full or by its first three letters.
 fn named(names: &[&str], word: &str) -> Option<i64> {
-    let word = word.to_ascii_lowercase();
-    let at = names.iter().position(|name| *name == word || (word.len() == 3 && name.starts_with(&word)))?;
+    let at = names.iter().position(|name| [name, &name[..3]].iter().any(|name| name.eq_ignore_ascii_case(word)))?;
     i64::try_from(at).ok()
 }
 

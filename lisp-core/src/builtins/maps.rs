@@ -3,7 +3,7 @@
 
 use super::args::{self, fault, type_error};
 use super::slices::char_at;
-use super::{Builtin, MANY};
+use super::{Builtin, Endless, MANY};
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, ErrorClass, Reason};
@@ -372,9 +372,11 @@ fn dissoc<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
             keys.iter().try_fold(*coll, |rest, &key| dissoc_one(h, *coll, rest, key))
         }
         Value::Nil if keys.is_empty() => Ok(Value::Nil),
-        Value::Nil => Err(Error::new(Reason::RuntimeError, "dissoc expects a map, got nil")
-            .hint("give a default for what may be missing, as in (dissoc (or m {}) :k)")
-            .into()),
+        Value::Nil => {
+            let error = Error::new(Reason::RuntimeError, "dissoc expects a map, got nil")
+                .hint("give a default for what may be missing, as in (dissoc (or m {}) :k)");
+            Err(Error { of_nil: true, ..error }.into())
+        }
         other => Err(type_error("dissoc", "a map", *other)),
     }
 }
@@ -632,7 +634,7 @@ pub(super) const TABLE: &[Builtin] = &[
             "Returns a map of keys and values.",
             &[("(hash-map :a 1 :b 2)", "{:a 1 :b 2}"), ("(hash-map :a)", "!arity_error")],
         ),
-    Builtin::direct("zipmap", 2, 2, "(zipmap keys vals)", zipmap).doc(
+    Builtin::direct("zipmap", 2, 2, "(zipmap keys vals)", zipmap).endless(Endless::SideBySide).doc(
         "Returns a map of keys with the values at the same places; as long as the shorter of the two.",
         &[("(zipmap [:a :b] [1 2 3])", "{:a 1 :b 2}"), ("(zipmap 5 [1])", "!type_error")],
     ),

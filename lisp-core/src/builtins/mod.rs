@@ -5,7 +5,7 @@
 use crate::code::{BuiltinId, Cmp};
 use crate::context::Ctx;
 use crate::error::{Error, Reason};
-use crate::heap::{Fault, Res, Value};
+use crate::heap::{Fault, Res, Step, Value};
 use crate::stack::Start;
 
 mod absent;
@@ -136,6 +136,52 @@ impl Round {
     }
 }
 
+/// How a call with an endless sequence is made, in a frame if it takes elements. The implementation of the function
+/// fails with [`Fault::NeedsFrame`] for such a sequence. If nothing else is said, the sequence is the last argument.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Endless {
+    /// It is an error.
+    Refuse,
+    /// Defers a step, with the first argument as its part.
+    Step(Step),
+    /// Defers a step without parts.
+    Bare(Step),
+    /// `map`, over one or several sequences.
+    Map,
+    /// `mapcat`, over one or several sequences.
+    Mapcat,
+    Some,
+    Every,
+    NotAny,
+    NotEvery,
+    Drop,
+    /// Returns the sequence without its first elements.
+    Rest(i64),
+    /// The sequence is the first argument.
+    NthRest,
+    Cons,
+    /// The sequence may be any argument.
+    Concat,
+    Partition,
+    /// Returns the sequence.
+    Itself,
+    IsEmpty,
+    Take,
+    TakeWhile,
+    /// Returns the element at an index.
+    Element(i64),
+    /// The sequence is the first argument.
+    Nth,
+    SplitAt,
+    SplitWith,
+    Reduce,
+    /// Both arguments are collections; the shorter one determines the length.
+    SideBySide,
+    /// All arguments are collections; the shortest determines the length.
+    Interleave,
+    Into,
+}
+
 /// One built-in function.
 #[derive(Clone, Copy)]
 pub struct Builtin {
@@ -159,6 +205,8 @@ pub struct Builtin {
     pub(crate) imp: Imp,
     /// How the compiler translates a call.
     pub(crate) lowering: Lowering,
+    /// How a call with an endless sequence is made.
+    pub(crate) endless: Endless,
     /// Whether its value depends only on its arguments and it changes nothing, so that it can be evaluated again.
     pub(crate) is_pure: bool,
     /// Whether it prints as `#fn[...]`, like composed functions.
@@ -185,6 +233,7 @@ impl Builtin {
             examples,
             imp,
             lowering: Lowering::Call,
+            endless: Endless::Refuse,
             is_pure: false,
             shows_as_fn: false,
             has_workers: false,
@@ -194,6 +243,12 @@ impl Builtin {
     /// Creates a row for a Rust function that calls no other.
     pub(crate) const fn direct(name: &'static str, min: u8, max: u8, usage: &'static str, imp: DirectImp) -> Self {
         Self::row(name, min, max, usage, Imp::Direct(imp))
+    }
+
+    /// Creates a row for a function with a Java name: a static one as `Math/abs`, a method as `.length`, a constructor
+    /// as `String.`.
+    pub(crate) const fn java(name: &'static str, min: u8, max: u8, usage: &'static str, imp: DirectImp) -> Self {
+        Self::direct(name, min, max, usage, imp).namespace("java")
     }
 
     /// Creates a row for a frequently called Rust function that calls no other, and whose value depends only on its
@@ -237,6 +292,13 @@ impl Builtin {
     #[must_use]
     pub(crate) const fn lowered(mut self, lowering: Lowering) -> Self {
         self.lowering = lowering;
+        self
+    }
+
+    /// Sets how a call with an endless sequence is made.
+    #[must_use]
+    pub(crate) const fn endless(mut self, endless: Endless) -> Self {
+        self.endless = endless;
         self
     }
 

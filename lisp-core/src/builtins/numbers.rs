@@ -689,7 +689,7 @@ pub(super) const TABLE: &[Builtin] = &[
                 ("(bigint nil)", "!type_error"),
             ],
         ),
-    Builtin::direct(".pow", 2, 2, "(.pow n exponent)", exact_power).namespace("java").doc(
+    Builtin::java(".pow", 2, 2, "(.pow n exponent)", exact_power).doc(
         "Returns the integer raised to an integer of at least 0, exactly.",
         &[
             ("(.pow (biginteger 2) 100)", "1267650600228229401496703205376"),

@@ -1,6 +1,6 @@
 //! Lookup of rows by number and by name.
 
-use super::Builtin;
+use super::{Builtin, java};
 use crate::Table;
 use crate::code::BuiltinId;
 use std::borrow::Cow;
@@ -29,9 +29,15 @@ impl Rows {
         &self.rows[id.0 as usize]
     }
 
-    /// Returns the function with this name or alias.
+    /// Returns the function with this name or alias, or the one of a Java class with its package.
     pub(crate) fn by_name(&self, name: &str) -> Option<BuiltinId> {
-        self.by_name.get(name).copied()
+        self.by_name.get(name).copied().or_else(|| self.of_class(name))
+    }
+
+    /// Returns the function for `java.lang.Math/abs`, `LocalDate/getYear` or `java.time.LocalDate/getYear`.
+    fn of_class(&self, name: &str) -> Option<BuiltinId> {
+        let name = java::without_package(name);
+        self.by_name.get(name).or_else(|| self.by_name.get(java::method_named_with_class(name)?)).copied()
     }
 
     /// Returns the function with this name in a namespace of Clojure: `join` in `clojure.string` or `str`. Some have a

@@ -3,7 +3,7 @@
 use super::args::{self, fault, type_error};
 use super::numbers::{add, greater, less};
 use super::slices::as_vector;
-use super::{Builtin, MANY, maps};
+use super::{Builtin, Endless, MANY, maps};
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, ErrorClass, Reason};
@@ -151,7 +151,7 @@ fn conj<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
         Value::Vector(v) => append(h, v, more),
         Value::Set(m) => maps::with_members(h, m, more.len(), entries).map(Value::Set),
         Value::Map(m) => Ok(Value::Map(with_items(h, "conj", Reason::RuntimeError, m, more)?)),
-        Value::Endless(_) => Err(Fault::NeedsFrame),
+        Value::Endless(_) => Err(Error::endless("conj").into()),
         other => {
             let message = format!("conj expects a vector, map, set or nil, got {}", describe(*other));
             Err(Error::new(Reason::RuntimeError, message).class(ErrorClass::ClassCast).into())
@@ -310,7 +310,8 @@ fn partition_all<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 }
 
 fn zip<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    let (a, b) = (args::vector("zip", args[0])?, args::vector("zip", args[1])?);
+    let side = |v| if let Value::Endless(_) = v { Err(Fault::NeedsFrame) } else { args::vector("zip", v) };
+    let (a, b) = (side(args[0])?, side(args[1])?);
     let len = a.len().min(b.len());
     h.charge(cost::placed(len))?;
     let out = h.vec_builder(len)?;
@@ -454,19 +455,19 @@ pub(super) const TABLE: &[Builtin] = &[
         "Returns the elements from the last to the first.",
         &[("(reverse [1 2 3])", "[3 2 1]"), ("(reverse \"ab\")", "[\"b\" \"a\"]"), ("(reverse 1)", "!type_error")],
     ),
-    Builtin::direct("distinct", 0, 1, "(distinct coll)", distinct).doc(
+    Builtin::direct("distinct", 0, 1, "(distinct coll)", distinct).endless(Endless::Bare(Step::Distinct)).doc(
         "Returns the elements without those that came before.",
         &[("(distinct [1 2 1 3 2])", "[1 2 3]"), ("(distinct nil)", "[]"), ("(distinct 1)", "!type_error")],
     ),
-    Builtin::direct("dedupe", 0, 1, "(dedupe coll)", dedupe).doc(
+    Builtin::direct("dedupe", 0, 1, "(dedupe coll)", dedupe).endless(Endless::Bare(Step::Dedupe)).doc(
         "Returns the elements without those equal to the one just before.",
         &[("(dedupe [1 1 2 1])", "[1 2 1]"), ("(dedupe true)", "!type_error")],
     ),
-    Builtin::direct("concat", 0, MANY, "(concat coll ...)", concat).doc(
+    Builtin::direct("concat", 0, MANY, "(concat coll ...)", concat).endless(Endless::Concat).doc(
         "Returns the elements of collections, one after the other.",
         &[("(concat [1 2] [3])", "[1 2 3]"), ("(concat)", "[]"), ("(concat \"ab\" [1])", "[\"a\" \"b\" 1]"), ("(concat [1] 2)", "!type_error")],
     ),
-    Builtin::direct("cons", 2, 2, "(cons x coll)", cons).doc(
+    Builtin::direct("cons", 2, 2, "(cons x coll)", cons).endless(Endless::Cons).doc(
         "Returns the elements with one more in front.",
         &[("(cons 1 [2 3])", "[1 2 3]"), ("(cons 1 nil)", "[1]"), ("(cons 1 2)", "!type_error")],
     ),
@@ -485,7 +486,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(conj \"a\" \"b\")", "!runtime_error"),
         ],
     ),
-    Builtin::direct("into", 2, 3, "(into to from) (into to xf from)", into).doc(
+    Builtin::direct("into", 2, 3, "(into to from) (into to xf from)", into).endless(Endless::Into).doc(
         "Returns the first collection with all elements of the second, or with what a transducer makes of them.",
         &[
             ("(into [1] [2 3])", "[1 2 3]"),
@@ -495,7 +496,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(into 1 [1])", "!type_error"),
         ],
     ),
-    Builtin::direct("interleave", 0, MANY, "(interleave coll ...)", interleave).doc(
+    Builtin::direct("interleave", 0, MANY, "(interleave coll ...)", interleave).endless(Endless::Interleave).doc(
         "Returns the first elements of all collections, then the second ones, up to the length of the shortest.",
         &[
             ("(interleave [1 2] [:a :b])", "[1 :a 2 :b]"),
@@ -503,7 +504,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(interleave 1 [2])", "!type_error"),
         ],
     ),
-    Builtin::direct("interpose", 1, 2, "(interpose sep coll)", interpose).doc(
+    Builtin::direct("interpose", 1, 2, "(interpose sep coll)", interpose).endless(Endless::Step(Step::Interpose)).doc(
         "Returns the elements with a separator between them.",
         &[("(interpose 0 [1 2 3])", "[1 0 2 0 3]"), ("(interpose 0 nil)", "[]"), ("(interpose 0 1)", "!type_error")],
     ),
@@ -511,7 +512,7 @@ pub(super) const TABLE: &[Builtin] = &[
         "Returns the elements of vectors inside vectors, all on one level.",
         &[("(flatten [1 [2 [3]]])", "[1 2 3]"), ("(flatten nil)", "[]"), ("(flatten 1)", "!type_error")],
     ),
-    Builtin::direct("partition", 2, 4, "(partition n step? pad? coll)", partition).aliases(&["partitionv"]).doc(
+    Builtin::direct("partition", 2, 4, "(partition n step? pad? coll)", partition).endless(Endless::Partition).aliases(&["partitionv"]).doc(
         "Splits into pieces of n elements, whose starts are step elements apart; a shorter last piece is dropped or padded.",
         &[
             ("(partition 2 [1 2 3 4 5])", "[[1 2] [3 4]]"),
@@ -521,11 +522,11 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(partition 0 [1])", "!type_error"),
         ],
     ),
-    Builtin::direct("partition-all", 1, 3, "(partition-all n step? coll)", partition_all).aliases(&["partitionv-all"]).doc(
+    Builtin::direct("partition-all", 1, 3, "(partition-all n step? coll)", partition_all).endless(Endless::Partition).aliases(&["partitionv-all"]).doc(
         "Splits into pieces of n elements, whose starts are step elements apart; the last may be shorter.",
         &[("(partition-all 2 [1 2 3])", "[[1 2] [3]]"), ("(partition-all 0 [1])", "!type_error")],
     ),
-    Builtin::direct("zip", 2, 2, "(zip a b)", zip).doc(
+    Builtin::direct("zip", 2, 2, "(zip a b)", zip).endless(Endless::SideBySide).doc(
         "Returns pairs of the elements at the same index, up to the length of the shorter vector.",
         &[("(zip [1 2] [:a :b])", "[[1 :a] [2 :b]]"), ("(zip \"ab\" [1])", "!type_error")],
     ),

@@ -1,11 +1,11 @@
 //! Parts of sequences: first and last, rest and next, take and drop. Parts of a vector are views of it.
 
-use super::Builtin;
 use super::args::{self, type_error};
+use super::{Builtin, Endless};
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, ErrorClass};
-use crate::heap::{Heap, Res, Step, Value, Vector};
+use crate::heap::{Fault, Heap, Res, Step, Value, Vector};
 use crate::text::characters::{self, Characters};
 
 /// Returns the elements as a vector, of which views can be made.
@@ -145,16 +145,15 @@ fn nnext<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 fn nth<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let default = args.get(2).copied().unwrap_or(Value::Nil);
     let index = args::amount("nth", args[1])?;
-    let found = match usize::try_from(index) {
-        Ok(index) => match args[0] {
-            coll @ (Value::Vector(_) | Value::Str(_) | Value::Nil | Value::Map(_) | Value::Set(_)) => {
-                element(h, "nth", coll, index)?
-            }
-            other => return Err(args::type_error_as(ErrorClass::UnsupportedOperation, "nth", "a collection", other)),
-        },
-        Err(_) if matches!(args[0], Value::Vector(_) | Value::Str(_) | Value::Nil) => None,
-        Err(_) => {
-            return Err(args::type_error_as(ErrorClass::UnsupportedOperation, "nth", "a vector or string", args[0]));
+    let found = match (usize::try_from(index), args[0]) {
+        (_, Value::Endless(_)) => return Err(Fault::NeedsFrame),
+        (Ok(index), coll @ (Value::Vector(_) | Value::Str(_) | Value::Nil | Value::Map(_) | Value::Set(_))) => {
+            element(h, "nth", coll, index)?
+        }
+        (Err(_), Value::Vector(_) | Value::Str(_) | Value::Nil) => None,
+        (index, other) => {
+            let expects = if index.is_ok() { "a collection" } else { "a vector or string" };
+            return Err(args::type_error_as(ErrorClass::UnsupportedOperation, "nth", expects, other));
         }
     };
     Ok(found.unwrap_or(default))
@@ -344,7 +343,7 @@ pub(super) const TABLE: &[Builtin] = &[
         "Returns the number of elements, entries, members or characters.",
         &[("(count [1 2 3])", "3"), ("(count \"café\")", "4"), ("(count nil)", "0"), ("(count 42)", "!type_error")],
     ),
-    Builtin::pure("empty?", 1, 1, "(empty? coll)", empty_of).doc(
+    Builtin::pure("empty?", 1, 1, "(empty? coll)", empty_of).endless(Endless::IsEmpty).doc(
         "Returns whether the collection is empty.",
         &[
             ("(empty? [])", "true"),
@@ -353,7 +352,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(empty? 5)", "!type_error"),
         ],
     ),
-    Builtin::direct("not-empty", 1, 1, "(not-empty coll)", not_empty).doc(
+    Builtin::direct("not-empty", 1, 1, "(not-empty coll)", not_empty).endless(Endless::Itself).doc(
         "Returns the collection; nil when it is empty.",
         &[("(not-empty [1])", "[1]"), ("(not-empty \"\")", "nil"), ("(not-empty 5)", "!type_error")],
     ),
@@ -361,7 +360,7 @@ pub(super) const TABLE: &[Builtin] = &[
         "Returns an empty collection of the same kind.",
         &[("(empty [1 2])", "[]"), ("(empty {:a 1})", "{}"), ("(empty 1)", "!type_error")],
     ),
-    Builtin::direct("seq", 1, 1, "(seq coll)", seq_of).doc(
+    Builtin::direct("seq", 1, 1, "(seq coll)", seq_of).endless(Endless::Itself).doc(
         "Returns the elements as a vector, in key order for maps and sets; nil when there are none.",
         &[
             ("(seq {:b 2 :a 1})", "[[:a 1] [:b 2]]"),
@@ -382,7 +381,7 @@ pub(super) const TABLE: &[Builtin] = &[
         "Returns the elements from the last to the first; nil when there are none.",
         &[("(rseq [1 2])", "[2 1]"), ("(rseq [])", "nil"), ("(rseq \"ab\")", "!type_error")],
     ),
-    Builtin::direct("first", 1, 1, "(first coll)", first_of).doc(
+    Builtin::direct("first", 1, 1, "(first coll)", first_of).endless(Endless::Element(0)).doc(
         "Returns the first element, of maps and sets in key order; nil of an empty one.",
         &[
             ("(first [1 2])", "1"),
@@ -393,7 +392,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(first 5)", "!type_error"),
         ],
     ),
-    Builtin::direct("second", 1, 1, "(second coll)", second).doc(
+    Builtin::direct("second", 1, 1, "(second coll)", second).endless(Endless::Element(1)).doc(
         "Returns the second element.",
         &[("(second [1 2])", "2"), ("(second [1])", "nil"), ("(second 1)", "!type_error")],
     ),
@@ -401,11 +400,11 @@ pub(super) const TABLE: &[Builtin] = &[
         "Returns the last element.",
         &[("(last [1 2 3])", "3"), ("(last [])", "nil"), ("(last 1)", "!type_error")],
     ),
-    Builtin::direct("rest", 1, 1, "(rest coll)", rest_of).doc(
+    Builtin::direct("rest", 1, 1, "(rest coll)", rest_of).endless(Endless::Rest(1)).doc(
         "All but the first element.",
         &[("(rest [1 2 3])", "[2 3]"), ("(rest nil)", "[]"), ("(rest 5)", "!type_error")],
     ),
-    Builtin::direct("next", 1, 1, "(next coll)", next_of).doc(
+    Builtin::direct("next", 1, 1, "(next coll)", next_of).endless(Endless::Rest(1)).doc(
         "All but the first element; nil when there are no others.",
         &[("(next [1 2 3])", "[2 3]"), ("(next [1])", "nil"), ("(next 5)", "!type_error")],
     ),
@@ -418,16 +417,17 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(ffirst [[1 2] [3]])", "1"), ("(ffirst {:a 1})", ":a"), ("(ffirst [1 2])", "!type_error")],
     ),
     Builtin::direct("fnext", 1, 1, "(fnext coll)", fnext)
+        .endless(Endless::Element(1))
         .doc("Returns the second element.", &[("(fnext [1 2 3])", "2"), ("(fnext 5)", "!type_error")]),
     Builtin::direct("nfirst", 1, 1, "(nfirst coll)", nfirst).doc(
         "Returns the next of the first.",
         &[("(nfirst [[1 2] [3]])", "[2]"), ("(nfirst {:a 1})", "[1]"), ("(nfirst [1])", "!type_error")],
     ),
-    Builtin::direct("nnext", 1, 1, "(nnext coll)", nnext).doc(
+    Builtin::direct("nnext", 1, 1, "(nnext coll)", nnext).endless(Endless::Rest(2)).doc(
         "Returns the next of the next.",
         &[("(nnext [1 2 3])", "[3]"), ("(nnext \"abc\")", "[\"c\"]"), ("(nnext 5)", "!type_error")],
     ),
-    Builtin::direct("nth", 2, 3, "(nth coll index default?)", nth).doc(
+    Builtin::direct("nth", 2, 3, "(nth coll index default?)", nth).endless(Endless::Nth).doc(
         "Returns the element at an index; the default, or nil, beyond the ends.",
         &[
             ("(nth [10 20] 1)", "20"),
@@ -436,15 +436,15 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(nth [1] 0.5)", "!type_error"),
         ],
     ),
-    Builtin::direct("nthrest", 2, 2, "(nthrest coll n)", nthrest).doc(
+    Builtin::direct("nthrest", 2, 2, "(nthrest coll n)", nthrest).endless(Endless::NthRest).doc(
         "All but the first n elements.",
         &[("(nthrest [1 2 3] 2)", "[3]"), ("(nthrest [1 2 3] 1.5)", "!type_error")],
     ),
-    Builtin::direct("nthnext", 2, 2, "(nthnext coll n)", nthnext).doc(
+    Builtin::direct("nthnext", 2, 2, "(nthnext coll n)", nthnext).endless(Endless::NthRest).doc(
         "All but the first n elements; nil when there are no others.",
         &[("(nthnext [1 2 3] 2)", "[3]"), ("(nthnext [1 2 3] 5)", "nil"), ("(nthnext [1] 0.5)", "!type_error")],
     ),
-    Builtin::direct("take", 1, 2, "(take n coll)", take).doc(
+    Builtin::direct("take", 1, 2, "(take n coll)", take).endless(Endless::Take).doc(
         "Returns the first n elements; with a negative n the last.",
         &[
             ("(take 2 [1 2 3])", "[1 2]"),
@@ -454,7 +454,7 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(take 2 1)", "!type_error"),
         ],
     ),
-    Builtin::direct("drop", 1, 2, "(drop n coll)", drop).doc(
+    Builtin::direct("drop", 1, 2, "(drop n coll)", drop).endless(Endless::Drop).doc(
         "All but the first n elements; with a negative n all but the last.",
         &[
             ("(drop 2 [1 2 3])", "[3]"),
@@ -471,10 +471,13 @@ pub(super) const TABLE: &[Builtin] = &[
         "All but the last n elements; n is 1 unless given.",
         &[("(drop-last [1 2 3])", "[1 2]"), ("(drop-last 2 [1 2 3 4])", "[1 2]"), ("(drop-last 1 1)", "!type_error")],
     ),
-    Builtin::direct("split-at", 2, 2, "(split-at n coll)", split_at).aliases(&["splitv-at"]).doc(
-        "Returns the first n elements and the others.",
-        &[("(split-at 2 [1 2 3])", "[[1 2] [3]]"), ("(split-at 0.5 [1 2])", "!type_error")],
-    ),
+    Builtin::direct("split-at", 2, 2, "(split-at n coll)", split_at)
+        .endless(Endless::SplitAt)
+        .aliases(&["splitv-at"])
+        .doc(
+            "Returns the first n elements and the others.",
+            &[("(split-at 2 [1 2 3])", "[[1 2] [3]]"), ("(split-at 0.5 [1 2])", "!type_error")],
+        ),
     Builtin::direct("subvec", 2, 3, "(subvec v start end?)", subvec).doc(
         "Returns the elements from start up to, not including, end; bounds are clipped.",
         &[("(subvec [0 1 2 3] 1 3)", "[1 2]"), ("(subvec [0 1 2] 1)", "[1 2]"), ("(subvec \"abc\" 1)", "!type_error")],

@@ -1,7 +1,7 @@
 //! Endless sequences, `reduced`, and other functions around transducers.
 
-use super::Builtin;
 use super::args::{self, function};
+use super::{Builtin, Endless};
 use crate::context::Ctx;
 use crate::error::{Error, Reason};
 use crate::heap::{Compose, Res, Source, Step, Value};
@@ -53,7 +53,7 @@ pub(super) const TABLE: &[Builtin] = &[
         "Returns the value inside reduced; any other value unchanged.",
         &[("(unreduced (reduced 1))", "1"), ("(unreduced)", "!arity_error")],
     ),
-    Builtin::direct("take-nth", 1, 2, "(take-nth n coll)", take_nth).doc(
+    Builtin::direct("take-nth", 1, 2, "(take-nth n coll)", take_nth).endless(Endless::Step(Step::TakeNth)).doc(
         "Returns the first element and every n-th after it.",
         &[("(take-nth 2 [1 2 3 4 5])", "[1 3 5]"), ("(take-nth 0 [1])", "!type_error")],
     ),

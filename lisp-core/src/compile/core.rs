@@ -132,7 +132,7 @@ pub(crate) enum Kind {
     And(Vec<Node>),
     Or(Vec<Node>),
     Let(Vec<Bind>, Box<Node>),
-    /// Each step replaces the variable's value while the test holds: `some->` and `cond->`
+    /// The body, with the variables at their first values; `Recur` starts it again with others
     Loop(Vec<(Var, Node)>, Box<Node>),
     Recur(Vec<Node>),
     Fn(Box<FnNode>),

@@ -13,7 +13,7 @@
 
 use super::big::Big;
 use super::header::{CONSTANTS, Header};
-use super::map::{Entry, Keys, Map, Rep};
+use super::map::{Entry, KeyArray, Map, Rep};
 use super::map_builder::MapBuilder;
 use super::memory::{self, OutOfMemory};
 use super::node::Node;
@@ -22,6 +22,7 @@ use super::value::{Closure, Composed, Time};
 use super::vector::{Buffer, VecBuilder, Vector};
 use super::{Heap, Value};
 use crate::Table;
+use crate::sizes::COPIED_AT_ONCE;
 use bumpalo::Bump;
 use std::alloc::Layout;
 use std::cell::Cell;
@@ -35,7 +36,7 @@ enum GrayItem {
     VecBuilder(&'static VecBuilder<'static>),
     Map(&'static Map<'static>, PendingSlice<V>),
     MapBuilder(&'static MapBuilder<'static>),
-    Keys(&'static Keys<'static>, PendingSlice<V>),
+    Keys(&'static KeyArray<'static>, PendingSlice<V>),
     Node(&'static Node<'static>, PendingSlice<Entry<'static>>, PendingSlice<&'static Node<'static>>),
     Closure(&'static Closure<'static>, PendingSlice<V>),
     Composed(&'static Composed<'static>, PendingSlice<V>),
@@ -69,8 +70,6 @@ enum CopyTarget {
     Cells(&'static Buffer<'static>),
 }
 
-/// More bytes than this are copied in pieces of this size. Small with debug assertions, so that tests cover it.
-const PIECE: usize = if cfg!(debug_assertions) { 1 << 7 } else { 1 << 16 };
 /// The cost of an object besides its bytes, as the number of bytes copied in the same time.
 const OBJECT: usize = 64;
 
@@ -217,7 +216,7 @@ impl Collector {
 
     /// Allocates a copy of cells in the new arena; `None` if they are too many to be copied at once.
     fn put_cells<T: Copy>(&mut self, cells: &[Cell<T>]) -> Option<&'static [Cell<T>]> {
-        if std::mem::size_of_val(cells) > PIECE {
+        if std::mem::size_of_val(cells) > COPIED_AT_ONCE {
             return None;
         }
         self.bytes += size_of_slice(cells);
@@ -242,7 +241,7 @@ impl Collector {
 
     /// Copies one more piece. After the last one the copy is stored in its object and updated next.
     fn copy_on(&mut self, mut large: Box<Large>) {
-        let piece = PIECE.min(large.bytes - large.done);
+        let piece = COPIED_AT_ONCE.min(large.bytes - large.done);
         // SAFETY: the old arena still exists, and what is copied is not written to. The block in the new arena is as
         // long, and nothing else refers to it.
         unsafe { std::ptr::copy_nonoverlapping(large.from.add(large.done), large.to.add(large.done), piece) };
@@ -326,7 +325,7 @@ impl Collector {
     fn text(&mut self, old: &'static Str<'static>) -> &'static Str<'static> {
         self.forward(old, &old.head, |c, old| {
             let head = Header::new(c.region);
-            if old.text().len() > PIECE {
+            if old.text().len() > COPIED_AT_ONCE {
                 let new = c.put(Str::new(head, ""));
                 c.put_large(old.text().as_bytes(), CopyTarget::Text(new));
                 return new;
@@ -367,6 +366,7 @@ impl Collector {
                     head: Header::new(c.region),
                     cells: Cell::new(cells.unwrap_or_default()),
                     len: Cell::new(o.len.get()),
+                    lent: Cell::new(false),
                 });
                 match cells {
                     Some(_) => c.push(GrayItem::VecBuilder(new)),
@@ -486,10 +486,10 @@ impl Collector {
         })
     }
 
-    fn keys(&mut self, old: &'static Keys<'static>) -> &'static Keys<'static> {
+    fn keys(&mut self, old: &'static KeyArray<'static>) -> &'static KeyArray<'static> {
         self.forward(old, &old.head, |c, o| {
             let keys = c.part(o.keys());
-            let new = c.put(Keys { head: Header::new(c.region), keys: Cell::new(&[]) });
+            let new = c.put(KeyArray { head: Header::new(c.region), keys: Cell::new(&[]) });
             c.push(GrayItem::Keys(new, keys));
             new
         })
@@ -555,7 +555,7 @@ impl Collector {
             self.work += OBJECT;
             match item {
                 GrayItem::Vector(o) => self.cells(o.cells()),
-                GrayItem::VecBuilder(o) => self.cells(&o.cells.get()[..o.len.get()]),
+                GrayItem::VecBuilder(o) => self.cells(&o.cells.get()[..o.len()]),
                 GrayItem::MapBuilder(o) => self.cells(&o.cells.get()[..2 * o.len.get()]),
                 GrayItem::Map(o, values) => match o.rep() {
                     Rep::Small(keys, _) => {

@@ -5,8 +5,8 @@ use std::ptr::without_provenance;
 
 /// Names the arena of an object and, during a compaction, where the object was moved.
 ///
-/// If the low bit is 1, the object has not moved; the second bit is the flag of [`Header::sees_foreign`], the others
-/// are its region. If the low bit is 0, the object has moved, and the word is the address of its copy. Only objects of
+/// If the low bit is 1, the object has not moved; the second bit is the flag of [`Header::sees_foreign`], the highest
+/// the one of [`Header::sees_constants`], and the bits between them are its region. If the low bit is 0, the object has moved, and the word is the address of its copy. Only objects of
 /// the region under compaction are ever written. The word is a pointer, so that the address of the copy stays a
 /// pointer.
 #[repr(align(8))]
@@ -26,7 +26,7 @@ impl Header {
 
     /// Returns the region in which the object was created.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "a region is 32 bits of the word, behind two flags")]
+    #[expect(clippy::cast_possible_truncation, reason = "regions have fewer than 32 bits")]
     pub(super) fn region(&self) -> u32 {
         ((self.0.get().addr() & !CONSTANTS_SEEN) >> 2) as u32
     }

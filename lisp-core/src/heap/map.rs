@@ -26,7 +26,7 @@ pub struct Map<'h> {
 #[derive(Clone, Copy)]
 pub(super) enum Rep<'h> {
     /// Keys in order, and their values.
-    Small(&'h Keys<'h>, &'h [Value<'h>]),
+    Small(&'h KeyArray<'h>, &'h [Value<'h>]),
     /// Number of entries, kinds of keys, and the tree.
     Tree(TreeSize, &'h Node<'h>),
 }
@@ -87,12 +87,12 @@ impl TreeSize {
 }
 
 /// The keys of an array map, in order; shared between maps of one shape.
-pub(crate) struct Keys<'h> {
+pub(crate) struct KeyArray<'h> {
     pub(super) head: Header,
     pub(super) keys: Cell<&'h [Value<'h>]>,
 }
 
-impl<'h> Keys<'h> {
+impl<'h> KeyArray<'h> {
     #[inline(always)]
     pub(super) fn keys(&self) -> &'h [Value<'h>] {
         self.keys.get()
@@ -240,7 +240,7 @@ impl<'h> Map<'h> {
     }
 
     /// Returns the keys in order, and the values, for an array map.
-    pub(crate) fn shape(&self) -> Option<(&'h Keys<'h>, &'h [Value<'h>])> {
+    pub(crate) fn shape(&self) -> Option<(&'h KeyArray<'h>, &'h [Value<'h>])> {
         match self.rep() {
             Rep::Small(keys, values) => Some((keys, values)),
             Rep::Tree(..) => None,
@@ -328,7 +328,7 @@ fn find_small<'h>(h: &'h Heap, keys: &'h [Value<'h>], key: Value<'h>) -> Res<Opt
 
 /// A step from one shape to the next: the keys with one more, the values so far, and the position of the new one.
 struct Grown<'h> {
-    keys: &'h Keys<'h>,
+    keys: &'h KeyArray<'h>,
     values: &'h [Value<'h>],
     at: usize,
 }
@@ -347,9 +347,9 @@ impl Heap {
         values: impl Iterator<Item = Value<'h>>,
     ) -> Res<&'h Map<'h>> {
         let words = 2 * len * 16;
-        self.reserve(words + std::mem::size_of::<Keys<'_>>() + std::mem::size_of::<Map<'_>>())?;
+        self.reserve(words + std::mem::size_of::<KeyArray<'_>>() + std::mem::size_of::<Map<'_>>())?;
         let head = self.header();
-        let keys = self.alloc_with(len, keys, |keys| Keys { head, keys: Cell::new(keys) })?;
+        let keys = self.alloc_with(len, keys, |keys| KeyArray { head, keys: Cell::new(keys) })?;
         self.map_of_shape(keys, values)
     }
 
@@ -357,7 +357,7 @@ impl Heap {
     #[inline]
     pub(crate) fn map_of_shape<'h>(
         &'h self,
-        keys: &'h Keys<'h>,
+        keys: &'h KeyArray<'h>,
         values: impl Iterator<Item = Value<'h>>,
     ) -> Res<&'h Map<'h>> {
         let head = self.header();
@@ -371,11 +371,11 @@ impl Heap {
     /// Returns the key array made by adding this name to these keys, and the position of the name in it, if that was
     /// done recently.
     #[inline]
-    fn grown_keys<'h>(&'h self, keys: &'h Keys<'h>, name: &'h Str<'h>) -> Option<(&'h Keys<'h>, usize)> {
+    fn grown_keys<'h>(&'h self, keys: &'h KeyArray<'h>, name: &'h Str<'h>) -> Option<(&'h KeyArray<'h>, usize)> {
         let (grown, at) = self.shapes.grown(address(keys), address(name))?;
         // SAFETY: only `assoc_any` notes steps, and `grown` is the key array of a map that it has made in this heap's
         // arena. The arena frees nothing until it is replaced, and then the steps are forgotten.
-        Some((unsafe { &*grown.cast::<Keys<'h>>() }, at))
+        Some((unsafe { &*grown.cast::<KeyArray<'h>>() }, at))
     }
 
     /// Returns the map with `value` at exactly `key`.

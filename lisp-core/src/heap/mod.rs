@@ -34,7 +34,7 @@ pub(crate) use frame_regs::FrameRegs;
 pub(crate) use gather::Gathered;
 pub(crate) use held::List;
 pub use map::{Entries, Entry, Map};
-pub(crate) use map::{Keys, SMALL};
+pub(crate) use map::{KeyArray, SMALL};
 pub(crate) use map_builder::MapBuilder;
 pub use memory::OutOfMemory;
 pub(crate) use scalars::compare_numbers;

@@ -4,10 +4,9 @@ use super::header::Header;
 use super::map::Entry;
 use super::{Heap, Res, Value};
 use crate::cost;
+pub(super) use crate::sizes::TREE_BITS as BITS;
 use std::cell::Cell;
 
-/// The bits of the hash that each level of the tree uses. One in the tests of this crate, so that small maps are deep.
-pub(super) const BITS: u32 = if cfg!(test) { 1 } else { 5 };
 /// The levels of a tree, including that of collision nodes.
 const LEVELS: usize = u32::BITS.div_ceil(BITS) as usize + 1;
 /// The bits of a hash that select the branch at one level.

@@ -6,6 +6,7 @@ use super::node::{BITS, Node, WAY};
 use super::{Heap, Res, Value};
 use crate::cost;
 use crate::error::{Error, Reason};
+use crate::sizes::SORTED_BY_COUNTING;
 use std::cell::Cell;
 use std::cmp::Ordering;
 
@@ -215,9 +216,7 @@ impl<'h> Parts<'h> {
 fn in_tree_order(h: &Heap, mut order: Vec<(u32, u32)>) -> Res<Vec<(u32, u32)>> {
     /// Each pass sorts by two groups, the deepest levels first.
     const PAIR: u32 = 2 * BITS;
-    /// Below this number of entries, comparing is faster than counting. Tests use counting earlier.
-    const FEW: usize = if cfg!(test) { 8 } else { 256 };
-    if order.len() < FEW {
+    if order.len() < SORTED_BY_COUNTING {
         order.sort_by_key(|&(hash, _)| reverse_groups(hash));
         return Ok(order);
     }

@@ -2,13 +2,13 @@
 //! the entry of its twin, if that exists. Reading and writing follow the rule in this file. Map constructors keep their
 //! keys as written.
 
-use super::map::{Entry, Keys, Map, Rep, TreeSize, address, may_contain};
+use super::map::{Entry, KeyArray, Map, Rep, TreeSize, address, may_contain};
 use super::node::{BITS, Step};
 use super::string::{SHORT_TEXT, hash_text, text_cost};
 use super::{Heap, Res, Value};
 use crate::cost;
 
-impl<'h> Keys<'h> {
+impl<'h> KeyArray<'h> {
     /// Returns the position of a keyword, or else of its twin; and the number of words of eight bytes compared for it,
     /// which depends only on the names.
     fn place_of(&self, key: Value<'h>) -> (Option<usize>, usize) {
@@ -215,7 +215,7 @@ impl<'h> Map<'h> {
 /// Returns the position of a keyword, or its twin, in the keys of an array map. Records of one shape share a key array,
 /// so the position of a name in it is searched for once. A long search costs the same when its result is remembered.
 #[inline]
-fn small_place<'h>(h: &'h Heap, keys: &'h Keys<'h>, key: Value<'h>) -> Res<Option<usize>> {
+fn small_place<'h>(h: &'h Heap, keys: &'h KeyArray<'h>, key: Value<'h>) -> Res<Option<usize>> {
     let Value::Keyword(_, name) = key else { return Ok(None) };
     if name.text().len() > SHORT_TEXT {
         h.charge(text_cost(name.text()).saturating_mul(keys.keys().len() as u64))?;

@@ -1,7 +1,7 @@
 //! Vectors: views of a run of cells. The newest version of a vector grows in place at both ends.
 
 use super::header::Header;
-use super::{Heap, Res, Value};
+use super::{Fault, Heap, Res, Value};
 use crate::cost;
 use std::cell::Cell;
 
@@ -225,8 +225,8 @@ impl Heap {
     /// Creates a vector under construction, with room for `room` elements.
     pub(crate) fn vec_builder<'h>(&'h self, room: usize) -> Res<&'h VecBuilder<'h>> {
         let head = self.header();
-        let builder = |cells| VecBuilder { head, cells: Cell::new(cells), len: Cell::new(0) };
-        self.alloc_with_cells(room, std::iter::empty(), builder)
+        let builder = |cells| VecBuilder { head, cells: Cell::new(cells), len: Cell::new(0), lent: Cell::new(false) };
+        self.alloc_with_cells(room.min(MAX_LEN), std::iter::empty(), builder)
     }
 }
 
@@ -234,14 +234,16 @@ impl Heap {
 pub struct VecBuilder<'h> {
     pub(super) head: Header,
     pub(super) cells: Cell<&'h [Cell<Value<'h>>]>,
-    pub(super) len: Cell<usize>,
+    pub(super) len: Cell<u32>,
+    /// Whether the elements were lent as values: their cells are not written again.
+    pub(super) lent: Cell<bool>,
 }
 
 impl<'h> VecBuilder<'h> {
     /// Returns the number of elements so far.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.len.get()
+        self.len.get() as usize
     }
 
     /// Returns true if there are no elements so far.
@@ -249,17 +251,14 @@ impl<'h> VecBuilder<'h> {
         self.len() == 0
     }
 
-    /// Returns how many elements can be pushed without an allocation.
-    #[inline]
-    pub(crate) fn room(&self) -> usize {
-        self.cells.get().len() - self.len.get()
-    }
-
     /// Ensures that `more` elements can be pushed without an allocation.
     pub(crate) fn reserve(&self, h: &'h Heap, more: usize) -> Res<()> {
-        let (old, len) = (self.cells.get(), self.len.get());
+        let (old, len) = (self.cells.get(), self.len());
         if len + more > old.len() {
-            let room = (old.len() * 2).max(len + more).max(8);
+            let room = (old.len() * 2).max(len + more).clamp(8, MAX_LEN);
+            if room < len + more {
+                return Err(Fault::Collect((len + more) * size_of::<Value<'_>>()));
+            }
             self.cells.set(h.alloc_cells(room, old[..len].iter().map(Cell::get))?);
         }
         Ok(())
@@ -278,9 +277,9 @@ impl<'h> VecBuilder<'h> {
     /// Adds one element if that needs no allocation. Returns whether it did.
     #[inline]
     pub(crate) fn push_in_place(&self, item: &Value<'h>) -> bool {
-        let Some(cell) = self.cells.get().get(self.len.get()) else { return false };
+        let Some(cell) = self.cells.get().get(self.len()) else { return false };
         cell.set(*item);
-        // It was below the number of cells.
+        // It was below the number of cells, of which there are at most `MAX_LEN`.
         self.len.set(self.len.get().wrapping_add(1));
         true
     }
@@ -297,13 +296,21 @@ impl<'h> VecBuilder<'h> {
     /// Returns the elements so far.
     #[inline]
     pub(crate) fn items(&self) -> &'h [Value<'h>] {
-        // SAFETY: the cells of a builder below its length are written once; `clear` may not be called after this.
-        unsafe { cells_as_values(&self.cells.get()[..self.len.get()]) }
+        self.lent.set(true);
+        // SAFETY: the cells of a builder below its length are written once, unless `clear` comes between. It drops the
+        // cells that were lent.
+        unsafe { cells_as_values(self.cells()) }
+    }
+
+    /// Returns the cells of the elements so far.
+    #[inline]
+    pub(crate) fn cells(&self) -> &'h [Cell<Value<'h>>] {
+        &self.cells.get()[..self.len()]
     }
 
     /// Returns the finished vector. The builder must not be used again.
     pub(crate) fn finish(&self, h: &'h Heap) -> Res<Value<'h>> {
-        let (cells, len) = (self.cells.get(), self.len.get());
+        let (cells, len) = (self.cells.get(), self.len());
         let done = h.vector_of(&cells[..len], None)?;
         // The vector owns the cells now; the builder drops them, so that a compaction copies them once.
         self.cells.set(&[]);
@@ -316,8 +323,11 @@ impl<'h> VecBuilder<'h> {
         if index < self.len() { self.cells.get()[index].get() } else { Value::Nil }
     }
 
-    /// Removes the elements. Views returned by [`VecBuilder::items`] or [`VecBuilder::finish`] must not exist.
+    /// Removes the elements. Their cells are used again, unless they were lent.
     pub(crate) fn clear(&self) {
+        if self.lent.replace(false) {
+            self.cells.set(&[]);
+        }
         self.len.set(0);
     }
 }

@@ -11,7 +11,7 @@ use super::recent::RecentTexts;
 use super::{Keys, MAX_DEPTH, MAX_DIGITS, MAX_NUMBER_BYTES, push};
 use crate::Table;
 use crate::cost;
-use crate::heap::{Fault, Heap, Keys as KeyArray, MapBuilder, Res, SMALL, Str, Value, hash_bytes};
+use crate::heap::{Fault, Heap, KeyArray, MapBuilder, Res, SMALL, Str, Value, hash_bytes};
 use crate::text::plain::is_plain;
 use num_bigint::BigInt;
 

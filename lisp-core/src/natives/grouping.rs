@@ -1,9 +1,9 @@
 //! Functions that group elements by the result of their function, or choose among them.
 
 use super::accepts::Accepts;
-use super::per_element::{After, PerElement, row, step_of_walk, walk, walk_vectors};
+use super::per_element::{After, Builds, PerElement, row, step_of_walk, walk, walk_vectors};
 use super::registers::{ACC, ITEMS, RESULT, builder, items, vector};
-use crate::builtins::{Builtin, MANY, args, comparison, numbers};
+use crate::builtins::{Builtin, Endless, MANY, args, comparison, numbers};
 use crate::context::Ctx;
 use crate::cost;
 use crate::heap::{Res, Step, Value};
@@ -34,16 +34,15 @@ impl PartitionBy {
 }
 
 impl PerElement for PartitionBy {
-    const ROW: Builtin = Builtin::calling("partition-by", 1, 2, "(partition-by f coll)", PartitionBy::start).doc(
-        "Splits the elements where the result of f changes.",
-        &[("(partition-by odd? [1 3 2 5])", "[[1 3] [2] [5]]"), ("(partition-by 1 [1])", "!type_error")],
-    );
+    const ROW: Builtin = Builtin::calling("partition-by", 1, 2, "(partition-by f coll)", PartitionBy::start)
+        .endless(Endless::Step(Step::PartitionBy))
+        .doc(
+            "Splits the elements where the result of f changes.",
+            &[("(partition-by odd? [1 3 2 5])", "[[1 3] [2] [5]]"), ("(partition-by 1 [1])", "!type_error")],
+        );
     const ACCEPTS: Accepts = Accepts::LOOK_UPS;
     const STEP: Option<Step> = Some(Step::PartitionBy);
-
-    fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {
-        h.vec_builder(0).map(Value::VecBuilder)
-    }
+    const BUILDS: Builds = Builds::Vector;
 
     fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>, index: usize) -> Res<After<'h>> {
         let (Some(groups), Some(group)) = (builder(own[ACC]), builder(own[Self::GROUP])) else {
@@ -86,10 +85,7 @@ impl PerElement for GroupBy {
         &[("(group-by odd? [1 2 3])", "{false [2] true [1 3]}"), ("(group-by 1 [1])", "!type_error")],
     );
     const ACCEPTS: Accepts = Accepts::READERS;
-
-    fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {
-        h.map_builder(0).map(Value::MapBuilder)
-    }
+    const BUILDS: Builds = Builds::Map;
 
     fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>, _: usize) -> Res<After<'h>> {
         let (Value::MapBuilder(groups), key) = (own[ACC], own[RESULT]) else { return Ok(After::Next) };
@@ -126,10 +122,7 @@ impl PerElement for DistinctBy {
         &[("(distinct-by odd? [1 2 3])", "[1 2]"), ("(distinct-by 1 [1])", "!type_error")],
     );
     const ACCEPTS: Accepts = Accepts::READERS;
-
-    fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {
-        h.map_builder(0).map(Value::MapBuilder)
-    }
+    const BUILDS: Builds = Builds::Map;
 
     fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>, _: usize) -> Res<After<'h>> {
         if let Value::MapBuilder(first) = own[ACC]
@@ -187,10 +180,6 @@ impl PerElement for SumBy {
 
     fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
         add_up(h, Self::ROW.name, own)
-    }
-
-    fn finish<'h>(_: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
-        Ok(own[ACC])
     }
 }
 
@@ -266,10 +255,6 @@ impl PerElement for MinBy {
     fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>, _: usize) -> Res<After<'h>> {
         choose(h, own, item, Ordering::Less)
     }
-
-    fn finish<'h>(_: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
-        Ok(own[ACC])
-    }
 }
 
 struct MaxBy;
@@ -283,9 +268,5 @@ impl PerElement for MaxBy {
 
     fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>, _: usize) -> Res<After<'h>> {
         choose(h, own, item, Ordering::Greater)
-    }
-
-    fn finish<'h>(_: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
-        Ok(own[ACC])
     }
 }

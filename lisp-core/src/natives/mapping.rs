@@ -1,12 +1,10 @@
 //! Functions that build a collection from the results for the elements.
 
 use super::accepts::Accepts;
-use super::direct::DirectFn;
-use super::fast_return::next_element;
-use super::per_element::{After, PerElement, row, start, step_of_walk, walk_vectors};
+use super::per_element::{After, Builds, PerElement, row, start, step_of_walk, walk_vectors};
 use super::registers::{ACC, FUNCTION, ITEMS, RESULT, builder, collections, vector};
 use super::streams::{self, Plan, Sink};
-use crate::builtins::{Builtin, Lowering, MANY, Round, args};
+use crate::builtins::{Builtin, Endless, Lowering, MANY, Round, args};
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, Reason};
@@ -35,14 +33,6 @@ fn push<'h>(h: &'h Ctx, own: &[Value<'h>], value: Value<'h>) -> Res<After<'h>> {
     Ok(After::Next)
 }
 
-/// Returns the finished vector.
-fn finish_vector<'h>(h: &'h Ctx, own: &[Value<'h>]) -> Res<Value<'h>> {
-    match builder(own[ACC]) {
-        Some(vector) => vector.finish(h),
-        None => Ok(Value::Nil),
-    }
-}
-
 struct Map;
 
 impl Map {
@@ -63,7 +53,7 @@ impl Map {
 }
 
 impl PerElement for Map {
-    const ROW: Builtin = Builtin::calling("map", 1, MANY, "(map f coll) (map f c1 c2 ...)", Map::start)
+    const ROW: Builtin = Builtin::calling("map", 1, MANY, "(map f coll) (map f c1 c2 ...)", Map::start).endless(Endless::Map)
         .aliases(&["mapv"])
         .lowered(Lowering::Round(Round::Map))
         .doc(
@@ -79,10 +69,7 @@ impl PerElement for Map {
         );
     const ACCEPTS: Accepts = Accepts::FUNCTIONS;
     const STEP: Option<Step> = Some(Step::Map);
-
-    fn accumulator<'h>(h: &'h Ctx, count: usize) -> Res<Value<'h>> {
-        h.vec_builder(count).map(Value::VecBuilder)
-    }
+    const BUILDS: Builds = Builds::FullVector;
 
     #[inline]
     fn arguments<'h>(own: &[Value<'h>], list: &'h [Value<'h>], index: usize) -> Option<([Value<'h>; 3], usize)> {
@@ -95,36 +82,8 @@ impl PerElement for Map {
         Some((args, argc))
     }
 
-    /// Runs as long as there is room for the results.
-    #[inline]
-    fn run_direct<'h>(
-        h: &'h Ctx,
-        function: DirectFn<'h>,
-        own: &[Value<'h>],
-        list: &'h [Value<'h>],
-        index: &mut usize,
-    ) -> Res<()> {
-        let (Some(done), Value::Unset) = (builder(own[ACC]), own[Self::OTHERS[0]]) else { return Ok(()) };
-        for item in list.iter().skip(*index).take(done.room()) {
-            h.meter.set_restart();
-            h.charge(1)?;
-            let result = function.call(h, std::slice::from_ref(item))?;
-            done.push_in_place(&result);
-            *index += 1;
-        }
-        Ok(())
-    }
-
     fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
         push(h, own, own[RESULT])
-    }
-
-    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
-        finish_vector(h, own)
-    }
-
-    fn next_call<'h>(s: &mut State<'h>, result: &Value<'h>) -> bool {
-        next_element(s, result, |result, _| Some(result))
     }
 }
 
@@ -143,10 +102,7 @@ impl PerElement for MapIndexed {
     );
     const ACCEPTS: Accepts = Accepts::LOOK_UPS;
     const STEP: Option<Step> = Some(Step::MapIndexed);
-
-    fn accumulator<'h>(h: &'h Ctx, count: usize) -> Res<Value<'h>> {
-        h.vec_builder(count).map(Value::VecBuilder)
-    }
+    const BUILDS: Builds = Builds::FullVector;
 
     #[inline]
     fn arguments<'h>(_: &[Value<'h>], list: &'h [Value<'h>], index: usize) -> Option<([Value<'h>; 3], usize)> {
@@ -155,10 +111,6 @@ impl PerElement for MapIndexed {
 
     fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
         push(h, own, own[RESULT])
-    }
-
-    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
-        finish_vector(h, own)
     }
 }
 
@@ -195,6 +147,7 @@ impl Mapcat {
 
 impl PerElement for Mapcat {
     const ROW: Builtin = Builtin::calling("mapcat", 1, MANY, "(mapcat f coll) (mapcat f c1 c2 ...)", Mapcat::start)
+        .endless(Endless::Mapcat)
         .doc(
             "Returns the collections that f returns for each element, one after the other.",
             &[
@@ -205,10 +158,7 @@ impl PerElement for Mapcat {
         );
     const ACCEPTS: Accepts = Accepts::FUNCTIONS;
     const STEP: Option<Step> = Some(Step::Mapcat);
-
-    fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {
-        h.vec_builder(0).map(Value::VecBuilder)
-    }
+    const BUILDS: Builds = Builds::Vector;
 
     fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
         let result = own[RESULT];
@@ -229,10 +179,6 @@ impl PerElement for Mapcat {
         }
         Ok(After::Next)
     }
-
-    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
-        finish_vector(h, own)
-    }
 }
 
 struct Filter;
@@ -245,21 +191,10 @@ impl PerElement for Filter {
         );
     const ACCEPTS: Accepts = Accepts::FUNCTIONS;
     const STEP: Option<Step> = Some(Step::Filter);
-
-    fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {
-        h.vec_builder(0).map(Value::VecBuilder)
-    }
+    const BUILDS: Builds = Builds::Vector;
 
     fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>, _: usize) -> Res<After<'h>> {
         if own[RESULT].truthy() { push(h, own, item) } else { Ok(After::Next) }
-    }
-
-    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
-        finish_vector(h, own)
-    }
-
-    fn next_call<'h>(s: &mut State<'h>, result: &Value<'h>) -> bool {
-        next_element(s, result, |result, item| result.truthy().then_some(item))
     }
 }
 
@@ -272,21 +207,10 @@ impl PerElement for Remove {
     );
     const ACCEPTS: Accepts = Accepts::FUNCTIONS;
     const STEP: Option<Step> = Some(Step::Remove);
-
-    fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {
-        h.vec_builder(0).map(Value::VecBuilder)
-    }
+    const BUILDS: Builds = Builds::Vector;
 
     fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>, _: usize) -> Res<After<'h>> {
         if own[RESULT].truthy() { Ok(After::Next) } else { push(h, own, item) }
-    }
-
-    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
-        finish_vector(h, own)
-    }
-
-    fn next_call<'h>(s: &mut State<'h>, result: &Value<'h>) -> bool {
-        next_element(s, result, |result, item| (!result.truthy()).then_some(item))
     }
 }
 
@@ -299,21 +223,10 @@ impl PerElement for Keep {
     );
     const ACCEPTS: Accepts = Accepts::FUNCTIONS;
     const STEP: Option<Step> = Some(Step::Keep);
-
-    fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {
-        h.vec_builder(0).map(Value::VecBuilder)
-    }
+    const BUILDS: Builds = Builds::Vector;
 
     fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
         if own[RESULT].is_nil() { Ok(After::Next) } else { push(h, own, own[RESULT]) }
-    }
-
-    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
-        finish_vector(h, own)
-    }
-
-    fn next_call<'h>(s: &mut State<'h>, result: &Value<'h>) -> bool {
-        next_element(s, result, |result, _| (!result.is_nil()).then_some(result))
     }
 }
 
@@ -326,10 +239,7 @@ impl PerElement for KeepIndexed {
     );
     const ACCEPTS: Accepts = Accepts::LOOK_UPS;
     const STEP: Option<Step> = Some(Step::KeepIndexed);
-
-    fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {
-        h.vec_builder(0).map(Value::VecBuilder)
-    }
+    const BUILDS: Builds = Builds::Vector;
 
     #[inline]
     fn arguments<'h>(_: &[Value<'h>], list: &'h [Value<'h>], index: usize) -> Option<([Value<'h>; 3], usize)> {
@@ -338,10 +248,6 @@ impl PerElement for KeepIndexed {
 
     fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
         if own[RESULT].is_nil() { Ok(After::Next) } else { push(h, own, own[RESULT]) }
-    }
-
-    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
-        finish_vector(h, own)
     }
 }
 
@@ -380,10 +286,7 @@ impl PerElement for UpdateVals {
         &[("(update-vals {:a 1} inc)", "{:a 2}"), ("(update-vals {:a 1} 1)", "!type_error")],
     );
     const ACCEPTS: Accepts = OF_ENTRIES;
-
-    fn accumulator<'h>(h: &'h Ctx, count: usize) -> Res<Value<'h>> {
-        h.vec_builder(count).map(Value::VecBuilder)
-    }
+    const BUILDS: Builds = Builds::FullVector;
 
     fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
         push(h, own, own[RESULT])
@@ -413,10 +316,7 @@ impl PerElement for UpdateKeys {
         &[("(update-keys {:a 1} name)", "{\"a\" 1}"), ("(update-keys {:a 1} 1)", "!type_error")],
     );
     const ACCEPTS: Accepts = OF_ENTRIES;
-
-    fn accumulator<'h>(h: &'h Ctx, _: usize) -> Res<Value<'h>> {
-        h.map_builder(0).map(Value::MapBuilder)
-    }
+    const BUILDS: Builds = Builds::Map;
 
     fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, index: usize) -> Res<After<'h>> {
         if let (Value::MapBuilder(map), Some(&value)) = (own[ACC], vector(own[OTHERS]).get(index)) {

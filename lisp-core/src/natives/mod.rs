@@ -10,7 +10,6 @@ mod accepts;
 mod apply;
 mod compose;
 mod direct;
-mod fast_return;
 mod grouping;
 mod known_order;
 mod mapping;

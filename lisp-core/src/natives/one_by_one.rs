@@ -3,7 +3,8 @@
 //! [`Fault::NeedsFrame`].
 
 use super::registers::vector;
-use crate::builtins::{bits, maps, math, numbers, renaming, sets};
+use crate::builtins::{bits, id_of, maps, math, numbers, renaming, sets};
+use crate::code::BuiltinId;
 use crate::context::Ctx;
 use crate::heap::{Fault, Heap, Res, Value};
 use crate::stack::{Call, Control, NativeFn, NativeFrame, State};
@@ -30,6 +31,7 @@ enum Over {
 
 /// One of these built-ins.
 struct OneByOne {
+    id: BuiltinId,
     native: NativeFn,
     join: Join,
     over: Over,
@@ -40,7 +42,7 @@ struct OneByOne {
 impl OneByOne {
     const fn new(name: &'static str, join: Join) -> Self {
         let native = NativeFn::new(name, step).keeps_reasons();
-        OneByOne { native, join, over: Over::Arguments, finish: |_, own| Ok(own[ACC]) }
+        OneByOne { id: id_of(name), native, join, over: Over::Arguments, finish: |_, own| Ok(own[ACC]) }
     }
 }
 
@@ -71,10 +73,10 @@ static ALL: &[OneByOne] = &[
 ];
 
 /// Starts the call of one of them.
-pub(super) fn start<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call, name: &str) -> Res<Control<'h>> {
+pub(super) fn start<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call, id: BuiltinId) -> Res<Control<'h>> {
     let args = &s.stack[call.args()];
     let is_endless = |arg: &Value<'h>| matches!(arg, Value::Endless(_));
-    let (Some(one), Some(&first)) = (ALL.iter().find(|one| one.native.name == name), args.first()) else {
+    let (Some(one), Some(&first)) = (ALL.iter().find(|one| one.id == id), args.first()) else {
         return Err(Fault::NeedsFrame);
     };
     if args.iter().any(is_endless) {

@@ -2,14 +2,14 @@
 
 use super::accepts::{self, Accepts};
 use super::direct::DirectFn;
-use super::registers::{FUNCTION, ITEMS, RESULT, items, vector};
-use crate::builtins::{Builtin, args};
+use super::registers::{ACC, FUNCTION, ITEMS, RESULT, items, vector};
+use crate::builtins::{Builtin, Endless, args};
 use crate::context::Ctx;
 use crate::heap::{Res, Step, Value};
 use crate::stack::{Call, Control, NativeFn, NativeFrame, State};
 
 /// A function that calls one function for each element. Its frame has the registers [`RESULT`], [`FUNCTION`],
-/// [`ITEMS`], [`ACC`](super::registers::ACC) and two more of its own.
+/// [`ITEMS`], [`ACC`] and two more of its own.
 pub(super) trait PerElement: Sized {
     /// Its row; `imp` is [`start`] unless it has to prepare something else.
     const ROW: Builtin;
@@ -19,12 +19,19 @@ pub(super) trait PerElement: Sized {
     const STEP: Option<Step> = None;
 
     /// The native function of its frames.
-    const NATIVE: &'static NativeFn =
-        &NativeFn::new(Self::ROW.name, step::<Self>).next_call(Self::next_call).counts(FUNCTION);
+    const NATIVE: &'static NativeFn = &NativeFn::new(Self::ROW.name, step::<Self>).counts(FUNCTION);
+
+    /// What is under construction in [`ACC`].
+    const BUILDS: Builds = Builds::Nothing;
 
     /// Returns the initial value under construction, for `count` elements.
-    fn accumulator<'h>(_h: &'h Ctx, _count: usize) -> Res<Value<'h>> {
-        Ok(Value::Nil)
+    fn accumulator<'h>(h: &'h Ctx, count: usize) -> Res<Value<'h>> {
+        match Self::BUILDS {
+            Builds::Nothing => Ok(Value::Nil),
+            Builds::Vector => h.vec_builder(0).map(Value::VecBuilder),
+            Builds::FullVector => h.vec_builder(count).map(Value::VecBuilder),
+            Builds::Map => h.map_builder(0).map(Value::MapBuilder),
+        }
     }
 
     /// Returns the arguments of call number `index`, and their number; `None` after the last.
@@ -33,29 +40,26 @@ pub(super) trait PerElement: Sized {
         list.get(index).map(|&item| ([item, Value::Nil, Value::Nil], 1))
     }
 
-    /// Calls a function without a frame for elements from number `index` on, as long as that is simple. After a fault
-    /// `index` tells from where to repeat.
-    #[inline(always)]
-    fn run_direct<'h>(
-        _h: &'h Ctx,
-        _function: DirectFn<'h>,
-        _own: &[Value<'h>],
-        _list: &'h [Value<'h>],
-        _index: &mut usize,
-    ) -> Res<()> {
-        Ok(())
-    }
-
     /// Takes the result for an element. Changes nothing if it fails.
     fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>, index: usize) -> Res<After<'h>>;
 
     /// Returns the value of the whole, after the last element.
-    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>>;
-
-    /// The fast path to the next element: see [`NativeFn`].
-    fn next_call<'h>(_s: &mut State<'h>, _result: &Value<'h>) -> bool {
-        false
+    fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
+        match own[ACC] {
+            Value::VecBuilder(vector) => vector.finish(h),
+            value => Ok(value),
+        }
     }
+}
+
+/// What a function builds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Builds {
+    Nothing,
+    Vector,
+    /// A vector with as many elements as the collection.
+    FullVector,
+    Map,
 }
 
 /// What to do after an element.
@@ -66,8 +70,10 @@ pub(super) enum After<'h> {
 
 /// Returns a row for a function whose first argument is the function and whose second is the collection.
 pub(super) const fn row<F: PerElement>(name: &'static str, usage: &'static str) -> Builtin {
-    let min = if F::STEP.is_some() { 1 } else { 2 };
-    Builtin::calling(name, min, 2, usage, start::<F>)
+    match F::STEP {
+        Some(step) => Builtin::calling(name, 1, 2, usage, start::<F>).endless(Endless::Step(step)),
+        None => Builtin::calling(name, 2, 2, usage, start::<F>),
+    }
 }
 
 /// Starts a function whose first argument is the function and whose second is the collection.
@@ -126,11 +132,6 @@ fn step<'h, F: PerElement>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
     let f = s.stack[base + FUNCTION];
     let first = F::arguments(&s.stack[base..], list, 0);
     let direct = first.and_then(|(_, argc)| DirectFn::of(h, f, argc));
-    if let (false, Some(direct)) = (called, direct) {
-        let ran = F::run_direct(h, direct, &s.stack[base..], list, &mut index);
-        s.note(false, index);
-        ran?;
-    }
     loop {
         h.meter.set_restart();
         if called {

@@ -3,7 +3,7 @@
 use super::accepts::Accepts;
 use super::per_element::{After, PerElement, row};
 use super::registers::{ITEMS, RESULT};
-use crate::builtins::Builtin;
+use crate::builtins::{Builtin, Endless};
 use crate::context::Ctx;
 use crate::heap::{Res, Step, Value, Vector};
 
@@ -19,7 +19,7 @@ fn stop_when<'h>(stop: bool, value: Value<'h>) -> Res<After<'h>> {
 struct FirstTrue;
 
 impl PerElement for FirstTrue {
-    const ROW: Builtin = row::<Self>("some", "(some pred coll)").doc(
+    const ROW: Builtin = row::<Self>("some", "(some pred coll)").endless(Endless::Some).doc(
         "Returns the first true result of pred, or nil.",
         &[("(some #(when (> % 1) %) [1 2 3])", "2"), ("(some 1 [1])", "!type_error")],
     );
@@ -28,16 +28,12 @@ impl PerElement for FirstTrue {
     fn consume<'h>(_: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
         stop_when(own[RESULT].truthy(), own[RESULT])
     }
-
-    fn finish<'h>(_: &'h Ctx, _: &mut [Value<'h>]) -> Res<Value<'h>> {
-        Ok(Value::Nil)
-    }
 }
 
 struct Every;
 
 impl PerElement for Every {
-    const ROW: Builtin = row::<Self>("every?", "(every? pred coll)").doc(
+    const ROW: Builtin = row::<Self>("every?", "(every? pred coll)").endless(Endless::Every).doc(
         "Returns whether pred is true for every element.",
         &[("(every? odd? [1 3])", "true"), ("(every? 1 [1])", "!type_error")],
     );
@@ -55,7 +51,7 @@ impl PerElement for Every {
 struct NotAny;
 
 impl PerElement for NotAny {
-    const ROW: Builtin = row::<Self>("not-any?", "(not-any? pred coll)").doc(
+    const ROW: Builtin = row::<Self>("not-any?", "(not-any? pred coll)").endless(Endless::NotAny).doc(
         "Returns whether pred is true for no element.",
         &[("(not-any? odd? [2 4])", "true"), ("(not-any? 1 [1])", "!type_error")],
     );
@@ -73,7 +69,7 @@ impl PerElement for NotAny {
 struct NotEvery;
 
 impl PerElement for NotEvery {
-    const ROW: Builtin = row::<Self>("not-every?", "(not-every? pred coll)").doc(
+    const ROW: Builtin = row::<Self>("not-every?", "(not-every? pred coll)").endless(Endless::NotEvery).doc(
         "Returns whether pred is not true for some element.",
         &[("(not-every? odd? [1 2])", "true"), ("(not-every? 1 [1])", "!type_error")],
     );
@@ -129,7 +125,7 @@ fn both<'h>(h: &'h Ctx, whole: &'h Vector<'h>, index: usize) -> Res<Value<'h>> {
 struct TakeWhile;
 
 impl PerElement for TakeWhile {
-    const ROW: Builtin = row::<Self>("take-while", "(take-while pred coll)").doc(
+    const ROW: Builtin = row::<Self>("take-while", "(take-while pred coll)").endless(Endless::TakeWhile).doc(
         "Returns the elements before the first for which pred is not true.",
         &[("(take-while odd? [1 3 4 5])", "[1 3]"), ("(take-while 1 [1])", "!type_error")],
     );
@@ -167,7 +163,7 @@ impl PerElement for DropWhile {
 struct SplitWith;
 
 impl PerElement for SplitWith {
-    const ROW: Builtin = row::<Self>("split-with", "(split-with pred coll)").doc(
+    const ROW: Builtin = row::<Self>("split-with", "(split-with pred coll)").endless(Endless::SplitWith).doc(
         "Returns a vector of the results of take-while and drop-while.",
         &[("(split-with odd? [1 3 4 5])", "[[1 3] [4 5]]"), ("(split-with 1 [1])", "!type_error")],
     );

@@ -1,11 +1,10 @@
 //! `reduce`, `reduce-kv`, `merge-with`: functions that combine elements, and the loop that they share.
 
 use super::direct::DirectFn;
-use super::fast_return::Returned;
 use super::registers::{ACC, FUNCTION, ITEMS, RESULT, items, vector};
 use crate::builtins::args::function;
 use crate::builtins::streams::reduced;
-use crate::builtins::{Builtin, Lowering, MANY, Round, args};
+use crate::builtins::{Builtin, Endless, Lowering, MANY, Round, args};
 use crate::context::Ctx;
 use crate::cost;
 use crate::heap::{Compose, Fault, Res, Value, Work};
@@ -23,8 +22,7 @@ trait Fold: Sized {
     const ENDS_EARLY: bool = true;
 
     /// The native function of its frames.
-    const NATIVE: &'static NativeFn =
-        &NativeFn::new(Self::ROW.name, step::<Self>).next_call(Self::next_call).counts(FUNCTION);
+    const NATIVE: &'static NativeFn = &NativeFn::new(Self::ROW.name, step::<Self>).counts(FUNCTION);
 
     /// Returns what to do with the element at a position.
     fn take<'h>(h: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>, place: usize) -> Res<Take<'h>>;
@@ -45,24 +43,6 @@ trait Fold: Sized {
     fn combine<'h>(_h: &'h Ctx, own: &[Value<'h>]) -> Res<Value<'h>> {
         Ok(own[RESULT])
     }
-
-    /// Combines elements from number `index` on with a function that takes no frame, as long as that is simple. After a
-    /// fault `index` and the register tell from where to repeat.
-    #[inline(always)]
-    fn run_direct<'h>(
-        _h: &'h Ctx,
-        _function: DirectFn<'h>,
-        _acc: &mut Value<'h>,
-        _list: &'h [Value<'h>],
-        _index: &mut usize,
-    ) -> Res<()> {
-        Ok(())
-    }
-
-    /// The fast path to the next element: see [`NativeFn`].
-    fn next_call<'h>(_s: &mut State<'h>, _result: &Value<'h>) -> bool {
-        false
-    }
 }
 
 /// What to do with an element.
@@ -79,13 +59,6 @@ fn step<'h, F: Fold>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
     let mut list = vector(s.stack[base + ITEMS]);
     let f = s.stack[base + FUNCTION];
     let direct = DirectFn::of(h, f, F::ARGC);
-    if let (false, Some(direct)) = (called, direct) {
-        let mut acc = s.stack[base + ACC];
-        let ran = F::run_direct(h, direct, &mut acc, list, &mut index);
-        s.stack[base + ACC] = acc;
-        s.note(false, index);
-        ran?;
-    }
     loop {
         h.meter.set_restart();
         if called {
@@ -195,7 +168,7 @@ fn takes_nothing<'h>(h: &'h Ctx, s: &State<'h>, f: Value<'h>) -> Res<bool> {
 }
 
 impl Fold for Reduce {
-    const ROW: Builtin = Builtin::calling("reduce", 2, 3, "(reduce f coll) (reduce f init coll)", Reduce::start).lowered(Lowering::Round(Round::Reduce)).doc(
+    const ROW: Builtin = Builtin::calling("reduce", 2, 3, "(reduce f coll) (reduce f init coll)", Reduce::start).endless(Endless::Reduce).lowered(Lowering::Round(Round::Reduce)).doc(
         "Combines the elements from the left. Of no elements and no first value, it is what f makes of no arguments; nil \
          where f takes some.",
         &[
@@ -210,39 +183,6 @@ impl Fold for Reduce {
     #[inline(always)]
     fn take<'h>(_: &'h Ctx, own: &mut [Value<'h>], item: Value<'h>, _: usize) -> Res<Take<'h>> {
         Ok(Take::Call([own[ACC], item, Value::Nil]))
-    }
-
-    #[inline]
-    fn run_direct<'h>(
-        h: &'h Ctx,
-        function: DirectFn<'h>,
-        acc: &mut Value<'h>,
-        list: &'h [Value<'h>],
-        index: &mut usize,
-    ) -> Res<()> {
-        for item in list.iter().skip(*index) {
-            h.meter.set_restart();
-            h.charge(1)?;
-            *acc = function.call(h, &[*acc, *item])?;
-            *index += 1;
-        }
-        Ok(())
-    }
-
-    fn next_call<'h>(s: &mut State<'h>, result: &Value<'h>) -> bool {
-        if let Value::Composed(_) = result {
-            return false;
-        }
-        let Some(Returned { own, index, function, args }) = Returned::to_native(s) else { return false };
-        let [_, Value::Closure(f), Value::Vector(items), acc, ..] = own else { return false };
-        let (Some([_, next, ..]), [first, second, ..]) = (items.items().get(*index..), args) else { return false };
-        if !std::ptr::eq(*f, function) {
-            return false;
-        }
-        (*acc, *first, *second) = (*result, *result, *next);
-        // It was below the number of elements.
-        *index = index.wrapping_add(1);
-        true
     }
 }
 

@@ -2,7 +2,7 @@
 //! each match, and the results are joined.
 
 use super::accepts::Accepts;
-use super::per_element::{After, PerElement, walk_vectors};
+use super::per_element::{After, Builds, PerElement, walk_vectors};
 use super::registers::{ACC, RESULT, builder, vector};
 use crate::builtins::{Builtin, args, replacement};
 use crate::context::Ctx;
@@ -97,10 +97,7 @@ impl PerElement for Replace {
         ],
     );
     const ACCEPTS: Accepts = Accepts::LOOK_UPS;
-
-    fn accumulator<'h>(h: &'h Ctx, count: usize) -> Res<Value<'h>> {
-        h.vec_builder(count).map(Value::VecBuilder)
-    }
+    const BUILDS: Builds = Builds::FullVector;
 
     fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
         consume(h, Self::ROW.name, own)
@@ -138,10 +135,7 @@ impl PerElement for ReplaceFirst {
         ],
     );
     const ACCEPTS: Accepts = Accepts::LOOK_UPS;
-
-    fn accumulator<'h>(h: &'h Ctx, count: usize) -> Res<Value<'h>> {
-        h.vec_builder(count).map(Value::VecBuilder)
-    }
+    const BUILDS: Builds = Builds::FullVector;
 
     fn consume<'h>(h: &'h Ctx, own: &mut [Value<'h>], _: Value<'h>, _: usize) -> Res<After<'h>> {
         consume(h, Self::ROW.name, own)

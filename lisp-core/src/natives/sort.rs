@@ -7,14 +7,13 @@
 
 use super::accepts;
 use super::direct::DirectFn;
-use super::fast_return::Returned;
 use super::known_order::{COMPARE, KnownOrder};
 use super::registers::{FUNCTION, ITEMS, RESULT, items, vector};
 use crate::builtins::args::{function, not_function};
 use crate::builtins::{Builtin, args, comparison};
 use crate::context::Ctx;
-use crate::heap::{Res, Value, VecBuilder};
-use crate::stack::{Call, Control, NativeFn, NativeFrame, State};
+use crate::heap::{Closure, Res, Value, VecBuilder};
+use crate::stack::{Call, Code, Control, Frame, NativeFn, NativeFrame, State};
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::calling("sort", 1, 2, "(sort coll) (sort comparator coll)", start_sort).doc(
@@ -280,9 +279,24 @@ fn merge_runs<'h>(h: &'h Ctx, s: &mut State<'h>, base: usize, runs: &mut Runs<'h
     }
 }
 
+/// Returns the registers of the native frame below, the function on top that it called, and where the function's
+/// arguments were; `None` if the frame of that function cannot start over: with a rest parameter, each call creates a
+/// vector of the arguments.
+#[inline(always)]
+fn caller<'s, 'h>(s: &'s mut State<'h>) -> Option<(&'s mut [Value<'h>], &'h Closure<'h>, &'s mut [Value<'h>])> {
+    let [.., Frame { code: Code::Native { size, .. }, base, .. }, top] = s.frames.as_slice() else { return None };
+    let Code::Lisp { closure: Some(function), proto, .. } = top.code else { return None };
+    if proto.variadic {
+        return None;
+    }
+    let (own, args) = s.stack.split_at_mut(top.base as usize);
+    let own = own.get_mut(*base as usize..*base as usize + *size as usize)?;
+    Some((own, function, args))
+}
+
 /// The fast path of a merge: the comparator has returned `result` for the current pair, and neither run ends with it.
 fn next_pair<'h>(s: &mut State<'h>, result: &Value<'h>) -> bool {
-    let Some(Returned { own, function, args, .. }) = Returned::to_native(s) else { return false };
+    let Some((own, function, args)) = caller(s) else { return false };
     let [
         _,
         _,
@@ -304,14 +318,14 @@ fn next_pair<'h>(s: &mut State<'h>, result: &Value<'h>) -> bool {
         _ => return false,
     };
     let (taken, other, end) = if take_right { (b, a, *b_end) } else { (a, b, *a_end) };
-    let (from, keys) = (from.items(), keys.items());
+    let (from, keys) = (from.cells(), keys.items());
     let (Ok(first), Ok(second)) = (usize::try_from(*taken), usize::try_from(*other)) else { return false };
     let (Some([index, next, ..]), Some(stays)) = (from.get(first..), from.get(second)) else {
         return false;
     };
-    let (Some(next), Some(stays)) = (keys.get(number(*next)), keys.get(number(*stays))) else { return false };
+    let (Some(next), Some(stays)) = (keys.get(number(next.get())), keys.get(number(stays.get()))) else { return false };
     let [first, second, ..] = args else { return false };
-    if *taken + 1 >= end || !std::ptr::eq(*f, function) || !to.push_in_place(index) {
+    if *taken + 1 >= end || !std::ptr::eq(*f, function) || !to.push_in_place(&index.get()) {
         return false;
     }
     *taken += 1;

@@ -4,12 +4,8 @@
 
 use crate::cost;
 use crate::heap::{Heap, Res};
+use crate::sizes::{CHARACTER_PIECE, USUAL_CHARACTER};
 use unicode_segmentation::{GraphemeCursor, GraphemeIncomplete, UnicodeSegmentation};
-
-/// The number of bytes of a character that cost no more than the text around it.
-const USUAL: usize = if cfg!(test) { 12 } else { 64 };
-/// The number of bytes of a longer character that are charged at once, a unit for each.
-const PIECE: usize = if cfg!(test) { 16 } else { 1_024 };
 
 /// Returns true if each byte of the text is one character.
 #[inline]
@@ -130,18 +126,18 @@ impl<'h, 't> Characters<'h, 't> {
             self.base = start;
             self.cursor = GraphemeCursor::new(0, self.text.len() - start, true);
         }
-        let (mut from, mut to) = (start, self.end_of_piece(start, USUAL));
+        let (mut from, mut to) = (start, self.end_of_piece(start, USUAL_CHARACTER));
         let end = loop {
             let piece = self.text.get(from..to).unwrap_or_default();
             match self.cursor.next_boundary(piece, from - self.base) {
                 Ok(Some(end)) => break self.base + end,
                 Err(GraphemeIncomplete::NextChunk) => {
-                    (from, to) = (to, self.end_of_piece(to, PIECE));
+                    (from, to) = (to, self.end_of_piece(to, CHARACTER_PIECE));
                     self.heap.charge((to - from) as u64)?;
                 }
                 Err(GraphemeIncomplete::PreContext(end)) => {
                     let end = self.base + end;
-                    let from = self.text.floor_char_boundary(end.saturating_sub(USUAL)).max(self.base);
+                    let from = self.text.floor_char_boundary(end.saturating_sub(USUAL_CHARACTER)).max(self.base);
                     self.heap.charge((end - from) as u64)?;
                     self.cursor.provide_context(self.text.get(from..end).unwrap_or_default(), from - self.base);
                 }

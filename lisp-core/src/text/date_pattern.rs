@@ -1,7 +1,7 @@
 //! Dates and times by a pattern such as `yyyy-MM-dd HH:mm`, like `java.time.format.DateTimeFormatter`. Names are
 //! English.
 
-use super::dates::{DAY, calendar, days_of, days_of_month};
+use super::dates::{DAY, MONTHS, WEEKDAYS, calendar, days_of, days_of_month};
 use std::fmt::Write as _;
 
 /// The moment to write, or that was parsed: the day since 1970-01-01, and the seconds and nanoseconds of the day.
@@ -19,21 +19,6 @@ const MAX_PARTS: usize = 100;
 /// The maximum length of a pattern, in bytes.
 const MAX_BYTES: usize = 10_000;
 
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
-const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 const QUARTERS: [&str; 4] = ["1st quarter", "2nd quarter", "3rd quarter", "4th quarter"];
 const HALVES: [&str; 2] = ["AM", "PM"];
 

@@ -6,6 +6,24 @@
 use crate::heap::TimeValue;
 use std::fmt::Write as _;
 
+/// The names of the months.
+pub(crate) const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+/// The names of the days of the week.
+pub(crate) const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+
 /// Seconds per day.
 pub(crate) const DAY: i64 = 86_400;
 /// Nanoseconds per second.

@@ -14,4 +14,4 @@ pub use dates::is_instant_text;
 pub(crate) use describe::{beginning, describe};
 pub use near::near_names;
 pub use print::pr_str;
-pub(crate) use print::{println_text, separate, short_str, timed, to_str};
+pub(crate) use print::{println_text, quote, separate, short_str, timed, to_str};

@@ -2,16 +2,14 @@
 
 use crate::cost;
 use crate::heap::{Heap, Res};
+use crate::sizes::SCANNED_AT_ONCE;
 use memchr::memmem::{Finder, FinderRev};
-
-/// The number of bytes scanned at once: far less than a millisecond.
-const PIECE: usize = if cfg!(test) { 16 } else { 1 << 16 };
 
 /// Returns a text in pieces of whole code points.
 pub(crate) fn pieces<'t>(h: &Heap, text: &'t str) -> impl Iterator<Item = Res<&'t str>> {
     let mut rest = text;
     std::iter::from_fn(move || {
-        let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE));
+        let (piece, after) = rest.split_at(rest.floor_char_boundary(SCANNED_AT_ONCE));
         rest = after;
         match piece {
             "" => None,
@@ -25,7 +23,7 @@ pub(crate) fn pieces<'t>(h: &Heap, text: &'t str) -> impl Iterator<Item = Res<&'
 pub(crate) fn pieces_from_end<'t>(h: &Heap, text: &'t str) -> impl Iterator<Item = Res<&'t str>> {
     let mut rest = text;
     std::iter::from_fn(move || {
-        let (before, piece) = rest.split_at(rest.floor_char_boundary(rest.len().saturating_sub(PIECE)));
+        let (before, piece) = rest.split_at(rest.floor_char_boundary(rest.len().saturating_sub(SCANNED_AT_ONCE)));
         rest = before;
         match piece {
             "" => None,
@@ -50,7 +48,7 @@ impl<'p> Search<'p> {
         let part = self.0.needle().len();
         let mut from = 0;
         loop {
-            let to = text.len().min(from + PIECE.max(2 * part));
+            let to = text.len().min(from + SCANNED_AT_ONCE.max(2 * part));
             if let Some(at) = self.0.find(&text.as_bytes()[from..to]) {
                 return Ok(Some(from + at));
             }
@@ -78,7 +76,7 @@ pub(crate) fn rfind(h: &Heap, text: &str, part: &str) -> Res<Option<usize>> {
     let search = FinderRev::new(part);
     let mut to = text.len();
     loop {
-        let from = to.saturating_sub(PIECE.max(2 * part.len()));
+        let from = to.saturating_sub(SCANNED_AT_ONCE.max(2 * part.len()));
         if let Some(at) = search.rfind(&text.as_bytes()[from..to]) {
             return Ok(Some(from + at));
         }
@@ -108,7 +106,7 @@ mod tests {
                 prop_assert_eq!(rfind(&heap, &text, part).expect("no limit is reached"), text.rfind(part));
             }
             let all = pieces(&heap, &text).collect::<Res<Vec<_>>>().expect("no limit is reached");
-            prop_assert!(all.iter().all(|piece| piece.len() <= PIECE && !piece.is_empty()));
+            prop_assert!(all.iter().all(|piece| piece.len() <= SCANNED_AT_ONCE && !piece.is_empty()));
             prop_assert_eq!(all.concat(), text);
         }
     }

@@ -33,7 +33,7 @@ impl<'h> State<'h> {
                         Imp::Direct(f) => {
                             h.charge(1)?;
                             match f(h, &self.stack[call.args()]) {
-                                Err(Fault::NeedsFrame) => natives::start_with_frame(h, self, call, row.name)?,
+                                Err(Fault::NeedsFrame) => natives::start_with_frame(h, self, call, id)?,
                                 value => Control::Value(value?),
                             }
                         }
@@ -44,14 +44,14 @@ impl<'h> State<'h> {
                             ))
                         }
                         Imp::Calling(start) => match start(h, self, call) {
-                            Err(Fault::NeedsFrame) => natives::start_with_frame(h, self, call, row.name)?,
+                            Err(Fault::NeedsFrame) => natives::start_with_frame(h, self, call, id)?,
                             control => control?,
                         },
                         Imp::Either(calls, start, _) if calls(&self.stack[call.args()]) => start(h, self, call)?,
                         Imp::Either(_, _, f) => {
                             h.charge(1)?;
                             match f(h, &self.stack[call.args()]) {
-                                Err(Fault::NeedsFrame) => natives::start_with_frame(h, self, call, row.name)?,
+                                Err(Fault::NeedsFrame) => natives::start_with_frame(h, self, call, id)?,
                                 value => Control::Value(value?),
                             }
                         }
@@ -154,7 +154,7 @@ fn look_up<'h>(h: &'h Ctx, data: Value<'h>, args: &[Value<'h>]) -> Res<Value<'h>
 }
 
 #[cold]
-fn not_loaded() -> Fault {
+pub(super) fn not_loaded() -> Fault {
     Error::new(Reason::HostFault, "a function of a program that is not loaded here").into()
 }
 

@@ -2,10 +2,7 @@
 
 use super::machine::Machine;
 use crate::heap::Res;
-
-/// The number of bytes copied before checking whether to continue; small with debug assertions, so that tests reach the
-/// check.
-const COMPACTED_AT_ONCE: usize = if cfg!(debug_assertions) { 1 << 15 } else { 1 << 19 };
+use crate::sizes::COMPACTED_AT_ONCE;
 
 impl Machine {
     /// Returns true if the heap should be compacted for an instruction, which then runs again. False if that did not

@@ -319,17 +319,10 @@ impl Machine {
             && !is_limit(error.reason)
             && !as_it_is
         {
-            // For nested calls, the innermost one names the cause.
-            if !error.details.iter().any(|(name, _)| name == "cause") {
-                let cause = error.reason.name();
-                error = error.detail("cause", cause);
-            }
+            let cause = error.reason;
+            error = error.caused_by(cause);
             // A thrown value stays in the worker; its text is passed on.
-            let data = error.details.iter().find_map(|(name, detail)| match detail {
-                Detail::Text(data) if name == "data" => Some(data),
-                _ => None,
-            });
-            if let Some(data) = data {
+            if let Some(Detail::Text(data)) = error.named_detail("data") {
                 error.hint = Some(format!(
                     "its data is {data}; catch it inside the function that the workers call, where ex-data gives the data"
                 ));

@@ -74,3 +74,18 @@
 
 (.. "abc" .)
 ;! invalid_form
+
+;; The name of a class may have its package, and a method its class.
+
+[(java.lang.Math/abs -1) (map java.lang.Character/isDigit "1a") (java.lang.String/trim " a ") (java.lang.String. "b") (new java.lang.String "c") java.lang.Long/MAX_VALUE]
+;=> [1 [true false] "a" "b" "c" 9223372036854775807]
+
+(let [d (java.time.LocalDate/of 2024 2 29)]
+  [(java.time.LocalDate/getYear d) (map LocalDate/getMonthValue [d]) (str (java.time.LocalDate/plusDays d 1)) (java.util.Date/getTime (java.util.Date. 5)) (Duration/toMinutes (java.time.Duration/ofHours 1))])
+;=> [2024 [2] "2024-03-01" 5 60]
+
+(java.time.LocalDate/trim "a")
+;! unsupported_java_member
+
+(java.text.LocalDate/of 2024 2 29)
+;! unsupported_java_class

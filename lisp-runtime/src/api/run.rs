@@ -263,7 +263,7 @@ impl Run {
             let answer = match ending {
                 Ending::Error(mut error) => {
                     // Missing data is nil, which few functions accept.
-                    if error.message.contains("nil") {
+                    if error.of_nil || error.reason == Reason::InvalidToolArgs {
                         let program = self.programs[self.current].core().clone();
                         let missing = self.driver.machine.hint_of_missing_data(&program);
                         error.hint = match (missing, error.hint.take()) {
@@ -436,8 +436,8 @@ impl Run {
         let phase = if self.is_set_up() && phase != Phase::Compile { Phase::Setup } else { phase };
         let limits = &self.shared.setting.limits;
         // A worker's error already has the worker's own limit.
-        let of_worker = error.details.iter().any(|(name, _)| name == "index");
-        let of_machine = error.details.iter().any(|(name, _)| name == "needed_bytes");
+        let of_worker = error.index().is_some();
+        let of_machine = error.named_detail("needed_bytes").is_some();
         if error.reason == Reason::MemoryExceeded && phase == Phase::Eval && !of_worker {
             error.details.retain(|(name, _)| !matches!(&**name, "limit_bytes" | "baseline_bytes" | "budget_bytes"));
             error = error

@@ -21,9 +21,9 @@ pub(super) fn failed<'h>(h: &'h Heap, keys: Keys, tool: &str, error: &Error) -> 
     let field = |key: &str, text: &str| -> Res<_> { Ok((name(h, keys, key)?, h.str(text)?)) };
     let mut fields =
         vec![field("reason", error.reason.name())?, field("message", &error.message)?, field("tool", tool)?];
-    match error.details.iter().find(|(name, _)| name == "code") {
-        Some((_, Detail::Int(number))) => fields.push((name(h, keys, "code")?, Value::Int(*number))),
-        Some((_, Detail::Text(text))) => fields.push(field("code", text)?),
+    match error.named_detail("code") {
+        Some(Detail::Int(number)) => fields.push((name(h, keys, "code")?, Value::Int(*number))),
+        Some(Detail::Text(text)) => fields.push(field("code", text)?),
         _ => {}
     }
     h.map([(name(h, keys, "error")?, h.map(fields.into_iter())?)].into_iter())

@@ -13,7 +13,7 @@ use crate::terms::scope::{CancelScope, WorkerPath};
 use crate::terms::spans::GroupSpan;
 use crate::tools::ledger::Ledger;
 use lisp_core::vm::{Branch, Settings, WorkerEnd};
-use lisp_core::{Detail, Error, Reason};
+use lisp_core::{Error, Reason};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -241,11 +241,7 @@ impl Group {
 
     /// Makes an ended later worker fail with an error that names it. Returns whether there is one.
     pub(super) fn fail_ended(&self, index: usize, error: &Error) -> bool {
-        let over = error.details.iter().find_map(|(name, over)| match over {
-            Detail::Int(over) if *name == "index" => usize::try_from(*over).ok(),
-            _ => None,
-        });
-        let Some(over) = over.filter(|&over| over > index) else { return false };
+        let Some(over) = error.index().filter(|&over| over > index) else { return false };
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let place = over - state.joined;
         let Some(Some(ended)) = state.ends.get_mut(place) else { return false };
@@ -455,7 +451,7 @@ impl Group {
         // How far a worker got before its excess call depends on timing.
         let too_many = one_too_many(error);
         let kept = index + usize::from(too_many.is_none());
-        Some(Failure { error: with_index(too_many.unwrap_or_else(|| error.clone()), index), cause, kept })
+        Some(Failure { error: too_many.unwrap_or_else(|| error.clone()).with_index(index), cause, kept })
     }
 }
 
@@ -531,20 +527,10 @@ fn no_slot(up: Option<&WorkerPath>, capacity: usize) -> Error {
 /// whole.
 fn one_too_many(error: &Error) -> Option<Error> {
     const REASONS: [Reason; 3] = [Reason::ToolCallLimitExceeded, Reason::BudgetExceeded, Reason::RecordLimitExceeded];
-    let cause = error.details.iter().find_map(|(name, cause)| match cause {
-        Detail::Text(cause) if *name == "cause" => Reason::from_name(cause),
-        _ => None,
-    });
+    let cause = error.cause();
     let reason = REASONS.into_iter().find(|&reason| reason == error.reason || Some(reason) == cause)?;
     let mut bare = Error::new(reason, error.message.clone());
     bare.hint.clone_from(&error.hint);
     bare.details.clone_from(&error.details);
-    bare.details.retain(|(name, _)| !matches!(&**name, "index" | "cause"));
-    Some(bare)
-}
-
-/// Returns the error with the index of the failed call; for nested calls, of the outermost one.
-fn with_index(mut error: Error, index: usize) -> Error {
-    error.details.retain(|(name, _)| name != "index");
-    error.detail("index", index)
+    Some(bare.without_call())
 }

@@ -60,10 +60,8 @@ fn path(steps: &[&Segment]) -> String {
 /// Returns the message of a JSON error without the position.
 pub(crate) fn plain(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    match text.rfind(" at line ") {
-        Some(end) => text[..end].to_owned(),
-        None => text,
-    }
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    text.strip_suffix(&position).map_or_else(|| text.clone(), str::to_owned)
 }
 
 /// Returns the unknown name in a serde error, and the known names.

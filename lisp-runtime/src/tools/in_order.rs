@@ -196,7 +196,7 @@ impl CallOrder {
         open.count_before(&place).map_err(|error| {
             let over = open.state.ahead.first_key_value().zip(place.len().checked_sub(2));
             let index = over.and_then(|((key, _), at)| key.get(at).copied());
-            error.detail("index", index.unwrap_or(0) as usize)
+            error.with_index(index.unwrap_or(0) as usize)
         })
     }
 

@@ -7,7 +7,7 @@ use super::transduce::start_into;
 use super::walk::step_of;
 use crate::builtins::args::{fault, transducer};
 use crate::builtins::streams::endless;
-use crate::builtins::{args, id_of, numbers};
+use crate::builtins::{Endless, args, id_of, numbers};
 use crate::code::BuiltinId;
 use crate::context::Ctx;
 use crate::cost;
@@ -15,86 +15,57 @@ use crate::error::{Error, Reason};
 use crate::heap::{Compose, Composed, Fault, Res, Source, Step, Value};
 use crate::natives::one_by_one;
 use crate::natives::registers::{RESULT, vector};
-use crate::stack::{Call, Control, NativeFn, NativeFrame, Start, State};
+use crate::stack::{Call, Control, NativeFn, NativeFrame, State};
 use crate::text::describe;
 
-/// What a function does with an endless sequence as its last argument.
-enum Over {
-    /// Defers a step, with the first argument as its part.
-    Step(Step),
-    /// Defers a step without parts.
-    Bare(Step),
-    /// Calls the first argument for each element until the result is known.
-    Ask(Sink),
-    /// Starts something else.
-    Start(Start),
-}
-
-static FUNCTIONS: &[(&str, Over)] = &[
-    ("map", Over::Start(over_map)),
-    ("mapcat", Over::Start(over_mapcat)),
-    ("filter", Over::Step(Step::Filter)),
-    ("remove", Over::Step(Step::Remove)),
-    ("keep", Over::Step(Step::Keep)),
-    ("map-indexed", Over::Step(Step::MapIndexed)),
-    ("keep-indexed", Over::Step(Step::KeepIndexed)),
-    ("drop-while", Over::Step(Step::DropWhile)),
-    ("partition-by", Over::Step(Step::PartitionBy)),
-    ("interpose", Over::Step(Step::Interpose)),
-    ("take-nth", Over::Step(Step::TakeNth)),
-    ("distinct", Over::Bare(Step::Distinct)),
-    ("dedupe", Over::Bare(Step::Dedupe)),
-    ("some", Over::Ask(Sink::Some)),
-    ("every?", Over::Ask(Sink::Every)),
-    ("not-any?", Over::Ask(Sink::NotAny)),
-    ("not-every?", Over::Ask(Sink::NotEvery)),
-    ("drop", Over::Start(drop)),
-    ("rest", Over::Start(rest)),
-    ("next", Over::Start(rest)),
-    ("nnext", Over::Start(nnext)),
-    ("nthrest", Over::Start(nthrest)),
-    ("nthnext", Over::Start(nthrest)),
-    ("cons", Over::Start(cons)),
-    ("concat", Over::Start(concat)),
-    ("partition", Over::Start(partition)),
-    ("partition-all", Over::Start(partition)),
-    ("seq", Over::Start(itself)),
-    ("not-empty", Over::Start(itself)),
-    ("empty?", Over::Start(is_empty)),
-    ("take", Over::Start(take)),
-    ("take-while", Over::Start(take_while)),
-    ("first", Over::Start(first)),
-    ("second", Over::Start(second)),
-    ("fnext", Over::Start(second)),
-    ("nth", Over::Start(nth)),
-    ("split-at", Over::Start(split_at)),
-    ("split-with", Over::Start(split_with)),
-    ("reduce", Over::Start(reduce)),
-    ("zipmap", Over::Start(side_by_side)),
-    ("interleave", Over::Start(interleave)),
-    ("zip", Over::Start(side_by_side)),
-    ("into", Over::Start(start_into)),
-];
-
-/// Starts the call of a built-in that needs a frame for its arguments.
-pub(crate) fn start_with_frame<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call, name: &str) -> Res<Control<'h>> {
+/// Makes the call of a built-in that cannot be made without a frame.
+pub(crate) fn start_with_frame<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call, id: BuiltinId) -> Res<Control<'h>> {
     h.framed_at.set(None);
     h.charge(cost::moved(call.argc()) + 1)?;
-    let over = FUNCTIONS.iter().find(|(known, _)| *known == name);
-    let control = match over {
-        Some((_, Over::Step(step))) => waiting(h, s, call, |h, args| transducer(h, *step, &args[..1])),
-        Some((_, Over::Bare(step))) => waiting(h, s, call, |h, _| transducer(h, *step, &[])),
-        Some((_, Over::Ask(sink))) => match s.stack[call.args()] {
-            [f, e @ Value::Endless(_)] => start(h, s, call, &plan(*sink, f, Value::Unset, e, &[])),
-            _ => Err(Fault::NeedsFrame),
-        },
-        Some((_, Over::Start(start))) => start(h, s, call),
-        None => one_by_one::start(h, s, call, name),
-    };
-    control.map_err(|fault| match fault {
-        Fault::NeedsFrame => Error::endless(name).into(),
+    start_endless(h, s, call, id).map_err(|fault| match fault {
+        Fault::NeedsFrame => Error::endless(id.row().name).into(),
         fault => fault,
     })
+}
+
+fn start_endless<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call, id: BuiltinId) -> Res<Control<'h>> {
+    match id.row().endless {
+        Endless::Refuse => one_by_one::start(h, s, call, id),
+        Endless::Step(step) => waiting(h, s, call, |h, args| transducer(h, step, &args[..1])),
+        Endless::Bare(step) => waiting(h, s, call, |h, _| transducer(h, step, &[])),
+        Endless::Map => map(h, s, call, Step::Map),
+        Endless::Mapcat => map(h, s, call, Step::Mapcat),
+        Endless::Some => ask(h, s, call, Sink::Some),
+        Endless::Every => ask(h, s, call, Sink::Every),
+        Endless::NotAny => ask(h, s, call, Sink::NotAny),
+        Endless::NotEvery => ask(h, s, call, Sink::NotEvery),
+        Endless::Drop => drop(h, s, call),
+        Endless::Rest(n) => without(h, last(&s.stack[call.args()])?, n).map(Control::Value),
+        Endless::NthRest => nthrest(h, s, call),
+        Endless::Cons => cons(h, s, call),
+        Endless::Concat => concat(h, s, call),
+        Endless::Partition => partition(h, s, call),
+        Endless::Itself => last(&s.stack[call.args()]).map(|e| Control::Value(Value::Endless(e))),
+        Endless::IsEmpty => last(&s.stack[call.args()]).map(|_| Control::Value(Value::Bool(false))),
+        Endless::Take => take(h, s, call),
+        Endless::TakeWhile => take_while(h, s, call),
+        Endless::Element(index) => at(h, s, call, last(&s.stack[call.args()])?, index, Value::Nil),
+        Endless::Nth => nth(h, s, call),
+        Endless::SplitAt => split_at(h, s, call),
+        Endless::SplitWith => split_with(h, s, call),
+        Endless::Reduce => reduce(h, s, call),
+        Endless::SideBySide => side_by_side(h, s, call),
+        Endless::Interleave => interleave(h, s, call),
+        Endless::Into => start_into(h, s, call),
+    }
+}
+
+/// Calls the first argument for each element until the result is known.
+fn ask<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call, sink: Sink) -> Res<Control<'h>> {
+    match s.stack[call.args()] {
+        [f, e @ Value::Endless(_)] => start(h, s, call, &plan(sink, f, Value::Unset, e, &[])),
+        _ => Err(Fault::NeedsFrame),
+    }
 }
 
 fn plan<'h>(sink: Sink, target: Value<'h>, acc: Value<'h>, source: Value<'h>, steps: &'h [Value<'h>]) -> Plan<'h> {
@@ -185,14 +156,6 @@ fn drop<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     without(h, last(args)?, places("drop", args::begun(args[0]))?).map(Control::Value)
 }
 
-fn rest<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
-    without(h, last(&s.stack[call.args()])?, 1).map(Control::Value)
-}
-
-fn nnext<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
-    without(h, last(&s.stack[call.args()])?, 2).map(Control::Value)
-}
-
 fn nthrest<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     match s.stack[call.args()] {
         [Value::Endless(e), n] => without(h, e, places("nthrest", n)?).map(Control::Value),
@@ -250,14 +213,6 @@ fn partition<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> 
     pend(h, e, transducer(h, Step::Windows, &[Value::count(size), Value::count(step)])?).map(Control::Value)
 }
 
-fn itself<'h>(_: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
-    last(&s.stack[call.args()]).map(|e| Control::Value(Value::Endless(e)))
-}
-
-fn is_empty<'h>(_: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
-    last(&s.stack[call.args()]).map(|_| Control::Value(Value::Bool(false)))
-}
-
 fn take<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     let args = &s.stack[call.args()];
     let (n, e) = (args::amount("take", args::begun(args[0]))?, last(args)?);
@@ -288,16 +243,6 @@ fn at<'h>(
     }
     let rest = without(h, e, place)?;
     start(h, s, call, &plan(Sink::First, default, Value::Nil, rest, &[]))
-}
-
-fn first<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
-    let e = last(&s.stack[call.args()])?;
-    at(h, s, call, e, 0, Value::Nil)
-}
-
-fn second<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
-    let e = last(&s.stack[call.args()])?;
-    at(h, s, call, e, 1, Value::Nil)
 }
 
 fn nth<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
@@ -332,14 +277,6 @@ fn reduce<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     let e = last(args)?;
     let init = if args.len() == 3 { args[1] } else { Value::Unset };
     start(h, s, call, &plan(Sink::Reduce, args[0], init, Value::Endless(e), &[]))
-}
-
-fn over_map<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
-    map(h, s, call, Step::Map)
-}
-
-fn over_mapcat<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
-    map(h, s, call, Step::Mapcat)
 }
 
 /// `map` and `mapcat`: for one sequence the step is deferred; with several the shortest determines the length.

@@ -2,8 +2,8 @@
 //! source of a program:
 //!
 //! ```text
-//! program 2 7 "(defn add [x] ...)"    a program: its number here, its number among the turns, its source, and
-//!                                     the built-ins' names that definitions had when it was compiled
+//! program 2 7 "(defn add [x] ...)"    a program: its number here, its number among the turns, and its source; then
+//!                                     the names of built-ins that were redefined when it was compiled
 //! [ 1 "a" :k                          object 0: a vector; { for a map, # for a set
 //! fn 2 0 "[x]" @0                     object 1: function 0 of program 2, its parameters, and what it captured
 //! make partial @1 5                   object 2: a function made of others; seq: an endless sequence; =: a long string
@@ -12,7 +12,7 @@
 //!
 //! Objects are shared as on the heap, so the text is no larger than they are. No line refers to a later one, so neither
 //! side needs recursion, and there are no cycles. The numbers of functions and the order of what they capture are the
-//! compiler's. A change of either requires a new version in the first line of a saved session (`api/session`).
+//! compiler's. A change of either requires a new schema in the first line of a saved session, which the runtime writes.
 
 mod kinds;
 mod read;

@@ -218,6 +218,7 @@ impl<'t> Tokens<'t> {
             match chars.next() {
                 Some('n') => out.push('\n'),
                 Some('r') => out.push('\r'),
+                Some('t') => out.push('\t'),
                 Some('"') => out.push('"'),
                 None => {
                     out.push('\\');

@@ -9,6 +9,8 @@ use crate::error::{Error, Reason};
 use crate::heap::{Closure, Composed, Fault, Heap, Res, TextBuf, TimeValue, Value, Work};
 use crate::stack::{State, Unit};
 use crate::text::number::float_text;
+use crate::text::quote;
+use crate::vm::call::not_loaded;
 use crate::vm::definitions::is_history;
 use crate::vm::machine::{Loaded, Machine};
 use std::collections::BTreeSet;
@@ -331,34 +333,9 @@ fn marked(mark: &str, text: &str, out: &mut TextBuf<'_>) -> Res<()> {
     quote(text, out)
 }
 
-/// Adds a quoted text on one line.
-fn quote(text: &str, out: &mut TextBuf<'_>) -> Res<()> {
-    out.charge_scan(text)?;
-    out.push('"')?;
-    let mut rest = text;
-    while let Some(at) = rest.bytes().position(|b| matches!(b, b'"' | b'\\' | b'\n' | b'\r')) {
-        let (plain, special) = rest.split_at(at);
-        out.push_str(plain)?;
-        out.push_str(match special.as_bytes().first() {
-            Some(b'"') => "\\\"",
-            Some(b'\\') => "\\\\",
-            Some(b'\n') => "\\n",
-            _ => "\\r",
-        })?;
-        rest = special.get(1..).unwrap_or_default();
-    }
-    out.push_str(rest)?;
-    out.push('"')
-}
-
 #[cold]
 fn internal() -> Fault {
     Error::new(Reason::TypeError, "it contains an unfinished value").hint("define it again").into()
-}
-
-#[cold]
-fn not_loaded() -> Fault {
-    Error::new(Reason::HostFault, "a function of a program that is not loaded here").into()
 }
 
 fn too_large(name: &str, limit: usize) -> Error {
