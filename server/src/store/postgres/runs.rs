@@ -1,6 +1,5 @@
 //! Runs and their journals.
 
-use super::super::clock::millis;
 use super::super::rules::{end_name, events_out_of_order, known};
 use super::super::{
     Batch, Claim, EVENT_BYTES, End, Ended, Events, Journal, Lease, NewRun, News, PAGE_BYTES, Page, Query, Renewed,
@@ -10,7 +9,7 @@ use super::super::{
 use super::pool::Failure;
 use super::rows::{self, digest, status, summary};
 use super::text::{escape, text, unescape};
-use super::{PostgresStore, SWEEP, exists, get, get_count, only, signed};
+use super::{PostgresStore, SWEEP, exists, get, get_count, only, period_ms, signed};
 use async_trait::async_trait;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -209,7 +208,7 @@ impl RunStore for PostgresStore {
         let maxima: Vec<i32> = room.tenants.iter().map(|(_, max)| small(*max)).collect();
         let sql = "select * from ptc_lisp.claim($1, $2, $3, $4, $5, $6)";
         let rows =
-            self.pool.query_again(sql, &[&holder, &millis(period), &small(room.slots), &tenants, &maxima]).await?;
+            self.pool.query_again(sql, &[&holder, &period_ms(period), &small(room.slots), &tenants, &maxima]).await?;
         rows.iter().map(rows::claim).collect()
     }
 
@@ -217,7 +216,7 @@ impl RunStore for PostgresStore {
         let runs: Vec<_> = leases.iter().map(|lease| escape(&lease.run_id)).collect();
         let epochs: Vec<_> = leases.iter().map(|lease| signed(lease.epoch)).collect();
         let rows =
-            self.pool.query("select * from ptc_lisp.renew($1, $2, $3)", &[&runs, &epochs, &millis(period)]).await?;
+            self.pool.query("select * from ptc_lisp.renew($1, $2, $3)", &[&runs, &epochs, &period_ms(period)]).await?;
         let mut held = HashMap::new();
         for row in &rows {
             let state = Renewed::Held { cancelled: get(row, "cancelled")?, replies: get_count(row, "replies")? };
@@ -265,7 +264,7 @@ impl RunStore for PostgresStore {
         let (seen, after, is_fault, error, answer) = match &end {
             End::Done(answer) => (0, 0, false, None, Some(answer.as_bytes())),
             End::Suspended(seen) => (signed(*seen), 0, false, None, None),
-            End::Requeued { after, is_fault } => (0, millis(*after), *is_fault, None, None),
+            End::Requeued { after, is_fault } => (0, period_ms(*after), *is_fault, None, None),
             End::Stuck(why) => (0, 0, false, Some(escape(why)), None),
         };
         let (run_id, epoch) = (escape(&lease.run_id), signed(lease.epoch));
