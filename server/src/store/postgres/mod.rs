@@ -14,8 +14,7 @@ mod text;
 mod tls;
 
 use super::clock::millis;
-use super::location::without_password;
-use super::rules::exists;
+use super::rules::{exists, without_password};
 use super::{Result, Store, StoreError, Sweep};
 use address::Address;
 use async_trait::async_trait;
