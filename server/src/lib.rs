@@ -28,8 +28,8 @@
 //! # }
 //! ```
 //!
-//! The crate has no features. On Linux every program runs in a process of its own, unless the configuration says
-//! otherwise.
+//! With the feature `postgres` the store can be in PostgreSQL, and many processes can share it: see
+//! [`store::StoreLocation`]. On Linux every program runs in a process of its own, unless the configuration says otherwise.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]

@@ -192,7 +192,7 @@ fn every_string_comes_back() {
         };
         store.write(&claim.lease, batch).await.unwrap();
         let stored = store.run(&run_id).await.unwrap().unwrap();
-        assert_eq!(stored.summary.calls, [odd_call.clone()]);
+        assert_eq!(stored.summary.calls, std::slice::from_ref(&odd_call));
         assert_eq!((&stored.summary.run_id, &stored.summary.tenant), (&run_id, &tenant));
         let odd_reply = StoredReply { call: odd_call.call, phase: odd_call.phase, body: odd.to_owned() };
         assert_eq!(store.reply(&run_id, odd_reply.clone()).await.unwrap(), Replied::Taken);

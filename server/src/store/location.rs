@@ -2,6 +2,7 @@
 
 #[cfg(feature = "postgres")]
 use super::PostgresStore;
+use super::rules::without_password;
 use super::{Result, SqliteStore, Store, StoreError};
 use crate::config::Durability;
 use std::convert::Infallible;
@@ -75,19 +76,6 @@ impl fmt::Display for StoreLocation {
 impl fmt::Debug for StoreLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "StoreLocation({self})")
-    }
-}
-
-/// Returns an address without its password and options.
-///
-/// A password may have characters that should be escaped: in doubt more is left out.
-pub(super) fn without_password(address: &str) -> String {
-    let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
-    let (base, options) = rest.split_once('?').unwrap_or((rest, ""));
-    match base.rsplit_once('@') {
-        _ if options.contains('@') => format!("{scheme}://"),
-        Some((user, place)) => format!("{scheme}://{}@{place}", user.split(':').next().unwrap_or_default()),
-        None => format!("{scheme}://{base}"),
     }
 }
 

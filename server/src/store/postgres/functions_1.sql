@@ -82,24 +82,21 @@ begin
     -- Others may be claiming the same runs at this moment. Then the rest is taken from the tenants that had enough.
     for round in 1..4 loop
         with room as (
-            select tenant, least(max, a_slots) as max, place
+            select tenant, max, place, first.number as ready
                 from unnest(a_tenants, a_maxima) with ordinality as listed (tenant, max, place)
-                where max > 0
-        ), ready as (
-            select wanted.tenant, count(*) as number
-                from (select tenant, sum(max) as max from room group by tenant) as wanted
                     cross join lateral (
-                        select from ptc_lisp.runs
-                            where status in ('queued', 'running') and tenant = wanted.tenant and due_ms <= now
-                            order by due_ms, run_id limit least(wanted.max, a_slots)
+                        select count(*) as number from (
+                            select from ptc_lisp.runs
+                                where status in ('queued', 'running') and runs.tenant = listed.tenant and due_ms <= now
+                                order by due_ms, run_id limit a_slots
+                        ) as some_of_them
                     ) as first
-                group by wanted.tenant
+                where max > 0
         ), turns as (
-            select tenant, turn, place, row_number() over (partition by tenant order by turn, place) as number
-                from room join (select tenant from ready) as r using (tenant) cross join generate_series(1, max) as turn
+            select tenant, turn, place, ready, row_number() over (partition by tenant order by turn, place) as number
+                from room cross join generate_series(1, least(max, ready)) as turn
         ), chosen as (
-            select tenant, turns.number, turn, place from turns join ready using (tenant)
-                where turns.number <= ready.number order by turn, place limit a_slots
+            select tenant, turn, place, number from turns where number <= ready order by turn, place limit a_slots
         ), quota as (
             select tenant, count(*) as number from chosen group by tenant
         ), locked as (
@@ -114,11 +111,12 @@ begin
             select tenant, run_id, turn, place from locked join chosen using (tenant, number)
         ), claimed as (
             update ptc_lisp.runs set
-                    status = 'running', shown = ptc_lisp.shown('running', open), holder = a_holder, epoch = epoch + 1, due_ms = now + a_period, updated_ms = now,
+                    status = 'running', shown = ptc_lisp.shown('running', open), holder = a_holder, epoch = epoch + 1,
+                    due_ms = now + a_period, updated_ms = now,
                     faults = case when status = 'running' then faults + 1 else faults end
                 from fit where runs.run_id = fit.run_id
         ), rest as (
-            select tenant, sum(max) - quota.number as max
+            select tenant, sum(least(max, 1000000)) - quota.number as max
                 from room join quota using (tenant)
                 where quota.number = (select count(*) from fit where fit.tenant = room.tenant)
                 group by tenant, quota.number
@@ -184,10 +182,11 @@ begin
             returning r.run_id, r.epoch, r.cancelled, r.replies;
 end $$;
 
--- Inserts the rows of a batch, and returns the run as it is to be stored.
+-- Inserts the rows of a batch, and returns the run as it is to be stored. `a_is_empty` says that the batch has nothing; one
+-- whose lines are stored already is not empty.
 create function ptc_lisp.put(
     run ptc_lisp.runs,
-    a_first_line bigint, a_lines bigint, a_text bytea, a_digest bytea,
+    a_is_empty boolean, a_first_line bigint, a_lines bigint, a_text bytea, a_digest bytea,
     a_first_event bigint, a_kinds text[], a_data bytea[],
     a_calls text[], a_phases text[], a_tools text[], a_arguments bytea[], a_questions bytea[],
     a_closed_calls text[], a_closed_phases text[]
@@ -198,7 +197,7 @@ declare
     stored_digest bytea;
     changed bigint;
 begin
-    if a_lines > 0 or cardinality(a_kinds) > 0 or cardinality(a_calls) > 0 or cardinality(a_closed_calls) > 0 then
+    if not a_is_empty then
         run.updated_ms := ptc_lisp.now_ms();
     end if;
     if a_lines > 0 then
@@ -252,7 +251,7 @@ end $$;
 -- Returns false if the lease is lost.
 create function ptc_lisp.write(
     a_run text, a_epoch bigint,
-    a_first_line bigint, a_lines bigint, a_text bytea, a_digest bytea,
+    a_is_empty boolean, a_first_line bigint, a_lines bigint, a_text bytea, a_digest bytea,
     a_first_event bigint, a_kinds text[], a_data bytea[],
     a_calls text[], a_phases text[], a_tools text[], a_arguments bytea[], a_questions bytea[],
     a_closed_calls text[], a_closed_phases text[]
@@ -260,11 +259,10 @@ create function ptc_lisp.write(
 declare
     run ptc_lisp.runs;
 begin
-    if cardinality(a_calls) = 0 and cardinality(a_closed_calls) = 0 then
+    if a_lines > 0 and cardinality(a_calls) = 0 and cardinality(a_closed_calls) = 0 then
         -- The usual case, in one statement less.
         update ptc_lisp.runs set
-                lines = lines + a_lines, bytes = bytes + octet_length(a_text),
-                faults = case when a_lines > 0 then 0 else faults end,
+                lines = lines + a_lines, bytes = bytes + octet_length(a_text), faults = 0,
                 events = events + cardinality(a_kinds),
                 printed = printed + cardinality(array_positions(a_kinds, 'print')),
                 updated_ms = ptc_lisp.now_ms()
@@ -272,7 +270,7 @@ begin
                 and lines = a_first_line - 1 and (cardinality(a_kinds) = 0 or events = a_first_event - 1);
         if found then
             insert into ptc_lisp.lines (run_id, first, last, text, digest)
-                select a_run, a_first_line, a_first_line + a_lines - 1, a_text, a_digest where a_lines > 0;
+                values (a_run, a_first_line, a_first_line + a_lines - 1, a_text, a_digest);
             insert into ptc_lisp.events (run_id, number, kind, data)
                 select a_run, a_first_event + place - 1, kind, data
                     from unnest(a_kinds, a_data) with ordinality as event (kind, data, place);
@@ -284,7 +282,7 @@ begin
         return false;
     end if;
     run := ptc_lisp.put(
-        run, a_first_line, a_lines, a_text, a_digest, a_first_event, a_kinds, a_data,
+        run, a_is_empty, a_first_line, a_lines, a_text, a_digest, a_first_event, a_kinds, a_data,
         a_calls, a_phases, a_tools, a_arguments, a_questions, a_closed_calls, a_closed_phases
     );
     update ptc_lisp.runs set
@@ -299,7 +297,7 @@ end $$;
 -- attempt goes on, 'ended' if it has ended this way before, or 'lost'.
 create function ptc_lisp.end_attempt(
     a_run text, a_epoch bigint, a_end text, a_seen bigint, a_after bigint, a_is_fault boolean, a_error text, a_answer bytea,
-    a_first_line bigint, a_lines bigint, a_text bytea, a_digest bytea,
+    a_is_empty boolean, a_first_line bigint, a_lines bigint, a_text bytea, a_digest bytea,
     a_first_event bigint, a_kinds text[], a_data bytea[],
     a_calls text[], a_phases text[], a_tools text[], a_arguments bytea[], a_questions bytea[],
     a_closed_calls text[], a_closed_phases text[]
@@ -316,7 +314,7 @@ begin
         return 'lost';
     end if;
     run := ptc_lisp.put(
-        run, a_first_line, a_lines, a_text, a_digest, a_first_event, a_kinds, a_data,
+        run, a_is_empty, a_first_line, a_lines, a_text, a_digest, a_first_event, a_kinds, a_data,
         a_calls, a_phases, a_tools, a_arguments, a_questions, a_closed_calls, a_closed_phases
     );
     goes_on := a_end = 'suspended' and (run.cancelled or run.replies > a_seen);
@@ -351,7 +349,8 @@ begin
     update ptc_lisp.runs set
             lines = run.lines, bytes = run.bytes, faults = run.faults, events = run.events, printed = run.printed,
             opened = run.opened, open = run.open, updated_ms = run.updated_ms,
-            status = run.status, shown = ptc_lisp.shown(run.status, run.open), due_ms = run.due_ms, error = run.error, counted = run.counted,
+            status = run.status, shown = ptc_lisp.shown(run.status, run.open), due_ms = run.due_ms,
+            error = run.error, counted = run.counted,
             ended_epoch = run.ended_epoch, ended = run.ended
         where run_id = a_run;
     return case when goes_on then 'news' else run.status end;

@@ -13,8 +13,8 @@ mod sessions;
 mod text;
 mod tls;
 
-use super::location::without_password;
-use super::rules::exists;
+use super::clock::millis;
+use super::rules::{exists, without_password};
 use super::{Result, Store, StoreError, Sweep};
 use address::Address;
 use async_trait::async_trait;
@@ -111,6 +111,11 @@ fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
+/// Returns a period in milliseconds that can be added to a time.
+fn period_ms(period: Duration) -> i64 {
+    millis(period).min(i64::MAX / 2)
+}
+
 /// Takes the steps to the format of this version.
 async fn migrate(link: &mut Link) -> Result<()> {
     let failed = |error: tokio_postgres::Error| StoreError::Failed(reason(&error));
@@ -173,10 +178,19 @@ impl Store for PostgresStore {
             ("select ptc_lisp.sweep_runs($1, $2) as deleted", sweep.finished_before_ms),
             ("select ptc_lisp.sweep_sessions($1, $2) as deleted", sweep.sessions_before_ms),
         ] {
+            let mut max = SWEEP;
             loop {
-                let step = get_count(&self.one(sql, &[&before, &SWEEP]).await?, "deleted")?;
+                let step = match self.one(sql, &[&before, &max]).await {
+                    Ok(row) => get_count(&row, "deleted")?,
+                    // Runs may be so large that the database takes too long for many of them.
+                    Err(StoreError::Unavailable(_)) if max > 1 => {
+                        max = (max / 8).max(1);
+                        continue;
+                    }
+                    Err(error) => return Err(error),
+                };
                 deleted += step;
-                if step < SWEEP as u64 {
+                if step < max.unsigned_abs().into() {
                     break;
                 }
             }

@@ -1,6 +1,5 @@
 //! Runs and their journals.
 
-use super::super::clock::millis;
 use super::super::rules::{end_name, events_out_of_order, known};
 use super::super::{
     Batch, Claim, EVENT_BYTES, End, Ended, Events, Journal, Lease, NewRun, News, PAGE_BYTES, Page, Query, Renewed,
@@ -10,7 +9,7 @@ use super::super::{
 use super::pool::Failure;
 use super::rows::{self, digest, status, summary};
 use super::text::{escape, text, unescape};
-use super::{PostgresStore, SWEEP, exists, get, get_count, only, signed};
+use super::{PostgresStore, SWEEP, exists, get, get_count, only, period_ms, signed};
 use async_trait::async_trait;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -28,6 +27,7 @@ const EVENTS: &str = "PT002";
 
 /// A batch as parameters of a function.
 struct BatchParams<'a> {
+    is_empty: bool,
     first_line: i64,
     lines: i64,
     text: Vec<u8>,
@@ -45,11 +45,12 @@ struct BatchParams<'a> {
 }
 
 impl<'a> BatchParams<'a> {
-    fn new(run_id: &str, batch: &'a Batch) -> Self {
+    fn new(run_id: &str, batch: &'a Batch, is_empty: bool) -> Self {
         let text = batch.lines.concat().into_bytes();
         let mut names = HashSet::new();
         let opened: Vec<_> = batch.opened.iter().filter(|call| names.insert((&call.call, &call.phase))).collect();
         BatchParams {
+            is_empty,
             first_line: signed(batch.first_line),
             lines: signed(batch.lines.len() as u64),
             digest: digest(run_id, batch.first_line, &text),
@@ -69,7 +70,7 @@ impl<'a> BatchParams<'a> {
 
     /// Returns the parameters after others.
     fn after<'p>(&'p self, mut params: Vec<&'p (dyn ToSql + Sync)>) -> Vec<&'p (dyn ToSql + Sync)> {
-        params.extend([&self.first_line as &(dyn ToSql + Sync), &self.lines, &self.text, &self.digest]);
+        params.extend([&self.is_empty as &(dyn ToSql + Sync), &self.first_line, &self.lines, &self.text, &self.digest]);
         params.extend([&self.first_event as &(dyn ToSql + Sync), &self.kinds, &self.data]);
         params.extend([
             &self.calls as &(dyn ToSql + Sync),
@@ -125,9 +126,10 @@ impl PostgresStore {
         mut batch: Batch,
         params: &[&(dyn ToSql + Sync)],
     ) -> Result<Row> {
+        let is_empty = batch.is_empty();
         // At the second try nobody but the owner of the lease can have added lines.
         for is_last in [false, true] {
-            let parts = BatchParams::new(&lease.run_id, &batch);
+            let parts = BatchParams::new(&lease.run_id, &batch, is_empty);
             let error = match self.pool.query(sql, &parts.after(params.to_vec())).await {
                 Ok(rows) => return only(rows),
                 Err(error) => error,
@@ -209,7 +211,7 @@ impl RunStore for PostgresStore {
         let maxima: Vec<i32> = room.tenants.iter().map(|(_, max)| small(*max)).collect();
         let sql = "select * from ptc_lisp.claim($1, $2, $3, $4, $5, $6)";
         let rows =
-            self.pool.query_again(sql, &[&holder, &millis(period), &small(room.slots), &tenants, &maxima]).await?;
+            self.pool.query_again(sql, &[&holder, &period_ms(period), &small(room.slots), &tenants, &maxima]).await?;
         rows.iter().map(rows::claim).collect()
     }
 
@@ -217,7 +219,7 @@ impl RunStore for PostgresStore {
         let runs: Vec<_> = leases.iter().map(|lease| escape(&lease.run_id)).collect();
         let epochs: Vec<_> = leases.iter().map(|lease| signed(lease.epoch)).collect();
         let rows =
-            self.pool.query("select * from ptc_lisp.renew($1, $2, $3)", &[&runs, &epochs, &millis(period)]).await?;
+            self.pool.query("select * from ptc_lisp.renew($1, $2, $3)", &[&runs, &epochs, &period_ms(period)]).await?;
         let mut held = HashMap::new();
         for row in &rows {
             let state = Renewed::Held { cancelled: get(row, "cancelled")?, replies: get_count(row, "replies")? };
@@ -245,8 +247,7 @@ impl RunStore for PostgresStore {
 
     async fn write(&self, lease: &Lease, batch: Batch) -> Result<()> {
         let is_seen = !(batch.events.is_empty() && batch.opened.is_empty() && batch.closed.is_empty());
-        let sql =
-            "select ptc_lisp.write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) as written";
+        let sql = "select ptc_lisp.write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) as written";
         let (run_id, epoch) = (escape(&lease.run_id), signed(lease.epoch));
         let row = self.put(sql, lease, batch, &[&run_id, &epoch]).await?;
         if !get::<bool>(&row, "written")? {
@@ -260,12 +261,12 @@ impl RunStore for PostgresStore {
 
     async fn end(&self, lease: &Lease, batch: Batch, end: End) -> Result<Ended> {
         let sql = "select ptc_lisp.end_attempt($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, \
-                   $18, $19, $20, $21, $22) as outcome";
+                   $18, $19, $20, $21, $22, $23) as outcome";
         let name = end_name(&end);
         let (seen, after, is_fault, error, answer) = match &end {
             End::Done(answer) => (0, 0, false, None, Some(answer.as_bytes())),
             End::Suspended(seen) => (signed(*seen), 0, false, None, None),
-            End::Requeued { after, is_fault } => (0, millis(*after), *is_fault, None, None),
+            End::Requeued { after, is_fault } => (0, period_ms(*after), *is_fault, None, None),
             End::Stuck(why) => (0, 0, false, Some(escape(why)), None),
         };
         let (run_id, epoch) = (escape(&lease.run_id), signed(lease.epoch));

@@ -35,8 +35,8 @@ create table ptc_lisp.runs (
     -- The bytes of its request, journal and answer, and those that the usage of the tenant includes already.
     bytes bigint not null,
     counted bigint not null,
-    -- The status that clients see: 'waiting' if a run that is not stuck or done has open calls. It is not a generated column,
-    -- because PostgreSQL reads the text of its expression in every statement that writes.
+    -- The status that clients see: 'waiting' if a run that is not stuck or done has open calls. It is not a generated
+    -- column, because PostgreSQL reads the text of its expression in every statement that writes.
     shown text collate "C" not null default 'queued'
 ) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
 

@@ -1,9 +1,8 @@
 //! Sessions.
 
-use super::super::clock::millis;
 use super::super::{NewSession, Result, SessionStore, StoredSession, TurnLease, TurnStart};
 use super::text::{escape, text, unescape};
-use super::{PostgresStore, exists, get, get_count, only, signed};
+use super::{PostgresStore, exists, get, get_count, only, period_ms, signed};
 use async_trait::async_trait;
 use std::time::Duration;
 use tokio_postgres::Row;
@@ -59,7 +58,7 @@ impl SessionStore for PostgresStore {
         let sql = "select * from ptc_lisp.begin_turn($1, $2, $3, $4, $5)";
         let holder = Uuid::new_v4().to_string();
         let (tenant, id) = (escape(tenant), escape(session_id));
-        let rows = self.pool.query_again(sql, &[&tenant, &id, &millis(period), &holder]).await?;
+        let rows = self.pool.query_again(sql, &[&tenant, &id, &period_ms(period), &holder]).await?;
         let Some(row) = rows.first() else { return Ok(TurnStart::NoSession) };
         if get::<Option<&str>>(row, "session_id")?.is_none() {
             return Ok(TurnStart::Busy);
@@ -70,7 +69,7 @@ impl SessionStore for PostgresStore {
 
     async fn renew_turn(&self, turn: &TurnLease, period: Duration) -> Result<bool> {
         let sql = "select ptc_lisp.renew_turn($1, $2, $3) as renewed";
-        let row = self.one(sql, &[&escape(&turn.session_id), &signed(turn.epoch), &millis(period)]).await?;
+        let row = self.one(sql, &[&escape(&turn.session_id), &signed(turn.epoch), &period_ms(period)]).await?;
         get(&row, "renewed")
     }
 

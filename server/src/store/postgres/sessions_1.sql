@@ -31,7 +31,8 @@ returns table (
         where s.session_id = a_session
 $$;
 
--- Starts a turn. Returns the session, one row of nulls if another turn is in progress, or no row if there is no such session.
+-- Starts a turn. Returns the session, one row of nulls if another turn is in progress, or no row if there is no such
+-- session.
 create function ptc_lisp.begin_turn(a_tenant text, a_session text, a_period bigint, a_holder text, a_again boolean)
 returns table (
     session_id text, tenant text, opening bytea, turns bigint, undos bigint, created_ms bigint, updated_ms bigint,
