@@ -1,9 +1,12 @@
 //! Where a store is: a file or a database.
 
+use super::{Result, SqliteStore, Store, StoreError};
+use crate::config::Durability;
 use std::convert::Infallible;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// Where a store is.
 ///
@@ -15,6 +18,72 @@ pub enum StoreLocation {
     File(PathBuf),
     /// The address of a PostgreSQL database, with its password.
     Postgres(String),
+}
+
+impl StoreLocation {
+    /// Opens the store. A file is opened with this durability, and belongs to this process until the store is closed.
+    ///
+    /// # Errors
+    /// Those of [`SqliteStore::open`] and `PostgresStore::open`.
+    pub async fn open(&self, durability: Durability) -> Result<Arc<dyn Store>> {
+        match self {
+            StoreLocation::File(path) => Ok(Arc::new(SqliteStore::open(path, durability)?)),
+            StoreLocation::Postgres(address) => open_database(address).await,
+        }
+    }
+
+    /// Returns whether several processes can use the store at once.
+    pub fn is_shared(&self) -> bool {
+        matches!(self, StoreLocation::Postgres(_))
+    }
+
+    /// Returns the texts of the address that must not be shown: its password, as it is written and as it is meant.
+    pub(crate) fn secrets(&self) -> Vec<String> {
+        let StoreLocation::Postgres(address) = self else { return Vec::new() };
+        let rest = address.split_once("://").map_or("", |(_, rest)| rest);
+        let (base, options) = rest.split_once('?').unwrap_or((rest, ""));
+        let user = base.rsplit_once('@').and_then(|(user, _)| user.split_once(':')).map(|(_, password)| password);
+        let options = options.split('&').filter_map(|option| option.strip_prefix("password="));
+        let written: Vec<&str> = user.into_iter().chain(options).filter(|password| !password.is_empty()).collect();
+        written.into_iter().flat_map(|password| [password.to_owned(), decoded(password)]).collect()
+    }
+}
+
+#[cfg(feature = "postgres")]
+async fn open_database(address: &str) -> Result<Arc<dyn Store>> {
+    match super::PostgresStore::open(address).await {
+        Ok(store) => Ok(Arc::new(store)),
+        Err(StoreError::Unavailable(why)) => {
+            Err(StoreError::Unavailable(format!("{why} ({})", without_password(address))))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(not(feature = "postgres"))]
+#[expect(clippy::unused_async, reason = "it is in the other build")]
+async fn open_database(address: &str) -> Result<Arc<dyn Store>> {
+    Err(without_feature(address))
+}
+
+/// This build has no PostgreSQL.
+#[cfg(not(feature = "postgres"))]
+pub(super) fn without_feature(address: &str) -> StoreError {
+    let why = "this build has no PostgreSQL; build it with the feature `postgres`".to_owned();
+    StoreError::Open { path: without_password(address), why }
+}
+
+/// Returns a text of an address without its escapes.
+fn decoded(text: &str) -> String {
+    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
+    while let [first, after @ ..] = rest {
+        let digits = after.first_chunk::<2>().and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).filter(|_| *first == b'%') {
+            Some(byte) => (bytes.push(byte), rest = &after[2..]).0,
+            None => (bytes.push(*first), rest = after).0,
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 impl FromStr for StoreLocation {
@@ -79,7 +148,19 @@ mod tests {
             let location: StoreLocation = text.parse().unwrap();
             assert_eq!(location.to_string(), shown);
             assert_eq!(format!("{location:?}"), format!("StoreLocation({shown})"));
-            assert_eq!(matches!(location, StoreLocation::Postgres(_)), text.starts_with("postgres"));
+            assert_eq!(location.is_shared(), text.starts_with("postgres"));
+        }
+    }
+
+    #[test]
+    fn the_secrets_of_a_location_are_its_passwords() {
+        for (text, secrets) in [
+            ("/var/lib/a:b@c", &[][..]),
+            ("postgres://me@db:99/runs", &[]),
+            ("postgres://me:se%3Acr%40t@db/runs", &["se%3Acr%40t", "se:cr@t"]),
+            ("postgres://me:50%@db/runs?connections=4&password=a%zb", &["50%", "50%", "a%zb", "a%zb"]),
+        ] {
+            assert_eq!(text.parse::<StoreLocation>().unwrap().secrets(), secrets, "{text}");
         }
     }
 }
