@@ -2,6 +2,7 @@
 
 mod support;
 
+use lisp_server::runs::ListQuery;
 use serde_json::json;
 use std::time::{Duration, Instant};
 use support::{Bench, text};
@@ -258,7 +259,8 @@ async fn a_request_that_is_cancelled_ends_its_run() {
     let service = bench.mcp.service();
     let tenant = service.config().anonymous().unwrap().name.clone();
     loop {
-        let runs = service.runs(&tenant, None, 10).unwrap();
+        let query = ListQuery { max: 10, ..ListQuery::default() };
+        let runs = service.runs(&tenant, query).await.unwrap().runs;
         if runs.iter().all(|run| run.status.name() == "done") {
             // A program that calls no tool that asks needs no journal, and is not stored.
             assert_eq!(runs.len(), 1);

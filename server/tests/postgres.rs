@@ -1,5 +1,7 @@
 //! The store in PostgreSQL: it agrees with the model, and survives what happens to a database.
 
+#[path = "stores/contract.rs"]
+mod contract;
 #[path = "stores/ops.rs"]
 mod ops;
 #[path = "support/postgres.rs"]
@@ -7,9 +9,10 @@ mod postgres;
 #[path = "stores/suite.rs"]
 mod suite;
 
+use lisp_server::config::Durability;
 use lisp_server::store::{
     Batch, End, Ended, Lease, NewRun, NewSession, News, PostgresStore, Query, Renewed, Replied, RequestKey, Room,
-    RunStatus, RunStore, SessionStore, Store, StoreError, StoredCall, StoredReply, Submitted, TurnStart,
+    RunStatus, RunStore, SessionStore, Store, StoreError, StoreLocation, StoredCall, StoredReply, Submitted, TurnStart,
 };
 use postgres::Postgres;
 use std::collections::BTreeSet;
@@ -81,6 +84,15 @@ fn it_agrees_with_the_model() {
     runtime.block_on(store.close()).unwrap();
     let closed = runtime.block_on(store.usage("acme"));
     assert!(matches!(closed, Err(StoreError::Failed(_))), "{closed:?}");
+}
+
+#[test]
+fn it_keeps_the_contract() {
+    let Some(server) = postgres::shared() else { return };
+    block_on(async {
+        let location = StoreLocation::Postgres(server.address(&server.create_database()));
+        contract::check(location.open(Durability::Machine).await.unwrap()).await;
+    });
 }
 
 #[test]

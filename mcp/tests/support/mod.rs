@@ -78,7 +78,7 @@ impl Bench {
         let service = self.mcp.service();
         let reply = serde_json::from_value(said).unwrap();
         let tenant = service.config().anonymous().map_or("a", |tenant| &tenant.name);
-        service.reply(tenant, run, call.unwrap_or(first), &reply).unwrap();
+        service.reply(tenant, run, call.unwrap_or(first), &reply).await.unwrap();
     }
 
     /// Returns when no durable run holds a place any more.

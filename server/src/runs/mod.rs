@@ -25,6 +25,5 @@ pub use said::Said;
 pub use service::ServiceError;
 pub use sessions::{Opening, SessionState, Turn};
 pub use state::{Refused, Service};
-pub use submit::{Done, RunState, digest};
-pub(crate) use submit::{ListQuery, RunList};
+pub use submit::{Done, ListQuery, RunList, RunState, digest};
 pub use watch::Watcher;

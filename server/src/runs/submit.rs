@@ -63,20 +63,23 @@ impl From<StoredRun> for RunState {
 
 /// A list of runs.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
-pub(crate) struct RunList {
+pub struct RunList {
     /// The runs, newest first, without their answers.
-    pub(crate) runs: Vec<RunState>,
+    pub runs: Vec<RunState>,
     /// The cursor of the next page; absent on the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) next: Option<String>,
+    pub next: Option<String>,
 }
 
 /// Which of a tenant's runs to list.
-#[derive(Debug)]
-pub(crate) struct ListQuery<'a> {
-    pub(crate) status: Option<RunStatus>,
-    pub(crate) cursor: Option<&'a str>,
-    pub(crate) max: usize,
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ListQuery<'a> {
+    /// Only runs with this status.
+    pub status: Option<RunStatus>,
+    /// [`RunList::next`] of the page before.
+    pub cursor: Option<&'a str>,
+    /// The maximum number of runs.
+    pub max: usize,
 }
 
 /// The result of waiting for a run.
@@ -260,7 +263,7 @@ impl Service {
     ///
     /// # Errors
     /// If the store fails, or the cursor is none of an earlier page.
-    pub(crate) async fn runs(&self, tenant: &str, list: ListQuery<'_>) -> Result<RunList, Refused> {
+    pub async fn runs(&self, tenant: &str, list: ListQuery<'_>) -> Result<RunList, Refused> {
         let after = list.cursor.map(|cursor| after(cursor).ok_or_else(|| bad_cursor(cursor))).transpose()?;
         let query = Query { tenant: Some(tenant.to_owned()), status: list.status, after, max: list.max };
         let page = self.0.store.list(&query).await?;

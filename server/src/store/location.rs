@@ -1,5 +1,7 @@
 //! Where a store is: a file or a database.
 
+#[cfg(feature = "postgres")]
+use super::PostgresStore;
 use super::{Result, SqliteStore, Store, StoreError};
 use crate::config::Durability;
 use std::convert::Infallible;
@@ -20,15 +22,43 @@ pub enum StoreLocation {
     Postgres(String),
 }
 
+impl FromStr for StoreLocation {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> std::result::Result<Self, Infallible> {
+        Ok(match is_address(text) {
+            true => StoreLocation::Postgres(text.to_owned()),
+            false => StoreLocation::File(text.into()),
+        })
+    }
+}
+
 impl StoreLocation {
-    /// Opens the store. A file is opened with this durability, and belongs to this process until the store is closed.
+    /// Opens or creates the store. The durability is that of a file: a database has its own.
     ///
     /// # Errors
     /// Those of [`SqliteStore::open`] and `PostgresStore::open`.
     pub async fn open(&self, durability: Durability) -> Result<Arc<dyn Store>> {
         match self {
-            StoreLocation::File(path) => Ok(Arc::new(SqliteStore::open(path, durability)?)),
-            StoreLocation::Postgres(address) => open_database(address).await,
+            StoreLocation::File(path) => {
+                let path = path.clone();
+                // It blocks while an older format is converted.
+                let opened = tokio::task::spawn_blocking(move || SqliteStore::open(&path, durability)).await;
+                let store =
+                    opened.map_err(|error| StoreError::Failed(format!("opening the store ended: {error}")))??;
+                Ok(Arc::new(store))
+            }
+            #[cfg(feature = "postgres")]
+            StoreLocation::Postgres(address) => match PostgresStore::open(address).await {
+                Ok(store) => Ok(Arc::new(store)),
+                Err(StoreError::Unavailable(why)) => Err(StoreError::Unavailable(format!("{self}: {why}"))),
+                Err(error) => Err(error),
+            },
+            #[cfg(not(feature = "postgres"))]
+            StoreLocation::Postgres(address) => Err(StoreError::Open {
+                path: without_password(address),
+                why: "this program was built without PostgreSQL: build it with the feature `postgres`".to_owned(),
+            }),
         }
     }
 
@@ -49,30 +79,6 @@ impl StoreLocation {
     }
 }
 
-#[cfg(feature = "postgres")]
-async fn open_database(address: &str) -> Result<Arc<dyn Store>> {
-    match super::PostgresStore::open(address).await {
-        Ok(store) => Ok(Arc::new(store)),
-        Err(StoreError::Unavailable(why)) => {
-            Err(StoreError::Unavailable(format!("{why} ({})", without_password(address))))
-        }
-        Err(error) => Err(error),
-    }
-}
-
-#[cfg(not(feature = "postgres"))]
-#[expect(clippy::unused_async, reason = "it is in the other build")]
-async fn open_database(address: &str) -> Result<Arc<dyn Store>> {
-    Err(without_feature(address))
-}
-
-/// This build has no PostgreSQL.
-#[cfg(not(feature = "postgres"))]
-pub(super) fn without_feature(address: &str) -> StoreError {
-    let why = "this build has no PostgreSQL; build it with the feature `postgres`".to_owned();
-    StoreError::Open { path: without_password(address), why }
-}
-
 /// Returns a text of an address without its escapes.
 fn decoded(text: &str) -> String {
     let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
@@ -84,17 +90,6 @@ fn decoded(text: &str) -> String {
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()
-}
-
-impl FromStr for StoreLocation {
-    type Err = Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Infallible> {
-        Ok(match is_address(text) {
-            true => StoreLocation::Postgres(text.to_owned()),
-            false => StoreLocation::File(text.into()),
-        })
-    }
 }
 
 fn is_address(text: &str) -> bool {
@@ -162,5 +157,26 @@ mod tests {
         ] {
             assert_eq!(text.parse::<StoreLocation>().unwrap().secrets(), secrets, "{text}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_path_opens_a_file() {
+        let path = std::env::temp_dir().join(format!("ptc-location-{}.db", std::process::id()));
+        let location: StoreLocation = path.display().to_string().parse().unwrap();
+        let store = location.open(Durability::Process).await.unwrap();
+        store.check_writable().await.unwrap();
+        store.close().await.unwrap();
+        for end in ["", "-wal", "-shm", "-lock"] {
+            let _ = std::fs::remove_file(format!("{}{end}", path.display()));
+        }
+    }
+
+    #[cfg(not(feature = "postgres"))]
+    #[tokio::test]
+    async fn a_database_needs_the_feature() {
+        let location: StoreLocation = "postgres://me:secret@db/runs".parse().unwrap();
+        let error = location.open(Durability::Machine).await.map(drop).unwrap_err().to_string();
+        let why = "this program was built without PostgreSQL: build it with the feature `postgres`";
+        assert_eq!(error, format!("the store postgres://me@db/runs cannot be opened: {why}"));
     }
 }

@@ -28,6 +28,10 @@ begin
     end if;
 end $$;
 
+-- The status that clients see.
+create function ptc_lisp.shown(status text, open integer) returns text language sql immutable
+    return case when open > 0 and status in ('queued', 'running', 'waiting') then 'waiting' else status end;
+
 -- Returns 'new', 'exists', 'other', or 'known' with the ID of the run that has the key.
 create function ptc_lisp.submit(
     a_run text, a_tenant text, a_request bytea, a_key text, a_digest text, a_again boolean,
@@ -71,53 +75,62 @@ create function ptc_lisp.take(a_holder text, a_period bigint, a_slots integer, a
 returns text[] language plpgsql as $$
 declare
     now constant bigint := ptc_lisp.now_ms();
-    -- Runs to look at beyond those to take: others may be claiming the first ones at this moment.
-    spare constant integer := greatest(200 / greatest(cardinality(a_tenants), 1), 8);
-    taken text[];
+    taken text[] := '{}';
+    got text[];
+    wanted bigint;
 begin
-    with room as (
-        select tenant, least(max, a_slots) as max, place
-            from unnest(a_tenants, a_maxima) with ordinality as listed (tenant, max, place)
-            where max > 0
-    ), ready as (
-        select wanted.tenant, first.run_id,
-                row_number() over (partition by wanted.tenant order by first.due_ms, first.run_id) as number
-            from (select tenant, sum(max) as max from room group by tenant) as wanted
-                cross join lateral (
-                    (select run_id, due_ms from ptc_lisp.runs
-                        where status = 'queued' and tenant = wanted.tenant and due_ms <= now
-                        order by due_ms, run_id limit wanted.max + spare)
-                    union all
-                    (select run_id, due_ms from ptc_lisp.runs
-                        where status = 'running' and tenant = wanted.tenant and due_ms <= now
-                        order by due_ms limit wanted.max + spare)
+    -- Others may be claiming the same runs at this moment. Then the rest is taken from the tenants that had enough.
+    for round in 1..4 loop
+        with room as (
+            select tenant, least(max, a_slots) as max, place
+                from unnest(a_tenants, a_maxima) with ordinality as listed (tenant, max, place)
+                where max > 0
+        ), ready as (
+            select wanted.tenant, count(*) as number
+                from (select tenant, sum(max) as max from room group by tenant) as wanted
+                    cross join lateral (
+                        select from ptc_lisp.runs
+                            where status in ('queued', 'running') and tenant = wanted.tenant and due_ms <= now
+                            order by due_ms, run_id limit least(wanted.max, a_slots)
+                    ) as first
+                group by wanted.tenant
+        ), turns as (
+            select tenant, turn, place, row_number() over (partition by tenant order by turn, place) as number
+                from room join (select tenant from ready) as r using (tenant) cross join generate_series(1, max) as turn
+        ), chosen as (
+            select tenant, turns.number, turn, place from turns join ready using (tenant)
+                where turns.number <= ready.number order by turn, place limit a_slots
+        ), quota as (
+            select tenant, count(*) as number from chosen group by tenant
+        ), locked as (
+            select quota.tenant, first.run_id,
+                    row_number() over (partition by quota.tenant order by first.due_ms, first.run_id) as number
+                from quota cross join lateral (
+                    select run_id, due_ms from ptc_lisp.runs
+                        where status in ('queued', 'running') and tenant = quota.tenant and due_ms <= now
+                        order by due_ms, run_id limit quota.number for no key update skip locked
                 ) as first
-    ), turns as (
-        -- Which turn the first, second and so on run of a tenant has.
-        select tenant, turn, place, row_number() over (partition by tenant order by turn, place) as number
-            from room cross join lateral generate_series(1, max) as turn
-            where tenant in (select tenant from ready)
-    ), locked as (
-        -- Locks one after another until the slots are full, and looks at the run again after the lock.
-        select runs.run_id, ready.tenant, ready.number
-            from ready left join turns using (tenant, number) join ptc_lisp.runs using (run_id)
-            where runs.status in ('queued', 'running') and runs.due_ms <= now
-            order by turns.turn, turns.place, ready.number
-            limit a_slots
-            for no key update of runs skip locked
-    ), fit as (
-        select run_id, turn, place
-            from (select run_id, tenant, row_number() over (partition by tenant order by number) as number from locked) as l
-                join turns using (tenant, number)
-    ), claimed as (
-        update ptc_lisp.runs set
-                status = 'running', holder = a_holder, epoch = epoch + 1, due_ms = now + a_period, updated_ms = now,
-                faults = case when status = 'running' then faults + 1 else faults end
-            from fit where runs.run_id = fit.run_id
-            returning runs.run_id, fit.turn, fit.place
-    )
-    select array_agg(run_id order by turn, place) into taken from claimed;
-    return taken;
+        ), fit as (
+            select tenant, run_id, turn, place from locked join chosen using (tenant, number)
+        ), claimed as (
+            update ptc_lisp.runs set
+                    status = 'running', shown = ptc_lisp.shown('running', open), holder = a_holder, epoch = epoch + 1, due_ms = now + a_period, updated_ms = now,
+                    faults = case when status = 'running' then faults + 1 else faults end
+                from fit where runs.run_id = fit.run_id
+        ), rest as (
+            select tenant, sum(max) - quota.number as max
+                from room join quota using (tenant)
+                where quota.number = (select count(*) from fit where fit.tenant = room.tenant)
+                group by tenant, quota.number
+        )
+        select (select array_agg(run_id order by turn, place) from fit), (select count(*) from chosen),
+                (select array_agg(tenant) from rest), (select array_agg(max) from rest)
+            into got, wanted, a_tenants, a_maxima;
+        taken := taken || got;
+        a_slots := a_slots - coalesce(cardinality(got), 0);
+        exit when coalesce(cardinality(got), 0) = wanted or a_tenants is null;
+    end loop;
+    return nullif(taken, '{}');
 end $$;
 
 create function ptc_lisp.claim(
@@ -247,6 +260,25 @@ create function ptc_lisp.write(
 declare
     run ptc_lisp.runs;
 begin
+    if cardinality(a_calls) = 0 and cardinality(a_closed_calls) = 0 then
+        -- The usual case, in one statement less.
+        update ptc_lisp.runs set
+                lines = lines + a_lines, bytes = bytes + octet_length(a_text),
+                faults = case when a_lines > 0 then 0 else faults end,
+                events = events + cardinality(a_kinds),
+                printed = printed + cardinality(array_positions(a_kinds, 'print')),
+                updated_ms = ptc_lisp.now_ms()
+            where run_id = a_run and epoch = a_epoch and status = 'running'
+                and lines = a_first_line - 1 and (cardinality(a_kinds) = 0 or events = a_first_event - 1);
+        if found then
+            insert into ptc_lisp.lines (run_id, first, last, text, digest)
+                select a_run, a_first_line, a_first_line + a_lines - 1, a_text, a_digest where a_lines > 0;
+            insert into ptc_lisp.events (run_id, number, kind, data)
+                select a_run, a_first_event + place - 1, kind, data
+                    from unnest(a_kinds, a_data) with ordinality as event (kind, data, place);
+            return true;
+        end if;
+    end if;
     select * into run from ptc_lisp.runs where run_id = a_run and epoch = a_epoch and status = 'running' for no key update;
     if not found then
         return false;
@@ -257,7 +289,8 @@ begin
     );
     update ptc_lisp.runs set
             lines = run.lines, bytes = run.bytes, faults = run.faults, events = run.events, printed = run.printed,
-            opened = run.opened, open = run.open, updated_ms = run.updated_ms
+            opened = run.opened, open = run.open, updated_ms = run.updated_ms,
+            shown = ptc_lisp.shown('running', run.open)
         where run_id = a_run;
     return true;
 end $$;
@@ -318,7 +351,7 @@ begin
     update ptc_lisp.runs set
             lines = run.lines, bytes = run.bytes, faults = run.faults, events = run.events, printed = run.printed,
             opened = run.opened, open = run.open, updated_ms = run.updated_ms,
-            status = run.status, due_ms = run.due_ms, error = run.error, counted = run.counted,
+            status = run.status, shown = ptc_lisp.shown(run.status, run.open), due_ms = run.due_ms, error = run.error, counted = run.counted,
             ended_epoch = run.ended_epoch, ended = run.ended
         where run_id = a_run;
     return case when goes_on then 'news' else run.status end;
@@ -330,7 +363,7 @@ declare
     its_tenant text;
 begin
     update ptc_lisp.runs set
-            status = 'queued', due_ms = ptc_lisp.now_ms(), error = null,
+            status = 'queued', shown = ptc_lisp.shown('queued', open), due_ms = ptc_lisp.now_ms(), error = null,
             faults = case status when 'stuck' then 0 else faults end
         where run_id = a_run and status in ('waiting', 'stuck')
         returning tenant into its_tenant;
@@ -367,7 +400,9 @@ begin
     end if;
     insert into ptc_lisp.replies (run_id, number, call, phase, body)
         values (a_run, run.replies + 1, a_call, a_phase, a_body);
-    update ptc_lisp.runs set replies = run.replies + 1, open = run.open - 1, updated_ms = ptc_lisp.now_ms()
+    update ptc_lisp.runs set
+            replies = run.replies + 1, open = run.open - 1, shown = ptc_lisp.shown(was, run.open - 1),
+            updated_ms = ptc_lisp.now_ms()
         where run_id = a_run;
     if was = 'waiting' then
         perform ptc_lisp.queue(a_run);

@@ -30,6 +30,7 @@ const SETTINGS: &str = "
     set idle_in_transaction_session_timeout = '10s';
     set client_min_messages = warning;
     set default_transaction_isolation = 'read committed';
+    set plan_cache_mode = force_generic_plan;
     set enable_seqscan = off;
     set enable_hashjoin = off;
     set enable_mergejoin = off;

@@ -35,17 +35,18 @@ create table ptc_lisp.runs (
     -- The bytes of its request, journal and answer, and those that the usage of the tenant includes already.
     bytes bigint not null,
     counted bigint not null,
-    -- The status that clients see.
-    shown text collate "C" not null generated always as (
-        case when open > 0 and status in ('queued', 'running') then 'waiting' else status end
-    ) stored
+    -- The status that clients see: 'waiting' if a run that is not stuck or done has open calls. It is not a generated column,
+    -- because PostgreSQL reads the text of its expression in every statement that writes.
+    shown text collate "C" not null default 'queued'
 ) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
 
 create unique index runs_by_key on ptc_lisp.runs (tenant, key) where key is not null;
 -- For lists, newest first, and for counts.
 create index runs_shown on ptc_lisp.runs (tenant, shown, created_ms, run_id);
-create index runs_queued on ptc_lisp.runs (tenant, due_ms, run_id) where status = 'queued';
-create index runs_running on ptc_lisp.runs (tenant, due_ms) where status = 'running';
+-- For claims: queued runs, and running ones whose lease expires.
+create index runs_due on ptc_lisp.runs (tenant, due_ms, run_id) where status in ('queued', 'running');
+create index runs_running on ptc_lisp.runs (tenant) where status = 'running';
+-- For the deletion of old runs.
 create index runs_done on ptc_lisp.runs (due_ms) where status = 'done';
 
 -- Large texts are rows of their own: an update of the run does not copy them.
