@@ -7,14 +7,15 @@
 //!
 //! Features, all on by default:
 //!
-//! - `serve` builds `ptcl serve`.
+//! - `serve` builds `ptcl serve` and `ptcl worker`.
+//! - `postgres` lets them keep their store in PostgreSQL, and includes `serve`.
 //! - `mcp` builds `ptcl mcp`, and includes `serve`.
 //! - `json-schema` lets `ptcl prompt` read tools with JSON Schemas.
 //! - `manual` builds `ptcl completions` and `ptcl man`.
 //! - `flamegraph` adds `ptcl run --flame`.
 //! - `progress` adds the counter of `ptcl run --lines` and `ptcl batch`.
 //!
-//! `serve` and `mcp` need Unix, and process isolation needs Linux.
+//! `serve`, `postgres` and `mcp` need Unix, and process isolation needs Linux.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
@@ -61,6 +62,8 @@ mod service;
 mod slate;
 mod test;
 mod watch;
+#[cfg(all(unix, feature = "serve"))]
+mod worker;
 
 #[cfg(feature = "manual")]
 use clap::CommandFactory;
@@ -107,6 +110,9 @@ enum Command {
     /// Start the HTTP service: runs, durable runs, sessions
     #[cfg(all(unix, feature = "serve"))]
     Serve(serve::Arguments),
+    /// Run the durable runs of a PostgreSQL store, without the API
+    #[cfg(all(unix, feature = "serve"))]
+    Worker(worker::Arguments),
     /// Start the MCP server, which runs programs for MCP clients
     #[cfg(all(unix, feature = "mcp"))]
     Mcp(mcp::Arguments),
@@ -130,7 +136,7 @@ impl Command {
     fn writes_output(&self) -> bool {
         match self {
             #[cfg(all(unix, feature = "serve"))]
-            Command::Serve(_) => false,
+            Command::Serve(_) | Command::Worker(_) => false,
             // These may write files only; they check standard output themselves when they use it.
             Command::Fmt(_) => false,
             #[cfg(feature = "manual")]
@@ -194,6 +200,8 @@ fn main() -> ExitCode {
         Command::Replay(arguments) => replay::run(&arguments),
         #[cfg(all(unix, feature = "serve"))]
         Command::Serve(arguments) => serve::run(&arguments),
+        #[cfg(all(unix, feature = "serve"))]
+        Command::Worker(arguments) => worker::run(&arguments),
         #[cfg(all(unix, feature = "mcp"))]
         Command::Mcp(arguments) => mcp::run(&arguments),
         #[cfg(target_os = "linux")]
@@ -215,7 +223,8 @@ fn main() -> ExitCode {
 fn left_out(error: &clap::Error) -> Option<(&'static str, &'static str)> {
     use clap::error::{ContextKind, ContextValue};
     let Some(ContextValue::String(asked)) = error.get(ContextKind::InvalidSubcommand) else { return None };
-    let features = [("serve", "serve"), ("mcp", "mcp"), ("completions", "manual"), ("man", "manual")];
+    let features =
+        [("serve", "serve"), ("worker", "serve"), ("mcp", "mcp"), ("completions", "manual"), ("man", "manual")];
     features.into_iter().find(|(command, _)| command == asked)
 }
 

@@ -2,15 +2,14 @@
 
 use crate::exit::{Exit, Failure};
 use crate::service::{
-    ServiceOptions, at_signal, bear_file_limits, log_to_standard_error, not_begun, runtime, store_in_file, sweep,
+    ServiceOptions, at_signal, bear_file_limits, log_to_standard_error, not_begun, open_store, runtime, sweep,
 };
 use lisp_mcp::{Mcp, OpenError, add_approver};
 use lisp_server::config::Config;
 use lisp_server::http::{Listener, Server, approvals};
 use lisp_server::runs::Service;
-use lisp_server::store::{MemoryStore, Store};
+use lisp_server::store::{MemoryStore, Store, StoreLocation};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What the command takes.
@@ -19,9 +18,9 @@ pub(crate) struct Arguments {
     /// Serve HTTP clients at http://ADDRESS/mcp; port 0 picks a free port. Without it, serves one client on standard input and output
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
-    /// File that keeps suspended runs [default: the configuration's; without one, they end with the server]
-    #[arg(long, value_name = "FILE")]
-    store: Option<PathBuf>,
+    /// Where suspended runs are kept: a file, or postgres://USER@HOST/DATABASE [default: the configuration's; without one, they end with the server]
+    #[arg(long, value_name = "STORE")]
+    store: Option<StoreLocation>,
     /// Tenant of the client on standard input, when the configuration has tenants
     #[arg(long, value_name = "NAME", conflicts_with = "listen")]
     tenant: Option<String>,
@@ -61,7 +60,7 @@ async fn serve(mut config: Config, arguments: &Arguments) -> Result<Exit, Failur
     };
     let approver = approver.map(bind).transpose()?;
     let store: Arc<dyn Store> = match config.names_store {
-        true => Arc::new(store_in_file(&config).map_err(|error| failed(&error))?),
+        true => open_store(&config).await?,
         false => Arc::new(MemoryStore::new()),
     };
     let service = Service::open(config, store).await.map_err(|error| not_begun(&error))?;

@@ -2,14 +2,13 @@
 
 use crate::exit::{Exit, Failure};
 use crate::service::{
-    ServiceOptions, at_signal, bear_file_limits, log_to_standard_error, not_begun, runtime, store_in_file, sweep,
+    ServiceOptions, at_signal, bear_file_limits, log_to_standard_error, not_begun, open_store, runtime, sweep,
 };
 use lisp_server::config::Config;
 use lisp_server::http::{Listener, Server};
 use lisp_server::runs::Service;
+use lisp_server::store::StoreLocation;
 use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::sync::Arc;
 
 /// What the command takes.
 #[derive(Debug, clap::Args)]
@@ -17,9 +16,12 @@ pub(crate) struct Arguments {
     /// Address to listen on; port 0 picks a free port [default: the configuration's, or 127.0.0.1:7117]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
-    /// File that keeps runs and sessions [default: the configuration's, or ptc.db]
-    #[arg(long, value_name = "FILE")]
-    store: Option<PathBuf>,
+    /// Where runs and sessions are kept: a file, or postgres://USER@HOST/DATABASE [default: the configuration's, or ptc.db]
+    #[arg(long, value_name = "STORE")]
+    store: Option<StoreLocation>,
+    /// Run no durable runs here; `ptcl worker` processes with the same store run them
+    #[arg(long)]
+    no_worker: bool,
     #[command(flatten)]
     options: ServiceOptions,
 }
@@ -30,16 +32,27 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     log_to_standard_error(&config);
     bear_file_limits()?;
     let runtime = runtime("serve")?;
-    runtime.block_on(serve(config))
+    runtime.block_on(serve(config, arguments.no_worker))
 }
 
-async fn serve(config: Config) -> Result<Exit, Failure> {
+async fn serve(config: Config, is_front: bool) -> Result<Exit, Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::Service(error.to_string());
     let listen = config.listen;
     config.check_exposure(listen).map_err(|error| Failure::Usage(error.to_string()))?;
+    if is_front && !config.store.is_shared() {
+        return Err(Failure::Usage(format!(
+            "--no-worker needs a store that other processes can use, and {} is a file: leave out --no-worker, or name a \
+             database with --store postgres://USER@HOST/DATABASE",
+            config.store
+        )));
+    }
     let listener = Listener::bind(&config, listen).map_err(|error| failed(&error))?;
-    let store = store_in_file(&config).map_err(|error| failed(&error))?;
-    let service = Service::open(config, Arc::new(store)).await.map_err(|error| not_begun(&error))?;
+    let store = open_store(&config).await?;
+    let opened = match is_front {
+        true => Service::open_front(config, store).await,
+        false => Service::open(config, store).await,
+    };
+    let service = opened.map_err(|error| not_begun(&error))?;
     let server = Server::new(service.clone(), listener);
     let scheme = if service.config().tls.is_some() { "https" } else { "http" };
     tell_line!("listening on {scheme}://{}", server.address());

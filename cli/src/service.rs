@@ -5,11 +5,11 @@ use clap::ValueEnum;
 use lisp_runtime::request::Isolation;
 use lisp_server::config::{Config, Scrubber};
 use lisp_server::runs::{Service, ServiceError};
-use lisp_server::store::{SqliteStore, StoreError};
+use lisp_server::store::{Store, StoreLocation};
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -37,17 +37,10 @@ pub(crate) struct ServiceOptions {
 
 impl ServiceOptions {
     /// Returns the configuration, overridden by the command line.
-    pub(crate) fn config(&self, listen: Option<SocketAddr>, store: Option<&PathBuf>) -> Result<Config, Failure> {
-        let mut config = match &self.config {
-            Some(path) => Config::read(path).map_err(|error| Failure::Usage(error.to_string()))?,
-            None => Config::default(),
-        };
+    pub(crate) fn config(&self, listen: Option<SocketAddr>, store: Option<&StoreLocation>) -> Result<Config, Failure> {
+        let mut config = read_config(self.config.as_deref(), store)?;
         if let Some(listen) = listen {
             config.listen = listen;
-        }
-        if let Some(store) = store {
-            config.store.clone_from(store);
-            config.names_store = true;
         }
         match self.isolation {
             Some(Where::Process) => config.isolation = Isolation::Process,
@@ -56,6 +49,19 @@ impl ServiceOptions {
         }
         Ok(config)
     }
+}
+
+/// Returns the configuration, with the store of the command line.
+pub(crate) fn read_config(file: Option<&Path>, store: Option<&StoreLocation>) -> Result<Config, Failure> {
+    let mut config = match file {
+        Some(path) => Config::read(path).map_err(|error| Failure::Usage(error.to_string()))?,
+        None => Config::default(),
+    };
+    if let Some(store) = store {
+        config.store.clone_from(store);
+        config.names_store = true;
+    }
+    Ok(config)
 }
 
 /// Returns the async runtime of a serving command. Checks first that its threads can be created: otherwise tokio would
@@ -138,9 +144,10 @@ pub(crate) fn not_begun(error: &ServiceError) -> Failure {
     }
 }
 
-/// Opens the store in its file.
-pub(crate) fn store_in_file(config: &Config) -> Result<SqliteStore, StoreError> {
-    SqliteStore::open(&config.store, config.service.durability)
+/// Opens the store.
+pub(crate) async fn open_store(config: &Config) -> Result<Arc<dyn Store>, Failure> {
+    let store = config.store.open(config.service.durability).await;
+    store.map_err(|error| Failure::Service(error.to_string()))
 }
 
 /// Calls a function at the first termination signal; the second one ends the process at once.

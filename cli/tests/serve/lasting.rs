@@ -159,7 +159,7 @@ fn no_effect_comes_twice() {
             unknown += 1;
             assert!(state["calls"][0]["question"].as_str().unwrap().contains("Did it take effect?"), "{state}");
             let reply = match tool.made(&format!("{run}/{call}")) {
-                Some(n) => json!({ "result": {"n": n} }),
+                Some(made) => json!({ "result": {"n": made.n} }),
                 None => json!({ "approve": true }),
             };
             let (status, answer) = server.post(&format!("{path}/calls/{call}"), &reply);

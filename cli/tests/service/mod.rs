@@ -70,17 +70,27 @@ impl Server {
         server
     }
 
-    /// The service that a command starts.
+    /// The service or worker that a command starts.
     pub fn of(command: &mut Command) -> Self {
+        Server::try_of(command).unwrap_or_else(|line| panic!("{line}"))
+    }
+
+    /// The same, or what it says when it does not start.
+    pub fn try_of(command: &mut Command) -> Result<Self, String> {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         lines.read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("listening on http://").unwrap_or_else(|| panic!("{line}")).to_owned();
+        let address = line.trim().strip_prefix("listening on http://");
+        let Some(address) = address.or_else(|| line.trim().strip_prefix("working; metrics at http://")) else {
+            child.wait().unwrap();
+            return Err(line);
+        };
+        let address = address.to_owned();
         std::thread::Builder::new()
             .spawn(move || lines.lines().map_while(Result::ok).for_each(|line| println!("service: {line}")))
             .unwrap();
-        Server { child, address, _dir: None }
+        Ok(Server { child, address, _dir: None })
     }
 
     /// Reads a stream from a mark up to an end after it.
@@ -213,7 +223,11 @@ impl Server {
 
     /// SIGTERM.
     pub fn terminate(&self) {
-        rustix::process::kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
+        self.signal(Signal::TERM);
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        rustix::process::kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
     /// SIGKILL.
@@ -240,8 +254,11 @@ pub fn finished(server: &Server, run: &str) -> Value {
 }
 
 fn raw(address: &str, bytes: &[u8]) -> Vec<u8> {
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    exchange(TcpStream::connect(address).unwrap(), bytes, Duration::from_secs(20))
+}
+
+fn exchange(mut stream: TcpStream, bytes: &[u8], patience: Duration) -> Vec<u8> {
+    stream.set_read_timeout(Some(patience)).unwrap();
     // A service that has heard enough may have closed its side.
     let _ = stream.write_all(bytes);
     let mut answer = Vec::new();
@@ -251,6 +268,19 @@ fn raw(address: &str, bytes: &[u8]) -> Vec<u8> {
 
 /// Sends a request on a connection of its own.
 pub fn request(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answered {
+    parse(&raw(address, &request_bytes(method, path, headers, body)))
+}
+
+/// Sends a request to a service that may die or stand still. Without a whole answer there is none.
+pub fn try_request(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Option<Answered> {
+    let patience = Duration::from_secs(3);
+    let stream = TcpStream::connect_timeout(&address.parse().unwrap(), patience).ok()?;
+    let answer = exchange(stream, &request_bytes(method, path, headers, body), patience);
+    let (status, headers, body) = parse(&answer);
+    (status != 0 && !body.is_null()).then_some((status, headers, body))
+}
+
+fn request_bytes(method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
     let mut head = format!(
         "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {}\r\n",
         body.len()
@@ -259,7 +289,7 @@ pub fn request(address: &str, method: &str, path: &str, headers: &[(&str, &str)]
         head.push_str(&format!("{name}: {value}\r\n"));
     }
     head.push_str("\r\n");
-    parse(&raw(address, &[head.as_bytes(), body].concat()))
+    [head.as_bytes(), body].concat()
 }
 
 /// The status of an answer; 0 when there is none.
@@ -288,36 +318,46 @@ pub fn sha256_hex(text: &str) -> String {
     String::from_utf8(out).unwrap()[..64].to_owned()
 }
 
+/// A call that a tool server has taken.
+#[derive(Clone, Copy, Debug)]
+pub struct Made {
+    pub n: u64,
+    /// How often it came, with one key.
+    pub times: usize,
+    /// Whether its answer was an error.
+    pub failed: bool,
+}
+
 /// What a tool server was asked to do.
 #[derive(Debug, Default)]
-struct Made {
-    /// The `n` of each call, by its idempotency key.
-    by_key: HashMap<String, u64>,
+struct Asked {
+    /// The calls by their idempotency keys.
+    by_key: HashMap<String, Made>,
     effects: HashMap<(u64, u64), usize>,
     /// The trace of the last call with each `k`.
     traces: HashMap<u64, String>,
 }
 
-/// A tool that pays, and counts how often. It takes its time.
+/// A tool that pays, and counts how often. It takes its time. At `/flaky` it fails for every odd `n`.
 pub struct ToolServer {
-    port: u16,
-    made: Arc<Mutex<Made>>,
+    pub port: u16,
+    asked: Arc<Mutex<Asked>>,
 }
 
 impl ToolServer {
     pub fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let made: Arc<Mutex<Made>> = Arc::default();
-        let its = made.clone();
+        let asked: Arc<Mutex<Asked>> = Arc::default();
+        let its = asked.clone();
         let serve = move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                let made = its.clone();
-                std::thread::Builder::new().spawn(move || pay(stream, &made)).unwrap();
+                let asked = its.clone();
+                std::thread::Builder::new().spawn(move || pay(stream, &asked)).unwrap();
             }
         };
         std::thread::Builder::new().spawn(serve).unwrap();
-        ToolServer { port, made }
+        ToolServer { port, asked }
     }
 
     /// The configuration of a service that has the tool.
@@ -335,59 +375,73 @@ impl ToolServer {
         )
     }
 
-    /// The `n` of the call with a key, when it was made.
-    pub fn made(&self, key: &str) -> Option<u64> {
-        self.made.lock().unwrap().by_key.get(key).copied()
+    /// The call with a key, when it was made.
+    pub fn made(&self, key: &str) -> Option<Made> {
+        self.asked.lock().unwrap().by_key.get(key).copied()
+    }
+
+    /// All calls that were made, by their keys.
+    pub fn all_made(&self) -> HashMap<String, Made> {
+        self.asked.lock().unwrap().by_key.clone()
     }
 
     /// The trace that a call with this `k` was part of.
     pub fn trace(&self, k: u64) -> Option<String> {
-        self.made.lock().unwrap().traces.get(&k).cloned()
+        self.asked.lock().unwrap().traces.get(&k).cloned()
     }
 
     /// How often it has paid.
     pub fn count(&self, k: u64, n: u64) -> usize {
-        self.made.lock().unwrap().effects.get(&(k, n)).copied().unwrap_or(0)
+        self.asked.lock().unwrap().effects.get(&(k, n)).copied().unwrap_or(0)
     }
 }
 
-fn pay(stream: TcpStream, made: &Mutex<Made>) {
-    let mut reader = BufReader::new(stream);
+/// A request to a tool: its target, its headers by their names in lower case, and its body.
+fn read_request(reader: &mut impl BufRead) -> Option<(String, HashMap<String, String>, Vec<u8>)> {
+    let mut lines = Vec::new();
     loop {
-        let (mut length, mut key, mut trace) = (0, String::new(), None);
-        loop {
-            let mut line = String::new();
-            if reader.read_line(&mut line).unwrap_or(0) == 0 {
-                return;
-            }
-            let line = line.trim();
-            if line.is_empty() {
-                break;
-            }
-            let (name, value) = line.split_once(": ").unwrap_or((line, ""));
-            match name.to_lowercase().as_str() {
-                "content-length" => length = value.parse().unwrap(),
-                "idempotency-key" => value.clone_into(&mut key),
-                "traceparent" => trace = Some(value.to_owned()),
-                _ => {}
-            }
+        let mut line = String::new();
+        if reader.read_line(&mut line).unwrap_or(0) == 0 {
+            return None;
         }
-        let mut body = vec![0; length];
-        if reader.read_exact(&mut body).is_err() {
-            return;
+        match line.trim() {
+            "" => break,
+            line => lines.push(line.to_owned()),
         }
-        let asked: Value = serde_json::from_slice(&body).unwrap();
-        let (k, n) = (asked["k"].as_u64().unwrap(), asked["n"].as_u64().unwrap());
+    }
+    let target = lines.first()?.split(' ').nth(1)?.to_owned();
+    let headers = lines.iter().filter_map(|line| line.split_once(": "));
+    let headers: HashMap<String, String> =
+        headers.map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect();
+    let mut body = vec![0; headers.get("content-length").map_or(0, |length| length.parse().unwrap())];
+    reader.read_exact(&mut body).ok()?;
+    Some((target, headers, body))
+}
+
+fn pay(stream: TcpStream, asked: &Mutex<Asked>) {
+    let mut reader = BufReader::new(stream);
+    while let Some((target, headers, body)) = read_request(&mut reader) {
+        let argument = |name: &str| {
+            let in_query = target.split(['?', '&']).find_map(|part| part.strip_prefix(name)?.strip_prefix('='));
+            let in_body = || serde_json::from_slice::<Value>(&body).unwrap()[name].as_u64();
+            in_query.map(|text| text.parse().unwrap()).or_else(in_body).unwrap()
+        };
+        let (k, n) = (argument("k"), argument("n"));
+        let failed = target.starts_with("/flaky") && n % 2 == 1;
         {
-            let mut made = made.lock().unwrap();
-            made.by_key.insert(key, n);
-            made.traces.extend(trace.map(|trace| (k, trace)));
-            *made.effects.entry((k, n)).or_default() += 1;
+            let mut asked = asked.lock().unwrap();
+            let key = headers.get("idempotency-key").cloned().unwrap_or_default();
+            asked.by_key.entry(key).or_insert(Made { n, times: 0, failed }).times += 1;
+            asked.traces.extend(headers.get("traceparent").map(|trace| (k, trace.clone())));
+            *asked.effects.entry((k, n)).or_default() += 1;
         }
         std::thread::sleep(Duration::from_millis(10 + 7 * (k % 3)));
-        let body = format!("{{\"n\":{n}}}");
+        let (status, body) = match failed {
+            true => ("409 Conflict", format!("{{\"odd\":{n}}}")),
+            false => ("200 OK", format!("{{\"n\":{n}}}")),
+        };
         let head =
-            format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n", body.len());
+            format!("HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n", body.len());
         if reader.get_mut().write_all(format!("{head}{body}").as_bytes()).is_err() {
             return;
         }

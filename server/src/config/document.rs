@@ -145,7 +145,7 @@ impl<'a> Document<'a> {
     }
 
     /// Resolves a path against the directory of the configuration.
-    pub(super) fn path(&self, given: &str) -> PathBuf {
+    pub(super) fn path(&self, given: impl AsRef<Path>) -> PathBuf {
         self.base.join(given)
     }
 

@@ -38,6 +38,7 @@ pub use tools::{Api, CallSettings, Header, HttpTool, McpConnection, McpServer};
 pub(crate) use template::encoded;
 pub(crate) use tools::is_own_header;
 
+use crate::store::StoreLocation;
 use document::Document;
 use file::{Door, File};
 use lisp_runtime::request::Isolation;
@@ -54,8 +55,8 @@ use std::sync::Arc;
 pub struct Config {
     /// The address to listen on.
     pub listen: SocketAddr,
-    /// The file of the store.
-    pub store: PathBuf,
+    /// Where the store is.
+    pub store: StoreLocation,
     /// Whether the configuration sets `store`; otherwise it is `ptc.db`.
     pub names_store: bool,
     /// The isolation of runs whose request does not name one.
@@ -98,7 +99,7 @@ impl Default for Config {
     fn default() -> Self {
         Config {
             listen: (Ipv4Addr::LOCALHOST, 7117).into(),
-            store: "ptc.db".into(),
+            store: StoreLocation::File("ptc.db".into()),
             names_store: false,
             isolation: Isolation::Process,
             json_keys: Keys::default(),
@@ -115,6 +116,16 @@ impl Default for Config {
             source: Source::default(),
         }
     }
+}
+
+/// Returns where the store is, with the variables filled in.
+fn store_of(given: Option<&str>, document: &Document<'_>) -> Result<StoreLocation, ConfigError> {
+    let filled = document.secret(&["store"], given.unwrap_or("ptc.db"))?;
+    let Ok(location) = filled.expose().parse();
+    Ok(match location {
+        StoreLocation::File(path) => StoreLocation::File(document.path(&path)),
+        database => database,
+    })
 }
 
 /// Name and text of the configuration, for errors found when it is used.
@@ -218,7 +229,7 @@ impl Config {
         anonymous.read_approvers(&file, &document)?;
         Ok(Config {
             listen,
-            store: document.path(file.store.as_deref().unwrap_or("ptc.db")),
+            store: store_of(file.store.as_deref(), &document)?,
             names_store: file.store.is_some(),
             isolation: match file.isolation {
                 Some(Door::InProcess) => Isolation::InProcess,
@@ -264,7 +275,9 @@ impl Config {
             McpConnection::Command { env, .. } => env.iter().map(|(_, value)| value).collect::<Vec<_>>(),
             McpConnection::Http { headers, .. } => headers.iter().map(|header| &header.value).collect(),
         });
-        Scrubber::of(headers.chain(of_servers))
+        let password = std::env::var("PGPASSWORD").ok().filter(|_| self.store.is_shared());
+        let of_store = Secret::of(self.store.secrets().into_iter().chain(password));
+        Scrubber::of(headers.chain(of_servers).chain([&of_store]))
     }
 
     /// Checks that the certificate can be read and that the key belongs to it.

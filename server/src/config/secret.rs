@@ -14,6 +14,11 @@ pub struct Secret {
 }
 
 impl Secret {
+    /// Returns a secret of these values.
+    pub(super) fn of(values: impl IntoIterator<Item = String>) -> Self {
+        Secret { text: "".into(), values: values.into_iter().collect() }
+    }
+
     /// Returns the text.
     pub fn expose(&self) -> &str {
         &self.text

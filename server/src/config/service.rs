@@ -9,9 +9,9 @@ use serde::Deserialize;
 #[serde(rename_all = "snake_case")]
 pub enum Durability {
     /// The death of the process, but not a power failure: SQLite's `synchronous = NORMAL`.
-    #[default]
     Process,
     /// A power failure: SQLite's `synchronous = FULL`.
+    #[default]
     Machine,
 }
 

@@ -75,6 +75,15 @@ pub fn approvals(service: Service) -> Router {
     finished(router, service, "approvers ask at / and /v1/runs, MCP clients at /mcp")
 }
 
+/// Returns the routes of a worker: `/healthz`, `/readyz` and `/metrics`, as [`router`] has them.
+pub fn operation(service: Service) -> Router {
+    let metrics = Router::new()
+        .route("/metrics", get(about::metrics))
+        .route_layer(from_fn_with_state(service.clone(), guard::own_origin));
+    let router = metrics.route("/healthz", get(about::alive)).route("/readyz", get(about::ready));
+    finished(router, service, "a worker has /healthz, /readyz and /metrics")
+}
+
 fn page_files() -> Router<Service> {
     Router::new().route("/page.js", get(about::script)).route("/page.css", get(about::style))
 }

@@ -174,10 +174,8 @@ impl Attempt<'_> {
                 let after = FAULT_PAUSE * (1 << known.faults);
                 (End::Requeued { after, is_fault: true }, false)
             }
-            Stop::Outcome(outcome) => {
-                drop(writes);
-                return self.finish(&writer, place, &request, &outcome).await;
-            }
+            // What is being written then is waited for: its lines come before those of the end.
+            Stop::Outcome(outcome) => return self.finish(&writer, place, &request, &outcome).await,
             Stop::Drained => (End::Requeued { after: Duration::ZERO, is_fault: false }, false),
             Stop::Waits => (End::Suspended(heard), true),
         };

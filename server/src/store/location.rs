@@ -50,7 +50,11 @@ impl StoreLocation {
                 Ok(Arc::new(store))
             }
             #[cfg(feature = "postgres")]
-            StoreLocation::Postgres(address) => Ok(Arc::new(PostgresStore::open(address).await?)),
+            StoreLocation::Postgres(address) => match PostgresStore::open(address).await {
+                Ok(store) => Ok(Arc::new(store)),
+                Err(StoreError::Unavailable(why)) => Err(StoreError::Unavailable(format!("{self}: {why}"))),
+                Err(error) => Err(error),
+            },
             #[cfg(not(feature = "postgres"))]
             StoreLocation::Postgres(address) => Err(StoreError::Open {
                 path: without_password(address),
@@ -58,6 +62,35 @@ impl StoreLocation {
             }),
         }
     }
+
+    /// Returns whether several processes can use the store at once.
+    pub fn is_shared(&self) -> bool {
+        matches!(self, StoreLocation::Postgres(_))
+    }
+
+    /// Returns the texts of the address that must not be shown: its password, as it is written and as it is meant.
+    pub(crate) fn secrets(&self) -> Vec<String> {
+        let StoreLocation::Postgres(address) = self else { return Vec::new() };
+        let rest = address.split_once("://").map_or("", |(_, rest)| rest);
+        let (base, options) = rest.split_once('?').unwrap_or((rest, ""));
+        let user = base.rsplit_once('@').and_then(|(user, _)| user.split_once(':')).map(|(_, password)| password);
+        let options = options.split('&').filter_map(|option| option.strip_prefix("password="));
+        let written: Vec<&str> = user.into_iter().chain(options).filter(|password| !password.is_empty()).collect();
+        written.into_iter().flat_map(|password| [password.to_owned(), decoded(password)]).collect()
+    }
+}
+
+/// Returns a text of an address without its escapes.
+fn decoded(text: &str) -> String {
+    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
+    while let [first, after @ ..] = rest {
+        let digits = after.first_chunk::<2>().and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).filter(|_| *first == b'%') {
+            Some(byte) => (bytes.push(byte), rest = &after[2..]).0,
+            None => (bytes.push(*first), rest = after).0,
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn is_address(text: &str) -> bool {
@@ -98,7 +131,19 @@ mod tests {
             let location: StoreLocation = text.parse().unwrap();
             assert_eq!(location.to_string(), shown);
             assert_eq!(format!("{location:?}"), format!("StoreLocation({shown})"));
-            assert_eq!(matches!(location, StoreLocation::Postgres(_)), text.starts_with("postgres"));
+            assert_eq!(location.is_shared(), text.starts_with("postgres"));
+        }
+    }
+
+    #[test]
+    fn the_secrets_of_a_location_are_its_passwords() {
+        for (text, secrets) in [
+            ("/var/lib/a:b@c", &[][..]),
+            ("postgres://me@db:99/runs", &[]),
+            ("postgres://me:se%3Acr%40t@db/runs", &["se%3Acr%40t", "se:cr@t"]),
+            ("postgres://me:50%@db/runs?connections=4&password=a%zb", &["50%", "50%", "a%zb", "a%zb"]),
+        ] {
+            assert_eq!(text.parse::<StoreLocation>().unwrap().secrets(), secrets, "{text}");
         }
     }
 

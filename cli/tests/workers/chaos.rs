@@ -1,0 +1,384 @@
+//! Two fronts and four workers, while processes are killed and stand still, connections break and the database crashes.
+//! `CHAOS_SECONDS` says for how long. Every run that was acknowledged ends once, as it would have undisturbed; every effect is
+//! there once, or somebody was asked about it.
+
+use super::kinds::{self, KINDS, VARIANTS};
+use super::postgres::Postgres;
+use super::{Cluster, PATIENT, config};
+use crate::service::{Random, Server, ToolServer, try_request};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError, RwLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How many runs are under way at once.
+const UNDER_WAY: usize = 120;
+/// What a process may grow by while it runs: it keeps nothing of what is done.
+const MORE_MEMORY_KB: u64 = 64 << 10;
+
+/// What clients know.
+struct World<'a> {
+    tool: &'a ToolServer,
+    /// The addresses of the fronts.
+    fronts: RwLock<Vec<String>>,
+    /// Kind and `k` of the runs that were acknowledged, by their IDs.
+    runs: Mutex<HashMap<String, (usize, usize)>>,
+    /// The keys of calls of which nobody knew what had come.
+    asked: Mutex<BTreeSet<String>>,
+    done: AtomicUsize,
+    /// No more runs are submitted.
+    is_closing: AtomicBool,
+    is_over: AtomicBool,
+}
+
+impl World<'_> {
+    fn runs(&self) -> std::sync::MutexGuard<'_, HashMap<String, (usize, usize)>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed) || thread::panicking()
+    }
+
+    /// Sends a request to one of the fronts, whatever becomes of it.
+    fn send(
+        &self,
+        random: &mut Random,
+        method: &str,
+        path: &str,
+        key: Option<&str>,
+        body: &Value,
+    ) -> Option<(u16, Value)> {
+        let front = {
+            let fronts = self.fronts.read().unwrap_or_else(PoisonError::into_inner);
+            fronts[usize::try_from(random.below(fronts.len() as u64)).unwrap()].clone()
+        };
+        let header = key.map(|key| ("Idempotency-Key", key));
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let (status, _, answer) = try_request(&front, method, path, header.as_slice(), body.as_bytes())?;
+        match status {
+            // A front that stands still or whose database is away.
+            408 | 429 | 503 => None,
+            status => Some((status, answer)),
+        }
+    }
+
+    /// Submits runs until it is told to stop.
+    fn submit(&self, seed: u64) {
+        let mut random = Random(seed);
+        for number in 0.. {
+            while self.runs().len() > self.done.load(Ordering::Relaxed) + UNDER_WAY
+                && !self.is_closing.load(Ordering::Relaxed)
+            {
+                thread::sleep(Duration::from_millis(10));
+            }
+            let (kind, k) = (random.below(KINDS as u64), random.below(VARIANTS as u64));
+            let (kind, k) = (usize::try_from(kind).unwrap(), usize::try_from(k).unwrap());
+            let key = format!("{seed}-{number}");
+            let mut times = 1 + random.below(8) / 7;
+            while times > 0 {
+                if self.is_closing.load(Ordering::Relaxed) || self.is_over() {
+                    return;
+                }
+                let answer = self.send(&mut random, "POST", "/v1/runs", Some(&key), &kinds::request(kind, k));
+                let Some((status, state)) = answer else { continue };
+                assert_eq!(status, 202, "{state}");
+                times -= 1;
+                let run_id = state["run_id"].as_str().unwrap().to_owned();
+                if let Some(known) = self.runs().insert(run_id, (kind, k)) {
+                    assert_eq!(known, (kind, k));
+                }
+            }
+        }
+    }
+
+    /// Answers calls until all is done.
+    fn answer(&self, seed: u64) {
+        let mut random = Random(seed);
+        while !self.is_over() {
+            thread::sleep(Duration::from_millis(10));
+            let Some((200, list)) =
+                self.send(&mut random, "GET", "/v1/runs?status=waiting&limit=50", None, &Value::Null)
+            else {
+                continue;
+            };
+            for run in list["runs"].as_array().unwrap() {
+                let run_id = run["run_id"].as_str().unwrap();
+                for call in run["calls"].as_array().unwrap() {
+                    let (reply, is_unknown) = kinds::reply(self.tool, run_id, call);
+                    let call = call["call"].as_str().unwrap();
+                    if is_unknown {
+                        self.asked.lock().unwrap().insert(format!("{run_id}/{call}"));
+                    }
+                    let path = format!("/v1/runs/{run_id}/calls/{call}");
+                    let answer = self.send(&mut random, "POST", &path, None, &reply);
+                    // Another client may have answered, or the run has gone on without an answer.
+                    assert!(answer.as_ref().is_none_or(|(status, _)| [200, 404, 409].contains(status)), "{answer:?}");
+                }
+            }
+        }
+    }
+
+    /// Returns the answers of all runs, when they have them.
+    fn wait(&self, patience: Duration) -> HashMap<String, Value> {
+        let (mut random, mut answers, begun) = (Random(5), HashMap::new(), Instant::now());
+        let runs: Vec<String> = self.runs().keys().cloned().collect();
+        while answers.len() < runs.len() {
+            for run_id in &runs {
+                if answers.contains_key(run_id) {
+                    continue;
+                }
+                let state = self.send(&mut random, "GET", &format!("/v1/runs/{run_id}"), None, &Value::Null);
+                let Some((status, state)) = state else { continue };
+                assert_eq!(status, 200, "a run that was acknowledged: {state}");
+                assert!(state["status"] != "stuck", "{state}");
+                if state["answer"].is_object() {
+                    answers.insert(run_id.clone(), state["answer"].clone());
+                }
+                assert!(begun.elapsed() < patience, "{} of {} runs are done: {state}", answers.len(), runs.len());
+            }
+        }
+        answers
+    }
+
+    /// Counts the runs that are done, for those who submit.
+    fn count(&self, cluster: &Cluster<'_>) {
+        let done = cluster.sql("select count(*) from ptc_lisp.runs where status = 'done'");
+        self.done.store(done.parse().unwrap(), Ordering::Relaxed);
+    }
+}
+
+/// What a process without any disturbance answers, by kind and `k`.
+fn undisturbed(tool: &ToolServer, config: &str) -> HashMap<(usize, usize), Value> {
+    let dir = crate::service::Dir::new("undisturbed");
+    let server = Server::start(&["--config", &dir.write("service.toml", config)]);
+    let world = World::new(tool, vec![server.address.clone()]);
+    let mut wanted = HashMap::new();
+    for (kind, k) in (0..KINDS).flat_map(|kind| (0..VARIANTS).map(move |k| (kind, k))) {
+        let (status, state) = server.post("/v1/runs", &kinds::request(kind, k));
+        assert_eq!(status, 202, "{state}");
+        world.runs().insert(state["run_id"].as_str().unwrap().to_owned(), (kind, k));
+    }
+    let answers = thread::scope(|scope| {
+        scope.spawn(|| world.answer(3));
+        let answers = world.wait(PATIENT);
+        world.is_over.store(true, Ordering::Relaxed);
+        answers
+    });
+    assert!(world.asked.lock().unwrap().is_empty());
+    for (run_id, run) in &*world.runs() {
+        wanted.insert(*run, answers[run_id].clone());
+    }
+    wanted
+}
+
+impl<'a> World<'a> {
+    fn new(tool: &'a ToolServer, fronts: Vec<String>) -> Self {
+        World {
+            tool,
+            fronts: RwLock::new(fronts),
+            runs: Mutex::default(),
+            asked: Mutex::default(),
+            done: AtomicUsize::new(0),
+            is_closing: AtomicBool::new(false),
+            is_over: AtomicBool::new(false),
+        }
+    }
+}
+
+/// The processes, and what is done to them.
+struct Chaos<'a> {
+    cluster: &'a Cluster<'a>,
+    world: &'a World<'a>,
+    /// Fronts first.
+    processes: Vec<(Server, bool)>,
+    /// The memory of each process when it was first looked at, with its ID.
+    memory: HashMap<u32, u64>,
+    growth: u64,
+    random: Random,
+    done: HashMap<&'static str, usize>,
+}
+
+const FRONTS: usize = 2;
+const WORKERS: usize = 4;
+
+impl Chaos<'_> {
+    fn start(cluster: &Cluster<'_>, number: usize) -> Server {
+        let begun = Instant::now();
+        loop {
+            let isolation = if number % 2 == 0 { "in-process" } else { "process" };
+            let mut command = match number < FRONTS {
+                true => cluster.command("serve", &["--no-worker", "--isolation", "in-process"]),
+                false => cluster.command("worker", &["--slots", "8", "--isolation", isolation]),
+            };
+            match Server::try_of(&mut command) {
+                Ok(server) => return server,
+                // The database may be on its way back.
+                Err(why) => assert!(begun.elapsed() < PATIENT, "{why}"),
+            }
+        }
+    }
+
+    fn pick(&mut self, from: usize, to: usize) -> usize {
+        from + usize::try_from(self.random.below((to - from) as u64)).unwrap()
+    }
+
+    fn restart(&mut self, number: usize) {
+        let server = Chaos::start(self.cluster, number);
+        if number < FRONTS {
+            self.world.fronts.write().unwrap()[number].clone_from(&server.address);
+        }
+        self.processes[number] = (server, true);
+    }
+
+    fn step(&mut self) {
+        let pause = Duration::from_millis(20 + self.random.below(200));
+        thread::sleep(pause);
+        let what = match self.random.below(16) {
+            0..=3 => {
+                let worker = self.pick(FRONTS, FRONTS + WORKERS);
+                self.processes[worker].0.kill();
+                self.restart(worker);
+                "workers killed"
+            }
+            4 | 5 => {
+                let front = self.pick(0, FRONTS);
+                self.processes[front].0.kill();
+                self.restart(front);
+                "fronts killed"
+            }
+            6..=9 => {
+                let (one, other) = (self.pick(0, FRONTS + WORKERS), self.pick(FRONTS, FRONTS + WORKERS));
+                self.processes[one].0.signal(Signal::STOP);
+                thread::sleep(Duration::from_millis(100 + self.random.below(2_400)));
+                if one != other && self.random.below(2) == 0 {
+                    self.processes[other].0.kill();
+                    self.restart(other);
+                }
+                self.processes[one].0.signal(Signal::CONT);
+                "processes stopped for a while"
+            }
+            10 | 11 => {
+                let worker = self.pick(FRONTS, FRONTS + WORKERS);
+                self.processes[worker].0.terminate();
+                assert_eq!(self.processes[worker].0.exit_code(), Some(0));
+                self.restart(worker);
+                "workers drained"
+            }
+            12..=14 => {
+                self.cluster.server.terminate(&self.cluster.database);
+                "times all connections ended"
+            }
+            _ => {
+                self.cluster.server.restart();
+                "restarts of the database"
+            }
+        };
+        *self.done.entry(what).or_default() += 1;
+        self.look_at_memory();
+        self.world.count(self.cluster);
+    }
+
+    fn look_at_memory(&mut self) {
+        for (server, is_new) in &mut self.processes {
+            // What it takes to start is not growth.
+            if std::mem::take(is_new) {
+                continue;
+            }
+            let now = server.memory_kb();
+            let before = *self.memory.entry(server.id()).or_insert(now);
+            self.growth = self.growth.max(now.saturating_sub(before));
+        }
+    }
+}
+
+#[test]
+fn chaos_loses_nothing_and_repeats_nothing() {
+    let seconds = std::env::var("CHAOS_SECONDS").ok().and_then(|seconds| seconds.parse().ok()).unwrap_or(20);
+    let Some(server) = Postgres::start("fsync = off", None) else { return };
+    let tool = ToolServer::start();
+    let config = config(1, "drain_seconds = 5\n") + &kinds::tools(tool.port);
+    let wanted = undisturbed(&tool, &config);
+    let cluster = Cluster::new(&server, &config);
+    let processes: Vec<_> = (0..FRONTS + WORKERS).map(|number| (Chaos::start(&cluster, number), true)).collect();
+    let world = World::new(&tool, processes[..FRONTS].iter().map(|(front, _)| front.address.clone()).collect());
+    let mut chaos = Chaos {
+        cluster: &cluster,
+        world: &world,
+        processes,
+        memory: HashMap::new(),
+        growth: 0,
+        random: Random(std::env::var("CHAOS_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(17)),
+        done: HashMap::new(),
+    };
+    let (answers, took) = thread::scope(|scope| {
+        (10..13).for_each(|seed| {
+            drop(scope.spawn({
+                let world = &world;
+                move || world.submit(seed)
+            }))
+        });
+        (20..22).for_each(|seed| {
+            drop(scope.spawn({
+                let world = &world;
+                move || world.answer(seed)
+            }))
+        });
+        // Ends the threads also when this one fails.
+        let _over = Over(&world.is_over);
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(seconds) {
+            chaos.step();
+        }
+        world.is_closing.store(true, Ordering::Relaxed);
+        (world.wait(3 * PATIENT), begun.elapsed())
+    });
+    check(&world, &wanted, &answers);
+    let stored = cluster.sql("select count(*) from ptc_lisp.runs");
+    assert_eq!(cluster.sql("select count(*) from ptc_lisp.runs where status <> 'done'"), "0");
+    assert_eq!(cluster.sql("select count(*) from ptc_lisp.answers"), stored);
+    chaos.look_at_memory();
+    assert!(chaos.growth < MORE_MEMORY_KB, "a process grew by {} kB", chaos.growth);
+    let mut figures: Vec<_> = chaos.done.iter().map(|(what, times)| format!("{times} {what}")).collect();
+    figures.sort_unstable();
+    let (made, asked) = (tool.all_made(), world.asked.lock().unwrap().len());
+    let again = made.values().filter(|made| made.times > 1).count();
+    println!(
+        "{} runs in {:.1} s, {}, {asked} calls asked about, {again} of {} calls came twice, at most {} MB grown",
+        answers.len(),
+        took.as_secs_f64(),
+        figures.join(", "),
+        made.len(),
+        chaos.growth >> 10
+    );
+}
+
+/// Ends what waits for it, however this thread ends.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn check(world: &World<'_>, wanted: &HashMap<(usize, usize), Value>, answers: &HashMap<String, Value>) {
+    let asked = world.asked.lock().unwrap();
+    let asked_runs: HashSet<&str> = asked.iter().filter_map(|key| Some(key.split_once('/')?.0)).collect();
+    for (run_id, run) in &*world.runs() {
+        let was_asked = asked_runs.contains(run_id.as_str());
+        let essence = |answer| kinds::essence(answer, was_asked);
+        assert_eq!(essence(&answers[run_id]), essence(&wanted[run]), "run {run_id} of kind {run:?}");
+    }
+    let reads = |key: &str| {
+        let run = key.split_once('/').and_then(|(run_id, _)| world.runs().get(run_id).copied());
+        // Calls that read are made again without a question.
+        run.is_none_or(|(kind, _)| [1, 7].contains(&kind))
+    };
+    for (key, made) in world.tool.all_made() {
+        assert!(made.times == 1 || asked.contains(&key) || reads(&key), "{key} came {} times", made.times);
+    }
+}
