@@ -373,7 +373,7 @@ async fn whatever_a_session_takes_is_given_back() {
             assert_eq!(send(address, "DELETE", &headers, "").await.status, 204);
         }
         for run in service.runs("anonymous", ListQuery { max: 1_000, ..ListQuery::default() }).await.unwrap().runs {
-            service.cancel("anonymous", &run.run_id).unwrap();
+            service.cancel("anonymous", &run.run_id).await.unwrap();
         }
         let until = tokio::time::Instant::now() + Duration::from_secs(100);
         while held.iter().any(|name| figure(name) > 0) || (round > 0 && figure("ptc_tasks") > tasks) {
