@@ -5,6 +5,7 @@ use lisp_server::http::Server;
 use lisp_server::runs::Service;
 use lisp_server::store::MemoryStore;
 use std::io::{Read, Write};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A key that is not that of the certificate is an error with its place, and no service begins.
