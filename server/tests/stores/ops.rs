@@ -50,7 +50,7 @@ pub(crate) enum To {
 
 /// What is written. The numbers of lines and events are right if their skew is 0. Lines with the same number are equal if
 /// their `kind` is.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Written {
     pub lines: usize,
     pub line_skew: i64,
@@ -101,7 +101,7 @@ fn calls() -> impl Strategy<Value = Vec<(u8, u8)>> {
 fn written() -> impl Strategy<Value = Written> {
     let numbers = (0..4usize, skew(), prop_oneof![6 => Just(0u8), 1 => Just(1u8)], 0..3usize, skew());
     let calls = (calls(), prop_oneof![2 => Just(Vec::new()), 1 => calls()]);
-    (numbers, calls).prop_map(|((lines, line_skew, kind, events, event_skew), (opened, closed))| Written {
+    let some = (numbers, calls).prop_map(|((lines, line_skew, kind, events, event_skew), (opened, closed))| Written {
         lines,
         line_skew,
         kind,
@@ -109,7 +109,8 @@ fn written() -> impl Strategy<Value = Written> {
         event_skew,
         opened,
         closed,
-    })
+    });
+    prop_oneof![4 => some, 1 => Just(Written::default())]
 }
 
 fn ending() -> impl Strategy<Value = Ending> {

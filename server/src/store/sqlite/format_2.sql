@@ -93,7 +93,8 @@ CREATE TABLE replies (
     PRIMARY KEY (run_id, call, phase)
 ) STRICT, WITHOUT ROWID;
 
--- What each tenant has, counted as it changes: it is looked up for every request.
+-- How many runs have each status, and what each tenant has, counted as it changes: both are looked up often.
+CREATE TABLE counts (shown TEXT PRIMARY KEY, runs INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE usage (
     tenant TEXT PRIMARY KEY,
     runs INTEGER NOT NULL,
@@ -104,6 +105,7 @@ CREATE TRIGGER run_inserted AFTER INSERT ON runs BEGIN
     INSERT INTO usage VALUES (new.tenant, 1, new.status IN ('queued', 'running'), new.bytes)
     ON CONFLICT (tenant) DO UPDATE SET
         runs = runs + 1, queued = queued + excluded.queued, bytes = bytes + excluded.bytes;
+    INSERT INTO counts VALUES (new.shown, 1) ON CONFLICT (shown) DO UPDATE SET runs = runs + 1;
 END;
 CREATE TRIGGER run_changed AFTER UPDATE OF status, bytes ON runs BEGIN
     UPDATE usage SET
@@ -115,6 +117,11 @@ CREATE TRIGGER run_deleted AFTER DELETE ON runs BEGIN
     UPDATE usage SET
         runs = runs - 1, queued = queued - (old.status IN ('queued', 'running')), bytes = bytes - old.bytes
     WHERE tenant = old.tenant;
+    UPDATE counts SET runs = runs - 1 WHERE shown = old.shown;
+END;
+CREATE TRIGGER run_shown AFTER UPDATE OF status, open ON runs WHEN new.shown <> old.shown BEGIN
+    UPDATE counts SET runs = runs - 1 WHERE shown = old.shown;
+    INSERT INTO counts VALUES (new.shown, 1) ON CONFLICT (shown) DO UPDATE SET runs = runs + 1;
 END;
 
 CREATE TABLE sessions (

@@ -186,11 +186,8 @@ pub(super) fn usage(db: &Connection, tenant: &str) -> Result<Usage> {
     Ok(usage.optional()?.unwrap_or_default())
 }
 
-pub(super) const UNFINISHED: &str = "SELECT shown, count(*) FROM runs
-     WHERE shown IN ('queued', 'running', 'waiting', 'stuck') GROUP BY shown";
-
 pub(super) fn unfinished(db: &Connection) -> Result<Vec<(RunStatus, u64)>> {
-    let mut select = db.prepare_cached(UNFINISHED)?;
+    let mut select = db.prepare_cached("SELECT shown, runs FROM counts")?;
     let rows = select.query_map([], |row| Ok((status_at(row, 0)?, row.get(1)?)))?;
     let found = rows.collect::<rusqlite::Result<Vec<(RunStatus, i64)>>>()?;
     let of = |status| found.iter().find(|(found, _)| *found == status).map_or(0, |(_, runs)| count(*runs));

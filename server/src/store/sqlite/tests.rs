@@ -1,6 +1,6 @@
 //! Statements read from indexes: they take as long with a hundred thousand runs as with a few.
 
-use super::reads::{UNFINISHED, list_sql};
+use super::reads::list_sql;
 use super::runs::CLAIMABLE;
 use rusqlite::Connection;
 
@@ -20,7 +20,6 @@ fn claims_and_lists_sort_nothing() {
         plan.split_once("INDEX ").map(|(_, rest)| rest.split(' ').next().unwrap().to_owned()).unwrap_or(plan)
     };
     assert_eq!(index(CLAIMABLE), "claimable_runs");
-    assert_eq!(index(UNFINISHED), "shown_runs");
     assert_eq!(index(&list_sql(false, false)), "listed_runs");
     assert_eq!(index(&list_sql(true, false)), "listed_runs_of_tenants");
     assert_eq!(index(&list_sql(false, true)), "shown_runs");
