@@ -45,8 +45,8 @@ impl Postgres {
             assert!(!needed, "PostgreSQL is not installed: apt-get install postgresql");
             static ONCE: Once = Once::new();
             // Not captured, unlike `eprintln!`.
-            let line = "tests skipped: PostgreSQL is not installed (apt-get install postgresql)";
-            ONCE.call_once(|| writeln!(std::io::stderr(), "{line}").unwrap());
+            let line = "tests skipped: PostgreSQL is not installed (apt-get install postgresql)\n";
+            ONCE.call_once(|| std::io::stderr().write_all(line.as_bytes()).unwrap());
             return None;
         };
         let name = format!("ptc-postgres-{}-{}", std::process::id(), SERVERS.fetch_add(1, Ordering::Relaxed));
