@@ -7,8 +7,8 @@ use std::io::Write as _;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Once, OnceLock};
 
 /// The user of the database, and its password.
 pub(crate) const USER: &str = "ptc";
@@ -43,13 +43,16 @@ impl Postgres {
         let Some(binaries) = binaries() else {
             let needed = std::env::var("PTC_NEEDS_POSTGRES").is_ok_and(|needed| needed == "1");
             assert!(!needed, "PostgreSQL is not installed: apt-get install postgresql");
-            eprintln!("skipped: PostgreSQL is not installed (apt-get install postgresql)");
+            static ONCE: Once = Once::new();
+            // Not captured, unlike `eprintln!`.
+            let line = "tests skipped: PostgreSQL is not installed (apt-get install postgresql)\n";
+            ONCE.call_once(|| std::io::stderr().write_all(line.as_bytes()).unwrap());
             return None;
         };
         let name = format!("ptc-postgres-{}-{}", std::process::id(), SERVERS.fetch_add(1, Ordering::Relaxed));
         let directory = std::env::temp_dir().join(name);
         fs::create_dir(&directory).unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let guardian = guard(&binaries, &directory);
         let server = Postgres { binaries, directory, port, guardian };
         let mut config = format!(
@@ -176,12 +179,27 @@ fn guard(binaries: &Path, directory: &Path) -> Child {
     shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
+/// Returns a port that nobody uses, and that the system gives to no client: it is free again after a restart.
+fn free_port() -> u16 {
+    static TRIES: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let n = std::process::id().wrapping_mul(31).wrapping_add(TRIES.fetch_add(1, Ordering::Relaxed));
+        let port = u16::try_from(15_000 + n % 15_000).unwrap();
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
+}
+
 /// Returns the directory of the newest version that is installed.
 fn binaries() -> Option<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
-    let installed = versions.filter(|version| version.path().join("bin/initdb").exists());
-    let newest = installed.max_by_key(|version| version.file_name().to_string_lossy().parse::<u32>().unwrap_or(0));
-    newest.map(|version| version.path().join("bin"))
+    let mut versions: Vec<_> =
+        versions.filter_map(|version| version.file_name().to_str()?.parse::<u32>().ok()).collect();
+    versions.sort_unstable();
+    let debian = versions.into_iter().rev().map(|version| format!("/usr/lib/postgresql/{version}/bin").into());
+    let others = ["/usr/bin", "/usr/local/bin", "/usr/pgsql/bin"].into_iter().map(PathBuf::from);
+    debian.chain(others).find(|directory: &PathBuf| directory.join("initdb").exists())
 }
 
 /// Returns the user that the server runs as, if this process is root: PostgreSQL refuses that.

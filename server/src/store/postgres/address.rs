@@ -46,8 +46,9 @@ impl Address {
     /// If the address is malformed. The error does not repeat values of the address, because one of them is the password.
     pub(super) fn parse(address: &str, password: Option<String>) -> Result<Self, String> {
         let (base, options) = address.split_once('?').unwrap_or((address, ""));
-        if options.contains('@') && !base.contains('@') {
-            return Err("write ?, /, @ and : in the password as %3F, %2F, %40 and %3A".to_owned());
+        if options.contains('@') || base.matches('@').count() > 1 {
+            // What looks like the host or an option may be a part of the password.
+            return Err("write ?, /, @ and : in values as %3F, %2F, %40 and %3A".to_owned());
         }
         let (mut mode, mut root, mut connections, mut rest) = ("prefer", None, CONNECTIONS, Vec::new());
         for option in options.split('&').filter(|option| !option.is_empty()) {
@@ -189,8 +190,9 @@ mod tests {
             ("postgres://me:secret@db/runs?sslrootcert=%4", "% must be followed by two hexadecimal digits"),
             ("postgres://me:secret@db/runs?colour=red", "unknown option `colour`"),
             ("postgres://me:secret@db:port/runs", "invalid value for option `port`"),
-            ("postgres://me:?secret@db/runs", "in the password as"),
-            ("postgres://me:a@b?secret=1@db/runs", "malformed"),
+            ("postgres://me:?secret@db/runs", "in values as %3F"),
+            ("postgres://me:a@b?secret=1@db/runs", "in values as %3F"),
+            ("postgres://me:a@b/secret@db/runs", "in values as %3F"),
             ("postgres:///runs", "it has no host"),
         ] {
             let found = address(text).unwrap_err();

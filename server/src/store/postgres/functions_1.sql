@@ -4,8 +4,9 @@
 --
 -- `a_again` says that the caller made the same call before, lost its connection, and does not know whether it happened.
 
-create function ptc_lisp.now_ms() returns bigint language sql volatile
-    return floor(extract(epoch from clock_timestamp()) * 1000)::bigint;
+create function ptc_lisp.now_ms() returns bigint language sql volatile as $$
+    select floor(extract(epoch from clock_timestamp()) * 1000)::bigint
+$$;
 
 -- Adds to the usage of a tenant. A connection has a row of its own, as far as there are rows.
 create function ptc_lisp.count_usage(a_tenant text, a_runs bigint, a_queued bigint, a_bytes bigint) returns void
@@ -29,8 +30,9 @@ begin
 end $$;
 
 -- The status that clients see.
-create function ptc_lisp.shown(status text, open integer) returns text language sql immutable
-    return case when open > 0 and status in ('queued', 'running', 'waiting') then 'waiting' else status end;
+create function ptc_lisp.shown(status text, open integer) returns text language sql immutable as $$
+    select case when open > 0 and status in ('queued', 'running', 'waiting') then 'waiting' else status end
+$$;
 
 -- Returns 'new', 'exists', 'other', or 'known' with the ID of the run that has the key.
 create function ptc_lisp.submit(

@@ -26,6 +26,7 @@ const LAST_PAUSE: Duration = Duration::from_millis(400);
 /// Settings of every connection. The plans must not depend on statistics: new tables have none. Nobody may turn off that a
 /// commit waits for the disk.
 const SETTINGS: &str = "
+    set search_path = pg_catalog;
     set statement_timeout = '8s';
     set idle_in_transaction_session_timeout = '10s';
     set client_min_messages = warning;
