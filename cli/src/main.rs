@@ -7,7 +7,7 @@
 //!
 //! Features, all on by default:
 //!
-//! - `serve` builds `ptcl serve` and `ptcl worker`.
+//! - `serve` builds `ptcl serve`, `ptcl worker`, `ptcl runs` and `ptcl store`.
 //! - `postgres` lets them keep their store in PostgreSQL, and includes `serve`.
 //! - `mcp` builds `ptcl mcp`, and includes `serve`.
 //! - `json-schema` lets `ptcl prompt` read tools with JSON Schemas.
@@ -41,6 +41,8 @@ mod lines;
 mod man;
 #[cfg(all(unix, feature = "mcp"))]
 mod mcp;
+#[cfg(all(unix, feature = "serve"))]
+mod operate;
 mod options;
 mod ordered;
 mod output;
@@ -113,6 +115,12 @@ enum Command {
     /// Run the durable runs of a PostgreSQL store, without the API
     #[cfg(all(unix, feature = "serve"))]
     Worker(worker::Arguments),
+    /// Show, answer and cancel the durable runs of a store
+    #[cfg(all(unix, feature = "serve"))]
+    Runs(operate::runs::Arguments),
+    /// Copy, check and convert a store
+    #[cfg(all(unix, feature = "serve"))]
+    Store(operate::store::Arguments),
     /// Start the MCP server, which runs programs for MCP clients
     #[cfg(all(unix, feature = "mcp"))]
     Mcp(mcp::Arguments),
@@ -152,6 +160,8 @@ impl Command {
             | Command::Replay(_) => true,
             #[cfg(feature = "manual")]
             Command::Completions(_) => true,
+            #[cfg(all(unix, feature = "serve"))]
+            Command::Runs(_) | Command::Store(_) => true,
             #[cfg(all(unix, feature = "mcp"))]
             Command::Mcp(_) => true,
             #[cfg(target_os = "linux")]
@@ -202,6 +212,10 @@ fn main() -> ExitCode {
         Command::Serve(arguments) => serve::run(&arguments),
         #[cfg(all(unix, feature = "serve"))]
         Command::Worker(arguments) => worker::run(&arguments),
+        #[cfg(all(unix, feature = "serve"))]
+        Command::Runs(arguments) => operate::runs::run(&arguments),
+        #[cfg(all(unix, feature = "serve"))]
+        Command::Store(arguments) => operate::store::run(&arguments),
         #[cfg(all(unix, feature = "mcp"))]
         Command::Mcp(arguments) => mcp::run(&arguments),
         #[cfg(target_os = "linux")]

@@ -4,5 +4,5 @@ pub(crate) mod colour;
 pub(crate) mod errors;
 pub(crate) mod keys;
 pub(crate) mod profile;
-mod table;
+pub(crate) mod table;
 pub(crate) mod values;

@@ -315,18 +315,9 @@ fn chaos_loses_nothing_and_repeats_nothing() {
         done: HashMap::new(),
     };
     let (answers, took) = thread::scope(|scope| {
-        (10..13).for_each(|seed| {
-            drop(scope.spawn({
-                let world = &world;
-                move || world.submit(seed)
-            }))
-        });
-        (20..22).for_each(|seed| {
-            drop(scope.spawn({
-                let world = &world;
-                move || world.answer(seed)
-            }))
-        });
+        let world = &world;
+        let submit = (10..13).map(|seed| scope.spawn(move || world.submit(seed))).collect::<Vec<_>>();
+        (20..22).for_each(|seed| drop(scope.spawn(move || world.answer(seed))));
         // Ends the threads also when this one fails.
         let _over = Over(&world.is_over);
         let begun = Instant::now();
@@ -334,6 +325,8 @@ fn chaos_loses_nothing_and_repeats_nothing() {
             chaos.step();
         }
         world.is_closing.store(true, Ordering::Relaxed);
+        // The last ones are acknowledged meanwhile.
+        submit.into_iter().for_each(|thread| thread.join().unwrap());
         (world.wait(3 * PATIENT), begun.elapsed())
     });
     check(&world, &wanted, &answers);

@@ -319,7 +319,7 @@ struct Start<'a> {
 }
 
 /// Says why a run cannot continue, in the words of the service.
-fn stuck(error: &RecordError) -> String {
+pub(super) fn stuck(error: &RecordError) -> String {
     match error {
         RecordError::MissingTools(names) => {
             format!("its tools are not there any more: {}; configure them again, or cancel the run", names.join(", "))

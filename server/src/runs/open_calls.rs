@@ -97,7 +97,7 @@ pub(crate) fn arguments_of(json: String) -> Box<RawValue> {
 }
 
 /// A reply to an open call.
-#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
 pub struct Reply {
     /// The result of the call.

@@ -3,8 +3,8 @@
 use super::open_calls::{Phase, Reply, WaitingCall};
 use super::state::{Refused, Service};
 use super::submit::RunState;
-use crate::store::{Replied, RunStatus, StoredReply, StoredRun};
-use lisp_runtime::{Request, Tool};
+use crate::store::{Replied, RunStatus, Store, StoredReply, StoredRun};
+use lisp_runtime::{Request, Tool, Tools};
 use std::sync::Arc;
 
 /// The maximum bytes of a reply: a value in the record of a run takes at most 1 MB.
@@ -18,63 +18,76 @@ impl Service {
     /// the call open.
     pub async fn reply(&self, tenant: &str, run_id: &str, call: &str, reply: &Reply) -> Result<RunState, Refused> {
         let run = self.0.stored(tenant, run_id).await?;
-        let state = RunState::from(run.summary.clone());
-        let Some(open) = state.calls.iter().find(|open| open.call == call) else {
-            return Err(self.no_open_call(&run, call).await);
-        };
-        reply.check(&open.phase).map_err(|message| Refused::Invalid { field: String::new(), message })?;
-        self.check_fit(&run, open, reply)?;
-        let body = serde_json::to_string(reply).map_err(|error| Refused::Fault(error.to_string()))?;
-        let kept = StoredReply { call: call.to_owned(), phase: open.phase.name(), body };
-        match self.0.store.reply(run_id, kept).await? {
-            Replied::Taken => self.state(tenant, run_id).await,
-            Replied::Repeated | Replied::Answered => Err(answered(call)),
-            Replied::NoCall => Err(no_call(call)),
-            Replied::Over(status) => Err(over(status)),
-            Replied::NoRun => Err(Refused::NotFound(format!("there is no run {run_id}"))),
-        }
+        take_reply(&*self.0.store, self.0.engine.tools(), &run, (call, reply)).await?;
+        self.state(tenant, run_id).await
     }
+}
 
-    async fn no_open_call(&self, run: &StoredRun, call: &str) -> Refused {
-        if run.summary.status == RunStatus::Stuck {
-            return over(RunStatus::Stuck);
-        }
-        match self.0.store.replies(&run.summary.run_id, 0).await {
-            Ok(replies) if replies.iter().any(|reply| reply.call == call) => answered(call),
-            Ok(_) => no_call(call),
-            Err(error) => error.into(),
-        }
+/// Checks a reply to an open call of a run, with the tools of the service, and stores it.
+///
+/// # Errors
+/// Those of [`Service::reply`].
+pub(super) async fn take_reply(
+    store: &dyn Store,
+    tools: &Tools,
+    run: &StoredRun,
+    (call, reply): (&str, &Reply),
+) -> Result<(), Refused> {
+    let run_id = &run.summary.run_id;
+    let Some(open) = run.summary.calls.iter().find(|open| open.call == call).map(WaitingCall::from) else {
+        return Err(no_open_call(store, run, call).await);
+    };
+    reply.check(&open.phase).map_err(|message| Refused::Invalid { field: String::new(), message })?;
+    check_fit(tools, run, &open, reply)?;
+    let body = serde_json::to_string(reply).map_err(|error| Refused::Fault(error.to_string()))?;
+    let kept = StoredReply { call: call.to_owned(), phase: open.phase.name(), body };
+    match store.reply(run_id, kept).await? {
+        Replied::Taken => Ok(()),
+        Replied::Repeated | Replied::Answered => Err(answered(call)),
+        Replied::NoCall => Err(no_call(call)),
+        Replied::Over(status) => Err(over(status)),
+        Replied::NoRun => Err(Refused::NotFound(format!("there is no run {run_id}"))),
     }
+}
 
-    /// Checks what a reply gives against the tool of its call.
-    fn check_fit(&self, run: &StoredRun, open: &WaitingCall, reply: &Reply) -> Result<(), Refused> {
-        let unfit =
-            |field: &str, message: &str| Refused::Unprocessable(format!("{field}: {message}; the call stays open"));
-        let given = [("result", &reply.result), ("arguments", &reply.arguments)];
-        for (name, value) in given.iter().filter_map(|(name, value)| Some((name, value.as_ref()?))) {
-            if value.get().len() > REPLY_BYTES {
-                return Err(Refused::TooLarge(format!(
-                    "{name} has {} bytes, and a value in the record of a run may have {REPLY_BYTES}; send less. The call stays open",
-                    value.get().len()
-                )));
-            }
-        }
-        let Ok(request) = Request::parse(&run.request) else { return Ok(()) };
-        let Some(tool) = self.tool_of(&request, &open.name) else { return Ok(()) };
-        if let Some(arguments) = &reply.arguments {
-            tool.validate_arguments(arguments.get()).map_err(|error| unfit("arguments", &error.message))?;
-        }
-        if let (Some(result), Phase::Result | Phase::Unknown(_)) = (&reply.result, &open.phase) {
-            tool.validate_result(result.get()).map_err(|error| unfit("result", &error.message))?;
-        }
-        Ok(())
+async fn no_open_call(store: &dyn Store, run: &StoredRun, call: &str) -> Refused {
+    if run.summary.status == RunStatus::Stuck {
+        return over(RunStatus::Stuck);
     }
+    match store.replies(&run.summary.run_id, 0).await {
+        Ok(replies) if replies.iter().any(|reply| reply.call == call) => answered(call),
+        Ok(_) => no_call(call),
+        Err(error) => error.into(),
+    }
+}
 
-    /// Returns the tool of a call: one of the request, or one of the service.
-    fn tool_of(&self, request: &Request<'_>, name: &str) -> Option<Arc<Tool>> {
-        let own = request.tools.iter().map(|(given, script)| script.tool(given)).find(|tool| tool.name() == name);
-        own.map(Arc::new).or_else(|| self.0.engine.tools().all().find(|tool| tool.name() == name).cloned())
+/// Checks what a reply gives against the tool of its call.
+fn check_fit(tools: &Tools, run: &StoredRun, open: &WaitingCall, reply: &Reply) -> Result<(), Refused> {
+    let unfit = |field: &str, message: &str| Refused::Unprocessable(format!("{field}: {message}; the call stays open"));
+    let given = [("result", &reply.result), ("arguments", &reply.arguments)];
+    for (name, value) in given.iter().filter_map(|(name, value)| Some((name, value.as_ref()?))) {
+        if value.get().len() > REPLY_BYTES {
+            return Err(Refused::TooLarge(format!(
+                "{name} has {} bytes, and a value in the record of a run may have {REPLY_BYTES}; send less. The call stays open",
+                value.get().len()
+            )));
+        }
     }
+    let Ok(request) = Request::parse(&run.request) else { return Ok(()) };
+    let Some(tool) = tool_of(tools, &request, &open.name) else { return Ok(()) };
+    if let Some(arguments) = &reply.arguments {
+        tool.validate_arguments(arguments.get()).map_err(|error| unfit("arguments", &error.message))?;
+    }
+    if let (Some(result), Phase::Result | Phase::Unknown(_)) = (&reply.result, &open.phase) {
+        tool.validate_result(result.get()).map_err(|error| unfit("result", &error.message))?;
+    }
+    Ok(())
+}
+
+/// Returns the tool of a call: one of the request, or one of the service.
+fn tool_of(tools: &Tools, request: &Request<'_>, name: &str) -> Option<Arc<Tool>> {
+    let own = request.tools.iter().map(|(given, script)| script.tool(given)).find(|tool| tool.name() == name);
+    own.map(Arc::new).or_else(|| tools.all().find(|tool| tool.name() == name).cloned())
 }
 
 fn answered(call: &str) -> Refused {

@@ -4,7 +4,7 @@ use super::admission::TenantState;
 use super::open_calls::WaitingCall;
 use super::state::{Refused, Service};
 use super::watch::Watcher;
-use crate::store::{NewRun, Query, RequestKey, RunStatus, RunSummary, StoredRun, Submitted, Usage};
+use crate::store::{NewRun, Query, RequestKey, RunStatus, RunSummary, Store, StoredRun, Submitted, Usage};
 use lisp_runtime::Request;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -264,12 +264,8 @@ impl Service {
     /// # Errors
     /// If the store fails, or the cursor is none of an earlier page.
     pub async fn runs(&self, tenant: &str, list: ListQuery<'_>) -> Result<RunList, Refused> {
-        let after = list.cursor.map(|cursor| after(cursor).ok_or_else(|| bad_cursor(cursor))).transpose()?;
-        let query = Query { tenant: Some(tenant.to_owned()), status: list.status, after, max: list.max };
-        let page = self.0.store.list(&query).await?;
-        let last = page.runs.last().filter(|_| page.has_more);
-        let next = last.map(|run| format!("{}.{}", run.created_ms, run.run_id));
-        Ok(RunList { runs: page.runs.into_iter().map(RunState::from).collect(), next })
+        let (runs, next) = page_of(&*self.0.store, Some(tenant), list).await?;
+        Ok(RunList { runs: runs.into_iter().map(RunState::from).collect(), next })
     }
 
     /// Cancels a run. A run that is done does not change.
@@ -284,6 +280,20 @@ impl Service {
         }
         self.state(tenant, run_id).await
     }
+}
+
+/// Returns a page of runs, of one tenant or all, and the cursor of the next page.
+pub(super) async fn page_of(
+    store: &dyn Store,
+    tenant: Option<&str>,
+    list: ListQuery<'_>,
+) -> Result<(Vec<RunSummary>, Option<String>), Refused> {
+    let after = list.cursor.map(|cursor| after(cursor).ok_or_else(|| bad_cursor(cursor))).transpose()?;
+    let query = Query { tenant: tenant.map(str::to_owned), status: list.status, after, max: list.max };
+    let page = store.list(&query).await?;
+    let last = page.runs.last().filter(|_| page.has_more);
+    let next = last.map(|run| format!("{}.{}", run.created_ms, run.run_id));
+    Ok((page.runs, next))
 }
 
 /// Reads a cursor: the creation time and ID of the last run of a page.

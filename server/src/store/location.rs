@@ -56,10 +56,15 @@ impl StoreLocation {
                 Err(error) => Err(error),
             },
             #[cfg(not(feature = "postgres"))]
-            StoreLocation::Postgres(address) => Err(StoreError::Open {
-                path: without_password(address),
-                why: "this program was built without PostgreSQL: build it with the feature `postgres`".to_owned(),
-            }),
+            StoreLocation::Postgres(_) => Err(self.without_feature()),
+        }
+    }
+
+    #[cfg(not(feature = "postgres"))]
+    pub(super) fn without_feature(&self) -> StoreError {
+        StoreError::Open {
+            path: self.to_string(),
+            why: "this program was built without PostgreSQL: build it with the feature `postgres`".to_owned(),
         }
     }
 

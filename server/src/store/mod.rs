@@ -13,6 +13,7 @@ pub(crate) mod owner;
 mod postgres;
 mod rules;
 mod sqlite;
+mod upkeep;
 
 pub use location::StoreLocation;
 pub use memory::MemoryStore;
@@ -20,6 +21,7 @@ pub use news::News;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
 pub use sqlite::SqliteStore;
+pub use upkeep::{Checked, Formats};
 
 use async_trait::async_trait;
 use std::fmt;

@@ -178,6 +178,14 @@ fn private() -> OpenOptions {
     options
 }
 
+/// Creates a file that only its owner can read.
+///
+/// # Errors
+/// If it exists already, or cannot be created.
+pub(crate) fn create_private(path: &Path) -> io::Result<()> {
+    private().write(true).create_new(true).open(path).map(drop)
+}
+
 /// Creates the file of a store if it does not exist. Makes it, and the files that belong to it, readable by their owner
 /// only.
 ///

@@ -302,7 +302,7 @@ async fn a_damaged_file_is_refused() {
     }
     std::fs::write(&file.0, bytes).unwrap();
     let error = file.try_open().unwrap_err();
-    let next_step = format!("`ptcl store check {}`", file.0.display());
+    let next_step = format!("`ptcl store check --store {}`", file.0.display());
     assert!(matches!(&error, StoreError::Open { why, .. } if why.contains(&next_step)), "{error}");
 }
 

@@ -15,7 +15,7 @@ mod tls;
 
 use super::clock::millis;
 use super::rules::{exists, without_password};
-use super::{Result, Store, StoreError, Sweep};
+use super::{Formats, Result, Store, StoreError, Sweep};
 use address::Address;
 use async_trait::async_trait;
 use news::Notices;
@@ -69,10 +69,7 @@ impl PostgresStore {
     pub async fn open(address: &str) -> Result<Self> {
         let name = without_password(address);
         let cannot = |why: String| StoreError::Open { path: name.clone(), why };
-        let address = Address::parse(address, std::env::var("PGPASSWORD").ok()).map_err(cannot)?;
-        let tls = Tls::new(&address).map_err(cannot)?;
-        let pool = Arc::new(Pool::new(address, tls));
-        let mut link = pool.open_first(&name).await?;
+        let (pool, mut link) = connect(address, &name).await?;
         match timeout(MIGRATION, migrate(&mut link)).await {
             Ok(migrated) => migrated.map_err(|error| match error {
                 StoreError::Failed(why) => cannot(why),
@@ -84,10 +81,30 @@ impl PostgresStore {
         Ok(PostgresStore { pool, notices })
     }
 
+    /// Returns the format of a database, and changes nothing.
+    ///
+    /// # Errors
+    /// Those of [`PostgresStore::open`].
+    pub(super) async fn formats(address: &str) -> Result<Formats> {
+        let (_, link) = connect(address, &without_password(address)).await?;
+        let (found, known) = (format(&link).await?, STEPS.len() as i64);
+        if found > known { Err(StoreError::Format { found, known }) } else { Ok(Formats { found, known }) }
+    }
+
     /// Returns the only row of a statement that has one.
     async fn one(&self, sql: &'static str, params: pool::Params<'_>) -> Result<Row> {
         only(self.pool.query(sql, params).await?)
     }
+}
+
+/// Connects for the first time.
+async fn connect(address: &str, name: &str) -> Result<(Arc<Pool>, Link)> {
+    let cannot = |why: String| StoreError::Open { path: name.to_owned(), why };
+    let address = Address::parse(address, std::env::var("PGPASSWORD").ok()).map_err(cannot)?;
+    let tls = Tls::new(&address).map_err(cannot)?;
+    let pool = Arc::new(Pool::new(address, tls));
+    let link = pool.open_first(name).await?;
+    Ok((pool, link))
 }
 
 /// Returns the only row.

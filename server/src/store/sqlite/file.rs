@@ -81,7 +81,7 @@ fn quick_check(db: &Connection, path: &Path) -> Result<()> {
     }
     let found = found.trim_start_matches("*** in database main ***").trim();
     Err(StoreError::Failed(format!(
-        "the file is damaged ({found}): look at it with `ptcl store check {}`",
+        "the file is damaged ({found}): look at it with `ptcl store check --store {}`",
         path.display()
     )))
 }

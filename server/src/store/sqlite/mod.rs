@@ -10,7 +10,10 @@ mod sessions;
 mod sweep;
 #[cfg(test)]
 mod tests;
+mod upkeep;
 mod writer;
+
+pub(super) use upkeep::{backup, check, formats};
 
 use super::clock::Clock;
 use super::owner::OpenFile;
@@ -70,7 +73,7 @@ impl SqliteStore {
     pub fn open(path: &Path, durability: Durability) -> Result<SqliteStore> {
         SqliteStore::open_file(path, durability).map_err(|error| match error {
             StoreError::Failed(why) => {
-                let why = why.replace("`ptcl store check`", &format!("`ptcl store check {}`", path.display()));
+                let why = why.replace("`ptcl store check`", &format!("`ptcl store check --store {}`", path.display()));
                 StoreError::Open { path: path.display().to_string(), why }
             }
             error => error,

@@ -1,0 +1,54 @@
+//! The commands of operators: `ptcl runs` and `ptcl store`. They work on the store itself.
+
+pub(crate) mod runs;
+mod show;
+pub(crate) mod store;
+
+use crate::exit::Failure;
+use crate::service::{bear_file_limits, log_to_standard_error, read_config, runtime};
+use lisp_server::config::Config;
+use lisp_server::store::{Store, StoreError, StoreLocation};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Where the store is.
+#[derive(Debug, clap::Args)]
+struct Place {
+    /// The store: a file, or postgres://USER@HOST/DATABASE [default: the configuration's, or ptc.db]
+    #[arg(long, global = true, value_name = "STORE")]
+    store: Option<StoreLocation>,
+    /// Configuration file of the service
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+impl Place {
+    /// Reads the configuration, and runs a command with it.
+    fn run<T>(&self, command: impl AsyncFnOnce(Config) -> Result<T, Failure>) -> Result<T, Failure> {
+        let config = read_config(self.config.as_deref(), self.store.as_ref())?;
+        log_to_standard_error(&config);
+        bear_file_limits()?;
+        runtime("operate")?.block_on(command(config))
+    }
+}
+
+/// Opens a store that exists. Of a file that is in use, says what to do instead.
+async fn open(config: &Config, instead: &str) -> Result<Arc<dyn Store>, Failure> {
+    exists(&config.store)?;
+    config.store.open(config.service.durability).await.map_err(|error| match error {
+        StoreError::Owned { path, owner } => {
+            Failure::Service(format!("the store {path} is in use by {owner}: {instead}, or stop it first"))
+        }
+        error => Failure::Service(error.to_string()),
+    })
+}
+
+/// Checks that there is a store: an operator's command creates none.
+fn exists(store: &StoreLocation) -> Result<(), Failure> {
+    match store {
+        StoreLocation::File(path) if !path.exists() => {
+            Err(Failure::Usage(format!("there is no store {}: name one with --store", path.display())))
+        }
+        _ => Ok(()),
+    }
+}
