@@ -241,14 +241,15 @@ fn its_client_answers_calls_in_any_order() {
         assert_eq!(state["answer"]["value"], 321, "{state}");
         assert_eq!(state["answer"]["prints"], json!([":begin", "[1 300 20]"]));
         assert_eq!(say(1, &json!({ "result": 1 })).0, 409);
-        // Who comes late, when nobody has the events any more, has the prints and the answer.
+        // A client that comes late gets all events from the store.
         server.until(100 * SECOND, "the events to go", || server.figure("ptc_event_logs") == 0);
         let mut kinds = Vec::new();
         server.get_stream(&format!("{run}/events"), |kind, _| {
             kinds.push(kind.to_owned());
             true
         });
-        assert_eq!(kinds, ["started", "print", "print", "answer"]);
+        kinds.retain(|kind| kind != "call");
+        assert_eq!(kinds, ["started", "print", "waiting", "waiting", "waiting", "print", "answer"]);
 
         // An error of the client is the program's; null is a result.
         let caught = json!({
@@ -672,21 +673,24 @@ fn nothing_is_missed_by_who_comes_back() {
     let events = first_events(&server, &run, "", 4);
     assert_eq!(kinds(&events), ["started", "print", "call", "waiting"], "{events:?}");
     let last = events[3].1.clone();
-    // Nobody watches, and it is parked: what is known of it is told from the beginning.
-    std::thread::sleep(Duration::from_millis(500));
-    let again = first_events(&server, &run, &last, 2);
-    assert_eq!(kinds(&again), ["started", "waiting"], "{again:?}");
+    // Nobody watches, and it is suspended: the store has its events.
+    server.until(100 * SECOND, "the run to be suspended", || server.figure("ptc_durable_runs") == 0);
+    let again = first_events(&server, &run, &events[1].1, 2);
+    assert_eq!(kinds(&again), ["call", "waiting"], "{again:?}");
+    assert_eq!(again[..], events[2..]);
     assert_eq!(server.post(&format!("{run}/calls/1"), &json!({ "result": 41 })).0, 200);
     finished(&server, &run);
     server.until(100 * SECOND, "the events to go", || server.figure("ptc_event_logs") == 0);
-    for last in [&*last, "", "7", "-1", "zzz-9", "18446744073709551615", "00000000-0"] {
-        let events = first_events(&server, &run, last, 3);
-        assert_eq!(kinds(&events), ["started", "print", "answer"], "{last}: {events:?}");
+    let all = first_events(&server, &run, "", 100);
+    assert_eq!(kinds(&all), ["started", "print", "call", "waiting", "call", "answer"], "{all:?}");
+    for last in ["-1", "zzz-9", "00000000-0", "99999999999999999999"] {
+        assert_eq!(first_events(&server, &run, last, 100), all, "{last}");
     }
-    // One that is seen to its end, and once more behind its last event.
-    let events = first_events(&server, &run, "", 3);
-    let behind = first_events(&server, &run, &events[1].1, 3);
-    assert_eq!(kinds(&behind).last().map(String::as_str), Some("answer"), "{behind:?}");
+    // After any of them the others follow, and after the last one nothing but the answer.
+    assert_eq!(first_events(&server, &run, &last, 100), all[4..]);
+    for last in ["7", "18446744073709551615"] {
+        assert_eq!(kinds(&first_events(&server, &run, last, 100)), ["answer"], "{last}");
+    }
 
     // A stream that waits for somebody holds up no end.
     let (_, other) = server.post("/v1/runs", &request);

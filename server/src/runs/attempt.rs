@@ -1,6 +1,7 @@
 //! One durable run in this process: from its journal to its answer, or until it is suspended.
 
 use super::admission::{Place, TenantState};
+use super::events::{ATTEMPT, EventLog};
 use super::open_calls::OpenCalls;
 use super::state::{ActiveRun, Inner};
 use super::stored_calls::{places_begun, settle};
@@ -160,7 +161,7 @@ impl Attempt<'_> {
         };
         let writes = AbortOnDropHandle::new(tokio::spawn(writer.clone().run()));
         active.attach(&calls, &writer, journal.replies.len() as u64).await;
-        let stop = self.go(&calls, tenant, &writer, (&request, &source, *input)).await;
+        let stop = self.go((&calls, &log), tenant, &writer, (&request, &source, *input)).await;
         inner.hub.metrics().run_has_stopped(self.run_id);
         let heard = active.detach().await;
         let (end, counts) = match stop {
@@ -192,7 +193,7 @@ impl Attempt<'_> {
     /// Runs a program until it ends or should stop.
     async fn go(
         &self,
-        calls: &Arc<OpenCalls>,
+        (calls, log): (&Arc<OpenCalls>, &Arc<EventLog>),
         tenant: &TenantState,
         writer: &Arc<Writer>,
         (request, source, input): (&Request<'_>, &str, Input<'static>),
@@ -219,7 +220,8 @@ impl Attempt<'_> {
         if let Err(error) = patiently(|| active.hear(&*inner.store, inner.lease_period())).await {
             return Stop::Lost(error);
         }
-        let run = std::pin::pin!(inner.run_isolated(tenant, request, source, input));
+        let run = ATTEMPT.scope(log.clone(), inner.run_isolated(tenant, request, source, input));
+        let run = std::pin::pin!(run);
         let stop = tokio::select! {
             outcome = run => return Stop::Outcome(Box::new(outcome)),
             stop = stops(inner, tenant, calls, (began, limits.timeout_ms)) => stop,

@@ -14,6 +14,12 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::watch;
 
+tokio::task_local! {
+    /// The log of the attempt whose run the task polls. Another attempt of the run may be in the same process: one that
+    /// has lost its lease, and does not know it yet.
+    pub(super) static ATTEMPT: Arc<EventLog>;
+}
+
 /// The maximum bytes of a run's events: of those that its answer has too, and again of open calls. A run that continues
 /// in another attempt starts anew.
 const MAX_BYTES: usize = 8 << 20;
@@ -264,9 +270,10 @@ impl EventHub {
         log
     }
 
-    /// Returns the log of a run if it is in use.
-    pub(crate) fn log(&self, run_id: &str) -> Option<Arc<EventLog>> {
-        self.0.logs().get(run_id).and_then(Weak::upgrade)
+    /// Returns the log of the run that the task polls: that of its attempt, or that of a run in memory.
+    fn log(&self, run_id: &str) -> Option<Arc<EventLog>> {
+        let of_attempt = ATTEMPT.try_with(Arc::clone).ok();
+        of_attempt.or_else(|| self.0.logs().get(run_id).and_then(Weak::upgrade))
     }
 
     /// Returns the number of logs.

@@ -1,7 +1,7 @@
 //! The service, independent of HTTP and MCP: plain runs, durable runs, and replies to their calls.
 
 use super::admission::{Admission, TenantState};
-use super::events::{EventHub, EventLog, EventReader};
+use super::events::{ATTEMPT, EventHub, EventLog, EventReader};
 use super::metrics::set;
 use super::state::{Inner, Refused, Service, now_ms};
 use super::watch::Watchers;
@@ -71,12 +71,12 @@ fn domain_limits(config: &Config) -> lisp_sandbox::DomainLimits {
 }
 
 /// Returns the tools as durable runs call them: a call is made when the journal of its run has it.
-fn journaled(tools: &Tools, hub: &EventHub) -> Result<Tools, lisp_runtime::BuildError> {
+fn journaled(tools: &Tools) -> Result<Tools, lisp_runtime::BuildError> {
     let mut all = Tools::new();
     for tool in tools.all() {
-        let hub = hub.clone();
-        all.add(tool.as_ref().clone().before_call(move |call| {
-            let log = call.key().and_then(|key| key.split_once('/')).and_then(|(run_id, _)| hub.log(run_id));
+        all.add(tool.as_ref().clone().before_call(|_| {
+            // That of this attempt, and of no other.
+            let log = ATTEMPT.try_with(Arc::clone).ok();
             async move {
                 match log.as_ref().and_then(|log| log.writer()) {
                     Some(writer) if writer.ready_to_call().await.is_err() => {
@@ -118,7 +118,7 @@ impl Service {
             // Each tenant has its own ceiling.
             .ceiling(Limits::unlimited())
             .json_keys(config.json_keys)
-            .grant_all(journaled(&tools.tools, &hub)?)
+            .grant_all(journaled(&tools.tools)?)
             .policy(tools.policy.clone())
             .observer(hub.clone())
             .build()?;

@@ -218,7 +218,9 @@ impl Thread {
             execute("RELEASE operation")?;
         }
         execute("COMMIT")?;
-        self.state.fails.store(fails, Ordering::Relaxed);
+        if fails {
+            self.state.fails.store(true, Ordering::Relaxed);
+        }
         Ok(())
     }
 
