@@ -415,7 +415,7 @@ impl EventReader {
         if read.is_over {
             let run = self.service.0.store.run(&self.run_id).await?;
             if let Some(data) = run.and_then(|run| run.answer) {
-                let number = events.last().map_or(self.read, |event| event.number) + 1;
+                let number = events.last().map_or(self.read, |event| event.number).saturating_add(1);
                 events.push(Event { number, kind: "answer".into(), data });
             }
         }
