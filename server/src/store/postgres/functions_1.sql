@@ -81,6 +81,22 @@ declare
     got text[];
     wanted bigint;
 begin
+    if cardinality(a_tenants) = 1 then
+        -- Nothing to share out: the same in less time.
+        with first as (
+            select run_id, due_ms from ptc_lisp.runs
+                where status in ('queued', 'running') and tenant = a_tenants[1] and due_ms <= now
+                order by due_ms, run_id limit least(a_slots, a_maxima[1]) for no key update skip locked
+        ), claimed as (
+            update ptc_lisp.runs set
+                    status = 'running', shown = ptc_lisp.shown('running', open), holder = a_holder, epoch = epoch + 1,
+                    due_ms = now + a_period, updated_ms = now,
+                    faults = case when status = 'running' then faults + 1 else faults end
+                from first where runs.run_id = first.run_id
+        )
+        select array_agg(run_id order by due_ms, run_id) into taken from first;
+        return taken;
+    end if;
     -- Others may be claiming the same runs at this moment. Then the rest is taken from the tenants that had enough.
     for round in 1..4 loop
         with room as (
@@ -184,11 +200,10 @@ begin
             returning r.run_id, r.epoch, r.cancelled, r.replies;
 end $$;
 
--- Inserts the rows of a batch, and returns the run as it is to be stored. `a_is_empty` says that the batch has nothing; one
--- whose lines are stored already is not empty.
+-- Inserts the rows of a batch that is not empty, and returns the run as it is to be stored.
 create function ptc_lisp.put(
     run ptc_lisp.runs,
-    a_is_empty boolean, a_first_line bigint, a_lines bigint, a_text bytea, a_digest bytea,
+    a_first_line bigint, a_lines bigint, a_text bytea, a_digest bytea,
     a_first_event bigint, a_kinds text[], a_data bytea[],
     a_calls text[], a_phases text[], a_tools text[], a_arguments bytea[], a_questions bytea[],
     a_closed_calls text[], a_closed_phases text[]
@@ -199,9 +214,7 @@ declare
     stored_digest bytea;
     changed bigint;
 begin
-    if not a_is_empty then
-        run.updated_ms := ptc_lisp.now_ms();
-    end if;
+    run.updated_ms := ptc_lisp.now_ms();
     if a_lines > 0 then
         if a_first_line = run.lines + 1 then
             insert into ptc_lisp.lines (run_id, first, last, text, digest)
@@ -250,7 +263,7 @@ begin
     return run;
 end $$;
 
--- Returns false if the lease is lost.
+-- Returns false if the lease is lost. A batch is not empty if its lines are left out because they are stored already.
 create function ptc_lisp.write(
     a_run text, a_epoch bigint,
     a_is_empty boolean, a_first_line bigint, a_lines bigint, a_text bytea, a_digest bytea,
@@ -282,9 +295,11 @@ begin
     select * into run from ptc_lisp.runs where run_id = a_run and epoch = a_epoch and status = 'running' for no key update;
     if not found then
         return false;
+    elsif a_is_empty then
+        return true;
     end if;
     run := ptc_lisp.put(
-        run, a_is_empty, a_first_line, a_lines, a_text, a_digest, a_first_event, a_kinds, a_data,
+        run, a_first_line, a_lines, a_text, a_digest, a_first_event, a_kinds, a_data,
         a_calls, a_phases, a_tools, a_arguments, a_questions, a_closed_calls, a_closed_phases
     );
     update ptc_lisp.runs set
@@ -315,10 +330,12 @@ begin
     elsif not found or run.epoch <> a_epoch or run.status <> 'running' then
         return 'lost';
     end if;
-    run := ptc_lisp.put(
-        run, a_is_empty, a_first_line, a_lines, a_text, a_digest, a_first_event, a_kinds, a_data,
-        a_calls, a_phases, a_tools, a_arguments, a_questions, a_closed_calls, a_closed_phases
-    );
+    if not a_is_empty then
+        run := ptc_lisp.put(
+            run, a_first_line, a_lines, a_text, a_digest, a_first_event, a_kinds, a_data,
+            a_calls, a_phases, a_tools, a_arguments, a_questions, a_closed_calls, a_closed_phases
+        );
+    end if;
     goes_on := a_end = 'suspended' and (run.cancelled or run.replies > a_seen);
     if not goes_on then
         run.ended_epoch := a_epoch;
