@@ -18,9 +18,9 @@ const MORE: usize = COLUMNS - ID - STATUS - AGE - TENANT - 4 * 2;
 
 /// Returns a text on one line, cut to a width, with what controls a terminal escaped.
 pub(super) fn cell(text: &str, width: usize) -> String {
-    let shown = visible_in_place(text).replace(['\n', '\r', '\t'], " ");
+    let shown = visible_in_place(text);
     if shown.width() <= width {
-        return shown;
+        return shown.into_owned();
     }
     let (mut cut, mut taken) = (String::new(), 0);
     for c in shown.chars() {
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn texts_fit_and_control_nothing() {
-        assert_eq!(cell("a\u{1b}[31m\nb", 20), "a\\u001b[31m b");
+        assert_eq!(cell("a\u{1b}[31m\nb", 20), "a\\u001b[31m\\nb");
         assert_eq!(cell("日本語", 5), "日本…");
         assert_eq!(cell("abcdef", 4), "abc…");
         let long = "x".repeat(250);
