@@ -34,9 +34,14 @@ impl<'a> Cluster<'a> {
         Cluster { server, database: server.create_database(), config, _dir: dir }
     }
 
+    /// The address of the store, without the password.
+    fn address(&self) -> String {
+        format!("postgres://{}@127.0.0.1:{}/{}", postgres::USER, self.server.port(), self.database)
+    }
+
     fn command(&self, command: &str, options: &[&str]) -> Command {
         let mut ptcl = ptcl();
-        let store = format!("postgres://{}@127.0.0.1:{}/{}", postgres::USER, self.server.port(), self.database);
+        let store = self.address();
         ptcl.args([command, "--listen", "127.0.0.1:0", "--store", &store, "--config", &self.config]).args(options);
         ptcl.env("PGPASSWORD", postgres::PASSWORD);
         ptcl
@@ -155,6 +160,55 @@ fn a_worker_that_ends_hands_its_runs_back() {
     let _second = cluster.worker(&[]);
     assert_eq!(finished(&front, &run)["answer"]["value"], 11_999_994 + 2);
     assert_eq!(tool.count(0, 1), 1);
+}
+
+/// An operator's commands work beside services that use the database.
+#[test]
+fn an_operator_works_beside_the_workers() {
+    let Some(server) = postgres::shared() else { return };
+    let tool = ToolServer::start();
+    let cluster = Cluster::new(server, &(config(15, "") + &kinds::tools(tool.port)));
+    let (front, _worker) = (cluster.front(), cluster.worker(&[]));
+    let program = "(get (tool/gated {:k 1 :n data/n}) \"n\")";
+    let runs = [1, 2, 3].map(|n| submit(&front, &json!({ "program": program, "data": {"n": n} })));
+    let ids = runs.each_ref().map(|run| run["/v1/runs/".len()..].to_owned());
+    runs.iter().for_each(|run| drop(front.state_when(run, |state| state["calls"][0].is_object())));
+    let ptcl = |arguments: &[&str]| {
+        let mut ptcl = ptcl();
+        ptcl.args(arguments).args(["--store", &cluster.address(), "--config", &cluster.config]);
+        let output = ptcl.env("PGPASSWORD", postgres::PASSWORD).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap(), text(output.stdout) + &text(output.stderr))
+    };
+    let listed = ptcl(&["runs", "list", "--status", "waiting"]).1;
+    assert!(ids.iter().all(|id| listed.contains(id)) && listed.contains("1 Pay 2?"), "{listed}");
+    assert_eq!(ptcl(&["runs", "check"]), (0, "3 runs checked: 3 can continue, 0 cannot\n".to_owned()));
+    let (exit, said) = ptcl(&["runs", "approve", &ids[0], "1", "--arguments", "{\"k\": 1}"]);
+    assert!(exit == 1 && said.contains("the call stays open"), "{said}");
+    assert_eq!(ptcl(&["runs", "approve", &ids[0], "1", "--arguments", "{\"k\": 1, \"n\": 5}"]).0, 0);
+    assert_eq!(ptcl(&["runs", "reject", &ids[1], "1", "--why", "no"]).0, 0);
+    assert_eq!(ptcl(&["runs", "cancel", &ids[2]]), (0, format!("{} is cancelled; a worker ends it\n", ids[2])));
+    let answers = runs.each_ref().map(|run| finished(&front, run)["answer"].clone());
+    assert_eq!((&answers[0]["value"], &answers[1]["error"]["reason"]), (&json!(5), &json!("tool_denied")));
+    assert_eq!(answers[2]["verdict"], "cancelled");
+    let (exit, said) = ptcl(&["store", "check"]);
+    assert!(exit == 0 && said.starts_with("3 runs, ") && said.ends_with(" lines: no damage\n"), "{said}");
+    let (exit, said) = ptcl(&["store", "migrate"]);
+    assert!(exit == 0 && said.contains("already") && !said.contains("se:cr"), "{said}");
+    let (exit, said) = ptcl(&["store", "backup", "x.dump"]);
+    assert!(
+        exit == 2 && said.contains("pg_dump --format=custom --schema=ptc_lisp --file=x.dump postgres://ptc@"),
+        "{said}"
+    );
+    cluster.sql("update ptc_lisp.lines set text = text || 'x' where run_id = (select max(run_id) from ptc_lisp.lines)");
+    let (exit, said) = ptcl(&["store", "check"]);
+    assert!(exit == 1 && said.contains("is damaged") && said.contains(": 1 problem"), "{said}");
+    // Another version's.
+    cluster.sql("update ptc_lisp.format set version = 99");
+    for command in [&["store", "check"][..], &["store", "migrate"], &["runs", "list"]] {
+        let (exit, said) = ptcl(command);
+        assert!(exit == 74 && said.contains("99"), "{said}");
+    }
 }
 
 /// Who needs another store, or cannot have this one, is told what to do; a password is never shown.

@@ -146,7 +146,16 @@ async fn command(operator: &Operator, config: &Config, command: &Command) -> Res
             let reply = Reply { reject: Some(why.clone()), ..Reply::default() };
             operator.reply(id, call, &reply).await
         }
-        Command::Cancel { id } => operator.cancel(id).await,
+        Command::Cancel { id } => {
+            return operator.cancel(id).await.map_or_else(refused, |run| {
+                let ends = match (run.state.status, config.store.is_shared()) {
+                    (RunStatus::Done, _) => "done already",
+                    (_, false) => "cancelled; it ends when the service starts",
+                    (_, true) => "cancelled; a worker ends it",
+                };
+                print(format!("{} is {ends}\n", run.state.run_id).as_bytes()).map(|()| Exit::Ok)
+            });
+        }
         Command::Retry { id } => operator.retry(id).await,
     };
     match changed {

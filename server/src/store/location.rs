@@ -52,8 +52,7 @@ impl StoreLocation {
             #[cfg(feature = "postgres")]
             StoreLocation::Postgres(address) => match PostgresStore::open(address).await {
                 Ok(store) => Ok(Arc::new(store)),
-                Err(StoreError::Unavailable(why)) => Err(StoreError::Unavailable(format!("{self}: {why}"))),
-                Err(error) => Err(error),
+                Err(error) => Err(self.named(error)),
             },
             #[cfg(not(feature = "postgres"))]
             StoreLocation::Postgres(_) => Err(self.without_feature()),
@@ -65,6 +64,15 @@ impl StoreLocation {
         StoreError::Open {
             path: self.to_string(),
             why: "this program was built without PostgreSQL: build it with the feature `postgres`".to_owned(),
+        }
+    }
+
+    /// Adds the address to an error that does not have it.
+    #[cfg(feature = "postgres")]
+    pub(super) fn named(&self, error: StoreError) -> StoreError {
+        match error {
+            StoreError::Unavailable(why) => StoreError::Unavailable(format!("{self}: {why}")),
+            error => error,
         }
     }
 

@@ -39,7 +39,9 @@ impl StoreLocation {
         match self {
             StoreLocation::File(path) => blocking(path, |path| sqlite::formats(&path)).await,
             #[cfg(feature = "postgres")]
-            StoreLocation::Postgres(address) => PostgresStore::formats(address).await,
+            StoreLocation::Postgres(address) => {
+                PostgresStore::formats(address).await.map_err(|error| self.named(error))
+            }
             #[cfg(not(feature = "postgres"))]
             StoreLocation::Postgres(_) => Err(self.without_feature()),
         }

@@ -5,7 +5,9 @@
 use crate::contract::{LONG, room, run};
 use crate::file::TestFile;
 use lisp_server::config::Durability;
-use lisp_server::store::{Batch, NewRun, RunStatus, RunStore, SqliteStore, Store, StoreError};
+use lisp_server::store::{
+    Batch, Checked, Formats, NewRun, RunStatus, RunStore, SqliteStore, Store, StoreError, StoreLocation,
+};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -164,10 +166,15 @@ async fn a_store_of_format_1_is_converted() {
     ] {
         let file = TestFile::new(name);
         file.meddle(&format!("PRAGMA journal_mode = wal; {FORMAT_1} {ROWS_1} {marks}"));
+        let location = StoreLocation::File(file.0.clone());
+        assert_eq!(location.formats().await.unwrap(), Formats { found: 1, known: 2 });
+        let unconverted = location.check().await.unwrap_err().to_string();
+        assert!(unconverted.contains("change it with `ptcl store migrate`"), "{unconverted}");
         // The second time there is nothing to convert.
         for _ in 0..2 {
             is_converted(&file.open()).await;
         }
+        assert_eq!(location.check().await.unwrap(), Checked { runs: 4, lines: 2, problems: Vec::new() });
         // The next attempt opens the calls of its journal again.
         let claims = file.open().claim("worker", LONG, &room("acme", 9)).await.unwrap();
         let lines: Vec<_> = claims.iter().map(|claim| (&*claim.lease.run_id, claim.lines)).collect();

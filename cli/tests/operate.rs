@@ -1,0 +1,287 @@
+//! `ptcl runs` and `ptcl store` on a store in a file: what an operator sees and does without a service.
+
+#![cfg(target_os = "linux")]
+
+mod service;
+
+use serde_json::{Value, json};
+use service::{Dir, Server, ToolServer, finished, ptcl};
+use std::os::unix::fs::PermissionsExt;
+use unicode_width::UnicodeWidthStr;
+
+/// Runs a command. Returns its exit code, and what it writes to standard output and standard error.
+fn run(arguments: &[&str]) -> (i32, String, String) {
+    let output = ptcl().args(arguments).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+/// A store with runs, and what is needed to serve it.
+struct Bench {
+    dir: Dir,
+    tool: ToolServer,
+    store: String,
+    config: String,
+}
+
+impl Bench {
+    fn new(name: &str) -> Self {
+        let (dir, tool) = (Dir::new(name), ToolServer::start());
+        let config = dir.write("service.toml", &(CONFIG.to_owned() + &tool.config("ask")));
+        Bench { store: dir.path("ptc.db"), config, tool, dir }
+    }
+
+    fn serve(&self) -> Server {
+        Server::start(&["--store", &self.store, "--config", &self.config])
+    }
+
+    /// Serves the store until its runs wait, and returns their IDs.
+    fn with_runs(&self, requests: &[Value]) -> Vec<String> {
+        let mut server = self.serve();
+        let ids: Vec<String> = requests
+            .iter()
+            .map(|request| {
+                let (status, state) = server.post("/v1/runs", request);
+                assert_eq!(status, 202, "{state}");
+                state["run_id"].as_str().unwrap().to_owned()
+            })
+            .collect();
+        for id in &ids {
+            server.state_when(&format!("/v1/runs/{id}"), |state| {
+                state["status"] != "queued" && state["status"] != "running"
+            });
+        }
+        server.terminate();
+        assert_eq!(server.exit_code(), Some(0));
+        ids
+    }
+
+    fn runs(&self, arguments: &[&str]) -> (i32, String, String) {
+        run(&[&["runs"], arguments, &["--store", &self.store, "--config", &self.config]].concat())
+    }
+
+    fn store(&self, arguments: &[&str]) -> (i32, String, String) {
+        run(&[&["store"], arguments, &["--store", &self.store]].concat())
+    }
+}
+
+const CONFIG: &str = "isolation = \"in-process\"\n[service]\nsuspend_after_ms = 0\n[limits]\ntimeout_ms = 60000\n";
+
+fn pays(n: u64) -> Value {
+    json!({ "program": "(println data/n) (get (tool/pay {:k 1 :n data/n}) \"n\")", "data": {"n": n} })
+}
+
+/// Decisions of an operator are those of the service: with the same checks, and the run goes on when the service starts.
+#[test]
+fn an_operator_decides_like_the_service() {
+    let bench = Bench::new("decides");
+    let ids = bench.with_runs(&[pays(1), pays(2), pays(3), pays(4), json!({ "program": "(+ 1 2)" })]);
+    let [approved, changed, rejected, cancelled, done] = [0, 1, 2, 3, 4].map(|at| ids[at].as_str());
+    assert_eq!(
+        bench.runs(&["approve", approved, "1"]),
+        (0, format!("{approved} is queued; it continues when the service starts\n"), String::new())
+    );
+    for (command, wanted) in [
+        (&["approve", approved, "1"][..], "answered before"),
+        (&["reject", approved, "1", "--why", "late"], "answered before"),
+        (&["approve", changed, "7"], "no open call 7"),
+        (&["approve", changed, "1", "--arguments", "{\"k\": 1}"], "n: the field is missing; the call stays open"),
+        (&["approve", changed, "1", "--arguments", "[1]"], "arguments is a JSON object"),
+        (&["approve", "no-such-run", "1"], "there is no run \"no-such-run\""),
+        (&["show", "no-such-run"], "there is no run"),
+        (&["cancel", "no-such-run"], "there is no run"),
+        (&["retry", changed], "waiting, not stuck"),
+        (&["reject", done, "1", "--why", "late"], "no open call 1"),
+    ] {
+        let (exit, out, said) = bench.runs(command);
+        assert_eq!((exit, out.as_str()), (1, ""), "{command:?}: {said}");
+        assert!(said.contains(wanted), "{command:?}: {said}");
+    }
+    for (command, wanted) in [
+        (&["approve", changed, "1", "--arguments", "{"][..], "it is not JSON"),
+        (&["list", "--status", "open"], "write one of queued"),
+        (&["list", "--cursor", "x"], "is not a cursor"),
+        (&["list", "--limit", "0"], "--limit"),
+        (&["reject", changed, "1"], "--why"),
+    ] {
+        let (exit, _, said) = bench.runs(command);
+        assert!(exit == 2 && said.contains(wanted), "{command:?}: {exit} {said}");
+    }
+    assert_eq!(bench.runs(&["approve", changed, "1", "--arguments", "{\"k\": 1, \"n\": 20}"]).0, 0);
+    assert_eq!(bench.runs(&["reject", rejected, "1", "--why", "too much"]).0, 0);
+    assert!(bench.runs(&["cancel", cancelled]).1.contains("is cancelled; it ends when the service starts"));
+    assert!(bench.runs(&["cancel", done]).1.contains("is done already"));
+    let (exit, shown, _) = bench.runs(&["show", done]);
+    assert!(exit == 0 && shown.contains("\"value\":3") && shown.contains("status   done"), "{shown}");
+    let server = bench.serve();
+    let answer = |id: &str| finished(&server, &format!("/v1/runs/{id}"))["answer"].clone();
+    assert_eq!(answer(approved)["value"], 1);
+    assert_eq!(answer(changed)["value"], 20);
+    assert_eq!(answer(rejected)["error"]["reason"], "tool_denied");
+    assert_eq!(answer(cancelled)["verdict"], "cancelled");
+    assert_eq!([1, 2, 3, 4, 20].map(|n| bench.tool.count(1, n)), [1, 0, 0, 0, 1]);
+    // Now it is the service's.
+    for command in [&["list"][..], &["approve", changed, "1"], &["check"]] {
+        let (exit, _, said) = bench.runs(command);
+        assert_eq!(exit, 74, "{said}");
+        assert!(said.contains(&format!("in use by process {}", server.id())) && said.contains("HTTP API"), "{said}");
+    }
+}
+
+/// Lists have pages, and fit a terminal that nothing in them controls.
+#[test]
+fn lists_fit_and_control_nothing() {
+    let bench = Bench::new("lists");
+    let hostile =
+        "\u{1b}]0;gone\u{7}\u{202e}evil\u{2066} and a long question about something that takes more than its column";
+    let request = json!({
+        "program": format!("; {hostile}\n(tool/ask {{:n \"{hostile}\"}})"), "tools": {"ask": {"client": true}},
+    });
+    let ids = bench.with_runs(&[request, pays(1), pays(2), pays(3)]);
+    let (exit, table, said) = bench.runs(&["list"]);
+    assert_eq!((exit, said.as_str()), (0, ""));
+    assert_eq!(table.lines().count(), 2 + 4);
+    assert!(ids.iter().all(|id| table.contains(id.as_str())) && table.contains("1 Pay 2?"), "{table}");
+    let (_, shown, _) = bench.runs(&["show", &ids[0]]);
+    for text in [&table, &shown] {
+        assert!(text.lines().all(|line| line.width() <= 100), "{text}");
+        assert!(!text.contains(['\u{1b}', '\u{7}', '\u{202e}', '\u{2066}']), "{text:?}");
+    }
+    assert!(shown.contains("\\u202eevil") && shown.contains("call 1 of ask: its client sends the result"), "{shown}");
+    // Pages, newest first.
+    let (mut seen, mut cursor) = (Vec::new(), None);
+    loop {
+        let more = cursor.iter().flat_map(|cursor: &String| ["--cursor", cursor.as_str()]);
+        let (_, page, said) =
+            bench.runs(&["list", "--json", "--limit", "3"].into_iter().chain(more).collect::<Vec<_>>());
+        for line in page.lines() {
+            let run: Value = serde_json::from_str(line).unwrap();
+            assert_eq!((&run["tenant"], &run["status"]), (&json!("anonymous"), &json!("waiting")));
+            seen.push(run["run_id"].as_str().unwrap().to_owned());
+        }
+        cursor = said.trim().strip_prefix("there are more: add --cursor ").map(str::to_owned);
+        if cursor.is_none() {
+            break;
+        }
+    }
+    assert!(seen.iter().eq(ids.iter().rev()), "{seen:?}");
+    assert_eq!(bench.runs(&["list", "--tenant", "nobody"]).1, "no runs\n");
+    assert_eq!(bench.runs(&["list", "--status", "done", "--json"]).1, "");
+}
+
+/// Before an upgrade: which runs could not go on with the tools of this configuration, and why.
+#[test]
+fn a_check_replays_what_waits() {
+    let bench = Bench::new("check");
+    let asks = json!({ "program": "(+ (tool/ask {:n 1}) (tool/ask {:n 2}))", "tools": {"ask": {"client": true}} });
+    let ids = bench.with_runs(&[pays(1), asks, json!({ "program": "1" })]);
+    let (exit, said, _) = bench.runs(&["check"]);
+    assert_eq!((exit, said.as_str()), (0, "2 runs checked: 2 can continue, 0 cannot\n"));
+    // Without the tool, and with one that takes other arguments.
+    let other = bench.dir.write("without.toml", CONFIG);
+    let number = std::fs::read_to_string(&bench.config).unwrap().replace("integer", "string");
+    let changed = bench.dir.write("changed.toml", &number);
+    for (config, why) in [(other, "its tools are not there any more: pay"), (changed, "pay")] {
+        let (exit, said, _) = run(&["runs", "check", "--store", &bench.store, "--config", &config]);
+        assert_eq!(exit, 1, "{said}");
+        let lines: Vec<&str> = said.lines().collect();
+        assert!(lines[0].starts_with(&ids[0]) && lines[1].contains(why), "{said}");
+        assert_eq!(lines.last(), Some(&"2 runs checked: 1 can continue, 1 cannot"));
+        let (exit, said, _) = run(&["runs", "check", "--json", "--store", &bench.store, "--config", &config]);
+        assert_eq!((exit, said.lines().count()), (1, 2), "{said}");
+        let bad = said.lines().find(|line| line.contains(&ids[0])).unwrap();
+        let bad: Value = serde_json::from_str(bad).unwrap();
+        assert!(bad["can_continue"] == false && bad["why"].as_str().unwrap().contains(why), "{bad}");
+    }
+    // Nothing has happened to them.
+    assert_eq!(bench.runs(&["check"]).0, 0);
+    assert_eq!(bench.tool.count(1, 1), 0);
+}
+
+/// A run that is stuck is retried when its tool is back.
+#[test]
+fn a_stuck_run_is_retried() {
+    let bench = Bench::new("stuck");
+    let ids = bench.with_runs(&[pays(1)]);
+    let without = bench.dir.write("without.toml", CONFIG);
+    let run_path = format!("/v1/runs/{}", ids[0]);
+    {
+        let mut server = Server::start(&["--store", &bench.store, "--config", &without]);
+        // An answer makes it go on, which it cannot.
+        assert_eq!(server.post(&format!("{run_path}/calls/1"), &json!({ "approve": true })).0, 200);
+        server.state_when(&run_path, |state| state["status"] == "stuck");
+        server.terminate();
+        assert_eq!(server.exit_code(), Some(0));
+    }
+    let (_, table, _) = bench.runs(&["list", "--status", "stuck"]);
+    assert!(table.contains("its tools are not there"), "{table}");
+    assert!(bench.runs(&["show", &ids[0]]).1.contains("error\n  its tools are not there any more: pay"));
+    assert_eq!(
+        bench.runs(&["retry", &ids[0]]).1,
+        format!("{} is queued; it continues when the service starts\n", ids[0])
+    );
+    assert_eq!(finished(&bench.serve(), &run_path)["answer"]["value"], 1);
+}
+
+/// A copy is made while the service works, and is a store by itself. Damage is found, and said where.
+#[test]
+fn copies_are_whole_and_damage_is_found() {
+    let bench = Bench::new("copies");
+    let server = bench.serve();
+    let (_, state) = server.post("/v1/runs", &pays(7));
+    let path = format!("/v1/runs/{}", state["run_id"].as_str().unwrap());
+    server.state_when(&path, |state| state["calls"][0].is_object());
+    let copy = bench.dir.path("copy.db");
+    let (exit, said, error) = bench.store(&["backup", &copy]);
+    assert!(exit == 0 && said.contains("bytes in"), "{said}{error}");
+    assert_eq!(std::fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600);
+    let (exit, _, error) = bench.store(&["backup", &copy]);
+    assert!(exit == 74 && error.contains("exists already"), "{error}");
+    let (exit, said, _) = bench.store(&["check"]);
+    assert!(exit == 0 && said.starts_with("1 runs, ") && said.ends_with(" lines: no damage\n"), "{said}");
+    let names = |dir: &Dir| {
+        let entries = std::fs::read_dir(dir.path("")).unwrap();
+        entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name.contains("partial"))
+            .count()
+    };
+    assert_eq!(names(&bench.dir), 0);
+    drop(server);
+    let copied = Server::start(&["--store", &copy, "--config", &bench.config]);
+    assert_eq!(copied.post(&format!("{path}/calls/1"), &json!({ "approve": true })).0, 200);
+    assert_eq!(finished(&copied, &path)["answer"]["value"], 7);
+    drop(copied);
+    // A byte of a line of the journal.
+    let damaged = bench.dir.path("damaged.db");
+    assert_eq!(bench.store(&["backup", &damaged]).0, 0);
+    let mut bytes = std::fs::read(&damaged).unwrap();
+    let line = b"\"state\":\"asked\"";
+    let at = bytes.windows(line.len()).position(|window| window == line).expect("the journal has the call");
+    bytes[at + 9..at + 14].copy_from_slice(b"begun");
+    std::fs::write(&damaged, bytes).unwrap();
+    let (exit, said, _) = run(&["store", "check", "--store", &damaged]);
+    let wanted = format!("of the journal of run {} is damaged", &path["/v1/runs/".len()..]);
+    assert!(exit == 1 && said.contains(&wanted) && said.contains(": 1 problem"), "{said}");
+    let (exit, said, _) = run(&["runs", "check", "--store", &damaged, "--config", &bench.config]);
+    assert!(exit == 1 && said.contains("is damaged"), "{said}");
+    // What is no store is left as it is.
+    let text = bench.dir.write("notes.txt", "not a database, but a text that is long enough to be taken for one");
+    for command in [&["check"][..], &["migrate"], &["backup", &bench.dir.path("x.db")]] {
+        let (exit, _, error) = run(&[&["store"], command, &["--store", &text]].concat());
+        assert!(exit == 74 && error.contains("notes.txt"), "{error}");
+        let missing = bench.dir.path("missing.db");
+        let (exit, _, error) = run(&[&["store"], command, &["--store", &missing]].concat());
+        assert!(exit == 2 && error.contains("there is no store"), "{error}");
+    }
+    let empty = bench.dir.write("empty.db", "");
+    let (exit, said, error) = run(&["store", "migrate", "--store", &empty]);
+    assert!(exit == 0 && said.contains("was empty and has the format"), "{said}{error}");
+    assert!(run(&["store", "migrate", "--store", &empty]).1.contains("already"));
+    let (exit, _, said) = run(&["store", "backup", "a b.dump", "--store", "postgres://me:hush@db/runs"]);
+    assert_eq!(exit, 2);
+    assert!(
+        said.contains("pg_dump --format=custom --schema=ptc_lisp --file='a b.dump' postgres://me@db/runs"),
+        "{said}"
+    );
+}
