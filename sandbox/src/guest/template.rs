@@ -60,9 +60,6 @@ const PATIENCE_NS: u64 = 100_000_000;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Config {
     pub(crate) wanted: LayerSet,
-    /// For tests: this layer fails.
-    #[serde(default)]
-    pub(crate) fail_at: Option<Layer>,
     /// The file through which to join the memory cgroup, or why there is none.
     pub(crate) group: Result<PathBuf, String>,
     /// There are data sets to be read from the descriptor of standard output.
@@ -123,10 +120,6 @@ fn become_template(config: &Config, control: OwnedFd) -> Result<(), SetupError> 
     sys::reset_signals();
     let signals = child::Signals::listening().map_err(step("signals"))?;
     let mut installer = LayerInstaller::new(&config.wanted);
-    #[cfg(feature = "testing")]
-    {
-        installer = installer.failing_at(config.fail_at);
-    }
     installer.install(Layer::OomFirst, lockdown::first_to_go);
     installer.install(Layer::MemoryCgroup, || match &config.group {
         Ok(join_file) => crate::kernel::cgroup::join(join_file),

@@ -107,7 +107,6 @@ impl Template {
         let (control, theirs) = frames::pair().map_err(failed)?;
         let config = Config {
             wanted: starter.wanted.clone(),
-            fail_at: starter.fail_at,
             group: group.as_ref().map(|group| group.join_file()).map_err(Clone::clone),
             sets: !starter.sets.is_empty(),
             processor,
@@ -418,7 +417,6 @@ fn started(
 pub(crate) struct Starter {
     pub(crate) program: PathBuf,
     pub(crate) wanted: LayerSet,
-    pub(crate) fail_at: Option<Layer>,
     pub(crate) sets: Vec<DataSet>,
 }
 
