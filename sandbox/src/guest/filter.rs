@@ -108,12 +108,11 @@ fn common() -> Table {
 /// The additional calls of a template, which forks, monitors, reaps and kills its children and sends descriptors; and
 /// of a child that locks itself down. None of them loosens a restriction: limits can only be lowered, and filters only
 /// be added.
-const OF_TEMPLATE: [(i64, Rule); 13] = [
+const OF_TEMPLATE: [(i64, Rule); 12] = [
     (libc::SYS_clone, Rule::Allow),
     (libc::SYS_wait4, Rule::Allow),
     (libc::SYS_pidfd_open, Rule::Allow),
     (libc::SYS_pidfd_send_signal, Rule::Allow),
-    (libc::SYS_sched_setaffinity, Rule::Allow),
     (libc::SYS_sendmsg, Rule::Allow),
     (libc::SYS_recvmsg, Rule::Allow),
     (libc::SYS_prctl, Rule::Both([(0, libc::PR_SET_PDEATHSIG.cast_unsigned()), (1, libc::SIGKILL.cast_unsigned())])),

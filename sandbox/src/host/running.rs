@@ -1,9 +1,9 @@
 //! One run from the host's view: its channels, its deadline and its end.
 
+use super::at_work::AtWork;
 use super::calls::Calls;
 use super::conversation::Conversation;
 use super::pool::{Channels, Pool, Question, Template};
-use super::scheduling::AtWork;
 #[cfg(feature = "async")]
 use super::socket_pair::SocketPair;
 use super::spans::ChildSpan;
@@ -39,8 +39,8 @@ const DEAD_STEP: Duration = Duration::from_millis(20);
 const FORKING: Duration = Duration::from_millis(250);
 /// The time after which the host asks for a descriptor of a run's process. Most runs end earlier.
 const SHORT: Duration = Duration::from_millis(2);
-/// The descriptor is requested at least this long before the kill: a template on the same processor as a spinning run
-/// may have to wait for its time slice.
+/// The descriptor is requested at least this long before the kill: a template on a busy machine may have to wait for its
+/// time slice.
 const AHEAD: Duration = Duration::from_millis(20);
 
 /// A deadline that has passed, by the monotonic clock: kill now.

@@ -108,9 +108,7 @@ impl Builder {
 
     /// Sets the number of templates, which take turns; the default is 1.
     ///
-    /// One template forks some thousand times a second. With at least one for each processor that this process may use,
-    /// each template stays on one processor, and its runs for their first milliseconds. This gives the highest
-    /// throughput.
+    /// One template forks some thousand times a second. One for each processor gives the highest throughput.
     #[must_use]
     pub fn forkers(mut self, count: usize) -> Self {
         self.forkers = count;
