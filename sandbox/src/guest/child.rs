@@ -116,7 +116,7 @@ pub(crate) fn main(order: Order, run: OwnedFd, inherited: &Inherited) -> ! {
 }
 
 /// The maximum number of threads of all children of a template, where they can be counted separately.
-const THREADS: u64 = 1_024;
+pub(super) const THREADS: u64 = 1_024;
 
 const STEPS: [&str; 5] = ["descriptors", "parent_death", "rlimit_as", "rlimit_cpu", "child_seccomp"];
 

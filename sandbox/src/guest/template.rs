@@ -53,6 +53,9 @@ pub(crate) const CHILDREN: usize = 256;
 /// The maximum number of all children, including a spare one and those that are not reaped yet.
 const MAX_CHILDREN: usize = CHILDREN + 64;
 
+/// The maximum number of processes and threads of a template: the launcher, itself, its children and their threads.
+pub(crate) const MAX_TASKS: u64 = 2 + MAX_CHILDREN as u64 + child::THREADS;
+
 /// How long past its deadline a child is left to the host, in nanoseconds.
 const PATIENCE_NS: u64 = 100_000_000;
 

@@ -5,7 +5,7 @@
 
 use super::socket_pair::SocketPair;
 use crate::guest::layers::{Layer, LayerSet, Layers, SetupError, State};
-use crate::guest::template::{ARGUMENT, CHILDREN, Config, REPORT_BYTES, Ready};
+use crate::guest::template::{ARGUMENT, CHILDREN, Config, MAX_TASKS, REPORT_BYTES, Ready};
 use crate::kernel::cgroup::Group;
 use crate::kernel::{sys, unix};
 use crate::wire::frames;
@@ -440,6 +440,11 @@ enum Slot {
     There(Arc<Template>),
 }
 
+/// Returns the maximum number of processes and threads of a pool, including a template that ends while another starts.
+fn max_tasks(templates: usize) -> u64 {
+    MAX_TASKS.saturating_mul(templates.max(1) as u64 + 1)
+}
+
 /// The templates, which take turns.
 #[derive(Debug)]
 pub(crate) struct Pool {
@@ -463,7 +468,7 @@ impl Pool {
         total_memory: Option<u64>,
     ) -> Result<Pool, SetupError> {
         let group = match starter.wanted.wants(Layer::MemoryCgroup) {
-            true => Group::new(total_memory).map(Arc::new).map_err(|error| error.to_string()),
+            true => Group::new(total_memory, max_tasks(count)).map(Arc::new).map_err(|error| error.to_string()),
             false => Err("it is turned off".to_owned()),
         };
         let first = started(&starter, &group)?;
@@ -495,7 +500,10 @@ impl Pool {
         // Another run may have created it meanwhile.
         let made = match &*place {
             Ok(now) if !Arc::ptr_eq(now, group) => now.clone(),
-            _ => Arc::new(Group::new(self.total_memory).map_err(|error| failed(error.to_string()))?),
+            _ => Arc::new(
+                Group::new(self.total_memory, max_tasks(self.slots.len()))
+                    .map_err(|error| failed(error.to_string()))?,
+            ),
         };
         *place = Ok(made);
         let group = place.clone();
