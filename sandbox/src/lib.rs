@@ -38,38 +38,36 @@
 #![cfg_attr(not(test), warn(clippy::too_many_lines))]
 #![cfg(unix)]
 
-mod closures;
+mod beside;
 mod guest;
 mod host;
 #[allow(unsafe_code, reason = "the edge to the kernel; every block says why it is sound")]
 mod kernel;
-#[cfg(target_os = "linux")]
-mod managed;
 #[cfg(all(target_os = "linux", feature = "testing"))]
 pub mod testing;
 mod wire;
 
-pub use closures::bounds::{BoundedError, Bounds, Used};
+pub use beside::closures::bounds::{BoundedError, Bounds, Used};
 #[cfg(all(target_os = "linux", feature = "testing"))]
-pub use closures::portable;
+pub use beside::closures::portable;
 #[cfg(not(target_os = "linux"))]
-pub use closures::portable::{capabilities, run_bounded, run_bounded_despite_threads, run_bounded_measured};
+pub use beside::closures::portable::{capabilities, run_bounded, run_bounded_despite_threads, run_bounded_measured};
 pub use guest::layers::{Layer, Layers, SetupError, State};
 #[cfg(all(target_os = "linux", feature = "async"))]
 pub use host::asynchronous::SandboxRun;
 pub use host::capability::Capabilities;
 #[cfg(target_os = "linux")]
 pub use {
-    closures::bounded::{run_bounded, run_bounded_despite_threads, run_bounded_measured},
-    closures::functions::{Function, run_function, run_function_measured},
+    beside::closures::bounded::{run_bounded, run_bounded_despite_threads, run_bounded_measured},
+    beside::closures::functions::{Function, run_function, run_function_measured},
+    beside::managed::clean_slate::{CleanSlate, SlateFailure, SlateRun},
+    beside::managed::pipes::Managed,
     host::capability::capabilities,
     host::domain::Domain,
     host::domains::DomainLimits,
     host::sandbox::{Builder, Sandbox},
     host::session::Session,
     kernel::standard_streams::output_was_closed,
-    managed::clean_slate::{CleanSlate, SlateFailure, SlateRun},
-    managed::pipes::Managed,
 };
 
 /// Turns this process into a template if it was started as one. Otherwise returns at once.
@@ -101,8 +99,8 @@ pub fn init_with(functions: &[Function]) {
     let told = arguments.next().unwrap_or_default();
     if first == guest::template::ARGUMENT {
         guest::template::main(&told.to_string_lossy());
-    } else if first == closures::functions::ARGUMENT {
-        closures::functions::main(&told.to_string_lossy(), functions);
+    } else if first == beside::closures::functions::ARGUMENT {
+        beside::closures::functions::main(&told.to_string_lossy(), functions);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::layers::{Layer, LayerSet, limit, limit_cpu};
 use super::lockdown;
-use crate::kernel::sys::{self, Instruction, Processors};
+use crate::kernel::sys::{self, Instruction};
 use crate::kernel::unix::SETUP_FAILED;
 use crate::wire::frames::{self, AWAKE, Frame, Kind, LIVE, MEMORY, Replies, SAVE};
 use crate::wire::messages::Order;
@@ -48,8 +48,6 @@ pub(crate) struct Inherited {
     pub(super) ends: OwnedFd,
     /// The template has its own user namespace: its threads are counted separately.
     pub(super) own_users: bool,
-    /// The processors that it may use, if it stays on one.
-    pub(super) anywhere: Option<Processors>,
     /// The filters that restrict locked-down children: without threads, and with.
     pub(super) filters: Option<[Vec<Instruction>; 2]>,
 }
@@ -118,7 +116,7 @@ pub(crate) fn main(order: Order, run: OwnedFd, inherited: &Inherited) -> ! {
 }
 
 /// The maximum number of threads of all children of a template, where they can be counted separately.
-const THREADS: u64 = 1_024;
+pub(super) const THREADS: u64 = 1_024;
 
 const STEPS: [&str; 5] = ["descriptors", "parent_death", "rlimit_as", "rlimit_cpu", "child_seccomp"];
 

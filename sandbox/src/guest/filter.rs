@@ -14,12 +14,14 @@ pub(crate) enum Rule {
     Errno(i32),
     /// Ends the process with SIGSYS.
     Kill,
-    /// Allows it if no bit of the mask is set in the low half of the argument.
-    Clear { arg: u8, mask: u32 },
+    /// Allows it if the low halves of these arguments have no bits of these masks.
+    Clear(&'static [(u8, u32)]),
     /// Allows it if the low half of the argument has all bits of `set` and none of `clear`.
     Bits { arg: u8, set: u32, clear: u32 },
     /// Allows it if the argument is one of these.
     OneOf { arg: u8, values: &'static [u32] },
+    /// Allows it if the argument is this value; otherwise fails it with an error number.
+    EqualOr { arg: u8, value: u32, errno: i32 },
     /// Allows it if the low half of the argument is this value.
     Equal { arg: u8, value: u32 },
     /// Allows it if the low halves of the two arguments have these values.
@@ -33,19 +35,51 @@ pub(crate) enum Rule {
 pub(crate) type Table = Vec<(i64, Rule)>;
 
 const PROT_EXEC: u32 = libc::PROT_EXEC as u32;
-const NEW_NAMESPACES: u32 = (libc::CLONE_NEWNS
-    | libc::CLONE_NEWCGROUP
-    | libc::CLONE_NEWUTS
-    | libc::CLONE_NEWIPC
-    | libc::CLONE_NEWUSER
-    | libc::CLONE_NEWPID
-    | libc::CLONE_NEWNET) as u32;
-const START_THREADS: Rule = Rule::Bits { arg: 0, set: THREAD, clear: NEW_NAMESPACES };
+/// All flags of `mmap` except those of private memory without a file. Huge pages, locked memory, memory that is filled
+/// at once or shared, and all flags of later kernels are forbidden.
+const NOT_PRIVATE_MEMORY: u32 =
+    !((libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE | libc::MAP_STACK) as u32);
+
+/// The flags without which `clone` does not start a thread of the same process.
 const THREAD: u32 = (libc::CLONE_VM | libc::CLONE_THREAD | libc::CLONE_SIGHAND) as u32;
+/// All flags with which C libraries start a thread. The last is musl's and has no effect.
+const OF_THREADS: u32 = THREAD
+    | (libc::CLONE_FS
+        | libc::CLONE_FILES
+        | libc::CLONE_SYSVSEM
+        | libc::CLONE_SETTLS
+        | libc::CLONE_PARENT_SETTID
+        | libc::CLONE_CHILD_CLEARTID
+        | libc::CLONE_DETACHED) as u32;
+/// All flags with which C libraries fork, and the signal of the end.
+const OF_FORKS: u32 = (libc::CLONE_CHILD_SETTID | libc::CLONE_CHILD_CLEARTID) as u32 | 0xff;
+const START_THREADS: Rule = Rule::Bits { arg: 0, set: THREAD, clear: !OF_THREADS };
+
+/// The operations of locks, of waits with a time limit and for the end of a thread, with the flags that C libraries and
+/// the standard library use. Those on locks with priority inheritance are forbidden.
+const FUTEXES: &[u32] = &{
+    const PRIVATE: u32 = libc::FUTEX_PRIVATE_FLAG as u32;
+    const REALTIME: u32 = libc::FUTEX_CLOCK_REALTIME as u32;
+    const WAIT: u32 = libc::FUTEX_WAIT as u32;
+    const WAKE: u32 = libc::FUTEX_WAKE as u32;
+    const REQUEUE: u32 = libc::FUTEX_REQUEUE as u32;
+    const WAIT_BITSET: u32 = libc::FUTEX_WAIT_BITSET as u32;
+    [
+        WAIT,
+        WAIT | PRIVATE,
+        WAKE,
+        WAKE | PRIVATE,
+        REQUEUE | PRIVATE,
+        WAIT_BITSET,
+        WAIT_BITSET | PRIVATE,
+        WAIT_BITSET | REALTIME,
+        WAIT_BITSET | PRIVATE | REALTIME,
+    ]
+};
 
 /// The calls that every process may make: compute, allocate memory that is not executable, and use its channel.
 fn common() -> Table {
-    use Rule::{Allow, Clear, Errno, OneOf};
+    use Rule::{Allow, Clear, EqualOr, Errno, OneOf};
     let mut table: Table = [
         libc::SYS_read,
         libc::SYS_write,
@@ -57,9 +91,6 @@ fn common() -> Table {
         libc::SYS_fstat,
         libc::SYS_brk,
         libc::SYS_munmap,
-        libc::SYS_mremap,
-        libc::SYS_madvise,
-        libc::SYS_futex,
         libc::SYS_sched_yield,
         libc::SYS_sched_getaffinity,
         libc::SYS_set_robust_list,
@@ -83,8 +114,12 @@ fn common() -> Table {
     .map(|call| (call, Allow))
     .into();
     table.extend([
-        (libc::SYS_mmap, Clear { arg: 2, mask: PROT_EXEC }),
-        (libc::SYS_mprotect, Clear { arg: 2, mask: PROT_EXEC }),
+        (libc::SYS_mmap, Clear(&[(2, PROT_EXEC), (3, NOT_PRIVATE_MEMORY)])),
+        (libc::SYS_mprotect, Clear(&[(2, PROT_EXEC)])),
+        (libc::SYS_mremap, OneOf { arg: 3, values: &[libc::MREMAP_MAYMOVE as u32] }),
+        // C libraries try other advice and do without it.
+        (libc::SYS_madvise, EqualOr { arg: 2, value: libc::MADV_DONTNEED as u32, errno: libc::EINVAL }),
+        (libc::SYS_futex, OneOf { arg: 1, values: FUTEXES }),
         (libc::SYS_fcntl, OneOf { arg: 1, values: &[libc::F_GETFD as u32, libc::F_GETFL as u32] }),
         (libc::SYS_ioctl, Errno(libc::ENOTTY)),
     ]);
@@ -108,12 +143,11 @@ fn common() -> Table {
 /// The additional calls of a template, which forks, monitors, reaps and kills its children and sends descriptors; and
 /// of a child that locks itself down. None of them loosens a restriction: limits can only be lowered, and filters only
 /// be added.
-const OF_TEMPLATE: [(i64, Rule); 13] = [
-    (libc::SYS_clone, Rule::Allow),
+const OF_TEMPLATE: [(i64, Rule); 12] = [
+    (libc::SYS_clone, Rule::Clear(&[(0, !(OF_FORKS | OF_THREADS))])),
     (libc::SYS_wait4, Rule::Allow),
     (libc::SYS_pidfd_open, Rule::Allow),
     (libc::SYS_pidfd_send_signal, Rule::Allow),
-    (libc::SYS_sched_setaffinity, Rule::Allow),
     (libc::SYS_sendmsg, Rule::Allow),
     (libc::SYS_recvmsg, Rule::Allow),
     (libc::SYS_prctl, Rule::Both([(0, libc::PR_SET_PDEATHSIG.cast_unsigned()), (1, libc::SIGKILL.cast_unsigned())])),
@@ -265,7 +299,14 @@ fn leaf(rule: Rule) -> Vec<Instruction> {
         Rule::Allow => vec![ret(RET_ALLOW)],
         Rule::Kill => vec![ret(RET_KILL)],
         Rule::Errno(errno) => vec![ret(libc::SECCOMP_RET_ERRNO | errno.cast_unsigned())],
-        Rule::Clear { arg, mask } => vec![low(arg), step(JMP_JSET_K, mask, 0, 1), ret(RET_KILL), ret(RET_ALLOW)],
+        Rule::Clear(masks) => {
+            let steps = masks.iter().flat_map(|&(arg, mask)| [low(arg), step(JMP_JSET_K, mask, 0, 1), ret(RET_KILL)]);
+            steps.chain([ret(RET_ALLOW)]).collect()
+        }
+        Rule::EqualOr { arg, value, errno } => {
+            let failed = ret(libc::SECCOMP_RET_ERRNO | errno.cast_unsigned());
+            vec![low(arg), step(JMP_JEQ_K, value, 1, 0), failed, ret(RET_ALLOW)]
+        }
         Rule::Bits { arg, set, clear } => {
             let mut program = vec![low(arg), step(JMP_JSET_K, clear, 0, 1), ret(RET_KILL)];
             for bit in (0..32).map(|bit| 1 << bit).filter(|bit| set & bit != 0) {
@@ -321,7 +362,9 @@ mod tests {
             Rule::Allow => true,
             Rule::Kill => false,
             Rule::Errno(errno) => return libc::SECCOMP_RET_ERRNO | errno as u32,
-            Rule::Clear { arg: at, mask } => arg(at) & mask == 0,
+            Rule::Clear(masks) => masks.iter().all(|&(at, mask)| arg(at) & mask == 0),
+            Rule::EqualOr { arg: at, value, .. } if arg(at) == value => true,
+            Rule::EqualOr { errno, .. } => return libc::SECCOMP_RET_ERRNO | errno as u32,
             Rule::Bits { arg: at, set, clear } => arg(at) & set == set && arg(at) & clear == 0,
             Rule::OneOf { arg: at, values } => values.contains(&arg(at)),
             Rule::Equal { arg: at, value } => arg(at) == value,
@@ -335,7 +378,7 @@ mod tests {
     #[test]
     fn a_program_does_what_its_table_says() {
         let deadly = [libc::PR_SET_PDEATHSIG as u64, libc::SIGKILL as u64, 6, 0, 0, 0];
-        let all = [[0; 6], [77; 6], [7; 6], [u64::from(THREAD); 6], [1; 6], [6; 6], deadly];
+        let all = [[0; 6], [77; 6], [7; 6], [u64::from(THREAD); 6], [1; 6], [4; 6], [6; 6], [34; 6], deadly];
         for (table, otherwise) in [
             (template(), Rule::Kill),
             (alone(77, true), Rule::Kill),
@@ -370,6 +413,18 @@ mod tests {
         assert_eq!((clone(&child, thread), clone(&threads, thread)), (RET_KILL, RET_ALLOW));
         for flags in [libc::SIGCHLD, libc::CLONE_VM | libc::CLONE_VFORK, thread | libc::CLONE_NEWUSER] {
             assert_eq!(clone(&threads, flags), RET_KILL, "{flags:x}");
+        }
+        // The template forks, and only that, with whatever its children may start.
+        let template = program(template());
+        let fork = libc::CLONE_CHILD_SETTID | libc::CLONE_CHILD_CLEARTID | libc::SIGCHLD;
+        assert_eq!((clone(&template, fork), clone(&template, thread)), (RET_ALLOW, RET_ALLOW));
+        for flag in [libc::CLONE_NEWUSER, libc::CLONE_VFORK, libc::CLONE_PARENT, libc::CLONE_PTRACE, libc::CLONE_PIDFD]
+        {
+            assert_eq!(
+                (clone(&template, fork | flag), clone(&threads, thread | flag)),
+                (RET_KILL, RET_KILL),
+                "{flag:x}"
+            );
         }
         let abort = [1, 1, libc::SIGABRT as u64, 0, 0, 0];
         assert_eq!(run(&child, arch(), libc::SYS_tgkill as u32, abort), libc::SECCOMP_RET_TRAP);

@@ -69,6 +69,13 @@ layers! {
     ChildSeccomp => "child_seccomp",
 }
 
+impl Layer {
+    const fn is_namespace(self) -> bool {
+        use Layer::{IpcNamespace, MountNamespace, NetNamespace, PidNamespace, UserNamespace};
+        matches!(self, UserNamespace | PidNamespace | NetNamespace | MountNamespace | IpcNamespace)
+    }
+}
+
 impl fmt::Display for Layer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -132,20 +139,59 @@ impl Layers {
     }
 }
 
-/// The layers to install.
+/// The layers to install: all of them, except that a host may do without namespaces.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LayerSet {
-    off: Vec<Layer>,
+    pub(crate) namespaces: bool,
+    #[cfg(feature = "testing")]
+    #[serde(default)]
+    pub(crate) impaired: Impaired,
+}
+
+/// For tests: layers that are turned off, and one that fails.
+#[cfg(feature = "testing")]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Impaired {
+    pub(crate) off: Vec<Layer>,
+    pub(crate) fails: Option<Layer>,
 }
 
 impl LayerSet {
-    /// All layers except these.
-    pub(crate) fn without(off: &[Layer]) -> Self {
-        LayerSet { off: off.to_vec() }
+    pub(crate) fn all() -> Self {
+        LayerSet {
+            namespaces: true,
+            #[cfg(feature = "testing")]
+            impaired: Impaired::default(),
+        }
     }
 
     pub(crate) fn wants(&self, layer: Layer) -> bool {
-        !self.off.contains(&layer)
+        #[cfg(feature = "testing")]
+        if self.impaired.off.contains(&layer) {
+            return false;
+        }
+        self.namespaces || !layer.is_namespace()
+    }
+
+    /// Returns true if the layer is wanted and no test makes it fail.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn can_install(&self, layer: Layer) -> bool {
+        self.wants(layer) && self.check(layer).is_ok()
+    }
+
+    /// Fails if a test wants this layer to fail.
+    #[cfg(feature = "testing")]
+    fn check(&self, layer: Layer) -> io::Result<()> {
+        match self.impaired.fails == Some(layer) {
+            true => Err(io::Error::other("made to fail")),
+            false => Ok(()),
+        }
+    }
+
+    #[cfg(not(feature = "testing"))]
+    #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "tests make it fail")]
+    fn check(&self, _: Layer) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -169,29 +215,19 @@ impl SetupError {
 pub(crate) struct LayerInstaller<'a> {
     pub(crate) wanted: &'a LayerSet,
     pub(crate) layers: Layers,
-    /// For tests: this layer fails.
-    pub(crate) fail_at: Option<Layer>,
 }
 
 impl<'a> LayerInstaller<'a> {
     pub(crate) fn new(wanted: &'a LayerSet) -> Self {
-        LayerInstaller { wanted, layers: Layers(Vec::new()), fail_at: None }
-    }
-
-    #[cfg(feature = "testing")]
-    pub(crate) fn failing_at(mut self, layer: Option<Layer>) -> Self {
-        self.fail_at = layer;
-        self
+        LayerInstaller { wanted, layers: Layers(Vec::new()) }
     }
 
     /// Installs a layer and records its state; the caller decides whether a missing layer matters.
     pub(crate) fn install(&mut self, layer: Layer, work: impl FnOnce() -> io::Result<()>) {
         let state = if !self.wanted.wants(layer) {
             State::Disabled
-        } else if self.fail_at == Some(layer) {
-            State::Unavailable { why: "made to fail".to_owned() }
         } else {
-            match work() {
+            match self.wanted.check(layer).and_then(|()| work()) {
                 Ok(()) => State::Active,
                 Err(error) => State::Unavailable { why: error.to_string() },
             }

@@ -27,7 +27,7 @@ pub(crate) fn namespaces(installer: &mut LayerInstaller<'_>) -> bool {
         (Layer::MountNamespace, libc::CLONE_NEWNS),
         (Layer::IpcNamespace, libc::CLONE_NEWIPC | libc::CLONE_NEWUTS),
     ];
-    let wanted = PARTS.iter().filter(|(layer, _)| installer.wanted.wants(*layer) && installer.fail_at != Some(*layer));
+    let wanted = PARTS.iter().filter(|(layer, _)| installer.wanted.can_install(*layer));
     let flags = wanted.fold(0, |flags, (_, flag)| flags | flag);
     let together = if flags == 0 { Ok(()) } else { sys::unshare(flags) };
     for (layer, flag) in PARTS {

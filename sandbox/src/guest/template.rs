@@ -9,7 +9,7 @@ use super::child::{self, Inherited, WarmUp};
 use super::huge_pages;
 use super::layers::{Layer, LayerInstaller, LayerSet, Layers, SetupError, State, limit};
 use super::lockdown;
-use crate::kernel::sys::{self, Fork, Processors};
+use crate::kernel::sys::{self, Fork};
 use crate::wire::frames::{self, PACKET};
 use crate::wire::messages::{self, Deadline, Message, Notice, Order};
 use lisp_runtime::DataSet;
@@ -53,6 +53,9 @@ pub(crate) const CHILDREN: usize = 256;
 /// The maximum number of all children, including a spare one and those that are not reaped yet.
 const MAX_CHILDREN: usize = CHILDREN + 64;
 
+/// The maximum number of processes and threads of a template: the launcher, itself, its children and their threads.
+pub(crate) const MAX_TASKS: u64 = 2 + MAX_CHILDREN as u64 + child::THREADS;
+
 /// How long past its deadline a child is left to the host, in nanoseconds.
 const PATIENCE_NS: u64 = 100_000_000;
 
@@ -60,16 +63,11 @@ const PATIENCE_NS: u64 = 100_000_000;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Config {
     pub(crate) wanted: LayerSet,
-    /// For tests: this layer fails.
-    #[serde(default)]
-    pub(crate) fail_at: Option<Layer>,
     /// The file through which to join the memory cgroup, or why there is none.
     pub(crate) group: Result<PathBuf, String>,
     /// There are data sets to be read from the descriptor of standard output.
     #[serde(default)]
     pub(crate) sets: bool,
-    /// The processor that it stays on.
-    pub(crate) processor: Option<usize>,
 }
 
 /// The first report of a template: its layers, or why it cannot start.
@@ -115,18 +113,9 @@ fn become_template(config: &Config, control: OwnedFd) -> Result<(), SetupError> 
     rustix::stdio::dup2_stderr(&null).map_err(errno("/dev/null"))?;
     drop(null);
     let _ = rustix::process::setsid();
-    // A failure only costs time.
-    let anywhere = config.processor.and_then(|processor| {
-        let allowed = Processors::allowed().ok()?;
-        Processors::only(processor).stay().ok().map(|()| allowed)
-    });
     sys::reset_signals();
     let signals = child::Signals::listening().map_err(step("signals"))?;
     let mut installer = LayerInstaller::new(&config.wanted);
-    #[cfg(feature = "testing")]
-    {
-        installer = installer.failing_at(config.fail_at);
-    }
     installer.install(Layer::OomFirst, lockdown::first_to_go);
     installer.install(Layer::MemoryCgroup, || match &config.group {
         Ok(join_file) => crate::kernel::cgroup::join(join_file),
@@ -141,7 +130,7 @@ fn become_template(config: &Config, control: OwnedFd) -> Result<(), SetupError> 
         // The parent is the launcher, whose pid is not visible in this namespace.
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(errno("launcher"))?;
     }
-    let locked = lock_down(config, installer, signals, sets, anywhere);
+    let locked = lock_down(config, installer, signals, sets);
     let report = told(locked.as_ref().map(|locked| locked.layers.clone()).map_err(Clone::clone))?;
     rustix::net::send(&control, &report, SendFlags::NOSIGNAL).map_err(errno("report"))?;
     let LockedIn { tasks, inherited, .. } = locked?;
@@ -161,7 +150,6 @@ fn lock_down(
     mut installer: LayerInstaller<'_>,
     signals: child::Signals,
     sets: Option<OwnedFd>,
-    anywhere: Option<Processors>,
 ) -> Result<LockedIn, SetupError> {
     let tasks = rustix::fs::open("/proc/self/task", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         .map_err(|error| SetupError::new("/proc/self/task", error))?;
@@ -202,7 +190,7 @@ fn lock_down(
     let pid = rustix::process::getpid();
     let ends = sys::ends_of_children().map_err(|error| SetupError::new("signals", error))?;
     let own_users = installer.layers.is_active(Layer::UserNamespace);
-    let mut inherited = Inherited { wanted, pid, bytes: 0, signals, sets, ends, own_users, anywhere, filters: None };
+    let mut inherited = Inherited { wanted, pid, bytes: 0, signals, sets, ends, own_users, filters: None };
     Rehearsal::prepare().map_err(|error| SetupError::new("rehearsal", error))?.run(&tasks, &inherited);
     inherited.bytes = address_space(&statm, page_bytes).map_err(|error| SetupError::new("/proc/self/statm", error))?;
     sys::hold_signals(true);
@@ -298,7 +286,7 @@ fn serve(control: &OwnedFd, tasks: &OwnedFd, inherited: &Inherited, rehearsal: b
                 }
             }
             if let Some(child) = running.iter_mut().find(|child| message.show == Some(child.pair.id)) {
-                show(child, inherited);
+                show(child);
             }
         }
         // The host's message may extend a child's deadline, so it is read first.
@@ -343,13 +331,10 @@ fn open(child: &mut Child) -> Result<&OwnedFd, Errno> {
     }
 }
 
-/// Sends the host a descriptor of a child. The child's run lasts, so it may now use any processor.
-fn show(child: &mut Child, inherited: &Inherited) {
+/// Sends the host a descriptor of a child.
+fn show(child: &mut Child) {
     let _ = open(child);
     notify(&child.pair, Notice::Shown, child.process.as_ref().map(AsFd::as_fd));
-    if let Some(anywhere) = inherited.anywhere {
-        let _ = anywhere.let_run(child.pid);
-    }
 }
 
 /// What there is to do.
@@ -382,13 +367,7 @@ fn start(order: Order, pair: SocketPair, tasks: &OwnedFd, inherited: &Inherited)
     }
     match sys::fork() {
         Ok(Fork::Child) => child::main(order, pair.run, inherited),
-        Ok(Fork::Parent(pid)) => {
-            if let Some(anywhere) = inherited.anywhere.filter(|_| order.threads) {
-                // Its threads should use the other processors.
-                let _ = anywhere.let_run(pid);
-            }
-            Some(Child { pid, pair, process: None, kill_at: order.kill_at, late: false })
-        }
+        Ok(Fork::Parent(pid)) => Some(Child { pid, pair, process: None, kill_at: order.kill_at, late: false }),
         Err(error) => refuse(&pair, error.raw_os_error().unwrap_or(libc::EAGAIN)),
     }
 }

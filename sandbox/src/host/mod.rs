@@ -3,6 +3,8 @@
 #[cfg(all(target_os = "linux", feature = "async"))]
 pub(crate) mod asynchronous;
 #[cfg(target_os = "linux")]
+mod at_work;
+#[cfg(target_os = "linux")]
 pub(crate) mod calls;
 pub(crate) mod capability;
 #[cfg(target_os = "linux")]
@@ -22,8 +24,6 @@ mod reactor;
 pub(crate) mod running;
 #[cfg(target_os = "linux")]
 pub(crate) mod sandbox;
-#[cfg(target_os = "linux")]
-pub(crate) mod scheduling;
 #[cfg(target_os = "linux")]
 pub(crate) mod session;
 #[cfg(target_os = "linux")]

@@ -3,10 +3,9 @@
 //! A child is ordered before there is a job for it, so that no job waits for a fork. Such a *spare* child is like any
 //! other child and waits for its job. It is used if its limits are those of the next run.
 
-use super::scheduling::Scheduler;
 use super::socket_pair::SocketPair;
 use crate::guest::layers::{Layer, LayerSet, Layers, SetupError, State};
-use crate::guest::template::{ARGUMENT, CHILDREN, Config, REPORT_BYTES, Ready};
+use crate::guest::template::{ARGUMENT, CHILDREN, Config, MAX_TASKS, REPORT_BYTES, Ready};
 use crate::kernel::cgroup::Group;
 use crate::kernel::{sys, unix};
 use crate::wire::frames;
@@ -98,19 +97,13 @@ pub(crate) struct Channels {
 }
 
 impl Template {
-    fn start(
-        starter: &Starter,
-        group: &Result<Arc<Group>, String>,
-        processor: Option<usize>,
-    ) -> Result<Template, SetupError> {
+    fn start(starter: &Starter, group: &Result<Arc<Group>, String>) -> Result<Template, SetupError> {
         let failed = |error: io::Error| SetupError::new("template", error);
         let (control, theirs) = frames::pair().map_err(failed)?;
         let config = Config {
             wanted: starter.wanted.clone(),
-            fail_at: starter.fail_at,
             group: group.as_ref().map(|group| group.join_file()).map_err(Clone::clone),
             sets: !starter.sets.is_empty(),
-            processor,
         };
         let config = serde_json::to_string(&config).map_err(|error| failed(error.into()))?;
         let sets = starter.sets_file().map_err(|error| SetupError::new("data sets", error))?;
@@ -399,12 +392,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Starts a template. The error says so if it was killed because the group is full.
-fn started(
-    starter: &Starter,
-    group: &Result<Arc<Group>, String>,
-    processor: Option<usize>,
-) -> Result<Template, SetupError> {
-    super::spans::template(|| Template::start(starter, group, processor)).map_err(|error| match group {
+fn started(starter: &Starter, group: &Result<Arc<Group>, String>) -> Result<Template, SetupError> {
+    super::spans::template(|| Template::start(starter, group)).map_err(|error| match group {
         Ok(group) if group.take_kill() => {
             let full = format!("all runs together may take {} bytes, and the template asked for more", group.limit());
             SetupError::new(Layer::MemoryCgroup, full)
@@ -418,7 +407,6 @@ fn started(
 pub(crate) struct Starter {
     pub(crate) program: PathBuf,
     pub(crate) wanted: LayerSet,
-    pub(crate) fail_at: Option<Layer>,
     pub(crate) sets: Vec<DataSet>,
 }
 
@@ -452,6 +440,11 @@ enum Slot {
     There(Arc<Template>),
 }
 
+/// Returns the maximum number of processes and threads of a pool, including a template that ends while another starts.
+fn max_tasks(templates: usize) -> u64 {
+    MAX_TASKS.saturating_mul(templates.max(1) as u64 + 1)
+}
+
 /// The templates, which take turns.
 #[derive(Debug)]
 pub(crate) struct Pool {
@@ -462,7 +455,8 @@ pub(crate) struct Pool {
     /// The group that templates join, or why there is none. This is decided when the first template has started.
     group: Mutex<Result<Arc<Group>, String>>,
     slots: Vec<Mutex<Slot>>,
-    turns: Scheduler,
+    /// The number of runs started: templates take turns.
+    started: AtomicUsize,
 }
 
 impl Pool {
@@ -474,15 +468,14 @@ impl Pool {
         total_memory: Option<u64>,
     ) -> Result<Pool, SetupError> {
         let group = match starter.wanted.wants(Layer::MemoryCgroup) {
-            true => Group::new(total_memory).map(Arc::new).map_err(|error| error.to_string()),
+            true => Group::new(total_memory, max_tasks(count)).map(Arc::new).map_err(|error| error.to_string()),
             false => Err("it is turned off".to_owned()),
         };
-        let turns = Scheduler::of(count.max(1));
-        let first = started(&starter, &group, turns.processor_of(0))?;
+        let first = started(&starter, &group)?;
         let group = group.and_then(|group| first.lacks(Layer::MemoryCgroup).map_or(Ok(group), Err));
         let slots = (0..count.max(1)).map(|_| Mutex::new(Slot::Empty)).collect();
         let group = Mutex::new(group);
-        let pool = Pool { starter, required, spares, total_memory, group, slots, turns };
+        let pool = Pool { starter, required, spares, total_memory, group, slots, started: AtomicUsize::new(0) };
         pool.check(&first)?;
         *lock(&pool.slots[0]) = Slot::There(Arc::new(first));
         for at in 0..pool.slots.len() {
@@ -495,9 +488,9 @@ impl Pool {
 
     /// Starts a template, in the group if the sandbox has one: a sandbox that started with a memory limit never
     /// continues without it. If the directory of the group is gone, no process is in it, and a new group is created.
-    fn start(&self, processor: Option<usize>) -> Result<Template, SetupError> {
+    fn start(&self) -> Result<Template, SetupError> {
         let group = lock(&self.group).clone();
-        let template = started(&self.starter, &group, processor)?;
+        let template = started(&self.starter, &group)?;
         let (Ok(group), Some(why)) = (&group, template.lacks(Layer::MemoryCgroup)) else { return Ok(template) };
         let failed = |why: String| SetupError::new(Layer::MemoryCgroup, why);
         if group.is_there() {
@@ -507,12 +500,15 @@ impl Pool {
         // Another run may have created it meanwhile.
         let made = match &*place {
             Ok(now) if !Arc::ptr_eq(now, group) => now.clone(),
-            _ => Arc::new(Group::new(self.total_memory).map_err(|error| failed(error.to_string()))?),
+            _ => Arc::new(
+                Group::new(self.total_memory, max_tasks(self.slots.len()))
+                    .map_err(|error| failed(error.to_string()))?,
+            ),
         };
         *place = Ok(made);
         let group = place.clone();
         drop(place);
-        let template = started(&self.starter, &group, processor)?;
+        let template = started(&self.starter, &group)?;
         template.lacks(Layer::MemoryCgroup).map_or(Ok(template), |why| Err(failed(why)))
     }
 
@@ -533,7 +529,7 @@ impl Pool {
                 Slot::Empty => *slot = Slot::Starting,
             }
         }
-        let started = self.start(self.turns.processor_of(at)).and_then(|template| {
+        let started = self.start().and_then(|template| {
             self.check(&template)?;
             Ok(Arc::new(template))
         });
@@ -547,8 +543,8 @@ impl Pool {
     /// Orders a child of the next template that has room; a template that has died is replaced. A run that gets a child
     /// must call `end` afterwards.
     pub(crate) fn order(&self, order: Order) -> Result<(Arc<Template>, Channels), NoChild> {
-        let turn = self.turns.begin();
         let many = self.slots.len();
+        let turn = self.started.fetch_add(1, Ordering::Relaxed) % many;
         let mut ordered = Err(NoChild::Crowded);
         for at in (turn..turn + many).map(|at| at % many) {
             let next = self.order_from(at, order);
@@ -561,9 +557,6 @@ impl Pool {
                 break;
             }
         }
-        if ordered.is_err() {
-            self.turns.end();
-        }
         ordered
     }
 
@@ -575,7 +568,6 @@ impl Pool {
     /// Ends a run.
     pub(crate) fn end(&self, template: &Template) {
         template.runs.fetch_sub(1, Ordering::Relaxed);
-        self.turns.end();
     }
 
     fn order_from(&self, at: usize, order: Order) -> Result<(Arc<Template>, Channels), NoChild> {

@@ -1,9 +1,9 @@
 //! One run from the host's view: its channels, its deadline and its end.
 
+use super::at_work::AtWork;
 use super::calls::Calls;
 use super::conversation::Conversation;
 use super::pool::{Channels, Pool, Question, Template};
-use super::scheduling::AtWork;
 #[cfg(feature = "async")]
 use super::socket_pair::SocketPair;
 use super::spans::ChildSpan;
@@ -39,8 +39,8 @@ const DEAD_STEP: Duration = Duration::from_millis(20);
 const FORKING: Duration = Duration::from_millis(250);
 /// The time after which the host asks for a descriptor of a run's process. Most runs end earlier.
 const SHORT: Duration = Duration::from_millis(2);
-/// The descriptor is requested at least this long before the kill: a template on the same processor as a spinning run
-/// may have to wait for its time slice.
+/// The descriptor is requested at least this long before the kill: a template on a busy machine may have to wait for its
+/// time slice.
 const AHEAD: Duration = Duration::from_millis(20);
 
 /// A deadline that has passed, by the monotonic clock: kill now.
@@ -49,10 +49,11 @@ const AT_ONCE: u64 = 1;
 /// The limits that the host enforces on a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Supervision {
-    /// When it is killed; `None` means never.
+    /// When it must be dead; `None` means never.
     pub(crate) hard: Option<Instant>,
     pub(crate) grace: Duration,
-    /// For tests: delays the kill by this time.
+    /// For tests: delays the host's kill by this time.
+    #[cfg(feature = "testing")]
     pub(crate) late: Duration,
     /// The run resumes from a record: its deadline is known once the record has been replayed.
     pub(crate) replays: bool,
@@ -63,6 +64,16 @@ pub(crate) struct Supervision {
     /// The process stays alive after a report: for the next turn of a session, or the next run of a domain.
     pub(crate) stays: bool,
     pub(crate) pool: Arc<Pool>,
+}
+
+impl Supervision {
+    /// Returns when the host kills the run; `None` means never.
+    fn kill_time(&self) -> Option<Instant> {
+        #[cfg(feature = "testing")]
+        return self.hard.map(|hard| hard + self.late);
+        #[cfg(not(feature = "testing"))]
+        self.hard
+    }
 }
 
 /// A run in progress.
@@ -415,7 +426,7 @@ impl Running {
         // At the deadline, calls still waiting for a thread are refused.
         let calls = host.deadline().filter(|_| self.talk.calls_in_progress().is_some_and(|calls| !calls.is_empty()));
         let calls = calls.filter(|_| !self.withdrawn);
-        [self.supervision.hard, linger, asked, calls, self.next_request()].into_iter().flatten().min()
+        [self.supervision.kill_time(), linger, asked, calls, self.next_request()].into_iter().flatten().min()
     }
 
     /// Returns when to ask for a descriptor of the process, or to send the deadline.
@@ -426,16 +437,15 @@ impl Running {
 
     /// Returns the deadline that the order did not include, because the process stays.
     fn own_deadline(&self) -> Option<Instant> {
-        let Supervision { hard, late, stays, replays, .. } = self.supervision;
-        hard.filter(|_| stays && !replays)?.checked_sub(late)
+        let Supervision { hard, stays, replays, .. } = self.supervision;
+        hard.filter(|_| stays && !replays)
     }
 
     /// Kills the process if it is time to.
     fn look(&mut self, host: &mut HostHalf) {
         let now = Instant::now();
         if self.supervision.replays {
-            let Supervision { grace, late, .. } = self.supervision;
-            self.supervision.hard = hard_deadline(host, grace).map(|hard| hard + late);
+            self.supervision.hard = hard_deadline(host, self.supervision.grace);
             self.supervision.replays = host.replays();
         }
         if !self.withdrawn && (host.deadline().is_some_and(|at| now >= at) || host.cancel().is_cancelled()) {
@@ -461,9 +471,7 @@ impl Running {
                 self.make_known();
             }
         }
-        if let Some(hard) = self.supervision.hard
-            && now >= hard
-        {
+        if self.supervision.kill_time().is_some_and(|at| now >= at) {
             self.kill(Kill::Deadline);
         } else if self.talk.reported_at.is_some_and(|at| now >= at + LINGER) {
             self.kill(Kill::Lingering);
@@ -562,7 +570,7 @@ impl Running {
 
     /// Returns how late the kill for the deadline is.
     fn late_by(&self) -> Option<Duration> {
-        let hard = self.supervision.hard.filter(|_| matches!(self.kill, Some((Kill::Deadline, _))))?;
+        let hard = self.supervision.kill_time().filter(|_| matches!(self.kill, Some((Kill::Deadline, _))))?;
         Some(Instant::now().saturating_duration_since(hard))
     }
 
@@ -601,8 +609,7 @@ impl Running {
             Some(Notice::Refused(errno)) => self.end = Some(End::NotStarted(errno)),
             Some(Notice::Ended { death, late }) => {
                 // A template that was stopped may have killed for the deadline of an earlier run.
-                let hard = self.supervision.hard.and_then(|hard| hard.checked_sub(self.supervision.late));
-                let late = late && hard.is_some_and(|hard| Instant::now() >= hard);
+                let late = late && self.supervision.hard.is_some_and(|hard| Instant::now() >= hard);
                 self.end = Some(End::Reaped { death, late });
                 if self.overshoot.is_none() {
                     // The template killed it before this moment.
@@ -653,7 +660,7 @@ impl Running {
 
     /// Returns true if a process that is alive must be killed now.
     fn is_due(&self) -> bool {
-        self.end.is_none() && self.kill.is_none() && self.supervision.hard.is_some_and(|hard| Instant::now() >= hard)
+        self.end.is_none() && self.kill.is_none() && self.supervision.kill_time().is_some_and(|at| Instant::now() >= at)
     }
 
     /// Reads what is left in the channel of a process that has ended.

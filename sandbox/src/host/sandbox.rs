@@ -50,7 +50,8 @@ struct Inner {
     answer_bytes: usize,
     sets: Vec<DataSet>,
     domains: Domains,
-    /// For tests: delays the kill of a run by this time.
+    /// For tests: delays the host's kill of a run by this time.
+    #[cfg(feature = "testing")]
     late: Duration,
 }
 
@@ -68,8 +69,8 @@ pub struct Builder {
     spares: bool,
     sets: Vec<DataSet>,
     domains: DomainLimits,
-    pub(crate) off: Vec<Layer>,
-    pub(crate) fail_at: Option<Layer>,
+    pub(crate) wanted: LayerSet,
+    #[cfg(feature = "testing")]
     pub(crate) late: Duration,
 }
 
@@ -87,8 +88,8 @@ impl Default for Builder {
             spares: true,
             sets: Vec::new(),
             domains: DomainLimits::default(),
-            off: Vec::new(),
-            fail_at: None,
+            wanted: LayerSet::all(),
+            #[cfg(feature = "testing")]
             late: Duration::ZERO,
         }
     }
@@ -107,9 +108,7 @@ impl Builder {
 
     /// Sets the number of templates, which take turns; the default is 1.
     ///
-    /// One template forks some thousand times a second. With at least one for each processor that this process may use,
-    /// each template stays on one processor, and its runs for their first milliseconds. This gives the highest
-    /// throughput.
+    /// One template forks some thousand times a second. One for each processor gives the highest throughput.
     #[must_use]
     pub fn forkers(mut self, count: usize) -> Self {
         self.forkers = count;
@@ -170,13 +169,7 @@ impl Builder {
     /// Turns namespaces off. Some systems forbid them, and they delay the start of a template.
     #[must_use]
     pub fn without_namespaces(mut self) -> Self {
-        self.off.extend([
-            Layer::UserNamespace,
-            Layer::PidNamespace,
-            Layer::NetNamespace,
-            Layer::MountNamespace,
-            Layer::IpcNamespace,
-        ]);
+        self.wanted.namespaces = false;
         self
     }
 
@@ -242,12 +235,21 @@ impl Builder {
             let (grace, max) = (self.grace, Builder::MAX_GRACE);
             return Err(SetupError::new("grace", format!("it is {grace:?}; it may be at most {max:?}")));
         }
-        let wanted = LayerSet::without(&self.off);
-        let Builder { engine, grace, memory, answer_bytes, late, sets, .. } = self;
-        let starter = Starter { program: self.program, wanted, fail_at: self.fail_at, sets: sets.clone() };
+        let Builder { engine, grace, memory, answer_bytes, sets, .. } = self;
+        let starter = Starter { program: self.program, wanted: self.wanted, sets: sets.clone() };
         let pool = Arc::new(Pool::new(starter, self.required, self.forkers, self.spares, self.total_memory)?);
         let domains = Domains::new(self.domains);
-        let sandbox = Sandbox(Arc::new(Inner { engine, pool, grace, memory, answer_bytes, sets, domains, late }));
+        let sandbox = Sandbox(Arc::new(Inner {
+            engine,
+            pool,
+            grace,
+            memory,
+            answer_bytes,
+            sets,
+            domains,
+            #[cfg(feature = "testing")]
+            late: self.late,
+        }));
         let limits = *sandbox.0.engine.limits();
         sandbox.0.pool.stock(sandbox.child(&limits, 0, true));
         Ok(sandbox)
@@ -392,13 +394,14 @@ impl Sandbox {
     }
 
     fn hard(&self, host: &HostHalf) -> Option<Instant> {
-        hard_deadline(host, self.0.grace).map(|hard| hard + self.0.late)
+        hard_deadline(host, self.0.grace)
     }
 
     fn supervision(&self, host: &HostHalf, order: Order, hard: Option<Instant>) -> Supervision {
         Supervision {
             hard,
             grace: self.0.grace,
+            #[cfg(feature = "testing")]
             late: self.0.late,
             replays: host.replays(),
             memory: order.memory,

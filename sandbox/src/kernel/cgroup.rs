@@ -2,7 +2,8 @@
 //!
 //! One limit applies to all of them together, including the kernel's memory on their behalf. It costs a run nothing,
 //! because its process starts in the group. When the limit is reached the kernel kills the largest process.
-//! [`Group::take_kill`] tells whether that is why a run was killed.
+//! [`Group::take_kill`] tells whether that is why a run was killed. Under version 2 the number of processes and threads
+//! is limited too, where the system allows it.
 //!
 //! The group is created inside the one of the host, so the host's limits apply too. Under version 2 a group that gives
 //! controllers to groups inside it has no processes of its own. There the host moves into a group [`HOST`] inside its
@@ -22,11 +23,18 @@ struct Files {
     swap: &'static str,
     /// Where the kernel counts its kills, in a line `oom_kill N`.
     events: &'static str,
+    /// The number of processes and threads. Under version 1 it is in another tree.
+    tasks: Option<&'static str>,
 }
 
-const V1: Files =
-    Files { limit: "memory.limit_in_bytes", swap: "memory.memsw.limit_in_bytes", events: "memory.oom_control" };
-const V2: Files = Files { limit: "memory.max", swap: "memory.swap.max", events: "memory.events" };
+const V1: Files = Files {
+    limit: "memory.limit_in_bytes",
+    swap: "memory.memsw.limit_in_bytes",
+    events: "memory.oom_control",
+    tasks: None,
+};
+const V2: Files =
+    Files { limit: "memory.max", swap: "memory.swap.max", events: "memory.events", tasks: Some("pids.max") };
 
 /// An existing group; removed when dropped.
 #[derive(Debug)]
@@ -46,14 +54,26 @@ const NAME: &str = "ptc-lisp-";
 const LAST: Duration = Duration::from_secs(2);
 
 impl Group {
-    /// Creates a group inside this process's own, with a limit in bytes. The default is three quarters of the available
-    /// memory.
-    pub(crate) fn new(limit: Option<u64>) -> io::Result<Group> {
+    /// Creates a group inside this process's own, with a limit in bytes and one for the number of processes and threads.
+    /// The default is three quarters of the available memory.
+    pub(crate) fn new(limit: Option<u64>, tasks: u64) -> io::Result<Group> {
         let (parent, files) = parent()?;
         if files.limit == V2.limit {
-            give_memory(&parent)?;
+            give_controllers(&parent)?;
         }
-        Group::within(&parent, files, limit.unwrap_or_else(|| max(&parent, files) / 4 * 3))
+        let group = Group::within(&parent, files, limit.unwrap_or_else(|| max(&parent, files) / 4 * 3))?;
+        group.limit_tasks(tasks)?;
+        Ok(group)
+    }
+
+    /// Limits the number of processes and threads, if the group has the controller.
+    fn limit_tasks(&self, tasks: u64) -> io::Result<()> {
+        match self.files.tasks.map(|name| (name, self.dir.join(name))) {
+            Some((name, path)) if path.exists() => {
+                std::fs::write(path, tasks.to_string()).map_err(|error| told(name, error))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn within(parent: &Path, files: &'static Files, limit: u64) -> io::Result<Group> {
@@ -148,15 +168,22 @@ fn sweep(parent: &Path) {
     }
 }
 
-/// Makes a group of version 2 give the memory controller to groups inside it. A host that is alone in it moves into one
-/// of those; with other processes in it this is not possible.
-fn give_memory(parent: &Path) -> io::Result<()> {
+/// Makes a group of version 2 give the memory controller to groups inside it, and that of processes if it has one. A
+/// host that is alone in it moves into one of those; with other processes in it this is not possible.
+fn give_controllers(parent: &Path) -> io::Result<()> {
     let given = parent.join("cgroup.subtree_control");
     let names = std::fs::read_to_string(&given).map_err(|error| told("cgroup.subtree_control", error))?;
-    if names.split_whitespace().any(|name| name == "memory") {
+    let available = std::fs::read_to_string(parent.join("cgroup.controllers")).unwrap_or_default();
+    let has = |text: &str, wanted: &str| text.split_whitespace().any(|name| name == wanted);
+    let pids = if has(&available, "pids") && !has(&names, "pids") { "+pids" } else { "" };
+    if has(&names, "memory") {
+        if !pids.is_empty() {
+            // The layer is the limit of memory; this one may be missing.
+            let _ = std::fs::write(&given, pids);
+        }
         return Ok(());
     }
-    let give = || std::fs::write(&given, "+memory");
+    let give = || std::fs::write(&given, format!("+memory {pids}"));
     match give() {
         Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {}
         done => return done.map_err(|error| told("cgroup.subtree_control", error)),
@@ -259,15 +286,33 @@ mod tests {
     fn memory_is_given_once() {
         let dir = std::env::temp_dir().join(format!("ptcl-cgroup-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
-        assert!(give_memory(&dir).unwrap_err().to_string().starts_with("cgroup.subtree_control: "));
+        assert!(give_controllers(&dir).unwrap_err().to_string().starts_with("cgroup.subtree_control: "));
         let given = dir.join("cgroup.subtree_control");
-        std::fs::write(&given, "cpu memory\n").unwrap();
-        give_memory(&dir).unwrap();
-        assert_eq!(std::fs::read_to_string(&given).unwrap(), "cpu memory\n");
-        std::fs::write(&given, "cpu\n").unwrap();
-        give_memory(&dir).unwrap();
-        assert_eq!(std::fs::read_to_string(&given).unwrap(), "+memory");
+        let gives = |before: &str| {
+            std::fs::write(&given, before).unwrap();
+            give_controllers(&dir).unwrap();
+            std::fs::read_to_string(&given).unwrap()
+        };
+        assert_eq!(["cpu memory\n", "cpu\n"].map(gives), ["cpu memory\n", "+memory "]);
+        // The processes are counted where the group can do that.
+        std::fs::write(dir.join("cgroup.controllers"), "cpu memory pids\n").unwrap();
+        let all = ["cpu memory pids\n", "cpu memory\n", "cpu\n"];
+        assert_eq!(all.map(gives), ["cpu memory pids\n", "+pids", "+memory +pids"]);
         assert!(!dir.join(HOST).exists());
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn processes_are_limited_where_they_are_counted() {
+        let dir = std::env::temp_dir().join(format!("ptcl-tasks-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let (limit, told) = (dir.join("pids.max"), Mutex::new(0));
+        let group = Group { dir: dir.clone(), files: &V2, limit: 1, told };
+        group.limit_tasks(7).unwrap();
+        assert!(!limit.exists());
+        std::fs::write(&limit, "max\n").unwrap();
+        group.limit_tasks(7).unwrap();
+        assert_eq!(std::fs::read_to_string(&limit).unwrap(), "7");
         std::fs::remove_dir_all(&dir).unwrap();
     }
 

@@ -1,10 +1,7 @@
 //! System calls that `rustix` does not have or does not offer to safe code, for Linux.
 
-mod processors;
-
 use super::unix::{ABORTED, result};
 pub(crate) use super::unix::{Death, Fork, exit, fork, hold_signals, reap, reap_any, reset_signals, resident_peak};
-pub(crate) use processors::Processors;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;

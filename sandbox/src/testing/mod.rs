@@ -2,7 +2,7 @@
 
 mod fuzzed;
 
-use crate::closures::bounds::Bounds;
+use crate::beside::closures::bounds::Bounds;
 use crate::guest::child;
 use crate::guest::layers::Layer;
 use crate::host::running::Running;
@@ -67,7 +67,7 @@ macro_rules! impair {
             /// tests end.
             #[must_use]
             pub fn without(mut self, layer: Layer) -> Self {
-                self.off.push(layer);
+                self.wanted.impaired.off.push(layer);
                 if layer == Layer::WallKill {
                     self.late = Duration::from_millis(500);
                 }
@@ -77,7 +77,7 @@ macro_rules! impair {
             /// Makes a layer fail as if the system did not support it.
             #[must_use]
             pub fn failing_at(mut self, layer: Layer) -> Self {
-                self.fail_at = Some(layer);
+                self.wanted.impaired.fails = Some(layer);
                 self
             }
         })*

@@ -10,6 +10,8 @@
 //! It has a `main` of its own because the harness's threads would disturb: a process may be forked only while it has one.
 
 #[cfg(target_os = "linux")]
+mod arguments;
+#[cfg(target_os = "linux")]
 mod channel;
 #[cfg(target_os = "linux")]
 mod deadline;

@@ -3,7 +3,7 @@
 //! A payload answers [`DENIED`] when it was told no, and [`ESCAPED`] when it got what it must not have. One that is killed
 //! answers nothing.
 
-use crate::{channel, domains};
+use crate::{arguments, channel, domains};
 use lisp_sandbox::testing::{self, Payload, receive, send_frame, send_raw};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -722,6 +722,18 @@ pub(crate) const ALL_PAYLOADS: &[(&str, Payload)] = &[
     ("exec_at", exec_at),
     ("map_code", map_code),
     ("make_code", make_code),
+    ("futex_lock_pi", arguments::futex_lock_pi),
+    ("futex_unlock_pi", arguments::futex_unlock_pi),
+    ("futex_requeue_pi", arguments::futex_requeue_pi),
+    ("futex_wake_op", arguments::futex_wake_op),
+    ("map_huge", arguments::map_huge),
+    ("map_locked", arguments::map_locked),
+    ("map_growing", arguments::map_growing),
+    ("advise", arguments::advise),
+    ("move_page", arguments::move_page),
+    ("threaded_ptrace", arguments::clone_ptrace),
+    ("threaded_untraced", arguments::clone_untraced),
+    ("threaded_io", arguments::clone_io),
     ("personality", personality),
     #[cfg(target_arch = "x86_64")]
     ("int_80", int_80),

@@ -212,56 +212,6 @@ fn cancelled(sandbox: &Sandbox) {
     assert!(sandbox.eval("1", &Input::new().cancel_with(&Cancel::new())).is_success());
 }
 
-/// The processors that a process may run on, as the kernel writes them.
-fn processors(pid: &str) -> String {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-    line.unwrap_or("none").trim().to_owned()
-}
-
-fn templates_on_processors(_: &Sandbox) {
-    let all = processors("self");
-    let count: usize = all
-        .split(',')
-        .map(|range| {
-            let (first, last) = range.split_once('-').unwrap_or((range, range));
-            last.parse::<usize>().unwrap() + 1 - first.parse::<usize>().unwrap()
-        })
-        .sum();
-    let pids: Arc<OnceLock<Vec<u32>>> = Arc::default();
-    let known = pids.clone();
-    let look = move || {
-        let children = |pid| std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-        let children: String = known.get().unwrap().iter().map(children).collect();
-        children.split_whitespace().map(processors).collect::<Vec<_>>()
-    };
-    let seen = {
-        let all = all.clone();
-        move || {
-            (0..200).map(|_| look()).find(|seen| {
-                std::thread::sleep(Duration::from_millis(10));
-                seen.contains(&all)
-            })
-        }
-    };
-    // The tool looks for two seconds, up to five times.
-    let limits = Limits::default().with_timeout_ms(60_000);
-    let engine = Engine::builder().limits(limits).tool("seen", move |_| Ok(seen())).build().unwrap();
-    let sandbox = Sandbox::builder().engine(engine).forkers(count).without_namespaces().build().unwrap();
-    pids.set(sandbox.template_pids()).unwrap();
-    let mut own: Vec<String> = sandbox.template_pids().iter().map(|pid| processors(&pid.to_string())).collect();
-    own.sort();
-    own.dedup();
-    assert_eq!(own.len(), count, "{own:?}");
-    // One that lasts is let go, unless the host is kept from looking until it calls; those that wait for a run are not.
-    let program = "(some (fn [i] (reduce + (range 300000)) (tool/seen {:i i})) (range 5))";
-    let seen: Vec<String> = sandbox.eval(program, &Input::new()).value().unwrap();
-    let bound = seen.iter().filter(|seen| own.contains(seen)).count();
-    assert_eq!((seen.len(), bound), if count > 1 { (count + 1, count) } else { (2, 2) }, "{seen:?}");
-    let fewer = Sandbox::builder().without_namespaces().build().unwrap();
-    assert!(fewer.template_pids().iter().all(|pid| processors(&pid.to_string()) == all));
-}
-
 /// Workers that compute for a while have the threads that there are processors for, and no program without workers has any.
 fn workers_have_threads(_: &Sandbox) {
     let pids: Arc<OnceLock<Vec<u32>>> = Arc::default();
@@ -578,7 +528,6 @@ const TESTS: &[(&str, Test)] = &[
     ("cancelled", cancelled),
     ("workers_have_threads", workers_have_threads),
     ("many_threads", many_threads),
-    ("templates_on_processors", templates_on_processors),
     ("large_things", large_things),
     ("sessions", sessions),
     ("sessions_outlive_a_killed_turn", sessions::outlive_a_killed_turn),

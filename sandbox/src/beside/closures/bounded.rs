@@ -93,8 +93,7 @@ fn watched<T: Serialize>(bounds: &Bounds, work: impl FnOnce() -> T) -> Result<(C
     if let Some(error) = bounds.refused() {
         return Err(error);
     }
-    let deadline = Instant::now().checked_add(bounds.timeout);
-    let deadline = deadline.and_then(|at| at.checked_add(bounds.late));
+    let deadline = bounds.deadline();
     let setup = |step: &str, error: io::Error| failed(SetupError::new(step, error));
     let (ours, theirs) = crate::wire::frames::pair().map_err(|error| setup("channel", error))?;
     let parent = rustix::process::getpid();
@@ -119,7 +118,7 @@ fn address_space() -> io::Result<u64> {
 /// Runs the child's side, from the fork to its exit.
 fn inside<T: Serialize>(bounds: &Bounds, channel: OwnedFd, parent: Pid, in_use: u64, work: impl FnOnce() -> T) -> ! {
     INSIDE.store(true, Ordering::Relaxed);
-    let wanted = LayerSet::without(&bounds.off);
+    let wanted = bounds.wanted();
     let channel = match wanted.wants(Layer::FdsClosed) {
         true => sys::keep_only(channel, true).unwrap_or_else(|_| sys::exit(SETUP_FAILED)),
         false => channel,
@@ -140,10 +139,6 @@ fn lock_in(bounds: &Bounds, wanted: &LayerSet, parent: Pid, in_use: u64) -> Resu
     sys::reset_signals();
     sys::one_arena();
     let mut installer = LayerInstaller::new(wanted);
-    #[cfg(feature = "testing")]
-    {
-        installer = installer.failing_at(bounds.fail_at);
-    }
     installer.note(Layer::FdsClosed, State::Active);
     // If it has no descriptor of this process, the parent kills it before this line.
     installer.note(Layer::WallKill, State::Active);

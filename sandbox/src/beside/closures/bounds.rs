@@ -1,13 +1,13 @@
 //! Limits of bounded closures, their errors and their resource usage.
 
-use crate::guest::layers::Layer;
+use crate::guest::layers::{Layer, LayerSet};
 use crate::host::verdict::{self, Facts};
 use lisp_runtime::Reason;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Limits of a bounded closure.
 #[derive(Clone, Debug)]
@@ -17,10 +17,11 @@ pub struct Bounds {
     pub(crate) result_bytes: usize,
     pub(crate) threads: bool,
     pub(crate) required: Vec<Layer>,
-    pub(crate) off: Vec<Layer>,
-    #[cfg_attr(not(feature = "testing"), allow(dead_code, reason = "tests set it"))]
-    pub(crate) fail_at: Option<Layer>,
+    /// For tests: layers turned off.
+    #[cfg(feature = "testing")]
+    pub(crate) wanted: LayerSet,
     /// For tests: delays the kill.
+    #[cfg(feature = "testing")]
     pub(crate) late: Duration,
 }
 
@@ -40,8 +41,9 @@ impl Bounds {
             result_bytes: 16 << 20,
             threads: false,
             required: Self::REQUIRED.to_vec(),
-            off: Vec::new(),
-            fail_at: None,
+            #[cfg(feature = "testing")]
+            wanted: LayerSet::all(),
+            #[cfg(feature = "testing")]
             late: Duration::ZERO,
         }
     }
@@ -73,6 +75,23 @@ impl Bounds {
         } else {
             None
         }
+    }
+
+    /// Returns the layers to install.
+    #[cfg_attr(not(feature = "testing"), expect(clippy::unused_self, reason = "tests turn layers off"))]
+    pub(crate) fn wanted(&self) -> LayerSet {
+        #[cfg(feature = "testing")]
+        return self.wanted.clone();
+        #[cfg(not(feature = "testing"))]
+        LayerSet::all()
+    }
+
+    /// Returns when a closure that is called now is killed.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let deadline = Instant::now().checked_add(self.timeout);
+        #[cfg(feature = "testing")]
+        let deadline = deadline.and_then(|at| at.checked_add(self.late));
+        deadline
     }
 
     pub(crate) fn timeout_ms(&self) -> u64 {

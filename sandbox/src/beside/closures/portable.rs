@@ -4,7 +4,7 @@
 //! and by default every call is refused. On Linux this is compiled for tests only.
 
 use super::bounds::{BoundedError, Bounds, INSIDE, Used, concluded, encoded, failed, nested};
-use crate::guest::layers::{Layer, LayerInstaller, LayerSet, Layers, SetupError, State, limit, limit_cpu, silence};
+use crate::guest::layers::{Layer, LayerInstaller, Layers, SetupError, State, limit, limit_cpu, silence};
 use crate::host::capability::{Capabilities, kernel};
 use crate::host::error_output::ErrorOutput;
 use crate::host::verdict::{self, End, Facts, Kill};
@@ -101,7 +101,7 @@ fn watched<T: Serialize>(bounds: &Bounds, work: impl FnOnce() -> T) -> Result<(C
     if let Some(error) = bounds.refused() {
         return Err(error);
     }
-    let deadline = Instant::now().checked_add(bounds.timeout).and_then(|at| at.checked_add(bounds.late));
+    let deadline = bounds.deadline();
     let setup = |step: &str, error: io::Error| failed(SetupError::new(step, error));
     let (result, their_result) = io::pipe().map_err(|error| setup("pipe", error))?;
     let (said, their_said) = io::pipe().map_err(|error| setup("pipe", error))?;
@@ -157,16 +157,12 @@ fn send(end: &mut std::fs::File, kind: u8, bytes: &[u8]) -> io::Result<()> {
 /// Applies the available layers and records which are missing.
 fn lock_in(bounds: &Bounds) -> Result<Layers, SetupError> {
     const SLACK: u64 = 1 << 20;
-    let wanted = LayerSet::without(&bounds.off);
+    let wanted = bounds.wanted();
     unix::reset_signals();
     // The new session detaches the process from its terminal. Processes that the closure starts are in its group.
     let _ = rustix::process::setsid();
     silence().map_err(|error| SetupError::new("standard streams", error))?;
     let mut installer = LayerInstaller::new(&wanted);
-    #[cfg(feature = "testing")]
-    {
-        installer = installer.failing_at(bounds.fail_at);
-    }
     installer.note(Layer::WallKill, State::Active);
     installer.note(Layer::FdsClosed, State::Active);
     installer.install(Layer::RlimitFsize, || limit(Resource::Fsize, 0));
