@@ -40,7 +40,7 @@ use writer::{Write, Writer};
 /// A write within this many milliseconds shows that writing works.
 const PROBED: i64 = 1_000;
 /// The bytes written to check whether writing works again after a failure.
-const FILLER: i64 = 65_536;
+const FILLER: i64 = 262_144;
 
 /// A store in one SQLite file. One process owns the file at a time.
 ///
