@@ -223,6 +223,44 @@ fn every_string_comes_back() {
     });
 }
 
+/// What the pool does when it loses a connection during a statement: it calls again, and says so.
+#[test]
+fn a_call_whose_result_was_lost_has_it_again() {
+    let Some(server) = postgres::shared() else { return };
+    let (store, database) = block_on(new_store(server));
+    block_on(store.close()).unwrap();
+    let write = "false, 1, 1, 'line', 'digest', 0, '{}', '{}'";
+    let opened = "'{c1}', '{gate}', '{mail}', '{args}', array[null::bytea], '{}', '{}'";
+    let end = "0, 0, '', '', 0, '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}'";
+    for (call, first, again) in [
+        ("select outcome from ptc_lisp.submit('r1', 'acme', 'request', 'key', 'digest', AGAIN)", "new", "new"),
+        ("select outcome from ptc_lisp.submit('r2', 'acme', 'request', null, null, AGAIN)", "new", "new"),
+        ("select run_id, epoch from ptc_lisp.claim('w/1', 60000, 1, '{acme}', '{9}', AGAIN)", "r1|1", "r1|1"),
+        (&format!("select ptc_lisp.write('r1', 1, {write}, {opened})"), "t", "t"),
+        ("select was, outcome from ptc_lisp.reply('r1', 'c1', 'gate', 'yes', AGAIN)", "running|taken", "running|taken"),
+        (
+            &format!("select ptc_lisp.end_attempt('r1', 1, 'stuck', 0, 0, false, 'why', null, true, {end})"),
+            "stuck",
+            "ended",
+        ),
+        ("select ptc_lisp.retry('r1', 'holder', AGAIN)", "t", "t"),
+        ("select ptc_lisp.cancel('r1')", "queued", "queued"),
+        ("select ptc_lisp.open_session('s1', 'acme', 'opening', null, 1, AGAIN)", "new", "new"),
+        ("select session_id, epoch from ptc_lisp.begin_turn('acme', 's1', 60000, 'holder', AGAIN)", "s1|1", "s1|1"),
+        ("select turns, undos from ptc_lisp.end_turn('s1', 1, 'put', 'text', 5, AGAIN)", "1|1", "1|1"),
+        ("select epoch from ptc_lisp.begin_turn('acme', 's1', 60000, 'holder 2', AGAIN)", "2", "2"),
+        ("select turns, undos from ptc_lisp.end_turn('s1', 2, 'undo', null, 0, AGAIN)", "0|0", "0|0"),
+        ("select epoch from ptc_lisp.begin_turn('acme', 's1', 60000, 'holder 3', AGAIN)", "3", "3"),
+        ("select count(*) from ptc_lisp.end_turn('s1', 3, 'delete', null, 0, AGAIN)", "1", "1"),
+    ] {
+        assert_eq!(server.sql(&database, &call.replace("AGAIN", "false")), first, "{call}");
+        assert_eq!(server.sql(&database, &call.replace("AGAIN", "true")), again, "{call}");
+    }
+    let stored = "select sum(runs), sum(queued), (select count(*) from ptc_lisp.lines), (select count(*) from ptc_lisp.replies) \
+                  from ptc_lisp.usage";
+    assert_eq!(server.sql(&database, stored), "2|2|1|1");
+}
+
 #[test]
 fn a_damaged_journal_is_named() {
     let Some(server) = postgres::shared() else { return };

@@ -19,7 +19,7 @@ use super::{Formats, Result, Store, StoreError, Sweep};
 use address::Address;
 use async_trait::async_trait;
 use news::Notices;
-use pool::{Link, Pool, reason};
+use pool::{Link, Pool, store_error};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -135,7 +135,7 @@ fn period_ms(period: Duration) -> i64 {
 
 /// Takes the steps to the format of this version.
 async fn migrate(link: &mut Link) -> Result<()> {
-    let failed = |error: tokio_postgres::Error| StoreError::Failed(reason(&error));
+    let failed = |error: tokio_postgres::Error| store_error(&error);
     let known = STEPS.len() as i64;
     let found = format(link).await?;
     if found > known {
@@ -166,7 +166,7 @@ async fn migrate(link: &mut Link) -> Result<()> {
 
 /// Returns the format of the database; 0 if it has none.
 async fn format(link: &Link) -> Result<i64> {
-    let failed = |error: tokio_postgres::Error| StoreError::Failed(reason(&error));
+    let failed = |error: tokio_postgres::Error| store_error(&error);
     let exists = link.client.query_one("select to_regclass('ptc_lisp.format') is not null as found", &[]).await;
     if !get::<bool>(&exists.map_err(failed)?, "found")? {
         return Ok(0);

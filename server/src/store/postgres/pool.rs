@@ -292,11 +292,19 @@ fn no_answer() -> Trouble {
 }
 
 /// Returns what an error says, without the data that it concerns.
-pub(super) fn reason(error: &tokio_postgres::Error) -> String {
+fn reason(error: &tokio_postgres::Error) -> String {
     match (error.as_db_error(), error.source()) {
         (Some(db), _) => format!("{} (SQLSTATE {})", db.message(), db.code().code()),
         (None, Some(source)) => format!("{error}: {source}"),
         (None, None) => error.to_string(),
+    }
+}
+
+/// Returns the error of a statement that is not tried again.
+pub(super) fn store_error(error: &tokio_postgres::Error) -> StoreError {
+    match trouble_of(error) {
+        Trouble::Conflict(why) | Trouble::Lost(why) | Trouble::Unavailable(why) => StoreError::Unavailable(why),
+        Trouble::Final(failure) => failure.into(),
     }
 }
 
