@@ -59,6 +59,8 @@ pub struct Config {
     pub store: StoreLocation,
     /// Whether the configuration sets `store`; otherwise it is `ptc.db`.
     pub names_store: bool,
+    /// Whether the store was restored from a backup just now. It is no key of the file: `--restored` sets it.
+    pub restored: bool,
     /// The isolation of runs whose request does not name one.
     pub isolation: Isolation,
     /// How keys of JSON objects are represented if the request does not say.
@@ -101,6 +103,7 @@ impl Default for Config {
             listen: (Ipv4Addr::LOCALHOST, 7117).into(),
             store: StoreLocation::File("ptc.db".into()),
             names_store: false,
+            restored: false,
             isolation: Isolation::Process,
             json_keys: Keys::default(),
             limits: LimitsRequest::default(),
@@ -231,6 +234,7 @@ impl Config {
             listen,
             store: store_of(file.store.as_deref(), &document)?,
             names_store: file.store.is_some(),
+            restored: false,
             isolation: match file.isolation {
                 Some(Door::InProcess) => Isolation::InProcess,
                 Some(Door::Process) | None => Isolation::Process,

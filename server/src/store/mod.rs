@@ -662,6 +662,13 @@ pub trait Store: RunStore + SessionStore {
     /// If the store fails.
     async fn secret(&self, name: &str, fresh: Vec<u8>) -> Result<Vec<u8>>;
 
+    /// Returns when the last run was submitted that came from a backup, in milliseconds since 1970-01-01T00:00:00Z; -1 if none
+    /// did. If `marks`, all runs in the store did.
+    ///
+    /// # Errors
+    /// If the store fails.
+    async fn restored_until(&self, marks: bool) -> Result<i64>;
+
     /// Deletes what is old: runs with their journals, replies, events and idempotency keys, and sessions. Returns how many
     /// runs and sessions were deleted. A key is kept as long as its run.
     ///
