@@ -12,6 +12,7 @@
 mod document;
 mod error;
 mod file;
+mod location;
 mod network;
 mod pattern;
 mod question;
@@ -26,6 +27,7 @@ mod tests;
 
 pub use error::ConfigError;
 pub use file::{Decision, Method};
+pub use location::StoreLocation;
 pub use network::Network;
 pub use pattern::ToolPattern;
 pub use question::Question;
@@ -35,10 +37,11 @@ pub use template::UrlTemplate;
 pub use tenants::{Tenant, TenantBudget};
 pub use tools::{Api, CallSettings, Header, HttpTool, McpConnection, McpServer};
 
+#[cfg(feature = "postgres")]
+pub(crate) use location::without_password;
 pub(crate) use template::encoded;
 pub(crate) use tools::is_own_header;
 
-use crate::store::StoreLocation;
 use document::Document;
 use file::{Door, File};
 use lisp_runtime::request::Isolation;

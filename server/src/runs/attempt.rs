@@ -136,7 +136,10 @@ impl Attempt<'_> {
     ) -> Result<Ended, StoreError> {
         let (inner, active) = (self.inner, self.active);
         let journal = match known.stored.lines {
-            0 => crate::store::Journal { text: String::new(), replies: inner.store.replies(self.run_id, 0).await? },
+            0 => {
+                let replies = patiently(|| inner.store.replies(self.run_id, 0)).await?;
+                crate::store::Journal { text: String::new(), replies }
+            }
             _ => patiently(|| inner.store.journal(self.run_id)).await?,
         };
         let text = known.request.clone();
@@ -154,7 +157,7 @@ impl Attempt<'_> {
             log.started();
         }
         if known.is_restored {
-            let _ = log.held.set(Held::new(&journal.text));
+            let _ = log.held.set(Held::new(places_begun(&journal.text)));
         }
         let calls = Arc::new(OpenCalls::new(log.clone(), &known.calls, &journal.replies));
         let start =

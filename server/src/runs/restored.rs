@@ -1,7 +1,6 @@
 //! Runs of a store that was restored from a backup. What they did after it is not in their journals: a call that writes may
 //! have happened before.
 
-use super::stored_calls::places_begun;
 use lisp_runtime::outcome::Place;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,8 +17,8 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    pub(crate) fn new(journal: &str) -> Self {
-        Held { known: places_begun(journal).collect(), count: AtomicUsize::new(0) }
+    pub(crate) fn new(known: impl Iterator<Item = Place>) -> Self {
+        Held { known: known.collect(), count: AtomicUsize::new(0) }
     }
 
     /// Returns whether a call that writes, and that is about to be made, is held back.

@@ -15,13 +15,12 @@ mod rules;
 mod sqlite;
 mod upkeep;
 
-pub use location::StoreLocation;
+pub use crate::config::StoreLocation;
 pub use memory::MemoryStore;
 pub use news::News;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
 pub use sqlite::SqliteStore;
-pub use upkeep::{Checked, Formats};
 
 use async_trait::async_trait;
 use std::fmt;
@@ -645,6 +644,29 @@ pub struct Sweep {
     pub sessions_before_ms: i64,
     /// Runs that are not done and were submitted before are cancelled, as [`RunStore::cancel`] does.
     pub submitted_before_ms: Option<i64>,
+}
+
+/// The number of problems after which a check ends.
+const MAX_PROBLEMS: usize = 100;
+
+/// The format of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Formats {
+    /// The format that the store has; 0 if it is empty.
+    pub found: i64,
+    /// The format that this version writes.
+    pub known: i64,
+}
+
+/// The result of a check.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// The number of runs that were looked at.
+    pub runs: u64,
+    /// The number of lines in their journals.
+    pub lines: u64,
+    /// What is wrong: at most 100 problems.
+    pub problems: Vec<String>,
 }
 
 /// A store of the service.

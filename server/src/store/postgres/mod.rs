@@ -14,8 +14,9 @@ mod text;
 mod tls;
 
 use super::clock::millis;
-use super::rules::{exists, without_password};
+use super::rules::exists;
 use super::{Formats, Query, Result, RunStore, Store, StoreError, Sweep};
+use crate::config::without_password;
 use address::Address;
 use async_trait::async_trait;
 use news::Notices;
