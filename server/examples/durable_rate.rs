@@ -55,7 +55,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             while Instant::now() < until {
                 match service.submit_and_wait(&tenant, TWO_CALLS, None).await {
                     Ok(Done::Answer(answer)) if answer.contains("\"value\":2") => {
-                        drop(done.fetch_add(1, Ordering::Relaxed))
+                        done.fetch_add(1, Ordering::Relaxed);
                     }
                     other => return Err(format!("{other:?}")),
                 }

@@ -301,9 +301,42 @@ fn another_way_than_the_record_is_an_error_before_anything_is_done() {
     let fewer = Engine::builder().grant(Tool::external("write")).build().unwrap();
     let record = Record::parse(text).unwrap();
     let error = fewer.open_record(&record, &[]).unwrap_err();
-    assert!(
-        error.to_string().starts_with("the run had tools that are not there now: tool/cached, tool/fails, tool/read;")
-    );
+    // Those that the program does not name are not missed.
+    assert!(error.to_string().starts_with("the run had tools that are not there now: tool/read;"), "{error}");
+}
+
+/// Tools that the programs do not name may change and go; those that they name may grow optional parameters.
+#[test]
+fn a_run_is_bound_to_the_tools_that_it_names() {
+    let with = |pay: &str, other: Option<&str>| {
+        let builder = Engine::builder().grant(Tool::external("pay").signature(pay));
+        match other {
+            Some(other) => builder.grant(Tool::external("other").signature(other)).build().unwrap(),
+            None => builder.build().unwrap(),
+        }
+    };
+    let first = with("(n :int) -> :int", Some("(a :int) -> :int"));
+    let program = first.compile("(inc (tool/pay {:n 1}))").unwrap();
+    let recording = Recording::new();
+    drop(first.start(&program, Input::new().record(&recording)));
+    let record = recording.record().unwrap();
+    assert!(!record.text().contains("other"), "{}", record.text());
+    for (pay, other) in [
+        ("(n :int) -> :int", None),
+        ("(n :int) -> :int", Some("(b :string) -> :string")),
+        ("(n :int, note :string?) -> :int", None),
+    ] {
+        let engine = with(pay, other);
+        let Progress::ToolCall(waiting) = engine.resume(&record).unwrap() else { panic!("{pay} {other:?}") };
+        let Progress::Done(outcome) = waiting.reply(&41) else { panic!("{pay} {other:?}") };
+        assert_eq!(outcome.value::<i64>().unwrap(), 42);
+    }
+    for pay in
+        ["(n :string) -> :int", "(n :int, note :string) -> :int", "(n :int) -> :string", "(note :string?) -> :int"]
+    {
+        let error = with(pay, None).resume(&record).unwrap_err();
+        assert!(error.to_string().contains("tool/pay has the signature"), "{pay}: {error}");
+    }
 }
 
 /// Each settled call costs its own line, not another reading of the record.
