@@ -30,6 +30,9 @@ pub(crate) struct ServiceOptions {
     /// Configuration file with tools, tenants and limits; docs/service.md describes it
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// The store was restored from a backup: ask about each call that its runs may have made since
+    #[arg(long)]
+    restored: bool,
     /// Where programs run [default: the configuration's, or process]
     #[arg(long, value_enum, value_name = "WHERE")]
     isolation: Option<Where>,
@@ -42,6 +45,7 @@ impl ServiceOptions {
         if let Some(listen) = listen {
             config.listen = listen;
         }
+        config.restored = self.restored;
         match self.isolation {
             Some(Where::Process) => config.isolation = Isolation::Process,
             Some(Where::InProcess) => config.isolation = Isolation::InProcess,

@@ -285,3 +285,49 @@ fn copies_are_whole_and_damage_is_found() {
         "{said}"
     );
 }
+
+/// After a backup was restored, nothing that its runs may have done since is done again without a question.
+#[test]
+fn a_restored_store_asks_before_it_repeats() {
+    let (dir, tool) = (Dir::new("restored"), ToolServer::start());
+    let config = dir.write("service.toml", &(CONFIG.to_owned() + &tool.config("allow")));
+    let (store, copy) = (dir.path("ptc.db"), dir.path("copy.db"));
+    let program = "(let [k (tool/ask {:n 1}) paid (mapv (fn [n] (get (tool/pay {:k k :n n}) \"n\")) (range 2)) \
+                     more (pmap (fn [n] (get (tool/pay {:k k :n n}) \"n\")) (range 2 5))] [paid more])";
+    let asks = json!({ "program": program, "tools": {"ask": {"client": true}} });
+    let server = Server::start(&["--store", &store, "--config", &config]);
+    let (_, state) = server.post("/v1/runs", &asks);
+    let id = state["run_id"].as_str().unwrap();
+    let path = format!("/v1/runs/{id}");
+    server.state_when(&path, |state| state["calls"][0].is_object());
+    assert_eq!(run(&["store", "backup", &copy, "--store", &store]).0, 0);
+    // What the backup does not have.
+    assert_eq!(server.post(&format!("{path}/calls/1"), &json!({ "result": 1 })).0, 200);
+    let wanted = json!([[0, 1], [2, 3, 4]]);
+    assert_eq!(finished(&server, &path)["answer"]["value"], wanted);
+    drop(server);
+    let mut server = Server::start(&["--store", &copy, "--config", &config, "--restored"]);
+    // A run of today is as ever.
+    let (_, state) = server.post("/v1/runs", &asks);
+    let new = format!("/v1/runs/{}", state["run_id"].as_str().unwrap());
+    server.state_when(&new, |state| state["calls"][0].is_object());
+    assert_eq!(server.post(&format!("{new}/calls/1"), &json!({ "result": 2 })).0, 200);
+    assert_eq!(finished(&server, &new)["answer"]["value"], wanted);
+    assert_eq!(server.post(&format!("{path}/calls/1"), &json!({ "result": 1 })).0, 200);
+    let mut asked = 0;
+    let state = loop {
+        let state = server.state_when(&path, |state| state["calls"][0].is_object() || state["answer"].is_object());
+        let Some(call) = state["calls"][0]["call"].as_str() else { break state };
+        asked += 1;
+        assert!(state["calls"][0]["question"].as_str().unwrap().contains("Did it take effect?"), "{state}");
+        let made = tool.made(&format!("{id}/{call}")).expect("it was made after the backup");
+        assert_eq!(server.post(&format!("{path}/calls/{call}"), &json!({ "result": {"n": made.n} })).0, 200);
+        if asked == 1 {
+            // It is known in the store that it was restored.
+            drop(server);
+            server = Server::start(&["--store", &copy, "--config", &config]);
+        }
+    };
+    assert_eq!((&state["answer"]["value"], asked), (&wanted, 5), "{state}");
+    assert!((0..5).all(|n| tool.count(1, n) == 1 && tool.count(2, n) == 1));
+}

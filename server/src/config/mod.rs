@@ -12,6 +12,7 @@
 mod document;
 mod error;
 mod file;
+mod location;
 mod network;
 mod pattern;
 mod question;
@@ -26,6 +27,7 @@ mod tests;
 
 pub use error::ConfigError;
 pub use file::{Decision, Method};
+pub use location::StoreLocation;
 pub use network::Network;
 pub use pattern::ToolPattern;
 pub use question::Question;
@@ -35,10 +37,11 @@ pub use template::UrlTemplate;
 pub use tenants::{Tenant, TenantBudget};
 pub use tools::{Api, CallSettings, Header, HttpTool, McpConnection, McpServer};
 
+#[cfg(feature = "postgres")]
+pub(crate) use location::without_password;
 pub(crate) use template::encoded;
 pub(crate) use tools::is_own_header;
 
-use crate::store::StoreLocation;
 use document::Document;
 use file::{Door, File};
 use lisp_runtime::request::Isolation;
@@ -59,6 +62,8 @@ pub struct Config {
     pub store: StoreLocation,
     /// Whether the configuration sets `store`; otherwise it is `ptc.db`.
     pub names_store: bool,
+    /// Whether the store was restored from a backup just now. It is no key of the file: `--restored` sets it.
+    pub restored: bool,
     /// The isolation of runs whose request does not name one.
     pub isolation: Isolation,
     /// How keys of JSON objects are represented if the request does not say.
@@ -101,6 +106,7 @@ impl Default for Config {
             listen: (Ipv4Addr::LOCALHOST, 7117).into(),
             store: StoreLocation::File("ptc.db".into()),
             names_store: false,
+            restored: false,
             isolation: Isolation::Process,
             json_keys: Keys::default(),
             limits: LimitsRequest::default(),
@@ -231,6 +237,7 @@ impl Config {
             listen,
             store: store_of(file.store.as_deref(), &document)?,
             names_store: file.store.is_some(),
+            restored: false,
             isolation: match file.isolation {
                 Some(Door::InProcess) => Isolation::InProcess,
                 Some(Door::Process) | None => Isolation::Process,

@@ -3,6 +3,7 @@
 use super::admission::{Place, TenantState};
 use super::events::{ATTEMPT, EventLog};
 use super::open_calls::OpenCalls;
+use super::restored::Held;
 use super::state::{ActiveRun, Inner};
 use super::stored_calls::{places_begun, settle};
 use super::writer::{Stored, Writer, patiently};
@@ -31,6 +32,8 @@ struct Known {
     printed: u64,
     faults: u32,
     cancelled: bool,
+    /// Whether the run came from a backup.
+    is_restored: bool,
     request: Arc<str>,
     calls: Vec<StoredCall>,
 }
@@ -51,6 +54,7 @@ pub(crate) async fn drive(
         printed: claim.printed,
         faults: claim.faults,
         cancelled: claim.run.summary.cancelled,
+        is_restored: claim.run.summary.created_ms <= inner.restored_until,
         request: claim.run.request,
         calls: claim.run.summary.calls,
     };
@@ -112,6 +116,8 @@ enum Stop {
     Waits,
     /// The service shuts down.
     Drained,
+    /// Calls are held back: the next attempt asks about them.
+    Held,
     /// The attempt cannot write any more.
     Lost(StoreError),
 }
@@ -130,7 +136,10 @@ impl Attempt<'_> {
     ) -> Result<Ended, StoreError> {
         let (inner, active) = (self.inner, self.active);
         let journal = match known.stored.lines {
-            0 => crate::store::Journal { text: String::new(), replies: inner.store.replies(self.run_id, 0).await? },
+            0 => {
+                let replies = patiently(|| inner.store.replies(self.run_id, 0)).await?;
+                crate::store::Journal { text: String::new(), replies }
+            }
             _ => patiently(|| inner.store.journal(self.run_id)).await?,
         };
         let text = known.request.clone();
@@ -146,6 +155,9 @@ impl Attempt<'_> {
         let log = inner.hub.in_store(self.run_id, writer.clone(), known.printed, begun);
         if known.stored.events == 0 {
             log.started();
+        }
+        if known.is_restored {
+            let _ = log.held.set(Held::new(places_begun(&journal.text)));
         }
         let calls = Arc::new(OpenCalls::new(log.clone(), &known.calls, &journal.replies));
         let start =
@@ -177,7 +189,7 @@ impl Attempt<'_> {
             }
             // What is being written then is waited for: its lines come before those of the end.
             Stop::Outcome(outcome) => return self.finish(&writer, place, &request, &outcome).await,
-            Stop::Drained => (End::Requeued { after: Duration::ZERO, is_fault: false }, false),
+            Stop::Drained | Stop::Held => (End::Requeued { after: Duration::ZERO, is_fault: false }, false),
             Stop::Waits => (End::Suspended(heard), true),
         };
         let (batch, stored) = writer.close().await;
@@ -361,6 +373,7 @@ fn recorder(writer: &Arc<Writer>) -> impl Recorder + use<> {
 /// A run is stopped only while all its calls in progress wait for outside answers. The reasons are:
 ///
 /// - The service is shutting down.
+/// - A call is held back.
 /// - The run waits for outside answers, and has been quiet for `suspend_after_ms` or has used half of its timeout.
 ///   The next attempt gets the whole timeout again.
 async fn stops(inner: &Inner, tenant: &TenantState, calls: &OpenCalls, (began, timeout_ms): (Instant, u64)) -> Stop {
@@ -376,7 +389,10 @@ async fn stops(inner: &Inner, tenant: &TenantState, calls: &OpenCalls, (began, t
             (seen, since) = (pace, Instant::now());
         }
         let (in_progress, _) = pace;
-        let outside = calls.waiting();
+        let (outside, held) = (calls.waiting(), calls.held());
+        if held > 0 && in_progress <= outside + held {
+            return Stop::Held;
+        }
         if inner.draining.is_cancelled() && in_progress <= outside {
             return if outside > 0 { Stop::Waits } else { Stop::Drained };
         }

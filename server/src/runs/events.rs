@@ -1,6 +1,7 @@
 //! Events of runs, for streams that watch them: in memory for runs that are not durable, in the store for others.
 
 use super::metrics::Metrics;
+use super::restored::Held;
 use super::state::{Refused, Service};
 use super::watch::Watcher;
 use super::writer::Writer;
@@ -11,7 +12,7 @@ use lisp_runtime::outcome::CallStatus;
 use serde_json::json;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use tokio::sync::watch;
 
 tokio::task_local! {
@@ -42,6 +43,8 @@ pub(crate) struct EventLog {
     hub: Weak<Hub>,
     state: Mutex<LogState>,
     sink: Sink,
+    /// The calls that are held back, of a run that came from a backup.
+    pub(crate) held: OnceLock<Held>,
 }
 
 /// Where the events go.
@@ -263,7 +266,8 @@ impl EventHub {
 
     fn add(&self, run_id: &str, sink: Sink, state: LogState) -> Arc<EventLog> {
         let (run_id, hub) = (run_id.to_owned(), Arc::downgrade(&self.0));
-        let log = Arc::new(EventLog { run_id: run_id.clone(), hub, state: Mutex::new(state), sink });
+        let log =
+            Arc::new(EventLog { run_id: run_id.clone(), hub, state: Mutex::new(state), sink, held: OnceLock::new() });
         let former = self.0.logs().insert(run_id, Arc::downgrade(&log));
         // Its drop takes the lock.
         drop(former);

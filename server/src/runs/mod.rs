@@ -7,6 +7,7 @@ mod metrics;
 mod open_calls;
 mod operator;
 mod replies;
+mod restored;
 mod said;
 pub(crate) mod schemas;
 mod service;

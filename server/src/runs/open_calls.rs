@@ -1,6 +1,7 @@
 //! Open calls of a durable run while it runs, and the replies to them.
 
 use super::events::EventLog;
+use super::restored::Held;
 use crate::store::{StoredCall, StoredReply};
 use lisp_runtime::tools::{Approval, ToolCode};
 use lisp_runtime::{ToolCall, ToolError};
@@ -238,6 +239,11 @@ impl OpenCalls {
     /// Returns the number of calls in progress, and a number that changes with every print and call.
     pub(crate) fn pace(&self) -> (usize, u64) {
         self.log.pace()
+    }
+
+    /// Returns the number of calls that are held back, because they may have happened before the store was restored.
+    pub(crate) fn held(&self) -> usize {
+        self.log.held.get().map_or(0, Held::count)
     }
 
     /// Returns the number of calls that this attempt waits for.

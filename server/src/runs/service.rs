@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::store::{RunStatus, Store, StoreError, Sweep};
 use crate::tools::ServiceTools;
 use lisp_runtime::request::Isolation;
-use lisp_runtime::tools::BoxedCall;
+use lisp_runtime::tools::{BoxedCall, Effect};
 use lisp_runtime::{Answer, Engine, Limits, Request, ToolError, Tools};
 use prometheus_client::metrics::gauge::Gauge;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -74,11 +74,16 @@ fn domain_limits(config: &Config) -> lisp_sandbox::DomainLimits {
 fn journaled(tools: &Tools) -> Result<Tools, lisp_runtime::BuildError> {
     let mut all = Tools::new();
     for tool in tools.all() {
-        all.add(tool.as_ref().clone().before_call(|_| {
+        let writes = tool.effect() != Effect::Read && !tool.is_idempotent();
+        all.add(tool.as_ref().clone().before_call(move |call| {
             // That of this attempt, and of no other.
             let log = ATTEMPT.try_with(Arc::clone).ok();
+            let held = log.as_ref().and_then(|log| log.held.get()).filter(|_| writes);
+            let is_held = held.is_some_and(|held| held.holds(call.place()));
             async move {
                 match log.as_ref().and_then(|log| log.writer()) {
+                    // The attempt is about to end, and drops this call.
+                    Some(_) if is_held => std::future::pending().await,
                     Some(writer) if writer.ready_to_call().await.is_err() => {
                         // The attempt is over, and drops this call.
                         std::future::pending().await
@@ -110,6 +115,7 @@ impl Service {
 
     async fn open_as(config: Config, store: Arc<dyn Store>, is_worker: bool) -> Result<Service, ServiceError> {
         config.check_tls()?;
+        let restored_until = store.restored_until(config.restored).await?;
         let tools = ServiceTools::connect(&config).await?;
         let hub = EventHub::default();
         let defaults = config.limits();
@@ -162,6 +168,7 @@ impl Service {
             blocking_tools: blocking(&tools.tools)?,
             turns: AtomicU64::new(0),
             config,
+            restored_until,
             asking,
             tools,
         }));

@@ -93,6 +93,8 @@ pub(crate) struct Inner {
     pub(crate) blocking_tools: Tools,
     /// The number of session turns in progress in this process.
     pub(crate) turns: AtomicU64,
+    /// When the last run was submitted that came from a backup.
+    pub(crate) restored_until: i64,
     /// The names of the configured tools whose calls need approval, as programs write them.
     pub(crate) asking: BTreeSet<String>,
     pub(crate) tools: ServiceTools,

@@ -32,6 +32,7 @@ struct Inner {
     runs: BTreeMap<String, Run>,
     sessions: BTreeMap<String, Session>,
     secrets: BTreeMap<String, Vec<u8>>,
+    restored_ms: Option<i64>,
 }
 
 #[derive(Debug)]
@@ -71,6 +72,7 @@ impl Default for MemoryStore {
                 runs: BTreeMap::new(),
                 sessions: BTreeMap::new(),
                 secrets: BTreeMap::new(),
+                restored_ms: None,
             }),
             news: news::channel(),
         }
@@ -505,6 +507,15 @@ impl Store for MemoryStore {
 
     async fn secret(&self, name: &str, fresh: Vec<u8>) -> Result<Vec<u8>> {
         Ok(self.lock()?.secrets.entry(name.to_owned()).or_insert(fresh).clone())
+    }
+
+    async fn restored_until(&self, marks: bool) -> Result<i64> {
+        let mut inner = self.lock()?;
+        if marks {
+            let newest = inner.runs.values().map(|run| run.created_ms).max();
+            inner.restored_ms = inner.restored_ms.max(newest);
+        }
+        Ok(inner.restored_ms.unwrap_or(-1))
     }
 
     async fn sweep(&self, sweep: Sweep) -> Result<u64> {

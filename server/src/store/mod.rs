@@ -15,13 +15,12 @@ mod rules;
 mod sqlite;
 mod upkeep;
 
-pub use location::StoreLocation;
+pub use crate::config::StoreLocation;
 pub use memory::MemoryStore;
 pub use news::News;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
 pub use sqlite::SqliteStore;
-pub use upkeep::{Checked, Formats};
 
 use async_trait::async_trait;
 use std::fmt;
@@ -647,6 +646,29 @@ pub struct Sweep {
     pub submitted_before_ms: Option<i64>,
 }
 
+/// The number of problems after which a check ends.
+const MAX_PROBLEMS: usize = 100;
+
+/// The format of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Formats {
+    /// The format that the store has; 0 if it is empty.
+    pub found: i64,
+    /// The format that this version writes.
+    pub known: i64,
+}
+
+/// The result of a check.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// The number of runs that were looked at.
+    pub runs: u64,
+    /// The number of lines in their journals.
+    pub lines: u64,
+    /// What is wrong: at most 100 problems.
+    pub problems: Vec<String>,
+}
+
 /// A store of the service.
 #[async_trait]
 pub trait Store: RunStore + SessionStore {
@@ -661,6 +683,13 @@ pub trait Store: RunStore + SessionStore {
     /// # Errors
     /// If the store fails.
     async fn secret(&self, name: &str, fresh: Vec<u8>) -> Result<Vec<u8>>;
+
+    /// Returns when the last run was submitted that came from a backup, in milliseconds since 1970-01-01T00:00:00Z; -1 if none
+    /// did. If `marks`, all runs in the store did.
+    ///
+    /// # Errors
+    /// If the store fails.
+    async fn restored_until(&self, marks: bool) -> Result<i64>;
 
     /// Deletes what is old: runs with their journals, replies, events and idempotency keys, and sessions. Returns how many
     /// runs and sessions were deleted. A key is kept as long as its run.

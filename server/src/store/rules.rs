@@ -61,16 +61,3 @@ pub(super) fn events_out_of_order(run_id: &str, stored: u64, written: u64) -> St
 pub(super) fn closed() -> StoreError {
     StoreError::Failed("the store is closed: open it again".to_owned())
 }
-
-/// Returns an address without its password and options.
-///
-/// A password may have characters that should be escaped: in doubt more is left out.
-pub(super) fn without_password(address: &str) -> String {
-    let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
-    let (base, options) = rest.split_once('?').unwrap_or((rest, ""));
-    match base.rsplit_once('@') {
-        _ if options.contains('@') => format!("{scheme}://"),
-        Some((user, place)) => format!("{scheme}://{}@{place}", user.split(':').next().unwrap_or_default()),
-        None => format!("{scheme}://{base}"),
-    }
-}

@@ -1,33 +1,9 @@
 //! What an operator does with a whole store: `ptcl store`.
 
-use super::location::StoreLocation;
+use super::{Checked, Formats, Result, StoreError, StoreLocation, sqlite};
 #[cfg(feature = "postgres")]
-use super::{PostgresStore, Query, RunStore, Store};
-use super::{Result, StoreError, sqlite};
+use super::{MAX_PROBLEMS, PostgresStore, Query, RunStore, Store};
 use std::path::{Path, PathBuf};
-
-/// The number of problems after which a check ends.
-pub(super) const MAX_PROBLEMS: usize = 100;
-
-/// The format of a store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Formats {
-    /// The format that the store has; 0 if it is empty.
-    pub found: i64,
-    /// The format that this version writes.
-    pub known: i64,
-}
-
-/// The result of a check.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Checked {
-    /// The number of runs that were looked at.
-    pub runs: u64,
-    /// The number of lines in their journals.
-    pub lines: u64,
-    /// What is wrong: at most 100 problems.
-    pub problems: Vec<String>,
-}
 
 impl StoreLocation {
     /// Returns the format of the store, and changes nothing.

@@ -16,6 +16,7 @@ const MILLISECOND: Duration = Duration::from_millis(1);
 
 /// Checks a store. Nothing else may use it meanwhile. It may have runs of other tenants.
 pub(crate) async fn check(store: Arc<dyn Store>) {
+    a_restored_store_knows_its_runs(&store).await;
     changes_send_news(&store).await;
     tenants_take_turns(&store).await;
     a_lease_expires(&store).await;
@@ -25,6 +26,24 @@ pub(crate) async fn check(store: Arc<dyn Store>) {
     a_turn_begins_once(&store).await;
     long_lists_are_cut(&store).await;
     long_events_are_cut(&store).await;
+}
+
+/// Marks the runs that exist, and no later ones; the mark stays.
+async fn a_restored_store_knows_its_runs(store: &Arc<dyn Store>) {
+    assert_eq!(store.restored_until(false).await.unwrap(), -1);
+    store.submit(run("old", "restored"), None).await.unwrap();
+    let old = store.run("old").await.unwrap().unwrap().summary.created_ms;
+    let marked = store.restored_until(true).await.unwrap();
+    assert!(marked >= old, "{marked} {old}");
+    // By the clock of the store.
+    until(async || {
+        let id = format!("new-{}", store.usage("restored").await.unwrap().runs);
+        store.submit(run(&id, "restored"), None).await.unwrap();
+        store.run(&id).await.unwrap().unwrap().summary.created_ms > marked
+    })
+    .await;
+    assert_eq!(store.restored_until(false).await.unwrap(), marked);
+    assert!(store.restored_until(true).await.unwrap() > marked);
 }
 
 pub(crate) fn run(run_id: &str, tenant: &str) -> NewRun {

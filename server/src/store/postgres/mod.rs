@@ -14,8 +14,9 @@ mod text;
 mod tls;
 
 use super::clock::millis;
-use super::rules::{exists, without_password};
-use super::{Formats, Result, Store, StoreError, Sweep};
+use super::rules::exists;
+use super::{Formats, Query, Result, RunStore, Store, StoreError, Sweep};
+use crate::config::without_password;
 use address::Address;
 use async_trait::async_trait;
 use news::Notices;
@@ -187,6 +188,16 @@ impl Store for PostgresStore {
         let insert = "insert into ptc_lisp.secrets (name, value) values ($1, $2) on conflict do nothing";
         self.pool.query(insert, &[&name, &fresh]).await?;
         get(&self.one("select value from ptc_lisp.secrets where name = $1", &[&name]).await?, "value")
+    }
+
+    async fn restored_until(&self, marks: bool) -> Result<i64> {
+        if marks {
+            let newest = Query { max: 1, ..Query::default() };
+            let newest = self.list(&newest).await?.runs.first().map_or(-1, |run| run.created_ms);
+            let mark = "update ptc_lisp.alive set restored_ms = greatest(restored_ms, $1::bigint)";
+            self.pool.query(mark, &[&newest]).await?;
+        }
+        get(&self.one("select restored_ms from ptc_lisp.alive", &[]).await?, "restored_ms")
     }
 
     async fn sweep(&self, sweep: Sweep) -> Result<u64> {

@@ -147,6 +147,8 @@ create table ptc_lisp.secrets (
 
 -- One row: written to find out whether the database can be written.
 create table ptc_lisp.alive (
-    checked_ms bigint not null
+    checked_ms bigint not null,
+    -- When the last run was submitted that came from a backup.
+    restored_ms bigint not null default -1
 );
 insert into ptc_lisp.alive values (0);

@@ -1,5 +1,10 @@
-CREATE TABLE owner (one INTEGER PRIMARY KEY CHECK (one = 1), epoch INTEGER NOT NULL) STRICT;
-INSERT INTO owner VALUES (1, 0);
+CREATE TABLE owner (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    epoch INTEGER NOT NULL,
+    -- When the last run was submitted that came from a backup.
+    restored_ms INTEGER NOT NULL DEFAULT -1
+) STRICT;
+INSERT INTO owner (one, epoch) VALUES (1, 0);
 
 -- Rows are short, so that lists and claims read few pages: requests and answers are in tables of their own.
 CREATE TABLE runs (

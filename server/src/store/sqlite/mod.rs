@@ -272,6 +272,18 @@ impl Store for SqliteStore {
         self.write(secret).await
     }
 
+    async fn restored_until(&self, marks: bool) -> Result<i64> {
+        let restored = move |write: &mut Write<'_>| {
+            let mark =
+                "UPDATE owner SET restored_ms = max(restored_ms, (SELECT coalesce(max(created_ms), -1) FROM runs))";
+            if marks {
+                write.db.execute(mark, [])?;
+            }
+            Ok(write.db.query_row("SELECT restored_ms FROM owner", [], |row| row.get(0))?)
+        };
+        self.write(restored).await
+    }
+
     /// Deletes in steps, each of which is one transaction. Gives free pages of the file back to the file system.
     async fn sweep(&self, sweep: Sweep) -> Result<u64> {
         let (mut all, mut next) = (0, Some(Stage::Runs));

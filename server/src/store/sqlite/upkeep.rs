@@ -3,8 +3,7 @@
 
 use super::super::owner::{checked_path, create_private};
 use super::super::rules::digest;
-use super::super::upkeep::MAX_PROBLEMS;
-use super::super::{Checked, Formats, Result, StoreError};
+use super::super::{Checked, Formats, MAX_PROBLEMS, Result, StoreError};
 use super::file::open_reader;
 use super::migrate::{FORMAT, check_identity};
 use super::reads::count;
