@@ -218,15 +218,7 @@ impl MachineDriver {
                     return DriverEvent::Turn;
                 }
             }
-            // The time of a resumed run starts when its record is replayed.
-            if self.watched && self.watched_until != self.deadline() {
-                self.watch();
-            }
-            let step = match &mut self.sampler {
-                None => self.machine.resume(if self.watched { SLICE } else { FIRST_SLICE }),
-                Some(sampler) => sampler.resume(&mut self.machine, SLICE),
-            };
-            match step {
+            match self.resume_machine() {
                 // The machine ends the program: the next step is its end.
                 Step::Paused if self.stop_if_over() => {}
                 Step::Paused => {
@@ -253,11 +245,7 @@ impl MachineDriver {
                 }
                 Step::Effect(Effect::Parallel) => return DriverEvent::Workers,
                 Step::Effect(Effect::Clock) => {
-                    let place = self.next_place();
-                    match self.shared.time(&place) {
-                        Ok(time) => self.machine.tell_time(time),
-                        Err(error) => self.machine.stop(error),
-                    }
+                    self.tell_time();
                     (served, just_served) = (served.saturating_add(1), true);
                 }
                 Step::Done(ending @ Ending::Error(_)) => return DriverEvent::Done(ending),
@@ -265,6 +253,27 @@ impl MachineDriver {
                 Step::Done(_) if self.stop_if_over() => {}
                 Step::Done(ending) => return DriverEvent::Done(ending),
             }
+        }
+    }
+
+    /// Runs the machine for a slice.
+    fn resume_machine(&mut self) -> Step {
+        // The time of a resumed run starts when its record is replayed.
+        if self.watched && self.watched_until != self.deadline() {
+            self.watch();
+        }
+        match &mut self.sampler {
+            None => self.machine.resume(if self.watched { SLICE } else { FIRST_SLICE }),
+            Some(sampler) => sampler.resume(&mut self.machine, SLICE),
+        }
+    }
+
+    /// Answers a reading of the clock.
+    fn tell_time(&mut self) {
+        let place = self.next_place();
+        match self.shared.time(&place) {
+            Ok(time) => self.machine.tell_time(time),
+            Err(error) => self.machine.stop(error),
         }
     }
 
