@@ -187,7 +187,10 @@ fn an_operator_works_beside_the_workers() {
     assert!(exit == 1 && said.contains("the call stays open"), "{said}");
     assert_eq!(ptcl(&["runs", "approve", &ids[0], "1", "--arguments", "{\"k\": 1, \"n\": 5}"]).0, 0);
     assert_eq!(ptcl(&["runs", "reject", &ids[1], "1", "--why", "no"]).0, 0);
-    assert_eq!(ptcl(&["runs", "cancel", &ids[2]]), (0, format!("{} is cancelled; a worker ends it\n", ids[2])));
+    let (exit, said) = ptcl(&["runs", "cancel", &ids[2]]);
+    // A worker may be faster than the answer.
+    let ends = ["is cancelled; a worker ends it\n", "is done already\n"];
+    assert!(exit == 0 && ends.iter().any(|end| said == format!("{} {end}", ids[2])), "{said}");
     let answers = runs.each_ref().map(|run| finished(&front, run)["answer"].clone());
     assert_eq!((&answers[0]["value"], &answers[1]["error"]["reason"]), (&json!(5), &json!("tool_denied")));
     assert_eq!(answers[2]["verdict"], "cancelled");
