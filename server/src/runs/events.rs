@@ -2,10 +2,7 @@
 
 use super::metrics::Metrics;
 use super::restored::Held;
-use super::state::{Refused, Service};
-use super::watch::Watcher;
 use super::writer::Writer;
-use crate::store::StoreError;
 use lisp_runtime::Observer;
 use lisp_runtime::observe::{CallBegun, CallEnded, HostFault, PrintedLine, RunEnded, RunStarted};
 use lisp_runtime::outcome::CallStatus;
@@ -114,8 +111,21 @@ impl EventLog {
         }
     }
 
+    /// Returns a receiver that is notified of more events in memory; `None` if they are in the store.
+    pub(super) fn changes(&self) -> Option<watch::Receiver<usize>> {
+        match &self.sink {
+            Sink::Memory { changed, .. } => Some(changed.subscribe()),
+            Sink::Store(_) => None,
+        }
+    }
+
+    /// Returns the ID of the run.
+    pub(super) fn run_id(&self) -> &str {
+        &self.run_id
+    }
+
     /// Returns the events in memory after the first ones.
-    fn after(&self, read: usize) -> Vec<Event> {
+    pub(super) fn after(&self, read: usize) -> Vec<Event> {
         match &self.sink {
             Sink::Memory { events, .. } => {
                 let events = events.lock().unwrap_or_else(PoisonError::into_inner);
@@ -321,109 +331,6 @@ impl Observer for EventHub {
 
     fn host_fault(&self, fault: &HostFault<'_>) {
         tracing::error!(run_id = fault.run_id, message = fault.message, "host_fault");
-    }
-}
-
-/// Reads the events of a run.
-#[derive(Debug)]
-pub struct EventReader {
-    service: Service,
-    run_id: String,
-    source: Source,
-    /// The number of events read.
-    read: u64,
-    is_over: bool,
-}
-
-#[derive(Debug)]
-enum Source {
-    Memory(Arc<EventLog>, watch::Receiver<usize>),
-    Store(Watcher),
-}
-
-impl EventReader {
-    /// Creates the reader of a durable run, after some events.
-    pub(crate) fn of_stored(service: &Service, run_id: &str, read: u64) -> Self {
-        let source = Source::Store(service.watcher(run_id));
-        EventReader { service: service.clone(), run_id: run_id.to_owned(), source, read, is_over: false }
-    }
-
-    /// Creates the reader of a run in memory.
-    pub(crate) fn of_log(service: &Service, log: &Arc<EventLog>) -> Self {
-        let changes = match &log.sink {
-            Sink::Memory { changed, .. } => changed.subscribe(),
-            Sink::Store(_) => return EventReader::of_stored(service, &log.run_id, 0),
-        };
-        let source = Source::Memory(log.clone(), changes);
-        EventReader { service: service.clone(), run_id: log.run_id.clone(), source, read: 0, is_over: false }
-    }
-
-    /// Waits for more events. Returns `None` after the last one, or when the service shuts down and the run does not
-    /// continue here.
-    ///
-    /// # Errors
-    /// If the store fails.
-    pub async fn next(&mut self) -> Result<Option<Vec<Event>>, Refused> {
-        loop {
-            let events = self.ready().await?;
-            if !events.is_empty() {
-                return Ok(Some(events));
-            }
-            if self.is_over {
-                return Ok(None);
-            }
-            match &mut self.source {
-                Source::Memory(_, changes) => {
-                    // The sender lives as long as the log.
-                    let _ = changes.changed().await;
-                }
-                Source::Store(watcher) => tokio::select! {
-                    () = watcher.changed() => {}
-                    // There will be no more events here.
-                    () = self.service.stopped(&self.run_id) => return Ok(None),
-                },
-            }
-        }
-    }
-
-    /// Returns the events that are there after those that were read, without waiting.
-    ///
-    /// # Errors
-    /// If the store fails.
-    pub async fn ready(&mut self) -> Result<Vec<Event>, Refused> {
-        if self.is_over {
-            return Ok(Vec::new());
-        }
-        let events = match &mut self.source {
-            Source::Memory(log, changes) => {
-                changes.borrow_and_update();
-                log.after(usize::try_from(self.read).unwrap_or(usize::MAX))
-            }
-            Source::Store(_) => self.stored().await?,
-        };
-        if let Some(last) = events.last() {
-            self.read = last.number;
-            self.is_over |= matches!(&*last.kind, "answer" | "problem");
-        }
-        Ok(events)
-    }
-
-    async fn stored(&mut self) -> Result<Vec<Event>, StoreError> {
-        let read = self.service.0.store.events(&self.run_id, self.read).await?;
-        let event = |event: crate::store::StoredEvent| Event {
-            number: event.number,
-            kind: event.kind.into(),
-            data: event.data,
-        };
-        let mut events: Vec<Event> = read.events.into_iter().map(event).collect();
-        if read.is_over {
-            let run = self.service.0.store.run(&self.run_id).await?;
-            if let Some(data) = run.and_then(|run| run.answer) {
-                let number = events.last().map_or(self.read, |event| event.number).saturating_add(1);
-                events.push(Event { number, kind: "answer".into(), data });
-            }
-        }
-        Ok(events)
     }
 }
 

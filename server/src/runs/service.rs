@@ -1,8 +1,9 @@
 //! The service, independent of HTTP and MCP: plain runs, durable runs, and replies to their calls.
 
 use super::admission::{Admission, TenantState};
-use super::events::{ATTEMPT, EventHub, EventLog, EventReader};
+use super::events::{ATTEMPT, EventHub, EventLog};
 use super::metrics::set;
+use super::reader::EventReader;
 use super::state::{Inner, Refused, Service, now_ms};
 use super::watch::Watchers;
 use crate::config::Config;
