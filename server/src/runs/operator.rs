@@ -79,7 +79,7 @@ impl Operator {
     ///
     /// # Errors
     /// If the engine cannot be built.
-    pub fn without_tools(store: Arc<dyn Store>) -> Result<Operator, ServiceError> {
+    pub fn without_tools(store: Arc<dyn Store>) -> Result<Operator, lisp_runtime::BuildError> {
         Ok(Operator { store, tools: None, engine: Engine::builder().build()? })
     }
 
