@@ -209,7 +209,7 @@ impl Chaos<'_> {
     fn start(cluster: &Cluster<'_>, number: usize) -> Server {
         let begun = Instant::now();
         loop {
-            let isolation = if number % 2 == 0 { "in-process" } else { "process" };
+            let isolation = if number.is_multiple_of(2) { "in-process" } else { "process" };
             let mut command = match number < FRONTS {
                 true => cluster.command("serve", &["--no-worker", "--isolation", "in-process"]),
                 false => cluster.command("worker", &["--slots", "8", "--isolation", isolation]),
