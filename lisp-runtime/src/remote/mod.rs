@@ -28,5 +28,5 @@ pub use committed::CommittedSession;
 pub use guest::{GuestHalf, RunHost};
 pub use host::{CallDone, CallStarted, HostCall, HostHalf, QueuedCall};
 pub use job::Job;
-pub use report::{CallReply, GuestCall, Report};
+pub use report::{CallReply, ErrorData, GuestCall, Report};
 pub use set::SentSet;
