@@ -19,7 +19,7 @@ use crate::terms::outcome::{Figures, Outcome, Phase, Problem};
 use crate::terms::place::Place;
 use crate::terms::print_hook::PrintedBy;
 use crate::terms::run_view::RunView;
-use crate::tools::tool::Tool;
+use crate::tools::tool::{Reply, Tool};
 use lisp_core::{Error, Reason};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -42,7 +42,7 @@ pub trait RunHost {
     /// Sends a tool call of the program or a worker. Several calls may be open. A call of the program has its figures.
     fn call(&mut self, call: GuestCall<'_>);
     /// Waits for the reply to any open call, and returns it with the number of the call. Returns `None` at `until`. A
-    /// reply of [`CallReply::Late`] ends the wait.
+    /// reply of [`CallReply::LATE`] ends the wait.
     fn next_reply(&mut self, until: Option<Instant>) -> Option<(u64, CallReply)>;
 }
 
@@ -266,7 +266,8 @@ fn reply(run: &mut Run, inline: &LocalExecutor, number: u64, reply: CallReply) {
     }
     match reply {
         CallReply::Later => inline.hold(number),
-        reply => run.reply_to(number, reply.into()),
+        CallReply::Ended(reply) => run.reply_to(number, reply),
+        CallReply::Exact(_) => run.reply_to(number, Reply::Late),
     }
 }
 

@@ -502,13 +502,13 @@ impl HostHalf {
         }
         if name == Tool::END_QUESTION {
             return CallStarted::Ready(match self.gate.settle(&place) {
-                Ok(()) => CallReply::Echo,
-                Err(error) => CallReply::Refused((&error).into()),
+                Ok(()) => CallReply::Ended(Reply::Echo),
+                Err(error) => CallReply::refused(error),
             });
         }
         let Some(tool) = self.tool(&name) else {
             let error = Error::new(Reason::UnknownTool, format!("there is no tool/{name}"));
-            return CallStarted::Ready(CallReply::Refused((&error).into()));
+            return CallStarted::Ready(CallReply::refused(error));
         };
         drop(name);
         let decided = match tool.validate_arguments_by_schema(&arguments) {
@@ -522,7 +522,7 @@ impl HostHalf {
             Ok(asked) => self.admit(HeldCall { tool, number, place: place.into_owned(), asked, has_turn }),
             Err(error) => {
                 self.ledger.number_last(number);
-                CallStarted::Ready(CallReply::Refused((&error).into()))
+                CallStarted::Ready(CallReply::refused(error))
             }
         }
     }
@@ -551,10 +551,10 @@ impl HostHalf {
                 self.ledger.number_last(number);
                 CallStarted::Ready(match result {
                     CachedResult::Json(json) => match tool.validate_result_by_schema(&json) {
-                        Err(error) => CallReply::Refused((&error).into()),
-                        Ok(()) => CallReply::Json(json.as_ref().to_owned()),
+                        Err(error) => CallReply::refused(error),
+                        Ok(()) => CallReply::Ended(Reply::Json(json.as_ref().to_owned())),
                     },
-                    CachedResult::Arguments => CallReply::Echo,
+                    CachedResult::Arguments => CallReply::Ended(Reply::Echo),
                 })
             }
             Decision::InProgress(key) => match self.gate.wait(&key, asked) {
@@ -567,11 +567,11 @@ impl HostHalf {
                 }
                 CallStarted::Ready(CallReply::Later)
             }
-            Decision::LeftOut(error) => CallStarted::Ready(CallReply::LeftOut((&error).into())),
+            Decision::LeftOut(error) => CallStarted::Ready(CallReply::Ended(Reply::LeftOut(error))),
             // Only this thread asks this gate: there are no waiters.
             Decision::Refused(error, _) => {
                 self.ledger.number_last(number);
-                CallStarted::Ready(CallReply::Refused((&error).into()))
+                CallStarted::Ready(CallReply::refused(error))
             }
             Decision::Replayed(pending, reply) => {
                 self.ledger.number_last(number);
@@ -579,8 +579,8 @@ impl HostHalf {
                 // Only this thread asks this gate.
                 debug_assert!(waited.is_empty(), "an equal call waits");
                 CallStarted::Ready(match kept.err().or_else(|| unfit(tool, &reply)) {
-                    Some(error) => CallReply::Refused((&error).into()),
-                    None => reply.into(),
+                    Some(error) => CallReply::refused(error),
+                    None => CallReply::Ended(reply),
                 })
             }
             Decision::Admitted(mut pending) => {
@@ -599,14 +599,14 @@ impl HostHalf {
         self.in_tools += ended.spent;
         let (waited, kept) = self.gate.complete(&mut self.ledger, ended.pending, &ended.reply, ended.spent);
         let reply = match (kept, &ended.unfit) {
-            (Err(error), _) => CallReply::Refused((&error).into()),
-            (Ok(()), Some(error)) => CallReply::Refused(error.into()),
+            (Err(error), _) => CallReply::refused(error),
+            (Ok(()), Some(error)) => CallReply::refused(error.clone()),
             // The process may receive this before it is notified of its cancellation.
             (Ok(()), None) if self.cancel.is_cancelled() && ended.reply.is_missing() => {
                 let cancelled = Error::new(Reason::Cancelled, "the run was cancelled from outside");
-                CallReply::Refused((&cancelled).into())
+                CallReply::refused(cancelled)
             }
-            (Ok(()), None) => ended.reply.into(),
+            (Ok(()), None) => CallReply::Ended(ended.reply),
         };
         let mut begun = vec![(ended.number, self.with_exactness(CallStarted::Ready(reply)))];
         for asked in waited {

@@ -30,5 +30,5 @@ pub use footprint::{CallFootprint, LinesFootprint, ReportFootprint};
 pub use guest::{GuestHalf, RunHost};
 pub use host::{CallDone, CallStarted, HostCall, HostHalf, QueuedCall};
 pub use job::Job;
-pub use report::{CallReply, ErrorData, GuestCall, Report};
+pub use report::{CallReply, GuestCall, Report};
 pub use set::SentSet;

@@ -2,16 +2,16 @@
 
 use crate::api::session::SessionChanges;
 use crate::terms::clock::Reading;
+use crate::terms::error_data::ErrorData;
 use crate::terms::outcome::{
     Answer, Call, Figures, FurtherError, LedgerEntry, Local, Outcome, OutcomeKind, Phase, Position, Preview, Problem,
     Usage,
 };
 use crate::terms::place::Place;
 use crate::terms::profile::Profile;
-use crate::terms::tool_code::ToolCode;
 use crate::terms::warning::Warning;
-use crate::tools::tool::{Reply, ToolCall, ToolError, ToolErrorKind};
-use lisp_core::{Detail, Error, Reason, Span};
+use crate::tools::tool::{Reply, ToolCall};
+use lisp_core::Error;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -54,24 +54,8 @@ impl<'a> GuestCall<'a> {
 /// The reply to a tool call, as data.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum CallReply {
-    /// A result as JSON text.
-    Json(String),
-    /// The call's own arguments.
-    Echo,
-    /// The tool failed, with its code if it has one.
-    Error(String, Option<ToolCode>),
-    /// The program called the tool with wrong arguments.
-    Arguments(String),
-    /// The tool's closure panicked.
-    Panic(String),
-    /// The run may not make the call.
-    Refused(ErrorData),
-    /// There was no reply in time.
-    Late,
-    /// The run ended before the call was made; with the number of tool threads if it waited for one.
-    NotMade(Option<usize>),
-    /// An earlier attempt did not make the call, because another worker had failed.
-    LeftOut(ErrorData),
+    /// How the call ended.
+    Ended(Reply),
     /// The call is to be asked again when it has its turn.
     Later,
     /// This reply; and calls made ahead may exceed the limit, so no worker ends before its turn from now on.
@@ -79,102 +63,24 @@ pub enum CallReply {
 }
 
 impl CallReply {
+    /// There was no reply in time.
+    pub const LATE: CallReply = CallReply::Ended(Reply::Late);
+
+    pub(super) fn refused(error: Error) -> Self {
+        CallReply::Ended(Reply::Refused(error))
+    }
+
+    /// Returns true if the run may not make the call.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, CallReply::Ended(Reply::Refused(_)))
+    }
+
     /// Returns the reply, and whether workers end in turn from now on.
     pub(super) fn opened(self) -> (CallReply, bool) {
         match self {
             CallReply::Exact(reply) => (*reply, true),
             reply => (reply, false),
         }
-    }
-}
-
-impl From<CallReply> for Reply {
-    fn from(reply: CallReply) -> Self {
-        match reply {
-            CallReply::Json(json) => Reply::Json(json),
-            CallReply::Echo => Reply::Echo,
-            CallReply::Error(message, code) => Reply::Error(ToolError { code, ..ToolError::new(message) }),
-            CallReply::Arguments(message) => Reply::Error(ToolError::invalid_arguments(message)),
-            CallReply::Panic(message) => Reply::Error(ToolError { message, kind: ToolErrorKind::Panic, code: None }),
-            CallReply::Refused(fault) => Reply::Refused(fault.into()),
-            CallReply::LeftOut(fault) => Reply::LeftOut(fault.into()),
-            // The half that asked handles these itself.
-            CallReply::Late | CallReply::Later | CallReply::Exact(_) => Reply::Late,
-            CallReply::NotMade(tool_threads) => Reply::NotMade { tool_threads },
-        }
-    }
-}
-
-impl From<Reply> for CallReply {
-    fn from(reply: Reply) -> Self {
-        match reply {
-            Reply::Json(json) => CallReply::Json(json),
-            Reply::Echo => CallReply::Echo,
-            Reply::Error(error) => match error.kind {
-                ToolErrorKind::Failed => CallReply::Error(error.message, error.code),
-                ToolErrorKind::Arguments => CallReply::Arguments(error.message),
-                ToolErrorKind::Panic => CallReply::Panic(error.message),
-            },
-            Reply::Refused(error) => CallReply::Refused((&error).into()),
-            Reply::LeftOut(error) => CallReply::LeftOut((&error).into()),
-            Reply::Late => CallReply::Late,
-            Reply::NotMade { tool_threads } => CallReply::NotMade(tool_threads),
-        }
-    }
-}
-
-/// An error as data.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct ErrorData {
-    reason: String,
-    message: String,
-    span: Option<(u32, u32)>,
-    hint: Option<String>,
-    details: Vec<(String, DetailData)>,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) enum DetailData {
-    Int(i64),
-    Text(String),
-}
-
-impl From<&Error> for ErrorData {
-    fn from(error: &Error) -> Self {
-        let figure = |(name, detail): &(Cow<'static, str>, Detail)| {
-            let figure = match detail {
-                Detail::Int(n) => DetailData::Int(*n),
-                Detail::Text(text) => DetailData::Text(text.clone()),
-                _ => return None,
-            };
-            Some((name.to_string(), figure))
-        };
-        ErrorData {
-            reason: error.reason.name().to_owned(),
-            message: error.message.clone(),
-            span: error.span.map(|span| (span.start, span.end)),
-            hint: error.hint.clone(),
-            details: error.details.iter().filter_map(figure).collect(),
-        }
-    }
-}
-
-impl From<ErrorData> for Error {
-    fn from(fault: ErrorData) -> Self {
-        let mut error = Error::new(Reason::from_name(&fault.reason).unwrap_or(Reason::HostFault), "");
-        // It is already cut, and a mark may follow the cut.
-        error.message = fault.message;
-        error.span = fault.span.map(|(start, end)| Span::new(start, end));
-        error.hint = fault.hint;
-        let detail = |(name, figure): (String, DetailData)| {
-            let detail = match figure {
-                DetailData::Int(n) => Detail::Int(n),
-                DetailData::Text(text) => Detail::Text(text),
-            };
-            (Cow::Owned(name), detail)
-        };
-        error.details = fault.details.into_iter().map(detail).collect();
-        error
     }
 }
 

@@ -4,6 +4,7 @@ pub(crate) mod budget;
 pub(crate) mod cancel;
 pub(crate) mod clock;
 pub(crate) mod deadline;
+pub(crate) mod error_data;
 pub(crate) mod keys;
 pub(crate) mod limits;
 pub(crate) mod misfit;

@@ -27,6 +27,7 @@ mod openapi;
 pub(crate) mod operation;
 pub(crate) mod policy;
 mod presented;
+mod reply;
 #[cfg(feature = "json-schema")]
 mod schema;
 pub(crate) mod schema_error;

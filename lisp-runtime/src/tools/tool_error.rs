@@ -1,6 +1,7 @@
 //! Errors of tools.
 
 use crate::terms::tool_code::ToolCode;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// An error of a tool. `?` converts any error into it, and it into a boxed error.
@@ -23,8 +24,17 @@ pub struct ToolError {
     pub(crate) code: Option<ToolCode>,
 }
 
+/// [`ToolError`] as a message.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "ToolError")]
+pub(super) struct ToolErrorFields {
+    message: String,
+    kind: ToolErrorKind,
+    code: Option<ToolCode>,
+}
+
 /// The cause of a tool's error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum ToolErrorKind {
     /// The tool failed.
     Failed,

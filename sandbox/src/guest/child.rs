@@ -369,7 +369,7 @@ impl RunHost for &HostLink {
         }
         let frame = early.unwrap_or_else(|| self.receive());
         match frame.kind {
-            Kind::Reply => Some((frame.id.into(), frames::decode(&frame.bytes).unwrap_or(CallReply::Late))),
+            Kind::Reply => Some((frame.id.into(), frames::decode(&frame.bytes).unwrap_or(CallReply::LATE))),
             Kind::Turn if frame.id == LIVE => {
                 self.end_replay(&frame.bytes);
                 None

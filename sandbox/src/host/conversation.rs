@@ -231,7 +231,7 @@ impl Conversation {
             let pending = match begun {
                 CallStarted::Ready(reply) => {
                     // A refusal because of a cancellation ends the program.
-                    if !(host.cancel().is_cancelled() && matches!(reply, CallReply::Refused(_))) {
+                    if !(host.cancel().is_cancelled() && reply.is_refusal()) {
                         host.note_sent();
                     }
                     self.reply(number, &reply);
