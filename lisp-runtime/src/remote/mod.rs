@@ -8,7 +8,6 @@
 mod async_call;
 pub(crate) mod committed;
 mod figures;
-pub(crate) mod footprint;
 pub(crate) mod guest;
 pub(crate) mod host;
 pub(crate) mod job;
@@ -26,7 +25,6 @@ pub use crate::terms::print_hook::PrintedBy;
 #[cfg(feature = "async")]
 pub use async_call::AsyncCall;
 pub use committed::CommittedSession;
-pub use footprint::{CallFootprint, LinesFootprint, ReportFootprint};
 pub use guest::{GuestHalf, RunHost};
 pub use host::{CallDone, CallStarted, HostCall, HostHalf, QueuedCall};
 pub use job::Job;

@@ -1,16 +1,14 @@
 //! The messages of a run's process, as read by the host: a frame is decoded into a message, or is a violation. Native
 //! code in a run can reach only this and the assembling of frames.
 
-use super::frames::{self, Frame, Kind};
+use super::frames::{Frame, Kind};
+use super::metered::{self, NotDecoded};
 use super::violation::Violation;
 use lisp_runtime::outcome::Place;
-use lisp_runtime::remote::{
-    CallFootprint, Figures, GuestCall, HostHalf, LinesFootprint, PrintedBy, Report, ReportFootprint,
-};
+use lisp_runtime::remote::{Figures, GuestCall, HostHalf, PrintedBy, Report};
 use serde::Deserialize;
 
-/// The limits on the frames of a run, in bytes, as sent and decoded. The decoded size is computed before decoding,
-/// because one byte may stand for a value of many.
+/// The limits on the frames of a run, in bytes, as sent and decoded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FrameLimits {
     printed: usize,
@@ -86,24 +84,17 @@ impl<'a> GuestMessage<'a> {
     pub(crate) fn of(frame: &'a Frame, max: &FrameLimits) -> Result<GuestMessage<'a>, Violation> {
         let bytes = &frame.bytes[..];
         match frame.kind {
-            Kind::Printed => {
-                fits(read::<LinesFootprint<'_>>(bytes)?.bytes(), max.printed)?;
-                Ok(GuestMessage::Printed(read(bytes)?, PrintedBy::of_number(frame.id)))
-            }
+            Kind::Printed => Ok(GuestMessage::Printed(read(bytes, max.printed)?, PrintedBy::of_number(frame.id))),
             Kind::Call => {
-                fits(read::<CallFootprint<'_>>(bytes)?.bytes(), max.call)?;
-                let call: GuestCall<'_> = read(bytes)?;
+                let call: GuestCall<'_> = read(bytes, max.call)?;
                 match call.number == u64::from(frame.id) {
                     true => Ok(GuestMessage::Call(call)),
                     false => Err(Violation::OutOfPlace),
                 }
             }
-            Kind::Report => {
-                fits(read::<ReportFootprint<'_>>(bytes)?.bytes(), max.report_decoded)?;
-                read(bytes).map(GuestMessage::Report)
-            }
+            Kind::Report => read(bytes, max.report_decoded).map(GuestMessage::Report),
             Kind::Setup => Ok(GuestMessage::Setup(String::from_utf8_lossy(bytes).into_owned())),
-            Kind::Figures => read(bytes).map(GuestMessage::Figures),
+            Kind::Figures => read(bytes, FrameLimits::FIGURES).map(GuestMessage::Figures),
             Kind::Clock => {
                 let place = std::str::from_utf8(bytes).ok().and_then(|text| text.parse().ok());
                 place.map(GuestMessage::Clock).ok_or(Violation::Unreadable)
@@ -113,16 +104,16 @@ impl<'a> GuestMessage<'a> {
     }
 }
 
-fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Violation> {
-    frames::decode(bytes).map_err(|_| Violation::Unreadable)
-}
-
-fn fits(bytes: usize, max: usize) -> Result<(), Violation> {
-    if bytes > max { Err(Violation::TooLong) } else { Ok(()) }
+fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8], max: usize) -> Result<T, Violation> {
+    metered::decode(bytes, max).map_err(|error| match error {
+        NotDecoded::TooLarge => Violation::TooLong,
+        NotDecoded::Unreadable => Violation::Unreadable,
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::frames;
     use super::*;
     use lisp_runtime::{Engine, Input};
 

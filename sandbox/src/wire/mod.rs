@@ -7,5 +7,7 @@ pub(crate) mod guest_message;
 #[cfg(target_os = "linux")]
 pub(crate) mod messages;
 #[cfg(target_os = "linux")]
+pub(crate) mod metered;
+#[cfg(target_os = "linux")]
 pub(crate) mod spin;
 pub(crate) mod violation;
