@@ -1,6 +1,6 @@
 //! Decoding within a bound for what it allocates: one byte of a message may stand for a value of many.
 //!
-//! Elements of sequences are charged with their size, texts with their length, both before they are allocated.
+//! A sequence is charged with the size of its elements, a text with its length, both before they are allocated.
 
 use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, VariantAccess, Visitor,
@@ -78,7 +78,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Metered<'_, D> {
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-        let visitor = self.with(Elements(visitor));
+        let visitor = self.with(OfElements(visitor));
         self.inner.deserialize_seq(visitor)
     }
 
@@ -158,10 +158,16 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Metered<'_, V> {
     }
 }
 
-/// The visitor, or the elements, of a sequence of any length, unlike the fields of a struct or tuple.
-struct Elements<T>(T);
+/// The visitor of a sequence of any length, unlike the fields of a struct or tuple.
+struct OfElements<V>(V);
 
-impl<'de, V: Visitor<'de>> Visitor<'de> for Metered<'_, Elements<V>> {
+/// The elements of such a sequence. The first one is charged with the size of all, before more room is made for them.
+struct Elements<A> {
+    inner: A,
+    charged: bool,
+}
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for Metered<'_, OfElements<V>> {
     type Value = V::Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -169,7 +175,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Metered<'_, Elements<V>> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, elements: A) -> Result<V::Value, A::Error> {
-        let elements = self.with(Elements(elements));
+        let elements = self.with(Elements { inner: elements, charged: false });
         self.inner.0.visit_seq(elements)
     }
 }
@@ -178,16 +184,19 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Metered<'_, Elements<A>> {
     type Error = A::Error;
 
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, A::Error> {
-        let element = self.inner.0.next_element_seed(Metered { inner: seed, left: self.left })?;
-        if element.is_some() {
-            self.left.charge(size_of::<S::Value>())?;
+        if !self.inner.charged {
+            // There is no hint if the sender claims more elements than there are bytes.
+            let count = self.size_hint().ok_or_else(|| A::Error::custom("cut"))?;
+            self.left.charge(count.saturating_mul(size_of::<S::Value>()))?;
+            self.inner.charged = true;
         }
-        Ok(element)
+        let seed = self.with(seed);
+        self.inner.inner.next_element_seed(seed)
     }
 
     fn size_hint(&self) -> Option<usize> {
         // At most the number of bytes left to read; and `serde` allocates at most a mebibyte for it.
-        self.inner.0.size_hint()
+        self.inner.inner.size_hint()
     }
 }
 
