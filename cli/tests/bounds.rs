@@ -45,7 +45,7 @@ impl Tenants {
 }
 
 fn asks(program: &str) -> Value {
-    json!({ "program": program, "tools": {"ask": {"client": true}} })
+    json!({ "program": program, "tools": {"ask": {"client": true}}, "limits": {"timeout_ms": 60_000} })
 }
 
 /// A run that is parked between its calls has as many lives as calls, and pays for itself, its fuel and its calls once.

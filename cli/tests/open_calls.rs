@@ -12,6 +12,11 @@ use std::net::TcpListener;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Limits of runs that are waited for: their time does not depend on how busy the machine is.
+fn patient() -> Value {
+    json!({ "timeout_ms": 60_000, "parallel_timeout_ms": 60_000 })
+}
+
 const ORDERS: [[u64; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
 
 /// The process that is killed between two answers.
@@ -142,6 +147,7 @@ fn results_of_the_client_are_taken_in_any_order() {
         let request = json!({
             "program": "(reduce + (pmap (fn [n] (tool/ask {:n n})) (range 3)))",
             "tools": {"ask": {"client": true, "signature": "(n :int) -> :int"}},
+            "limits": patient(),
         });
         for killed in KILLED {
             for order in ORDERS {
@@ -161,6 +167,7 @@ fn those_who_wait_see_all_open_calls() {
         let request = json!({
             "program": "(reduce + (pmap (fn [n] (tool/ask {:n n})) (range 4)))",
             "tools": {"ask": {"client": true}},
+            "limits": patient(),
         });
         for _ in 0..10 {
             let (status, state) = server.post("/v1/run", &request);
@@ -182,7 +189,7 @@ fn approvals_are_taken_in_any_order() {
         let mut server = start();
         for killed in KILLED {
             for order in ORDERS {
-                let request = json!({ "program": PAYS, "data": {"k": 0} });
+                let request = json!({ "program": PAYS, "data": {"k": 0}, "limits": patient() });
                 let run_id = server.post("/v1/runs", &request).1["run_id"].as_str().unwrap().to_owned();
                 let waiting = Waiting::of(&server, &run_id);
                 // A call that was in progress when its process died is asked about again. Another test covers that.

@@ -207,3 +207,75 @@ async fn a_tenant_cannot_fill_the_queue_of_another() {
     assert!(at < 8, "the run of b was number {at}");
     drop(worker);
 }
+
+/// A run pays from its tenant's budget for what it uses, not for each time that it is suspended.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_suspended_run_pays_once() {
+    let text = format!(
+        "isolation = \"in-process\"\n[service]\nsuspend_after_ms = 0\n[[tenants]]\nname = \"a\"\ntoken_sha256 = \"{}\"\n\
+         budget = {{ runs = 2, calls = 8 }}\n",
+        "a".repeat(64)
+    );
+    let store = in_memory();
+    let config = Config::parse_with(&text, "test.toml", &|_| None).unwrap();
+    let service = Service::open(config, store.clone()).await.unwrap();
+    let tenant = service.tenant("a").unwrap();
+    let asks = r#"{"program": "(mapv (fn [n] (tool/ask {:n n})) (range 8))", "tools": {"ask": {"client": true}}}"#;
+    let run_id = service.submit(&tenant, asks, None).await.unwrap().run_id;
+    for n in 0..8 {
+        let Done::Waiting(state) = service.wait("a", &run_id).await.unwrap() else { panic!("call {n} was not paid") };
+        // It has to give its slot back, and to start again.
+        let end = Instant::now() + Duration::from_secs(60);
+        while service.is_active(&run_id) {
+            assert!(Instant::now() < end, "the run is not suspended");
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        service.reply("a", &run_id, &state.calls[0].call, &reply(json!({ "result": n }))).await.unwrap();
+    }
+    let Done::Answer(answer) = service.wait("a", &run_id).await.unwrap() else { panic!("it has no answer") };
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!(answer["value"], json!([0, 1, 2, 3, 4, 5, 6, 7]), "{answer}");
+    // One run is left, and no call.
+    let reason = async |program: &str| {
+        let text = format!(r#"{{"program": "{program}", "tools": {{"echo": {{"echo": true}}}}}}"#);
+        let run_id = service.submit(&tenant, &text, None).await.unwrap().run_id;
+        let Done::Answer(answer) = service.wait("a", &run_id).await.unwrap() else { panic!("it waits") };
+        serde_json::from_str::<Value>(&answer).unwrap()["error"]["reason"].clone()
+    };
+    assert_eq!(reason("(tool/echo {:n 1})").await, "budget_exceeded");
+    assert_eq!(reason("1").await, "budget_exceeded");
+}
+
+/// A client that waits is answered when there is news, and else when its time is over.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_waits_for_news_without_asking_again() {
+    const LONG: Duration = Duration::from_secs(60);
+    let store = in_memory();
+    let (service, tenant) = open(&store, "").await;
+    let text = r#"{"program": "[(tool/ask {:n 1}) (tool/ask {:n 2})]", "tools": {"ask": {"client": true}}}"#;
+    let run_id = service.submit(&tenant, text, None).await.unwrap().run_id;
+    let first = service.wait_at_most("anonymous", &run_id, LONG, None).await.unwrap();
+    assert_eq!(first.calls.len(), 1, "{first:?}");
+    // There is nothing newer than this.
+    let known = until(&service, &run_id, |state| state.status == RunStatus::Waiting).await.updated_ms;
+    let began = Instant::now();
+    let time = Duration::from_millis(300);
+    let same = service.wait_at_most("anonymous", &run_id, time, Some(known)).await.unwrap();
+    assert_eq!((same.updated_ms, began.elapsed() >= time), (known, true));
+    // Someone else's reply ends the wait.
+    let waits = tokio::spawn({
+        let (service, run_id) = (service.clone(), run_id.clone());
+        async move { service.wait_at_most("anonymous", &run_id, LONG, Some(known)).await.unwrap() }
+    });
+    service.reply("anonymous", &run_id, &first.calls[0].call, &reply(json!({ "result": 5 }))).await.unwrap();
+    let second = tokio::time::timeout(LONG / 2, waits).await.unwrap().unwrap();
+    assert_eq!(second.calls.len(), 1, "{second:?}");
+    assert_ne!(second.calls[0].call, first.calls[0].call);
+    let (other, of) = (service.clone(), run_id.clone());
+    let answer = tokio::spawn(async move { other.wait_at_most("anonymous", &of, LONG, Some(second.updated_ms)).await });
+    service.reply("anonymous", &run_id, &second.calls[0].call, &reply(json!({ "result": 6 }))).await.unwrap();
+    let answer = tokio::time::timeout(LONG / 2, answer).await.unwrap().unwrap().unwrap();
+    assert_eq!(answer.status, RunStatus::Done);
+    let none = service.wait_at_most("anonymous", "00000000-0000-0000-0000-000000000000", LONG, None).await;
+    assert!(matches!(none, Err(Refused::NotFound(_))), "{none:?}");
+}

@@ -138,7 +138,8 @@ fn no_effect_comes_twice() {
         let until = Instant::now() + Duration::from_millis(20 + random.below(100));
         while Instant::now() < until {
             if runs.len() < 3 * (round + 1) {
-                let request = json!({ "program": program, "data": {"k": runs.len()} });
+                let limits = json!({ "timeout_ms": 60_000, "parallel_timeout_ms": 60_000 });
+                let request = json!({ "program": program, "data": {"k": runs.len()}, "limits": limits });
                 let (status, state) = server.post("/v1/runs", &request);
                 assert_eq!(status, 202, "{state}");
                 runs.push(state["run_id"].as_str().unwrap().to_owned());

@@ -4,18 +4,18 @@ use crate::terms::tool_code::ToolCode;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// An error of a tool. `?` converts any error into it, and it into a boxed error.
+/// An error of a tool. `?` and `into` convert texts and errors into it.
 ///
 /// ```
 /// use lisp_runtime::ToolError;
-/// fn check() -> Result<(), ToolError> {
-///     "seven".parse::<i64>()?;
-///     Ok(())
+/// fn stock(sku: &str) -> Result<i64, ToolError> {
+///     match sku {
+///         "" => Err("the sku is empty".into()),
+///         sku => Ok(sku.parse()?),
+///     }
 /// }
-/// fn main_of_host() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-///     Ok(check()?)
-/// }
-/// assert_eq!(main_of_host().unwrap_err().to_string(), "invalid digit found in string");
+/// assert_eq!(stock("").unwrap_err().to_string(), "the sku is empty");
+/// assert_eq!(stock("seven").unwrap_err().to_string(), "invalid digit found in string");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolError {
@@ -92,26 +92,10 @@ impl fmt::Display for ToolError {
     }
 }
 
-/// `ToolError` does not implement [`std::error::Error`]: otherwise `?` could not convert every error into it.
-impl From<ToolError> for Box<dyn std::error::Error + Send + Sync> {
-    fn from(error: ToolError) -> Self {
-        Box::new(ErrorOfTool(error))
-    }
-}
-
-impl From<ToolError> for Box<dyn std::error::Error> {
-    fn from(error: ToolError) -> Self {
-        Box::new(ErrorOfTool(error))
-    }
-}
-
-/// A boxed [`ToolError`].
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct ErrorOfTool(ToolError);
-
-impl<E: std::error::Error> From<E> for ToolError {
+/// `ToolError` does not implement [`std::error::Error`], and is not converted into a box: otherwise `?` could not convert
+/// everything that a box takes into it.
+impl<E: Into<Box<dyn std::error::Error + Send + Sync>>> From<E> for ToolError {
     fn from(error: E) -> Self {
-        ToolError::new(error.to_string())
+        ToolError::new(error.into().to_string())
     }
 }
