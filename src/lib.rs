@@ -27,6 +27,8 @@
 //! | `tracing` | spans of the crate `tracing` |
 
 #![forbid(unsafe_code)]
+// docs.rs says of each item which feature it needs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[doc(inline)]
 pub use lisp_runtime::*;

@@ -50,6 +50,8 @@
 //! | `tracing` | no | spans of the crate `tracing` for runs, compiling, set-up, parallel calls and tool calls |
 
 #![forbid(unsafe_code)]
+// docs.rs says of each item which feature it needs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 // A number that does not fit is an error; it is never changed into another number.
 #![cfg_attr(not(test), deny(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap))]
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]

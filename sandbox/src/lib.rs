@@ -34,6 +34,8 @@
 //! | `testing` | no | native payloads in place of programs, and layers removed one by one; for this crate's tests |
 
 #![deny(unsafe_code)]
+// docs.rs says of each item which feature it needs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 #![cfg_attr(not(test), warn(clippy::too_many_lines))]
 #![cfg(unix)]

@@ -32,6 +32,8 @@
 //! [`store::StoreLocation`]. On Linux every program runs in a process of its own, unless the configuration says otherwise.
 
 #![forbid(unsafe_code)]
+// docs.rs says of each item which feature it needs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 #![cfg_attr(not(test), warn(clippy::too_many_lines))]
 

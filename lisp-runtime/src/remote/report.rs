@@ -204,24 +204,20 @@ pub(super) struct PrintsSent {
 impl Report {
     pub(super) fn of(outcome: Outcome, shown: PrintsSent, names: Vec<String>) -> Self {
         let (calls, given_up) = (outcome.calls, outcome.given_up_calls);
+        // Every field by name: a new one that is not sent does not compile.
         let end = match outcome.answer {
-            Ok(answer) => Ok(ReportedValue {
-                kind: answer.kind,
-                json: answer.json.map_err(|error| (&error).into()),
-                text: answer.text,
-                text_bytes: answer.text_bytes,
-                memory: answer.memory.map(|made| made.map_err(|error| (&error).into())),
+            Ok(Answer { kind, json, text, text_bytes, memory }) => Ok(ReportedValue {
+                kind,
+                json: json.map_err(|error| (&error).into()),
+                text,
+                text_bytes,
+                memory: memory.map(|made| made.map_err(|error| (&error).into())),
             }),
-            Err(problem) => Err(ReportedProblem {
-                fault: (&problem.error).into(),
-                phase: problem.phase,
-                position: problem.position,
-                setup: problem.setup,
-                turn: problem.turn,
-                calls: problem.calls,
-                locals: problem.locals,
-                more: problem.more.iter().map(|more| ((&more.error).into(), more.position)).collect(),
-            }),
+            Err(problem) => {
+                let Problem { error, phase, position, setup, turn, calls, locals, more } = *problem;
+                let more = more.iter().map(|more| ((&more.error).into(), more.position)).collect();
+                Err(ReportedProblem { fault: (&error).into(), phase, position, setup, turn, calls, locals, more })
+            }
         };
         let prints = outcome.prints.into_iter().skip(if shown.mixed { 0 } else { shown.lines }).collect();
         let Outcome { prints_dropped, prints_cut, usage, clock, ledger, .. } = outcome;
@@ -259,12 +255,10 @@ impl Report {
                 text_bytes: value.text_bytes,
                 memory: value.memory.map(|made| made.map_err(Error::from)),
             }),
-            Err(trouble) => {
-                let ReportedProblem { fault, phase, position, setup, turn, calls, locals, more } = trouble;
+            Err(ReportedProblem { fault, phase, position, setup, turn, calls, locals, more }) => {
                 let further = |(fault, position): (ErrorData, _)| FurtherError { error: fault.into(), position };
-                let more = more.into_iter().map(further).collect();
-                let plain = Problem::new(fault.into(), phase);
-                Err(Box::new(Problem { position, setup, turn, calls, locals, more, ..plain }))
+                let (error, more) = (fault.into(), more.into_iter().map(further).collect());
+                Err(Box::new(Problem { error, phase, position, setup, turn, calls, locals, more }))
             }
         };
         (end, [self.prints_dropped, self.prints_cut], self.usage)
