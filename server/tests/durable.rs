@@ -1,11 +1,13 @@
 //! Durable runs through the service, without HTTP: replies in any order, runs that are stuck, several processes on one
 //! store, and tenants beside each other.
 
+use lisp_runtime::Request;
 use lisp_server::config::Config;
 use lisp_server::runs::{Done, Refused, Reply, RunState, Service, TenantState};
 use lisp_server::store::{MemoryStore, RunStatus, Store};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 const PAY: &str = "[tools.pay]\nurl = \"http://127.0.0.1:1/pay\"\npolicy = \"ask\"\n\
@@ -278,4 +280,36 @@ async fn a_client_waits_for_news_without_asking_again() {
     assert_eq!(answer.status, RunStatus::Done);
     let none = service.wait_at_most("anonymous", "00000000-0000-0000-0000-000000000000", LONG, None).await;
     assert!(matches!(none, Err(Refused::NotFound(_))), "{none:?}");
+}
+
+/// Runs whose callers wait leave slots to the durable runs of their tenant, however many they are.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn durable_runs_have_their_turn_among_others() {
+    const MANY: u64 = 5_000;
+    let text =
+        "isolation = \"in-process\"\n[limits]\ntimeout_ms = 60000\n[service]\nconcurrency = 1\nqueue_seconds = 600\n";
+    let service = Service::open(Config::parse_with(text, "test.toml", &|_| None).unwrap(), in_memory()).await.unwrap();
+    let tenant = service.tenant("anonymous").unwrap();
+    let (runs, is_done) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+    let client = |_| {
+        let (service, tenant, runs, is_done) = (service.clone(), tenant.clone(), runs.clone(), is_done.clone());
+        tokio::spawn(async move {
+            let request = Request::parse(r#"{"program": "1"}"#).unwrap();
+            while !is_done.load(Relaxed) && runs.fetch_add(1, Relaxed) < MANY {
+                service.run(&tenant, &request, "r").await.unwrap();
+            }
+        })
+    };
+    let clients: Vec<_> = (0..8).map(client).collect();
+    // All the others wait for the only slot by now.
+    while runs.load(Relaxed) < 100 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let run_id = service.submit(&tenant, r#"{"program": "2"}"#, None).await.unwrap().run_id;
+    assert_eq!(done(&service, &run_id).await["value"], 2);
+    is_done.store(true, Relaxed);
+    for client in clients {
+        client.await.unwrap();
+    }
+    assert!(runs.load(Relaxed) < MANY, "the durable run had to wait for all others");
 }

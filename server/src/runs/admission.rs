@@ -36,6 +36,7 @@ pub struct TenantState {
     waiting: AtomicUsize,
     /// Whether durable runs may wait for a slot of the tenant.
     is_wanted: AtomicBool,
+    turn: Arc<Turn>,
     bodies: BodyBound,
     requests: RequestBound,
     approver_requests: RequestBound,
@@ -63,6 +64,35 @@ impl Drop for Freed {
     }
 }
 
+/// The turn of a tenant's durable runs in the line for its slots, so that runs whose callers wait leave them one.
+#[derive(Debug, Default)]
+struct Turn {
+    /// Whether a task waits in the line.
+    is_waiting: AtomicBool,
+    /// The slot, once it is their turn.
+    permit: Mutex<Option<OwnedSemaphorePermit>>,
+}
+
+impl Turn {
+    fn take(&self) -> Option<OwnedSemaphorePermit> {
+        self.permit.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Waits in the line, if nothing does yet. Tells the worker when there is a slot.
+    fn wait(self: &Arc<Self>, places: &Arc<Semaphore>, freed: &Arc<Notify>) {
+        if self.is_waiting.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let (turn, places, freed) = (self.clone(), places.clone(), freed.clone());
+        tokio::spawn(async move {
+            let permit = permit(&places).await;
+            *turn.permit.lock().unwrap_or_else(PoisonError::into_inner) = Some(permit);
+            turn.is_waiting.store(false, Ordering::Release);
+            freed.notify_one();
+        });
+    }
+}
+
 impl TenantState {
     pub(crate) fn new(config: &Config, tenant: &Tenant) -> Self {
         let rate = tenant.runs_per_second.and_then(|rate| {
@@ -83,6 +113,7 @@ impl TenantState {
             queue: tenant.queue.unwrap_or(config.service.queue),
             waiting: AtomicUsize::new(0),
             is_wanted: AtomicBool::new(false),
+            turn: Arc::default(),
             bodies: BodyBound::new(config.service.max_bodies_bytes),
             requests: RequestBound::new(max_requests),
             // Approvers can still decide while the tenant's own requests take all of theirs.
@@ -394,7 +425,8 @@ impl Admission {
     /// Waits for slots of the service for durable runs, and takes those of tenants that are free with them.
     ///
     /// Durable runs are claimed from the store for slots that are there already. A tenant whose slots are all taken is
-    /// left out. It, or the service, counts as crowded while durable runs may wait in the store.
+    /// left out, and waits in the line for its next slot. It, or the service, counts as crowded while durable runs may
+    /// wait in the store.
     pub(crate) async fn slots(&self, tenants: &[Arc<TenantState>], max: usize) -> Slots {
         self.is_wanted.store(self.places.available_permits() == 0, Ordering::Relaxed);
         let mut of_service = vec![permit(&self.places).await];
@@ -406,15 +438,16 @@ impl Admission {
         }
         let mut of_tenants = Vec::new();
         for tenant in tenants {
-            let mut permits = Vec::new();
+            let mut permits: Vec<_> = tenant.turn.take().into_iter().collect();
             while permits.len() < of_service.len()
                 && let Ok(more) = tenant.places.clone().try_acquire_owned()
             {
                 permits.push(more);
             }
             tenant.is_wanted.store(permits.is_empty(), Ordering::Relaxed);
-            if !permits.is_empty() {
-                of_tenants.push((tenant.clone(), permits));
+            match permits.is_empty() {
+                true => tenant.turn.wait(&tenant.places, &self.freed),
+                false => of_tenants.push((tenant.clone(), permits)),
             }
         }
         Slots { of_service, of_tenants, freed: self.freed.clone() }
