@@ -1,14 +1,16 @@
-//! Two fronts and four workers, while processes are killed and stand still, connections break and the database crashes.
-//! `CHAOS_SECONDS` says for how long. Every run that was acknowledged ends once, as it would have undisturbed; every effect is
-//! there once, or somebody was asked about it.
+//! Two fronts and four workers with one database, or one process with one file, while processes are killed and paused,
+//! the tools hang, connections break, the database crashes and the disk is full. `CHAOS_SECONDS` says for how long. Every run
+//! that was acknowledged ends once, as it would have undisturbed; every effect happens once, or a client was asked about it.
 
 use super::kinds::{self, KINDS, VARIANTS};
 use super::postgres::Postgres;
 use super::{Cluster, PATIENT, config};
-use crate::service::{Random, Server, ToolServer, try_request};
+use crate::service::{Dir, Random, Server, ToolServer, ptcl, try_request};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::thread;
@@ -144,10 +146,22 @@ impl World<'_> {
         answers
     }
 
+    /// Returns the number of runs that are not done.
+    fn under_way(&self, random: &mut Random) -> Option<usize> {
+        let count = |status| {
+            let path = format!("/v1/runs?status={status}&limit=1000");
+            let (status, list) = self.send(random, "GET", &path, None, &Value::Null)?;
+            assert_eq!(status, 200, "{list}");
+            Some(list["runs"].as_array().unwrap().len())
+        };
+        ["queued", "running", "waiting", "stuck"].into_iter().map(count).sum()
+    }
+
     /// Counts the runs that are done, for those who submit.
-    fn count(&self, cluster: &Cluster<'_>) {
-        let done = cluster.sql("select count(*) from ptc_lisp.runs where status = 'done'");
-        self.done.store(done.parse().unwrap(), Ordering::Relaxed);
+    fn count(&self, random: &mut Random) {
+        if let Some(under_way) = self.under_way(random) {
+            self.done.store(self.runs().len().saturating_sub(under_way), Ordering::Relaxed);
+        }
     }
 }
 
@@ -189,9 +203,100 @@ impl<'a> World<'a> {
     }
 }
 
+/// The processes that share a store, and what happens to the store.
+trait Site {
+    /// The processes that serve HTTP: the first ones.
+    const FRONTS: usize;
+    const PROCESSES: usize;
+
+    fn command(&self, number: usize) -> Command;
+
+    /// Does something to the store. Returns what.
+    fn disturb(&self, random: &mut Random) -> &'static str;
+}
+
+impl Site for Cluster<'_> {
+    const FRONTS: usize = 2;
+    const PROCESSES: usize = 6;
+
+    fn command(&self, number: usize) -> Command {
+        let isolation = if number.is_multiple_of(2) { "in-process" } else { "process" };
+        match number < Self::FRONTS {
+            true => self.command("serve", &["--no-worker", "--isolation", "in-process"]),
+            false => self.command("worker", &["--slots", "8", "--isolation", isolation]),
+        }
+    }
+
+    fn disturb(&self, random: &mut Random) -> &'static str {
+        if random.below(4) > 0 {
+            self.server.terminate(&self.database);
+            return "times all connections ended";
+        }
+        self.server.restart();
+        "restarts of the database"
+    }
+}
+
+/// A store in a file, on a disk of its own if this process may mount one.
+struct File {
+    dir: Dir,
+    config: String,
+    disk: Option<PathBuf>,
+}
+
+impl File {
+    fn new(config: &str) -> Self {
+        let dir = Dir::new("chaos");
+        let config = dir.write("service.toml", config);
+        let disk = PathBuf::from(dir.path("disk"));
+        std::fs::create_dir(&disk).unwrap();
+        let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=256m", "tmpfs"]).arg(&disk).output();
+        let is_mounted = mount.is_ok_and(|mount| mount.status.success());
+        if !is_mounted {
+            println!("the disk is never full: no file system can be mounted here");
+        }
+        File { dir, config, disk: is_mounted.then_some(disk) }
+    }
+
+    fn store(&self) -> String {
+        let dir = self.disk.as_deref().unwrap_or(Path::new(&self.dir.path("disk"))).to_owned();
+        dir.join("ptc.db").to_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        if let Some(disk) = &self.disk {
+            let _ = Command::new("umount").arg("-l").arg(disk).status();
+        }
+    }
+}
+
+impl Site for File {
+    const FRONTS: usize = 1;
+    const PROCESSES: usize = 1;
+
+    fn command(&self, _: usize) -> Command {
+        let mut command = ptcl();
+        command.args(["serve", "--listen", "127.0.0.1:0", "--isolation", "process"]);
+        command.args(["--store", &self.store(), "--config", &self.config]);
+        command
+    }
+
+    fn disturb(&self, random: &mut Random) -> &'static str {
+        let Some(disk) = &self.disk else { return "disks that cannot be full" };
+        let filler = disk.join("filler");
+        // What is left, to the last page.
+        let _ = std::fs::write(&filler, vec![0; 256 << 20]);
+        thread::sleep(Duration::from_millis(random.below(2_000)));
+        std::fs::remove_file(&filler).unwrap();
+        "times a full disk"
+    }
+}
+
 /// The processes, and what is done to them.
-struct Chaos<'a> {
-    cluster: &'a Cluster<'a>,
+struct Chaos<'a, S> {
+    site: &'a S,
     world: &'a World<'a>,
     /// Fronts first.
     processes: Vec<(Server, bool)>,
@@ -202,19 +307,11 @@ struct Chaos<'a> {
     done: HashMap<&'static str, usize>,
 }
 
-const FRONTS: usize = 2;
-const WORKERS: usize = 4;
-
-impl Chaos<'_> {
-    fn start(cluster: &Cluster<'_>, number: usize) -> Server {
+impl<S: Site> Chaos<'_, S> {
+    fn start(site: &S, number: usize) -> Server {
         let begun = Instant::now();
         loop {
-            let isolation = if number.is_multiple_of(2) { "in-process" } else { "process" };
-            let mut command = match number < FRONTS {
-                true => cluster.command("serve", &["--no-worker", "--isolation", "in-process"]),
-                false => cluster.command("worker", &["--slots", "8", "--isolation", isolation]),
-            };
-            match Server::try_of(&mut command) {
+            match Server::try_of(&mut site.command(number)) {
                 Ok(server) => return server,
                 // The database may be on its way back.
                 Err(why) => assert!(begun.elapsed() < PATIENT, "{why}"),
@@ -222,64 +319,56 @@ impl Chaos<'_> {
         }
     }
 
-    fn pick(&mut self, from: usize, to: usize) -> usize {
-        from + usize::try_from(self.random.below((to - from) as u64)).unwrap()
+    /// Picks a process.
+    fn pick(&mut self) -> usize {
+        usize::try_from(self.random.below(S::PROCESSES as u64)).unwrap()
     }
 
     fn restart(&mut self, number: usize) {
-        let server = Chaos::start(self.cluster, number);
-        if number < FRONTS {
+        let server = Chaos::start(self.site, number);
+        if number < S::FRONTS {
             self.world.fronts.write().unwrap()[number].clone_from(&server.address);
         }
         self.processes[number] = (server, true);
     }
 
+    fn kill(&mut self, number: usize) {
+        self.processes[number].0.kill();
+        self.restart(number);
+    }
+
     fn step(&mut self) {
-        let pause = Duration::from_millis(20 + self.random.below(200));
-        thread::sleep(pause);
+        thread::sleep(Duration::from_millis(20 + self.random.below(200)));
+        let (one, other) = (self.pick(), self.pick());
         let what = match self.random.below(16) {
-            0..=3 => {
-                let worker = self.pick(FRONTS, FRONTS + WORKERS);
-                self.processes[worker].0.kill();
-                self.restart(worker);
-                "workers killed"
-            }
-            4 | 5 => {
-                let front = self.pick(0, FRONTS);
-                self.processes[front].0.kill();
-                self.restart(front);
-                "fronts killed"
+            0..=5 => {
+                self.kill(one);
+                "processes killed"
             }
             6..=9 => {
-                let (one, other) = (self.pick(0, FRONTS + WORKERS), self.pick(FRONTS, FRONTS + WORKERS));
                 self.processes[one].0.signal(Signal::STOP);
                 thread::sleep(Duration::from_millis(100 + self.random.below(2_400)));
                 if one != other && self.random.below(2) == 0 {
-                    self.processes[other].0.kill();
-                    self.restart(other);
+                    self.kill(other);
                 }
                 self.processes[one].0.signal(Signal::CONT);
-                "processes stopped for a while"
+                "processes paused"
             }
             10 | 11 => {
-                let worker = self.pick(FRONTS, FRONTS + WORKERS);
-                self.processes[worker].0.terminate();
-                assert_eq!(self.processes[worker].0.exit_code(), Some(0));
-                self.restart(worker);
-                "workers drained"
+                self.processes[one].0.terminate();
+                assert_eq!(self.processes[one].0.exit_code(), Some(0));
+                self.restart(one);
+                "processes drained"
             }
-            12..=14 => {
-                self.cluster.server.terminate(&self.cluster.database);
-                "times all connections ended"
+            12 => {
+                self.world.tool.hang(Duration::from_millis(self.random.below(3_000)));
+                "times the tools hung"
             }
-            _ => {
-                self.cluster.server.restart();
-                "restarts of the database"
-            }
+            _ => self.site.disturb(&mut self.random),
         };
         *self.done.entry(what).or_default() += 1;
         self.look_at_memory();
-        self.world.count(self.cluster);
+        self.world.count(&mut self.random);
     }
 
     fn look_at_memory(&mut self) {
@@ -295,23 +384,23 @@ impl Chaos<'_> {
     }
 }
 
-#[test]
-fn chaos_loses_nothing_and_repeats_nothing() {
-    let seconds = std::env::var("CHAOS_SECONDS").ok().and_then(|seconds| seconds.parse().ok()).unwrap_or(20);
-    let Some(server) = Postgres::start("fsync = off", None) else { return };
-    let tool = ToolServer::start();
-    let config = config(1, "drain_seconds = 5\n") + &kinds::tools(tool.port);
-    let wanted = undisturbed(&tool, &config);
-    let cluster = Cluster::new(&server, &config);
-    let processes: Vec<_> = (0..FRONTS + WORKERS).map(|number| (Chaos::start(&cluster, number), true)).collect();
-    let world = World::new(&tool, processes[..FRONTS].iter().map(|(front, _)| front.address.clone()).collect());
+fn from_environment(name: &str, usual: u64) -> u64 {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(usual)
+}
+
+const CONFIG: &str = "drain_seconds = 5\n";
+
+/// Disturbs the processes of a site while runs are submitted and answered, and checks what came of the runs.
+fn chaos<S: Site + Sync>(site: &S, tool: &ToolServer, wanted: &HashMap<(usize, usize), Value>) {
+    let processes: Vec<_> = (0..S::PROCESSES).map(|number| (Chaos::start(site, number), true)).collect();
+    let world = World::new(tool, processes[..S::FRONTS].iter().map(|(front, _)| front.address.clone()).collect());
     let mut chaos = Chaos {
-        cluster: &cluster,
+        site,
         world: &world,
         processes,
         memory: HashMap::new(),
         growth: 0,
-        random: Random(std::env::var("CHAOS_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(17)),
+        random: Random(from_environment("CHAOS_SEED", 17)),
         done: HashMap::new(),
     };
     let (answers, took) = thread::scope(|scope| {
@@ -321,7 +410,7 @@ fn chaos_loses_nothing_and_repeats_nothing() {
         // Ends the threads also when this one fails.
         let _over = Over(&world.is_over);
         let begun = Instant::now();
-        while begun.elapsed() < Duration::from_secs(seconds) {
+        while begun.elapsed() < Duration::from_secs(from_environment("CHAOS_SECONDS", 20)) {
             chaos.step();
         }
         world.is_closing.store(true, Ordering::Relaxed);
@@ -329,13 +418,11 @@ fn chaos_loses_nothing_and_repeats_nothing() {
         submit.into_iter().for_each(|thread| thread.join().unwrap());
         let answers = world.wait(3 * PATIENT);
         // Those that were stored without an acknowledgement end, too.
-        let unfinished = || cluster.sql("select count(*) from ptc_lisp.runs where status <> 'done'");
-        chaos.processes[0].0.until(PATIENT, "all runs", || unfinished() == "0");
+        let front = &chaos.processes[0].0;
+        front.until(PATIENT, "all runs", || world.under_way(&mut Random(6)) == Some(0));
         (answers, begun.elapsed())
     });
-    check(&world, &wanted, &answers);
-    let stored = cluster.sql("select count(*) from ptc_lisp.runs");
-    assert_eq!(cluster.sql("select count(*) from ptc_lisp.answers"), stored);
+    check(&world, wanted, &answers);
     chaos.look_at_memory();
     assert!(chaos.growth < MORE_MEMORY_KB, "a process grew by {} kB", chaos.growth);
     let mut figures: Vec<_> = chaos.done.iter().map(|(what, times)| format!("{times} {what}")).collect();
@@ -350,6 +437,29 @@ fn chaos_loses_nothing_and_repeats_nothing() {
         made.len(),
         chaos.growth >> 10
     );
+}
+
+#[test]
+fn chaos_loses_nothing_and_repeats_nothing() {
+    let Some(server) = Postgres::start("fsync = off", None) else { return };
+    let tool = ToolServer::start();
+    let config = config(1, CONFIG) + &kinds::tools(tool.port);
+    let wanted = undisturbed(&tool, &config);
+    let cluster = Cluster::new(&server, &config);
+    chaos(&cluster, &tool, &wanted);
+    let stored = cluster.sql("select count(*) from ptc_lisp.runs");
+    assert_eq!(cluster.sql("select count(*) from ptc_lisp.answers"), stored);
+}
+
+#[test]
+fn chaos_around_one_file_loses_nothing_and_repeats_nothing() {
+    let tool = ToolServer::start();
+    let config = config(1, CONFIG) + &kinds::tools(tool.port);
+    let wanted = undisturbed(&tool, &config);
+    let file = File::new(&config);
+    chaos(&file, &tool, &wanted);
+    let checked = ptcl().args(["store", "check", "--store", &file.store()]).output().unwrap();
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
 }
 
 /// Ends what waits for it, however this thread ends.
