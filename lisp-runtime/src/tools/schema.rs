@@ -1,6 +1,7 @@
 //! JSON Schema validation: a validator that is built once per tool, and mismatches in words.
 
-use super::document::{self, Document, Link, SCHEMA_BYTES, Spot, each_part};
+use super::allowance::Allowance;
+use super::document::{self, Document, Link, Spot, each_part};
 use super::schema_error::SchemaError;
 use super::signature::{ERRORS, Mismatch};
 use super::words::cut;
@@ -19,8 +20,6 @@ const STEPS: u64 = 500_000;
 /// The maximum for a failed check that reports all mismatches, and for one that reports the first.
 const STEPS_FOR_ALL: u64 = 50_000;
 const STEPS_FOR_FIRST: u64 = 1_000_000;
-/// The maximum bytes of a compiled pattern.
-const PATTERN_SIZE: usize = 1 << 20;
 /// The maximum number of backtracks of a pattern with look-around or back-references.
 const BACKTRACKS: usize = 500;
 
@@ -48,14 +47,21 @@ impl Schema {
     ///
     /// # Errors
     /// It is not JSON, not a schema, or exceeds the limits.
-    pub(crate) fn read(text: &str, of: Of) -> Result<Self, SchemaError> {
-        Schema::new(document::read(text, SCHEMA_BYTES, "the schema")?, of)
+    pub(crate) fn read(text: &str, of: Of, allowance: &mut Allowance) -> Result<Self, SchemaError> {
+        allowance.take_text(text)?;
+        Schema::within(document::read(text, usize::MAX, "the schema")?, of, allowance)
+    }
+
+    /// Compiles a schema of the host.
+    pub(crate) fn new(document: Value, of: Of) -> Result<Self, SchemaError> {
+        Schema::within(document, of, &mut Allowance::of_one())
     }
 
     /// Compiles a schema. If it does not name its draft, the first of 2020-12, 7 and 4 that fits is used.
-    pub(crate) fn new(mut document: Value, of: Of) -> Result<Self, SchemaError> {
+    fn within(mut document: Value, of: Of, allowance: &mut Allowance) -> Result<Self, SchemaError> {
         document::unify(&mut document);
-        let (count, has_references) = document::check_limits(&document)?;
+        let (count, has_references) = document::check_limits(&document, allowance)?;
+        let pattern_size = allowance.pattern_size();
         let is_known = |name: &str| !matches!(Draft::from_schema_uri(name), Draft::Unknown);
         let says = document.get("$schema").and_then(Value::as_str).is_some_and(is_known);
         let drafts = [Draft::Draft202012, Draft::Draft7, Draft::Draft4];
@@ -66,7 +72,7 @@ impl Schema {
         }
         let mut failed = None;
         for draft in drafts.iter().copied().map(Some).chain(says.then_some(None)) {
-            match build(&document, draft, of) {
+            match build(&document, draft, of, pattern_size) {
                 Ok(validator) => return Ok(Schema { document, count, has_references, validator }),
                 Err(error) => failed = failed.or(Some(error)),
             }
@@ -244,9 +250,9 @@ impl Schema {
     }
 }
 
-fn build(document: &Value, draft: Option<Draft>, of: Of) -> Result<Validator, SchemaError> {
-    let patterns = PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS).size_limit(PATTERN_SIZE);
-    let mut options = jsonschema::options().with_pattern_options(patterns.dfa_size_limit(PATTERN_SIZE));
+fn build(document: &Value, draft: Option<Draft>, of: Of, pattern_size: usize) -> Result<Validator, SchemaError> {
+    let patterns = PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS).size_limit(pattern_size);
+    let mut options = jsonschema::options().with_pattern_options(patterns.dfa_size_limit(pattern_size));
     options = options.should_validate_formats(of == Of::Arguments);
     if let Some(draft) = draft {
         options = options.with_draft(draft);
