@@ -161,6 +161,9 @@ fn the_configuration_says_where_and_for_whom() {
     let service = OnSocket { child, path: path.clone() };
     assert_eq!(line, format!("listening on unix:{path}\n"));
     assert_eq!(service.mode(), 0o660);
+    for name in ["c.pem", "k.pem"] {
+        dir.write(name, "nothing");
+    }
     for (text, wanted) in [
         ("listen = \"unix:\"", "is not an address"),
         ("[service]\nsocket_mode = \"rw\"", "three octal digits"),
