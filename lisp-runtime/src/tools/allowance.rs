@@ -1,7 +1,7 @@
-//! What the JSON Schemas of tools may cost to read.
+//! What the JSON Schemas of tools may cost: to read them, and to check values against them.
 //!
 //! A schema of the host has limits of its own. The schemas of a request come from anyone, so those of all its tools
-//! share one allowance, which is much smaller.
+//! share one allowance, which is much smaller, and their checks are shorter.
 
 use super::schema_error::SchemaError;
 
@@ -15,10 +15,38 @@ struct Limits {
     patterns: usize,
     /// The maximum bytes of a compiled pattern.
     pattern_size: usize,
+    /// The maximum number of steps in which the lines for models are written.
+    line_steps: usize,
+    check: CheckLimits,
 }
 
-const OF_ONE: Limits = Limits { bytes: 1 << 20, schemas: 20_000, patterns: 300, pattern_size: 1 << 20 };
-const OF_REQUEST: Limits = Limits { bytes: 1 << 20, schemas: 10_000, patterns: 100, pattern_size: 256 << 10 };
+/// The limits of one check: pairs of a schema and a value that it visits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CheckLimits {
+    pub(crate) steps: u64,
+    /// The maximum for a failed check that reports all mismatches, and for one that reports the first.
+    pub(crate) steps_for_all: u64,
+    pub(crate) steps_for_first: u64,
+    /// Whether a string that is matched against a pattern or a format counts by its length.
+    pub(crate) counts_text: bool,
+}
+
+const OF_ONE: Limits = Limits {
+    bytes: 1 << 20,
+    schemas: 20_000,
+    patterns: 300,
+    pattern_size: 1 << 20,
+    line_steps: usize::MAX,
+    check: CheckLimits { steps: 500_000, steps_for_all: 50_000, steps_for_first: 1_000_000, counts_text: false },
+};
+const OF_REQUEST: Limits = Limits {
+    bytes: 1 << 20,
+    schemas: 10_000,
+    patterns: 100,
+    pattern_size: 256 << 10,
+    line_steps: 300_000,
+    check: CheckLimits { steps: 50_000, steps_for_all: 5_000, steps_for_first: 100_000, counts_text: true },
+};
 
 /// What is left of the limits.
 #[derive(Debug)]
@@ -27,6 +55,8 @@ pub(crate) struct Allowance {
     bytes: usize,
     schemas: usize,
     patterns: usize,
+    /// What is left for lines.
+    pub(crate) line_steps: usize,
     is_shared: bool,
 }
 
@@ -42,8 +72,8 @@ impl Allowance {
     }
 
     fn new(limits: Limits, is_shared: bool) -> Self {
-        let Limits { bytes, schemas, patterns, .. } = limits;
-        Allowance { limits, bytes, schemas, patterns, is_shared }
+        let Limits { bytes, schemas, patterns, line_steps, .. } = limits;
+        Allowance { limits, bytes, schemas, patterns, line_steps, is_shared }
     }
 
     fn exceeded(&self, max: usize, what: &str) -> SchemaError {
@@ -86,6 +116,11 @@ impl Allowance {
     pub(crate) fn take(&mut self, schemas: usize, patterns: usize) {
         self.schemas = self.schemas.saturating_sub(schemas);
         self.patterns = self.patterns.saturating_sub(patterns);
+    }
+
+    /// Returns the limits of checks.
+    pub(crate) fn check(&self) -> CheckLimits {
+        self.limits.check
     }
 
     /// Returns the maximum bytes of a compiled pattern.

@@ -26,8 +26,13 @@ pub(crate) struct JsonContract {
 }
 
 impl JsonContract {
+    /// Creates the contract from schemas of the host.
     pub(crate) fn new(input: Schema, output: Option<Schema>) -> Self {
-        let line = line(&input, output.as_ref());
+        JsonContract::of(input, output, &mut Allowance::of_one())
+    }
+
+    fn of(input: Schema, output: Option<Schema>, allowance: &mut Allowance) -> Self {
+        let line = line(&input, output.as_ref(), &mut allowance.line_steps);
         JsonContract { input, output, line, texts: OnceLock::new() }
     }
 
@@ -46,7 +51,7 @@ impl JsonContract {
     ) -> Result<Arc<Self>, SchemaError> {
         let input = JsonContract::read_input(input.unwrap_or(ANY_OBJECT), allowance)?;
         let output = output.map(|output| JsonContract::read_output(output, allowance)).transpose()?;
-        Ok(Arc::new(JsonContract::new(input, output)))
+        Ok(Arc::new(JsonContract::of(input, output, allowance)))
     }
 
     fn read_input(text: &str, allowance: &mut Allowance) -> Result<Schema, SchemaError> {
