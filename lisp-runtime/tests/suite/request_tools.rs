@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 fn engine() -> Engine {
-    Engine::builder().ceiling(Limits::unlimited()).build().unwrap()
+    // The machine may be busy.
+    let limits = Limits::default().with_timeout_ms(60_000);
+    Engine::builder().limits(limits).ceiling(Limits::unlimited()).build().unwrap()
 }
 
 fn ask(request: &Value) -> Value {
@@ -57,9 +59,8 @@ fn calls_are_checked_as_those_of_a_configured_tool() {
     // With one of the two, the other is anything.
     assert_eq!(run("(tool/price {:x 1})", json!({ "returns": 3, "output": { "type": "integer" } }))["value"], 3);
     assert_eq!(run("(tool/price {:x 1})", json!({ "returns": "a", "input": true }))["value"], "a");
-    let page = run("(with-out-str (doc tool/price))", price());
-    let said = page["value"].as_str().map_or_else(|| page.to_string(), str::to_owned);
-    assert!(said.contains("In euros") && said.contains("sku: Its number."), "{page}");
+    let page = run("(doc tool/price)", price())["prints"].to_string();
+    assert!(page.contains("In euros") && page.contains("sku: Its number."), "{page}");
 }
 
 #[test]
@@ -139,9 +140,10 @@ fn reading_the_tools_of_a_request_takes_little_time() {
     ] {
         let request = Request::parse(&line).unwrap();
         let (tools, took) = crate::cpu::timed(|| request.own_tools(&engine()));
-        println!("{what}: {took:?}, {:?}", tools.as_ref().map(|tools| tools.all().count()));
-        // A debug build on a slow machine; the service reads them on a thread that may block.
-        assert!(took < Duration::from_secs(8), "{what}: {took:?}");
+        let tools = tools.map(|tools| tools.all().count()).map_err(|problem| problem.to_string());
+        assert_eq!(tools, Ok(request.tools.len()), "{what}");
+        // It takes 0.3 s in a debug build; the service reads them on a thread that may block.
+        assert!(took < Duration::from_secs(3), "{what}: {took:?}");
     }
 }
 
