@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let config = arguments.options.config(arguments.listen, arguments.store.as_ref())?;
+    let config = arguments.options.config(arguments.listen.map(Into::into), arguments.store.as_ref())?;
     log_to_standard_error(&config);
     bear_file_limits()?;
     let runtime = runtime("mcp")?;
@@ -49,10 +49,10 @@ fn failed(error: &dyn std::fmt::Display) -> Failure {
 
 async fn serve(mut config: Config, arguments: &Arguments) -> Result<Exit, Failure> {
     for address in arguments.listen.iter().chain(&arguments.approvals) {
-        config.check_exposure(*address).map_err(|error| Failure::Usage(error.to_string()))?;
+        config.check_exposure(&(*address).into()).map_err(|error| Failure::Usage(error.to_string()))?;
     }
     let token = add_approver(&mut config, arguments.tenant.as_deref()).map_err(|error| failed(&error))?;
-    let bind = |address| Listener::bind(&config, address).map_err(|error| failed(&error));
+    let bind = |address: SocketAddr| Listener::bind(&config, address.into()).map_err(|error| failed(&error));
     let listener = arguments.listen.map(bind).transpose()?;
     let approver = match (arguments.approvals, config.asks()) {
         (None, true) if listener.is_none() => Some((Ipv4Addr::LOCALHOST, 0).into()),
@@ -76,8 +76,7 @@ async fn serve(mut config: Config, arguments: &Arguments) -> Result<Exit, Failur
 
 /// Tells the person who started the server how to decide on calls. The model does not see it.
 fn tell_approvers(mcp: &Mcp, server: &Server, token: Option<&str>) {
-    let scheme = if mcp.service().config().tls.is_some() { "https" } else { "http" };
-    let address = format!("{scheme}://{}/", server.address());
+    let address = format!("{}/", server.url());
     mcp.approvals_at(&address);
     match token {
         Some(token) => tell_line!("approvals at {address}#token={token}"),
@@ -87,8 +86,7 @@ fn tell_approvers(mcp: &Mcp, server: &Server, token: Option<&str>) {
 
 async fn serve_http(mcp: &Mcp, listener: Listener, token: Option<&str>) -> Result<(), Failure> {
     let server = Server::with_router(mcp.service().clone(), listener, mcp.router());
-    let scheme = if mcp.service().config().tls.is_some() { "https" } else { "http" };
-    tell_line!("listening on {scheme}://{}/mcp", server.address());
+    tell_line!("listening on {}/mcp", server.url());
     if mcp.service().config().asks() {
         tell_approvers(mcp, &server, token);
     }

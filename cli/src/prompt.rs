@@ -46,12 +46,17 @@ fn tools(text: &str) -> Result<Vec<Tool>, String> {
     let form = "{\"price\": \"(sku :string) -> :float\"}, or a list of tools with name, description and JSON Schema";
     let tools: BTreeMap<String, Box<RawValue>> =
         serde_json::from_str(text).map_err(|error| format!("{error}; it is {form}"))?;
-    let external = |(name, tool): (String, Box<RawValue>)| match signature(tool.get()) {
-        Ok(Some(signature)) => Ok(Tool::external(&name).signature(signature)),
-        Ok(None) => Ok(Tool::external(&name)),
-        Err(why) => Err(format!("{name}: {why}")),
+    let read = |(name, tool): (String, Box<RawValue>)| {
+        if let Ok(signature) = serde_json::from_str::<String>(tool.get()) {
+            return Ok(Tool::external(&name).signature(signature));
+        }
+        let described: Result<ScriptedTool, _> = serde_json::from_str(tool.get());
+        described.map(|described| described.tool(&name)).map_err(|error| match tool.get().starts_with('{') {
+            true => format!("{name}: {error}"),
+            false => format!("{name}: it needs a signature, such as \"(n :int) -> :string\""),
+        })
     };
-    tools.into_iter().map(external).collect()
+    tools.into_iter().map(read).collect()
 }
 
 /// Parses a list of tools: an array, or an object with an array in `tools`. `None` for other JSON.
@@ -102,16 +107,4 @@ impl Function<'_> {
     fn with_schemas(&self, _: &str, _: &str) -> Result<Tool, String> {
         Err("it has a JSON Schema: build ptcl with the feature json-schema, or give its signature".to_owned())
     }
-}
-
-/// The signature of a tool, given as a string or in an object as in requests.
-fn signature(tool: &str) -> Result<Option<String>, String> {
-    if let Ok(signature) = serde_json::from_str(tool) {
-        return Ok(Some(signature));
-    }
-    let described: Result<ScriptedTool, _> = serde_json::from_str(tool);
-    described.map(|tool| tool.signature).map_err(|error| match tool.starts_with('{') {
-        true => error.to_string(),
-        false => "it needs a signature, such as \"(n :int) -> :string\"".to_owned(),
-    })
 }

@@ -4,18 +4,17 @@ use crate::exit::{Exit, Failure};
 use crate::service::{
     ServiceOptions, at_signal, bear_file_limits, log_to_standard_error, not_begun, open_store, runtime, sweep,
 };
-use lisp_server::config::Config;
+use lisp_server::config::{Config, ListenAddress};
 use lisp_server::http::{Listener, Server};
 use lisp_server::runs::Service;
 use lisp_server::store::StoreLocation;
-use std::net::SocketAddr;
 
 /// What the command takes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Address to listen on; port 0 picks a free port [default: the configuration's, or 127.0.0.1:7117]
+    /// Address to listen on, or unix:PATH for a Unix socket; port 0 picks a free port [default: the configuration's, or 127.0.0.1:7117]
     #[arg(long, value_name = "ADDRESS")]
-    listen: Option<SocketAddr>,
+    listen: Option<ListenAddress>,
     /// Where runs and sessions are kept: a file, or postgres://USER@HOST/DATABASE [default: the configuration's, or ptc.db]
     #[arg(long, value_name = "STORE")]
     store: Option<StoreLocation>,
@@ -28,7 +27,7 @@ pub(crate) struct Arguments {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let config = arguments.options.config(arguments.listen, arguments.store.as_ref())?;
+    let config = arguments.options.config(arguments.listen.clone(), arguments.store.as_ref())?;
     log_to_standard_error(&config);
     bear_file_limits()?;
     let runtime = runtime("serve")?;
@@ -37,8 +36,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 
 async fn serve(config: Config, is_front: bool) -> Result<Exit, Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::Service(error.to_string());
-    let listen = config.listen;
-    config.check_exposure(listen).map_err(|error| Failure::Usage(error.to_string()))?;
+    let listen = config.listen.clone();
+    config.check_exposure(&listen).map_err(|error| Failure::Usage(error.to_string()))?;
     if is_front && !config.store.is_shared() {
         return Err(Failure::Usage(format!(
             "--no-worker needs a store that other processes can use, and {} is a file: leave out --no-worker, or name a \
@@ -54,8 +53,7 @@ async fn serve(config: Config, is_front: bool) -> Result<Exit, Failure> {
     };
     let service = opened.map_err(|error| not_begun(&error))?;
     let server = Server::new(service.clone(), listener);
-    let scheme = if service.config().tls.is_some() { "https" } else { "http" };
-    tell_line!("listening on {scheme}://{}", server.address());
+    tell_line!("listening on {}", server.url());
     at_signal(server.stop_handle())?;
     let sweeper = tokio::spawn(sweep(service));
     let served = server.serve().await;

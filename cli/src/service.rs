@@ -3,12 +3,11 @@
 use crate::exit::Failure;
 use clap::ValueEnum;
 use lisp_runtime::request::Isolation;
-use lisp_server::config::{Config, Scrubber};
+use lisp_server::config::{Config, ListenAddress, Scrubber};
 use lisp_server::runs::{Service, ServiceError};
 use lisp_server::store::{Store, StoreLocation};
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use std::io;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
@@ -40,7 +39,11 @@ pub(crate) struct ServiceOptions {
 
 impl ServiceOptions {
     /// Returns the configuration, overridden by the command line.
-    pub(crate) fn config(&self, listen: Option<SocketAddr>, store: Option<&StoreLocation>) -> Result<Config, Failure> {
+    pub(crate) fn config(
+        &self,
+        listen: Option<ListenAddress>,
+        store: Option<&StoreLocation>,
+    ) -> Result<Config, Failure> {
         let mut config = read_config(self.config.as_deref(), store)?;
         if let Some(listen) = listen {
             config.listen = listen;

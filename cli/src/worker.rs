@@ -4,7 +4,7 @@ use crate::exit::{Exit, Failure};
 use crate::service::{
     ServiceOptions, at_signal, bear_file_limits, log_to_standard_error, not_begun, open_store, runtime, sweep,
 };
-use lisp_server::config::Config;
+use lisp_server::config::{Config, ListenAddress};
 use lisp_server::http::{Listener, Server, operation};
 use lisp_server::runs::Service;
 use lisp_server::store::StoreLocation;
@@ -22,9 +22,9 @@ pub(crate) struct Arguments {
     /// Runs in progress at once [default: the configuration's, or 4 for each core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     slots: Option<u32>,
-    /// Address of /healthz, /readyz and /metrics; port 0 picks a free port [default: 127.0.0.1:7118]
+    /// Address of /healthz, /readyz and /metrics, or unix:PATH; port 0 picks a free port [default: 127.0.0.1:7118]
     #[arg(long, value_name = "ADDRESS")]
-    listen: Option<SocketAddr>,
+    listen: Option<ListenAddress>,
     #[command(flatten)]
     options: ServiceOptions,
 }
@@ -32,7 +32,8 @@ pub(crate) struct Arguments {
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     // The address of the configuration is that of fronts.
-    let listen = arguments.listen.unwrap_or((Ipv4Addr::LOCALHOST, PORT).into());
+    let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT));
+    let listen = arguments.listen.clone().unwrap_or(usual.into());
     let mut config = arguments.options.config(Some(listen), arguments.store.as_ref())?;
     if let Some(slots) = arguments.slots.and_then(|slots| usize::try_from(slots).ok()) {
         config.service.concurrency = slots;
@@ -52,14 +53,13 @@ async fn work(config: Config) -> Result<Exit, Failure> {
             config.store
         )));
     }
-    let listen = config.listen;
-    config.check_exposure(listen).map_err(|error| Failure::Usage(error.to_string()))?;
+    let listen = config.listen.clone();
+    config.check_exposure(&listen).map_err(|error| Failure::Usage(error.to_string()))?;
     let listener = Listener::bind(&config, listen).map_err(|error| failed(&error))?;
     let store = open_store(&config).await?;
     let service = Service::open(config, store).await.map_err(|error| not_begun(&error))?;
     let server = Server::with_router(service.clone(), listener, operation(service.clone()));
-    let scheme = if service.config().tls.is_some() { "https" } else { "http" };
-    tell_line!("working; metrics at {scheme}://{}", server.address());
+    tell_line!("working; metrics at {}", server.url());
     at_signal(server.stop_handle())?;
     let sweeper = tokio::spawn(sweep(service));
     let served = server.serve().await;

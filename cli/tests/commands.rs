@@ -470,12 +470,17 @@ fn prompt_refuses_a_tool_with_fields_that_it_does_not_know() {
     let swallowed = r#"{"weather": {"description": "the weather", "parameters": {}}}"#;
     let done = ptcl(&["prompt", "--tools", &tools(swallowed)], "");
     assert_eq!(done.status.code(), Some(2));
-    assert!(err(&done).contains("weather: unknown field `description`"), "{}", err(&done));
+    assert!(err(&done).contains("weather: unknown field `parameters`"), "{}", err(&done));
     let done = ptcl(&["prompt", "--tools", &tools(r#"{"weather": 1}"#)], "");
     assert!(err(&done).contains("weather: it needs a signature"), "{}", err(&done));
-    let known = r#"{"a": "(n :int) -> :string", "b": {"signature": "() -> :int", "returns": 1}, "c": {}}"#;
+    let known = r#"{"a": "(n :int) -> :string", "b": {"signature": "() -> :int", "returns": 1},
+                    "c": {"client": true, "description": "Asks.", "input": {"properties": {"q": {"type": "string"}}}}}"#;
     let done = ptcl(&["prompt", "--tools", &tools(known)], "");
     assert!(out(&done).contains("tool/a (n :int) -> :string") && out(&done).contains("tool/b"), "{}", err(&done));
+    assert!(out(&done).contains("tool/c (q? :string, ...) -> :any ; Asks."), "{}", out(&done));
+    let both = r#"{"a": {"signature": "() -> :int", "output": {}}}"#;
+    let done = ptcl(&["prompt", "--tools", &tools(both)], "");
+    assert!(done.status.code() == Some(2) && err(&done).contains("a signature and a JSON Schema"), "{}", err(&done));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::drive::Drive;
 use crate::in_progress::InProgress;
 use crate::notes::{Notes, has_prints};
 use crate::ticket::Tickets;
-use crate::{lookup, resume, run, schema};
+use crate::{lookup, resume, run, runs, schema};
 use lisp_server::runs::{Service, TenantState};
 use lisp_server::store::StoreError;
 use rmcp::model::{
@@ -170,7 +170,8 @@ impl ServerHandler for Handler {
         ServerConfig::new(capabilities).with_server_info(about).with_instructions(
             "Runs programs in PTC-Lisp, a small Clojure for working on data. Use run for filtering, grouping, counting and \
              joining data, and for calling several tools at once. Use search and describe to look up functions and tools. \
-             If a result is \"paused\", a call needs approval: tell the user, then call resume for the outcome.",
+             If a result is \"paused\", a call needs approval: tell the user, then call resume for the outcome. If a result \
+             was lost, runs lists the runs that resume can return.",
         )
     }
 
@@ -233,8 +234,9 @@ impl ServerHandler for Handler {
             ("resume", None) => resume::call(&drive, arguments).await,
             ("search", _) => Ok(lookup::search(&self.connection, &arguments).into()),
             ("describe", _) => Ok(lookup::describe(&self.connection, &arguments).into()),
+            ("runs", _) => Ok(runs::call(&drive, &arguments).await.into()),
             (name, _) => {
-                let message = format!("unknown tool {name:?}; the tools are run, search, describe and resume");
+                let message = format!("unknown tool {name:?}; the tools are run, search, describe, resume and runs");
                 Err(ErrorData::invalid_params(message, None))
             }
         }

@@ -1,4 +1,4 @@
-//! PTC-Lisp for MCP clients: the tools `run`, `search`, `describe` and `resume`.
+//! PTC-Lisp for MCP clients: the tools `run`, `search`, `describe`, `resume` and `runs`.
 //!
 //! The tools use a [`lisp_server::runs::Service`]. They are served over standard input and output or streamable HTTP.
 //! `docs/mcp.md` describes each of them.
@@ -41,6 +41,7 @@ mod message;
 mod notes;
 mod resume;
 mod run;
+mod runs;
 mod schema;
 mod show;
 mod stdio;

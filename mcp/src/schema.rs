@@ -1,6 +1,7 @@
 //! The tools as clients list them.
 
 use lisp_runtime::Limits;
+use lisp_server::store::RunStatus;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -16,7 +17,7 @@ const ANY: [&str; 6] = ["object", "array", "string", "number", "boolean", "null"
 
 /// Returns the tools, with a tenant's language prompt.
 pub(crate) fn tools(card: &str) -> Vec<Tool> {
-    vec![run(card), search(), describe(), resume()]
+    vec![run(card), search(), describe(), resume(), runs()]
 }
 
 fn object(schema: Value) -> Arc<JsonObject> {
@@ -101,7 +102,10 @@ fn run(card: &str) -> Tool {
                     "type": "object",
                     "properties": {
                         "client": { "type": "boolean", "const": true },
+                        "description": { "type": "string" },
                         "signature": { "type": "string", "description": "Such as `(text :string) -> :string`." },
+                        "input": { "type": "object", "description": "JSON Schema of the arguments, in place of a signature." },
+                        "output": { "type": "object", "description": "JSON Schema of the results, in place of a signature." },
                     },
                     "required": ["client"],
                     "additionalProperties": false,
@@ -207,4 +211,46 @@ fn resume() -> Tool {
         .with_title("Collect a paused run")
         .with_raw_output_schema(object(answer()))
         .with_annotations(annotations.idempotent(true).open_world(true))
+}
+
+fn runs() -> Tool {
+    let input = json!({
+        "type": "object",
+        "properties": {
+            "status": {
+                "type": "string",
+                "enum": RunStatus::ALL.map(RunStatus::name),
+                "description": "Only runs with this status.",
+            },
+            "cursor": { "type": "string", "description": "`next` of the page before." },
+        },
+        "additionalProperties": false,
+    });
+    let run = json!({
+        "type": "object",
+        "properties": {
+            "run_id": { "type": "string" },
+            "status": { "type": "string" },
+            "age_seconds": { "type": "integer" },
+            "program": { "type": "string", "description": "The first line of the program." },
+            "token": { "type": "string", "description": "For the tool resume." },
+            "calls": { "type": "array", "description": "The first open calls: call, name.", "items": { "type": "object" } },
+            "error": { "type": "string", "description": "Why the run is stuck." },
+        },
+        "required": ["run_id", "status", "age_seconds", "program", "token", "calls"],
+    });
+    let output = json!({
+        "type": "object",
+        "properties": {
+            "runs": { "type": "array", "items": run },
+            "next": { "type": "string", "description": "The cursor of the next page." },
+        },
+        "required": ["runs"],
+    });
+    let about = "Lists the latest runs that could pause, newest first, with a token for resume each: use it when the result of \
+                 run or resume was lost.";
+    Tool::new("runs", about, object(input))
+        .with_title("List runs")
+        .with_raw_output_schema(object(output))
+        .with_annotations(looking("List runs"))
 }

@@ -19,7 +19,7 @@ async fn listen(bench: &Bench) -> SocketAddr {
     let mcp = &bench.mcp;
     let listener = Listener::bind(mcp.service().config(), "127.0.0.1:0".parse().unwrap()).unwrap();
     let server = Server::with_router(mcp.service().clone(), listener, mcp.router());
-    let address = server.address();
+    let address = server.address().tcp().unwrap();
     tokio::spawn(async move { server.serve().await });
     address
 }

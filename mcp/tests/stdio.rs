@@ -18,7 +18,7 @@ async fn a_session_says_what_there_is() {
     let listed = client.request("tools/list", json!({})).await;
     let tools = listed["result"]["tools"].as_array().unwrap();
     let names: Vec<_> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["run", "search", "describe", "resume"]);
+    assert_eq!(names, ["run", "search", "describe", "resume", "runs"]);
     for tool in tools {
         assert!(tool["title"].is_string() && tool["annotations"]["readOnlyHint"].is_boolean(), "{tool}");
         assert_eq!((&tool["inputSchema"]["type"], &tool["outputSchema"]["type"]), (&json!("object"), &json!("object")));

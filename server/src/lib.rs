@@ -11,11 +11,11 @@
 //! let config = Config::parse("isolation = \"in-process\"", "service.toml")?;
 //! let service = Service::open(config, std::sync::Arc::new(MemoryStore::new())).await?;
 //! let server = Server::bind(service, "127.0.0.1:0".parse()?)?;
-//! let (address, stop) = (server.address(), server.stop_handle());
+//! let (address, stop) = (server.address().to_string(), server.stop_handle());
 //! let serving = tokio::spawn(server.serve());
 //!
 //! let body = r#"{"program": "(+ 1 2)"}"#;
-//! let mut client = TcpStream::connect(address).await?;
+//! let mut client = TcpStream::connect(&address).await?;
 //! let head = format!("POST /v1/run HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
 //! client.write_all(format!("{head}content-type: application/json\r\n\r\n{body}").as_bytes()).await?;
 //! let mut response = String::new();

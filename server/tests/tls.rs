@@ -57,7 +57,7 @@ fn it_is_asked_over_tls_and_in_no_other_way() {
         let config = Config::read(&file).unwrap();
         let service = Service::open(config, Arc::new(MemoryStore::new())).await.unwrap();
         let server = Server::bind(service.clone(), "127.0.0.1:0".parse().unwrap()).unwrap();
-        let (address, stop) = (server.address(), server.stop_handle());
+        let (address, stop) = (server.address().tcp().unwrap(), server.stop_handle());
         let serving = tokio::spawn(server.serve());
         let trusts = |pem: &[&str]| {
             let roots: Vec<_> = pem.iter().map(|pem| reqwest::Certificate::from_pem(pem.as_bytes()).unwrap()).collect();

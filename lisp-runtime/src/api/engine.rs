@@ -333,12 +333,29 @@ impl Engine {
     /// # Ok::<(), lisp_runtime::BuildError>(())
     /// ```
     pub fn prompt_for(&self, tenant: Option<&str>) -> String {
+        let input = tenant.into_iter().fold(Input::new(), Input::tenant);
+        self.prompt_for_run(&input)
+    }
+
+    /// Returns the prompt for a run with this input: for its tenant, with its own tools, limits and representation of
+    /// JSON object keys.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input, Tool, Tools};
+    /// let mut own = Tools::new();
+    /// own.add(Tool::external("ask").about("Asks the user.").signature("(text :string) -> :string"))?;
+    /// let prompt = Engine::default().prompt_for_run(&Input::new().tools(own));
+    /// assert!(prompt.contains("tool/ask (text :string) -> :string ; Asks the user."));
+    /// # Ok::<(), lisp_runtime::BuildError>(())
+    /// ```
+    pub fn prompt_for_run(&self, input: &Input<'_>) -> String {
+        let own = input.tools.as_deref().into_iter().flat_map(Tools::all);
         let mut seen = Tools::new();
-        for tool in self.0.tools.all().filter(|tool| self.0.policy.shows(tool, tenant)) {
-            // Each one is in the engine already, so adding it cannot fail.
-            let _ = seen.add(tool.as_ref().clone());
+        for tool in self.0.tools.all().chain(own).filter(|tool| self.0.policy.shows(tool, input.tenant.as_deref())) {
+            seen.insert(tool.as_ref().clone());
         }
-        crate::text::card::card(&seen, &self.0.limits, self.0.keys, self.0.prompt_tools_bytes)
+        let (limits, keys) = (self.limits_for(input), self.keys_for(input));
+        crate::text::card::card(&seen, &limits, keys, self.0.prompt_tools_bytes)
     }
 
     /// Returns the engine's tools.

@@ -12,6 +12,7 @@ use crate::terms::limits::{Limits, LimitsRequest};
 use crate::terms::misfit::{near_field, plain};
 use crate::terms::outcome::{Outcome, Phase, Problem, lost};
 use crate::terms::tool_code::ToolCode;
+use crate::tools::json_contract::Allowance;
 use crate::tools::naming::names_in;
 use crate::tools::tool::{Tool, ToolError};
 use crate::tools::tool_set::Tools;
@@ -53,9 +54,18 @@ pub struct ScriptedTool {
     /// Whether a call returns its arguments.
     #[serde(default)]
     pub echo: bool,
+    /// What models read about the tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     /// The tool's signature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
+    /// The JSON Schema of the arguments, in place of a signature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Box<RawValue>>,
+    /// The JSON Schema of the results, in place of a signature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Box<RawValue>>,
     /// Whether a repeated call returns the result of the first one.
     #[serde(default)]
     pub cache: bool,
@@ -69,8 +79,13 @@ pub struct ScriptedTool {
 
 impl ScriptedTool {
     /// Returns the tool under a name. If the client answers its calls, the tool is external; the server of the request
-    /// gives it a handler.
+    /// gives it a handler. A signature or schema that is not valid is an error of [`Tools::add`].
     pub fn tool(&self, name: &str) -> Tool {
+        self.tool_within(name, &mut Allowance::of_request())
+    }
+
+    /// Returns the tool, with schemas that are within the allowance of its request.
+    fn tool_within(&self, name: &str, allowance: &mut Allowance) -> Tool {
         let tool = match (&self.error, self.echo) {
             _ if self.client => Tool::external(name),
             (Some(text), _) => {
@@ -90,6 +105,14 @@ impl ScriptedTool {
         let tool = match &self.signature {
             Some(text) => tool.signature(text),
             None => tool,
+        };
+        let tool = match &self.description {
+            Some(text) => tool.about(text),
+            None => tool,
+        };
+        let tool = match (self.input.as_deref(), self.output.as_deref()) {
+            (None, None) => tool,
+            (input, output) => tool.schemas(input.map(RawValue::get), output.map(RawValue::get), allowance),
         };
         if self.cache { tool.cached() } else { tool }
     }
@@ -238,6 +261,29 @@ impl<'a> Request<'a> {
         self.own_input(engine, Instant::now())
     }
 
+    /// Returns the input of the run with tools that [`Request::own_tools`] returned.
+    ///
+    /// # Errors
+    /// An error in a set-up program.
+    pub fn input_with(&self, engine: &Engine, own: Tools) -> Result<Input<'a>, Box<Problem>> {
+        let started = Instant::now();
+        let input = self.given();
+        let input = if self.tools.is_empty() { input } else { input.tools(own) };
+        self.set_up(input, engine, started)
+    }
+
+    /// Returns the tools of the request. Those that the client answers are external.
+    ///
+    /// Reading their signatures and JSON Schemas takes time: at most the timeout of the run, and less than a second for
+    /// schemas. A server reads them on a thread that may block.
+    ///
+    /// # Errors
+    /// An error in a tool.
+    pub fn own_tools(&self, engine: &Engine) -> Result<Tools, Box<Problem>> {
+        let limits = engine.limits_for(&Input::new().limits(self.limits));
+        self.tools(&limits, Instant::now()).map_err(|error| Box::new(Problem::new(error, Phase::Setup)))
+    }
+
     /// Returns the names of the tools that the program and its set-up programs mention as `tool/name`, in comments and
     /// strings too. They call no others. Nothing is compiled for this.
     pub fn mentioned_tools(&self) -> impl Iterator<Item = &str> {
@@ -260,7 +306,12 @@ impl<'a> Request<'a> {
     }
 
     fn own_input(&self, engine: &Engine, started: Instant) -> Result<Input<'a>, Box<Problem>> {
-        let mut input = self.grant(engine, started)?;
+        let input = self.grant(engine, started)?;
+        self.set_up(input, engine, started)
+    }
+
+    /// Adds the set-up programs to the input.
+    fn set_up(&self, mut input: Input<'a>, engine: &Engine, started: Instant) -> Result<Input<'a>, Box<Problem>> {
         let limits = engine.limits_for(&input);
         for (index, source) in self.setup.iter().enumerate() {
             let program = Program::compile_since(started, source, &limits, None).map_err(|mut problem| {
@@ -274,6 +325,17 @@ impl<'a> Request<'a> {
 
     /// Returns the input without the set-up programs.
     pub(crate) fn grant(&self, engine: &Engine, started: Instant) -> Result<Input<'a>, Box<Problem>> {
+        let input = self.given();
+        if self.tools.is_empty() {
+            return Ok(input);
+        }
+        let limits = engine.limits_for(&input);
+        let tools = self.tools(&limits, started);
+        Ok(input.tools(tools.map_err(|error| Box::new(Problem::new(error, Phase::Setup)))?))
+    }
+
+    /// Returns the input without tools and set-up programs.
+    fn given(&self) -> Input<'a> {
         let mut input = Input::new().strict_data(self.strict_data).limits(self.limits).measure_live();
         input.keys = self.json_keys;
         if self.omit.contains(&AnswerPart::Memory) {
@@ -292,23 +354,18 @@ impl<'a> Request<'a> {
         if let Some(signature) = &self.signature {
             input = input.signature(signature.clone());
         }
-        if !self.tools.is_empty() {
-            let limits = engine.limits_for(&input);
-            let tools = self.tools(&limits, started);
-            input = input.tools(tools.map_err(|error| Box::new(Problem::new(error, Phase::Setup)))?);
-        }
-        Ok(input)
+        input
     }
 
-    /// Returns the tools. Reading their signatures counts against the time of the run.
+    /// Returns the tools. Reading their signatures and schemas counts against the time of the run.
     fn tools(&self, limits: &Limits, started: Instant) -> Result<Tools, Error> {
         let until = deadline(started, limits.timeout_ms);
-        let mut tools = Tools::new();
+        let (mut tools, mut allowance) = (Tools::new(), Allowance::of_request());
         for (name, script) in &self.tools {
             if let Some(error) = expired(limits, None, until) {
                 return Err(error);
             }
-            let added = tools.add(script.tool(name));
+            let added = tools.add(script.tool_within(name, &mut allowance));
             added.map_err(|error| Error::new(Reason::ParseError, format!("the tools of the request: {error}")))?;
         }
         Ok(tools)

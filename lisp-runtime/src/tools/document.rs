@@ -1,23 +1,19 @@
 //! JSON Schema documents: parsed within limits, converted to one dialect, and walked. Checks are in [`super::schema`],
 //! the line for models is in [`super::line`].
 
+use super::allowance::Allowance;
 use super::naming::percent_decoded;
 use super::schema_error::SchemaError;
 use super::yaml;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
 
-/// The maximum bytes of one schema.
-pub(crate) const SCHEMA_BYTES: usize = 1 << 20;
 /// The maximum bytes of a list of tools or of an API description.
 pub(crate) const LIST_BYTES: usize = 16 << 20;
-/// The maximum number of schemas in one, including itself.
-const SUBSCHEMAS: usize = 20_000;
 /// The maximum number of schemas that apply to the same value, nested or by reference.
 const CHAIN: usize = 32;
-/// The maximum bytes of a pattern, and the maximum number of patterns in a schema.
+/// The maximum bytes of a pattern.
 const PATTERN_BYTES: usize = 2_000;
-const PATTERNS: usize = 300;
 
 /// Parses JSON text of at most `max` bytes and at most 127 levels.
 pub(crate) fn read(text: &str, max: usize, what: &str) -> Result<Value, SchemaError> {
@@ -233,30 +229,30 @@ pub(crate) struct Document<'d> {
     pub(crate) root: Spot<'d>,
     ids: Vec<(&'d str, &'d Value)>,
     anchors: HashMap<&'d str, Vec<Spot<'d>>>,
-    /// The number of schemas.
+    /// The number of schemas, and of patterns.
     pub(crate) count: usize,
+    patterns: usize,
 }
 
 impl<'d> Document<'d> {
     /// Walks a document, without following references.
-    fn open(root: &'d Value) -> Result<Self, SchemaError> {
-        let mut document =
-            Document { root: Spot { schema: root, base: root }, ids: Vec::new(), anchors: HashMap::new(), count: 0 };
+    fn open(root: &'d Value, allowance: &Allowance) -> Result<Self, SchemaError> {
+        let root = Spot { schema: root, base: root };
+        let mut document = Document { root, ids: Vec::new(), anchors: HashMap::new(), count: 0, patterns: 0 };
         let mut left = vec![document.root];
-        let mut patterns = 0;
         while let Some(spot) = left.pop() {
             document.count += 1;
-            if document.count > SUBSCHEMAS {
-                return Err(SchemaError::new(format!("it has more than {SUBSCHEMAS} schemas within it")));
-            }
+            allowance.check_schemas(document.count)?;
             document.note(spot);
             let named = spot.get("patternProperties").and_then(Value::as_object).into_iter().flat_map(Map::keys);
             let own = spot.get("pattern").and_then(Value::as_str).into_iter();
             for pattern in own.chain(named.map(String::as_str)) {
-                patterns += 1;
-                if pattern.len() > PATTERN_BYTES || patterns > PATTERNS {
+                document.patterns += 1;
+                allowance.check_patterns(document.patterns)?;
+                if pattern.len() > PATTERN_BYTES {
                     return Err(SchemaError::new(format!(
-                        "it may have {PATTERNS} patterns of at most {PATTERN_BYTES} bytes each, and has more or longer ones"
+                        "it has a pattern of {} bytes, and a pattern may have {PATTERN_BYTES}",
+                        pattern.len()
                     )));
                 }
             }
@@ -267,7 +263,7 @@ impl<'d> Document<'d> {
 
     /// Reads the identifiers and anchors of a document whose schemas were checked before.
     pub(crate) fn of(root: &'d Value) -> Result<Self, SchemaError> {
-        Document::open(root)
+        Document::open(root, &Allowance::of_one())
     }
 
     fn note(&mut self, spot: Spot<'d>) {
@@ -347,12 +343,12 @@ impl<'d> Document<'d> {
 }
 
 /// Checks that a document is within the limits, and that its references have targets in it. Returns the number of its
-/// schemas, and whether it has references.
+/// schemas, and whether it has references. What it has is taken from the allowance.
 ///
 /// # Errors
 /// The limit that is exceeded, or the reference without a target.
-pub(crate) fn check_limits(root: &Value) -> Result<(usize, bool), SchemaError> {
-    let document = Document::open(root)?;
+pub(crate) fn check_limits(root: &Value, allowance: &mut Allowance) -> Result<(usize, bool), SchemaError> {
+    let document = Document::open(root, allowance)?;
     let mut chains = Chains { document: &document, lengths: HashMap::new() };
     let mut seen = HashSet::new();
     let mut has_references = false;
@@ -361,15 +357,14 @@ pub(crate) fn check_limits(root: &Value) -> Result<(usize, bool), SchemaError> {
         if !seen.insert(spot.key()) {
             continue;
         }
-        if seen.len() > SUBSCHEMAS {
-            return Err(SchemaError::new(format!("it has more than {SUBSCHEMAS} schemas within it")));
-        }
+        allowance.check_schemas(seen.len())?;
         chains.length(spot, 0)?;
         let referred = document.referred(spot)?;
         has_references |= !referred.is_empty();
         left.extend(referred);
         each_part(spot.schema, |_, part| left.push(spot.part(part)));
     }
+    allowance.take(document.count.max(seen.len()), document.patterns);
     Ok((document.count, has_references))
 }
 

@@ -13,8 +13,6 @@ use std::sync::Arc;
 
 /// The maximum length of a tool's name, in bytes.
 const NAME_BYTES: usize = 200;
-/// The maximum bytes of a description that are kept.
-const DESCRIPTION_BYTES: usize = 10_000;
 /// The maximum number of tools in one list.
 pub(super) const TOOLS: usize = 10_000;
 /// The maximum number of values in the schemas of one API's tools together: each has its own copy of what it refers to.
@@ -90,14 +88,10 @@ impl Tool {
             )));
         }
         let symbol = symbol(name);
-        let mut tool = Tool::external(symbol.as_str())
-            .described(contract.line.text.clone())
-            .about(&cut(description, DESCRIPTION_BYTES));
+        let mut tool = Tool::external(symbol.as_str()).about(description).contract(Arc::new(contract));
         if symbol != name {
             tool.given_name = Some(name.to_owned());
         }
-        tool.hyphenated = contract.hyphenated().into();
-        tool.json_contract = Some(Arc::new(contract));
         Ok(tool)
     }
 

@@ -1,5 +1,6 @@
 //! The JSON Schemas of a tool, and the line that models read.
 
+pub(crate) use super::allowance::Allowance;
 use super::line::{Line, line, parameters};
 use super::schema::{Of, Schema};
 use super::schema_error::SchemaError;
@@ -9,32 +10,56 @@ use lisp_core::{Error, Reason};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use std::fmt::Write;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
+
+/// The schema of arguments if none is given.
+const ANY_OBJECT: &str = r#"{"type": "object"}"#;
 
 /// The schemas of a tool.
 #[derive(Debug)]
 pub(crate) struct JsonContract {
     input: Schema,
     output: Option<Schema>,
-    pub(crate) line: Line,
+    line: Line,
     /// Both schemas as JSON text, made on first use.
     texts: OnceLock<(Box<RawValue>, Option<Box<RawValue>>)>,
 }
 
 impl JsonContract {
+    /// Creates the contract from schemas of the host.
     pub(crate) fn new(input: Schema, output: Option<Schema>) -> Self {
-        let line = line(&input, output.as_ref());
+        JsonContract::of(input, output, &mut Allowance::of_one())
+    }
+
+    fn of(input: Schema, output: Option<Schema>, allowance: &mut Allowance) -> Self {
+        let line = line(&input, output.as_ref(), &mut allowance.line_steps);
         JsonContract { input, output, line, texts: OnceLock::new() }
     }
 
-    /// Parses both schemas.
+    /// Parses both schemas, each within an allowance of its own.
     pub(crate) fn read(input: &str, output: Option<&str>) -> Result<Self, SchemaError> {
-        let input = Schema::read(input, Of::Arguments).map_err(|error| error.at("the schema of its arguments"))?;
-        let output = output
-            .map(|output| Schema::read(output, Of::Results))
-            .transpose()
-            .map_err(|error| error.at("the schema of its results"))?;
+        let input = JsonContract::read_input(input, &mut Allowance::of_one())?;
+        let output = output.map(|output| JsonContract::read_output(output, &mut Allowance::of_one())).transpose()?;
         Ok(JsonContract::new(input, output))
+    }
+
+    /// Parses both schemas within one allowance. Without a schema, arguments are any object.
+    pub(crate) fn within(
+        input: Option<&str>,
+        output: Option<&str>,
+        allowance: &mut Allowance,
+    ) -> Result<Arc<Self>, SchemaError> {
+        let input = JsonContract::read_input(input.unwrap_or(ANY_OBJECT), allowance)?;
+        let output = output.map(|output| JsonContract::read_output(output, allowance)).transpose()?;
+        Ok(Arc::new(JsonContract::of(input, output, allowance)))
+    }
+
+    fn read_input(text: &str, allowance: &mut Allowance) -> Result<Schema, SchemaError> {
+        Schema::read(text, Of::Arguments, allowance).map_err(|error| error.at("the schema of its arguments"))
+    }
+
+    fn read_output(text: &str, allowance: &mut Allowance) -> Result<Schema, SchemaError> {
+        Schema::read(text, Of::Results, allowance).map_err(|error| error.at("the schema of its results"))
     }
 
     /// Returns the schemas of the arguments and the result as JSON text.
@@ -43,6 +68,11 @@ impl JsonContract {
         let text = |schema: &Schema| to_raw_value(&schema.document).unwrap_or_else(|_| RawValue::NULL.to_owned());
         let (input, output) = self.texts.get_or_init(|| (text(&self.input), self.output.as_ref().map(text)));
         (input, output.as_deref())
+    }
+
+    /// Returns the line that models read.
+    pub(crate) fn line_text(&self) -> &str {
+        &self.line.text
     }
 
     /// Returns what the line does not show of the schemas; `None` if it shows everything.

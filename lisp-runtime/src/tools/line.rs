@@ -25,24 +25,34 @@ pub(crate) struct Line {
     pub(crate) remark: Option<String>,
 }
 
-/// Returns the line for a schema of arguments and one of results.
-pub(crate) fn line(input: &Schema, output: Option<&Schema>) -> Line {
+/// Returns the line for a schema of arguments and one of results. Takes the steps of writing it from `left`; without
+/// enough of them, the line shows nothing.
+pub(crate) fn line(input: &Schema, output: Option<&Schema>, left: &mut usize) -> Line {
+    let too_much =
+        || Line { text: "(...) -> :any".to_owned(), remark: Some("too much to show in one line".to_owned()) };
+    if *left == 0 {
+        return too_much();
+    }
     let mut last = None;
     for detail in DETAIL {
         let mut hidden = Hidden::default();
-        let given = written(&input.document, detail, &mut hidden, false);
-        let taken = output.map_or(":any".to_owned(), |output| written(&output.document, detail, &mut hidden, true));
+        let (given, steps) = written(&input.document, detail, &mut hidden, false);
+        let (taken, more) = match output {
+            Some(output) => written(&output.document, detail, &mut hidden, true),
+            None => (":any".to_owned(), 0),
+        };
+        *left = left.saturating_sub(steps + more);
         // Names of formats and definitions may contain any character; the line must stay one line.
         let text = format!("{given} -> {taken}").replace(char::is_control, " ");
         let is_short = text.len() <= LINE_BYTES;
         last = Some((text, hidden));
-        if is_short {
+        if is_short || *left == 0 {
             break;
         }
     }
     let (text, hidden) = last.unwrap_or_default();
     if text.len() > LINE_BYTES {
-        return Line { text: "(...) -> :any".to_owned(), remark: Some("too much to show in one line".to_owned()) };
+        return too_much();
     }
     Line { text, remark: hidden.remark() }
 }
@@ -147,10 +157,13 @@ struct Writer<'a> {
     is_result: bool,
 }
 
-fn written(schema: &Value, detail: (usize, usize, usize), hidden: &mut Hidden, is_result: bool) -> String {
-    let Ok(document) = Document::of(schema) else { return ":any".to_owned() };
+/// Returns a schema in the notation of lines, and the number of steps that this took.
+fn written(schema: &Value, detail: (usize, usize, usize), hidden: &mut Hidden, is_result: bool) -> (String, usize) {
+    let Ok(document) = Document::of(schema) else { return (":any".to_owned(), 0) };
     let mut writer = Writer { document: &document, hidden, open: Vec::new(), detail, steps: 0, is_result };
-    if is_result { writer.of(document.root, 0) } else { writer.parameters(document.root) }
+    let text = if is_result { writer.of(document.root, 0) } else { writer.parameters(document.root) };
+    // Opening a document takes time by its size.
+    (text, writer.steps + document.count)
 }
 
 impl<'a> Writer<'a> {

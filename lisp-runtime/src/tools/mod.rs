@@ -1,5 +1,7 @@
 //! Tools: their contracts and effects, policies and approvals, and tools from MCP servers and OpenAPI descriptions.
 
+#[cfg(feature = "json-schema")]
+mod allowance;
 #[cfg(feature = "async")]
 pub(crate) mod approval;
 mod argument;

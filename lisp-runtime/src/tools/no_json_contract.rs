@@ -4,12 +4,39 @@ use super::schema_error::SchemaError;
 use super::tool::Tool;
 use lisp_core::Error;
 use serde_json::value::RawValue;
+use std::sync::Arc;
 
 /// The schemas of a tool, which never exist.
 #[derive(Debug)]
 pub(crate) enum JsonContract {}
 
+/// What the schemas of a request may cost to read, where none is read.
+#[derive(Debug)]
+pub(crate) struct Allowance;
+
+impl Allowance {
+    pub(crate) fn of_request() -> Self {
+        Allowance
+    }
+}
+
+fn no_schemas() -> SchemaError {
+    SchemaError::new("it has a JSON Schema: build ptc-lisp-runtime with the feature json-schema")
+}
+
 impl JsonContract {
+    pub(crate) fn within(_: Option<&str>, _: Option<&str>, _: &mut Allowance) -> Result<Arc<Self>, SchemaError> {
+        Err(no_schemas())
+    }
+
+    pub(crate) fn hyphenated(&self) -> Vec<String> {
+        match *self {}
+    }
+
+    pub(crate) fn line_text(&self) -> &str {
+        match *self {}
+    }
+
     pub(crate) fn texts(&self) -> (&RawValue, Option<&RawValue>) {
         match *self {}
     }
@@ -38,6 +65,6 @@ impl JsonContract {
 impl Tool {
     /// Fails: a record with the schemas of a tool needs the feature.
     pub(crate) fn of_schemas(_: &str, _: &str, _: Option<&str>) -> Result<Self, SchemaError> {
-        Err(SchemaError::new("it has a JSON Schema: build ptc-lisp-runtime with the feature json-schema"))
+        Err(no_schemas())
     }
 }

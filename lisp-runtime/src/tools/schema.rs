@@ -1,6 +1,7 @@
 //! JSON Schema validation: a validator that is built once per tool, and mismatches in words.
 
-use super::document::{self, Document, Link, SCHEMA_BYTES, Spot, each_part};
+use super::allowance::{Allowance, CheckLimits};
+use super::document::{self, Document, Link, Spot, each_part};
 use super::schema_error::SchemaError;
 use super::signature::{ERRORS, Mismatch};
 use super::words::cut;
@@ -14,13 +15,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The maximum nesting of a value that is checked.
 const VALUE_DEPTH: usize = 64;
-/// The maximum number of pairs of a schema and a value that one check visits.
-const STEPS: u64 = 500_000;
-/// The maximum for a failed check that reports all mismatches, and for one that reports the first.
-const STEPS_FOR_ALL: u64 = 50_000;
-const STEPS_FOR_FIRST: u64 = 1_000_000;
-/// The maximum bytes of a compiled pattern.
-const PATTERN_SIZE: usize = 1 << 20;
+/// The bytes of a string that count as one step of a pattern, if they count.
+const TEXT_STEP: u64 = 256;
 /// The maximum number of backtracks of a pattern with look-around or back-references.
 const BACKTRACKS: usize = 500;
 
@@ -40,6 +36,7 @@ pub(crate) struct Schema {
     pub(crate) document: Value,
     count: usize,
     has_references: bool,
+    limits: CheckLimits,
     validator: Validator,
 }
 
@@ -48,14 +45,21 @@ impl Schema {
     ///
     /// # Errors
     /// It is not JSON, not a schema, or exceeds the limits.
-    pub(crate) fn read(text: &str, of: Of) -> Result<Self, SchemaError> {
-        Schema::new(document::read(text, SCHEMA_BYTES, "the schema")?, of)
+    pub(crate) fn read(text: &str, of: Of, allowance: &mut Allowance) -> Result<Self, SchemaError> {
+        allowance.take_text(text)?;
+        Schema::within(document::read(text, usize::MAX, "the schema")?, of, allowance)
+    }
+
+    /// Compiles a schema of the host.
+    pub(crate) fn new(document: Value, of: Of) -> Result<Self, SchemaError> {
+        Schema::within(document, of, &mut Allowance::of_one())
     }
 
     /// Compiles a schema. If it does not name its draft, the first of 2020-12, 7 and 4 that fits is used.
-    pub(crate) fn new(mut document: Value, of: Of) -> Result<Self, SchemaError> {
+    fn within(mut document: Value, of: Of, allowance: &mut Allowance) -> Result<Self, SchemaError> {
         document::unify(&mut document);
-        let (count, has_references) = document::check_limits(&document)?;
+        let (count, has_references) = document::check_limits(&document, allowance)?;
+        let (pattern_size, limits) = (allowance.pattern_size(), allowance.check());
         let is_known = |name: &str| !matches!(Draft::from_schema_uri(name), Draft::Unknown);
         let says = document.get("$schema").and_then(Value::as_str).is_some_and(is_known);
         let drafts = [Draft::Draft202012, Draft::Draft7, Draft::Draft4];
@@ -66,8 +70,8 @@ impl Schema {
         }
         let mut failed = None;
         for draft in drafts.iter().copied().map(Some).chain(says.then_some(None)) {
-            match build(&document, draft, of) {
-                Ok(validator) => return Ok(Schema { document, count, has_references, validator }),
+            match build(&document, draft, of, pattern_size) {
+                Ok(validator) => return Ok(Schema { document, count, has_references, limits, validator }),
                 Err(error) => failed = failed.or(Some(error)),
             }
         }
@@ -86,9 +90,11 @@ impl Schema {
             ));
         };
         // Without references, each schema is visited as often as it is written.
-        let may_be_many = self.has_references || (self.count as u64).saturating_mul(nodes) > STEPS;
-        if may_be_many && !self.is_within(STEPS, &value, false) {
-            return one(&format!("to check it against the schema takes more than {STEPS} steps"));
+        let steps = self.limits.steps;
+        let text = if self.limits.counts_text { json.len() as u64 / TEXT_STEP } else { 0 };
+        let may_be_many = self.has_references || (self.count as u64).saturating_mul(nodes + text) > steps;
+        if may_be_many && !self.is_within(steps, &value, false) {
+            return one(&format!("to check it against the schema takes more than {steps} steps"));
         }
         // An unexpected panic of the library fails the call, not the run.
         match catch_unwind(AssertUnwindSafe(|| self.validator.is_valid(&value))) {
@@ -102,9 +108,9 @@ impl Schema {
     }
 
     fn explain(&self, value: &Value, root: &str) -> Vec<Mismatch> {
-        let errors: Vec<ValidationError<'_>> = if self.is_within(STEPS_FOR_ALL, value, true) {
+        let errors: Vec<ValidationError<'_>> = if self.is_within(self.limits.steps_for_all, value, true) {
             self.validator.iter_errors(value).collect()
-        } else if self.is_within(STEPS_FOR_FIRST, value, true) {
+        } else if self.is_within(self.limits.steps_for_first, value, true) {
             self.validator.validate(value).err().into_iter().collect()
         } else {
             Vec::new()
@@ -124,8 +130,10 @@ impl Schema {
 
     /// Returns whether a check takes at most `max` steps. `copies` if it collects errors with copies of values.
     fn is_within(&self, max: u64, value: &Value, copies: bool) -> bool {
-        Document::of(&self.document)
-            .is_ok_and(|document| Steps { document: &document, left: max, copies }.of(document.root, value))
+        let counts_text = self.limits.counts_text;
+        Document::of(&self.document).is_ok_and(|document| {
+            Steps { document: &document, left: max, copies, counts_text }.of(document.root, value)
+        })
     }
 
     /// Converts one error of the validator.
@@ -244,9 +252,9 @@ impl Schema {
     }
 }
 
-fn build(document: &Value, draft: Option<Draft>, of: Of) -> Result<Validator, SchemaError> {
-    let patterns = PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS).size_limit(PATTERN_SIZE);
-    let mut options = jsonschema::options().with_pattern_options(patterns.dfa_size_limit(PATTERN_SIZE));
+fn build(document: &Value, draft: Option<Draft>, of: Of, pattern_size: usize) -> Result<Validator, SchemaError> {
+    let patterns = PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS).size_limit(pattern_size);
+    let mut options = jsonschema::options().with_pattern_options(patterns.dfa_size_limit(pattern_size));
     options = options.should_validate_formats(of == Of::Arguments);
     if let Some(draft) = draft {
         options = options.with_draft(draft);
@@ -306,6 +314,7 @@ struct Steps<'a, 'd> {
     left: u64,
     /// Whether errors are collected with copies of values.
     copies: bool,
+    counts_text: bool,
 }
 
 impl<'d> Steps<'_, 'd> {
@@ -318,7 +327,15 @@ impl<'d> Steps<'_, 'd> {
     /// Counts one schema for a value. Returns false if there are too many.
     fn of(&mut self, spot: Spot<'d>, value: &Value) -> bool {
         let Value::Object(schema) = spot.schema else { return self.take(1) };
-        let mut is_enough = self.take(1) && (!self.copies || self.copied(spot, value));
+        let text = match value {
+            Value::String(text)
+                if self.counts_text && (schema.contains_key("pattern") || schema.contains_key("format")) =>
+            {
+                text.len() as u64 / TEXT_STEP
+            }
+            _ => 0,
+        };
+        let mut is_enough = self.take(1 + text) && (!self.copies || self.copied(spot, value));
         // Remaining items are visited once more.
         let rounds =
             1 + u8::from(schema.contains_key("unevaluatedProperties") || schema.contains_key("unevaluatedItems"));
@@ -352,7 +369,13 @@ impl<'d> Steps<'_, 'd> {
         let patterns = spot.get("patternProperties").and_then(Value::as_object);
         let rest = ["additionalProperties", "unevaluatedProperties"].map(|keyword| spot.get(keyword));
         let names = if spot.get("propertyNames").is_some() { 8 } else { 0 };
-        self.take((map.len() as u64).saturating_mul(names))
+        let text = match patterns {
+            Some(patterns) if self.counts_text => {
+                map.keys().map(String::len).sum::<usize>() as u64 / TEXT_STEP * patterns.len() as u64
+            }
+            _ => 0,
+        };
+        self.take((map.len() as u64).saturating_mul(names).saturating_add(text))
             && map.iter().all(|(name, value)| {
                 let field = fields.and_then(|fields| fields.get(name));
                 let rest = rest.iter().flatten().filter(|_| field.is_none());

@@ -1,14 +1,16 @@
 //! Tools: what the host lets a program call.
 
 use super::argument::{argument, arguments};
-use super::json_contract::JsonContract;
+use super::json_contract::{Allowance, JsonContract};
 use super::operation::Operation;
 pub(crate) use super::reply::Reply;
+use super::schema_error::SchemaError;
 use super::signature::{Mismatch, Signature, SignatureError, sentence_of_arguments};
 use super::threads::ToolThreads;
 pub use super::tool_error::ToolError;
 pub(crate) use super::tool_error::ToolErrorKind;
 use super::turns::Turns;
+use super::words::cut;
 use crate::terms::budget::PaidCall;
 use crate::terms::cancel::Cancel;
 use crate::terms::place::Place;
@@ -223,8 +225,20 @@ pub struct Tool {
     redacted: Arc<[String]>,
     pub(crate) delay: Duration,
     scripted: bool,
-    pub(super) fault: Option<SignatureError>,
+    pub(super) fault: Option<Fault>,
 }
+
+/// Why a tool cannot be used.
+#[derive(Clone, Debug)]
+pub(super) enum Fault {
+    Signature(SignatureError),
+    Schema(SchemaError),
+    /// It has both a signature and a schema.
+    Both,
+}
+
+/// The maximum bytes of a description that are kept.
+const DESCRIPTION_BYTES: usize = 10_000;
 
 impl fmt::Debug for Tool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -290,9 +304,29 @@ impl Tool {
         let text = text.into();
         match Signature::parse(&text) {
             Ok(signature) => self.contract = Some(Arc::new(signature)),
-            Err(error) => self.fault = Some(error),
+            Err(error) => self.fault = Some(Fault::Signature(error)),
         }
         self.signature = Some(text);
+        self
+    }
+
+    /// Sets the JSON Schemas of arguments and results of a tool of a request, which are within the request's allowance.
+    pub(crate) fn schemas(mut self, input: Option<&str>, output: Option<&str>, allowance: &mut Allowance) -> Self {
+        if self.signature.is_some() {
+            self.fault = Some(Fault::Both);
+            return self;
+        }
+        match JsonContract::within(input, output, allowance) {
+            Ok(contract) => self = self.contract(contract),
+            Err(error) => self.fault = Some(Fault::Schema(error)),
+        }
+        self
+    }
+
+    pub(super) fn contract(mut self, contract: Arc<JsonContract>) -> Self {
+        self.hyphenated = contract.hyphenated().into();
+        self.signature = Some(contract.line_text().to_owned());
+        self.json_contract = Some(contract);
         self
     }
 
@@ -435,11 +469,11 @@ impl Tool {
         Cow::Owned(text)
     }
 
-    /// Describes the tool for models. Its beginning is in the prompt, and searches use it.
+    /// Describes the tool for models, in at most 10,000 bytes. Its beginning is in the prompt, and searches use it.
     #[must_use]
     pub fn about(mut self, description: &str) -> Self {
         let text = description.trim();
-        self.description = (!text.is_empty()).then(|| text.to_owned());
+        self.description = (!text.is_empty()).then(|| cut(text, DESCRIPTION_BYTES));
         self
     }
 
@@ -580,7 +614,8 @@ impl Tool {
             return not_made;
         }
         match &self.body {
-            Body::Echo if call.is_rewritten => Reply::Json(call.arguments.clone()),
+            // As JSON, arguments are checked as results.
+            Body::Echo if call.is_rewritten || self.json_contract.is_some() => Reply::Json(call.arguments.clone()),
             Body::Echo => Reply::Echo,
             Body::External => Reply::Error(ToolError::new(
                 "it is external: only a run that its host drives by hand (Engine::start) replies to it; Tool::with_handler gives it a \

@@ -1,10 +1,11 @@
 //! Sets of tools, and why a tool cannot be in one.
 
+use super::schema_error::SchemaError;
 use super::signature::SignatureError;
 use super::threads::ToolThreads;
 #[cfg(feature = "async")]
 use super::tool::Body;
-use super::tool::Tool;
+use super::tool::{Fault, Tool};
 use lisp_core::syntax::is_name_part;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ impl Tools {
     /// Adds a tool.
     ///
     /// # Errors
-    /// The name is empty, taken, or not valid in a program after `tool/`; the signature is not valid; the tool is async
+    /// The name is empty, taken, or not valid in a program after `tool/`; the signature or schema is not valid; the tool is async
     /// and has a delay; or it is cached and redacts arguments.
     pub fn add(&mut self, tool: Tool) -> Result<(), BuildError> {
         // After its first slash, a symbol has no other slash.
@@ -37,8 +38,11 @@ impl Tools {
         if matches!(tool.body, Body::Async(_)) && !tool.delay.is_zero() {
             return Err(BuildError::Delay(tool.name));
         }
-        if let Some(fault) = tool.fault {
-            return Err(BuildError::Signature { tool: tool.name, error: fault });
+        match tool.fault {
+            None => {}
+            Some(Fault::Signature(error)) => return Err(BuildError::Signature { tool: tool.name, error }),
+            Some(Fault::Schema(error)) => return Err(BuildError::Schema { tool: tool.name, error }),
+            Some(Fault::Both) => return Err(BuildError::SignatureAndSchema(tool.name)),
         }
         if self.by_name.contains_key(&tool.name) {
             return Err(BuildError::Twice(tool.name));
@@ -112,4 +116,15 @@ pub enum BuildError {
         /// What is wrong with the signature.
         error: SignatureError,
     },
+    /// A JSON Schema of a tool cannot be used.
+    #[error("tool {tool}: {error}")]
+    Schema {
+        /// The name of the tool.
+        tool: String,
+        /// What is wrong with the schema.
+        error: SchemaError,
+    },
+    /// A tool has a signature and a JSON Schema.
+    #[error("tool {0} has a signature and a JSON Schema (input or output); give one of the two")]
+    SignatureAndSchema(String),
 }

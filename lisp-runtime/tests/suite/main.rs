@@ -22,6 +22,7 @@ mod profiles;
 mod records;
 mod remote;
 mod replay_time;
+mod request_tools;
 mod runs;
 mod saved;
 mod seeing;

@@ -9,6 +9,7 @@
 //! # Ok::<(), lisp_server::config::ConfigError>(())
 //! ```
 
+mod address;
 mod document;
 mod error;
 mod file;
@@ -25,6 +26,7 @@ mod tools;
 #[cfg(test)]
 mod tests;
 
+pub use address::{BadAddress, ListenAddress};
 pub use error::ConfigError;
 pub use file::{Decision, Method};
 pub use location::StoreLocation;
@@ -56,8 +58,8 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Config {
-    /// The address to listen on.
-    pub listen: SocketAddr,
+    /// Where to listen.
+    pub listen: ListenAddress,
     /// Where the store is.
     pub store: StoreLocation,
     /// Whether the configuration sets `store`; otherwise it is `ptc.db`.
@@ -103,7 +105,7 @@ pub struct Tls {
 impl Default for Config {
     fn default() -> Self {
         Config {
-            listen: (Ipv4Addr::LOCALHOST, 7117).into(),
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 7117)).into(),
             store: StoreLocation::File("ptc.db".into()),
             names_store: false,
             restored: false,
@@ -217,10 +219,14 @@ impl Config {
         let usual = Config::default();
         let listen = match &file.listen {
             None => usual.listen,
-            Some(given) => given.parse().map_err(|_| {
-                let next = "write an address and a port, such as 127.0.0.1:7117 or [::1]:7117";
-                document.error(&["listen"], format!("{given:?} is not an address"), next)
-            })?,
+            Some(given) => {
+                let address: ListenAddress = given.parse().map_err(|_| {
+                    let next =
+                        "write an address and a port, such as 127.0.0.1:7117 or [::1]:7117, or unix:/run/ptc.sock";
+                    document.error(&["listen"], format!("{given:?} is not an address"), next)
+                })?;
+                address.within(|path| document.path(path))
+            }
         };
         let mut network = Network::default();
         for (index, entry) in file.network.allow_private.iter().enumerate() {
@@ -378,23 +384,28 @@ impl Config {
         self.tenants.is_empty().then_some(&self.anonymous)
     }
 
-    /// Checks whether the service may listen on this address. Without tenants everyone who reaches the address may use
-    /// the service, so it must be a loopback address.
+    /// Checks whether the service may listen there. Without tenants everyone who reaches an address may use the service,
+    /// so it must be a loopback address, or a Unix socket, whose file has a mode. A Unix socket has no TLS.
     ///
     /// # Errors
     /// If the address is not allowed, with a next step.
-    pub fn check_exposure(&self, address: SocketAddr) -> Result<(), ConfigError> {
-        if address.ip().to_canonical().is_loopback() || !self.tenants.is_empty() {
-            return Ok(());
-        }
-        Err(ConfigError {
-            file: "configuration".to_owned(),
-            at: None,
-            field: "listen".to_owned(),
-            message: format!("{address} can be reached from other machines, and without tenants anyone could run programs"),
-            next: "add [[tenants]] with name and token_sha256 (`printf %s \"$TOKEN\" | sha256sum`), or listen on 127.0.0.1"
-                .to_owned(),
-        })
+    pub fn check_exposure(&self, address: &ListenAddress) -> Result<(), ConfigError> {
+        let (message, next) = match address {
+            ListenAddress::Unix(_) if self.tls.is_some() => (
+                format!("{address} is a Unix socket, which is served without TLS"),
+                "take [tls] out, or listen on an address and a port",
+            ),
+            ListenAddress::Unix(_) => return Ok(()),
+            ListenAddress::Tcp(tcp) if tcp.ip().to_canonical().is_loopback() || !self.tenants.is_empty() => {
+                return Ok(());
+            }
+            ListenAddress::Tcp(_) => (
+                format!("{address} can be reached from other machines, and without tenants anyone could run programs"),
+                "add [[tenants]] with name and token_sha256 (`printf %s \"$TOKEN\" | sha256sum`), or listen on 127.0.0.1",
+            ),
+        };
+        let (file, field) = ("configuration".to_owned(), "listen".to_owned());
+        Err(ConfigError { file, at: None, field, message, next: next.to_owned() })
     }
 }
 

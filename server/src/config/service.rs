@@ -21,6 +21,7 @@ macro_rules! service {
         #[serde(deny_unknown_fields, expecting = "a table")]
         pub(super) struct ServiceFile {
             durability: Option<Durability>,
+            socket_mode: Option<String>,
             $($name: Option<u64>,)*
         }
 
@@ -30,12 +31,14 @@ macro_rules! service {
         pub struct Service {
             /// What an acknowledged request survives.
             pub durability: Durability,
+            /// The file mode of a Unix socket that the service listens on.
+            pub socket_mode: u32,
             $($(#[$doc])* pub $name: $type,)*
         }
 
         impl Default for Service {
             fn default() -> Self {
-                Service { durability: Durability::default(), $($name: $default,)* }
+                Service { durability: Durability::default(), socket_mode: SOCKET_MODE, $($name: $default,)* }
             }
         }
 
@@ -48,6 +51,7 @@ macro_rules! service {
                 let usual = Service::default();
                 Ok(Service {
                     durability: file.durability.unwrap_or_default(),
+                    socket_mode: socket_mode(file.socket_mode.as_deref(), document)?,
                     $($name: match file.$name {
                         None => usual.$name,
                         Some(given) => {
@@ -60,6 +64,20 @@ macro_rules! service {
             }
         }
     };
+}
+
+/// Only the user of the service may connect.
+const SOCKET_MODE: u32 = 0o600;
+
+/// Reads a file mode.
+fn socket_mode(given: Option<&str>, document: &Document<'_>) -> Result<u32, ConfigError> {
+    let Some(given) = given else { return Ok(SOCKET_MODE) };
+    let digits = given.strip_prefix('0').filter(|rest| rest.len() == 3).unwrap_or(given);
+    let is_octal = digits.len() == 3 && digits.bytes().all(|digit| (b'0'..=b'7').contains(&digit));
+    u32::from_str_radix(digits, 8).ok().filter(|_| is_octal).ok_or_else(|| {
+        let message = format!("{given:?} is not a file mode");
+        document.error(&["service", "socket_mode"], message, "write three octal digits, such as \"660\"")
+    })
 }
 
 /// Four runs per core: a run spends most of its time waiting for tools.

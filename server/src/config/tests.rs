@@ -335,12 +335,12 @@ fn without_tenants_only_this_machine_may_come() {
     assert_eq!(open.anonymous().map(|tenant| tenant.name.as_str()), Some("anonymous"));
     assert_eq!(open.tenant_named("anonymous"), open.anonymous());
     for address in ["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
-        open.check_exposure(address.parse().unwrap()).unwrap();
+        open.check_exposure(&address.parse().unwrap()).unwrap();
     }
     let closed = parse(&format!("[[tenants]]\nname = \"a\"\ntoken_sha256 = \"{}\"", hex("x"))).unwrap();
     for address in ["0.0.0.0:1", "[::]:1", "10.0.0.1:1", "203.0.113.9:1"] {
-        let error = open.check_exposure(address.parse().unwrap()).unwrap_err().to_string();
+        let error = open.check_exposure(&address.parse().unwrap()).unwrap_err().to_string();
         assert!(error.contains("[[tenants]]") && error.contains(address), "{error}");
-        closed.check_exposure(address.parse().unwrap()).unwrap();
+        closed.check_exposure(&address.parse().unwrap()).unwrap();
     }
 }

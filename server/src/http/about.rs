@@ -1,10 +1,11 @@
 //! The routes about the service itself: functions, the prompt for models, health, metrics and the page.
 
-use super::body::{Asked, json};
+use super::body::{Asked, NoQuery, Text, json, last_of_equal, read};
 use super::guard::Asking;
-use super::openapi::{OfName, OfQuery, OfTenant};
+use super::openapi::{OfBody, OfName, OfQuery, OfTenant};
 use super::problem::ProblemDetails;
-use crate::runs::Service;
+use crate::runs::schemas::PromptSchema;
+use crate::runs::{PromptRequest, Service};
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
@@ -89,7 +90,34 @@ pub(crate) async fn function(Asking(_): Asking, Path(name): Path<String>) -> Res
     responses((status = 200, description = "Markdown", body = String, content_type = "text/markdown"), OfTenant)
 )]
 pub(crate) async fn prompt(State(service): State<Service>, Asking(tenant): Asking) -> Response {
-    ([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], service.prompt(&tenant)).into_response()
+    markdown(service.prompt(&tenant))
+}
+
+/// Get that text with the tools of a request too
+#[utoipa::path(
+    post,
+    path = "/v1/prompt",
+    tag = "language",
+    request_body(content = PromptSchema, content_type = "application/json"),
+    responses(
+        (status = 200, description = "Markdown", body = String, content_type = "text/markdown"),
+        (status = 429, description = "rate exceeded, queue full or no free slot; Retry-After says when to try again", body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 503, description = "shutting down", body = ProblemDetails, content_type = "application/problem+json"),
+        OfTenant, OfBody,
+    )
+)]
+pub(crate) async fn prompt_with(
+    State(service): State<Service>,
+    Asking(tenant): Asking,
+    _: NoQuery,
+    Text(text): Text,
+) -> Result<Response, ProblemDetails> {
+    let asked: PromptRequest = read(&last_of_equal(&text))?;
+    Ok(markdown(service.prompt_with(&tenant, asked).await?))
+}
+
+fn markdown(text: String) -> Response {
+    ([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], text).into_response()
 }
 
 /// Check that the service is alive

@@ -276,16 +276,35 @@ where
 #[derive(Clone, Debug)]
 pub(super) struct Acceptor(pub(super) Connections);
 
-impl<S: Send + 'static> Accept<TcpStream, S> for Acceptor {
-    type Stream = Connection;
-    type Service = Counted<S>;
-    type Future = Pin<Box<dyn Future<Output = io::Result<(Connection, Counted<S>)>> + Send>>;
+/// A stream of bytes that the system has accepted.
+pub(super) trait Socket: AsyncRead + AsyncWrite + Send + 'static {
+    /// Sets what the stream needs before it is served.
+    fn prepare(&self) -> io::Result<()>;
+}
 
-    fn accept(&self, stream: TcpStream, service: S) -> Self::Future {
+impl Socket for TcpStream {
+    fn prepare(&self) -> io::Result<()> {
+        self.set_nodelay(true)
+    }
+}
+
+#[cfg(unix)]
+impl Socket for tokio::net::UnixStream {
+    fn prepare(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<T: Socket, S: Send + 'static> Accept<T, S> for Acceptor {
+    type Stream = Connection<T>;
+    type Service = Counted<S>;
+    type Future = Pin<Box<dyn Future<Output = io::Result<(Connection<T>, Counted<S>)>> + Send>>;
+
+    fn accept(&self, stream: T, service: S) -> Self::Future {
         let place = self.0.place();
         Box::pin(async move {
             let place = place.ok_or_else(|| io::Error::other("there are max_connections connections at work"))?;
-            stream.set_nodelay(true)?;
+            stream.prepare()?;
             let room = place.connections.0.clone();
             let mut stream = TimeoutStream::new(stream);
             stream.set_write_timeout(Some(room.write_time));
@@ -298,8 +317,8 @@ impl<S: Send + 'static> Accept<TcpStream, S> for Acceptor {
 }
 
 /// A connection with its slot.
-pub(super) struct Connection {
-    stream: Pin<Box<TimeoutStream<TcpStream>>>,
+pub(super) struct Connection<T> {
+    stream: Pin<Box<TimeoutStream<T>>>,
     wakes: Pin<Box<Sleep>>,
     /// The last write was pending: the client does not read.
     is_blocked: bool,
@@ -307,7 +326,7 @@ pub(super) struct Connection {
     place: Place,
 }
 
-impl Connection {
+impl<T> Connection<T> {
     /// Returns whether the connection has been idle or stalled for too long. Called while there is nothing to read.
     fn is_over(&mut self, context: &mut Context<'_>) -> bool {
         loop {
@@ -332,7 +351,7 @@ impl Connection {
     }
 }
 
-impl AsyncRead for Connection {
+impl<T: Socket> AsyncRead for Connection<T> {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let polled = self.stream.as_mut().poll_read(context, into);
         match polled.is_pending() && self.is_over(context) {
@@ -342,7 +361,7 @@ impl AsyncRead for Connection {
     }
 }
 
-impl AsyncWrite for Connection {
+impl<T: Socket> AsyncWrite for Connection<T> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let polled = self.stream.as_mut().poll_write(context, bytes);
         self.has_written(&polled);

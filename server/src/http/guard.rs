@@ -109,8 +109,21 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
 }
 
-/// Rejects requests from pages of other origins. Without tenants, the host must also be a loopback name or address.
-/// Otherwise a page could make its own name resolve to this machine.
+/// Marks requests that came over a Unix socket. No page of a browser can connect to one, so their host may have any
+/// name: the file of the socket says who may connect.
+#[cfg(unix)]
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OverUnixSocket;
+
+fn is_over_unix_socket(request: &Request) -> bool {
+    #[cfg(unix)]
+    return request.extensions().get::<OverUnixSocket>().is_some();
+    #[cfg(not(unix))]
+    false
+}
+
+/// Rejects requests from pages of other origins. Without tenants, the host must also be a loopback name or address,
+/// unless the request came over a Unix socket. Otherwise a page could make its own name resolve to this machine.
 pub async fn own_origin(State(service): State<Service>, request: Request, next: Next) -> Response {
     let host = request.uri().host().map(str::to_owned).or_else(|| {
         let host = request.headers().get(header::HOST)?.to_str().ok()?;
@@ -118,7 +131,7 @@ pub async fn own_origin(State(service): State<Service>, request: Request, next: 
     });
     let host = host.unwrap_or_default();
     let forbidden = |why: &str| ProblemDetails::new(StatusCode::FORBIDDEN, why).into_response();
-    if service.config().tenants.is_empty() && !is_loopback(&host) {
+    if service.config().tenants.is_empty() && !is_over_unix_socket(&request) && !is_loopback(&host) {
         return forbidden("without tokens the service is for this machine only: ask for it as localhost or 127.0.0.1");
     }
     let origin = request.headers().get(header::ORIGIN).and_then(|origin| origin.to_str().ok());

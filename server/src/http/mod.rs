@@ -9,6 +9,8 @@ mod openapi;
 mod problem;
 mod runs;
 mod sessions;
+#[cfg(unix)]
+mod socket;
 mod sse;
 
 pub use body::Text;
@@ -44,7 +46,7 @@ pub fn router(service: Service) -> Router {
         .routes(routes!(sessions::undo))
         .routes(routes!(about::functions))
         .routes(routes!(about::function))
-        .routes(routes!(about::prompt))
+        .routes(routes!(about::prompt, about::prompt_with))
         .routes(routes!(about::metrics))
         .route_layer(from_fn_with_state(service.clone(), guard::own_origin));
     let (router, api) = OpenApiRouter::with_openapi(openapi::blank())

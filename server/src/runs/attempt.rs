@@ -160,9 +160,14 @@ impl Attempt<'_> {
             let _ = log.held.set(Held::new(places_begun(&journal.text)));
         }
         let calls = Arc::new(OpenCalls::new(log.clone(), &known.calls, &journal.replies));
+        let own = inner.own_tools(&request).await;
         let start =
             Start { request: &request, journal: &journal.text, replies: &journal.replies, cancelled: known.cancelled };
-        let (input, source) = match self.begin(tenant, &start, &calls, &writer) {
+        let begun = match own {
+            Ok(own) => self.begin(tenant, &start, (&own, &calls), &writer),
+            Err(problem) => Begun::Failed(Box::new(request.failed(&inner.engine, problem))),
+        };
+        let (input, source) = match begun {
             Begun::Run(input, source) => (input, source),
             Begun::Failed(outcome) => return self.finish(&writer, place, &request, &outcome).await,
             Begun::Ends(mut batch, end) => {
@@ -266,14 +271,21 @@ impl Attempt<'_> {
     }
 
     /// Starts a run, or resumes it from its journal.
-    fn begin(&self, tenant: &TenantState, start: &Start<'_>, calls: &Arc<OpenCalls>, writer: &Arc<Writer>) -> Begun {
+    fn begin(
+        &self,
+        tenant: &TenantState,
+        start: &Start<'_>,
+        (own, calls): (&Tools, &Arc<OpenCalls>),
+        writer: &Arc<Writer>,
+    ) -> Begun {
+        let own = answered_by_client(own, start.request, calls);
         let (inner, request) = (self.inner, start.request);
         let run_budget = inner.run_budget(tenant, self.run_id);
         let builder = Recording::builder().recorder(recorder(writer));
         if start.journal.is_empty() {
-            return match inner.input(tenant, request) {
+            return match inner.input(tenant, request, own) {
                 Ok(input) => {
-                    let input = input.into_owned().tools(own_tools(request, calls)).run_id(self.run_id);
+                    let input = input.into_owned().run_id(self.run_id);
                     let input = run_budget.iter().fold(input, |input, run_budget| input.budget(run_budget));
                     Begun::Run(Box::new(input.record(&builder.build())), request.program.clone().into_owned())
                 }
@@ -281,7 +293,7 @@ impl Attempt<'_> {
             };
         }
         inner.hub.metrics().resumed.inc();
-        match self.resume(tenant, start, (calls, run_budget.as_ref()), (&builder, writer)) {
+        match self.resume(tenant, start, (own, run_budget.as_ref()), (&builder, writer)) {
             Ok(begun) => begun,
             // It cannot continue, and need not.
             Err(_) if start.cancelled => {
@@ -296,7 +308,7 @@ impl Attempt<'_> {
         &self,
         tenant: &TenantState,
         start: &Start<'_>,
-        (calls, run_budget): (&Arc<OpenCalls>, Option<&Budget>),
+        (own, run_budget): (Tools, Option<&Budget>),
         (builder, writer): (&RecordingBuilder, &Writer),
     ) -> Result<Begun, RecordError> {
         let engine = &self.inner.engine;
@@ -310,7 +322,7 @@ impl Attempt<'_> {
         if let Some(run_budget) = run_budget {
             run_budget.note_paid(places_begun(start.journal));
         }
-        let given = Input::new().tools(own_tools(start.request, calls));
+        let given = Input::new().tools(own);
         let given = run_budget.into_iter().fold(given, Input::budget);
         let (program, input, _) = engine.open_record_given(&record, given, builder)?;
         for line in record.text()[before..].split_inclusive('\n') {
@@ -345,18 +357,19 @@ pub(super) fn stuck(error: &RecordError) -> String {
 }
 
 /// Returns the tools of the request. Calls of tools that the client answers become open calls.
-fn own_tools(request: &Request<'_>, calls: &Arc<OpenCalls>) -> Tools {
+fn answered_by_client(own: &Tools, request: &Request<'_>, calls: &Arc<OpenCalls>) -> Tools {
     let mut tools = Tools::new();
-    for (name, script) in &request.tools {
-        let mut tool = script.tool(name);
-        if script.client {
+    for tool in own.all() {
+        let mut tool = tool.as_ref().clone();
+        if request.tools.get(tool.name()).is_some_and(|script| script.client) {
             let calls = calls.clone();
-            tool = tool.with_async_handler(move |call| {
+            // Its client takes the time that it takes.
+            tool = tool.delay(Duration::ZERO).with_async_handler(move |call| {
                 let calls = calls.clone();
                 async move { calls.result(&call).await }
             });
         }
-        // Invalid tools were rejected when the run was submitted.
+        // It was in a set of the same names.
         let _ = tools.add(tool);
     }
     tools

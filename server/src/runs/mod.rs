@@ -27,7 +27,7 @@ pub use open_calls::{Reply, ReplyError, WaitingCall};
 pub use operator::{KnownRun, Operator, StoredWork};
 pub use reader::EventReader;
 pub use said::Said;
-pub use service::ServiceError;
+pub use service::{PromptRequest, ServiceError};
 pub use sessions::{Opening, SessionState, Turn};
 pub use state::{Refused, Service};
 pub use submit::{Done, ListQuery, RunList, RunState, digest};

@@ -38,7 +38,7 @@ pub(super) async fn take_reply(
         return Err(no_open_call(store, run, call).await);
     };
     reply.check(&open.phase).map_err(|message| Refused::Invalid { field: String::new(), message })?;
-    check_fit(tools, run, &open, reply)?;
+    check_fit(tools, run, &open, reply).await?;
     let body = serde_json::to_string(reply).map_err(|error| Refused::Fault(error.to_string()))?;
     let kept = StoredReply { call: call.to_owned(), phase: open.phase.name(), body };
     match store.reply(run_id, kept).await? {
@@ -62,8 +62,7 @@ async fn no_open_call(store: &dyn Store, run: &StoredRun, call: &str) -> Refused
 }
 
 /// Checks what a reply gives against the tool of its call.
-fn check_fit(tools: &Tools, run: &StoredRun, open: &WaitingCall, reply: &Reply) -> Result<(), Refused> {
-    let unfit = |field: &str, message: &str| Refused::Unprocessable(format!("{field}: {message}; the call stays open"));
+async fn check_fit(tools: &Tools, run: &StoredRun, open: &WaitingCall, reply: &Reply) -> Result<(), Refused> {
     let given = [("result", &reply.result), ("arguments", &reply.arguments)];
     for (name, value) in given.iter().filter_map(|(name, value)| Some((name, value.as_ref()?))) {
         if value.get().len() > REPLY_BYTES {
@@ -73,8 +72,27 @@ fn check_fit(tools: &Tools, run: &StoredRun, open: &WaitingCall, reply: &Reply) 
             )));
         }
     }
-    let Ok(request) = Request::parse(&run.request) else { return Ok(()) };
-    let Some(tool) = tool_of(tools, &request, &open.name) else { return Ok(()) };
+    if given.iter().all(|(_, value)| value.is_none()) {
+        return Ok(());
+    }
+    let of_service = tools.all().find(|tool| tool.given_name() == open.name || tool.name() == open.name).cloned();
+    let (request, open, reply) = (run.request.clone(), open.clone(), reply.clone());
+    // A request is read for this, with the schemas of its tool.
+    let fits = tokio::task::spawn_blocking(move || {
+        let own = Request::parse(&request).ok().and_then(|request| own_tool(&request, &open.name));
+        own.or(of_service).map_or(Ok(()), |tool| fits(&tool, &open, &reply))
+    });
+    fits.await.map_err(|error| Refused::Fault(error.to_string()))?
+}
+
+/// Returns the tool of a request with this name.
+fn own_tool(request: &Request<'_>, name: &str) -> Option<Arc<Tool>> {
+    request.tools.get(name).map(|script| Arc::new(script.tool(name)))
+}
+
+/// Checks that the tool takes the arguments of a reply, and that its result is one of the tool.
+fn fits(tool: &Tool, open: &WaitingCall, reply: &Reply) -> Result<(), Refused> {
+    let unfit = |field: &str, message: &str| Refused::Unprocessable(format!("{field}: {message}; the call stays open"));
     if let Some(arguments) = &reply.arguments {
         tool.validate_arguments(arguments.get()).map_err(|error| unfit("arguments", &error.message))?;
     }
@@ -82,12 +100,6 @@ fn check_fit(tools: &Tools, run: &StoredRun, open: &WaitingCall, reply: &Reply) 
         tool.validate_result(result.get()).map_err(|error| unfit("result", &error.message))?;
     }
     Ok(())
-}
-
-/// Returns the tool of a call: one of the request, or one of the service.
-fn tool_of(tools: &Tools, request: &Request<'_>, name: &str) -> Option<Arc<Tool>> {
-    let own = request.tools.iter().map(|(given, script)| script.tool(given)).find(|tool| tool.name() == name);
-    own.map(Arc::new).or_else(|| tools.all().find(|tool| tool.name() == name).cloned())
 }
 
 fn answered(call: &str) -> Refused {

@@ -38,6 +38,12 @@ fn map_of(item: RefOr<Schema>, about: &str) -> RefOr<Schema> {
     object.description(Some(about)).build().into()
 }
 
+/// A JSON Schema: an object, or true or false.
+fn json_schema(about: &str) -> RefOr<Schema> {
+    let types = SchemaType::Array(vec![Type::Object, Type::Boolean]);
+    ObjectBuilder::new().schema_type(types).description(Some(about)).build().into()
+}
+
 /// An object with any fields.
 fn map(about: &str) -> RefOr<Schema> {
     let object = ObjectBuilder::new().schema_type(Type::Object);
@@ -149,7 +155,10 @@ schema!(
             ("error", of(Type::String, "every call fails with this message")),
             ("code", anything("the code of that error: a string or an integer")),
             ("echo", of(Type::Boolean, "every call returns its arguments")),
+            ("description", of(Type::String, "what models read about the tool")),
             ("signature", of(Type::String, "the parameters and the result, such as (n :int) -> :int")),
+            ("input", json_schema("the JSON Schema of the arguments, in place of a signature")),
+            ("output", json_schema("the JSON Schema of the results, in place of a signature")),
             ("cache", of(Type::Boolean, "a repeated call returns the result of the first")),
             ("delay_ms", number("the delay before a call returns, in milliseconds")),
         ],
@@ -276,4 +285,17 @@ schema!(
             &[],
         )
     }
+);
+
+schema!(
+    /// What a prompt should have: `runs::PromptRequest`.
+    PromptSchema,
+    closed(
+        "The parts of a request that a model has to know. Unknown fields are errors.",
+        [
+            ("tools", map_of(ScriptedTool::schema(), "tools of the request, by name")),
+            ("json_keys", one_of(&["strings", "keywords"], "what the keys of JSON objects become")),
+        ],
+        &[],
+    )
 );

@@ -9,10 +9,12 @@ use super::watch::Watchers;
 use crate::config::Config;
 use crate::store::{RunStatus, Store, StoreError, Sweep};
 use crate::tools::ServiceTools;
-use lisp_runtime::request::Isolation;
+use lisp_runtime::request::{Isolation, ScriptedTool};
 use lisp_runtime::tools::{BoxedCall, Effect};
-use lisp_runtime::{Answer, Engine, Limits, Request, ToolError, Tools};
+use lisp_runtime::{Answer, Engine, Keys, Limits, Problem, Request, ToolError, Tools};
 use prometheus_client::metrics::gauge::Gauge;
+use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -38,6 +40,16 @@ pub enum ServiceError {
     /// The configuration is invalid.
     #[error(transparent)]
     Config(#[from] crate::config::ConfigError),
+}
+
+/// What a prompt should have besides the tools of the service: the parts of a request that a model has to know.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "a JSON object")]
+pub struct PromptRequest {
+    /// The tools of the request.
+    pub tools: BTreeMap<String, ScriptedTool>,
+    /// What the keys of JSON objects become.
+    pub json_keys: Option<Keys>,
 }
 
 /// Waits for a call of a tool, and looks from time to time whether its run has ended.
@@ -287,6 +299,26 @@ impl Service {
         self.0.engine.prompt_for(Some(&tenant.name))
     }
 
+    /// Returns the prompt for models, with the tools that the tenant sees and those of a request. Reading them takes a
+    /// slot and counts as a run for the tenant's rate.
+    ///
+    /// # Errors
+    /// If there is no slot, or a tool is invalid.
+    pub async fn prompt_with(&self, tenant: &TenantState, asked: PromptRequest) -> Result<String, Refused> {
+        if self.is_draining() {
+            return Err(Refused::Draining);
+        }
+        tenant.check_rate()?;
+        let _place = self.0.admission.place(tenant).await?;
+        let mut request = Request::default();
+        (request.tools, request.json_keys) = (asked.tools, asked.json_keys);
+        let invalid =
+            |problem: Box<Problem>| Refused::Invalid { field: "tools".to_owned(), message: problem.to_string() };
+        let own = self.0.own_tools(&request).await.map_err(invalid)?;
+        let input = self.0.input(tenant, &request, own).map_err(invalid)?;
+        Ok(self.0.engine.prompt_for_run(&input))
+    }
+
     /// Waits until no durable run is active, for at most `drain_seconds` after [`Service::drain`]. Then ends the MCP
     /// servers that the service started, and closes the store.
     pub async fn ended(&self) {
@@ -315,7 +347,8 @@ impl Service {
         }
         tenant.check_rate()?;
         let _place = self.0.admission.place(tenant).await?;
-        let outcome = match self.0.input(tenant, request) {
+        let own = self.0.own_tools(request).await;
+        let outcome = match own.and_then(|own| self.0.input(tenant, request, own)) {
             Ok(input) => {
                 let input = input.run_id(run_id).into_owned();
                 self.0.run_isolated(tenant, request, &request.program, input).await

@@ -5,7 +5,7 @@ use super::state::{Inner, Refused, Service, TurnInProgress};
 use super::writer::patiently;
 use crate::store::{NewSession, StoredSession, TurnLease, TurnStart};
 use lisp_runtime::outcome::Phase;
-use lisp_runtime::{Answer, Cancel, Error, Input, Outcome, Problem, Reason, Request, Tools};
+use lisp_runtime::{Answer, Cancel, Error, Input, Outcome, Problem, Reason, Request};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -107,7 +107,8 @@ impl Drop for CancelOnDrop {
 impl Inner {
     /// Checks what every turn will get, so that an invalid opening is rejected before there is a session.
     fn check_opening(&self, tenant: &TenantState, request: &Request<'_>) -> Result<(), Refused> {
-        let checked = self.input(tenant, request).and_then(|input| {
+        let own = request.own_tools(&self.engine);
+        let checked = own.and_then(|own| self.input(tenant, request, own)).and_then(|input| {
             let nothing = self.engine.compile("nil")?;
             self.engine.check(&nothing, &input)
         });
@@ -398,15 +399,15 @@ fn run_turn(
         let why = format!("this version cannot read what the session was started with: {error}");
         return failed(Box::new(Problem::new(Error::new(Reason::HostFault, why), Phase::Setup)));
     }
-    let input = match inner.input(tenant, &request) {
-        Ok(input) => input.into_owned(),
+    let own = request.own_tools(&inner.engine);
+    let read = own.and_then(|own| Ok((inner.input(tenant, &request, own.clone())?.into_owned(), own)));
+    let (input, mut tools) = match read {
+        Ok(read) => read,
         Err(problem) => return failed(problem),
     };
-    let mut tools = Tools::new();
-    let own = request.tools.iter().map(|(name, script)| script.tool(name));
-    for tool in own.chain(inner.blocking_tools.all().map(|tool| tool.as_ref().clone())) {
+    for tool in inner.blocking_tools.all() {
         // A tool of the session replaces one of the service.
-        let _ = tools.add(tool);
+        let _ = tools.add(tool.as_ref().clone());
     }
     let input = input.tools(tools).cancel_with(cancel);
     let undos = inner.engine.limits_for(&input).session_undo;

@@ -8,7 +8,8 @@ use super::writer::Writer;
 use crate::config::Config;
 use crate::store::{Lease, Renewed, Store, StoreError, StoredRun};
 use crate::tools::ServiceTools;
-use lisp_runtime::{Budget, Cancel, Engine, Input, LimitsRequest, Outcome, Problem, Request, Tools};
+use lisp_runtime::outcome::Phase;
+use lisp_runtime::{Budget, Cancel, Engine, Error, Input, LimitsRequest, Outcome, Problem, Reason, Request, Tools};
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -236,9 +237,29 @@ impl Inner {
         stored.ok_or_else(|| Refused::NotFound(format!("there is no run {run_id}")))
     }
 
-    /// Returns the input of a request, with the tenant's limits and budget.
-    pub(crate) fn input<'a>(&self, tenant: &TenantState, request: &Request<'a>) -> Result<Input<'a>, Box<Problem>> {
-        let mut input = request.input(&self.engine)?;
+    /// Reads the tools of a request. Their schemas are read on a thread that may block.
+    pub(crate) async fn own_tools(&self, request: &Request<'_>) -> Result<Tools, Box<Problem>> {
+        if !request.tools.values().any(|tool| tool.input.is_some() || tool.output.is_some()) {
+            return request.own_tools(&self.engine);
+        }
+        let mut part = Request::default();
+        (part.tools, part.limits) = (request.tools.clone(), request.limits);
+        let engine = self.engine.clone();
+        let read = tokio::task::spawn_blocking(move || part.own_tools(&engine)).await;
+        read.unwrap_or_else(|error| {
+            let error = Error::new(Reason::HostFault, format!("the tools of the request cannot be read: {error}"));
+            Err(Box::new(Problem::new(error, Phase::Setup)))
+        })
+    }
+
+    /// Returns the input of a request with its own tools, and the tenant's limits and budget.
+    pub(crate) fn input<'a>(
+        &self,
+        tenant: &TenantState,
+        request: &Request<'a>,
+        own: Tools,
+    ) -> Result<Input<'a>, Box<Problem>> {
+        let mut input = request.input_with(&self.engine, own)?;
         let limits = self.engine.limits_for(&input).min(&tenant.ceiling);
         input = input.limits(LimitsRequest::all(&limits));
         if let Some(budget) = &tenant.budget {

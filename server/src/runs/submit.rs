@@ -40,6 +40,13 @@ pub struct RunState {
     pub updated_ms: i64,
 }
 
+impl RunState {
+    /// Returns the cursor of the page after this run: see [`RunList::next`].
+    pub fn cursor(&self) -> String {
+        cursor(self.created_ms, &self.run_id)
+    }
+}
+
 impl From<RunSummary> for RunState {
     fn from(run: RunSummary) -> Self {
         RunState {
@@ -268,6 +275,21 @@ impl Service {
         Ok(RunList { runs: runs.into_iter().map(RunState::from).collect(), next })
     }
 
+    /// Returns the first line of a run's program that is neither empty nor a comment.
+    ///
+    /// # Errors
+    /// If the tenant has no such run.
+    pub async fn first_line(&self, tenant: &str, run_id: &str) -> Result<String, Refused> {
+        let request = self.0.stored(tenant, run_id).await?.request;
+        // A request may be large.
+        let line = tokio::task::spawn_blocking(move || {
+            let request = Request::parse(&request).ok()?;
+            let mut lines = request.program.lines().map(str::trim);
+            lines.find(|line| !line.is_empty() && !line.starts_with(';')).map(str::to_owned)
+        });
+        Ok(line.await.map_err(|error| Refused::Fault(error.to_string()))?.unwrap_or_default())
+    }
+
     /// Cancels a run. A run that is done does not change.
     ///
     /// # Errors
@@ -292,8 +314,12 @@ pub(super) async fn page_of(
     let query = Query { tenant: tenant.map(str::to_owned), status: list.status, after, max: list.max };
     let page = store.list(&query).await?;
     let last = page.runs.last().filter(|_| page.has_more);
-    let next = last.map(|run| format!("{}.{}", run.created_ms, run.run_id));
+    let next = last.map(|run| cursor(run.created_ms, &run.run_id));
     Ok((page.runs, next))
+}
+
+fn cursor(created_ms: i64, run_id: &str) -> String {
+    format!("{created_ms}.{run_id}")
 }
 
 /// Reads a cursor: the creation time and ID of the last run of a page.
