@@ -23,9 +23,9 @@ pub struct Opening<'a> {
     memory: Option<&'a RawValue>,
     #[serde(borrow, default)]
     history: Option<&'a RawValue>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lisp_runtime::request::request_setup")]
     setup: Vec<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lisp_runtime::request::request_tools")]
     tools: BTreeMap<String, lisp_runtime::request::ScriptedTool>,
     #[serde(default)]
     limits: lisp_runtime::LimitsRequest,
@@ -107,11 +107,12 @@ impl Drop for CancelOnDrop {
 impl Inner {
     /// Checks what every turn will get, so that an invalid opening is rejected before there is a session.
     fn check_opening(&self, tenant: &TenantState, request: &Request<'_>) -> Result<(), Refused> {
-        let checked = self.input(tenant, request).and_then(|input| {
-            let nothing = self.engine.compile("nil")?;
-            self.engine.check(&nothing, &input)
-        });
+        let input = self.input(tenant, request).map(Input::into_owned);
+        let checked = input.and_then(|input| AnySession::open(self, None, input)?.check());
         checked.map_err(|problem| {
+            if problem.reason() == Reason::HostFault {
+                return Refused::Fault(problem.to_string());
+            }
             let field = match problem.setup {
                 Some(number) => format!("setup[{number}]"),
                 None => String::new(),
@@ -122,7 +123,8 @@ impl Inner {
 }
 
 impl Service {
-    /// Opens a session. Its setup programs are compiled, which takes a slot and counts as a run for the tenant's rate.
+    /// Opens a session. Its set-up programs are compiled, with the isolation of the service, which takes a slot and
+    /// counts as a run for the tenant's rate.
     ///
     /// # Errors
     /// If there is no slot, the tenant's maximum of sessions is reached, the tenant has a budget, or the opening is
@@ -353,6 +355,14 @@ impl AnySession {
             Some(text) => inner.engine.load_session(text, input)?,
             None => inner.engine.session(input),
         })))
+    }
+
+    fn check(&mut self) -> Result<(), Box<Problem>> {
+        match self {
+            AnySession::InProcess(session) => session.check(),
+            #[cfg(target_os = "linux")]
+            AnySession::Process(session) => session.check().map_err(|outcome| problem_of(&outcome)),
+        }
     }
 
     fn eval(&mut self, program: &str) -> Outcome {
