@@ -8,7 +8,7 @@ use super::pool::{Channels, Pool, Question, Template};
 use super::socket_pair::SocketPair;
 use super::spans::ChildSpan;
 use super::verdict::{self, CANCEL_STEP, End, Facts, Kill};
-use crate::wire::frames::{self, AWAKE, Kind, MEMORY, PACKET, SAVE};
+use crate::wire::frames::{self, AWAKE, CHECK, Kind, MEMORY, PACKET, SAVE};
 use crate::wire::guest_message::FrameLimits;
 use crate::wire::messages::{Notice, Order};
 use crate::wire::spin::{self, Spin};
