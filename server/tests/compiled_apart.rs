@@ -237,7 +237,7 @@ mod linux {
                 });
             }
             for answer in &answers {
-                assert_eq!(answer["error"]["reason"], reason, "{bad}: {answer}");
+                assert_eq!(answer["error"]["reason"], reason, "{bad}: {answers:#?}");
                 assert_eq!(answer["error"]["details"]["setup"], 2, "{bad}: {answer}");
                 assert_eq!(answer["error"]["message"], answers[0]["error"]["message"], "{bad}");
                 assert_eq!(answer["error"]["line"], answers[0]["error"]["line"], "{bad}");
@@ -247,7 +247,7 @@ mod linux {
                 Some((field, message)) => {
                     assert!(field == "setup[2]" && message.contains(reason), "{field}: {message}")
                 }
-                None => assert_eq!(reason, "arithmetic_error"),
+                None => assert!(["arithmetic_error", "unbound_var"].contains(&reason), "{bad}"),
             }
         }
     }

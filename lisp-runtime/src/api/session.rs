@@ -206,8 +206,9 @@ impl Session {
         }
     }
 
-    /// Checks what the session was given: that its data is valid, that its set-up programs compile, and that every name
-    /// and every tool in them is defined. Nothing is evaluated.
+    /// Checks what the session was given: that its data is valid, and that its set-up programs compile and call only tools
+    /// that exist. Nothing is evaluated, so the names in a set-up program after the first are not checked: earlier ones
+    /// may define them.
     ///
     /// ```
     /// use lisp_runtime::{Engine, Input};
