@@ -10,6 +10,7 @@ mod linux {
     use lisp_server::runs::{Done, Refused, Reply, RunState, Service, TenantState, Turn};
     use lisp_server::store::{MemoryStore, RunStatus, Store};
     use serde_json::{Value, json};
+    use std::pin::Pin;
     use std::sync::Arc;
     use std::time::{Duration, Instant};
 
@@ -330,22 +331,29 @@ mod linux {
         }
     }
 
+    type Test = Pin<Box<dyn Future<Output = ()>>>;
+
     pub(crate) fn main() {
         lisp_sandbox::init();
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         if std::env::args().any(|argument| argument == "--list") {
             return;
         }
         let only = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
-        macro_rules! tests {
-            ($($name:ident)*) => {$(
-                if only.as_ref().is_none_or(|only| stringify!($name).contains(only.as_str())) {
-                    println!("test {} ..", stringify!($name));
-                    runtime.block_on($name());
-                }
-            )*};
+        let tests: [(&str, Test); 6] = [
+            ("set_up_programs", Box::pin(set_up_programs())),
+            ("resumed_programs", Box::pin(resumed_programs())),
+            ("errors", Box::pin(errors())),
+            ("hostile", Box::pin(hostile())),
+            ("programs_that_do_not_compile_any_more", Box::pin(programs_that_do_not_compile_any_more())),
+            ("parts_of_requests", Box::pin(parts_of_requests())),
+        ];
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        for (name, test) in tests {
+            if only.as_ref().is_none_or(|only| name.contains(only.as_str())) {
+                println!("test {name} ..");
+                runtime.block_on(test);
+            }
         }
-        tests!(set_up_programs resumed_programs errors hostile programs_that_do_not_compile_any_more parts_of_requests);
     }
 }
 
