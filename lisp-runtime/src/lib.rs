@@ -106,6 +106,7 @@ pub mod request {
     pub use crate::api::envelope::{
         Isolation, ScriptedTool, answer_bytes, answer_bytes_by, answer_line, answer_line_by, answer_refused, request_id,
     };
+    pub use crate::api::request_fields::{request_setup, request_tools};
     pub use crate::terms::limits::UnknownLimit;
 }
 

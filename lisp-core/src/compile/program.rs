@@ -20,7 +20,6 @@ pub struct Program {
     tools: Vec<Box<str>>,
     patterns: Vec<Box<str>>,
     doubled: Vec<Span>,
-    may_have_workers: bool,
 }
 
 impl Program {
@@ -51,7 +50,6 @@ impl Program {
             tools: analysis.tools,
             patterns: analysis.patterns,
             doubled: analysis.doubled,
-            may_have_workers: analysis.may_have_workers,
         })
     }
 
@@ -84,12 +82,6 @@ impl Program {
     /// `D` ...), and `\d` is probably meant. Of many only the first.
     pub fn doubled_backslashes(&self) -> &[Span] {
         &self.doubled
-    }
-
-    /// Returns true if its code names `pmap` or `pcalls`. Otherwise it has workers only if a definition of an earlier
-    /// program does.
-    pub fn may_have_workers(&self) -> bool {
-        self.may_have_workers
     }
 
     /// Returns the position where the data with this number among the definitions is first read.

@@ -11,6 +11,7 @@ pub(crate) use unknown::unknown_name;
 
 use crate::builtins::{self, Builtin, Imp, Rows, concat, count};
 use crate::natives;
+use crate::syntax::lexer::{Token, tokens};
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
@@ -40,6 +41,27 @@ pub fn all() -> &'static [Builtin] {
 pub fn areas() -> impl Iterator<Item = (&'static str, &'static [Builtin])> {
     let first = ("Functions that call functions", natives::TABLE);
     std::iter::once(first).chain(builtins::AREAS.iter().copied()).chain([("Help", help::TABLE)])
+}
+
+/// Returns whether a source names `pmap` or `pcalls`, outside of comments and strings. A program that does not has workers
+/// only if a definition of an earlier program does.
+///
+/// Only the tokens are read, because the program may be someone else's to compile. So a local name counts too, and the
+/// time is that of one pass over the text.
+pub fn names_workers(source: &str) -> bool {
+    let names = || ALL.iter().filter(|row| row.has_workers).map(|row| row.name);
+    // Tokens take longer than a search, and few sources have any of the names.
+    names().any(|name| source.contains(name))
+        && tokens(source).any(|(token, span)| {
+            let text = source.get(span.start as usize..span.end as usize).unwrap_or_default();
+            let symbol = match token {
+                Ok(Token::Symbol) => text,
+                Ok(Token::Var) => text.trim_start_matches("#'"),
+                _ => return false,
+            };
+            let plain = symbol.rsplit('/').next().unwrap_or_default();
+            names().any(|name| name == plain)
+        })
 }
 
 /// Returns the text of a function.

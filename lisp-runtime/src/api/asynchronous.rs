@@ -50,17 +50,13 @@ impl Engine {
     /// Compiles a program at once, and runs it as a future like [`Engine::run_async`]. A compile error becomes the
     /// error of the outcome.
     pub fn eval_async(&self, source: &str, input: Input<'static>) -> RunFuture {
-        self.begin_async(input, |view, started, input| {
-            let limits = self.limits_for(input);
-            let program = self.compile_seen(view, started, source, &limits, input.cancel.as_ref());
-            program.map_err(|problem| self.uncompiled(input, problem))
-        })
+        self.begin_async(input, |view, started, input| self.compile_all(view, started, source, input))
     }
 
     fn begin_async(
         &self,
         mut input: Input<'static>,
-        program: impl FnOnce(&RunView, Instant, &Input<'static>) -> Result<Program, Box<Problem>>,
+        program: impl FnOnce(&RunView, Instant, &mut Input<'static>) -> Result<Program, Box<Problem>>,
     ) -> RunFuture {
         let started = Instant::now();
         let is_cancellable = input.cancel.is_some();
@@ -69,7 +65,7 @@ impl Engine {
         let (replies_to, replies) = channel();
         let waker = Arc::new(RunWaker::default());
         let view = self.view(&input, started);
-        let program = program(&view, started, &input);
+        let program = program(&view, started, &mut input);
         RunFuture {
             engine: self.clone(),
             view,

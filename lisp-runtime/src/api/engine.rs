@@ -150,24 +150,6 @@ impl Engine {
         compiled
     }
 
-    /// Returns whether the code of a source names a function that uses workers. Called for programs that another
-    /// process will run. Unusually large programs are not compiled here just for that, and count as having none.
-    pub(crate) fn may_have_workers(
-        &self,
-        started: Instant,
-        source: &str,
-        limits: &Limits,
-        cancel: Option<&Cancel>,
-    ) -> bool {
-        /// Sources above this many bytes are unusually large.
-        const LARGE: usize = 64 << 10;
-        if source.len() > LARGE || !["pmap", "pcalls"].iter().any(|name| source.contains(name)) {
-            return false;
-        }
-        let compile = || Program::compile_since(started, source, limits, cancel);
-        self.0.programs.get(source, limits, compile).is_ok_and(|program| program.core().may_have_workers())
-    }
-
     /// Creates the view of a run that starts with `input`, and notifies the observer.
     pub(crate) fn view(&self, input: &Input<'_>, started: Instant) -> RunView {
         // A resumed run keeps its name.
@@ -226,18 +208,32 @@ impl Engine {
         self.eval_since(Instant::now(), source, input)
     }
 
-    pub(crate) fn eval_since(&self, started: Instant, source: &str, input: Input<'_>) -> Outcome {
+    pub(crate) fn eval_since(&self, started: Instant, source: &str, mut input: Input<'_>) -> Outcome {
         let limits = self.limits_for(&input);
         let view = self.view(&input, started);
-        match self.compile_seen(&view, started, source, &limits, input.cancel.as_ref()) {
+        match self.compile_all(&view, started, source, &mut input) {
             Ok(program) => self.run_seen(&view, started, &program, &input),
-            Err(problem) => self.ended(&view, started, self.uncompiled(&input, problem), limits),
+            Err(problem) => self.ended(&view, started, problem, limits),
         }
+    }
+
+    /// Compiles the set-up programs and the program of a run.
+    pub(crate) fn compile_all(
+        &self,
+        view: &RunView,
+        started: Instant,
+        source: &str,
+        input: &mut Input<'_>,
+    ) -> Result<Program, Box<Problem>> {
+        let limits = self.limits_for(input);
+        let set_up = input.compile_setup(started, &limits);
+        let compiled = set_up.and_then(|()| self.compile_seen(view, started, source, &limits, input.cancel.as_ref()));
+        compiled.map_err(|problem| self.uncompiled(input, problem))
     }
 
     /// Takes one run from the budget for a program that does not compile, as process isolation does, where the budget is
     /// asked first. Returns the problem of the run.
-    pub(crate) fn uncompiled(&self, input: &Input<'_>, problem: Box<Problem>) -> Box<Problem> {
+    fn uncompiled(&self, input: &Input<'_>, problem: Box<Problem>) -> Box<Problem> {
         match self.take_budget(input) {
             Ok(taken) => {
                 taken.into_iter().for_each(Taken::give_back);
@@ -427,7 +423,7 @@ impl Engine {
         input: &Input<'_>,
         by_hand: bool,
     ) -> Result<Run, Box<Problem>> {
-        let setup = || input.setup.iter().map(|program| program.source().to_owned()).collect();
+        let setup = || input.setup.iter().map(|set_up| set_up.source().to_owned()).collect();
         let taken = self.take_budget(input)?;
         let begun = self.setting(input, view.clone()).and_then(|mut setting| {
             self.begin_record(program.source(), setup, input, by_hand, view)?;

@@ -4,8 +4,7 @@
 use crate::api::answer::{Answer, AnswerPart};
 use crate::api::engine::Engine;
 use crate::api::input::Input;
-use crate::api::program::Program;
-use crate::api::request_fields::{self, json_text};
+use crate::api::request_fields::{self, json_text, request_setup, request_tools};
 use crate::terms::deadline::{deadline, expired};
 use crate::terms::keys::Keys;
 use crate::terms::limits::{Limits, LimitsRequest};
@@ -129,8 +128,8 @@ pub struct Request<'a> {
     /// The source of the program.
     #[serde(borrow)]
     pub program: Cow<'a, str>,
-    /// Programs that are evaluated first, in order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Programs that are evaluated first, in order; at most 1,000.
+    #[serde(default, deserialize_with = "request_setup", skip_serializing_if = "Vec::is_empty")]
     pub setup: Vec<String>,
     /// The data, read as `data/name`: a JSON object as text, parsed when the request is run.
     #[serde(borrow, default, with = "json_text", skip_serializing_if = "Option::is_none")]
@@ -141,8 +140,8 @@ pub struct Request<'a> {
     /// Earlier results, oldest first: a JSON array as text, parsed when the request is run.
     #[serde(borrow, default, with = "json_text", skip_serializing_if = "Option::is_none")]
     pub history: Option<&'a str>,
-    /// Scripted tools by name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    /// Scripted tools by name; at most 1,000.
+    #[serde(default, deserialize_with = "request_tools", skip_serializing_if = "BTreeMap::is_empty")]
     pub tools: BTreeMap<String, ScriptedTool>,
     /// The limits that the request asks for.
     #[serde(default)]
@@ -209,7 +208,7 @@ impl<'a> Request<'a> {
     /// Runs the request on this thread and returns its outcome.
     pub fn outcome(&self, engine: &Engine) -> Outcome {
         let started = Instant::now();
-        match self.in_process().and_then(|()| self.own_input(engine, started)) {
+        match self.in_process().and_then(|()| self.input_since(engine, started)) {
             Ok(input) => engine.eval_since(started, &self.program, input),
             Err(problem) => self.not_begun(engine, started, problem),
         }
@@ -255,21 +254,18 @@ impl<'a> Request<'a> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
+    /// The set-up programs are sources: they are compiled when the run is set up.
+    ///
     /// # Errors
-    /// An error in a set-up program or in a tool of the request.
+    /// An error in a tool of the request.
     pub fn input(&self, engine: &Engine) -> Result<Input<'a>, Box<Problem>> {
-        self.own_input(engine, Instant::now())
+        self.input_since(engine, Instant::now())
     }
 
     /// Returns the input of the run with tools that [`Request::own_tools`] returned.
-    ///
-    /// # Errors
-    /// An error in a set-up program.
-    pub fn input_with(&self, engine: &Engine, own: Tools) -> Result<Input<'a>, Box<Problem>> {
-        let started = Instant::now();
+    pub fn input_with(&self, own: Tools) -> Input<'a> {
         let input = self.given();
-        let input = if self.tools.is_empty() { input } else { input.tools(own) };
-        self.set_up(input, engine, started)
+        if self.tools.is_empty() { input } else { input.tools(own) }
     }
 
     /// Returns the tools of the request. Those that the client answers are external.
@@ -305,26 +301,7 @@ impl<'a> Request<'a> {
         Err(Box::new(Problem::new(error, Phase::Setup)))
     }
 
-    fn own_input(&self, engine: &Engine, started: Instant) -> Result<Input<'a>, Box<Problem>> {
-        let input = self.grant(engine, started)?;
-        self.set_up(input, engine, started)
-    }
-
-    /// Adds the set-up programs to the input.
-    fn set_up(&self, mut input: Input<'a>, engine: &Engine, started: Instant) -> Result<Input<'a>, Box<Problem>> {
-        let limits = engine.limits_for(&input);
-        for (index, source) in self.setup.iter().enumerate() {
-            let program = Program::compile_since(started, source, &limits, None).map_err(|mut problem| {
-                problem.setup = Some(index);
-                problem
-            })?;
-            input = input.setup(&program);
-        }
-        Ok(input)
-    }
-
-    /// Returns the input without the set-up programs.
-    pub(crate) fn grant(&self, engine: &Engine, started: Instant) -> Result<Input<'a>, Box<Problem>> {
+    pub(crate) fn input_since(&self, engine: &Engine, started: Instant) -> Result<Input<'a>, Box<Problem>> {
         let input = self.given();
         if self.tools.is_empty() {
             return Ok(input);
@@ -334,7 +311,7 @@ impl<'a> Request<'a> {
         Ok(input.tools(tools.map_err(|error| Box::new(Problem::new(error, Phase::Setup)))?))
     }
 
-    /// Returns the input without tools and set-up programs.
+    /// Returns the input without tools.
     fn given(&self) -> Input<'a> {
         let mut input = Input::new().strict_data(self.strict_data).limits(self.limits).measure_live();
         input.keys = self.json_keys;
@@ -350,6 +327,9 @@ impl<'a> Request<'a> {
         }
         if let Some(history) = self.history {
             input = input.history(history);
+        }
+        for source in &self.setup {
+            input = input.setup_source(source.clone());
         }
         if let Some(signature) = &self.signature {
             input = input.signature(signature.clone());

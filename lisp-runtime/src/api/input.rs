@@ -7,7 +7,7 @@ use crate::terms::budget::Budget;
 use crate::terms::cancel::Cancel;
 use crate::terms::clock::Reading;
 use crate::terms::keys::Keys;
-use crate::terms::limits::LimitsRequest;
+use crate::terms::limits::{Limits, LimitsRequest};
 use crate::terms::outcome::{Phase, Problem};
 use crate::terms::print_hook::PrintHook;
 use crate::terms::run_id::{self, is_traceparent};
@@ -19,6 +19,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 /// JSON text, or the reason why it could not be written.
 pub(crate) type Text<'a> = Result<Cow<'a, str>, String>;
@@ -44,6 +45,30 @@ impl Source<'_> {
             Source::DataObject(text) => Source::DataObject(owned(text)),
             Source::Memory(text) => Source::Memory(owned(text)),
             Source::History(text) => Source::History(owned(text)),
+        }
+    }
+}
+
+/// A program that is evaluated first.
+#[derive(Clone, Debug)]
+pub(crate) enum SetUp<'a> {
+    Compiled(Program),
+    /// Compiled when the run is set up, in the process that runs it.
+    Source(Cow<'a, str>),
+}
+
+impl SetUp<'_> {
+    pub(crate) fn source(&self) -> &str {
+        match self {
+            SetUp::Compiled(program) => program.source(),
+            SetUp::Source(source) => source,
+        }
+    }
+
+    fn into_owned(self) -> SetUp<'static> {
+        match self {
+            SetUp::Compiled(program) => SetUp::Compiled(program),
+            SetUp::Source(source) => SetUp::Source(Cow::Owned(source.into_owned())),
         }
     }
 }
@@ -119,7 +144,7 @@ impl fmt::Debug for DataSet {
 pub struct Input<'a> {
     pub(crate) sources: Vec<Source<'a>>,
     pub(crate) sets: Vec<DataSet>,
-    pub(crate) setup: Vec<Program>,
+    pub(crate) setup: Vec<SetUp<'a>>,
     pub(crate) strict_data: bool,
     pub(crate) keys: Option<Keys>,
     pub(crate) signature: Option<Cow<'a, str>>,
@@ -280,8 +305,49 @@ impl<'a> Input<'a> {
     /// dropped.
     #[must_use]
     pub fn setup(mut self, program: &Program) -> Self {
-        self.setup.push(program.clone());
+        self.setup.push(SetUp::Compiled(program.clone()));
         self
+    }
+
+    /// Adds a program to run first, like [`Input::setup`], as source. It is compiled when the run is set up, and with
+    /// process isolation in the run's own process. A compile error becomes the error of the outcome.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input};
+    /// let engine = Engine::default();
+    /// let outcome = engine.eval("(twice 21)", Input::new().setup_source("(defn twice [x] (* 2 x))"));
+    /// assert_eq!(outcome.value::<i64>()?, 42);
+    /// let outcome = engine.eval("1", Input::new().setup_source("(defn twice"));
+    /// assert_eq!(outcome.problem().and_then(|problem| problem.setup), Some(0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn setup_source(mut self, source: impl Into<Cow<'a, str>>) -> Self {
+        self.setup.push(SetUp::Source(source.into()));
+        self
+    }
+
+    /// Returns the set-up programs. Those that are sources are compiled, as part of a run that started at `started`.
+    pub(crate) fn setup_programs(&self, started: Instant, limits: &Limits) -> Result<Vec<Program>, Box<Problem>> {
+        let compiled = self.setup.iter().enumerate().map(|(index, set_up)| match set_up {
+            SetUp::Compiled(program) => Ok(program.clone()),
+            SetUp::Source(source) => {
+                let compiled = Program::compile_since(started, source, limits, self.cancel.as_ref());
+                compiled.map_err(|mut problem| {
+                    problem.setup = Some(index);
+                    problem
+                })
+            }
+        });
+        compiled.collect()
+    }
+
+    /// Compiles the set-up programs that are sources, so that their errors come before those of the program.
+    pub(crate) fn compile_setup(&mut self, started: Instant, limits: &Limits) -> Result<(), Box<Problem>> {
+        if self.setup.iter().any(|set_up| matches!(set_up, SetUp::Source(_))) {
+            self.setup = self.setup_programs(started, limits)?.into_iter().map(SetUp::Compiled).collect();
+        }
+        Ok(())
     }
 
     /// Sets whether a missing `data/name` is an error instead of nil.
@@ -427,7 +493,7 @@ impl<'a> Input<'a> {
         Input {
             sources: self.sources.into_iter().map(Source::into_owned).collect(),
             sets: self.sets,
-            setup: self.setup,
+            setup: self.setup.into_iter().map(SetUp::into_owned).collect(),
             strict_data: self.strict_data,
             keys: self.keys,
             signature: self.signature.map(|text| Cow::Owned(text.into_owned())),

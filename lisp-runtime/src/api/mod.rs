@@ -13,7 +13,7 @@ pub(crate) mod record;
 pub(crate) mod record_error;
 mod record_header;
 mod recorded_tools;
-mod request_fields;
+pub(crate) mod request_fields;
 pub(crate) mod run;
 pub(crate) mod saved;
 #[cfg(feature = "seal")]

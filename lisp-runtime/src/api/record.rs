@@ -1,7 +1,7 @@
 //! Recordings: runs that another process can resume, or that can be replayed without their tools.
 
 use super::engine::Engine;
-use super::input::{DataSet, Input};
+use super::input::{DataSet, Input, SetUp};
 use super::program::Program;
 use super::record_error::{RECORD_SCHEMA, RecordError};
 use super::record_header::{Given, Header, Terms, header};
@@ -594,6 +594,28 @@ impl Engine {
         given: Input<'static>,
         recording: &RecordingBuilder,
     ) -> Result<(Program, Input<'static>, Recording), RecordError> {
+        let (source, mut input, recording) = self.open_record_source(record, given, recording)?;
+        let compile = |source: &str| {
+            self.compile(source).map_err(|problem: Box<Problem>| RecordError::Program(problem.error.to_string()))
+        };
+        let program = compile(&source)?;
+        for set_up in &mut input.setup {
+            *set_up = SetUp::Compiled(compile(set_up.source())?);
+        }
+        Ok((program, input, recording))
+    }
+
+    /// Like [`Engine::open_record_given`], but compiles nothing: returns the source of the program, for a run in a
+    /// separate process. If the source does not compile, the run says so.
+    ///
+    /// # Errors
+    /// Those of [`Engine::open_record_given`], except for a program that does not compile.
+    pub fn open_record_source(
+        &self,
+        record: &Record,
+        given: Input<'static>,
+        recording: &RecordingBuilder,
+    ) -> Result<(String, Input<'static>, Recording), RecordError> {
         if let Some(what) = given.of_record() {
             return Err(RecordError::Given(what));
         }
@@ -601,14 +623,10 @@ impl Engine {
         let tools = header.recorded_tools();
         let sources: Vec<&str> = header.setup.iter().chain([&header.program]).map(|source| &**source).collect();
         tools.check(self.tools(), given.tools.as_deref(), &sources)?;
-        let compile = |source: &str| {
-            self.compile(source).map_err(|problem: Box<Problem>| RecordError::Program(problem.error.to_string()))
-        };
-        let program = compile(&header.program)?;
         let mut input = Input { sets: Vec::new(), ..given.clone() };
         input = input.strict_data(header.strict_data).json_keys(header.json_keys);
         for source in &header.setup {
-            input = input.setup(&compile(source)?);
+            input = input.setup_source(source.clone().into_owned());
         }
         for digest in &header.data_sets {
             let set = given.sets.iter().find(|set| set.digest().is_some_and(|its| its == *digest));
@@ -625,7 +643,7 @@ impl Engine {
         input.limits = given.limits.or(&limits);
         let journal = record.journal(recording.ceilings, recording.recorder.clone())?;
         let recording = Recording(Arc::new(journal.with_changing(tools.changing())));
-        Ok((program, input.record(&recording), recording))
+        Ok((header.program.into_owned(), input.record(&recording), recording))
     }
 
     /// Resumes a recorded run where it stopped.

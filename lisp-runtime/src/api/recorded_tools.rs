@@ -73,9 +73,9 @@ pub(super) struct RecordedTools<'a> {
 impl<'a> RecordedTools<'a> {
     /// Returns the tools that these programs name: a run cannot call others. If names are equal, the last tool counts.
     pub(super) fn of(all: impl Iterator<Item = &'a Tool>, sources: &[&str]) -> Self {
-        let named: BTreeSet<&str> = sources.iter().flat_map(|source| names_in(source)).collect();
-        let all = all.map(|tool| (&*tool.name, tool)).filter(|(name, _)| named.contains(name));
-        let all: BTreeMap<&str, &Tool> = all.collect();
+        let mut all: BTreeMap<&str, &Tool> = all.map(|tool| (&*tool.name, tool)).collect();
+        let named = named(sources, |name| all.contains_key(name));
+        all.retain(|name, _| named.contains(name));
         let cached = all.values().filter(|tool| tool.cached).map(|tool| Cow::Borrowed(&*tool.name));
         let (cached, effects) = (Some(cached.collect()), Some(Effects::new()));
         let mut tools = RecordedTools { cached, effects, ..RecordedTools::default() };
@@ -102,7 +102,7 @@ impl<'a> RecordedTools<'a> {
     pub(super) fn check(&self, engine: &Tools, own: Option<&Tools>, sources: &[&str]) -> Result<(), RecordError> {
         let now = |name: &str| own.and_then(|own| own.get(name)).or_else(|| engine.get(name));
         // Older records have the tools that the programs do not name, too.
-        let named: BTreeSet<&str> = sources.iter().flat_map(|source| names_in(source)).collect();
+        let named = named(sources, |name| self.signatures.contains_key(name));
         let used = || self.signatures.iter().filter(|(name, _)| named.contains(&***name));
         let missing: Vec<String> =
             used().filter(|(name, _)| now(name).is_none()).map(|(name, _)| name.to_string()).collect();
@@ -194,6 +194,11 @@ impl<'a> RecordedTools<'a> {
         }
         Ok(all)
     }
+}
+
+/// Returns the tools that programs name, of those that are known: a text may name any number of others.
+fn named<'s>(sources: &[&'s str], is_known: impl Fn(&str) -> bool) -> BTreeSet<&'s str> {
+    sources.iter().flat_map(|source| names_in(source)).filter(|name| is_known(name)).collect()
 }
 
 /// Returns whether a signature takes all that another one took.

@@ -2,12 +2,14 @@
 //! parse them first just to find their ends.
 
 use lisp_core::json::{Fields, Unexpected};
-use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{DeserializeSeed, Error as _, IgnoredAny, IntoDeserializer, MapAccess};
+use serde::de::{DeserializeSeed, Error as _, IgnoredAny, IntoDeserializer, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Error;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, btree_map};
+use std::fmt;
+use std::marker::PhantomData;
 
 /// The large fields, as raw text.
 #[derive(Default)]
@@ -100,6 +102,72 @@ impl<'a> MapAccess<'a> for RequestFields<'a> {
         deserializer.end()?;
         Ok(value)
     }
+}
+
+/// The maximum number of set-up programs, and of tools, of a request. Without it, some bytes of text each would become
+/// some hundred bytes of memory, before the run and its limits exist.
+const MAX_PARTS: usize = 1_000;
+
+fn too_many<E: serde::de::Error>(what: &str) -> E {
+    E::custom(format!("there are more than {MAX_PARTS} {what}; put several into one, or leave some out"))
+}
+
+/// Reads the set-up programs of a request.
+///
+/// # Errors
+/// Not a list of strings, or more than a request may have.
+pub fn request_setup<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    struct SetUps;
+    impl<'de> Visitor<'de> for SetUps {
+        type Value = Vec<String>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a sequence")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut given: A) -> Result<Self::Value, A::Error> {
+            let mut all = Vec::new();
+            while let Some(source) = given.next_element()? {
+                if all.len() == MAX_PARTS {
+                    return Err(too_many("set-up programs"));
+                }
+                all.push(source);
+            }
+            Ok(all)
+        }
+    }
+    deserializer.deserialize_seq(SetUps)
+}
+
+/// Reads the tools of a request, by name.
+///
+/// # Errors
+/// Not an object of tools, or more than a request may have.
+pub fn request_tools<'de, D, T>(deserializer: D) -> Result<BTreeMap<String, T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    struct ByName<T>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for ByName<T> {
+        type Value = BTreeMap<String, T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a map")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut given: A) -> Result<Self::Value, A::Error> {
+            let mut all = BTreeMap::new();
+            while let Some((name, tool)) = given.next_entry()? {
+                if all.len() == MAX_PARTS && !all.contains_key(&name) {
+                    return Err(too_many("tools"));
+                }
+                all.insert(name, tool);
+            }
+            Ok(all)
+        }
+    }
+    deserializer.deserialize_map(ByName(PhantomData))
 }
 
 /// JSON text as a raw part of JSON.

@@ -105,7 +105,7 @@ impl Run {
             let error = if too_much { error.detail("budget_bytes", limits.heap_bytes) } else { error };
             Box::new(Problem::new(error, Phase::Setup))
         };
-        let mut programs = input.setup.clone();
+        let mut programs = input.setup_programs(started, &limits)?;
         programs.push(program.clone());
         for (index, program) in programs.iter().enumerate() {
             if let Some(error) = setting.missing_tool(program.core()) {

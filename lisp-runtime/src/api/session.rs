@@ -206,6 +206,33 @@ impl Session {
         }
     }
 
+    /// Checks what the session was given: that its data is valid, and that its set-up programs compile and call only tools
+    /// that exist. Nothing is evaluated, so the names in a set-up program after the first are not checked: earlier ones
+    /// may define them.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input};
+    /// let mut session = Engine::default().session(Input::new().setup_source("(def a (incc 1))"));
+    /// let problem = session.check().unwrap_err();
+    /// assert_eq!((problem.reason().name(), problem.setup), ("unbound_var", Some(0)));
+    /// ```
+    ///
+    /// # Errors
+    /// The first error in the input; `timeout` or `cancelled`.
+    pub fn check(&mut self) -> Result<(), Box<Problem>> {
+        self.check_since(Instant::now())
+    }
+
+    pub(crate) fn check_since(&mut self, started: Instant) -> Result<(), Box<Problem>> {
+        let view = self.unseen();
+        self.restore(started, &view)?;
+        if self.run.is_none() {
+            let nothing = Program::compile("nil", &self.engine.limits_for(&self.input))?;
+            Run::set_up(started, self.setting(&view)?, &nothing, &self.input, 0)?;
+        }
+        Ok(())
+    }
+
     /// Saves the definitions and the results of the last turns as text, for [`Engine::load_session`].
     ///
     /// Values are saved exactly, and functions with their programs and captured values. Data from the host is included

@@ -164,7 +164,25 @@ impl GuestHalf {
                 session.settle(started, &mut |run| drive(run, host, 0))
             }
         };
-        let outcome = match settled {
+        self.report_end(settled)
+    }
+
+    /// Reports whether what a session was given is valid. Nothing is evaluated. The deadline counts from `started`.
+    pub fn check(&mut self, started: Instant) -> Report {
+        let checked = match &mut self.job {
+            Err(problem) => Err(problem.clone()),
+            Ok(GuestJob::Once(..)) => Ok(()),
+            Ok(GuestJob::Session(session)) => {
+                self.cancel.reset();
+                session.check_since(started)
+            }
+        };
+        self.report_end(checked)
+    }
+
+    /// Reports the end of work without a result.
+    fn report_end(&mut self, ended: Result<(), Box<Problem>>) -> Report {
+        let outcome = match ended {
             Ok(()) => Outcome::of_memory("{}".to_owned(), self.limits),
             Err(problem) => Outcome::of_problem(problem, self.limits),
         };
@@ -202,22 +220,19 @@ fn accept(
         });
     }
     let started = Instant::now();
-    let compile = |source: &str| Program::compile_since(started, source, &limits, Some(cancel));
     let broken = |why: String| Box::new(Problem::new(Error::new(Reason::HostFault, why), Phase::Setup));
     let engine = builder.build().map_err(|error| broken(error.to_string()))?;
     let mut input = Input::new().strict_data(job.strict_data).json_keys(job.keys).cancel_with(cancel);
-    for (index, source) in job.setup.iter().enumerate() {
-        let program = compile(source).map_err(|mut problem| {
-            problem.setup = Some(index);
-            problem
-        })?;
-        input = input.setup(&program);
-    }
+    input = job.setup.into_iter().fold(input, |input, source| input.setup_source(source.into_owned()));
+    input.compile_setup(started, &limits)?;
     input.sources = job.sources.into_owned().into_iter().map(Source::into_owned).collect();
     input.signature = job.signature.map(|text| Cow::Owned(text.into_owned()));
     (input.now_ms, input.makes) = (job.now_ms, job.makes);
     input.clock = job.clock.into_owned();
-    let program = if job.session { None } else { Some(compile(&job.program)?) };
+    let program = match job.session {
+        true => None,
+        false => Some(Program::compile_since(started, &job.program, &limits, Some(cancel))?),
+    };
     for set in &job.sets {
         let set = match set {
             SetOfJob::Known(at) => sets.get(*at).cloned().ok_or_else(|| broken("a data set is not here".to_owned())),

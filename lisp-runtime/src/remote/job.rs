@@ -15,6 +15,7 @@ use crate::terms::limits::Limits;
 use crate::terms::outcome::{Outcome, Phase, Problem};
 use crate::terms::run_view::RunView;
 use crate::tools::tool::Tool;
+use lisp_core::library::names_workers;
 use lisp_core::{Error, Reason};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -70,7 +71,7 @@ pub(super) struct ToolSpec<'a> {
 impl Engine {
     /// Splits a run into a job for the guest half and the half that stays here.
     ///
-    /// `session` keeps the guest half for further turns. Data sets in `known` are already in the guest half and are not
+    /// Nothing is compiled on this side. `session` keeps the guest half for further turns. Data sets in `known` are already in the guest half and are not
     /// sent; the text of other sets is part of the job.
     ///
     /// # Errors
@@ -83,7 +84,17 @@ impl Engine {
         known: &[DataSet],
         session: bool,
     ) -> Result<(Job<'a>, HostHalf), Box<Outcome>> {
-        let started = Instant::now();
+        self.split_since(Instant::now(), source, input, known, session)
+    }
+
+    fn split_since<'a>(
+        &self,
+        started: Instant,
+        source: &'a str,
+        input: &'a Input<'_>,
+        known: &[DataSet],
+        session: bool,
+    ) -> Result<(Job<'a>, HostHalf), Box<Outcome>> {
         // The turns of a session are its runs.
         let view = if session { RunView::quiet(self.observed()) } else { self.view(input, started) };
         let Some(sets) = input.sets.iter().map(|set| SetOfJob::of(set, known)).collect() else {
@@ -91,7 +102,7 @@ impl Engine {
             let problem = Box::new(Problem::new(error, Phase::Setup));
             return Err(Box::new(self.ended(&view, started, problem, self.limits_for(input))));
         };
-        let texts = || input.setup.iter().map(|program| program.source().to_owned()).collect();
+        let texts = || input.setup.iter().map(|set_up| set_up.source().to_owned()).collect();
         let check = if session { crate::api::session::check(input) } else { Ok(()) };
         let taken = input.check_name().and(check).and_then(|()| self.take_budget(input));
         let begun = taken.and_then(|taken| match self.begin_record(source, texts, input, false, &view) {
@@ -105,11 +116,8 @@ impl Engine {
             Ok(taken) => taken,
             Err(problem) => return Err(Box::new(self.ended(&view, started, problem, self.limits_for(input)))),
         };
-        let setup = input.setup.iter().map(|program| Cow::Borrowed(program.source())).collect();
-        let (mut job, mut host) = self.halves(started, source, setup, input, session, view);
-        host.may_have_workers = Engine::takes_threads(&job)
-            && (input.setup.iter().any(|program| program.core().may_have_workers())
-                || self.may_have_workers(started, source, &job.limits, input.cancel.as_ref()));
+        let (mut job, mut host) = self.halves(started, source, input, session, view);
+        host.may_have_workers = job.may_have_workers();
         job.sets = sets;
         if let Some(fuel) = taken.as_ref().and_then(|taken| taken.fuel) {
             job.limits.fuel = fuel;
@@ -118,7 +126,7 @@ impl Engine {
         Ok((job, host))
     }
 
-    /// Splits the run of a request, like [`Engine::split`]. Nothing is compiled on this side.
+    /// Splits the run of a request, like [`Engine::split`].
     ///
     /// # Errors
     /// The outcome of a request with an error in its tools.
@@ -128,26 +136,15 @@ impl Engine {
         input: &'a mut Input<'a>,
     ) -> Result<(Job<'a>, HostHalf), Box<Outcome>> {
         let started = Instant::now();
-        *input = request.grant(self, started).map_err(|problem| Box::new(request.not_begun(self, started, problem)))?;
-        let setup = request.setup.iter().map(|source| Cow::Borrowed(source.as_str())).collect();
-        let view = self.view(input, started);
-        let (job, mut host) = self.halves(started, &request.program, setup, input, false, view);
-        let texts = || job.setup.iter().chain([&job.program]);
-        host.may_have_workers = Engine::takes_threads(&job)
-            && texts().any(|text| self.may_have_workers(started, text, &job.limits, input.cancel.as_ref()));
-        Ok((job, host))
-    }
-
-    /// Returns whether threads can help with the workers of a job. They cannot if workers ask this half for the time.
-    fn takes_threads(job: &Job<'_>) -> bool {
-        !job.host_clock && job.cores > 1
+        let given = request.input_since(self, started);
+        *input = given.map_err(|problem| Box::new(request.not_begun(self, started, problem)))?;
+        self.split_since(started, &request.program, input, &[], false)
     }
 
     fn halves<'a>(
         &self,
         started: Instant,
         source: &'a str,
-        setup: Vec<Cow<'a, str>>,
         input: &'a Input<'_>,
         session: bool,
         view: RunView,
@@ -157,7 +154,7 @@ impl Engine {
         let host_clock = self.clock().is_of_host() || input.journal.is_some();
         let job = Job {
             program: Cow::Borrowed(source),
-            setup,
+            setup: input.setup.iter().map(|set_up| Cow::Borrowed(set_up.source())).collect(),
             sources: Cow::Borrowed(&input.sources),
             sets: Vec::new(),
             strict_data: input.strict_data,
@@ -179,6 +176,15 @@ impl Engine {
 }
 
 impl<'a> Job<'a> {
+    /// Returns whether threads may help with workers, by what the programs name. They cannot help if workers ask this
+    /// half for the time.
+    fn may_have_workers(&self) -> bool {
+        /// Sources above this many bytes are not searched, and count as having no workers.
+        const LARGE: usize = 64 << 10;
+        let mut sources = self.setup.iter().chain([&self.program]).filter(|source| source.len() <= LARGE);
+        !self.host_clock && self.cores > 1 && sources.any(|source| names_workers(source))
+    }
+
     /// Makes the session continue a saved one, usually from [`CommittedSession::text`](super::CommittedSession::text).
     pub fn resume(&mut self, text: &'a str) {
         self.resume = Some(Cow::Borrowed(text));

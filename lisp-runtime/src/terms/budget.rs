@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Amounts {
-    /// Number of runs that are started. A program given as source counts even if it does not compile. A request whose
-    /// set-up programs or tools are invalid starts no run.
+    /// Number of runs that are started. A program given as source counts even if it, or a set-up program given as source,
+    /// does not compile. A request whose tools are invalid starts no run.
     pub runs: Option<u64>,
     /// Units of fuel.
     pub fuel: Option<u64>,

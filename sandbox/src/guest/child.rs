@@ -4,7 +4,7 @@ use super::layers::{Layer, LayerSet, limit, limit_cpu};
 use super::lockdown;
 use crate::kernel::sys::{self, Instruction};
 use crate::kernel::unix::SETUP_FAILED;
-use crate::wire::frames::{self, AWAKE, Frame, Kind, LIVE, MEMORY, Replies, SAVE};
+use crate::wire::frames::{self, AWAKE, CHECK, Frame, Kind, LIVE, MEMORY, Replies, SAVE};
 use crate::wire::messages::Order;
 use lisp_runtime::outcome::Place;
 use lisp_runtime::remote::{CallReply, Figures, GuestCall, GuestHalf, Job, PrintedBy, ReplayEnd, RunHost};
@@ -247,6 +247,7 @@ fn serve_turns(guest: &mut GuestHalf, link: &HostLink, signals: &Signals, time: 
         let report = match frame.id {
             MEMORY => guest.memory(started),
             SAVE => guest.save(started, &mut &*link),
+            CHECK => guest.check(started),
             _ => guest.run(started, Some(source), &mut &*link),
         };
         sys::alarm_in(None);

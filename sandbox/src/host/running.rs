@@ -8,7 +8,7 @@ use super::pool::{Channels, Pool, Question, Template};
 use super::socket_pair::SocketPair;
 use super::spans::ChildSpan;
 use super::verdict::{self, CANCEL_STEP, End, Facts, Kill};
-use crate::wire::frames::{self, AWAKE, Kind, MEMORY, PACKET, SAVE};
+use crate::wire::frames::{self, AWAKE, CHECK, Kind, MEMORY, PACKET, SAVE};
 use crate::wire::guest_message::FrameLimits;
 use crate::wire::messages::{Notice, Order};
 use crate::wire::spin::{self, Spin};
@@ -125,6 +125,8 @@ pub(crate) enum Turn<'a> {
     Memory,
     /// Sends everything that the session is saved as.
     Save,
+    /// Checks what the session was given.
+    Check,
 }
 
 impl Running {
@@ -227,6 +229,7 @@ impl Running {
             Turn::Program(source) => self.talk.queue(Kind::Turn, 0, &with_start(host, source.as_bytes())),
             Turn::Memory => self.talk.queue(Kind::Turn, MEMORY, &with_start(host, &[])),
             Turn::Save => self.talk.queue(Kind::Turn, SAVE, &with_start(host, &[])),
+            Turn::Check => self.talk.queue(Kind::Turn, CHECK, &with_start(host, &[])),
         }
     }
 

@@ -7,6 +7,7 @@ use lisp_runtime::outcome::Phase;
 use lisp_runtime::remote::{CommittedSession, HostHalf, nothing_to_undo};
 use lisp_runtime::{Cancel, Error, Input, Limits, Outcome, Problem};
 use std::collections::VecDeque;
+use std::sync::OnceLock;
 
 /// A session in a separate process, like [`lisp_runtime::Session`]: later turns see the definitions of earlier ones.
 ///
@@ -23,13 +24,14 @@ pub struct Session {
     input: Input<'static>,
     cancel: Cancel,
     in_progress: Option<(Running, HostHalf)>,
-    names: Vec<String>,
+    /// The defined names; not set before a process has said them.
+    names: OnceLock<Vec<String>>,
     /// The number of turns so far.
     turns: u64,
     /// The definitions, as last sent by the process.
     committed: CommittedSession,
     /// The definitions and names before each of the last turns that changed something, the most recent last.
-    earlier: VecDeque<(CommittedSession, Vec<String>)>,
+    earlier: VecDeque<(CommittedSession, OnceLock<Vec<String>>)>,
     /// Some of them were dropped because of their size.
     let_go: bool,
 }
@@ -38,13 +40,12 @@ impl Sandbox {
     /// Starts a session in a separate process. A cancel handle given with [`Input::cancel_with`] ends its turns.
     pub fn session(&self, mut input: Input<'static>) -> Session {
         let cancel = input.cancel_handle().clone();
-        let names = input.memory_names();
         Session {
             sandbox: self.clone(),
             input,
             cancel,
             in_progress: None,
-            names,
+            names: OnceLock::new(),
             turns: 0,
             committed: CommittedSession::default(),
             earlier: VecDeque::new(),
@@ -81,7 +82,7 @@ impl Session {
         running.give_turn(&mut host, Turn::Program(source));
         match running.next_report(&mut host) {
             Some(mut report) => {
-                let names = std::mem::replace(&mut self.names, report.names().to_vec());
+                let names = std::mem::replace(&mut self.names, report.names().to_vec().into());
                 let before = self.committed.clone();
                 self.committed.take(&mut report);
                 let outcome = host.finish(report);
@@ -110,6 +111,21 @@ impl Session {
         let memory = host.finish_memory(report);
         self.in_progress = Some((running, host));
         memory
+    }
+
+    /// Checks what the session was given, without evaluating it: see [`lisp_runtime::Session::check`].
+    ///
+    /// # Errors
+    /// Returns an outcome with the errors of [`lisp_runtime::Session::check`], or the error that ended the process.
+    pub fn check(&mut self) -> Result<(), Box<Outcome>> {
+        let (mut running, mut host) = self.next()?;
+        running.give_turn(&mut host, Turn::Check);
+        let Some(report) = running.next_report(&mut host) else {
+            return Err(Box::new(self.lost(running.finish(&mut host))));
+        };
+        let checked = host.finish_memory(report);
+        self.in_progress = Some((running, host));
+        checked.map(drop)
     }
 
     /// Returns the definitions and the results of the last turns as text: see [`lisp_runtime::Session::save`]. The
@@ -196,7 +212,7 @@ impl Session {
         let Some(mut report) = running.next_report(&mut host) else {
             return Err(Box::new(self.lost(running.finish(&mut host))));
         };
-        self.names = report.names().to_vec();
+        self.names = report.names().to_vec().into();
         self.committed.take(&mut report);
         let ended = host.finish_memory(report);
         self.in_progress = Some((running, host));
@@ -204,7 +220,7 @@ impl Session {
     }
 
     /// Keeps the state before a turn, so that it can be undone, within the limits.
-    fn keep(&mut self, before: CommittedSession, names: Vec<String>, host: &HostHalf) {
+    fn keep(&mut self, before: CommittedSession, names: OnceLock<Vec<String>>, host: &HostHalf) {
         if before.is_empty() || before.text(0).is_some_and(|text| text.is_ok()) {
             self.earlier.push_back((before, names));
         } else {
@@ -235,7 +251,7 @@ impl Session {
                 "the session continues in a new process, with the definitions from before this turn".to_owned()
             }
             Some(Err(error)) => {
-                self.names = self.input.memory_names();
+                self.names = OnceLock::new();
                 (self.committed, self.earlier) = (CommittedSession::default(), VecDeque::new());
                 format!("the session starts over, because its definitions could not be kept: {}", error.message)
             }
@@ -264,7 +280,7 @@ impl Session {
 
     /// Returns the defined names, in order. Before the first turn they are those of the memory given to the session.
     pub fn names(&self) -> &[String] {
-        &self.names
+        self.names.get_or_init(|| self.input.memory_names())
     }
 
     /// Returns true if a process holds the definitions. Before the first turn, and after a turn that was killed or

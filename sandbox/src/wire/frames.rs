@@ -52,6 +52,8 @@ const HEADER: usize = 13;
 pub(crate) const MEMORY: u32 = 1;
 /// The number of a [`Kind::Turn`] that asks for everything that the session is saved as.
 pub(crate) const SAVE: u32 = 2;
+/// The number of a [`Kind::Turn`] that checks what the session was given.
+pub(crate) const CHECK: u32 = 4;
 /// The number of a [`Kind::Turn`] that runs nothing: it says when the replay of a record ended.
 pub(crate) const LIVE: u32 = 3;
 /// The number of a [`Kind::Job`] whose process has a processor to itself while it waits.

@@ -192,8 +192,11 @@ impl Attempt<'_> {
                 let after = FAULT_PAUSE * (1 << known.faults);
                 (End::Requeued { after, is_fault: true }, false)
             }
-            // What is being written then is waited for: its lines come before those of the end.
-            Stop::Outcome(outcome) => return self.finish(&writer, place, &request, &outcome).await,
+            Stop::Outcome(outcome) => match uncompiled(&journal.text, &outcome) {
+                Some(why) => (End::Stuck(why), false),
+                // What is being written then is waited for: its lines come before those of the end.
+                None => return self.finish(&writer, place, &request, &outcome).await,
+            },
             Stop::Drained | Stop::Held => (End::Requeued { after: Duration::ZERO, is_fault: false }, false),
             Stop::Waits => (End::Suspended(heard), true),
         };
@@ -283,14 +286,9 @@ impl Attempt<'_> {
         let run_budget = inner.run_budget(tenant, self.run_id);
         let builder = Recording::builder().recorder(recorder(writer));
         if start.journal.is_empty() {
-            return match inner.input(tenant, request, own) {
-                Ok(input) => {
-                    let input = input.into_owned().run_id(self.run_id);
-                    let input = run_budget.iter().fold(input, |input, run_budget| input.budget(run_budget));
-                    Begun::Run(Box::new(input.record(&builder.build())), request.program.clone().into_owned())
-                }
-                Err(problem) => Begun::Failed(Box::new(request.failed(&inner.engine, problem))),
-            };
+            let input = inner.input(tenant, request, own).into_owned().run_id(self.run_id);
+            let input = run_budget.iter().fold(input, |input, run_budget| input.budget(run_budget));
+            return Begun::Run(Box::new(input.record(&builder.build())), request.program.clone().into_owned());
         }
         inner.hub.metrics().resumed.inc();
         match self.resume(tenant, start, (own, run_budget.as_ref()), (&builder, writer)) {
@@ -324,7 +322,7 @@ impl Attempt<'_> {
         }
         let given = Input::new().tools(own);
         let given = run_budget.into_iter().fold(given, Input::budget);
-        let (program, input, _) = engine.open_record_given(&record, given, builder)?;
+        let (source, input, _) = engine.open_record_source(&record, given, builder)?;
         for line in record.text()[before..].split_inclusive('\n') {
             // It is open: the attempt has just begun.
             let _ = writer.line(line);
@@ -332,7 +330,7 @@ impl Attempt<'_> {
         // The tenant's ceiling may be lower than it was.
         let limits = engine.limits_for(&input).min(&tenant.ceiling);
         let input = input.limits(LimitsRequest::all(&limits));
-        Ok(Begun::Run(Box::new(input), program.source().to_owned()))
+        Ok(Begun::Run(Box::new(input), source))
     }
 }
 
@@ -354,6 +352,14 @@ pub(super) fn stuck(error: &RecordError) -> String {
         RecordError::Program(why) => format!("this version does not compile its program: {why}"),
         error => error.to_string(),
     }
+}
+
+/// Returns why a run cannot continue whose program had run, by its journal, and does not compile now: this version, or
+/// its configuration, is another one.
+fn uncompiled(journal: &str, outcome: &Outcome) -> Option<String> {
+    let has_run = journal.lines().nth(1).is_some();
+    let problem = outcome.problem().filter(|problem| has_run && problem.phase == Phase::Compile)?;
+    (outcome.verdict() == Verdict::Error).then(|| stuck(&RecordError::Program(problem.error.to_string())))
 }
 
 /// Returns the tools of the request. Calls of tools that the client answers become open calls.

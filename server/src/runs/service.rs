@@ -315,7 +315,7 @@ impl Service {
         let invalid =
             |problem: Box<Problem>| Refused::Invalid { field: "tools".to_owned(), message: problem.to_string() };
         let own = self.0.own_tools(&request).await.map_err(invalid)?;
-        let input = self.0.input(tenant, &request, own).map_err(invalid)?;
+        let input = self.0.input(tenant, &request, own);
         Ok(self.0.engine.prompt_for_run(&input))
     }
 
@@ -348,9 +348,9 @@ impl Service {
         tenant.check_rate()?;
         let _place = self.0.admission.place(tenant).await?;
         let own = self.0.own_tools(request).await;
-        let outcome = match own.and_then(|own| self.0.input(tenant, request, own)) {
-            Ok(input) => {
-                let input = input.run_id(run_id).into_owned();
+        let outcome = match own {
+            Ok(own) => {
+                let input = self.0.input(tenant, request, own).run_id(run_id).into_owned();
                 self.0.run_isolated(tenant, request, &request.program, input).await
             }
             Err(problem) => request.failed(&self.0.engine, problem),

@@ -23,9 +23,9 @@ pub struct Opening<'a> {
     memory: Option<&'a RawValue>,
     #[serde(borrow, default)]
     history: Option<&'a RawValue>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lisp_runtime::request::request_setup")]
     setup: Vec<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lisp_runtime::request::request_tools")]
     tools: BTreeMap<String, lisp_runtime::request::ScriptedTool>,
     #[serde(default)]
     limits: lisp_runtime::LimitsRequest,
@@ -108,11 +108,12 @@ impl Inner {
     /// Checks what every turn will get, so that an invalid opening is rejected before there is a session.
     fn check_opening(&self, tenant: &TenantState, request: &Request<'_>) -> Result<(), Refused> {
         let own = request.own_tools(&self.engine);
-        let checked = own.and_then(|own| self.input(tenant, request, own)).and_then(|input| {
-            let nothing = self.engine.compile("nil")?;
-            self.engine.check(&nothing, &input)
-        });
+        let input = own.map(|own| self.input(tenant, request, own).into_owned());
+        let checked = input.and_then(|input| AnySession::open(self, None, input)?.check());
         checked.map_err(|problem| {
+            if problem.reason() == Reason::HostFault {
+                return Refused::Fault(problem.to_string());
+            }
             let field = match problem.setup {
                 Some(number) => format!("setup[{number}]"),
                 None => String::new(),
@@ -123,7 +124,8 @@ impl Inner {
 }
 
 impl Service {
-    /// Opens a session. Its setup programs are compiled, which takes a slot and counts as a run for the tenant's rate.
+    /// Opens a session. Its set-up programs are compiled, with the isolation of the service, which takes a slot and
+    /// counts as a run for the tenant's rate.
     ///
     /// # Errors
     /// If there is no slot, the tenant's maximum of sessions is reached, the tenant has a budget, or the opening is
@@ -356,6 +358,14 @@ impl AnySession {
         })))
     }
 
+    fn check(&mut self) -> Result<(), Box<Problem>> {
+        match self {
+            AnySession::InProcess(session) => session.check(),
+            #[cfg(target_os = "linux")]
+            AnySession::Process(session) => session.check().map_err(|outcome| problem_of(&outcome)),
+        }
+    }
+
     fn eval(&mut self, program: &str) -> Outcome {
         match self {
             AnySession::InProcess(session) => session.eval(program),
@@ -399,12 +409,11 @@ fn run_turn(
         let why = format!("this version cannot read what the session was started with: {error}");
         return failed(Box::new(Problem::new(Error::new(Reason::HostFault, why), Phase::Setup)));
     }
-    let own = request.own_tools(&inner.engine);
-    let read = own.and_then(|own| Ok((inner.input(tenant, &request, own.clone())?.into_owned(), own)));
-    let (input, mut tools) = match read {
-        Ok(read) => read,
+    let mut tools = match request.own_tools(&inner.engine) {
+        Ok(own) => own,
         Err(problem) => return failed(problem),
     };
+    let input = inner.input(tenant, &request, tools.clone()).into_owned();
     for tool in inner.blocking_tools.all() {
         // A tool of the session replaces one of the service.
         let _ = tools.add(tool.as_ref().clone());

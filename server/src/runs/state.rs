@@ -253,19 +253,14 @@ impl Inner {
     }
 
     /// Returns the input of a request with its own tools, and the tenant's limits and budget.
-    pub(crate) fn input<'a>(
-        &self,
-        tenant: &TenantState,
-        request: &Request<'a>,
-        own: Tools,
-    ) -> Result<Input<'a>, Box<Problem>> {
-        let mut input = request.input_with(&self.engine, own)?;
+    pub(crate) fn input<'a>(&self, tenant: &TenantState, request: &Request<'a>, own: Tools) -> Input<'a> {
+        let mut input = request.input_with(own);
         let limits = self.engine.limits_for(&input).min(&tenant.ceiling);
         input = input.limits(LimitsRequest::all(&limits));
         if let Some(budget) = &tenant.budget {
             input = input.budget(budget);
         }
-        Ok(input.tenant(&tenant.name))
+        input.tenant(&tenant.name)
     }
 
     /// Runs a program with the isolation of the service. A request for stronger isolation fails.

@@ -19,7 +19,6 @@ mod threading;
 use super::core::{Bind, Constant, Kind, Node, Prim, Var};
 use crate::Table;
 use crate::builtins::{Lowering, Rows};
-use crate::code::BuiltinId;
 use crate::error::{Error, Reason, Span};
 use crate::regex::{Regexes, doubled_backslash};
 use crate::syntax::{Form, FormKind, Interrupt, NameId, Names};
@@ -51,8 +50,6 @@ pub(crate) struct Analysis {
     pub(crate) patterns: Vec<Box<str>>,
     /// The positions of two backslashes in patterns where one is probably meant.
     pub(crate) doubled: Vec<Span>,
-    /// Whether the program names a function whose calls are made by workers.
-    pub(crate) may_have_workers: bool,
     /// For each variable, the first position of its name among its uses.
     pub(crate) vars: Vec<Option<Span>>,
     /// Whether the program has a `lazy-seq` or a `lazy-cat`.
@@ -118,8 +115,6 @@ pub(crate) struct Analyzer<'a> {
     doubled: Vec<Span>,
     /// The effort of those that were compiled to check them.
     regex_effort: u64,
-    /// Whether a function is named whose calls are made by workers.
-    may_have_workers: bool,
 }
 
 /// Analyzes all forms of a program.
@@ -160,7 +155,6 @@ pub(crate) fn analyze(
         patterns: Vec::new(),
         doubled: Vec::new(),
         regex_effort: 0,
-        may_have_workers: false,
         prelude,
     };
     let span = match (forms.first(), forms.last()) {
@@ -176,7 +170,6 @@ pub(crate) fn analyze(
         tools: a.tools,
         patterns: a.patterns,
         doubled: a.doubled,
-        may_have_workers: a.may_have_workers,
         has_lazy: a.has_lazy,
         vars,
     })
@@ -572,12 +565,7 @@ impl<'a> Analyzer<'a> {
 
     /// Returns a name as a value.
     fn builtin(&mut self, name: &str, span: Span) -> Option<Node> {
-        self.rows.by_name(name).map(|id| self.builtin_of(id, span))
-    }
-
-    fn builtin_of(&mut self, id: BuiltinId, span: Span) -> Node {
-        self.may_have_workers |= self.rows.row(id).has_workers;
-        Node::new(Kind::Builtin(id), span)
+        self.rows.by_name(name).map(|id| Node::new(Kind::Builtin(id), span))
     }
 }
 

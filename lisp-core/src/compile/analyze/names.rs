@@ -192,7 +192,7 @@ impl Analyzer<'_> {
             _ => {}
         }
         if let Some(id) = self.rows.in_namespace(namespace, name) {
-            return Ok(self.builtin_of(id, span));
+            return Ok(Node::new(Kind::Builtin(id), span));
         }
         if namespace_of(namespace) == Some(MATH)
             && let Some(constant) = java::constant(&format!("Math/{name}"))
