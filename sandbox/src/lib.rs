@@ -72,7 +72,7 @@ pub use {
 
 /// Turns this process into a template if it was started as one. Otherwise returns at once.
 ///
-/// Call it first in `main`, before any thread starts and before creating anything that not every run should inherit.
+/// Call it first in `main`, before any thread starts and before creating anything that runs must not inherit.
 /// [`Builder::build`] fails if it was not called.
 #[cfg(target_os = "linux")]
 pub fn init() {

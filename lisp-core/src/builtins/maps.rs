@@ -526,8 +526,8 @@ fn zipmap<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::pure("get", 2, 3, "(get coll key default?)", get_of).doc(
-        "The value at a key of a map, the element or character at an index, a set's member; else the default, or nil. \
-         Keywords find the string of their name too, strings the keyword; a vector may be a path.",
+        "Returns the value at a key, the element or character at an index, a set's member; else the default, or nil. \
+         Keywords also find the string of their name, strings the keyword. A vector may be a path.",
         &[
             ("(get {:a 1} :a)", "1"),
             ("(get {\"a\" 1} :a)", "1"),
@@ -564,8 +564,8 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::pure("assoc", 1, MANY, "(assoc coll key value ...)", assoc).shown_as_fn().doc(
-        "The map or vector with other values at keys; a vector may grow by one at its end. A key that is not there means \
-         the string or keyword of its name that is.",
+        "Returns the map or vector with other values at keys; a vector may grow by one at its end. If only the string \
+         or keyword of the same name is there, that entry changes.",
         &[
             ("(assoc {:a 1} :b 2)", "{:a 1 :b 2}"),
             ("(assoc {\"a\" 1} :a 2)", "{\"a\" 2}"),
@@ -585,7 +585,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("dissoc", 1, MANY, "(dissoc m key ...)", dissoc).shown_as_fn().doc(
-        "Returns the map without the keys. A missing key stands for the string or keyword of the same name, if that exists.",
+        "Returns the map without the keys. If a key is missing, the string or keyword of the same name is removed.",
         &[
             ("(dissoc {:a 1 :b 2} :b)", "{:a 1}"),
             ("(dissoc {:a 1} :x)", "{:a 1}"),
@@ -594,7 +594,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("merge", 0, MANY, "(merge m ...)", merge).shown_as_fn().doc(
-        "All entries of maps in one; later maps win. nil counts as empty.",
+        "Returns all entries of maps in one; later maps win. nil counts as empty.",
         &[
             ("(merge {:a 1} {:b 2} {:a 3})", "{:a 3 :b 2}"),
             ("(merge nil {:a 1})", "{:a 1}"),

@@ -19,9 +19,8 @@ impl ParallelBudget {
     }
 
     /// Takes a slot, if one is free.
-    ///
-    /// Adding first and undoing on overflow would be simpler. But for that moment it would hide a slot that another
-    /// thread frees, and a call would fail without reason.
+    // Adding first and undoing on overflow would be simpler. But for that moment it would hide a slot that another
+    // thread frees, and a call would fail without reason.
     pub fn try_acquire(self: &Arc<Self>) -> Option<Slot> {
         let free = |held: usize| (held < self.capacity).then_some(held + 1);
         let before = self.held.fetch_update(Ordering::AcqRel, Ordering::Relaxed, free).ok()?;

@@ -485,7 +485,7 @@ impl Journal {
     pub(crate) fn answer(&self, json: &str) -> Result<(), Error> {
         let mut state = self.state();
         if state.text.is_empty() {
-            return Err(Error::new(Reason::RuntimeError, "the record has no run yet whose answer it could have"));
+            return Err(Error::new(Reason::RuntimeError, "the record has no run yet; start the run before you add its answer"));
         }
         let raw = serde_json::from_str(json).ok();
         let line = Line { answer: raw, ..Line::default() }.text();
@@ -527,7 +527,7 @@ impl Journal {
             Reason::RecordLimitExceeded,
             format!("{what} takes {bytes} bytes; a value in the record of the run may take {}", self.ceilings.value),
         )
-        .hint("ask the tool for less at once, or raise the limit with Recording::max_value_bytes")
+        .hint("ask the tool for less at once, or raise the limit with RecordingBuilder::max_value_bytes")
         .detail("limit_bytes", self.ceilings.value))
     }
 }
@@ -563,7 +563,7 @@ impl State {
                     Some(known)
                         if known.ended.is_some() || known.tool != call.tool || known.arguments != call.arguments =>
                     {
-                        return Err(format!("call {place} is there already").into());
+                        return Err(format!("call {place} occurs twice").into());
                     }
                     _ => {}
                 }
@@ -595,7 +595,7 @@ impl State {
                 self.unmet.insert(place.clone());
                 self.latest_ms = self.latest_ms.max(Some(ms));
                 if self.clock.insert(place.clone(), ms).is_some() {
-                    return Err(format!("the time at {place} is there already").into());
+                    return Err(format!("the time at {place} occurs twice").into());
                 }
             }
             Told::Answer(json) => self.is_over = is_end_of_program(json),
@@ -616,7 +616,7 @@ impl State {
         match self.calls.get_mut(place) {
             Some(call) if call.ended.is_none() => Ok(call),
             Some(_) => Err(format!("call {place} has ended before").into()),
-            None => Err(format!("call {place} has not begun").into()),
+            None => Err(format!("call {place} has not started").into()),
         }
     }
 

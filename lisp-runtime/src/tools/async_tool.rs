@@ -84,9 +84,9 @@ impl Tool {
     /// Turns an async tool into one that blocks a thread during a call, for sessions and other runs that are not
     /// futures.
     ///
-    /// `block_on` waits for the call with the executor that the tool needs. Other tools are returned unchanged. At the
-    /// run's deadline or on cancellation the call ends when it is next polled, and nothing wakes it for that: to end it
-    /// soon, `block_on` polls it from time to time.
+    /// `block_on` waits for the call with the executor that the tool needs. Other tools are returned unchanged.
+    /// Nothing wakes the call at the run's deadline or on cancellation; to end it soon, `block_on` must poll it from time
+    /// to time.
     ///
     /// ```
     /// use lisp_runtime::{Engine, Input, Tool, ToolCall};

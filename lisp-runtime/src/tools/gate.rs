@@ -591,11 +591,11 @@ pub(super) fn denied(tool: &Tool, why: &str) -> Error {
 
 fn approval_required(tool: &Tool, place: &Place, question: &str, in_session: bool) -> Error {
     let hint = if in_session {
-        "a program can do nothing about it, and a session has nobody to ask: run the program outside of the session, as a durable run \
-         (in the host recorded, or driven by hand), or have the policy decide"
+        "a program can do nothing about it, and a session has no one to ask: run the program outside of the session, as a durable run \
+         (in the host recorded, or driven step by step), or have the policy decide"
     } else {
         "a program can do nothing about it: whoever runs it decides. In the host: approve or reject the call in the record of the \
-         run (Record::approve, Record::reject) and resume it, or drive the run by hand (Engine::start)"
+         run (Record::approve, Record::reject) and resume it, or drive the run step by step (Engine::start)"
     };
     Error::new(Reason::ApprovalRequired, format!("tool/{} has to be approved: {question}", tool.name))
         .hint(hint)

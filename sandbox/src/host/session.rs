@@ -125,7 +125,7 @@ impl Session {
             Some(Ok(text)) => Ok(text),
             Some(Err(error)) => Err(self.outcome(error)),
             None => {
-                Err(self.outcome(Error::new(lisp_runtime::Reason::HostFault, "the process has not said what it has")))
+                Err(self.outcome(Error::new(lisp_runtime::Reason::HostFault, "the process has not sent its definitions")))
             }
         }
     }
