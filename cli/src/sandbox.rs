@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             false => capabilities.to_string(),
         };
         output::print(text.as_bytes())?;
-        let good = capabilities.missing.is_empty() && capabilities.trouble.is_none();
+        let good = capabilities.missing.is_empty() && capabilities.error.is_none();
         return Ok(if good { Exit::Ok } else { Exit::HostFault });
     };
     let engine = arguments.limits.engine()?;

@@ -126,7 +126,9 @@ pub mod record {
 /// The events that an [`Observer`] receives, and the size of the program cache.
 pub mod observe {
     pub use crate::api::program_cache::ProgramCacheUsage;
-    pub use crate::terms::observer::{CallBegun, CallEnded, CallRefused, HostFault, PrintedLine, RunEnded, RunStarted};
+    pub use crate::terms::observer::{
+        CallEnded, CallRefused, CallStarted, HostFault, PrintedLine, RunEnded, RunStarted,
+    };
 }
 
 /// The threads of parallel workers, and how several engines share them.

@@ -115,7 +115,12 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
     Builtin::direct("keyword", 1, 2, "(keyword name) (keyword namespace name)", keyword).doc(
         "Returns the keyword with this name; nil for nil.",
-        &[("(keyword \"foo\")", ":foo"), ("(keyword :bar)", ":bar"), ("(keyword 5)", "!runtime_error"), ("(keyword \"a\" \"b\")", ":a/b")],
+        &[
+            ("(keyword \"foo\")", ":foo"),
+            ("(keyword :bar)", ":bar"),
+            ("(keyword 5)", "!runtime_error"),
+            ("(keyword \"a\" \"b\")", ":a/b"),
+        ],
     ),
 ];
 

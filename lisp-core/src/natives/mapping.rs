@@ -53,7 +53,8 @@ impl Map {
 }
 
 impl PerElement for Map {
-    const ROW: Builtin = Builtin::calling("map", 1, MANY, "(map f coll) (map f c1 c2 ...)", Map::start).endless(Endless::Map)
+    const ROW: Builtin = Builtin::calling("map", 1, MANY, "(map f coll) (map f c1 c2 ...)", Map::start)
+        .endless(Endless::Map)
         .aliases(&["mapv"])
         .lowered(Lowering::Round(Round::Map))
         .doc(

@@ -134,7 +134,7 @@ pub struct OpenCall {
     pub tool: String,
     /// The arguments, a JSON object.
     pub arguments: String,
-    /// The state: [`CallState::Asked`] or [`CallState::Begun`].
+    /// The state: [`CallState::Asked`] or [`CallState::Started`].
     pub state: CallState,
     /// The question, if the call needs approval before it is made.
     pub question: Option<String>,

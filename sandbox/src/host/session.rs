@@ -125,7 +125,8 @@ impl Session {
             Some(Ok(text)) => Ok(text),
             Some(Err(error)) => Err(self.outcome(error)),
             None => {
-                Err(self.outcome(Error::new(lisp_runtime::Reason::HostFault, "the process has not sent its definitions")))
+                Err(self
+                    .outcome(Error::new(lisp_runtime::Reason::HostFault, "the process has not sent its definitions")))
             }
         }
     }

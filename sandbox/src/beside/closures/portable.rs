@@ -38,9 +38,9 @@ pub fn capabilities() -> Result<Capabilities, SetupError> {
     let layers = layers.ok_or_else(|| SetupError::new("report", "there is none"))?;
     let required = Bounds::REQUIRED.to_vec();
     let missing = required.iter().copied().filter(|&layer| !layers.is_active(layer)).collect();
-    let trouble = result.err().map(|error| error.to_string());
+    let error = result.err().map(|failed| failed.to_string());
     let euid = rustix::process::geteuid().as_raw();
-    Ok(Capabilities { kernel: kernel(), euid, landlock_version: None, layers, required, missing, trouble })
+    Ok(Capabilities { kernel: kernel(), euid, landlock_version: None, layers, required, missing, error })
 }
 
 /// Calls a closure in a fork of this process and returns its value.
