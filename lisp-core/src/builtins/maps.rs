@@ -1,4 +1,4 @@
-//! Maps: reading and writing. If a map does not have a key, it uses the key's twin: the keyword or string of the same
+//! Maps: reading and writing. If a map does not have a key, it uses the key's counterpart: the keyword or string of the same
 //! name.
 
 use super::args::{self, fault, type_error};
@@ -11,7 +11,7 @@ use crate::heap::{Entry, Fault, Gathered, Heap, List, Map, MapBuilder, Res, SMAL
 use crate::text::describe;
 use std::slice::ChunksExact;
 
-/// Returns the element of `coll` at `key`: a map's value at the key or its twin, a vector's element, or a string's
+/// Returns the element of `coll` at `key`: a map's value at the key or its counterpart, a vector's element, or a string's
 /// character; `None` for everything else. A vector that is not a key of a map is a path into it. Calls of keywords and
 /// maps, and destructuring, use this.
 #[inline]
@@ -281,7 +281,7 @@ fn pairs_expected(name: &str, count: usize) -> Error {
         .hint("write a value after each key")
 }
 
-/// Returns the map with `count` more entries. Each is stored at its key, or at the twin of the key if `base` has only
+/// Returns the map with `count` more entries. Each is stored at its key, or at the counterpart of the key if `base` has only
 /// that. A few entries are added one by one, more all at once.
 pub(super) fn with_entries<'h>(
     h: &'h Heap,
@@ -381,7 +381,7 @@ fn dissoc<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-/// Removes a key from `rest`, or its twin if `whole` has only that. `whole` is the map before anything was removed.
+/// Removes a key from `rest`, or its counterpart if `whole` has only that. `whole` is the map before anything was removed.
 pub(crate) fn dissoc_one<'h>(h: &'h Heap, whole: Value<'h>, rest: Value<'h>, key: Value<'h>) -> Res<Value<'h>> {
     match (whole, rest) {
         (Value::Map(whole), Value::Map(rest)) => h.dissoc(rest, whole.meant(h, key)?).map(Value::Map),

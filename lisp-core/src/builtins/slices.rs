@@ -176,7 +176,7 @@ fn boundary(len: usize, n: i64) -> usize {
 }
 
 fn take<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    let n = args::amount("take", args::begun(args[0]))?;
+    let n = args::amount("take", args::rounded_up(args[0]))?;
     if args.len() == 1 {
         return args::transducer(h, Step::Take, &[Value::Int(n)]);
     }
@@ -186,7 +186,7 @@ fn take<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 }
 
 fn drop<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    let n = args::amount("drop", args::begun(args[0]))?;
+    let n = args::amount("drop", args::rounded_up(args[0]))?;
     if args.len() == 1 {
         return args::transducer(h, Step::Drop, &[Value::Int(n)]);
     }

@@ -95,7 +95,7 @@ impl<'h> State<'h> {
             return Ok(false);
         }
         let Some(found) = self.handler() else { return Ok(false) };
-        if found.by == HandledBy::DoingAnew {
+        if found.by == HandledBy::DoingAgain {
             h.charge(found.cost)?;
             self.go_on_at(&found, Value::Nil);
             return Ok(true);

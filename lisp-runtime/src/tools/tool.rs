@@ -49,7 +49,7 @@ pub struct ToolCall {
     pub(crate) paid: Option<Arc<PaidCall>>,
     /// Who approves it.
     #[cfg(feature = "async")]
-    pub(crate) desk: Option<super::approval::ApprovalDesk<ToolCall>>,
+    pub(crate) approvals: Option<super::approval::ApprovalChannel<ToolCall>>,
     pub(crate) deadline: Option<Instant>,
     pub(crate) cancel: Cancel,
     pub(crate) traceparent: Option<Arc<str>>,
