@@ -109,7 +109,7 @@ fn what_is_given_and_is_wrong_is_named() {
             format!("--data {broken}: cannot import the data: invalid JSON at byte"),
         ),
         (&["--data", &format!("x={broken}")], 2, format!("--data x={broken}: cannot import data/x")),
-        (&["--data", &good, "--memory", &broken], 2, format!("--memory {broken}: the memory")),
+        (&["--data", &good, "--memory", &broken], 2, format!("--memory {broken}: cannot import the memory")),
         (&["--memory", &array], 2, "expected an object, got an array".to_owned()),
         (&["--setup", &open], 3, "parse_error".to_owned()),
         (&["--setup", &unknown], 3, "unbound_var".to_owned()),
