@@ -410,7 +410,7 @@ fn tools_of_the_run_alone_are_given_again() {
     };
     let Progress::Done(outcome) = waiting.reply(&7) else { panic!() };
     assert_eq!(outcome.text(), Some("[1 1 7]"));
-    // What the record has is not given again.
+    // What the record has cannot be given again.
     for (given, what) in [
         (Input::new().json("rows", "[]"), "data"),
         (Input::new().tenant("acme"), "the tenant"),
@@ -418,7 +418,7 @@ fn tools_of_the_run_alone_are_given_again() {
         (Input::new().record(&Recording::new()), "a recording"),
     ] {
         let message = engine.resume_with(&record, given).unwrap_err().to_string();
-        assert!(message.contains(what) && message.ends_with("not given again"), "{message}");
+        assert!(message.contains(what) && message.ends_with("leave it out"), "{message}");
     }
 }
 
