@@ -13,6 +13,9 @@
 //! # }
 //! ```
 //!
+//! [`Record`] is a run as text, with which it can be replayed or resumed. [`DataSet`] is JSON that is imported once and
+//! shared by many runs. The crate `ptc-lisp-runtime` explains the other terms.
+//!
 //! # Features
 //!
 //! None is on by default.
@@ -23,8 +26,8 @@
 //! | `json-schema` | tools described by JSON Schema, from MCP servers and OpenAPI descriptions |
 //! | `sandbox` | the module [`sandbox`](https://docs.rs/ptc-lisp-sandbox): each program in a process of its own; Linux |
 //! | `schemars` | tools by the Rust types of their arguments and results; turns on `json-schema` |
-//! | `seal` | sealed records, and records of runs over data sets |
-//! | `tracing` | spans of the crate `tracing` |
+//! | `seal` | records with a seal that shows changes, and records of runs over data sets |
+//! | `tracing` | times and figures of runs and tool calls, as spans of the crate `tracing` |
 
 #![forbid(unsafe_code)]
 // docs.rs says of each item which feature it needs.

@@ -43,7 +43,7 @@ mod linux {
         if arguments.wants("W16") {
             table(
                 "W16: a call of a tool, of 200 in a run (us)",
-                &["a closure", "an async tool", "behind the process door", "a closure, recorded: what is added"],
+                &["a closure", "an async tool", "with process isolation", "a closure, recorded: what is added"],
                 &["1", "3", "25", "3"],
                 measured(arguments.rounds, Callers::new().turns()),
             );

@@ -19,8 +19,8 @@ const BLOCK: usize = 256 << 10;
 pub(crate) struct Arguments {
     #[command(flatten)]
     limits: LimitOptions,
-    /// Maximum limits that requests may ask for, such as timeout_ms=1000,heap_bytes=10000000; --limits sets what holds when a
-    /// request asks for nothing. 0, the default, means no ceiling for limits that can be off
+    /// Maximum limits that requests may ask for, such as timeout_ms=1000,heap_bytes=10000000; --limits sets the defaults. 0 (the
+    /// default) is no ceiling, for limits that can be off
     #[arg(long, value_name = "NAME=N", value_delimiter = ',')]
     ceiling: Vec<String>,
     /// Maximum length of a line, in bytes; a longer one is skipped, and its answer is an error
@@ -28,7 +28,8 @@ pub(crate) struct Arguments {
     line_bytes: u64,
     #[command(flatten)]
     isolation: IsolationOption,
-    /// Number of requests processed in parallel, at most 1,024; 0 means one per core. For each of them, at most eight answers wait for earlier ones
+    /// Requests processed in parallel, at most 1,024; 0 means one per core. At most eight finished answers for each of them wait
+    /// for earlier ones
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=1024))]
     jobs: u16,
 }

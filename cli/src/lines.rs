@@ -51,7 +51,7 @@ enum Part {
     /// A note about a value that is still written.
     Note(String),
     /// A run that failed.
-    Failed { said: String, exit: Exit },
+    Failed { message: String, exit: Exit },
 }
 
 impl Done {
@@ -64,7 +64,7 @@ impl Done {
     }
 
     fn failed(&mut self, line: u64, why: &str, exit: Exit) {
-        self.parts.push(Part::Failed { said: format!("ptcl: line {line}: {why}\n"), exit });
+        self.parts.push(Part::Failed { message: format!("ptcl: line {line}: {why}\n"), exit });
     }
 }
 
@@ -194,7 +194,7 @@ impl Writer {
     }
 
     fn part(&mut self, part: Part, out: &mut impl Write) -> io::Result<()> {
-        let (said, exit) = match part {
+        let (message, exit) = match part {
             Part::Text(text) => return out.write_all(shown(&String::from_utf8_lossy(&text)).as_bytes()),
             Part::Row { line, json } => {
                 let mut row = Vec::new();
@@ -203,16 +203,16 @@ impl Writer {
                     Err(unfit) => (format!("ptcl: line {line}: {unfit}\n"), Exit::Error),
                 }
             }
-            Part::Note(said) => {
+            Part::Note(message) => {
                 out.flush()?;
-                let _ = self.progress.aside(|| io::stderr().lock().write_all(said.as_bytes()));
+                let _ = self.progress.aside(|| io::stderr().lock().write_all(message.as_bytes()));
                 return Ok(());
             }
-            Part::Failed { said, exit } => (said, exit),
+            Part::Failed { message, exit } => (message, exit),
         };
         out.flush()?;
         // If standard error is closed, the message is lost.
-        let _ = self.progress.aside(|| io::stderr().lock().write_all(said.as_bytes()));
+        let _ = self.progress.aside(|| io::stderr().lock().write_all(message.as_bytes()));
         if !self.keep_going {
             // The reader is blocked in a read whose line is not needed any more.
             std::process::exit(exit as i32);

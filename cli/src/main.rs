@@ -96,8 +96,8 @@ enum Command {
     Fmt(fmt::Arguments),
     /// Run the examples in programs and Markdown pages
     ///
-    /// A comment `; => VALUE` after an expression, on its line or the next one, says what the expression must return, and
-    /// `; => error: REASON` or `; !REASON` which error it must end in. All other expressions must succeed. There are no tools.
+    /// A comment after an expression, on its line or the next one, gives the expected result: `; => VALUE`, or
+    /// `; => error: REASON`, short `; !REASON`. Expressions without one must succeed. There are no tools.
     Test(test::Arguments),
     /// Explain an error reason
     Explain(explain::Arguments),
@@ -237,10 +237,19 @@ fn main() -> ExitCode {
 fn left_out(error: &clap::Error) -> Option<(&'static str, &'static str)> {
     use clap::error::{ContextKind, ContextValue};
     let Some(ContextValue::String(asked)) = error.get(ContextKind::InvalidSubcommand) else { return None };
-    let features =
-        [("serve", "serve"), ("worker", "serve"), ("mcp", "mcp"), ("completions", "manual"), ("man", "manual")];
-    features.into_iter().find(|(command, _)| command == asked)
+    OF_FEATURES.iter().copied().find(|(command, _)| command == asked)
 }
+
+/// The commands that need a feature, with its name.
+const OF_FEATURES: &[(&str, &str)] = &[
+    ("serve", "serve"),
+    ("worker", "serve"),
+    ("runs", "serve"),
+    ("store", "serve"),
+    ("mcp", "mcp"),
+    ("completions", "manual"),
+    ("man", "manual"),
+];
 
 fn report_failure(failure: &Failure) -> Exit {
     // No message for someone who closed the pipe.
@@ -248,4 +257,23 @@ fn report_failure(failure: &Failure) -> Exit {
         tell_line!("ptcl: {failure}");
     }
     failure.exit()
+}
+
+#[cfg(all(test, target_os = "linux", feature = "mcp", feature = "manual"))]
+mod tests {
+    use super::{Arguments, OF_FEATURES};
+    use clap::CommandFactory;
+
+    /// The commands of every build.
+    const ALWAYS: [&str; 12] =
+        ["run", "batch", "check", "fmt", "test", "explain", "doc", "prompt", "repl", "replay", "sandbox", "slate"];
+
+    #[test]
+    fn every_command_that_a_build_can_leave_out_names_its_feature() {
+        let command = Arguments::command();
+        let all: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+        let known: Vec<&str> = ALWAYS.into_iter().chain(OF_FEATURES.iter().map(|(name, _)| *name)).collect();
+        assert!(all.iter().all(|name| known.contains(name)), "{all:?}");
+        assert!(known.iter().all(|name| all.contains(name)), "{all:?}");
+    }
 }

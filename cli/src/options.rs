@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 /// What a program gets.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Grant {
-    /// JSON data: each key of an object as data/KEY, any other value as data/STEM after the file's name. NAME=FILE binds the
-    /// whole file as data/NAME
+    /// JSON file. An object binds each key as data/KEY; any other value is data/STEM, the file name without its extension.
+    /// NAME=FILE binds the whole file as data/NAME
     #[arg(long, value_name = "[NAME=]FILE")]
     data: Vec<String>,
     /// Bind a string as data/NAME

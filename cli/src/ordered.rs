@@ -238,13 +238,13 @@ mod tests {
     #[test]
     fn nobody_gets_too_far_ahead() {
         const WORKERS: usize = 2;
-        let begun = AtomicUsize::new(0);
+        let started = AtomicUsize::new(0);
         let max = Arc::new(AtomicUsize::new(0));
         let seen = max.clone();
         let done = Arc::new(AtomicUsize::new(0));
         let of_work = done.clone();
         let next = || {
-            let at = begun.fetch_add(1, Ordering::SeqCst);
+            let at = started.fetch_add(1, Ordering::SeqCst);
             let (seen, done) = (seen.clone(), of_work.clone());
             Ok((at < 100).then(|| {
                 Box::new(move || {

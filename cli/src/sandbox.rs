@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             false => capabilities.to_string(),
         };
         output::print(text.as_bytes())?;
-        let good = capabilities.missing.is_empty() && capabilities.trouble.is_none();
+        let good = capabilities.missing.is_empty() && capabilities.error.is_none();
         return Ok(if good { Exit::Ok } else { Exit::HostFault });
     };
     let engine = arguments.limits.engine()?;
@@ -110,10 +110,10 @@ fn read_line() -> Result<Tools, Failure> {
 fn stop_on_signals(managed: &Managed) -> io::Result<Arc<AtomicI32>> {
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     let ended_by = Arc::new(AtomicI32::new(0));
-    let (stop, told) = (managed.stop_handle(), ended_by.clone());
+    let (stop, signalled) = (managed.stop_handle(), ended_by.clone());
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for signal in signals.forever() {
-            told.store(signal, Ordering::Relaxed);
+            signalled.store(signal, Ordering::Relaxed);
             stop();
         }
     })?;

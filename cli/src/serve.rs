@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
     /// Where runs and sessions are kept: a file, or postgres://USER@HOST/DATABASE [default: the configuration's, or ptc.db]
     #[arg(long, value_name = "STORE")]
     store: Option<StoreLocation>,
-    /// Run no durable runs here; `ptcl worker` processes with the same store run them
+    /// Do not execute durable runs here; `ptcl worker` processes with the same store do
     #[arg(long)]
     no_worker: bool,
     #[command(flatten)]

@@ -29,7 +29,7 @@ pub(crate) struct ServiceOptions {
     /// Configuration file with tools, tenants and limits; docs/service.md describes it
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The store was restored from a backup: ask about each call that its runs may have made since
+    /// Use after restoring the store from a backup: calls that write are held until someone confirms them
     #[arg(long)]
     restored: bool,
     /// Where programs run [default: the configuration's, or process]

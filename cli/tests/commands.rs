@@ -106,10 +106,10 @@ fn what_is_given_and_is_wrong_is_named() {
         (
             &["--data", &good, "--data", &broken][..],
             2,
-            format!("--data {broken}: the data cannot be brought in: invalid JSON at byte"),
+            format!("--data {broken}: cannot import the data: invalid JSON at byte"),
         ),
-        (&["--data", &format!("x={broken}")], 2, format!("--data x={broken}: data/x cannot be brought in")),
-        (&["--data", &good, "--memory", &broken], 2, format!("--memory {broken}: the memory")),
+        (&["--data", &format!("x={broken}")], 2, format!("--data x={broken}: cannot import data/x")),
+        (&["--data", &good, "--memory", &broken], 2, format!("--memory {broken}: cannot import the memory")),
         (&["--memory", &array], 2, "expected an object, got an array".to_owned()),
         (&["--setup", &open], 3, "parse_error".to_owned()),
         (&["--setup", &unknown], 3, "unbound_var".to_owned()),
@@ -758,7 +758,7 @@ fn data_that_is_not_given_is_said() {
     assert_eq!(out(&ptcl(&["run", "--data", &with_in, "-e", "data/in"], "")), "5\n");
     for (input, said) in [
         ("{\"a\": 1}\n{\"a\": 2}\n", "invalid JSON at byte 9: trailing characters (line 2, column 1)"),
-        ("", "a JSON value is expected, and the text is empty"),
+        ("", "expected a JSON value, got an empty string"),
     ] {
         let done = ptcl(&["run", "-e", "data/in"], input);
         assert!(err(&done).contains(said) && err(&done).contains("--lines"), "{}", err(&done));

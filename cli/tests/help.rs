@@ -14,32 +14,44 @@ fn ptcl(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_ptcl")).args(arguments).output().unwrap()
 }
 
-/// The commands, as the first page lists them, but for `help`, which takes the names of others.
-fn commands() -> Vec<String> {
-    let page = String::from_utf8(ptcl(&["--help"]).stdout).unwrap();
-    let (_, listed) = page.split_once("Commands:\n").unwrap();
-    let names = listed.lines().take_while(|line| !line.is_empty()).filter_map(|line| line.split_whitespace().next());
+/// The commands that a page of help lists, except `help`, which takes the names of others.
+fn listed(page: &str) -> Vec<String> {
+    let listed = page.split_once("Commands:\n").map_or("", |(_, listed)| listed);
+    let rows = listed.lines().take_while(|line| !line.is_empty());
+    let names = rows.filter(|row| row.starts_with("  ") && !row.starts_with("   "));
+    let names = names.filter_map(|row| row.split_whitespace().next());
     names.filter(|name| *name != "help").map(str::to_owned).collect()
 }
 
-/// The help of every command is what it was: `PTCL_HELP=write cargo test --workspace --test help` writes the page anew.
+/// The commands, as the first page lists them.
+fn commands() -> Vec<String> {
+    listed(&String::from_utf8(ptcl(&["--help"]).stdout).unwrap())
+}
+
+/// Adds the help of a command, and of the commands that it lists.
+fn add_help(command: &[String], page: &mut String) {
+    let arguments: Vec<&str> = command.iter().map(String::as_str).chain(["--help"]).collect();
+    let done = ptcl(&arguments);
+    assert_eq!((done.status.code(), done.stderr.len()), (Some(0), 0), "{command:?}");
+    let text = String::from_utf8(done.stdout).unwrap();
+    writeln!(page, "$ ptcl {}\n{text}", arguments.join(" ")).unwrap();
+    for name in listed(&text) {
+        add_help(&[command, &[name]].concat(), page);
+    }
+}
+
+/// The help of every command is as written: `PTCL_HELP=write cargo test --workspace --test help` writes the page again.
 #[test]
 fn every_help_is_as_written() {
     let kept = root().join("cli/tests/help.txt");
     let mut page = String::new();
-    for name in std::iter::once(String::new()).chain(commands()) {
-        let arguments: Vec<&str> = [name.as_str(), "--help"].into_iter().filter(|part| !part.is_empty()).collect();
-        let done = ptcl(&arguments);
-        assert_eq!((done.status.code(), done.stderr.len()), (Some(0), 0), "{name}");
-        let text = String::from_utf8(done.stdout).unwrap();
-        writeln!(page, "$ ptcl {}\n{text}", arguments.join(" ")).unwrap();
-    }
+    add_help(&[], &mut page);
     if std::env::var_os("PTCL_HELP").is_some() {
         fs::write(&kept, &page).unwrap();
     }
     let before = fs::read_to_string(&kept).unwrap();
     let differs = page.lines().zip(before.lines()).find(|(now, then)| now != then);
-    assert_eq!((differs, page.len()), (None, before.len()), "PTCL_HELP=write writes cli/tests/help.txt anew");
+    assert_eq!((differs, page.len()), (None, before.len()), "PTCL_HELP=write writes cli/tests/help.txt");
 }
 
 #[test]

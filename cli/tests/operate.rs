@@ -181,7 +181,7 @@ fn a_check_replays_what_waits() {
     let other = bench.dir.write("without.toml", CONFIG);
     let number = std::fs::read_to_string(&bench.config).unwrap().replace("integer", "string");
     let changed = bench.dir.write("changed.toml", &number);
-    for (config, why) in [(other, "its tools are not there any more: pay"), (changed, "pay")] {
+    for (config, why) in [(other, "tools missing from the configuration: pay"), (changed, "pay")] {
         let (exit, said, _) = run(&["runs", "check", "--store", &bench.store, "--config", &config]);
         assert_eq!(exit, 1, "{said}");
         let lines: Vec<&str> = said.lines().collect();
@@ -215,7 +215,7 @@ fn a_stuck_run_is_retried() {
     }
     let (_, table, _) = bench.runs(&["list", "--status", "stuck"]);
     assert!(table.contains("its tools are not there"), "{table}");
-    assert!(bench.runs(&["show", &ids[0]]).1.contains("error\n  its tools are not there any more: pay"));
+    assert!(bench.runs(&["show", &ids[0]]).1.contains("error\n  tools missing from the configuration: pay"));
     assert_eq!(
         bench.runs(&["retry", &ids[0]]).1,
         format!("{} is queued; it continues when the service starts\n", ids[0])

@@ -33,7 +33,8 @@
 //! | baseline | bytes of the run's data, memory and programs; they do not count against the heap limit |
 //! | worker | runs one call of `pmap` or `pcalls`, in parallel with others |
 //! | turn | one program of a session |
-//! | fuel | units of work, counted by the cost schedule; the same on every machine |
+//! | fuel | units of work; the same on every machine |
+//! | cost schedule | how much fuel each kind of work costs ([`COST_SCHEDULE_VERSION`](language::COST_SCHEDULE_VERSION)) |
 //! | record | a run as text, with which it can be replayed or resumed ([`Record`]) |
 //! | attempt | a recorded run from its start, or from its last resumption, until it ends or suspends |
 //! | handler | the closure or async function that serves the calls of a tool |
@@ -125,10 +126,12 @@ pub mod record {
     pub use crate::terms::clock::Reading;
 }
 
-/// What an [`Observer`] is told, and how full the cache of compiled programs is.
+/// The events that an [`Observer`] receives, and the size of the program cache.
 pub mod observe {
     pub use crate::api::program_cache::ProgramCacheUsage;
-    pub use crate::terms::observer::{CallBegun, CallEnded, CallRefused, HostFault, PrintedLine, RunEnded, RunStarted};
+    pub use crate::terms::observer::{
+        CallEnded, CallRefused, CallStarted, HostFault, PrintedLine, RunEnded, RunStarted,
+    };
 }
 
 /// The threads of parallel workers, and how several engines share them.

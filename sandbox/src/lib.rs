@@ -74,7 +74,7 @@ pub use {
 
 /// Turns this process into a template if it was started as one. Otherwise returns at once.
 ///
-/// Call it first in `main`, before any thread starts and before creating anything that not every run should inherit.
+/// Call it first in `main`, before any thread starts and before creating anything that runs must not inherit.
 /// [`Builder::build`] fails if it was not called.
 #[cfg(target_os = "linux")]
 pub fn init() {
@@ -98,11 +98,11 @@ pub fn init_with(functions: &[Function]) {
     guest::template::INIT_CALLED.store(true, std::sync::atomic::Ordering::Relaxed);
     let mut arguments = std::env::args_os().skip(1);
     let Some(first) = arguments.next() else { return };
-    let told = arguments.next().unwrap_or_default();
+    let order = arguments.next().unwrap_or_default();
     if first == guest::template::ARGUMENT {
-        guest::template::main(&told.to_string_lossy());
+        guest::template::main(&order.to_string_lossy());
     } else if first == beside::closures::functions::ARGUMENT {
-        beside::closures::functions::main(&told.to_string_lossy(), functions);
+        beside::closures::functions::main(&order.to_string_lossy(), functions);
     }
 }
 

@@ -55,7 +55,7 @@ mod unix {
         for layer in [Layer::WallKill, Layer::FdsClosed, Layer::RlimitCpu, Layer::RlimitFsize, Layer::RlimitCore] {
             assert!(said.layers.is_active(layer), "{layer}: {:?}", said.layers.state(layer));
         }
-        assert!(said.missing.contains(&Layer::Seccomp) && said.trouble.is_none());
+        assert!(said.missing.contains(&Layer::Seccomp) && said.error.is_none());
         assert!(said.to_string().contains("nothing runs"), "{said}");
     }
 

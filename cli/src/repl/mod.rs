@@ -185,7 +185,7 @@ impl Talk<'_> {
             ":isolation" => show(&format!("{}\n", self.runner.place()))?,
             ":undo" => {
                 let undone = self.session.undo();
-                if self.said(undone).is_some() {
+                if self.reported(undone).is_some() {
                     tell_line!("undid the last form");
                 }
             }
@@ -315,10 +315,10 @@ impl Talk<'_> {
             }
         };
         let saved = self.session.save();
-        let Some(text) = self.said(saved) else { return Ok(()) };
+        let Some(text) = self.reported(saved) else { return Ok(()) };
         let input = self.input.clone().tools(tools);
         let loaded = self.runner.load(&text, input.clone())?;
-        if let Some(loaded) = self.said(loaded) {
+        if let Some(loaded) = self.reported(loaded) {
             *self.session = loaded;
             (self.input, self.mocks) = (input, mocks);
             tell_line!("added tool/{}", name.strip_prefix("tool/").unwrap_or(name));
@@ -376,7 +376,7 @@ impl Talk<'_> {
     fn save(&mut self, file: &str) {
         self.session.cancel_handle().reset();
         let saved = self.session.save();
-        match self.said(saved).map(|text| std::fs::write(file, text)) {
+        match self.reported(saved).map(|text| std::fs::write(file, text)) {
             Some(Ok(())) => tell_line!("saved the session to {file}"),
             Some(Err(error)) => tell_line!("ptcl: {file}: {error}"),
             None => {}
@@ -389,7 +389,7 @@ impl Talk<'_> {
             Err(error) => tell_line!("ptcl: {file}: {error}"),
             Ok(text) => {
                 let loaded = self.runner.load(&text, self.input.clone())?;
-                if let Some(loaded) = self.said(loaded) {
+                if let Some(loaded) = self.reported(loaded) {
                     *self.session = loaded;
                     (self.texts.before, self.texts.turns) = (self.session.turns(), Vec::new());
                     tell_line!("loaded {file}: {} definitions", self.session.names().len());
@@ -401,7 +401,7 @@ impl Talk<'_> {
     }
 
     /// Returns the result, or reports the problem and returns `None`.
-    fn said<T>(&self, done: Result<T, SessionProblem>) -> Option<T> {
+    fn reported<T>(&self, done: Result<T, SessionProblem>) -> Option<T> {
         let say = |problem: Box<Problem>| tell!("{}", errors::draw_in(&problem, &self.texts));
         done.map_err(|problem| problem.map(say)).ok()
     }

@@ -100,7 +100,7 @@ pub(crate) fn amount(name: &str, v: Value<'_>) -> Res<i64> {
 }
 
 /// Returns a number of elements with a fraction rounded up, as in Clojure.
-pub(crate) fn begun(v: Value<'_>) -> Value<'_> {
+pub(crate) fn rounded_up(v: Value<'_>) -> Value<'_> {
     match v {
         Value::Float(f) if f.is_finite() => Value::Float(f.ceil()),
         v => v,

@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const TABLE: &[Builtin] = &[Builtin::direct("describe", 1, 2, "(describe x), (describe x opts)", describe)
     .doc(
-        "The shape of a value: types, counts, keys with examples and ranges. Options: :sample 1 to 3 examples, :paths true \
-         for nested keys, :depth 1 to 5 for how deep.",
+        "Returns the shape of a value: types, counts, keys with examples and ranges. Options: :sample 1 to 3 examples, \
+         :paths true for nested keys, :depth 1 to 5 for how deep.",
         &[
             ("(:item_types (describe [1 2 \"x\"]))", "{\"integer\" 2 \"string\" 1}"),
             ("(describe [1 2])", "{:count 2 :item_types {\"integer\" 2} :scanned 2 :type \"vector\"}"),

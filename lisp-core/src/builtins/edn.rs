@@ -64,8 +64,8 @@ fn read_string<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 /// Returns the error for a form that is not data.
 #[cold]
 fn no_data(what: &str) -> Fault {
-    Error::new(Reason::TypeError, format!("read-string reads data, and the text has {what}"))
-        .hint("a text of a pattern becomes one by (re-pattern s)")
+    Error::new(Reason::TypeError, format!("read-string expected data, got {what}"))
+        .hint("(re-pattern s) makes a pattern of a string")
         .into()
 }
 

@@ -16,8 +16,8 @@ pub(super) const TABLE: &[Builtin] = &[Builtin::direct("format", 1, MANY, "(form
     .shown_as_fn()
     .aliases(&["String/format", "java.lang.String/format"])
     .doc(
-        "The text with values in the places of %s %d %f %e %g %x %o %b %c; %n is a newline, %% a percent sign. Flags (- 0 + , ( \
-         # space), width and precision as in %,.2f; %2$s is the second value.",
+        "Returns the string with values in place of %s %d %f %e %g %x %o %b %c; %n is a newline, %% a percent sign. \
+         Flags (- 0 + , ( # space), width and precision as in %,.2f; %2$s is the second value.",
         &[
             ("(format \"%s has %d items\" \"cart\" 3)", "\"cart has 3 items\""),
             ("(format \"%05.2f|%-4s|%04x\" 3.1 \"x\" 15)", "\"03.10|x   |000f\""),

@@ -54,7 +54,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::java(".getValue", 1, 1, "(.getValue name)", get_value).doc(
-        "The number of a day of the week, from \"MONDAY\" on, or of a month.",
+        "Returns the number of a day of the week, from \"MONDAY\" on, or of a month.",
         &[("(.getValue \"SUNDAY\")", "7"), ("(.getValue \"MARCH\")", "3"), ("(.getValue 5)", "!java_type_error")],
     ),
     Builtin::java(".lengthOfMonth", 1, 1, "(.lengthOfMonth date)", |_, args| {

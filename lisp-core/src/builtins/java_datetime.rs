@@ -57,7 +57,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::java("ZoneId/of", 1, 1, "(ZoneId/of name)", zone_of).aliases(&["ZoneOffset/of"]).doc(
-        "The UTC zone; there is no other.",
+        "Returns the UTC zone; there is no other.",
         &[("(ZoneId/of \"UTC\")", "\"Z\""), ("(ZoneId/of \"Europe/Rome\")", "!java_domain_error")],
     ),
     Builtin::java(".atStartOfDay", 1, 2, "(.atStartOfDay date zone?)", at_start_of_day).doc(
@@ -166,14 +166,16 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
     Builtin::java("DateTimeFormatter/ofPattern", 1, 1, "(DateTimeFormatter/ofPattern pattern)", of_pattern)
     .doc(
-        "A formatter: the pattern, as a string, that .format and parse take. Letters as in Java: yyyy MM MMM dd EEE HH hh mm ss SSS a.",
+        "Returns a formatter: the pattern, as a string, that .format and parse take. Letters as in Java: yyyy MM MMM \
+         dd EEE HH hh mm ss SSS a.",
         &[
             ("(.format (LocalDate/of 2024 2 9) (DateTimeFormatter/ofPattern \"EEE, d MMM yyyy\"))", "\"Fri, 9 Feb 2024\""),
             ("(DateTimeFormatter/ofPattern \"yyyy-bb\")", "!java_domain_error"),
         ],
     ),
     Builtin::java(".format", 2, 2, "(.format x formatter)", format).doc(
-        "Returns a date, a date with a time, or an instant in UTC as text by a formatter; the formatter may also stand first.",
+        "Returns a date, a date with a time, or an instant in UTC as text by a formatter; the formatter may also be \
+         the first argument.",
         &[
             ("(.format (LocalDateTime/of 2024 2 9 15 4) (DateTimeFormatter/ofPattern \"dd/MM/yy h:mm a\"))", "\"09/02/24 3:04 PM\""),
             ("(.format DateTimeFormatter/ISO_LOCAL_DATE (LocalDate/of 2024 2 9))", "\"2024-02-09\""),

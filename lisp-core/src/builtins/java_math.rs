@@ -153,7 +153,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(pos? (System/currentTimeMillis))", "true"), ("(System/currentTimeMillis 1)", "!java_arity_error")],
     ),
     Builtin::java("System/getProperty", 1, 1, "(System/getProperty name)", get_property).doc(
-        "A newline for \"line.separator\", \"/\" for \"file.separator\"; nil for all else.",
+        "Returns a newline for \"line.separator\", \"/\" for \"file.separator\"; nil for all else.",
         &[
             ("(System/getProperty \"line.separator\")", "\"\\n\""),
             ("(System/getProperty \"user.home\")", "nil"),

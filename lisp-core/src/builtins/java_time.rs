@@ -111,7 +111,8 @@ pub(super) const TABLE: &[Builtin] = &[
         date_new,
     )
     .doc(
-        "A legacy date: of now, of milliseconds since 1970-01-01T00:00:00Z, or of a text such as \"8 Jan 2026 14:30 UTC\".",
+        "Returns a legacy date: of now, of milliseconds since 1970-01-01T00:00:00Z, or of a string such as \"8 Jan \
+         2026 14:30 UTC\".",
         &[
             ("(str (java.util.Date. 1))", "\"1970-01-01T00:00:00.001Z\""),
             ("(java.util.Date. \"2024-01-02\")", "!java_domain_error"),

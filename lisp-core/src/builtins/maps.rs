@@ -1,4 +1,4 @@
-//! Maps: reading and writing. If a map does not have a key, it uses the key's twin: the keyword or string of the same
+//! Maps: reading and writing. If a map does not have a key, it uses the key's counterpart: the keyword or string of the same
 //! name.
 
 use super::args::{self, fault, type_error};
@@ -11,7 +11,7 @@ use crate::heap::{Entry, Fault, Gathered, Heap, List, Map, MapBuilder, Res, SMAL
 use crate::text::describe;
 use std::slice::ChunksExact;
 
-/// Returns the element of `coll` at `key`: a map's value at the key or its twin, a vector's element, or a string's
+/// Returns the element of `coll` at `key`: a map's value at the key or its counterpart, a vector's element, or a string's
 /// character; `None` for everything else. A vector that is not a key of a map is a path into it. Calls of keywords and
 /// maps, and destructuring, use this.
 #[inline]
@@ -281,7 +281,7 @@ fn pairs_expected(name: &str, count: usize) -> Error {
         .hint("write a value after each key")
 }
 
-/// Returns the map with `count` more entries. Each is stored at its key, or at the twin of the key if `base` has only
+/// Returns the map with `count` more entries. Each is stored at its key, or at the counterpart of the key if `base` has only
 /// that. A few entries are added one by one, more all at once.
 pub(super) fn with_entries<'h>(
     h: &'h Heap,
@@ -381,7 +381,7 @@ fn dissoc<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
 }
 
-/// Removes a key from `rest`, or its twin if `whole` has only that. `whole` is the map before anything was removed.
+/// Removes a key from `rest`, or its counterpart if `whole` has only that. `whole` is the map before anything was removed.
 pub(crate) fn dissoc_one<'h>(h: &'h Heap, whole: Value<'h>, rest: Value<'h>, key: Value<'h>) -> Res<Value<'h>> {
     match (whole, rest) {
         (Value::Map(whole), Value::Map(rest)) => h.dissoc(rest, whole.meant(h, key)?).map(Value::Map),
@@ -526,8 +526,8 @@ fn zipmap<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::pure("get", 2, 3, "(get coll key default?)", get_of).doc(
-        "The value at a key of a map, the element or character at an index, a set's member; else the default, or nil. \
-         Keywords find the string of their name too, strings the keyword; a vector may be a path.",
+        "Returns the value at a key, the element or character at an index, a set's member; else the default, or nil. \
+         Keywords also find the string of their name, strings the keyword. A vector may be a path.",
         &[
             ("(get {:a 1} :a)", "1"),
             ("(get {\"a\" 1} :a)", "1"),
@@ -564,8 +564,8 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::pure("assoc", 1, MANY, "(assoc coll key value ...)", assoc).shown_as_fn().doc(
-        "The map or vector with other values at keys; a vector may grow by one at its end. A key that is not there means \
-         the string or keyword of its name that is.",
+        "Returns the map or vector with other values at keys; a vector may grow by one at its end. If only the string \
+         or keyword of the same name is there, that entry changes.",
         &[
             ("(assoc {:a 1} :b 2)", "{:a 1 :b 2}"),
             ("(assoc {\"a\" 1} :a 2)", "{\"a\" 2}"),
@@ -585,7 +585,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("dissoc", 1, MANY, "(dissoc m key ...)", dissoc).shown_as_fn().doc(
-        "Returns the map without the keys. A missing key stands for the string or keyword of the same name, if that exists.",
+        "Returns the map without the keys. If a key is missing, the string or keyword of the same name is removed.",
         &[
             ("(dissoc {:a 1 :b 2} :b)", "{:a 1}"),
             ("(dissoc {:a 1} :x)", "{:a 1}"),
@@ -594,7 +594,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("merge", 0, MANY, "(merge m ...)", merge).shown_as_fn().doc(
-        "All entries of maps in one; later maps win. nil counts as empty.",
+        "Returns all entries of maps in one; later maps win. nil counts as empty.",
         &[
             ("(merge {:a 1} {:b 2} {:a 3})", "{:a 3 :b 2}"),
             ("(merge nil {:a 1})", "{:a 1}"),

@@ -30,7 +30,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("re-seq", 2, 2, "(re-seq re s)", re_seq).doc(
-        "All matches in the string, each like that of re-find.",
+        "Returns all matches in the string, each like that of re-find.",
         &[
             ("(re-seq #\"\\d+\" \"a1b22\")", "[\"1\" \"22\"]"),
             ("(re-seq #\"z\" \"abc\")", "[]"),

@@ -117,7 +117,7 @@ fn replacement_error(name: &str, got: Value<'_>) -> Fault {
         Fault::Error(error) if got.is_callable() => {
             error.hint(format!("a function replaces the matches of a pattern: ({name} s #\"...\" f)")).into()
         }
-        Fault::Error(error) => error.hint("make a text of it with (str x)").into(),
+        Fault::Error(error) => error.hint("give a string, as in (str x)").into(),
         other => other,
     }
 }
@@ -225,7 +225,7 @@ fn group_of<'t>(name: &str, after: &'t str, search: &Search<'_>) -> Res<(usize, 
 #[cold]
 fn bad_template(name: &str, what: &str) -> Error {
     Error::new(Reason::RuntimeError, format!("{name}: the replacement {what}"))
-        .hint("$1 is the first group; a $ or \\ that stands for itself is written by (re-quote-replacement s)")
+        .hint("$1 is the first group; write (re-quote-replacement s) for a literal $ or \\")
 }
 
 /// The matches that a function replaces, and the parts of the string around them.

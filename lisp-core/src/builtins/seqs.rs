@@ -539,7 +539,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("combinations", 2, 2, "(combinations coll n)", combinations).doc(
-        "All choices of n elements, in order.",
+        "Returns all choices of n elements, in order.",
         &[
             ("(combinations [1 2 3] 2)", "[[1 2] [1 3] [2 3]]"),
             ("(combinations [1 2] 0)", "[[]]"),

@@ -176,7 +176,7 @@ fn boundary(len: usize, n: i64) -> usize {
 }
 
 fn take<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    let n = args::amount("take", args::begun(args[0]))?;
+    let n = args::amount("take", args::rounded_up(args[0]))?;
     if args.len() == 1 {
         return args::transducer(h, Step::Take, &[Value::Int(n)]);
     }
@@ -186,7 +186,7 @@ fn take<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 }
 
 fn drop<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    let n = args::amount("drop", args::begun(args[0]))?;
+    let n = args::amount("drop", args::rounded_up(args[0]))?;
     if args.len() == 1 {
         return args::transducer(h, Step::Drop, &[Value::Int(n)]);
     }
@@ -401,15 +401,15 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(last [1 2 3])", "3"), ("(last [])", "nil"), ("(last 1)", "!type_error")],
     ),
     Builtin::direct("rest", 1, 1, "(rest coll)", rest_of).endless(Endless::Rest(1)).doc(
-        "All but the first element.",
+        "Returns all but the first element.",
         &[("(rest [1 2 3])", "[2 3]"), ("(rest nil)", "[]"), ("(rest 5)", "!type_error")],
     ),
     Builtin::direct("next", 1, 1, "(next coll)", next_of).endless(Endless::Rest(1)).doc(
-        "All but the first element; nil when there are no others.",
+        "Returns all but the first element; nil when there are no others.",
         &[("(next [1 2 3])", "[2 3]"), ("(next [1])", "nil"), ("(next 5)", "!type_error")],
     ),
     Builtin::direct("butlast", 1, 1, "(butlast coll)", butlast).doc(
-        "All but the last element; nil when there are no others.",
+        "Returns all but the last element; nil when there are no others.",
         &[("(butlast [1 2 3])", "[1 2]"), ("(butlast [1])", "nil"), ("(butlast :k)", "!type_error")],
     ),
     Builtin::direct("ffirst", 1, 1, "(ffirst coll)", ffirst).doc(
@@ -437,11 +437,11 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("nthrest", 2, 2, "(nthrest coll n)", nthrest).endless(Endless::NthRest).doc(
-        "All but the first n elements.",
+        "Returns all but the first n elements.",
         &[("(nthrest [1 2 3] 2)", "[3]"), ("(nthrest [1 2 3] 1.5)", "!type_error")],
     ),
     Builtin::direct("nthnext", 2, 2, "(nthnext coll n)", nthnext).endless(Endless::NthRest).doc(
-        "All but the first n elements; nil when there are no others.",
+        "Returns all but the first n elements; nil when there are no others.",
         &[("(nthnext [1 2 3] 2)", "[3]"), ("(nthnext [1 2 3] 5)", "nil"), ("(nthnext [1] 0.5)", "!type_error")],
     ),
     Builtin::direct("take", 1, 2, "(take n coll)", take).endless(Endless::Take).doc(
@@ -455,7 +455,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("drop", 1, 2, "(drop n coll)", drop).endless(Endless::Drop).doc(
-        "All but the first n elements; with a negative n all but the last.",
+        "Returns all but the first n elements; with a negative n all but the last.",
         &[
             ("(drop 2 [1 2 3])", "[3]"),
             ("(drop -1 [1 2])", "[1]"),
@@ -468,7 +468,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(take-last 2 [1 2 3])", "[2 3]"), ("(take-last 2 [])", "nil"), ("(take-last 1 1)", "!type_error")],
     ),
     Builtin::direct("drop-last", 1, 2, "(drop-last n? coll)", drop_last).doc(
-        "All but the last n elements; n is 1 unless given.",
+        "Returns all but the last n elements; n is 1 unless given.",
         &[("(drop-last [1 2 3])", "[1 2]"), ("(drop-last 2 [1 2 3 4])", "[1 2]"), ("(drop-last 1 1)", "!type_error")],
     ),
     Builtin::direct("split-at", 2, 2, "(split-at n coll)", split_at)

@@ -34,7 +34,7 @@ pub(super) const TABLE: &[Builtin] = &[
             .into())
     })
     .doc(
-        "A transducer that concatenates collections.",
+        "Concatenates collections, as a transducer.",
         &[("(into [] cat [[1 2] [3]])", "[1 2 3]"), ("(cat [[1]])", "!type_error")],
     ),
     Builtin::direct("completing", 1, 2, "(completing f g?)", completing).doc(

@@ -69,7 +69,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("split", 2, 3, "(split s re-or-char limit)", split).namespace(NAMESPACE).doc(
-        "The parts of the string between the matches of a regular expression or between a character; at most limit parts, \
+        "Returns the parts of the string between matches of a regular expression or a character; at most limit parts, \
          the last with all the rest. Limit 0 drops empty parts at the end.",
         &[
             ("(split \"a--b--c\" #\"--\")", "[\"a\" \"b\" \"c\"]"),
@@ -100,8 +100,8 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(trim-newline \"a \\r\\n\")", "\"a \""), ("(trim-newline true)", "!type_error")],
     ),
     Builtin::direct("subs", 2, 3, "(subs s start end)", subs).doc(
-        "The part of the string from an index up to, not including, another. What lies outside is left out; before 0 \
-         there is nothing.",
+        "Returns the part of the string from an index up to, not including, another. What is outside the string is \
+         left out; a negative start gives \"\".",
         &[
             ("(subs \"hello\" 1 3)", "\"el\""),
             ("(subs \"hello\" 3 100)", "\"lo\""),
@@ -115,7 +115,12 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
     Builtin::direct("keyword", 1, 2, "(keyword name) (keyword namespace name)", keyword).doc(
         "Returns the keyword with this name; nil for nil.",
-        &[("(keyword \"foo\")", ":foo"), ("(keyword :bar)", ":bar"), ("(keyword 5)", "!runtime_error"), ("(keyword \"a\" \"b\")", ":a/b")],
+        &[
+            ("(keyword \"foo\")", ":foo"),
+            ("(keyword :bar)", ":bar"),
+            ("(keyword 5)", "!runtime_error"),
+            ("(keyword \"a\" \"b\")", ":a/b"),
+        ],
     ),
 ];
 

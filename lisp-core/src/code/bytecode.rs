@@ -19,9 +19,9 @@ pub(crate) enum HandledBy {
     Register(u16),
     /// Does the work again in another way, after an error or when it needs a frame. The error is dropped, because it
     /// will occur again there.
-    DoingAnew,
+    DoingAgain,
     /// Does the work again when it needs a frame; errors continue to the next handler.
-    DoingAnewForFrames,
+    DoingAgainForFrames,
 }
 
 /// The instructions of a function, which refer only to registers below `registers` and to positions inside the code,
@@ -62,7 +62,7 @@ impl Bytecode {
 
     /// Returns the innermost handler for errors of the instruction at a position, and the number of handlers checked.
     pub(crate) fn handler(&self, at: u32) -> (Option<Handler>, usize) {
-        let of_errors = |h: &Handler| h.by != HandledBy::DoingAnewForFrames;
+        let of_errors = |h: &Handler| h.by != HandledBy::DoingAgainForFrames;
         let found = self.handlers.iter().position(|h| h.from <= at && at < h.to && of_errors(h));
         (found.map(|i| self.handlers[i]), found.map_or(self.handlers.len(), |i| i + 1))
     }

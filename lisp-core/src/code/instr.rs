@@ -236,7 +236,7 @@ instrs! {
     Mul { dst: u16, a: u16, b: u16 }: [dst, a, b] => next;
     /// R[dst] = R[a] + imm
     AddInt { name: ArithName, dst: u16, a: u16, imm: i16 }: [dst, a] => next;
-    /// R[dst] = value at key K[k] of R[src], or at its twin
+    /// R[dst] = value at key K[k] of R[src], or at its counterpart
     Key { dst: u16, src: u16, k: u16 }: [dst, src] => next;
     /// like `Key`; no value if neither key exists
     KeyUnset { dst: u16, src: u16, k: u16 }: [dst, src] => next;

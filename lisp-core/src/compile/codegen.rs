@@ -38,7 +38,7 @@ fn too_large(message: impl Into<String>, span: Span) -> Error {
 
 /// Converts a number of values to an operand.
 fn short(count: usize, span: Span) -> Res<u16> {
-    u16::try_from(count).map_err(|_| too_large(format!("one form has {count} values; 65,535 are the most"), span))
+    u16::try_from(count).map_err(|_| too_large(format!("one form has {count} values; the maximum is 65,535"), span))
 }
 
 /// Converts the index of an instruction; there are at most [`Bytecode::MAX`].

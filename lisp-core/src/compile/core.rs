@@ -140,7 +140,7 @@ pub(crate) enum Kind {
     Call(Box<Node>, Vec<Node>),
     CallBuiltin(BuiltinId, Vec<Node>),
     Prim(Prim, Vec<Node>),
-    /// The value at a key or its twin; the default if there is neither
+    /// The value at a key or its counterpart; the default if there is neither
     Key(Box<Node>, Constant, Option<Box<Node>>),
     /// The name of a definition
     Name(u32),

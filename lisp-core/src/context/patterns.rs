@@ -217,6 +217,6 @@ mod tests {
         assert_eq!(paid, 4_000);
         let before = heap.spent();
         heap.regex(r"\w\w0", Extent::Part).unwrap();
-        assert!(heap.spent() > before, "it was forgotten, and is paid for anew");
+        assert!(heap.spent() > before, "it was forgotten, and is paid for again");
     }
 }

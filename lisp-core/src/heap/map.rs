@@ -473,7 +473,7 @@ impl Heap {
                 if let (Value::Keyword(_, name), Rep::Small(grown, _)) = (key, map.rep())
                     && is_free
                     && self.spent() == before
-                    && matches!(keys.place_of_twin(name.text()), (None, words) if cost::names_compared(words) == 0)
+                    && matches!(keys.place_of_counterpart(name.text()), (None, words) if cost::names_compared(words) == 0)
                 {
                     self.shapes.note_grown(address(keys), address(name), address(grown), at);
                 }

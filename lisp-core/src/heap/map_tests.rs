@@ -115,7 +115,7 @@ fn names(h: &Heap) -> Vec<(bool, String, Value<'_>)> {
 
 type Named = BTreeMap<(bool, String), i64>;
 
-/// The rule of `twin.rs`, restated.
+/// The rule of `counterpart.rs`, restated.
 fn meant(model: &Named, keyword: bool, name: &str) -> (bool, String) {
     let spelt = name.replace('-', "_");
     let all = [(keyword, name), (!keyword, name), (keyword, &*spelt), (!keyword, &*spelt)];
@@ -125,7 +125,7 @@ fn meant(model: &Named, keyword: bool, name: &str) -> (bool, String) {
 }
 
 #[test]
-fn twins_are_found_in_maps_of_every_size() {
+fn counterparts_are_found_in_maps_of_every_size() {
     let h = Heap::new(1, usize::MAX);
     let names = names(&h);
     let mut random = Random(3);

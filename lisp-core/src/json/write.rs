@@ -241,7 +241,7 @@ impl<'h> Writer<'h> {
             self.place()
         );
         Error::new(Reason::ResultLimitExceeded, message)
-            .hint("write it as text, as in (str n)")
+            .hint("convert it with (str n)")
             .detail("limit", MAX_DIGITS)
             .into()
     }
@@ -324,7 +324,7 @@ impl<'h> Writer<'h> {
         let (subject, place) = (self.style.subject(), self.place());
         let both = format!("{} and {}", shown_key(first), shown_key(second));
         let message = format!("{subject}: two keys{place}, {both}, would both become the JSON key {shown:?}");
-        Error::new(Reason::TypeError, message).hint("give the keys different texts, or keep only one of them").into()
+        Error::new(Reason::TypeError, message).hint("rename one of the keys, or keep only one of them").into()
     }
 
     #[cold]

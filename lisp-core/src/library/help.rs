@@ -17,7 +17,7 @@ use std::sync::LazyLock;
 /// The rows of this area.
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("apropos", 1, 1, "(apropos text)", apropos).doc(
-        "The names of functions and forms whose name or description contains the text, as a sorted vector.",
+        "Returns the names of functions and forms whose name or description contains the text, as a sorted vector.",
         &[
             ("(apropos \"upper-case\")", "[\"upper-case\"]"),
             ("(apropos \"PARTITION-\")", "[\"partition-all\" \"partition-by\"]"),
@@ -30,7 +30,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(doc map)", "nil"), ("(doc \"no such name\")", "nil"), ("(doc 1)", "!type_error")],
     ),
     Builtin::direct("dir", 0, 1, "(dir), (dir namespace)", dir).lowered(Lowering::TakesNames).doc(
-        "The namespaces of attached components, or the names in one of them; apropos finds functions.",
+        "Returns the namespaces of attached components, or the names in one of them; apropos finds functions.",
         &[("(dir)", "[]"), ("(dir \"alpha\")", "[]"), ("(dir 1)", "!type_error")],
     ),
     Builtin::direct("export-meta", 1, 1, "(export-meta name)", export_meta).lowered(Lowering::TakesNames).doc(

@@ -24,7 +24,7 @@ pub(crate) fn unknown_name<'a>(name: &'a str, defined: impl Iterator<Item = &'a 
         return error.hint(absent.hint());
     }
     if let Some(form) = SpecialForm::by_name(name) {
-        let error = Error::new(Reason::UnboundVar, format!("{name} is a special form and no value"));
+        let error = Error::new(Reason::UnboundVar, format!("{name} is a special form, not a value"));
         return error.hint(format!("write {}; as a function, wrap it in fn", form.usage));
     }
     if exception_classes::class_number(name).is_some() {

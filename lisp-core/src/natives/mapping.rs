@@ -53,12 +53,13 @@ impl Map {
 }
 
 impl PerElement for Map {
-    const ROW: Builtin = Builtin::calling("map", 1, MANY, "(map f coll) (map f c1 c2 ...)", Map::start).endless(Endless::Map)
+    const ROW: Builtin = Builtin::calling("map", 1, MANY, "(map f coll) (map f c1 c2 ...)", Map::start)
+        .endless(Endless::Map)
         .aliases(&["mapv"])
         .lowered(Lowering::Round(Round::Map))
         .doc(
-            "The results of f for each element, or for the elements at each place of several collections. A map, a set or a \
-             vector is a function that looks up. Without a collection, a transducer.",
+            "Returns f of each element, or of the elements at each index of several collections. A map, a set or a \
+             vector looks up. Without a collection, returns a transducer.",
             &[
                 ("(map inc [1 2])", "[2 3]"),
                 ("(map + [1 2] [10 20])", "[11 22]"),
@@ -170,7 +171,7 @@ impl PerElement for Mapcat {
             (Value::Endless(_), _) => return Err(Error::endless("mapcat").into()),
             _ => {
                 let what = format!("mapcat expects collections from its function, got {}", describe(result));
-                return Err(Error::new(Reason::RuntimeError, what).hint("use map, or answer a vector").into());
+                return Err(Error::new(Reason::RuntimeError, what).hint("use map, or return a vector").into());
             }
         };
         h.charge(more.len() as u64)?;

@@ -24,7 +24,7 @@ pub(super) const TABLE: &[Builtin] = &[
     )
     .namespace(NAMESPACE)
     .doc(
-        "All matches of a string or pattern replaced, as replace does it.",
+        "Returns the string with all matches of a string or pattern replaced, as replace does.",
         &[
             ("(clojure.string/replace \"a-b\" \"-\" \"+\")", "\"a+b\""),
             ("(clojure.string/replace \"a-b\" \"-\")", "!arity_error"),
@@ -52,7 +52,7 @@ fn consume<'h>(h: &'h Ctx, name: &str, own: &[Value<'h>]) -> Res<After<'h>> {
         };
         error.reason = Reason::RuntimeError;
         return Err(error
-            .hint("make a text of it with (str x); of a match with groups it gets [match group ...]")
+            .hint("return a string, as in (str x); with groups the function gets [match group ...]")
             .into());
     };
     if let Some(replacements) = builder(own[ACC]) {
@@ -85,8 +85,8 @@ impl PerElement for Replace {
     )
     .namespace(NAMESPACE)
     .doc(
-        "All matches of a string or pattern replaced; for a pattern by a text with groups $1 or by a function of the match. \
-         (replace smap coll) replaces elements by what the map holds for them.",
+        "Replaces all matches of a string or pattern; of a pattern by a string with groups $1 or a function of the \
+         match. (replace smap coll) replaces elements by their values in the map.",
         &[
             ("(replace \"hello\" \"l\" \"L\")", "\"heLLo\""),
             ("(replace \"2024-01\" #\"(\\d+)-(\\d+)\" \"$2/$1\")", "\"01/2024\""),

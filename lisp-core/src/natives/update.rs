@@ -1,4 +1,4 @@
-//! `update` and `update-in`: one call, then the maps around the updated position are created anew.
+//! `update` and `update-in`: one call, then the maps around the updated position are created again.
 
 use super::registers::{RESULT, vector};
 use crate::builtins::args::function;
@@ -83,7 +83,7 @@ fn step<'h>(h: &'h Ctx, s: &mut State<'h>) -> Res<Control<'h>> {
     maps::assoc_path(h, native.name, map, path, result).map(Control::Value)
 }
 
-/// Returns the value to update: at the key, else at its twin.
+/// Returns the value to update: at the key, else at its counterpart.
 fn read<'h>(h: &'h Ctx, name: &str, coll: Value<'h>, key: Value<'h>) -> Res<Value<'h>> {
     match (coll, key) {
         (Value::Map(m), _) => Ok(m.get(h, m.meant(h, key)?)?.unwrap_or(Value::Nil)),

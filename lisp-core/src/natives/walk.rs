@@ -32,7 +32,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(stringify-keys {:a [{:b 1}]})", "{\"a\" [{\"b\" 1}]}"), ("(stringify-keys)", "!arity_error")],
     ),
     Builtin::prelude("tree-seq", 3, 3, "(tree-seq branch? children root)").doc(
-        "All nodes of a tree, a parent before its children.",
+        "Returns all nodes of a tree, a parent before its children.",
         &[("(tree-seq vector? identity [1 [2]])", "[[1 [2]] 1 [2] 2]"), ("(tree-seq 1 2 [1])", "!not_callable")],
     ),
     Builtin::prelude("iteration", 1, MANY, "(iteration step & {:keys [kf vf somef initk]})").doc(
@@ -55,7 +55,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(sort (comparator >) [1 3 2])", "[3 2 1]"), ("(comparator)", "!arity_error")],
     ),
     Builtin::prelude("max-key", 2, MANY, "(max-key f x y & more)").doc(
-        "Returns the argument for which f returns the most; of equal ones the last.",
+        "Returns the argument for which f returns the greatest number; of equal ones the last.",
         &[("(max-key count [1] [2])", "[2]"), ("(max-key count [1] [1 2])", "[1 2]"), ("(max-key 1 2 3)", "!not_callable")],
     ),
     Builtin::prelude("min-key", 2, MANY, "(min-key f x y & more)").doc(
@@ -93,8 +93,8 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::prelude("clojure.set/join", 2, 3, "(clojure.set/join rows others keys)").namespace("clojure.set").doc(
-        "The rows of both merged where they hold the same under the keys that both have, or under the keys of a map from \
-         those of the first to those of the second.",
+        "Returns the rows of both merged where they have the same under the keys that both have, or under the keys of \
+         a map from those of the first to those of the second.",
         &[
             ("(clojure.set/join #{{:id 1 :n \"a\"}} #{{:id 1 :x 2} {:id 2 :x 3}})", "#{{:id 1 :n \"a\" :x 2}}"),
             ("(clojure.set/join #{{:id 1}} #{{:ref 1 :x 2}} {:id :ref})", "#{{:id 1 :ref 1 :x 2}}"),

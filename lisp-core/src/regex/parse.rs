@@ -572,7 +572,7 @@ impl Parser {
     /// Parses an escape after its backslash.
     pub(super) fn escape(&mut self, in_class: bool) -> Res<Escaped> {
         let Some(unit) = self.next_raw() else {
-            return wrong("a backslash stands at the end", r"write \\ for the character");
+            return wrong("the pattern ends in a backslash", r"write \\ for the character");
         };
         let unicode = self.flags.unicode_classes;
         Ok(match unit.c {
@@ -638,7 +638,7 @@ impl Parser {
             'E' => r"start the quotation with \Q",
             'A' | 'z' | 'Z' | 'G' | 'B' | 'R' | 'X' | '1'..='9' if in_class => "write it outside the class",
             'y' | 'm' | 'M' => r"write \b for a boundary of words",
-            _ => "a letter that stands for itself has no backslash",
+            _ => "write the letter without a backslash",
         };
         let place = if in_class { " in a class" } else { "" };
         wrong(format!(r"\{c} is not supported{place}"), hint)

@@ -226,7 +226,7 @@ fn what_is_no_pattern_says_why() {
         (r"\x4", r"missing two", r"\x{...}"),
         (r"\x{110000}", "is not a character", r"\x{...}"),
         (r"\0", r"missing octal digits after \0", r"\x00"),
-        ("a\\", "a backslash stands at the end", r"\\"),
+        ("a\\", "the pattern ends in a backslash", r"\\"),
         (r"a\E", r"`\E` closes no quotation", r"\Q"),
         (r"\p{InGreek}", "blocks are not supported", r"\p{IsGreek}"),
         (r"\p{Nope}", r"\p{Nope} is not known", r"\p{L}"),

@@ -276,7 +276,7 @@ pub(super) fn beside_slash(name: &str, span: Span) -> Error {
 /// A name such as `a:` or `a::b`.
 pub(super) fn colon_in_name(name: &str, span: Span) -> Error {
     let keyword = name.trim_matches(':');
-    parse_error(format!("invalid name `{}`: a colon is neither its end nor doubled", excerpt(name)), span).hint(
+    parse_error(format!("invalid name `{}`: a name cannot end in a colon or contain `::`", excerpt(name)), span).hint(
         match keyword.contains(':') {
             true => "write a keyword such as :name, with the colon in front".to_owned(),
             false => format!("write :{} for a keyword: its colon is in front", excerpt(keyword)),

@@ -114,10 +114,10 @@ fn show<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>, style: Style) -> R
     begin(h, v, out, style, &mut open)?;
     while let Some(top) = open.last_mut() {
         let next = match top {
-            Open::Items(rest, begun) => match rest.split_first() {
+            Open::Items(rest, started) => match rest.split_first() {
                 Some((&first, tail)) => {
-                    separate(out, *begun)?;
-                    (*rest, *begun) = (tail, true);
+                    separate(out, *started)?;
+                    (*rest, *started) = (tail, true);
                     first
                 }
                 None => {
@@ -156,8 +156,8 @@ fn show<'h>(h: &'h Heap, v: Value<'h>, out: &mut TextBuf<'h>, style: Style) -> R
 }
 
 /// Adds a space, unless this is the first value.
-pub(crate) fn separate(out: &mut TextBuf<'_>, begun: bool) -> Res<()> {
-    if begun { out.push(' ') } else { Ok(()) }
+pub(crate) fn separate(out: &mut TextBuf<'_>, started: bool) -> Res<()> {
+    if started { out.push(' ') } else { Ok(()) }
 }
 
 /// Prints a value that contains no others, or the beginning of a collection, whose rest is then open.

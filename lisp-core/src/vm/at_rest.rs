@@ -1,8 +1,8 @@
 //! Operations on a run's state that are allowed during a compaction. Values may then refer to incomplete objects, so
 //! these operations read no object and bring in no values from elsewhere.
 
+use super::call_positions::CallPosition;
 use super::machine::{Machine, Position};
-use super::spots::Spot;
 use crate::code::Called;
 use crate::error::Error;
 use crate::heap::Value;
@@ -43,14 +43,14 @@ impl AtRest<'_, '_> {
     }
 
     /// Shows the calls in progress, from the code and the positions of the frames.
-    pub(super) fn see_spots(&self, max: usize, see: &mut dyn FnMut(Spot<'_>)) {
+    pub(super) fn see_calls(&self, max: usize, see: &mut dyn FnMut(CallPosition<'_>)) {
         let frames = &self.0.frames;
         let last = frames.len().checked_sub(1).filter(|last| *last >= max);
         for number in (0..frames.len().min(max)).chain(last) {
             let (unit, proto) = match frames[number].code {
                 Code::Lisp { unit, proto, .. } => (unit, proto),
                 Code::Native { native, .. } => {
-                    see(Spot { function: Some(native.name), place: None });
+                    see(CallPosition { function: Some(native.name), place: None });
                     continue;
                 }
             };
@@ -59,13 +59,13 @@ impl AtRest<'_, '_> {
             let mut function = Some(proto.name.as_deref());
             for call in proto.in_place_at(at).rev() {
                 if let Some(function) = function.take() {
-                    see(Spot { function, place: place(call.call) });
+                    see(CallPosition { function, place: place(call.call) });
                 }
-                see(Spot { function: Some(call.native.row().name), place: None });
+                see(CallPosition { function: Some(call.native.row().name), place: None });
                 function = (call.called == Called::Literal).then_some(None);
             }
             if let Some(function) = function {
-                see(Spot { function, place: proto.spans.get(at as usize).copied().and_then(place) });
+                see(CallPosition { function, place: proto.spans.get(at as usize).copied().and_then(place) });
             }
         }
     }

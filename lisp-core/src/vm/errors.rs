@@ -196,8 +196,8 @@ impl<'h> State<'h> {
 /// Returns the error of a worker that tries to end the program.
 #[cold]
 pub(super) fn not_in_a_worker(name: &str) -> Fault {
-    Error::new(Reason::RuntimeError, format!("{name} cannot stand inside pmap or pcalls"))
-        .hint("answer a value, and return after the parallel call")
+    Error::new(Reason::RuntimeError, format!("{name} cannot be used inside pmap or pcalls"))
+        .hint(format!("return a value, and call {name} after the parallel call"))
         .into()
 }
 

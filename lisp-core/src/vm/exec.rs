@@ -81,7 +81,7 @@ impl<'h> State<'h> {
                     }
                 }};
             }
-            // For rare cases: the loop is entered anew, so that it need not keep state for the return.
+            // For rare cases: the loop is entered again, so that it need not keep state for the return.
             macro_rules! slow_path {
                 (|$next:ident| $work:expr) => {{
                     sync_fuel!();

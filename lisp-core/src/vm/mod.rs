@@ -2,6 +2,7 @@
 
 mod at_rest;
 mod call;
+mod call_positions;
 mod compaction;
 mod definitions;
 mod destructuring;
@@ -20,18 +21,17 @@ mod reply;
 mod resume;
 mod saved;
 mod settings;
-mod spots;
 mod turns;
 mod walks;
 mod ways;
 
 pub use crate::stack::Effect;
+pub use call_positions::CallPosition;
 pub use grant::{Grant, GrantBuilder};
 pub use machine::{Ending, Machine, Step, Usage};
 pub use parallel::{Branch, ParallelCall, WorkerEnd};
 pub use saved::SavedProgram;
 pub use settings::Settings;
-pub use spots::Spot;
 pub use turns::TurnChange;
 
 #[cfg(test)]

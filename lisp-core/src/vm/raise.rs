@@ -95,7 +95,7 @@ impl<'h> State<'h> {
             return Ok(false);
         }
         let Some(found) = self.handler() else { return Ok(false) };
-        if found.by == HandledBy::DoingAnew {
+        if found.by == HandledBy::DoingAgain {
             h.charge(found.cost)?;
             self.go_on_at(&found, Value::Nil);
             return Ok(true);
@@ -208,7 +208,7 @@ impl Machine {
                     return true;
                 }
                 Err(Fault::Pause(spent)) if spent <= self.fuel_ceiling() => {
-                    let late = Error::new(Reason::Timeout, "the run was ended while an error was brought in");
+                    let late = Error::new(Reason::Timeout, "the run ended while an error was converted");
                     let late = self.place_error(late);
                     self.end(Ending::Error(Box::new(late)));
                     return false;

@@ -48,7 +48,7 @@ impl Machine {
                         };
                     }
                     Fault::Pause(spent) if spent <= self.fuel_ceiling() => {
-                        self.place_error(Error::new(Reason::Timeout, "the run was ended while a reply was brought in"))
+                        self.place_error(Error::new(Reason::Timeout, "the run ended while a reply was converted"))
                     }
                     fault => self.error_of(fault),
                 };

@@ -156,4 +156,4 @@
 ;=> ["a+b" "a<1>" [:one 2] ["b"]]
 
 (try (read-string "#\"a\"") (catch Exception e (ex-message e)))
-;=> "read-string reads data, and the text has a regular expression"
+;=> "read-string expected data, got a regular expression"

@@ -312,8 +312,8 @@ pub struct Answer {
     /// ledger.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub given_up: Vec<LedgerLine>,
-    /// The limits of the run. Read from an answer of another version, limits that this one does not know are left out,
-    /// and those that the other did not know are off.
+    /// The limits of the run. When reading an answer of another version, unknown limits are dropped and missing ones are
+    /// off.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "known_limits")]
     pub limits: Option<Limits>,
     /// The version of the cost schedule that counted `usage.fuel`:

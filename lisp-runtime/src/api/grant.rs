@@ -150,7 +150,7 @@ fn json_kind(value: Value<'_>) -> &'static str {
 }
 
 fn bad_input(what: &str, reason: &str) -> Fault {
-    Error::new(Reason::ParseError, format!("{what} cannot be brought in: {reason}")).into()
+    Error::new(Reason::ParseError, format!("cannot import {what}: {reason}")).into()
 }
 
 /// Converts a fault during set-up to an error.

@@ -134,7 +134,7 @@ pub struct OpenCall {
     pub tool: String,
     /// The arguments, a JSON object.
     pub arguments: String,
-    /// The state: [`CallState::Asked`] or [`CallState::Begun`].
+    /// The state: [`CallState::Asked`] or [`CallState::Started`].
     pub state: CallState,
     /// The question, if the call needs approval before it is made.
     pub question: Option<String>,
@@ -468,7 +468,7 @@ impl Record {
     /// If the process of the run ended after the call had started, it is unknown whether the call was made. If the
     /// record says that the tool only reads, it is called again. For other tools the host finds out, with the
     /// [key](crate::ToolCall::key) of the call, and reports it here. A call that waits for approval or for a reply can be
-    /// reported as done too, if somebody did it by other means.
+    /// reported as done too, if it was done by other means.
     ///
     /// # Errors
     /// There is no open call of this name, or the result is not JSON.

@@ -52,7 +52,7 @@ pub enum RecordError {
     )]
     MissingTools(Vec<String>),
     /// An option was given that the record already has.
-    #[error("the record has {0}: it is not given again")]
+    #[error("the record already has {0}; leave it out")]
     Given(&'static str),
     /// A tool has another signature or schema than in the record, or its caching changed.
     #[error("tool/{name} {is} now; in the record it {was}")]

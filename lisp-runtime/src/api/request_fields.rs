@@ -261,10 +261,10 @@ mod tests {
     #[test]
     fn what_is_large_and_no_json_is_named_by_the_run() {
         for (field, message) in [
-            (r#""data":{"n":[1 2]}"#, "the data cannot be brought in: invalid JSON at byte 8"),
-            (r#""data":nul"#, "the data cannot be brought in: invalid JSON at byte 3"),
-            (r#""memory":{"n":tru}"#, "the memory cannot be brought in: invalid JSON at byte 8"),
-            (r#""history":[1,]"#, "the history cannot be brought in: invalid JSON at byte 2"),
+            (r#""data":{"n":[1 2]}"#, "cannot import the data: invalid JSON at byte 8"),
+            (r#""data":nul"#, "cannot import the data: invalid JSON at byte 3"),
+            (r#""memory":{"n":tru}"#, "cannot import the memory: invalid JSON at byte 8"),
+            (r#""history":[1,]"#, "cannot import the history: invalid JSON at byte 2"),
             (r#""data":{"n":[1 2]},"data":{}"#, "not a request: expected `,` or `]` at line 1 column"),
             (r#""data":{"n":[1}]}"#, "not a request: expected `,` or `]` at line 1 column"),
         ] {

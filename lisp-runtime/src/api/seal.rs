@@ -24,7 +24,7 @@ struct SealLine<'a> {
 impl Record {
     /// Returns the record with a seal, for a record that leaves the host.
     ///
-    /// Without the key, nobody can change it, give it to another tenant, or use it after `expires_ms`, in milliseconds
+    /// Without the key, no one can change it, give it to another tenant, or use it after `expires_ms`, in milliseconds
     /// since 1970-01-01T00:00:00Z. The key is a secret of 32 bytes or more. The record is not encrypted. It can also be
     /// used more than once; to prevent that, the host must keep track of used records.
     ///

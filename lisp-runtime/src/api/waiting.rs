@@ -181,7 +181,7 @@ impl Waiting {
         }
         let reply = match self.run.shared.setting.tool(call.symbol()) {
             Some(tool) => tool.call_here(&call),
-            None => Reply::Error(ToolError::new("it is not there any more")),
+            None => Reply::Error(ToolError::new("it is missing from the configuration")),
         };
         self.go_on(id, reply)
     }
@@ -224,8 +224,7 @@ impl Waiting {
 
     /// Returns when to call [`Waiting::poll`] at the latest if no reply arrives; `None` is never.
     ///
-    /// This is the deadline of the run or of the parallel call, or now, if a worker has failed and those after it must
-    /// end. A handle that cancels the run does not wake anything: call `poll` after cancelling.
+    /// This is the deadline of the run or of its parallel call; it is now after a worker has failed. A handle that cancels the run does not wake anything: call `poll` after cancelling.
     pub fn wake_at(&self) -> Option<Instant> {
         let workers = self.run.by_hand.as_ref().and_then(|inline| inline.wake_at());
         [self.run.ends_at(), workers].into_iter().flatten().min()

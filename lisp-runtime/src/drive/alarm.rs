@@ -72,18 +72,18 @@ mod tests {
     fn an_alarm_rings_once_at_its_time_or_when_cancelled_and_not_when_it_is_gone() {
         let (sender, rung) = channel();
         let waker = Waker::from(Arc::new(Tells(sender)));
-        let begun = Instant::now();
-        let at = |ms| Some(begun + Duration::from_millis(ms));
+        let started = Instant::now();
+        let at = |ms| Some(started + Duration::from_millis(ms));
         let cancel = Cancel::new();
         let late = Alarm::set(at(60), None, &waker).unwrap();
         let early = Alarm::set(at(20), Some(&cancel), &waker).unwrap();
         drop(Alarm::set(at(10), None, &waker));
         assert!(Alarm::set(None, None, &waker).is_none());
         let first = rung.recv_timeout(Duration::from_secs(10)).unwrap();
-        assert!(first >= begun + Duration::from_millis(20) && early.at() == at(20));
+        assert!(first >= started + Duration::from_millis(20) && early.at() == at(20));
         assert!(!early.is_set());
         let second = rung.recv_timeout(Duration::from_secs(10)).unwrap();
-        assert!(second >= begun + Duration::from_millis(60));
+        assert!(second >= started + Duration::from_millis(60));
         drop((late, early));
         let _kept = Alarm::set(at(60_000), Some(&cancel), &waker);
         cancel.cancel();

@@ -8,23 +8,22 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct ParallelBudget {
     capacity: usize,
-    held: AtomicUsize,
+    taken: AtomicUsize,
     peak: AtomicUsize,
 }
 
 impl ParallelBudget {
     /// Creates a budget of `capacity` free slots.
     pub fn new(capacity: usize) -> Self {
-        ParallelBudget { capacity, held: AtomicUsize::new(0), peak: AtomicUsize::new(0) }
+        ParallelBudget { capacity, taken: AtomicUsize::new(0), peak: AtomicUsize::new(0) }
     }
 
     /// Takes a slot, if one is free.
-    ///
-    /// Adding first and undoing on overflow would be simpler. But for that moment it would hide a slot that another
-    /// thread frees, and a call would fail without reason.
+    // Adding first and undoing on overflow would be simpler. But for that moment it would hide a slot that another
+    // thread frees, and a call would fail without reason.
     pub fn try_acquire(self: &Arc<Self>) -> Option<Slot> {
-        let free = |held: usize| (held < self.capacity).then_some(held + 1);
-        let before = self.held.fetch_update(Ordering::AcqRel, Ordering::Relaxed, free).ok()?;
+        let free = |taken: usize| (taken < self.capacity).then_some(taken + 1);
+        let before = self.taken.fetch_update(Ordering::AcqRel, Ordering::Relaxed, free).ok()?;
         self.peak.fetch_max(before + 1, Ordering::Relaxed);
         Some(Slot(self.clone()))
     }
@@ -35,8 +34,8 @@ impl ParallelBudget {
     }
 
     /// Returns the number of slots in use.
-    pub fn held(&self) -> usize {
-        self.held.load(Ordering::Acquire)
+    pub fn in_use(&self) -> usize {
+        self.taken.load(Ordering::Acquire)
     }
 
     /// Returns the peak number of slots in use.
@@ -50,8 +49,8 @@ pub struct Slot(Arc<ParallelBudget>);
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        let before = self.0.held.fetch_sub(1, Ordering::AcqRel);
-        assert!(before > 0, "a slot was given back that nobody held");
+        let before = self.0.taken.fetch_sub(1, Ordering::AcqRel);
+        assert!(before > 0, "a free slot was released");
     }
 }
 

@@ -119,7 +119,7 @@ pub(crate) struct MachineDriver {
     /// Whether a set-up program runs: its prints are not shown.
     pub(crate) silent: bool,
     /// When [`DriverEvent::Beat`] was last returned.
-    told_at: Option<Instant>,
+    reported_at: Option<Instant>,
     /// Samples the program, if there is to be a profile.
     pub(crate) sampler: Option<Box<Sampler>>,
 }
@@ -146,7 +146,7 @@ impl MachineDriver {
             shown: 0,
             mixed: false,
             silent: false,
-            told_at: None,
+            reported_at: None,
             sampler: shared.setting.makes.profile.then(Box::default),
             shared,
         }
@@ -327,9 +327,9 @@ impl MachineDriver {
             return false;
         }
         let now = Instant::now();
-        let is_time = self.told_at.is_none_or(|told| now.saturating_duration_since(told) >= EVERY);
+        let is_time = self.reported_at.is_none_or(|at| now.saturating_duration_since(at) >= EVERY);
         if is_time {
-            self.told_at = Some(now);
+            self.reported_at = Some(now);
         }
         is_time
     }
@@ -412,7 +412,7 @@ impl MachineDriver {
     /// Returns the deadline of the outermost enclosing parallel call.
     fn deadline_of_call(&self) -> Option<Instant> {
         let path = self.path.as_ref()?;
-        self.shared.run_time.deadline_of(path.scope.begun, self.shared.setting.limits.parallel_timeout_ms)
+        self.shared.run_time.deadline_of(path.scope.started, self.shared.setting.limits.parallel_timeout_ms)
     }
 
     /// Ends a machine that a bug has broken.

@@ -2,7 +2,7 @@
 
 use crate::terms::profile::{Cost, Profile, ProfileNode};
 use lisp_core::Span;
-use lisp_core::vm::{Machine, Spot, Step, Usage};
+use lisp_core::vm::{CallPosition, Machine, Step, Usage};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -63,7 +63,7 @@ impl Tree {
     /// Returns the node of a machine's current position.
     fn node_of(&mut self, machine: &mut Machine) -> Option<u32> {
         let (mut node, mut depth) = (None, 0);
-        machine.see_spots(Profile::DEPTH, &mut |Spot { function, place }| {
+        machine.see_calls(Profile::DEPTH, &mut |CallPosition { function, place }| {
             depth += 1;
             node = self.node(node, function, place);
         });
@@ -127,9 +127,9 @@ pub(crate) struct Sampler {
 impl Sampler {
     /// Resumes a machine for about `slice` units of fuel.
     pub(crate) fn resume(&mut self, machine: &mut Machine, slice: u64) -> Step {
-        let begun = machine.usage();
+        let started = machine.usage();
         if std::mem::take(&mut self.skips) {
-            self.seen = begun;
+            self.seen = started;
         }
         let (mut stuck, mut looks) = (0, 0);
         loop {
@@ -152,7 +152,7 @@ impl Sampler {
             if !matches!(step, Step::Paused)
                 || stuck > 1
                 || looks >= TURN
-                || now.fuel >= begun.fuel.saturating_add(slice)
+                || now.fuel >= started.fuel.saturating_add(slice)
             {
                 return step;
             }

@@ -142,11 +142,11 @@ impl RunShared {
     /// # Errors
     /// The run differs from its record, or the host's clock panicked.
     pub(crate) fn time(&self, place: &Place) -> Result<i64, Error> {
-        let told = match &self.setting.gate.journal {
+        let time = match &self.setting.gate.journal {
             Some(journal) => journal.time(place, || self.clock.tell(place))?,
             None => self.clock.tell(place),
         };
-        told.ok_or_else(|| Error::new(Reason::HostFault, "the clock of the host panicked"))
+        time.ok_or_else(|| Error::new(Reason::HostFault, "the clock of the host panicked"))
     }
 
     /// Notes that a bug of the interpreter was caught.

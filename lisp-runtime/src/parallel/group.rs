@@ -154,7 +154,7 @@ impl Group {
         let limits = &shared.setting.limits;
         let up = driver.path.clone();
         // The time of nested calls is that of the outermost one.
-        let begun = up.as_ref().map_or_else(Instant::now, |place| place.scope.begun);
+        let started = up.as_ref().map_or_else(Instant::now, |place| place.scope.started);
         let Some(room) = Room::of(up.as_deref(), call.count, limits) else {
             driver.machine.fail_parallel(no_slot(up.as_deref(), shared.budget.capacity()), true);
             return owner.go_on();
@@ -195,7 +195,7 @@ impl Group {
         let group = Arc::new(Group {
             shared,
             executor,
-            scope: Arc::new(CancelScope::new(effect, begun, call.joined)),
+            scope: Arc::new(CancelScope::new(effect, started, call.joined)),
             up,
             count: call.count,
             room,
@@ -340,7 +340,7 @@ impl Group {
     fn join_results(&self, state: &mut State) -> Option<Owner> {
         let mut owner = state.owner.take()?;
         let Some(driver) = owner.driver() else { return Some(owner) };
-        let begun = state.next > state.joined;
+        let started = state.next > state.joined;
         let ends: Vec<WorkerResult> = std::mem::take(&mut state.ends).into_iter().flatten().collect();
         if let Some(branch) = state.branch.take()
             && driver.machine.rejoin(branch).is_err()
@@ -349,10 +349,10 @@ impl Group {
             return Some(owner);
         }
         state.bytes = 0;
-        if !begun {
+        if !started {
             driver.lose("a parallel call found no slot");
         }
-        if !begun || self.join_ends(driver, state, ends) {
+        if !started || self.join_ends(driver, state, ends) {
             driver.away += state.since.elapsed();
             match self.up {
                 None => driver.skip_workers_lines(std::mem::take(&mut state.shown)),

@@ -8,7 +8,7 @@ use std::thread;
 
 /// The threads for the workers of `pmap` and `pcalls`.
 ///
-/// Cheap to clone; any number of engines can share a pool. Workers of all runs take turns of about a millisecond.
+/// Cheap to clone; any number of engines can share a pool. Workers of all runs take turns of 1 to 2 ms.
 #[derive(Clone)]
 pub struct Pool(Arc<Inner>);
 

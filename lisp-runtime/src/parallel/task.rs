@@ -207,7 +207,7 @@ pub(crate) fn run_task(task: Task) {
 }
 
 fn run_turns(task: Task) {
-    let begun = Instant::now();
+    let turn_started = Instant::now();
     let mut task = task;
     loop {
         let Some(group) = task.guard.group.clone() else { return };
@@ -233,7 +233,7 @@ fn run_turns(task: Task) {
         };
         drop(group);
         match next {
-            Some(next) if begun.elapsed() < TURN_TIME => task = next,
+            Some(next) if turn_started.elapsed() < TURN_TIME => task = next,
             Some(next) => return next.go_on(),
             None => return,
         }

@@ -95,7 +95,7 @@ fn round(engine: &Engine, program: &Program, fault: Option<(Stage, usize)>, canc
         }
         to_end(&mut run, engine)
     });
-    assert_eq!(shared.budget.held(), 0, "{}: {fault:?} {:?}", program.source(), outcome.problem());
+    assert_eq!(shared.budget.in_use(), 0, "{}: {fault:?} {:?}", program.source(), outcome.problem());
     outcome.is_success()
 }
 

@@ -370,7 +370,7 @@ impl Journal {
         let state = &mut *state;
         self.come_to(state, None);
         let Asking { place, tool, arguments, asks, .. } = *asking;
-        let call = if state.by_hand || asks { CallState::Asked } else { CallState::Begun };
+        let call = if state.by_hand || asks { CallState::Asked } else { CallState::Started };
         self.check_value(&format!("the arguments of tool/{tool}"), arguments.len())?;
         let name = place.to_string();
         let known = state.calls.get(place).is_some_and(|known| known.state == call);
@@ -405,10 +405,10 @@ impl Journal {
         if state.calls.get(place).is_none_or(|call| call.state != CallState::Asked) {
             return Ok(());
         }
-        let line = Line { call: Some(place.to_string().into()), state: Some(CallState::Begun), ..Line::default() };
+        let line = Line { call: Some(place.to_string().into()), state: Some(CallState::Started), ..Line::default() };
         self.append(&mut state, &line)?;
         if let Some(call) = state.calls.get_mut(place) {
-            call.state = CallState::Begun;
+            call.state = CallState::Started;
         }
         Ok(())
     }
@@ -485,7 +485,10 @@ impl Journal {
     pub(crate) fn answer(&self, json: &str) -> Result<(), Error> {
         let mut state = self.state();
         if state.text.is_empty() {
-            return Err(Error::new(Reason::RuntimeError, "the record has no run yet whose answer it could have"));
+            return Err(Error::new(
+                Reason::RuntimeError,
+                "the record has no run yet; start the run before you add its answer",
+            ));
         }
         let raw = serde_json::from_str(json).ok();
         let line = Line { answer: raw, ..Line::default() }.text();
@@ -527,7 +530,7 @@ impl Journal {
             Reason::RecordLimitExceeded,
             format!("{what} takes {bytes} bytes; a value in the record of the run may take {}", self.ceilings.value),
         )
-        .hint("ask the tool for less at once, or raise the limit with Recording::max_value_bytes")
+        .hint("ask the tool for less at once, or raise the limit with RecordingBuilder::max_value_bytes")
         .detail("limit_bytes", self.ceilings.value))
     }
 }
@@ -563,7 +566,7 @@ impl State {
                     Some(known)
                         if known.ended.is_some() || known.tool != call.tool || known.arguments != call.arguments =>
                     {
-                        return Err(format!("call {place} is there already").into());
+                        return Err(format!("call {place} occurs twice").into());
                     }
                     _ => {}
                 }
@@ -595,7 +598,7 @@ impl State {
                 self.unmet.insert(place.clone());
                 self.latest_ms = self.latest_ms.max(Some(ms));
                 if self.clock.insert(place.clone(), ms).is_some() {
-                    return Err(format!("the time at {place} is there already").into());
+                    return Err(format!("the time at {place} occurs twice").into());
                 }
             }
             Told::Answer(json) => self.is_over = is_end_of_program(json),
@@ -616,7 +619,7 @@ impl State {
         match self.calls.get_mut(place) {
             Some(call) if call.ended.is_none() => Ok(call),
             Some(_) => Err(format!("call {place} has ended before").into()),
-            None => Err(format!("call {place} has not begun").into()),
+            None => Err(format!("call {place} has not started").into()),
         }
     }
 
@@ -664,7 +667,7 @@ impl State {
     /// Returns why a call that had started cannot be repeated: it may have been made.
     fn unknown(&self, open: &Place, asking: &Asking<'_>) -> Option<Error> {
         let call = self.calls.get(open)?;
-        (call.state == CallState::Begun && !asking.repeatable).then(|| {
+        (call.state == CallState::Started && !asking.repeatable).then(|| {
             Error::new(
                 Reason::UnknownCall,
                 format!(

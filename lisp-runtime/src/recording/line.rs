@@ -14,7 +14,8 @@ pub enum CallState {
     /// The call waits for the host, which drives the run.
     Asked,
     /// The call has started. In a record whose process has ended, it is unknown whether it was made.
-    Begun,
+    #[serde(rename = "begun")]
+    Started,
     /// The call has a result.
     Done,
     /// The tool failed.
@@ -181,7 +182,7 @@ impl<'a> Line<'a> {
                 Ok(Told::Gate { place: place(&gate)?, asked, gated })
             }
             Line { call: Some(call), tool: Some(tool), arguments: Some(arguments), state: Some(state), .. }
-                if matches!(state, CallState::Asked | CallState::Begun)
+                if matches!(state, CallState::Asked | CallState::Started)
                     && self.result.is_none()
                     && self.error.is_none() =>
             {
@@ -190,7 +191,7 @@ impl<'a> Line<'a> {
             Line { call: Some(call), tool: None, arguments: None, state: Some(state), result, error, .. } => {
                 let place = place(&call)?;
                 match (state, result, error) {
-                    (CallState::Asked | CallState::Begun, None, None) => Ok(Told::State(place, state)),
+                    (CallState::Asked | CallState::Started, None, None) => Ok(Told::State(place, state)),
                     (CallState::Done, Some(json), None) => Ok(Told::Ends(place, Ended::Json(json.get().to_owned()))),
                     (CallState::Done, None, None) => Ok(Told::Ends(place, Ended::Echo)),
                     (CallState::Failed, None, Some(failure)) => Ok(Told::Ends(place, Ended::Failed(failure))),

@@ -164,7 +164,7 @@ impl Budget {
     /// What one attempt of the run has paid, the next one does not pay again. Give each attempt this value or a clone
     /// of it. A suspended attempt has used what its program had used at its last call, and returns the rest. If it was
     /// suspended in parallel work, its use is not known, and it returns nothing. The next attempt continues with what
-    /// it paid, unless [`Budget::refill_to`] was called in between: then it pays for its work anew.
+    /// it paid, unless [`Budget::refill_to`] was called in between: then it pays for its work again.
     #[must_use]
     pub fn for_one_run(&self) -> Self {
         Budget { account: self.account.clone(), bill: Some(Arc::default()) }

@@ -59,12 +59,12 @@ impl RunTime {
         }
     }
 
-    /// Returns the deadline of something that started at `begun` and may take `ms`; it counts like the time of the run.
-    pub(crate) fn deadline_of(&self, begun: Instant, ms: u64) -> Option<Instant> {
+    /// Returns the deadline of something that started at `started` and may take `ms`; it counts like the time of the run.
+    pub(crate) fn deadline_of(&self, started: Instant, ms: u64) -> Option<Instant> {
         match self.replay.as_ref().map(|replay| replay.reached()) {
-            None => deadline(begun, ms),
+            None => deadline(started, ms),
             Some(None) => None,
-            Some(Some(at)) => deadline(begun.max(at), ms),
+            Some(Some(at)) => deadline(started.max(at), ms),
         }
     }
 
@@ -98,9 +98,9 @@ pub(crate) fn stop_of_compiling<'a>(
     cancel: Option<&'a Cancel>,
     deadline: Option<Instant>,
 ) -> impl Fn() -> bool + 'a {
-    let begun = Instant::now();
+    let started = Instant::now();
     move || {
-        let until = deadline.map(|deadline| deadline.checked_sub(begun.elapsed() / 3).unwrap_or(deadline));
+        let until = deadline.map(|deadline| deadline.checked_sub(started.elapsed() / 3).unwrap_or(deadline));
         expired(limits, cancel, until).is_some()
     }
 }

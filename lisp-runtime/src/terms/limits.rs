@@ -298,8 +298,8 @@ mod tests {
     fn an_unknown_limit_is_named() {
         let error = serde_json::from_str::<LimitsRequest>(r#"{"heap": 1}"#).unwrap_err();
         assert!(error.to_string().contains("`heap`"), "{error}");
-        let said = |name: &str| LimitsRequest::default().set(name, 1).unwrap_err().to_string();
-        assert_eq!(said("feul"), "unknown limit feul; did you mean fuel?");
-        assert!(said("zzz").contains("there are fuel, timeout_ms, heap_bytes"), "{}", said("zzz"));
+        let message = |name: &str| LimitsRequest::default().set(name, 1).unwrap_err().to_string();
+        assert_eq!(message("feul"), "unknown limit feul; did you mean fuel?");
+        assert!(message("zzz").contains("there are fuel, timeout_ms, heap_bytes"), "{}", message("zzz"));
     }
 }

@@ -35,7 +35,7 @@ pub trait Observer: Send + Sync {
 
     /// Called before a tool is called, or when a call is served from the cache or a record. A denied call does not
     /// start.
-    fn call_begun(&self, call: &CallBegun<'_>) {
+    fn call_started(&self, call: &CallStarted<'_>) {
         let _ = call;
     }
 
@@ -99,7 +99,7 @@ pub struct PrintedLine<'a> {
 /// The start of a tool call.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct CallBegun<'a> {
+pub struct CallStarted<'a> {
     /// The id of the run.
     pub run_id: &'a str,
     /// The tool, as programs call it.

@@ -108,7 +108,7 @@ impl Phase {
 
 /// Returns the error for a caught panic of the interpreter.
 fn own_bug() -> Error {
-    Error::new(Reason::HostFault, "the interpreter met a bug of its own and stopped the run")
+    Error::new(Reason::HostFault, "an internal error stopped the run")
 }
 
 /// Returns the error of a run that was lost to a panic: by a bug, or because the process had no memory left.

@@ -1,6 +1,6 @@
 //! A run as seen from outside: its id, its trace, its observer and its span.
 
-use super::observer::{CallBegun, CallEnded, CallRefused, HostFault, Observed, PrintedLine, RunEnded, RunStarted};
+use super::observer::{CallEnded, CallRefused, CallStarted, HostFault, Observed, PrintedLine, RunEnded, RunStarted};
 use super::outcome::{CallStatus, Outcome, Usage, Verdict};
 use super::place::Place;
 use super::run_id::run_id;
@@ -112,7 +112,7 @@ impl RunView {
             return None;
         }
         let run_id = &self.0.run_id;
-        self.0.observed.tell(|observer| observer.call_begun(&CallBegun { run_id, name, place, number, replayed }));
+        self.0.observed.tell(|observer| observer.call_started(&CallStarted { run_id, name, place, number, replayed }));
         let (name, place) = (name.into(), place.clone());
         Some(CallView { run: self.clone(), name, place, number, since: Instant::now(), span, is_over: false })
     }

@@ -12,7 +12,7 @@ pub(crate) struct CancelScope {
     /// The index of the call among the effects of its caller.
     effect: u32,
     /// When the outermost parallel call started.
-    pub(crate) begun: Instant,
+    pub(crate) started: Instant,
     /// The lowest index of a worker that failed.
     failed: AtomicUsize,
     /// The lowest index of a worker that has not ended.
@@ -21,8 +21,8 @@ pub(crate) struct CancelScope {
 
 impl CancelScope {
     /// Creates the scope of a parallel call whose workers before `first` have ended.
-    pub(crate) fn new(effect: u32, begun: Instant, first: usize) -> Self {
-        CancelScope { effect, begun, failed: AtomicUsize::new(usize::MAX), first: AtomicUsize::new(first) }
+    pub(crate) fn new(effect: u32, started: Instant, first: usize) -> Self {
+        CancelScope { effect, started, failed: AtomicUsize::new(usize::MAX), first: AtomicUsize::new(first) }
     }
 
     /// Notes that the workers before `first` have ended.

@@ -30,7 +30,7 @@ pub(crate) fn read_several<'h>(h: &'h Heap, text: &str, keys: Keys) -> Res<Value
 fn unreadable(error: ReadError, text: &str) -> Fault {
     match error {
         ReadError::Syntax { .. } if text.trim_ascii().is_empty() => {
-            Error::new(Reason::ParseError, "a JSON value is expected, and the text is empty").into()
+            Error::new(Reason::ParseError, "expected a JSON value, got an empty string").into()
         }
         ReadError::Syntax { offset, message } => {
             let (line, column) = LineIndex::new(text).position(u32::try_from(offset).unwrap_or(u32::MAX));
@@ -59,7 +59,7 @@ pub(crate) fn with_room<T>(h: &Heap, bytes: usize, work: impl FnOnce() -> Res<T>
         Fault::Error(error) => *error,
         Fault::Collect(_) => no_room(bytes),
         Fault::Pause(_) | Fault::Clock | Fault::NeedsFrame => {
-            Error::new(Reason::Timeout, "there was no time left to bring values out of the program")
+            Error::new(Reason::Timeout, "timed out while converting the result")
         }
     })
 }
@@ -88,22 +88,18 @@ pub(crate) fn with_room_for_session(
 
 /// Returns the error for something that is too large to leave the run.
 fn too_large(what: impl fmt::Display, bytes: usize, limit: usize) -> Error {
-    let message = format!("{what} as JSON: {bytes} bytes, where the limit result_bytes is {limit}");
+    let message = format!("{what} takes {bytes} bytes as JSON; the limit result_bytes is {limit}");
     Error::new(Reason::ResultLimitExceeded, message)
-        .hint("hand over a summary or the first rows, or raise the limit result_bytes")
+        .hint("return a summary or the first rows, or raise the limit result_bytes")
         .detail("limit_bytes", limit)
         .detail("bytes", bytes)
 }
 
 /// Returns the error for something whose conversion needs more memory than its text may have.
 fn no_room(limit: usize) -> Error {
-    let message = format!(
-        "what leaves the program is larger, or needs more room on its way out, than the limit result_bytes allows, which is \
-         {limit}"
-    );
+    let message = format!("the result needs more memory to convert than result_bytes allows, which is {limit}");
     Error::new(Reason::ResultLimitExceeded, message)
-        .hint("hand over less, or values not so deeply nested, or raise the limit result_bytes; three times that is there to \
-               write them")
+        .hint("return less, or flatter values, or raise the limit result_bytes; converting may use three times that")
         .detail("limit_bytes", limit)
 }
 
@@ -223,7 +219,7 @@ fn positional(tool: &str, args: &[Value<'_>]) -> Error {
 }
 
 fn ambiguous(tool: &str, key: &str) -> Fault {
-    Error::new(Reason::InvalidToolArgs, format!("tool/{tool}: the argument {key} is there twice"))
+    Error::new(Reason::InvalidToolArgs, format!("tool/{tool}: the argument {key} is given twice"))
         .hint(
             "a tool gets keywords as strings, and hyphens in the keywords of its argument names as underscores; keep one \
              of the keys",

@@ -36,8 +36,8 @@ impl Problem {
         hint(&mut out, self.error.hint.as_deref());
         for further in &self.more {
             let place = further.position.map(|at| format!(" (line {}, column {})", at.line, at.column));
-            let said = format!("{}{}", further.error, place.unwrap_or_default());
-            let _ = writeln!(out, "{}", visible(&said));
+            let text = format!("{}{}", further.error, place.unwrap_or_default());
+            let _ = writeln!(out, "{}", visible(&text));
             if let Some(at) = further.position {
                 excerpt(&mut out, source, at);
             }
@@ -48,11 +48,11 @@ impl Problem {
         }
         let mut before = None;
         for call in &self.calls {
-            let said = called(call);
-            if before.as_ref() != Some(&said) {
-                let _ = writeln!(out, "{}", visible(&said));
+            let text = called(call);
+            if before.as_ref() != Some(&text) {
+                let _ = writeln!(out, "{}", visible(&text));
             }
-            before = Some(said);
+            before = Some(text);
         }
         out
     }
@@ -125,19 +125,19 @@ mod tests {
     #[test]
     fn long_lines_and_strange_characters_are_bounded() {
         let long = format!("(do {} (inc nil) {})", "1 ".repeat(5_000), "2 ".repeat(5_000));
-        let said = report(&long);
-        assert!(said.lines().all(|line| line.chars().count() < 200) && said.contains("^^^^^^^^^"), "{said}");
-        let marked = said.lines().nth(1).zip(said.lines().nth(2)).map(|(line, marks)| {
+        let text = report(&long);
+        assert!(text.lines().all(|line| line.chars().count() < 200) && text.contains("^^^^^^^^^"), "{text}");
+        let marked = text.lines().nth(1).zip(text.lines().nth(2)).map(|(line, marks)| {
             let at = marks.find('^').unwrap_or(0);
             line.chars().skip(at).take(9).collect::<String>()
         });
-        assert_eq!(marked.as_deref(), Some("(inc nil)"), "{said}");
+        assert_eq!(marked.as_deref(), Some("(inc nil)"), "{text}");
         let strange = report("(inc \"\u{1b}[31m\u{202e}\")");
         assert!(!strange.contains('\u{1b}') && !strange.contains('\u{202e}'), "{strange}");
         for source in ["(", "\"", "(inc", "\n\n(inc nil", "", "😀(inc nil)"] {
             let outcome = Engine::default().eval(source, Input::new());
-            let said = outcome.problem().map(|problem| problem.report(source));
-            assert!(said.is_none_or(|said| said.ends_with('\n')), "{source}");
+            let text = outcome.problem().map(|problem| problem.report(source));
+            assert!(text.is_none_or(|text| text.ends_with('\n')), "{source}");
         }
     }
 }

@@ -46,7 +46,7 @@ impl<C> Approver<C> {
 
 /// Who approves a call before it is made, and where the decision is stored.
 #[derive(Clone, Debug)]
-pub(crate) struct ApprovalDesk<C> {
+pub(crate) struct ApprovalChannel<C> {
     pub(crate) approver: Approver<C>,
     pub(crate) journal: Option<Arc<Journal>>,
 }

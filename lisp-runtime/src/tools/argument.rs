@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub(super) fn arguments<T: DeserializeOwned>(json: &str, redacted: &[String]) -> Result<T, ToolError> {
     serde_json::from_str(json).map_err(|error| {
         ToolError::invalid_arguments(match redacted {
-            [] => told(&Misfit::of::<T>(json, &error), json),
+            [] => message(&Misfit::of::<T>(json, &error), json),
             _ => "the arguments do not fit; some are not shown".to_owned(),
         })
     })
@@ -50,7 +50,7 @@ pub(super) fn argument<T: DeserializeOwned>(json: &str, key: &str, redacted: &[S
 }
 
 /// Returns the error of arguments of which one does not match.
-fn told(misfit: &Misfit, json: &str) -> String {
+fn message(misfit: &Misfit, json: &str) -> String {
     match (misfit.path.as_str(), misfit.missing()) {
         ("", Some(name)) => missing(json, name),
         ("", None) => misfit.in_words().replacen("unknown field ", "unknown argument ", 1),

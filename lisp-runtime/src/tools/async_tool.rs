@@ -1,6 +1,6 @@
 //! Tools whose calls are futures.
 
-use super::approval::{Approval, ApprovalDesk};
+use super::approval::{Approval, ApprovalChannel};
 use super::gate::{denied, rewrite, unfit};
 use super::tool::{AsyncFunction, Body, BoxedCall, Reply, Tool, ToolCall, ToolError, panicked};
 use crate::recording::line::Gated;
@@ -84,9 +84,9 @@ impl Tool {
     /// Turns an async tool into one that blocks a thread during a call, for sessions and other runs that are not
     /// futures.
     ///
-    /// `block_on` waits for the call with the executor that the tool needs. Other tools are returned unchanged. At the
-    /// run's deadline or on cancellation the call ends when it is next polled, and nothing wakes it for that: to end it
-    /// soon, `block_on` polls it from time to time.
+    /// `block_on` waits for the call with the executor that the tool needs. Other tools are returned unchanged.
+    /// Nothing wakes the call at the run's deadline or on cancellation; to end it soon, `block_on` must poll it from time
+    /// to time.
     ///
     /// ```
     /// use lisp_runtime::{Engine, Input, Tool, ToolCall};
@@ -168,14 +168,14 @@ impl Tool {
     pub(crate) fn begin_async(self: &Arc<Self>, call: &ToolCall) -> Option<ToolFuture> {
         let Body::Async(function) = &self.body else { return None };
         let span = call.span.clone();
-        let begun = catch_unwind(AssertUnwindSafe(|| span.within(|| begin(self, function, call.clone()))));
+        let started = catch_unwind(AssertUnwindSafe(|| span.within(|| begin(self, function, call.clone()))));
         let redacted = call.redacted.clone();
-        Some(ToolFuture { state: begun.map_err(|panic| Some(panicked(&*panic, &redacted))), span, redacted })
+        Some(ToolFuture { state: started.map_err(|panic| Some(panicked(&*panic, &redacted))), span, redacted })
     }
 }
 
 fn begin(tool: &Arc<Tool>, function: &AsyncFunction, call: ToolCall) -> BegunCall {
-    let Some(desk) = call.desk.clone() else {
+    let Some(approvals) = call.approvals.clone() else {
         return match call.begin() {
             true => BegunCall::Made(function(call)),
             false => BegunCall::Asked(Box::pin(async { Reply::NotMade { tool_threads: None } })),
@@ -183,7 +183,7 @@ fn begin(tool: &Arc<Tool>, function: &AsyncFunction, call: ToolCall) -> BegunCal
     };
     let (tool, function) = (tool.clone(), function.clone());
     BegunCall::Asked(Box::pin(async move {
-        match approved(desk, &tool, call).await {
+        match approved(approvals, &tool, call).await {
             Ok(call) => function(call).await.into(),
             Err(error) => Reply::Refused(error),
         }
@@ -194,10 +194,10 @@ fn begin(tool: &Arc<Tool>, function: &AsyncFunction, call: ToolCall) -> BegunCal
 ///
 /// # Errors
 /// The call was rejected, or the decision cannot be stored.
-async fn approved(desk: ApprovalDesk<ToolCall>, tool: &Tool, mut call: ToolCall) -> Result<ToolCall, Error> {
-    let decided = desk.approver.ask(call.clone()).await;
+async fn approved(approvals: ApprovalChannel<ToolCall>, tool: &Tool, mut call: ToolCall) -> Result<ToolCall, Error> {
+    let decided = approvals.approver.ask(call.clone()).await;
     call.question = None;
-    call.desk = None;
+    call.approvals = None;
     let why = match &decided {
         Approval::Approve => None,
         Approval::ApproveWith(given) => unfit(tool, given),
@@ -207,7 +207,7 @@ async fn approved(desk: ApprovalDesk<ToolCall>, tool: &Tool, mut call: ToolCall)
         Approval::ApproveWith(given) => Some(given),
         Approval::Approve | Approval::Reject(_) => None,
     };
-    if let Some(journal) = &desk.journal {
+    if let Some(journal) = &approvals.journal {
         let shown = given.as_deref().map(|given| tool.arguments_shown(given).into_owned());
         let gated = why.clone().map_or(Gated::Allow { given: shown }, |why| Gated::Deny { why });
         journal.settle_gate(&call.place, gated)?;
@@ -218,7 +218,7 @@ async fn approved(desk: ApprovalDesk<ToolCall>, tool: &Tool, mut call: ToolCall)
     if let Some(given) = given {
         rewrite(&mut call, tool, &given);
     }
-    desk.journal.as_ref().map_or(Ok(()), |journal| journal.begin_asked(&call.place))?;
+    approvals.journal.as_ref().map_or(Ok(()), |journal| journal.begin_asked(&call.place))?;
     if !call.begin() {
         return Err(Error::new(Reason::Cancelled, "no caller waits for the call any more"));
     }

@@ -27,8 +27,8 @@ pub(crate) fn read(text: &str, max: usize, what: &str) -> Result<Value, SchemaEr
 
 /// Parses a description of at most `max` bytes and at most 127 levels. It is JSON if it starts with `{`, else YAML.
 pub(crate) fn read_description(text: &str, max: usize, what: &str) -> Result<Value, SchemaError> {
-    let begun = text.trim_start_matches(|c: char| c == '\u{feff}' || c.is_ascii_whitespace());
-    if text.len() > max || begun.is_empty() || begun.starts_with(['{', '[']) {
+    let trimmed = text.trim_start_matches(|c: char| c == '\u{feff}' || c.is_ascii_whitespace());
+    if text.len() > max || trimmed.is_empty() || trimmed.starts_with(['{', '[']) {
         return read(text, max, what);
     }
     yaml::read(text).map_err(|error| SchemaError::new(format!("{what} cannot be read as YAML: {error}")))
@@ -189,15 +189,15 @@ fn type_name(name: &str) -> Option<&'static str> {
 /// A schema, and the document that its references are relative to: the nearest enclosing schema with an `$id`, or the
 /// whole document.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Spot<'d> {
+pub(crate) struct Subschema<'d> {
     pub(crate) schema: &'d Value,
     pub(crate) base: &'d Value,
 }
 
-impl<'d> Spot<'d> {
+impl<'d> Subschema<'d> {
     /// Returns a schema within this one.
     pub(crate) fn part(self, schema: &'d Value) -> Self {
-        Spot { schema, base: if id(schema).is_some() { schema } else { self.base } }
+        Subschema { schema, base: if id(schema).is_some() { schema } else { self.base } }
     }
 
     pub(crate) fn key(self) -> *const Value {
@@ -218,7 +218,7 @@ fn id(schema: &Value) -> Option<&str> {
 
 /// The target of a reference.
 pub(crate) enum Target<'d> {
-    Known(Spot<'d>),
+    Known(Subschema<'d>),
     /// A schema of the standard.
     Standard,
     Unknown,
@@ -226,9 +226,9 @@ pub(crate) enum Target<'d> {
 
 /// A document with its identifiers and anchors.
 pub(crate) struct Document<'d> {
-    pub(crate) root: Spot<'d>,
+    pub(crate) root: Subschema<'d>,
     ids: Vec<(&'d str, &'d Value)>,
-    anchors: HashMap<&'d str, Vec<Spot<'d>>>,
+    anchors: HashMap<&'d str, Vec<Subschema<'d>>>,
     /// The number of schemas, and of patterns.
     pub(crate) count: usize,
     patterns: usize,
@@ -237,15 +237,15 @@ pub(crate) struct Document<'d> {
 impl<'d> Document<'d> {
     /// Walks a document, without following references.
     fn open(root: &'d Value, allowance: &Allowance) -> Result<Self, SchemaError> {
-        let root = Spot { schema: root, base: root };
+        let root = Subschema { schema: root, base: root };
         let mut document = Document { root, ids: Vec::new(), anchors: HashMap::new(), count: 0, patterns: 0 };
         let mut left = vec![document.root];
-        while let Some(spot) = left.pop() {
+        while let Some(sub) = left.pop() {
             document.count += 1;
             allowance.check_schemas(document.count)?;
-            document.note(spot);
-            let named = spot.get("patternProperties").and_then(Value::as_object).into_iter().flat_map(Map::keys);
-            let own = spot.get("pattern").and_then(Value::as_str).into_iter();
+            document.note(sub);
+            let named = sub.get("patternProperties").and_then(Value::as_object).into_iter().flat_map(Map::keys);
+            let own = sub.get("pattern").and_then(Value::as_str).into_iter();
             for pattern in own.chain(named.map(String::as_str)) {
                 document.patterns += 1;
                 allowance.check_patterns(document.patterns)?;
@@ -256,7 +256,7 @@ impl<'d> Document<'d> {
                     )));
                 }
             }
-            each_part(spot.schema, |_, part| left.push(spot.part(part)));
+            each_part(sub.schema, |_, part| left.push(sub.part(part)));
         }
         Ok(document)
     }
@@ -266,22 +266,22 @@ impl<'d> Document<'d> {
         Document::open(root, &Allowance::of_one())
     }
 
-    fn note(&mut self, spot: Spot<'d>) {
-        if let Some(id) = id(spot.schema) {
-            self.ids.push((id, spot.schema));
+    fn note(&mut self, sub: Subschema<'d>) {
+        if let Some(id) = id(sub.schema) {
+            self.ids.push((id, sub.schema));
         }
-        let own = spot.get("$id").and_then(Value::as_str).and_then(|id| id.strip_prefix('#'));
-        let named = ["$anchor", "$dynamicAnchor"].into_iter().filter_map(|keyword| spot.get(keyword)?.as_str());
+        let own = sub.get("$id").and_then(Value::as_str).and_then(|id| id.strip_prefix('#'));
+        let named = ["$anchor", "$dynamicAnchor"].into_iter().filter_map(|keyword| sub.get(keyword)?.as_str());
         for name in own.into_iter().chain(named) {
-            self.anchors.entry(name).or_default().push(spot);
+            self.anchors.entry(name).or_default().push(sub);
         }
     }
 
     /// Returns the target of a reference in a schema.
-    pub(crate) fn target(&self, spot: Spot<'d>, reference: &str) -> Target<'d> {
+    pub(crate) fn target(&self, sub: Subschema<'d>, reference: &str) -> Target<'d> {
         let (document, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let base = if document.is_empty() {
-            spot.base
+            sub.base
         } else {
             match self.ids.iter().find(|(id, _)| same_document(id, document)) {
                 Some((_, schema)) => schema,
@@ -290,16 +290,16 @@ impl<'d> Document<'d> {
             }
         };
         if fragment.is_empty() {
-            return Target::Known(Spot { schema: base, base });
+            return Target::Known(Subschema { schema: base, base });
         }
         if !fragment.starts_with('/') {
             let found = self
                 .anchors
                 .get(fragment)
-                .and_then(|all| all.iter().find(|spot| std::ptr::eq(spot.base, base)).or(all.first()));
-            return found.map_or(Target::Unknown, |spot| Target::Known(*spot));
+                .and_then(|all| all.iter().find(|sub| std::ptr::eq(sub.base, base)).or(all.first()));
+            return found.map_or(Target::Unknown, |sub| Target::Known(*sub));
         }
-        let mut at = Spot { schema: base, base };
+        let mut at = Subschema { schema: base, base };
         for step in fragment[1..].split('/') {
             let step = percent_decoded(step).replace("~1", "/").replace("~0", "~");
             let next = match at.schema {
@@ -319,11 +319,11 @@ impl<'d> Document<'d> {
     ///
     /// # Errors
     /// A reference leads out of the document.
-    pub(crate) fn referred(&self, spot: Spot<'d>) -> Result<Vec<Spot<'d>>, SchemaError> {
+    pub(crate) fn referred(&self, sub: Subschema<'d>) -> Result<Vec<Subschema<'d>>, SchemaError> {
         let mut found = Vec::new();
         for keyword in ["$ref", "$dynamicRef", "$recursiveRef"] {
-            let Some(reference) = spot.get(keyword).and_then(Value::as_str) else { continue };
-            match self.target(spot, reference) {
+            let Some(reference) = sub.get(keyword).and_then(Value::as_str) else { continue };
+            match self.target(sub, reference) {
                 Target::Known(target) => found.push(target),
                 Target::Standard => {}
                 Target::Unknown => {
@@ -353,16 +353,16 @@ pub(crate) fn check_limits(root: &Value, allowance: &mut Allowance) -> Result<(u
     let mut seen = HashSet::new();
     let mut has_references = false;
     let mut left = vec![document.root];
-    while let Some(spot) = left.pop() {
-        if !seen.insert(spot.key()) {
+    while let Some(sub) = left.pop() {
+        if !seen.insert(sub.key()) {
             continue;
         }
         allowance.check_schemas(seen.len())?;
-        chains.length(spot, 0)?;
-        let referred = document.referred(spot)?;
+        chains.length(sub, 0)?;
+        let referred = document.referred(sub)?;
         has_references |= !referred.is_empty();
         left.extend(referred);
-        each_part(spot.schema, |_, part| left.push(spot.part(part)));
+        each_part(sub.schema, |_, part| left.push(sub.part(part)));
     }
     allowance.take(document.count.max(seen.len()), document.patterns);
     Ok((document.count, has_references))
@@ -377,7 +377,7 @@ struct Chains<'a, 'd> {
 
 impl<'d> Chains<'_, 'd> {
     /// The recursion is at most [`CHAIN`] deep.
-    fn length(&mut self, spot: Spot<'d>, above: usize) -> Result<usize, SchemaError> {
+    fn length(&mut self, sub: Subschema<'d>, above: usize) -> Result<usize, SchemaError> {
         let too_long = || {
             SchemaError::new(format!(
                 "more than {CHAIN} schemas for one value refer to each other or are inside each other"
@@ -386,7 +386,7 @@ impl<'d> Chains<'_, 'd> {
         if above > CHAIN {
             return Err(too_long());
         }
-        match self.lengths.get(&spot.key()) {
+        match self.lengths.get(&sub.key()) {
             Some(Some(length)) if above + length > CHAIN => return Err(too_long()),
             Some(Some(length)) => return Ok(*length),
             Some(None) => {
@@ -394,18 +394,18 @@ impl<'d> Chains<'_, 'd> {
             }
             None => {}
         }
-        self.lengths.insert(spot.key(), None);
-        let mut next = self.document.referred(spot)?;
-        each_part(spot.schema, |link, part| {
+        self.lengths.insert(sub.key(), None);
+        let mut next = self.document.referred(sub)?;
+        each_part(sub.schema, |link, part| {
             if link == Link::Same {
-                next.push(spot.part(part));
+                next.push(sub.part(part));
             }
         });
         let mut longest = 0;
-        for spot in next {
-            longest = longest.max(self.length(spot, above + 1)?);
+        for sub in next {
+            longest = longest.max(self.length(sub, above + 1)?);
         }
-        self.lengths.insert(spot.key(), Some(longest + 1));
+        self.lengths.insert(sub.key(), Some(longest + 1));
         Ok(longest + 1)
     }
 }

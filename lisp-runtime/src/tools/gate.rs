@@ -378,7 +378,7 @@ impl<W> ToolGate<W> {
         (number, recalled, paid): (u64, Recalled, Result<Option<Arc<PaidCall>>, Error>),
     ) -> Decision<W> {
         let (name, place) = (asking.tool, asking.place);
-        let begun = match recalled {
+        let started = match recalled {
             Recalled::Ended(ended) => {
                 pending.seen = self.view.begin_call(name, place, number, true);
                 return Decision::Replayed(pending, ended.into());
@@ -389,7 +389,7 @@ impl<W> ToolGate<W> {
                 Ok(paid)
             }),
         };
-        match begun {
+        match started {
             Ok(paid) => {
                 pending.paid = paid;
                 pending.place = self.setting.journal.is_some().then(|| place.clone());
@@ -433,7 +433,7 @@ impl<W> ToolGate<W> {
         (deadline, cancel): (Option<Instant>, Cancel),
     ) -> Box<ToolCall> {
         #[cfg(feature = "async")]
-        let desk = self.desk(&asked);
+        let approvals = self.approvals(&asked);
         Box::new(ToolCall {
             number,
             key: self.setting.journal.as_ref().map(|journal| format!("{}/{place}", journal.run_id())),
@@ -447,7 +447,7 @@ impl<W> ToolGate<W> {
             given: pending.given.clone(),
             paid: pending.paid.clone(),
             #[cfg(feature = "async")]
-            desk,
+            approvals,
             deadline,
             cancel,
             traceparent: self.view.traceparent(),
@@ -503,10 +503,10 @@ impl<W> ToolGate<W> {
 
     /// Returns who approves an async call that has a question.
     #[cfg(feature = "async")]
-    fn desk(&self, asked: &AllowedCall) -> Option<super::approval::ApprovalDesk<super::tool::ToolCall>> {
+    fn approvals(&self, asked: &AllowedCall) -> Option<super::approval::ApprovalChannel<super::tool::ToolCall>> {
         let GateSetting { approver, journal, .. } = &self.setting;
         let approver = approver.clone().filter(|_| asked.question.is_some() && !self.setting.by_hand)?;
-        Some(super::approval::ApprovalDesk { approver, journal: journal.clone() })
+        Some(super::approval::ApprovalChannel { approver, journal: journal.clone() })
     }
 
     /// Records how a call ended, keeps a result for later equal calls if there is room, and returns the waiters. If the
@@ -591,11 +591,11 @@ pub(super) fn denied(tool: &Tool, why: &str) -> Error {
 
 fn approval_required(tool: &Tool, place: &Place, question: &str, in_session: bool) -> Error {
     let hint = if in_session {
-        "a program can do nothing about it, and a session has nobody to ask: run the program outside of the session, as a durable run \
-         (in the host recorded, or driven by hand), or have the policy decide"
+        "a program can do nothing about it, and a session has no one to ask: run the program outside of the session, as a durable run \
+         (in the host recorded, or driven step by step), or have the policy decide"
     } else {
         "a program can do nothing about it: whoever runs it decides. In the host: approve or reject the call in the record of the \
-         run (Record::approve, Record::reject) and resume it, or drive the run by hand (Engine::start)"
+         run (Record::approve, Record::reject) and resume it, or drive the run step by step (Engine::start)"
     };
     Error::new(Reason::ApprovalRequired, format!("tool/{} has to be approved: {question}", tool.name))
         .hint(hint)

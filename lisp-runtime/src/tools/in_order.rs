@@ -278,7 +278,7 @@ impl OpenOrder<'_> {
         }
         let message = format!("the calls of the run take {bytes} bytes in its record; they may take {max}");
         Err(Error::new(Reason::RecordLimitExceeded, message)
-            .hint("call tools for less data, or raise the limit with Recording::max_bytes")
+            .hint("call tools for less data, or raise the limit with RecordingBuilder::max_bytes")
             .detail("limit_bytes", usize::try_from(max).unwrap_or(usize::MAX)))
     }
 

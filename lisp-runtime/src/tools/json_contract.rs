@@ -103,8 +103,8 @@ impl JsonContract {
         if mismatches.is_empty() {
             return Ok(());
         }
-        let told = told(&sentence_of_arguments(&mismatches, redacted));
-        Err(Error::new(Reason::InvalidToolArgs, format!("tool/{tool}: {told}"))
+        let message = message(&sentence_of_arguments(&mismatches, redacted));
+        Err(Error::new(Reason::InvalidToolArgs, format!("tool/{tool}: {message}"))
             .hint(format!("tool/{tool}: {}", self.line.text)))
     }
 
@@ -114,7 +114,7 @@ impl JsonContract {
         if mismatches.is_empty() {
             return Ok(());
         }
-        let text = format!("tool/{tool}: its result does not fit its schema: {}", told(&sentence(&mismatches)));
+        let text = format!("tool/{tool}: its result does not fit its schema: {}", message(&sentence(&mismatches)));
         Err(Error::new(Reason::ToolError, text))
     }
 
@@ -149,6 +149,6 @@ fn only_grew(was: &Value, is: &Value) -> bool {
         && grows(was.get("properties"), is.get("properties"))
 }
 
-fn told(mismatches: &str) -> String {
+fn message(mismatches: &str) -> String {
     cut(mismatches, 2_000)
 }

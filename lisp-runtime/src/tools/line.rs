@@ -1,6 +1,6 @@
 //! A schema in one line for models: the notation of signatures, and what it leaves out. See `docs/tools.md`.
 
-use super::document::{Document, Link, Spot, Target, each_part};
+use super::document::{Document, Link, Subschema, Target, each_part};
 use super::schema::Schema;
 use super::words::cut;
 use serde_json::{Map, Value};
@@ -63,17 +63,17 @@ pub(crate) fn parameters(schema: &Schema) -> BTreeSet<String> {
     let Ok(document) = Document::of(&schema.document) else { return names };
     let mut left = vec![document.root];
     let mut seen = BTreeSet::new();
-    while let Some(spot) = left.pop() {
-        if !seen.insert(spot.key().addr()) {
+    while let Some(sub) = left.pop() {
+        if !seen.insert(sub.key().addr()) {
             continue;
         }
-        if let Some(Value::Object(fields)) = spot.get("properties") {
+        if let Some(Value::Object(fields)) = sub.get("properties") {
             names.extend(fields.keys().cloned());
         }
-        left.extend(document.referred(spot).unwrap_or_default());
-        each_part(spot.schema, |link, part| {
+        left.extend(document.referred(sub).unwrap_or_default());
+        each_part(sub.schema, |link, part| {
             if link == Link::Same {
-                left.push(spot.part(part));
+                left.push(sub.part(part));
             }
         });
     }
@@ -168,48 +168,48 @@ fn written(schema: &Value, detail: (usize, usize, usize), hidden: &mut Hidden, i
 
 impl<'a> Writer<'a> {
     /// Writes the arguments of a call.
-    fn parameters(&mut self, root: Spot<'a>) -> String {
-        let mut spot = root;
+    fn parameters(&mut self, root: Subschema<'a>) -> String {
+        let mut sub = root;
         for _ in 0..8 {
-            let Some(Value::String(reference)) = spot.get("$ref") else { break };
-            match self.document.target(spot, reference) {
-                Target::Known(target) => spot = target,
+            let Some(Value::String(reference)) = sub.get("$ref") else { break };
+            match self.document.target(sub, reference) {
+                Target::Known(target) => sub = target,
                 Target::Standard | Target::Unknown => break,
             }
         }
-        let is_plain = !["$ref", "enum", "const", "allOf"].iter().any(|keyword| spot.get(keyword).is_some())
-            && !["anyOf", "oneOf"].iter().any(|keyword| says_more(spot, keyword))
-            && spot.get("type").is_none_or(|of| of == "object")
-            && !matches!(spot.get("additionalProperties"), Some(Value::Object(more)) if !more.is_empty());
-        if !is_plain || !spot.schema.is_object() {
+        let is_plain = !["$ref", "enum", "const", "allOf"].iter().any(|keyword| sub.get(keyword).is_some())
+            && !["anyOf", "oneOf"].iter().any(|keyword| says_more(sub, keyword))
+            && sub.get("type").is_none_or(|of| of == "object")
+            && !matches!(sub.get("additionalProperties"), Some(Value::Object(more)) if !more.is_empty());
+        if !is_plain || !sub.schema.is_object() {
             return format!("(& {})", self.of(root, 0));
         }
-        self.open.push((spot.key(), false));
-        self.note(spot);
-        let fields = self.fields(spot, 0);
+        self.open.push((sub.key(), false));
+        self.note(sub);
+        let fields = self.fields(sub, 0);
         format!("({fields})")
     }
 
     /// Writes a type.
-    fn of(&mut self, spot: Spot<'a>, depth: usize) -> String {
-        self.forms(spot, depth).join("|")
+    fn of(&mut self, sub: Subschema<'a>, depth: usize) -> String {
+        self.forms(sub, depth).join("|")
     }
 
     /// Returns the alternative forms of a value.
-    fn forms(&mut self, spot: Spot<'a>, depth: usize) -> Vec<String> {
+    fn forms(&mut self, sub: Subschema<'a>, depth: usize) -> Vec<String> {
         self.steps += 1;
         if self.steps > STEPS {
             self.hidden.deeper = true;
             return vec![":any".to_owned()];
         }
-        if spot.schema == &Value::Bool(false) {
+        if sub.schema == &Value::Bool(false) {
             return vec![":none".to_owned()];
         }
-        let Value::Object(schema) = spot.schema else { return vec![":any".to_owned()] };
-        self.note(spot);
+        let Value::Object(schema) = sub.schema else { return vec![":any".to_owned()] };
+        self.note(sub);
         let mut all: Vec<Vec<String>> = Vec::new();
         if let Some(Value::String(reference)) = schema.get("$ref") {
-            all.push(self.reference(spot, reference, depth));
+            all.push(self.reference(sub, reference, depth));
         }
         let mut literals = false;
         if let Some(value) = schema.get("const") {
@@ -227,7 +227,7 @@ impl<'a> Writer<'a> {
         }
         for keyword in ["anyOf", "oneOf"] {
             let Some(Value::Array(parts)) = schema.get(keyword) else { continue };
-            if !says_more(spot, keyword) {
+            if !says_more(sub, keyword) {
                 self.hidden.keywords.insert(if keyword == "anyOf" { "anyOf" } else { "oneOf" });
                 continue;
             }
@@ -239,7 +239,7 @@ impl<'a> Writer<'a> {
                     break;
                 }
                 only_literals &= part.get("const").is_some() || part.get("enum").is_some();
-                for form in self.forms(spot.part(part), depth) {
+                for form in self.forms(sub.part(part), depth) {
                     if !forms.contains(&form) {
                         forms.push(form);
                     }
@@ -249,13 +249,13 @@ impl<'a> Writer<'a> {
             all.push(forms);
         }
         if !literals {
-            let own = self.own(spot, depth);
+            let own = self.own(sub, depth);
             if !own.is_empty() {
                 all.insert(0, own);
             }
         }
         for part in schema.get("allOf").and_then(Value::as_array).into_iter().flatten() {
-            let forms = self.forms(spot.part(part), depth);
+            let forms = self.forms(sub.part(part), depth);
             if forms != [":any"] {
                 all.push(forms);
             }
@@ -265,17 +265,17 @@ impl<'a> Writer<'a> {
     }
 
     /// Returns the forms by the types of a schema itself, without references and combinations.
-    fn own(&mut self, spot: Spot<'a>, depth: usize) -> Vec<String> {
-        let has = |keyword: &str| spot.get(keyword).is_some();
-        match spot.get("type") {
-            Some(Value::String(name)) => vec![self.typed(spot, name, depth)],
+    fn own(&mut self, sub: Subschema<'a>, depth: usize) -> Vec<String> {
+        let has = |keyword: &str| sub.get(keyword).is_some();
+        match sub.get("type") {
+            Some(Value::String(name)) => vec![self.typed(sub, name, depth)],
             Some(Value::Array(names)) => {
-                names.iter().filter_map(Value::as_str).map(|name| self.typed(spot, name, depth)).collect()
+                names.iter().filter_map(Value::as_str).map(|name| self.typed(sub, name, depth)).collect()
             }
             _ if has("properties") || (has("additionalProperties") && !has("$ref")) => {
-                vec![self.typed(spot, "object", depth)]
+                vec![self.typed(sub, "object", depth)]
             }
-            _ if has("items") || has("prefixItems") => vec![self.typed(spot, "array", depth)],
+            _ if has("items") || has("prefixItems") => vec![self.typed(sub, "array", depth)],
             _ => {
                 for keyword in ["required", "minimum", "maximum", "pattern", "minLength", "maxLength", "format"] {
                     if has(keyword) {
@@ -287,31 +287,31 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn typed(&mut self, spot: Spot<'a>, name: &str, depth: usize) -> String {
+    fn typed(&mut self, sub: Subschema<'a>, name: &str, depth: usize) -> String {
         match name {
             "null" => "nil".to_owned(),
             "boolean" => ":bool".to_owned(),
-            "integer" => format!(":int{}", range(spot, "minimum", "maximum")),
-            "number" => format!(":float{}", range(spot, "minimum", "maximum")),
-            "string" => self.string(spot),
-            "array" => self.vector(spot, depth),
-            "object" => self.map(spot, depth),
+            "integer" => format!(":int{}", range(sub, "minimum", "maximum")),
+            "number" => format!(":float{}", range(sub, "minimum", "maximum")),
+            "string" => self.string(sub),
+            "array" => self.vector(sub, depth),
+            "object" => self.map(sub, depth),
             other => format!(":{other}"),
         }
     }
 
-    fn string(&mut self, spot: Spot<'a>) -> String {
+    fn string(&mut self, sub: Subschema<'a>) -> String {
         /// The maximum length of a pattern that is shown.
         const PATTERN: usize = 40;
         let mut parts = Vec::new();
-        if let Some(Value::String(format)) = spot.get("format") {
+        if let Some(Value::String(format)) = sub.get("format") {
             parts.push(cut(format, 30));
         }
-        let length = between(spot, "minLength", "maxLength");
+        let length = between(sub, "minLength", "maxLength");
         if !length.is_empty() {
             parts.push(format!("length {length}"));
         }
-        match spot.get("pattern") {
+        match sub.get("pattern") {
             Some(Value::String(pattern)) if pattern.len() <= PATTERN => {
                 parts.push(format!("#\"{}\"", pattern.replace(['\n', '\r'], " ")));
             }
@@ -321,14 +321,14 @@ impl<'a> Writer<'a> {
         if parts.is_empty() { ":string".to_owned() } else { format!(":string<{}>", parts.join(", ")) }
     }
 
-    fn vector(&mut self, spot: Spot<'a>, depth: usize) -> String {
+    fn vector(&mut self, sub: Subschema<'a>, depth: usize) -> String {
         let (max, _, values) = self.detail;
-        let count = range(spot, "minItems", "maxItems");
-        let listed = |keyword: &str| spot.get(keyword).and_then(Value::as_array);
+        let count = range(sub, "minItems", "maxItems");
+        let listed = |keyword: &str| sub.get(keyword).and_then(Value::as_array);
         let parts = listed("prefixItems").or_else(|| listed("items"));
-        let rest = match (listed("items"), spot.get("prefixItems")) {
-            (Some(_), _) => spot.get("additionalItems"),
-            _ => spot.get("items"),
+        let rest = match (listed("items"), sub.get("prefixItems")) {
+            (Some(_), _) => sub.get("additionalItems"),
+            _ => sub.get("items"),
         };
         if depth >= max {
             self.hidden.deeper |= parts.is_some() || rest.is_some_and(|rest| rest != &Value::Bool(true));
@@ -336,14 +336,13 @@ impl<'a> Writer<'a> {
         }
         let rest_shown = match rest {
             Some(Value::Bool(false)) => None,
-            Some(rest) => Some(self.of(spot.part(rest), depth + 1)),
+            Some(rest) => Some(self.of(sub.part(rest), depth + 1)),
             None => Some(":any".to_owned()),
         };
         let Some(parts) = parts else {
             return format!("[{}]{count}", rest_shown.unwrap_or_default());
         };
-        let mut shown: Vec<String> =
-            parts.iter().take(values).map(|part| self.of(spot.part(part), depth + 1)).collect();
+        let mut shown: Vec<String> = parts.iter().take(values).map(|part| self.of(sub.part(part), depth + 1)).collect();
         if parts.len() > values {
             self.hidden.values = true;
             shown.push("...".to_owned());
@@ -353,14 +352,13 @@ impl<'a> Writer<'a> {
         format!("[{}]{count}", shown.join(", "))
     }
 
-    fn map(&mut self, spot: Spot<'a>, depth: usize) -> String {
-        let has_fields = spot.get("properties").and_then(Value::as_object).is_some_and(|fields| !fields.is_empty())
-            || spot.get("required").and_then(Value::as_array).is_some_and(|names| !names.is_empty());
-        let more =
-            spot.get("additionalProperties").filter(|more| more.as_object().is_some_and(|more| !more.is_empty()));
+    fn map(&mut self, sub: Subschema<'a>, depth: usize) -> String {
+        let has_fields = sub.get("properties").and_then(Value::as_object).is_some_and(|fields| !fields.is_empty())
+            || sub.get("required").and_then(Value::as_array).is_some_and(|names| !names.is_empty());
+        let more = sub.get("additionalProperties").filter(|more| more.as_object().is_some_and(|more| !more.is_empty()));
         if !has_fields && more.is_none() {
-            return if spot.get("additionalProperties") == Some(&Value::Bool(false))
-                && spot.get("patternProperties").is_none()
+            return if sub.get("additionalProperties") == Some(&Value::Bool(false))
+                && sub.get("patternProperties").is_none()
             {
                 "{}".to_owned()
             } else {
@@ -371,14 +369,14 @@ impl<'a> Writer<'a> {
             self.hidden.deeper = true;
             return ":map".to_owned();
         }
-        format!("{{{}}}", self.fields(spot, depth))
+        format!("{{{}}}", self.fields(sub, depth))
     }
 
     /// Writes the fields of a map, required ones first.
-    fn fields(&mut self, spot: Spot<'a>, depth: usize) -> String {
+    fn fields(&mut self, sub: Subschema<'a>, depth: usize) -> String {
         let none = Map::new();
-        let fields = spot.get("properties").and_then(Value::as_object).unwrap_or(&none);
-        let required: Vec<&str> = match spot.get("required") {
+        let fields = sub.get("properties").and_then(Value::as_object).unwrap_or(&none);
+        let required: Vec<&str> = match sub.get("required") {
             Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
             _ => Vec::new(),
         };
@@ -389,8 +387,8 @@ impl<'a> Writer<'a> {
         let mut shown = Vec::new();
         for name in names.iter().take(self.detail.1) {
             let is_needed = needed.contains(name);
-            shown.push(match spot.schema.get("properties").and_then(|fields| fields.get(*name)) {
-                Some(of) => self.field(name, spot.part(of), is_needed, depth),
+            shown.push(match sub.schema.get("properties").and_then(|fields| fields.get(*name)) {
+                Some(of) => self.field(name, sub.part(of), is_needed, depth),
                 None => format!("{} :any", key(name)),
             });
         }
@@ -399,10 +397,10 @@ impl<'a> Writer<'a> {
             shown.push("...".to_owned());
             return shown.join(", ");
         }
-        let patterned = spot.get("patternProperties").is_some();
-        match spot.get("additionalProperties") {
+        let patterned = sub.get("patternProperties").is_some();
+        match sub.get("additionalProperties") {
             Some(Value::Object(more)) if !more.is_empty() => {
-                let of = spot.get("additionalProperties").map(|more| self.of(spot.part(more), depth + 1));
+                let of = sub.get("additionalProperties").map(|more| self.of(sub.part(more), depth + 1));
                 shown.push(format!("* {}", of.unwrap_or_default()));
             }
             Some(Value::Bool(false)) if !patterned => {}
@@ -413,7 +411,7 @@ impl<'a> Writer<'a> {
         shown.join(", ")
     }
 
-    fn field(&mut self, name: &str, of: Spot<'a>, is_needed: bool, depth: usize) -> String {
+    fn field(&mut self, name: &str, of: Subschema<'a>, is_needed: bool, depth: usize) -> String {
         /// The maximum length of a default that is shown.
         const DEFAULT: usize = 30;
         let mut forms = self.forms(of, depth + 1);
@@ -439,8 +437,8 @@ impl<'a> Writer<'a> {
         out
     }
 
-    fn reference(&mut self, spot: Spot<'a>, reference: &str, depth: usize) -> Vec<String> {
-        let Target::Known(target) = self.document.target(spot, reference) else {
+    fn reference(&mut self, sub: Subschema<'a>, reference: &str, depth: usize) -> Vec<String> {
+        let Target::Known(target) = self.document.target(sub, reference) else {
             self.hidden.keywords.insert("$ref");
             return vec![":any".to_owned()];
         };
@@ -480,8 +478,8 @@ impl<'a> Writer<'a> {
     }
 
     /// Notes what the line does not show of a schema.
-    fn note(&mut self, spot: Spot<'a>) {
-        let Value::Object(schema) = spot.schema else { return };
+    fn note(&mut self, sub: Subschema<'a>) {
+        let Value::Object(schema) = sub.schema else { return };
         for keyword in BEYOND {
             let says_nothing = |value: &Value| value == &Value::Bool(false) && !keyword.starts_with("unevaluated");
             if schema.get(*keyword).is_some_and(|value| !says_nothing(value)) {
@@ -492,8 +490,8 @@ impl<'a> Writer<'a> {
 }
 
 /// Returns whether the alternatives of a schema have shapes of their own; others only narrow it.
-fn says_more(spot: Spot<'_>, keyword: &str) -> bool {
-    let Some(Value::Array(parts)) = spot.get(keyword) else { return false };
+fn says_more(sub: Subschema<'_>, keyword: &str) -> bool {
+    let Some(Value::Array(parts)) = sub.get(keyword) else { return false };
     let has_shape = |part: &Value| SHAPES.iter().any(|keyword| part.get(*keyword).is_some());
     parts.iter().any(has_shape)
 }
@@ -523,10 +521,10 @@ fn key(name: &str) -> String {
 }
 
 /// Returns `1..10`, `1..`, `..10`, or nothing.
-fn between(spot: Spot<'_>, low: &str, high: &str) -> String {
-    let number = |keyword: &str| spot.get(keyword).filter(|limit| limit.is_number()).map(ToString::to_string);
+fn between(sub: Subschema<'_>, low: &str, high: &str) -> String {
+    let number = |keyword: &str| sub.get(keyword).filter(|limit| limit.is_number()).map(ToString::to_string);
     // In draft 4, these flags make the limits themselves exclusive.
-    let excluded = |keyword: &str| spot.get(keyword) == Some(&Value::Bool(true));
+    let excluded = |keyword: &str| sub.get(keyword) == Some(&Value::Bool(true));
     let (from, to) = (number(low), number(high));
     let above = if excluded("exclusiveMinimum") { "above " } else { "" };
     let below = if excluded("exclusiveMaximum") { "below " } else { "" };
@@ -541,15 +539,15 @@ fn between(spot: Spot<'_>, low: &str, high: &str) -> String {
 }
 
 /// Returns the limits of a number or of a length, written after the type.
-fn range(spot: Spot<'_>, low: &str, high: &str) -> String {
+fn range(sub: Subschema<'_>, low: &str, high: &str) -> String {
     let mut parts = Vec::new();
-    let plain = between(spot, low, high);
+    let plain = between(sub, low, high);
     if !plain.is_empty() {
         parts.push(plain);
     }
     if low == "minimum" {
         for (keyword, word) in [("exclusiveMinimum", "above"), ("exclusiveMaximum", "below"), ("multipleOf", "step")] {
-            if let Some(limit) = spot.get(keyword).filter(|limit| limit.is_number()) {
+            if let Some(limit) = sub.get(keyword).filter(|limit| limit.is_number()) {
                 parts.push(format!("{word} {limit}"));
             }
         }

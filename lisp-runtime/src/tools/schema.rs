@@ -1,7 +1,7 @@
 //! JSON Schema validation: a validator that is built once per tool, and mismatches in words.
 
 use super::allowance::{Allowance, CheckLimits};
-use super::document::{self, Document, Link, Spot, each_part};
+use super::document::{self, Document, Link, Subschema, each_part};
 use super::schema_error::SchemaError;
 use super::signature::{ERRORS, Mismatch};
 use super::words::cut;
@@ -325,8 +325,8 @@ impl<'d> Steps<'_, 'd> {
     }
 
     /// Counts one schema for a value. Returns false if there are too many.
-    fn of(&mut self, spot: Spot<'d>, value: &Value) -> bool {
-        let Value::Object(schema) = spot.schema else { return self.take(1) };
+    fn of(&mut self, sub: Subschema<'d>, value: &Value) -> bool {
+        let Value::Object(schema) = sub.schema else { return self.take(1) };
         let text = match value {
             Value::String(text)
                 if self.counts_text && (schema.contains_key("pattern") || schema.contains_key("format")) =>
@@ -335,40 +335,40 @@ impl<'d> Steps<'_, 'd> {
             }
             _ => 0,
         };
-        let mut is_enough = self.take(1 + text) && (!self.copies || self.copied(spot, value));
+        let mut is_enough = self.take(1 + text) && (!self.copies || self.copied(sub, value));
         // Remaining items are visited once more.
         let rounds =
             1 + u8::from(schema.contains_key("unevaluatedProperties") || schema.contains_key("unevaluatedItems"));
         for _ in 0..rounds {
-            for next in self.document.referred(spot).unwrap_or_default() {
+            for next in self.document.referred(sub).unwrap_or_default() {
                 is_enough = is_enough && self.of(next, value);
             }
-            each_part(spot.schema, |link, part| {
-                is_enough = is_enough && (link != Link::Same || self.of(spot.part(part), value));
+            each_part(sub.schema, |link, part| {
+                is_enough = is_enough && (link != Link::Same || self.of(sub.part(part), value));
             });
         }
         is_enough
             && match value {
-                Value::Object(map) => self.in_object(spot, map),
-                Value::Array(items) => self.in_array(spot, items),
+                Value::Object(map) => self.in_object(sub, map),
+                Value::Array(items) => self.in_array(sub, items),
                 _ => true,
             }
     }
 
     /// Each alternative that fails leaves an error with a copy of the value, and each excluded one a copy of the
     /// schema.
-    fn copied(&mut self, spot: Spot<'d>, value: &Value) -> bool {
-        let forms = ["anyOf", "oneOf"].into_iter().filter_map(|keyword| spot.get(keyword)?.as_array()).map(Vec::len);
+    fn copied(&mut self, sub: Subschema<'d>, value: &Value) -> bool {
+        let forms = ["anyOf", "oneOf"].into_iter().filter_map(|keyword| sub.get(keyword)?.as_array()).map(Vec::len);
         let forms = forms.sum::<usize>() as u64;
-        let excluded = spot.get("not").map_or(0, |not| weight(not) / 8);
+        let excluded = sub.get("not").map_or(0, |not| weight(not) / 8);
         (forms == 0 || self.take(forms.saturating_mul(weight(value)))) && self.take(excluded)
     }
 
-    fn in_object(&mut self, spot: Spot<'d>, map: &serde_json::Map<String, Value>) -> bool {
-        let fields = spot.get("properties").and_then(Value::as_object);
-        let patterns = spot.get("patternProperties").and_then(Value::as_object);
-        let rest = ["additionalProperties", "unevaluatedProperties"].map(|keyword| spot.get(keyword));
-        let names = if spot.get("propertyNames").is_some() { 8 } else { 0 };
+    fn in_object(&mut self, sub: Subschema<'d>, map: &serde_json::Map<String, Value>) -> bool {
+        let fields = sub.get("properties").and_then(Value::as_object);
+        let patterns = sub.get("patternProperties").and_then(Value::as_object);
+        let rest = ["additionalProperties", "unevaluatedProperties"].map(|keyword| sub.get(keyword));
+        let names = if sub.get("propertyNames").is_some() { 8 } else { 0 };
         let text = match patterns {
             Some(patterns) if self.counts_text => {
                 map.keys().map(String::len).sum::<usize>() as u64 / TEXT_STEP * patterns.len() as u64
@@ -380,17 +380,17 @@ impl<'d> Steps<'_, 'd> {
                 let field = fields.and_then(|fields| fields.get(name));
                 let rest = rest.iter().flatten().filter(|_| field.is_none());
                 let patterns = patterns.into_iter().flat_map(|all| all.values());
-                field.into_iter().chain(patterns).chain(rest.copied()).all(|part| self.of(spot.part(part), value))
+                field.into_iter().chain(patterns).chain(rest.copied()).all(|part| self.of(sub.part(part), value))
             })
     }
 
-    fn in_array(&mut self, spot: Spot<'d>, items: &[Value]) -> bool {
-        let listed = ["items", "prefixItems"].into_iter().filter_map(|keyword| spot.get(keyword)?.as_array());
+    fn in_array(&mut self, sub: Subschema<'d>, items: &[Value]) -> bool {
+        let listed = ["items", "prefixItems"].into_iter().filter_map(|keyword| sub.get(keyword)?.as_array());
         let mut listed = listed.flat_map(|parts| parts.iter().zip(items));
         let rest = ["items", "additionalItems", "unevaluatedItems", "contains"].into_iter();
-        let mut rest = rest.filter_map(|keyword| spot.get(keyword)).filter(|part| !part.is_array());
-        listed.all(|(part, value)| self.of(spot.part(part), value))
-            && rest.all(|part| items.iter().all(|value| self.of(spot.part(part), value)))
+        let mut rest = rest.filter_map(|keyword| sub.get(keyword)).filter(|part| !part.is_array());
+        listed.all(|(part, value)| self.of(sub.part(part), value))
+            && rest.all(|part| items.iter().all(|value| self.of(sub.part(part), value)))
     }
 }
 

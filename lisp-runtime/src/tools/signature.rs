@@ -323,7 +323,7 @@ impl<'t> Parser<'t> {
             let name = self.name()?;
             if fields.all.iter().any(|field| same_name(&field.name, &name)) {
                 self.at = start;
-                return Err(self.expected(format!("another name: {name} is there already")));
+                return Err(self.expected(format!("another name: {name} occurs twice")));
             }
             self.space();
             fields.all.push(Field { name, of: self.of()? });

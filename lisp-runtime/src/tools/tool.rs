@@ -51,7 +51,7 @@ pub struct ToolCall {
     pub(crate) paid: Option<Arc<PaidCall>>,
     /// Who approves it.
     #[cfg(feature = "async")]
-    pub(crate) desk: Option<super::approval::ApprovalDesk<ToolCall>>,
+    pub(crate) approvals: Option<super::approval::ApprovalChannel<ToolCall>>,
     pub(crate) deadline: Option<Instant>,
     pub(crate) cancel: Cancel,
     pub(crate) traceparent: Option<Arc<str>>,
@@ -618,12 +618,12 @@ impl Tool {
             Body::Echo if call.is_rewritten || self.json_contract.is_some() => Reply::Json(call.arguments.clone()),
             Body::Echo => Reply::Echo,
             Body::External => Reply::Error(ToolError::new(
-                "it is external: only a run that its host drives by hand (Engine::start) replies to it; Tool::with_handler gives it a \
+                "it is external: only a run that its host drives step by step (Engine::start) replies to it; Tool::with_handler gives it a \
                  function for other runs",
             )),
             #[cfg(feature = "async")]
             Body::Async(_) => Reply::Error(ToolError::new(
-                "it is async: only a run of run_async or eval_async waits for it, or the host drives the run by hand (Engine::start)",
+                "it is async: only a run of run_async or eval_async waits for it, or the host drives the run step by step (Engine::start)",
             )),
             Body::Function(function) => call.span.within(|| guarded(function, call)),
         }

@@ -108,7 +108,7 @@ impl<'de> Visitor<'de> for NodeVisitor {
 }
 
 fn twice(key: &str) -> String {
-    format!("the key {} is there twice in one map", shown(key))
+    format!("the key {} occurs twice in one map", shown(key))
 }
 
 fn options() -> Options {

@@ -26,17 +26,17 @@ fn slots_are_neither_lost_nor_given_twice() {
                 let budget = budget.clone();
                 thread::spawn(move || {
                     let slot = budget.try_acquire();
-                    assert!(budget.held() <= 2);
+                    assert!(budget.in_use() <= 2);
                     slot.is_some()
                 })
             })
             .collect();
         let mine = budget.try_acquire();
-        assert!(budget.held() <= 2);
+        assert!(budget.in_use() <= 2);
         let taken = others.into_iter().filter_map(|thread| thread.join().ok()).filter(|&taken| taken).count();
         assert!(taken + usize::from(mine.is_some()) >= 2, "two slots and three askers");
         drop(mine);
-        assert_eq!(budget.held(), 0);
+        assert_eq!(budget.in_use(), 0);
         assert!(budget.peak() <= 2);
         assert!(budget.try_acquire().is_some());
     });
@@ -60,7 +60,7 @@ fn a_refusal_has_a_holder() {
             drop(mine);
             other.join().unwrap();
         }
-        assert_eq!(budget.held(), 0);
+        assert_eq!(budget.in_use(), 0);
     });
 }
 
@@ -79,6 +79,6 @@ fn a_refusal_hides_no_slot() {
         let refused = budget.try_acquire().is_none();
         let other_had_it = other.join().unwrap();
         assert!(!refused || other_had_it);
-        assert_eq!(budget.held(), 0);
+        assert_eq!(budget.in_use(), 0);
     });
 }

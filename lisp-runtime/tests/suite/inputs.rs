@@ -33,7 +33,7 @@ fn a_name_of_data_is_given_once() {
         (Input::new().data_set(&set).data_set(&other), format!("two data sets give it; {twice}")),
     ] {
         let outcome = engine.eval("data/n", input);
-        let wanted = format!("data/n cannot be brought in: {why}");
+        let wanted = format!("cannot import data/n: {why}");
         assert_eq!(message(&outcome), (Reason::ParseError, wanted.as_str()));
         assert_eq!(outcome.problem().map(|p| p.phase), Some(Phase::Setup));
     }

@@ -101,7 +101,7 @@ fn cut(record: &str, dice: &mut Dice, world: &World) -> Record {
     }
     let mut record = Record::parse(text).unwrap();
     for call in record.open_calls() {
-        assert_eq!(call.state, CallState::Begun);
+        assert_eq!(call.state, CallState::Started);
         if call.tool == "write" {
             let key = format!("{}/{}", record.run_id(), call.name);
             let n: BTreeMap<String, i64> = serde_json::from_str(&call.arguments).unwrap();
@@ -410,7 +410,7 @@ fn tools_of_the_run_alone_are_given_again() {
     };
     let Progress::Done(outcome) = waiting.reply(&7) else { panic!() };
     assert_eq!(outcome.text(), Some("[1 1 7]"));
-    // What the record has is not given again.
+    // What the record has cannot be given again.
     for (given, what) in [
         (Input::new().json("rows", "[]"), "data"),
         (Input::new().tenant("acme"), "the tenant"),
@@ -418,7 +418,7 @@ fn tools_of_the_run_alone_are_given_again() {
         (Input::new().record(&Recording::new()), "a recording"),
     ] {
         let message = engine.resume_with(&record, given).unwrap_err().to_string();
-        assert!(message.contains(what) && message.ends_with("not given again"), "{message}");
+        assert!(message.contains(what) && message.ends_with("leave it out"), "{message}");
     }
 }
 
@@ -437,7 +437,7 @@ fn a_record_has_ceilings_with_errors_of_their_own() {
     assert_eq!(reason, "record_limit_exceeded");
     assert!(message.contains("tool/big takes 1102 bytes; a value in the record of the run may take 1000"), "{message}");
     // The call was made: that stands in the record.
-    assert_eq!(recording.record().unwrap().open_calls()[0].state, CallState::Begun);
+    assert_eq!(recording.record().unwrap().open_calls()[0].state, CallState::Started);
     let (problem, _) = run("(doseq [i (range 9)] (tool/big {:bytes 900}))");
     assert!(problem.unwrap().1.contains("they may take 5000"));
     let (problem, recording) = run("(inc 1)");

@@ -1,6 +1,6 @@
 //! What those see who look at runs: names of runs, observers, traces.
 
-use lisp_runtime::observe::{CallBegun, CallEnded, CallRefused, HostFault, PrintedLine, RunEnded, RunStarted};
+use lisp_runtime::observe::{CallEnded, CallRefused, CallStarted, HostFault, PrintedLine, RunEnded, RunStarted};
 use lisp_runtime::tools::{AskedCall, PolicyDecision};
 use lisp_runtime::{
     Amounts, Answer, Budget, Engine, EngineBuilder, Input, LimitsRequest, Observer, Progress, Recording, Request, Tool,
@@ -37,7 +37,7 @@ impl Observer for Notes {
         self.note(format!("printed {} {}", line.run_id, line.line));
     }
 
-    fn call_begun(&self, call: &CallBegun<'_>) {
+    fn call_started(&self, call: &CallStarted<'_>) {
         let again = if call.replayed { " again" } else { "" };
         self.note(format!("call {} {} {}{again}", call.name, call.place, call.number));
     }
@@ -202,7 +202,7 @@ fn an_observer_that_panics_does_no_harm() {
         fn printed(&self, _: &PrintedLine<'_>) {
             panic!("a test's panic")
         }
-        fn call_begun(&self, _: &CallBegun<'_>) {
+        fn call_started(&self, _: &CallStarted<'_>) {
             panic!("a test's panic")
         }
         fn call_ended(&self, _: &CallEnded<'_>) {

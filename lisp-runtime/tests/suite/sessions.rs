@@ -39,7 +39,7 @@ fn definitions_larger_than_a_result_may_be_hold_up_no_turn() {
     assert_eq!(text(&mut session, "(+ 1 1)"), "2");
     let error = session.memory().expect_err("five megabytes").error;
     assert_eq!(error.reason, Reason::ResultLimitExceeded);
-    assert_eq!(error.message, "the memory as JSON: 5242916 bytes, where the limit result_bytes is 4000000");
+    assert_eq!(error.message, "the memory takes 5242916 bytes as JSON; the limit result_bytes is 4000000");
     assert_eq!(session.names(), ["a", "b", "c", "d", "e"]);
 }
 
@@ -86,7 +86,7 @@ fn a_turn_that_fails_leaves_nothing() {
     let outcome = session.eval("(def x 2) (vec (range 1000))");
     assert_eq!(reason(&outcome), Some(Reason::ResultLimitExceeded));
     let problem = outcome.problem().expect("a problem");
-    assert_eq!(problem.error.message, "the result as JSON: 3891 bytes, where the limit result_bytes is 1000");
+    assert_eq!(problem.error.message, "the result takes 3891 bytes as JSON; the limit result_bytes is 1000");
     assert_eq!(session.eval("(def x 3) (fail 1)").kind(), Some(OutcomeKind::Fail));
     assert_eq!(text(&mut session, "[x *1]"), "[1 7]");
 }

@@ -121,17 +121,17 @@ fn become_template(config: &Config, control: OwnedFd) -> Result<(), SetupError> 
         Ok(join_file) => crate::kernel::cgroup::join(join_file),
         Err(why) => Err(io::Error::other(why.clone())),
     });
-    let told = |ready: Ready| serde_json::to_vec(&ready).map_err(|error| SetupError::new("report", error));
+    let encoded = |ready: Ready| serde_json::to_vec(&ready).map_err(|error| SetupError::new("report", error));
     if lockdown::namespaces(&mut installer) {
         if let Err(error) = sys::move_into_namespace().map_err(step("fork into the namespaces")) {
-            rustix::net::send(&control, &told(Err(error.clone()))?, SendFlags::NOSIGNAL).map_err(errno("report"))?;
+            rustix::net::send(&control, &encoded(Err(error.clone()))?, SendFlags::NOSIGNAL).map_err(errno("report"))?;
             return Err(error);
         }
         // The parent is the launcher, whose pid is not visible in this namespace.
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(errno("launcher"))?;
     }
     let locked = lock_down(config, installer, signals, sets);
-    let report = told(locked.as_ref().map(|locked| locked.layers.clone()).map_err(Clone::clone))?;
+    let report = encoded(locked.as_ref().map(|locked| locked.layers.clone()).map_err(Clone::clone))?;
     rustix::net::send(&control, &report, SendFlags::NOSIGNAL).map_err(errno("report"))?;
     let LockedIn { tasks, inherited, .. } = locked?;
     serve(&control, &tasks, &inherited, false);

@@ -25,7 +25,7 @@ pub struct Capabilities {
     /// The required layers that are missing.
     pub missing: Vec<Layer>,
     /// The error of a program run in such a process; `None` if it succeeded.
-    pub trouble: Option<String>,
+    pub error: Option<String>,
 }
 
 /// Starts a template, locks it down as far as the system allows, and runs a program in a child of it.
@@ -56,7 +56,7 @@ impl Builder {
             layers,
             required,
             missing,
-            trouble: outcome.problem().map(ToString::to_string),
+            error: outcome.problem().map(ToString::to_string),
         })
     }
 }
@@ -80,9 +80,9 @@ impl fmt::Display for Capabilities {
             };
             writeln!(f, "{:<16} {required:<8} {state}", layer.name())?;
         }
-        match (&self.trouble, self.missing.as_slice()) {
+        match (&self.error, self.missing.as_slice()) {
             (None, []) => writeln!(f, "programs can run in processes of their own"),
-            (Some(trouble), _) => writeln!(f, "a program does not run: {trouble}"),
+            (Some(error), _) => writeln!(f, "a program does not run: {error}"),
             (None, missing) => {
                 let missing: Vec<&str> = missing.iter().map(|layer| layer.name()).collect();
                 writeln!(f, "nothing runs: {} missing", missing.join(", "))

@@ -27,7 +27,7 @@ pub(crate) struct Conversation {
     stays: bool,
     assembler: Assembler,
     /// The process has sent something since its run or turn started.
-    pub(crate) has_said: bool,
+    pub(crate) has_sent: bool,
     out: VecDeque<Outgoing>,
     /// Calls whose replies the process has not read yet.
     open: OpenCalls,
@@ -71,7 +71,7 @@ impl Conversation {
             limits,
             stays,
             assembler: Assembler::default(),
-            has_said: false,
+            has_sent: false,
             out: VecDeque::new(),
             open: OpenCalls::default(),
             has_replied: false,
@@ -90,7 +90,7 @@ impl Conversation {
     /// thread are not made.
     pub(crate) fn begin_turn(&mut self) {
         (self.report, self.reported_at, self.calls) = (None, None, None);
-        (self.errors, self.setup, self.has_said) = (ErrorOutput::default(), None, false);
+        (self.errors, self.setup, self.has_sent) = (ErrorOutput::default(), None, false);
         self.open.keep(self.out.iter().filter_map(|out| out.ends_reply));
     }
 
@@ -150,7 +150,7 @@ impl Conversation {
     /// Handles a packet of the process. With `is_over`, the run has ended or was killed: no more calls are made and no
     /// more packets are sent.
     pub(crate) fn take(&mut self, host: &mut HostHalf, packet: &[u8], is_over: bool) -> Result<(), Violation> {
-        self.has_said = true;
+        self.has_sent = true;
         match self.assembler.take(packet, |kind| self.limits.frame(kind))? {
             Taken::Part => Ok(()),
             Taken::Text => self.errors.take(packet),
@@ -174,9 +174,9 @@ impl Conversation {
                     self.open.add(frame.id, call.place.as_ref().clone(), &call.given_up, host.max_calls())?;
                     // While one worker waits, others continue and may make more calls.
                     let along = !call.place.is_of_program();
-                    let begun = host.begin(call);
+                    let started = host.begin(call);
                     self.tell_replay_end(host);
-                    self.go_on(host, frame.id.into(), begun, along);
+                    self.go_on(host, frame.id.into(), started, along);
                 }
                 Ok(())
             }
@@ -223,12 +223,12 @@ impl Conversation {
     }
 
     /// Continues a call that has started, and those that waited for it. With `along` it runs on another thread.
-    fn go_on(&mut self, host: &mut HostHalf, number: u64, begun: CallStarted, along: bool) {
+    fn go_on(&mut self, host: &mut HostHalf, number: u64, started: CallStarted, along: bool) {
         #[cfg(feature = "async")]
         let along = along || self.futures.is_some();
-        let mut todo = VecDeque::from([(number, begun)]);
-        while let Some((number, begun)) = todo.pop_front() {
-            let pending = match begun {
+        let mut todo = VecDeque::from([(number, started)]);
+        while let Some((number, started)) = todo.pop_front() {
+            let pending = match started {
                 CallStarted::Ready(reply) => {
                     // A refusal because of a cancellation ends the program.
                     if !(host.cancel().is_cancelled() && reply.is_refusal()) {
@@ -273,8 +273,8 @@ impl Conversation {
     /// Handles the calls that have ended on other threads.
     pub(crate) fn take_ended(&mut self, host: &mut HostHalf) {
         let Some(ended) = self.calls.as_mut().map(Calls::ended) else { return };
-        for (number, begun) in ended.into_iter().flat_map(|ended| host.end(ended)).collect::<Vec<_>>() {
-            self.go_on(host, number, begun, true);
+        for (number, started) in ended.into_iter().flat_map(|ended| host.end(ended)).collect::<Vec<_>>() {
+            self.go_on(host, number, started, true);
         }
     }
 
@@ -303,8 +303,8 @@ impl Conversation {
         let Some(futures) = &mut self.futures else { return false };
         let over = futures.calls.poll();
         let some_over = !over.is_empty();
-        for (number, begun) in over.into_iter().flat_map(|(_, ended)| host.end(ended)).collect::<Vec<_>>() {
-            self.go_on(host, number, begun, true);
+        for (number, started) in over.into_iter().flat_map(|(_, ended)| host.end(ended)).collect::<Vec<_>>() {
+            self.go_on(host, number, started, true);
         }
         some_over
     }
@@ -328,9 +328,9 @@ impl Conversation {
     /// ends with an error that says so.
     pub(crate) fn withdraw_calls(&mut self, host: &mut HostHalf, reply: bool) {
         let Some(ended) = self.calls.as_mut().map(Calls::withdraw) else { return };
-        for (number, begun) in ended.into_iter().flat_map(|ended| host.end(ended)).collect::<Vec<_>>() {
+        for (number, started) in ended.into_iter().flat_map(|ended| host.end(ended)).collect::<Vec<_>>() {
             if reply {
-                self.go_on(host, number, begun, true);
+                self.go_on(host, number, started, true);
             }
         }
     }

@@ -28,8 +28,8 @@ pub struct DomainLimits {
     /// The growth in bytes, measured at the peak, after which a process is replaced; the default is 64 MiB. The process
     /// itself reports it. One that lies is still bounded by the address space of its runs' limits.
     pub growth_bytes: u64,
-    /// The time after which a process serves no further runs; the default is 60 s. A process that is idle by then ends
-    /// when the next run of any domain ends. Its processor time is limited to `max_age` plus the time limit of one run.
+    /// The time after which a process serves no further runs; the default is 60 s. A process idle by then ends
+    /// after the next run of any domain. Its processor time is limited to `max_age` plus the time limit of one run.
     pub max_age: Duration,
     /// The maximum number of domains with processes; the default is 64. For another one, the least recently used domain
     /// gives up its idle processes.
@@ -87,7 +87,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
     let max = DomainLimits::NAME_BYTES;
     match name.len() {
         0 => Err(format!("its name is empty; it must have 1 to {max} bytes")),
-        bytes if bytes > max => Err(format!("its name has {bytes} bytes; 1 to {max} can be")),
+        bytes if bytes > max => Err(format!("its name has {bytes} bytes; it must have 1 to {max}")),
         _ => Ok(()),
     }
 }

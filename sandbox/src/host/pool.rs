@@ -649,7 +649,7 @@ mod tests {
     }
 
     /// Returns everything that the host has sent it.
-    fn told(theirs: &OwnedFd) -> Vec<Message> {
+    fn sent(theirs: &OwnedFd) -> Vec<Message> {
         let waits = || {
             let mut fds = [PollFd::new(theirs, PollFlags::IN)];
             rustix::event::poll(&mut fds, Some(&Timespec::default())).unwrap() > 0
@@ -665,13 +665,13 @@ mod tests {
         template.set_deadline(&pairs[0], 1);
         template.set_deadline(&pairs[1], 2);
         template.set_deadline(&pairs[1], 3);
-        assert!(told(&theirs).iter().all(|message| message.deadline.is_none()));
+        assert!(sent(&theirs).iter().all(|message| message.deadline.is_none()));
         let question = template.request_pidfd(&pairs[2], None).unwrap();
-        let told: Vec<_> = told(&theirs)
+        let sent: Vec<_> = sent(&theirs)
             .iter()
             .map(|message| (message.deadline.map(|it| (it.pair, it.kill_at)), message.show))
             .collect();
-        assert_eq!(told, [(Some((8, 3)), None), (Some((7, 1)), None), (None, Some(9))]);
+        assert_eq!(sent, [(Some((8, 3)), None), (Some((7, 1)), None), (None, Some(9))]);
         // A withdrawn question is not waited for, and a deadline is no question.
         assert_ne!(template.asked_ns.load(Ordering::Relaxed), 0);
         template.take_back_question(&question);

@@ -94,7 +94,7 @@ pub(crate) struct Running {
     /// When to ask for the process. For a run whose process stays, also when to send the template its deadline.
     request_at: Option<Instant>,
     /// The template knows a deadline of this run.
-    told_deadline: bool,
+    sent_deadline: bool,
     supervision: Supervision,
     span: ChildSpan,
     talk: Conversation,
@@ -148,7 +148,7 @@ impl Running {
             pidfd_received: false,
             kill_delegated: false,
             request_at: Some(request_at(supervision.hard)),
-            told_deadline: false,
+            sent_deadline: false,
             supervision,
             span,
             talk,
@@ -251,8 +251,8 @@ impl Running {
 
     /// Forgets the deadline of a run that is over, since its process stays.
     fn forget_deadline(&mut self) {
-        if self.told_deadline {
-            self.told_deadline = false;
+        if self.sent_deadline {
+            self.sent_deadline = false;
             self.template.set_deadline(&self.channels.pair, 0);
         }
     }
@@ -262,7 +262,7 @@ impl Running {
     pub(crate) fn missed_job(&self) -> bool {
         let ended = matches!(self.end, Some(End::Reaped { .. })) && self.kill.is_none();
         let unread = || crate::kernel::sys::unread(&self.channels.pair.run).is_ok_and(|bytes| bytes > 0);
-        ended && !self.talk.has_said && (self.talk.has_output() || unread())
+        ended && !self.talk.has_sent && (self.talk.has_output() || unread())
     }
 
     /// Returns true if the process is alive, has sent nothing since its last report, and has nothing left to read.
@@ -434,7 +434,7 @@ impl Running {
 
     /// Returns when to ask for a descriptor of the process, or to send the deadline.
     fn next_request(&self) -> Option<Instant> {
-        let wanted = !self.pidfd_requested || (self.own_deadline().is_some() && !self.told_deadline);
+        let wanted = !self.pidfd_requested || (self.own_deadline().is_some() && !self.sent_deadline);
         self.request_at.filter(|_| wanted && self.talk.reported_at.is_none())
     }
 
@@ -538,12 +538,12 @@ impl Running {
 
     /// Asks the template for the process, and sends it the deadline if it is unknown to it.
     fn make_known(&mut self) {
-        let kill_at = self.own_deadline().filter(|_| !self.told_deadline).map(monotonic);
+        let kill_at = self.own_deadline().filter(|_| !self.sent_deadline).map(monotonic);
         if !self.pidfd_requested {
-            self.told_deadline |= self.ask(kill_at) && kill_at.is_some();
+            self.sent_deadline |= self.ask(kill_at) && kill_at.is_some();
         } else if let Some(kill_at) = kill_at {
             self.template.set_deadline(&self.channels.pair, kill_at);
-            self.told_deadline = true;
+            self.sent_deadline = true;
         }
     }
 
@@ -688,14 +688,14 @@ impl Running {
     /// Returns the outcome of a run that has ended.
     fn outcome(&mut self, host: &mut HostHalf) -> Outcome {
         let end = self.end.unwrap_or(End::TemplateGone);
-        let said = self.talk.errors.text();
+        let stderr = self.talk.errors.text();
         let setup = self.talk.setup.as_deref().map(|text| verdict::clean(text, 300));
         let error = verdict::error(&Facts {
             kill: self.kill.map(|(kill, _)| kill),
             end,
             reported: self.talk.report.is_some(),
             setup: setup.as_deref(),
-            said: &said,
+            stderr: &stderr,
             limit_ms: host.limits().timeout_ms,
             limit_bytes: self.supervision.memory,
             out_of_group: self.out_of_group(end),

@@ -470,7 +470,7 @@ impl Sandbox {
     pub(crate) fn time_to_wait(&self, host: &HostHalf) -> Result<Duration, Error> {
         verdict::time_to_wait(host, || {
             format!(
-                "{} processes are the most at once, each with descriptors of this one, and were taken: raise Builder::forkers or \
+                "all {} processes were in use, each with descriptors of this one: raise Builder::forkers or \
                  ulimit -n, or have fewer runs and sessions at once",
                 self.0.pool.max_runs()
             )

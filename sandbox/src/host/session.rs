@@ -72,9 +72,9 @@ impl Session {
     pub fn eval(&mut self, source: &str) -> Outcome {
         // Set-up programs are not run again after the first turn is undone or killed.
         let sets_up = self.input.has_setup() && self.committed.is_empty();
-        let begun = if sets_up { self.refresh().and_then(|()| self.next()) } else { self.next() };
-        let (mut running, mut host) = match begun {
-            Ok(begun) => begun,
+        let started = if sets_up { self.refresh().and_then(|()| self.next()) } else { self.next() };
+        let (mut running, mut host) = match started {
+            Ok(started) => started,
             Err(outcome) => return *outcome,
         };
         self.turns = self.turns.saturating_add(1);
@@ -141,7 +141,8 @@ impl Session {
             Some(Ok(text)) => Ok(text),
             Some(Err(error)) => Err(self.outcome(error)),
             None => {
-                Err(self.outcome(Error::new(lisp_runtime::Reason::HostFault, "the process has not said what it has")))
+                Err(self
+                    .outcome(Error::new(lisp_runtime::Reason::HostFault, "the process has not sent its definitions")))
             }
         }
     }

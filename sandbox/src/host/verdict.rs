@@ -50,7 +50,7 @@ pub(crate) struct Facts<'a> {
     /// The setup step that failed, if any.
     pub(crate) setup: Option<&'a str>,
     /// The beginning of its standard error.
-    pub(crate) said: &'a str,
+    pub(crate) stderr: &'a str,
     pub(crate) limit_ms: u64,
     /// The memory limit of the process.
     pub(crate) limit_bytes: u64,
@@ -89,7 +89,7 @@ fn of_status(facts: &Facts<'_>, status: i32) -> Option<Error> {
         0 => Some(host_fault("the run's process ended without a result".into())),
         SETUP_FAILED => Some(host_fault("sandbox set-up failed".into())),
         ABORTED => Some(of_signal(facts, libc::SIGABRT)),
-        code => Some(host_fault(format!("the run's process ended with code {code}{}", said(facts)))),
+        code => Some(host_fault(format!("the run's process ended with code {code}{}", stderr_of(facts)))),
     }
 }
 
@@ -98,25 +98,25 @@ fn of_signal(facts: &Facts<'_>, status: i32) -> Error {
         libc::SIGXCPU => timeout(facts.limit_ms, "processor time"),
         libc::SIGSYS => host_fault("the run's process made a forbidden system call".into()),
         // A stack overflow is a SIGSEGV, followed by an abort if there is room for the message.
-        libc::SIGABRT | libc::SIGSEGV if facts.said.contains("has overflowed its stack") => {
+        libc::SIGABRT | libc::SIGSEGV if facts.stderr.contains("has overflowed its stack") => {
             host_fault("the native stack of the run's process overflowed".into())
         }
-        libc::SIGABRT => match allocation(facts.said) {
+        libc::SIGABRT => match allocation(facts.stderr) {
             Some(bytes) => out_of_memory(facts.limit_bytes, bytes),
-            None => host_fault(format!("the run's process was aborted{}", said(facts))),
+            None => host_fault(format!("the run's process was aborted{}", stderr_of(facts))),
         },
         libc::SIGKILL => host_fault("the run's process was killed from outside, possibly for want of memory".into()),
         signal => {
             let core = if libc::WCOREDUMP(status) { ", core dumped" } else { "" };
-            host_fault(format!("the run's process was killed by signal {signal}{core}{}", said(facts)))
+            host_fault(format!("the run's process was killed by signal {signal}{core}{}", stderr_of(facts)))
         }
     }
 }
 
 /// Returns whether an allocation failed, from the last output of a process, and its size in bytes. If several threads
 /// reported at once, their messages may be interleaved and the size is unknown.
-pub(crate) fn allocation(said: &str) -> Option<Option<u64>> {
-    let (_, rest) = said.split_once("memory allocation of ")?;
+pub(crate) fn allocation(stderr: &str) -> Option<Option<u64>> {
+    let (_, rest) = stderr.split_once("memory allocation of ")?;
     let (number, after) = rest.split_once(" bytes failed")?;
     Some(number.parse().ok().filter(|_| !after.contains(" bytes failed")))
 }
@@ -186,10 +186,10 @@ fn host_fault(message: String) -> Error {
 }
 
 /// Returns the last output of the process, fit to be shown.
-fn said(facts: &Facts<'_>) -> String {
-    match clean(facts.said, 300) {
-        said if said.is_empty() => String::new(),
-        said => format!(": {said}"),
+fn stderr_of(facts: &Facts<'_>) -> String {
+    match clean(facts.stderr, 300) {
+        stderr if stderr.is_empty() => String::new(),
+        stderr => format!(": {stderr}"),
     }
 }
 
@@ -221,7 +221,7 @@ mod tests {
             end,
             reported: true,
             setup: None,
-            said: "",
+            stderr: "",
             limit_ms: 5,
             limit_bytes: 7,
             out_of_group: None,
@@ -250,8 +250,8 @@ mod tests {
     #[test]
     fn the_hosts_own_kill_comes_first() {
         let killed = |kill, reported| {
-            let said = "memory allocation of 9 bytes failed";
-            reason(&Facts { kill: Some(kill), reported, said, ..facts(reaped(libc::SIGABRT)) })
+            let stderr = "memory allocation of 9 bytes failed";
+            reason(&Facts { kill: Some(kill), reported, stderr, ..facts(reaped(libc::SIGABRT)) })
         };
         assert_eq!(killed(Kill::Deadline, false), Some(Reason::Timeout));
         assert_eq!(killed(Kill::Cancelled, false), Some(Reason::Cancelled));
@@ -309,7 +309,7 @@ mod tests {
 
     #[test]
     fn a_failed_allocation_is_told_from_an_abort() {
-        let aborted = |said| reason(&Facts { said, reported: false, ..facts(reaped(libc::SIGABRT)) });
+        let aborted = |stderr| reason(&Facts { stderr, reported: false, ..facts(reaped(libc::SIGABRT)) });
         assert_eq!(aborted("memory allocation of 123 bytes failed\n"), Some(Reason::MemoryExceeded));
         assert_eq!(aborted("panicked"), Some(Reason::HostFault));
         assert_eq!(aborted("memory allocation of 123"), Some(Reason::HostFault));

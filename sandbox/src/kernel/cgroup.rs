@@ -43,7 +43,7 @@ pub(crate) struct Group {
     files: &'static Files,
     limit: u64,
     /// The number of kills reported so far.
-    told: Mutex<u64>,
+    reported: Mutex<u64>,
 }
 
 /// The group of the host under version 2, next to the groups of its sandboxes.
@@ -70,7 +70,7 @@ impl Group {
     fn limit_tasks(&self, tasks: u64) -> io::Result<()> {
         match self.files.tasks.map(|name| (name, self.dir.join(name))) {
             Some((name, path)) if path.exists() => {
-                std::fs::write(path, tasks.to_string()).map_err(|error| told(name, error))
+                std::fs::write(path, tasks.to_string()).map_err(|error| failed(name, error))
             }
             _ => Ok(()),
         }
@@ -80,18 +80,18 @@ impl Group {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         sweep(parent);
         let dir = parent.join(format!("{NAME}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
-        std::fs::create_dir(&dir).map_err(|error| told("mkdir", error))?;
+        std::fs::create_dir(&dir).map_err(|error| failed("mkdir", error))?;
         // From here on, an error removes the group again.
-        let group = Group { dir, files, limit, told: Mutex::new(0) };
+        let group = Group { dir, files, limit, reported: Mutex::new(0) };
         let path = group.dir.join(files.limit);
         if !path.exists() {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "the memory controller is not on in this group"));
         }
-        std::fs::write(&path, limit.to_string()).map_err(|error| told(files.limit, error))?;
+        std::fs::write(&path, limit.to_string()).map_err(|error| failed(files.limit, error))?;
         let swap = if files.swap == V2.swap { 0 } else { limit };
         // Not every kernel accounts for swap.
         let _ = std::fs::write(group.dir.join(files.swap), swap.to_string());
-        *group.told.lock().unwrap_or_else(PoisonError::into_inner) = group.kills()?;
+        *group.reported.lock().unwrap_or_else(PoisonError::into_inner) = group.kills()?;
         Ok(group)
     }
 
@@ -113,14 +113,14 @@ impl Group {
     fn kills(&self) -> io::Result<u64> {
         let text = std::fs::read_to_string(self.dir.join(self.files.events))?;
         let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
-        count.and_then(|n| n.trim().parse().ok()).ok_or_else(|| told(self.files.events, "no count of kills"))
+        count.and_then(|n| n.trim().parse().ok()).ok_or_else(|| failed(self.files.events, "no count of kills"))
     }
 
     /// Returns true if the kernel has killed a process that was not reported yet. Each kill is reported once.
     pub(crate) fn take_kill(&self) -> bool {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let more = self.kills().is_ok_and(|kills| kills > *told);
-        *told += u64::from(more);
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        let more = self.kills().is_ok_and(|kills| kills > *reported);
+        *reported += u64::from(more);
         more
     }
 }
@@ -138,7 +138,7 @@ impl Drop for Group {
     }
 }
 
-fn told(step: &str, why: impl std::fmt::Display) -> io::Error {
+fn failed(step: &str, why: impl std::fmt::Display) -> io::Error {
     io::Error::other(format!("{step}: {why}"))
 }
 
@@ -172,7 +172,7 @@ fn sweep(parent: &Path) {
 /// host that is alone in it moves into one of those; with other processes in it this is not possible.
 fn give_controllers(parent: &Path) -> io::Result<()> {
     let given = parent.join("cgroup.subtree_control");
-    let names = std::fs::read_to_string(&given).map_err(|error| told("cgroup.subtree_control", error))?;
+    let names = std::fs::read_to_string(&given).map_err(|error| failed("cgroup.subtree_control", error))?;
     let available = std::fs::read_to_string(parent.join("cgroup.controllers")).unwrap_or_default();
     let has = |text: &str, wanted: &str| text.split_whitespace().any(|name| name == wanted);
     let pids = if has(&available, "pids") && !has(&names, "pids") { "+pids" } else { "" };
@@ -186,7 +186,7 @@ fn give_controllers(parent: &Path) -> io::Result<()> {
     let give = || std::fs::write(&given, format!("+memory {pids}"));
     match give() {
         Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {}
-        done => return done.map_err(|error| told("cgroup.subtree_control", error)),
+        done => return done.map_err(|error| failed("cgroup.subtree_control", error)),
     }
     let leaf = parent.join(HOST);
     let made = std::fs::create_dir(&leaf);
@@ -200,7 +200,7 @@ fn give_controllers(parent: &Path) -> io::Result<()> {
         let why = format!(
             "{error}; start the host alone in a group that it may change, or in one named {HOST} inside such a group"
         );
-        told("cgroup.subtree_control", why)
+        failed("cgroup.subtree_control", why)
     })
 }
 
@@ -216,7 +216,7 @@ fn parent() -> io::Result<(PathBuf, &'static Files)> {
 
 /// Returns the directory of this process's group.
 fn own() -> io::Result<(PathBuf, &'static Files)> {
-    let read = |path: &str| std::fs::read_to_string(path).map_err(|error| told(path, error));
+    let read = |path: &str| std::fs::read_to_string(path).map_err(|error| failed(path, error));
     find(&read("/proc/self/cgroup")?, &read("/proc/self/mountinfo")?)
 }
 
@@ -306,8 +306,8 @@ mod tests {
     fn processes_are_limited_where_they_are_counted() {
         let dir = std::env::temp_dir().join(format!("ptcl-tasks-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
-        let (limit, told) = (dir.join("pids.max"), Mutex::new(0));
-        let group = Group { dir: dir.clone(), files: &V2, limit: 1, told };
+        let (limit, reported) = (dir.join("pids.max"), Mutex::new(0));
+        let group = Group { dir: dir.clone(), files: &V2, limit: 1, reported };
         group.limit_tasks(7).unwrap();
         assert!(!limit.exists());
         std::fs::write(&limit, "max\n").unwrap();

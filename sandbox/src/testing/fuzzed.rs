@@ -130,7 +130,7 @@ fn notice(bytes: &[u8]) {
                 end: verdict::End::Reaped { death, late },
                 reported: true,
                 setup: None,
-                said: "",
+                stderr: "",
                 limit_ms: 1,
                 limit_bytes: 1,
                 out_of_group: None,

@@ -26,14 +26,14 @@ impl Spin {
             self.asleep -= 1;
             return None;
         }
-        let begun = Instant::now();
+        let started = Instant::now();
         loop {
             let came = ready();
             if came.is_some() {
                 self.vain = 0;
                 return came;
             }
-            if begun.elapsed() >= AWAKE {
+            if started.elapsed() >= AWAKE {
                 self.vain = (self.vain + 1).min(Self::MAX_VAIN);
                 self.asleep = (1 << self.vain) - 1;
                 return None;
@@ -50,9 +50,9 @@ mod tests {
     #[test]
     fn a_wait_is_awake_for_a_moment() {
         let mut spin = Spin::default();
-        let (mut asked, begun) = (0, Instant::now());
+        let (mut asked, started) = (0, Instant::now());
         assert_eq!(spin.wait(|| (asked += 1, None::<()>).1), None);
-        assert!(asked > 1 && begun.elapsed() >= AWAKE, "asked {asked} times");
+        assert!(asked > 1 && started.elapsed() >= AWAKE, "asked {asked} times");
         // A result that is available at once is returned, however long ago the wait started.
         assert_eq!(Spin::default().wait(|| Some(7)), Some(7));
     }

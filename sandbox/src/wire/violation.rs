@@ -4,19 +4,19 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "some are for process isolation"))]
 pub(crate) enum Violation {
-    #[error("a packet that is no frame")]
+    #[error("an invalid packet")]
     Garbage,
-    #[error("a frame longer than it may be")]
+    #[error("a frame that is too long")]
     TooLong,
-    #[error("a part of a frame out of its place")]
+    #[error("a packet out of order")]
     OutOfPlace,
-    #[error("a frame that has no place here")]
+    #[error("an unexpected frame")]
     Unexpected,
-    #[error("a frame that cannot be read")]
+    #[error("an unreadable frame")]
     Unreadable,
-    #[error("more on standard error than it may be")]
+    #[error("too much output on standard error")]
     Flood,
-    #[error("more calls at once than it may have workers")]
+    #[error("too many calls at once")]
     Calls,
     /// A program can cause this without breaking the protocol, so it has its own error.
     #[error("a call after too many that were given up")]

@@ -173,7 +173,7 @@ fn under(tally: &mut Tally, case: &Case) {
             let held = Layer::ALL.iter().filter(|layer| !case.lost.contains(layer));
             let gone: Vec<&Layer> = held.filter(|&&layer| unexpected(layer, said.layers.state(layer), case)).collect();
             tally.check("nothing else is lost", gone.is_empty(), format_args!("{gone:?}"));
-            let good = said.missing.is_empty() && said.trouble.is_none();
+            let good = said.missing.is_empty() && said.error.is_none();
             tally.check("what is said of it all", good == case.runs, &said);
         }
         Err(error) => tally.check("what is said of it all", !case.runs, error),

@@ -163,7 +163,7 @@ impl Lives {
         }
         let mut record = Record::parse(text).unwrap();
         for call in
-            record.open_calls().into_iter().filter(|call| call.tool == "write" && call.state == CallState::Begun)
+            record.open_calls().into_iter().filter(|call| call.tool == "write" && call.state == CallState::Started)
         {
             let settled = match written.get(&format!("{}/{}", record.run_id(), call.name)) {
                 Some(n) => Settled::Done(n.to_string()),

@@ -1,6 +1,6 @@
 //! What observers see of runs behind the process mode.
 
-use lisp_runtime::observe::{CallBegun, CallEnded, CallRefused, PrintedLine, RunEnded, RunStarted};
+use lisp_runtime::observe::{CallEnded, CallRefused, CallStarted, PrintedLine, RunEnded, RunStarted};
 use lisp_runtime::tools::{AskedCall, PolicyDecision};
 use lisp_runtime::{Amounts, Answer, Budget, Engine, Input, Limits, LimitsRequest, Observer, Request, Tool};
 use lisp_sandbox::Sandbox;
@@ -34,7 +34,7 @@ impl Observer for Notes {
         self.note(format!("printed {}", line.line));
     }
 
-    fn call_begun(&self, call: &CallBegun<'_>) {
+    fn call_started(&self, call: &CallStarted<'_>) {
         self.note(format!("call {} {} {}", call.name, call.place, call.number));
     }
 

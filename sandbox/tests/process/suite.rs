@@ -514,7 +514,7 @@ fn a_large_data_set_is_shared(_: &Sandbox) {
 
 fn capabilities(_: &Sandbox) {
     let capabilities = lisp_sandbox::capabilities().unwrap();
-    assert!(capabilities.missing.is_empty() && capabilities.trouble.is_none(), "{capabilities}");
+    assert!(capabilities.missing.is_empty() && capabilities.error.is_none(), "{capabilities}");
     assert!(capabilities.to_string().contains("programs can run"));
     assert_eq!(capabilities.layers.0.len(), lisp_sandbox::Layer::ALL.len());
 }

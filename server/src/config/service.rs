@@ -111,7 +111,7 @@ service! {
     keep_sessions_hours: u64 = 168, 1..=87_600;
     /// The maximum age of a run that is not done: older ones are cancelled. 0 is no limit.
     max_run_hours: u64 = 0, 0..=87_600;
-    /// How long a worker has a run without a sign of life, before another one takes the run over.
+    /// How long a worker has a run without renewing its lease, before another one takes the run over.
     lease_seconds: u64 = 15, 1..=3_600;
     /// How long a run waits for outside answers before it is suspended and frees its slot.
     suspend_after_ms: u64 = 250, 0..=3_600_000;

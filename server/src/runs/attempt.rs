@@ -346,7 +346,10 @@ struct Start<'a> {
 pub(super) fn stuck(error: &RecordError) -> String {
     match error {
         RecordError::MissingTools(names) => {
-            format!("its tools are not there any more: {}; configure them again, or cancel the run", names.join(", "))
+            format!(
+                "tools missing from the configuration: {}; configure them again, or cancel the run",
+                names.join(", ")
+            )
         }
         RecordError::Tool { .. } => format!("{error}; configure the tool as it was, or cancel the run"),
         RecordError::Program(why) => format!("this version does not compile its program: {why}"),

@@ -4,7 +4,7 @@ use super::metrics::Metrics;
 use super::restored::Held;
 use super::writer::Writer;
 use lisp_runtime::Observer;
-use lisp_runtime::observe::{CallBegun, CallEnded, HostFault, PrintedLine, RunEnded, RunStarted};
+use lisp_runtime::observe::{CallEnded, CallStarted, HostFault, PrintedLine, RunEnded, RunStarted};
 use lisp_runtime::outcome::CallStatus;
 use serde_json::json;
 use std::borrow::Cow;
@@ -311,7 +311,7 @@ impl Observer for EventHub {
         }
     }
 
-    fn call_begun(&self, call: &CallBegun<'_>) {
+    fn call_started(&self, call: &CallStarted<'_>) {
         let Some(log) = self.log(call.run_id) else { return };
         let data = json!({ "call": call.place.to_string(), "name": call.name, "status": "begun" });
         log.call(true, true, Some(&data).filter(|_| !call.replayed));

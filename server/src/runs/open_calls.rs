@@ -148,7 +148,7 @@ impl Reply {
             return Err("give exactly one of result, error, approve and reject".to_owned());
         }
         if self.approve == Some(false) {
-            return Err("approve is true, or it is left out: {\"reject\": \"why\"} says no".to_owned());
+            return Err("`approve` must be true; to reject, send {\"reject\": \"why\"}".to_owned());
         }
         if self.arguments.is_some() && self.approve.is_none() {
             return Err("arguments go with approve".to_owned());

@@ -315,7 +315,7 @@ impl OneTurn {
 
     async fn put(self, text: String, undos: u64) -> Result<StoredSession, Refused> {
         let put = patiently(|| self.inner.store.put_turn(&self.lease, text.clone(), undos)).await?;
-        put.ok_or_else(|| Refused::Conflict("the turn took too long without a sign of life, and is lost".to_owned()))
+        put.ok_or_else(|| Refused::Conflict("the turn timed out and is lost".to_owned()))
     }
 
     async fn undo(self) -> Result<Option<StoredSession>, Refused> {
@@ -386,7 +386,7 @@ impl AnySession {
 #[cfg(target_os = "linux")]
 fn problem_of(outcome: &Outcome) -> Box<Problem> {
     Box::new(outcome.problem().cloned().unwrap_or_else(|| {
-        Problem::new(Error::new(Reason::HostFault, "the session's process said nothing"), Phase::Setup)
+        Problem::new(Error::new(Reason::HostFault, "the session's process sent nothing"), Phase::Setup)
     }))
 }
 

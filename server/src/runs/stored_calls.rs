@@ -61,7 +61,7 @@ fn times_begun(journal: &str) -> BTreeMap<String, usize> {
     }
     let mut times = BTreeMap::new();
     let lines = journal.lines().skip(1).filter_map(|line| serde_json::from_str::<Line>(line).ok());
-    for line in lines.filter(|line| line.state == Some(CallState::Begun)) {
+    for line in lines.filter(|line| line.state == Some(CallState::Started)) {
         if let Some(call) = line.call {
             *times.entry(call).or_insert(0) += 1;
         }
@@ -88,7 +88,7 @@ pub(crate) fn settle(
     let (own, times) = (own_tools(request), times_begun(record.text()));
     let mut unknown = Vec::new();
     for call in record.open_calls() {
-        if call.state != CallState::Begun {
+        if call.state != CallState::Started {
             continue;
         }
         let how = match begun(engine, &own, record, &call) {

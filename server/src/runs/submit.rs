@@ -176,7 +176,7 @@ impl Service {
     /// Returns the state of the run that an idempotency key names.
     async fn state_of_known(&self, tenant: &TenantState, known: Submitted) -> Result<RunState, Refused> {
         match known {
-            Submitted::New => Err(Refused::Fault("a run that was taken is not there".to_owned())),
+            Submitted::New => Err(Refused::Fault("the stored run was not found".to_owned())),
             Submitted::Known(run_id) => self.state(&tenant.name, &run_id).await,
             Submitted::OtherRequest => Err(Refused::Unprocessable(
                 "the Idempotency-Key was used for another request; take a new one".to_owned(),

@@ -109,7 +109,7 @@ impl Upstream {
                 message: format!("the MCP server cannot be used: {message}"),
                 next: match &self.server.connection {
                     McpConnection::Command { program, .. } => {
-                        format!("run {program} by hand to see what is wrong with it")
+                        format!("run {program} in a terminal to see what is wrong with it")
                     }
                     McpConnection::Http { .. } => "check that the server runs, and url and headers".to_owned(),
                 },

@@ -123,7 +123,7 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     form(
         "fn",
         "(fn [parameters] body ...), (fn name [parameters] body ...), (fn ([a] body ...) ([a b] body ...))",
-        "A function; parameters may be patterns, and & collects the rest. Short form: #(+ % 1).",
+        "Creates a function; parameters may be patterns, and & collects the rest. Short form: #(+ % 1).",
         &[
             ("((fn [a & more] [a more]) 1 2 3)", "[1 [2 3]]"),
             ("(map (fn double [x] (* 2 x)) [1 2])", "[2 4]"),
@@ -226,7 +226,7 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     form(
         "when",
         "(when test body ...)",
-        "The body's value if the test is true, else nil.",
+        "Returns the body's value if the test is true, else nil.",
         &[("(when (pos? 1) :a :b)", ":b"), ("(when)", "!invalid_arity")],
         |a, args, span, tail| a.when_form(args, span, tail, false),
     ),
@@ -251,7 +251,7 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     form(
         "when-not",
         "(when-not test body ...)",
-        "The body's value if the test is false or nil, else nil.",
+        "Returns the body's value if the test is false or nil, else nil.",
         &[("(when-not false 1)", "1"), ("(when-not)", "!invalid_arity")],
         |a, args, span, tail| a.when_form(args, span, tail, true),
     ),
@@ -419,7 +419,7 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     form(
         "for",
         "(for [name coll ...] body ...)",
-        "The body's value for each element, as a vector; also :when test, :while test and :let [name value].",
+        "Returns the body's values for each element, as a vector; also :when test, :while test and :let [name value].",
         &[
             ("(for [x [1 2 3] :when (odd? x) y [:a :b]] [x y])", "[[1 :a] [1 :b] [3 :a] [3 :b]]"),
             ("(for [x 5] x)", "!type_error"),
@@ -512,7 +512,7 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     form(
         "quote",
         "(quote form)",
-        "The form as data: names are symbols, lists vectors. Short form: 'form.",
+        "Returns the form as data: names are symbols, lists vectors. Short form: 'form.",
         &[("'total", "'total"), ("(quote (1 a))", "[1 'a]"), ("(quote)", "!invalid_form")],
         |a, args, span, _| a.quote_form(args, span),
     )
@@ -533,7 +533,8 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     form(
         "catch",
         "(catch class name body ...)",
-        "A part of try: handles errors of the class and gives the value of try. The name is bound to the error, a map.",
+        "Handles errors of the class, as a part of try, and gives the value of try. The name is bound to the error, a \
+         map.",
         &[
             ("(try (throw 5) (catch ArithmeticException e 1) (catch Exception e (ex-data e)))", "5"),
             ("(catch Exception e 1)", "!invalid_form"),
@@ -543,7 +544,7 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     form(
         "finally",
         "(finally body ...)",
-        "The last part of try, evaluated for its effects, with or without an error.",
+        "Evaluates the body for its effects, as the last part of try, with or without an error.",
         &[("(def n 1) (try 1 (finally (def n 2))) n", "2"), ("(finally 1)", "!invalid_form")],
         |a, _, span, _| a.part_of_try("finally", span),
     ),

@@ -361,7 +361,7 @@ impl Analyzer<'_> {
     pub(super) fn short_fn(&mut self, items: &[Form], span: Span) -> Res<Node> {
         if self.in_short_fn {
             return Err(
-                invalid(span, "#( ) cannot stand inside another #( )").hint("write the inner one as (fn [x] ...)")
+                invalid(span, "#( ) cannot be used inside another #( )").hint("write the inner one as (fn [x] ...)")
             );
         }
         let (mut highest, mut rest) = (0, false);

@@ -270,23 +270,23 @@ impl<'p> Function<'_, 'p> {
         let exit = self.emit(Instr::Next { base, off: 0 }, span);
         let first_done = self.turn(stages, walk.first(), reduces && init.is_none(), r)?;
         let to = self.here();
-        let mut anew = Vec::new();
+        let mut redo = Vec::new();
         if reduces {
             // A `reduced` value does not end the steps before the reduction.
             self.emit(Instr::Jump { off: 1 }, span);
-            anew.push(self.emit(Instr::Jump { off: 0 }, span));
+            redo.push(self.emit(Instr::Jump { off: 0 }, span));
         }
         self.patch(exit)?;
         if reduces && init.is_none() {
             // Without elements the result is that of the function without arguments.
             self.emit(Instr::JumpSet { src: acc, off: 1 }, span);
-            anew.push(self.emit(Instr::Jump { off: 0 }, span));
+            redo.push(self.emit(Instr::Jump { off: 0 }, span));
         }
         let end = self.finish(site, r, dst);
-        anew.into_iter().try_for_each(|jump| self.patch(jump))?;
+        redo.into_iter().try_for_each(|jump| self.patch(jump))?;
         // If the first step fails, no other step has failed before, in either order.
-        self.handle(from, first_done, HandledBy::DoingAnewForFrames);
-        self.handle(first_done, to, HandledBy::DoingAnew);
+        self.handle(from, first_done, HandledBy::DoingAgainForFrames);
+        self.handle(first_done, to, HandledBy::DoingAgain);
         // The partial results are released.
         for dst in [acc, r.element, r.result] {
             self.emit(Instr::Unset { dst }, span);

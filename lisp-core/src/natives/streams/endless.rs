@@ -153,7 +153,7 @@ fn without<'h>(h: &'h Ctx, e: &'h Composed<'h>, n: i64) -> Res<Value<'h>> {
 
 fn drop<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     let args = &s.stack[call.args()];
-    without(h, last(args)?, places("drop", args::begun(args[0]))?).map(Control::Value)
+    without(h, last(args)?, places("drop", args::rounded_up(args[0]))?).map(Control::Value)
 }
 
 fn nthrest<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
@@ -215,7 +215,7 @@ fn partition<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> 
 
 fn take<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'h>> {
     let args = &s.stack[call.args()];
-    let (n, e) = (args::amount("take", args::begun(args[0]))?, last(args)?);
+    let (n, e) = (args::amount("take", args::rounded_up(args[0]))?, last(args)?);
     if n <= 0 {
         return h.vector(&[]).map(Control::Value);
     }

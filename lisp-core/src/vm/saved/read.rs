@@ -58,7 +58,7 @@ impl Machine {
                     let id: u32 = tokens.integer("the number of the program")?;
                     let unit = self.restore_program(&mut tokens, compile)?;
                     if programs.insert(id, unit).is_some() {
-                        return Err(bad(number, "the program is there twice"));
+                        return Err(bad(number, "the program occurs twice"));
                     }
                 }
                 "def" => {
@@ -251,7 +251,7 @@ impl<'h> Reader<'_, 'h> {
                 let members = self.values(tokens)?;
                 let count = members.len();
                 match self.h.set(members.into_iter())? {
-                    Value::Set(set) if set.len() < count => Err(tokens.bad("a member of the set is there twice")),
+                    Value::Set(set) if set.len() < count => Err(tokens.bad("a member of the set occurs twice")),
                     set => Ok(set),
                 }
             }
@@ -283,7 +283,7 @@ impl<'h> Reader<'_, 'h> {
             return Err(tokens.bad("a key of the map has no value"));
         }
         match self.h.map(values.chunks_exact(2).map(|pair| (pair[0], pair[1])))? {
-            Value::Map(map) if map.len() < values.len() / 2 => Err(tokens.bad("a key of the map is there twice")),
+            Value::Map(map) if map.len() < values.len() / 2 => Err(tokens.bad("a key of the map occurs twice")),
             map => Ok(map),
         }
     }

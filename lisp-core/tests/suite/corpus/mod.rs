@@ -28,7 +28,7 @@ impl Case {
         Case { name: name.into(), source: source.into(), given: None }
     }
 
-    /// What the host grants; `None` when its JSON cannot be brought in.
+    /// What the host grants; `None` when its JSON cannot be imported.
     fn grants(&self) -> Option<Vec<Arc<Grant>>> {
         let Some(given) = &self.given else { return Some(Vec::new()) };
         let grant = Grant::build(usize::MAX, |h, builder| {

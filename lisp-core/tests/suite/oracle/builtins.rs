@@ -337,7 +337,7 @@ fn maps(run: &mut Run, name: &str, args: Vec<Value>) -> Res {
             m.extend(map(&args[1])?.into_iter().map(|(key, value)| (meant(&base, &key), value)));
             Value::Map(m)
         }
-        // A single map stays what it is, a key and its twin in it too.
+        // A single map stays what it is, a key and its counterpart in it too.
         "merge-with" if args[1] == Value::Nil => Value::Map(map(&args[2])?),
         "merge-with" => {
             let mut m = map(&args[1])?;

@@ -79,10 +79,10 @@ pub fn run_bounded_despite_threads<T: Serialize + DeserializeOwned>(
 
 /// Forks, watches and reaps the process, and reads the result.
 fn call<T: Serialize + DeserializeOwned>(bounds: &Bounds, work: impl FnOnce() -> T) -> (Result<T, BoundedError>, Used) {
-    let begun = Instant::now();
+    let started = Instant::now();
     match watched(bounds, work) {
         Ok((child, death)) => {
-            let used = Used { cpu_us: death.cpu_us, rss_peak_bytes: death.rss_peak_bytes, wall: begun.elapsed() };
+            let used = Used { cpu_us: death.cpu_us, rss_peak_bytes: death.rss_peak_bytes, wall: started.elapsed() };
             (child.result(death, bounds), used)
         }
         Err(error) => (Err(error), Used::default()),
@@ -271,13 +271,13 @@ impl Child {
 
     /// Returns the result of the closure.
     fn result<T: DeserializeOwned>(self, death: Death, bounds: &Bounds) -> Result<T, BoundedError> {
-        let said = self.errors.text();
+        let stderr = self.errors.text();
         let facts = Facts {
             kill: self.kill,
             end: End::Reaped { death, late: false },
             reported: self.report.is_some(),
             setup: self.setup.as_deref(),
-            said: &said,
+            stderr: &stderr,
             limit_ms: bounds.timeout_ms(),
             limit_bytes: bounds.memory_bytes,
             out_of_group: None,

@@ -27,7 +27,7 @@ pub struct Bounds {
 
 impl Bounds {
     /// The minimum memory limit, in bytes: the process needs some memory to report its result.
-    pub const LEAST_BYTES: u64 = 1 << 20;
+    pub const MIN_BYTES: u64 = 1 << 20;
 
     /// The layers that are required by default.
     pub const REQUIRED: &'static [Layer] =
@@ -70,8 +70,8 @@ impl Bounds {
             Some(nested())
         } else if self.timeout.is_zero() {
             Some(BoundedError::Timeout(0))
-        } else if self.memory_bytes < Bounds::LEAST_BYTES {
-            Some(failed(format!("refused: memory_bytes must be at least {}", Bounds::LEAST_BYTES)))
+        } else if self.memory_bytes < Bounds::MIN_BYTES {
+            Some(failed(format!("refused: memory_bytes must be at least {}", Bounds::MIN_BYTES)))
         } else {
             None
         }

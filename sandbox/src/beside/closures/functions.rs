@@ -109,9 +109,15 @@ pub fn run_function_measured<A: Serialize, R: DeserializeOwned>(
 
 /// Starts the process, sends it the argument, and returns everything it writes.
 fn started(order: &FunctionOrder, argument: &[u8]) -> Result<Vec<u8>, BoundedError> {
-    let told = serde_json::to_string(order).map_err(failed)?;
+    let order_text = serde_json::to_string(order).map_err(failed)?;
     let mut command = Command::new("/proc/self/exe");
-    command.arg(ARGUMENT).arg(told).env_clear().stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command
+        .arg(ARGUMENT)
+        .arg(order_text)
+        .env_clear()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
     if let Some(path) = std::env::var_os("LD_LIBRARY_PATH") {
         command.env("LD_LIBRARY_PATH", path);
     }
@@ -188,15 +194,15 @@ fn is_transient(error: &std::io::Error) -> bool {
 }
 
 /// Runs in the started process: calls the function, writes the answer and exits.
-pub(crate) fn main(told: &str, functions: &[Function]) -> ! {
-    let answer = postcard::to_allocvec(&answered(told, functions)).unwrap_or_default();
+pub(crate) fn main(argument: &str, functions: &[Function]) -> ! {
+    let answer = postcard::to_allocvec(&answered(argument, functions)).unwrap_or_default();
     let mut out = std::io::stdout().lock();
     let written = out.write_all(&answer).and_then(|()| out.flush());
     std::process::exit(i32::from(written.is_err()))
 }
 
-fn answered(told: &str, functions: &[Function]) -> Answer {
-    let order: FunctionOrder = serde_json::from_str(told).map_err(|error| failed(format!("the order: {error}")))?;
+fn answered(argument: &str, functions: &[Function]) -> Answer {
+    let order: FunctionOrder = serde_json::from_str(argument).map_err(|error| failed(format!("the order: {error}")))?;
     // If the host ends, this process and the function's process end too.
     let parent = rustix::process::Pid::from_raw(order.parent).ok_or_else(|| failed("the parent is gone"))?;
     lockdown::die_with_parent(parent).map_err(failed)?;

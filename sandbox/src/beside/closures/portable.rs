@@ -38,9 +38,9 @@ pub fn capabilities() -> Result<Capabilities, SetupError> {
     let layers = layers.ok_or_else(|| SetupError::new("report", "there is none"))?;
     let required = Bounds::REQUIRED.to_vec();
     let missing = required.iter().copied().filter(|&layer| !layers.is_active(layer)).collect();
-    let trouble = result.err().map(|error| error.to_string());
+    let error = result.err().map(|failed| failed.to_string());
     let euid = rustix::process::geteuid().as_raw();
-    Ok(Capabilities { kernel: kernel(), euid, landlock_version: None, layers, required, missing, trouble })
+    Ok(Capabilities { kernel: kernel(), euid, landlock_version: None, layers, required, missing, error })
 }
 
 /// Calls a closure in a fork of this process and returns its value.
@@ -87,10 +87,10 @@ pub fn run_bounded_despite_threads<T: Serialize + DeserializeOwned>(
 }
 
 fn call<T: Serialize + DeserializeOwned>(bounds: &Bounds, work: impl FnOnce() -> T) -> (Result<T, BoundedError>, Used) {
-    let begun = Instant::now();
+    let started = Instant::now();
     match watched(bounds, work) {
         Ok((child, death)) => {
-            let used = Used { cpu_us: death.cpu_us, rss_peak_bytes: death.rss_peak_bytes, wall: begun.elapsed() };
+            let used = Used { cpu_us: death.cpu_us, rss_peak_bytes: death.rss_peak_bytes, wall: started.elapsed() };
             (child.result(death, bounds), used)
         }
         Err(error) => (Err(error), Used::default()),
@@ -104,25 +104,25 @@ fn watched<T: Serialize>(bounds: &Bounds, work: impl FnOnce() -> T) -> Result<(C
     let deadline = bounds.deadline();
     let setup = |step: &str, error: io::Error| failed(SetupError::new(step, error));
     let (result, their_result) = io::pipe().map_err(|error| setup("pipe", error))?;
-    let (said, their_said) = io::pipe().map_err(|error| setup("pipe", error))?;
-    for end in [&result, &said] {
+    let (stderr, their_stderr) = io::pipe().map_err(|error| setup("pipe", error))?;
+    for end in [&result, &stderr] {
         rustix::io::ioctl_fionbio(end, true).map_err(|error| setup("pipe", error.into()))?;
     }
     let pid = match unix::fork().map_err(|error| setup("fork", error))? {
-        Fork::Child => inside(bounds, their_result.into(), their_said.into(), work),
+        Fork::Child => inside(bounds, their_result.into(), their_stderr.into(), work),
         Fork::Parent(pid) => pid,
     };
-    drop((their_result, their_said));
+    drop((their_result, their_stderr));
     let mut child = Child { pid, came: Vec::new(), errors: ErrorOutput::default(), kill: None };
-    child.watch(result, said, deadline, bounds.result_bytes.saturating_add(FRONT));
+    child.watch(result, stderr, deadline, bounds.result_bytes.saturating_add(FRONT));
     let death = child.kill_and_reap().map_err(|error| setup("wait", error))?;
     Ok((child, death))
 }
 
 /// Runs the child's side, from the fork to its exit.
-fn inside<T: Serialize>(bounds: &Bounds, result_end: OwnedFd, said: OwnedFd, work: impl FnOnce() -> T) -> ! {
+fn inside<T: Serialize>(bounds: &Bounds, result_end: OwnedFd, stderr: OwnedFd, work: impl FnOnce() -> T) -> ! {
     INSIDE.store(true, Ordering::Relaxed);
-    let Ok(end) = unix::keep_two(result_end, said) else { unix::exit(SETUP_FAILED) };
+    let Ok(end) = unix::keep_two(result_end, stderr) else { unix::exit(SETUP_FAILED) };
     let mut end = std::fs::File::from(end);
     let layers = match lock_in(bounds) {
         Ok(layers) => layers,
@@ -131,7 +131,7 @@ fn inside<T: Serialize>(bounds: &Bounds, result_end: OwnedFd, said: OwnedFd, wor
             unix::exit(SETUP_FAILED)
         }
     };
-    let said = serde_json::to_vec(&layers).map_err(io::Error::from).and_then(|json| send(&mut end, b'L', &json));
+    let stderr = serde_json::to_vec(&layers).map_err(io::Error::from).and_then(|json| send(&mut end, b'L', &json));
     if let Some(error) = layers.missing(&bounds.required) {
         let _ = send(&mut end, b'S', format!("{}: {}", error.step, error.why).as_bytes());
         unix::exit(SETUP_FAILED)
@@ -142,7 +142,7 @@ fn inside<T: Serialize>(bounds: &Bounds, result_end: OwnedFd, said: OwnedFd, wor
     // Values that the closure leaves are freed with the process, without running their destructors.
     let result = catch_unwind(AssertUnwindSafe(work));
     let (mark, bytes) = encoded(&result);
-    let sent = said.and_then(|()| send(&mut end, if mark == 0 { b'R' } else { b'P' }, &bytes));
+    let sent = stderr.and_then(|()| send(&mut end, if mark == 0 { b'R' } else { b'P' }, &bytes));
     unix::exit(i32::from(sent.is_err()))
 }
 
@@ -199,8 +199,8 @@ struct Child {
 
 impl Child {
     /// Reads until the process ends, passes its deadline, or violates the protocol.
-    fn watch(&mut self, mut result: io::PipeReader, mut said: io::PipeReader, deadline: Option<Instant>, max: usize) {
-        let (mut result_open, mut said_open) = (true, true);
+    fn watch(&mut self, mut result: io::PipeReader, mut stderr: io::PipeReader, deadline: Option<Instant>, max: usize) {
+        let (mut result_open, mut stderr_open) = (true, true);
         loop {
             let left = deadline.map_or(STEP, |at| at.saturating_duration_since(Instant::now()).min(STEP));
             let wait = Timespec { tv_sec: 0, tv_nsec: i64::from(left.subsec_nanos()) as _ };
@@ -208,15 +208,15 @@ impl Child {
             if result_open {
                 fds.push(PollFd::new(&result, PollFlags::IN));
             }
-            if said_open {
-                fds.push(PollFd::new(&said, PollFlags::IN));
+            if stderr_open {
+                fds.push(PollFd::new(&stderr, PollFlags::IN));
             }
             let _ = rustix::event::poll(&mut fds, Some(&wait));
             drop(fds);
             // Checked before reading: data sent before the process ended is then still read.
             let ended = self.has_ended();
             result_open = result_open && self.take_result(&mut result, max);
-            said_open = said_open && self.take_errors(&mut said);
+            stderr_open = stderr_open && self.take_errors(&mut stderr);
             if ended || self.kill.is_some() {
                 return;
             }
@@ -308,13 +308,13 @@ impl Child {
         let garbage =
             setup.is_none() && report.is_none() && (parts.len() > 1 || parts.iter().any(|part| part.0 != b'L'));
         let kill = self.kill.or(garbage.then_some(Kill::Violation(Violation::Garbage)));
-        let said = self.errors.text();
+        let stderr = self.errors.text();
         let facts = Facts {
             kill,
             end: End::Reaped { death, late: false },
             reported: report.is_some(),
             setup: setup.as_deref(),
-            said: &said,
+            stderr: &stderr,
             limit_ms: bounds.timeout_ms(),
             limit_bytes: bounds.memory_bytes,
             out_of_group: None,

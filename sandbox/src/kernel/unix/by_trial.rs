@@ -7,15 +7,15 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// Keeps two descriptors, one as number 3 and one as standard error, and closes all others except 0 to 2. For a process
 /// that has just been forked, in which the owners of the others never run.
-pub(crate) fn keep_two(result_end: OwnedFd, said: OwnedFd) -> io::Result<OwnedFd> {
+pub(crate) fn keep_two(result_end: OwnedFd, stderr: OwnedFd) -> io::Result<OwnedFd> {
     const KEPT: RawFd = 3;
     // SAFETY: takes numbers only; the owners of 2 and 3 do not run in this process.
-    result(i64::from(unsafe { libc::dup2(said.as_raw_fd(), 2) }))?;
+    result(i64::from(unsafe { libc::dup2(stderr.as_raw_fd(), 2) }))?;
     if result_end.as_raw_fd() != KEPT {
         // SAFETY: as above.
         result(i64::from(unsafe { libc::dup2(result_end.as_raw_fd(), KEPT) }))?;
     }
-    std::mem::forget((result_end, said));
+    std::mem::forget((result_end, stderr));
     for fd in KEPT + 1..open_files() {
         // SAFETY: as above.
         unsafe { libc::close(fd) };

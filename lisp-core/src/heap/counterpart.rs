@@ -1,5 +1,5 @@
-//! Keyword/string pairs ("twins"): the keyword and the string of one name. A key that a map does not have stands for
-//! the entry of its twin, if that exists. Reading and writing follow the rule in this file. Map constructors keep their
+//! Keyword/string pairs ("counterparts"): the keyword and the string of one name. A key that a map does not have stands for
+//! the entry of its counterpart, if that exists. Reading and writing follow the rule in this file. Map constructors keep their
 //! keys as written.
 
 use super::map::{Entry, KeyArray, Map, Rep, TreeSize, address, may_contain};
@@ -9,20 +9,20 @@ use super::{Heap, Res, Value};
 use crate::cost;
 
 impl<'h> KeyArray<'h> {
-    /// Returns the position of a keyword, or else of its twin; and the number of words of eight bytes compared for it,
+    /// Returns the position of a keyword, or else of its counterpart; and the number of words of eight bytes compared for it,
     /// which depends only on the names.
     fn place_of(&self, key: Value<'h>) -> (Option<usize>, usize) {
         let Value::Keyword(hash, name) = key else { return (None, 0) };
         let exact = |k: &Value<'h>| matches!(k, Value::Keyword(h, s) if *h == hash && s.text() == name.text());
         match self.keys().iter().position(exact) {
             Some(place) => (Some(place), 0),
-            None => self.place_of_twin(name.text()),
+            None => self.place_of_counterpart(name.text()),
         }
     }
 
-    /// Returns the position of the twin of a keyword: the string of its name, else the keyword or the string with
+    /// Returns the position of the counterpart of a keyword: the string of its name, else the keyword or the string with
     /// underscores for its hyphens. Also returns the number of words compared.
-    pub(super) fn place_of_twin(&self, name: &str) -> (Option<usize>, usize) {
+    pub(super) fn place_of_counterpart(&self, name: &str) -> (Option<usize>, usize) {
         let (mut underscored, mut compared) = ([None; 2], 0);
         let has_hyphens = name.contains('-');
         for (place, key) in self.keys().iter().enumerate() {
@@ -55,7 +55,7 @@ fn is_underscored(text: &str, name: &str) -> bool {
 }
 
 impl<'h> Map<'h> {
-    /// Returns the value that a key reads: the value at it, else at its twin. `:user-id` also finds `"user-id"`,
+    /// Returns the value that a key reads: the value at it, else at its counterpart. `:user-id` also finds `"user-id"`,
     /// `:user_id` and `"user_id"`, and `"id"` also finds `:id`.
     #[inline]
     pub(crate) fn get_flexible(&self, h: &'h Heap, key: Value<'h>) -> Res<Option<Value<'h>>> {
@@ -76,27 +76,27 @@ impl<'h> Map<'h> {
         values.get(h.shapes.known(address(keys), address(name))?)
     }
 
-    /// Returns the key at which writing at `key` writes: `key` itself if it exists, else its twin if that exists, else
-    /// `key`. Maps that cannot have its twin are not searched.
+    /// Returns the key at which writing at `key` writes: `key` itself if it exists, else its counterpart if that exists, else
+    /// `key`. Maps that cannot have its counterpart are not searched.
     ///
     /// A string with hyphens does not stand for a key with underscores here, although it reads such a key: strings are
     /// often keys of counted data, where two strings must stay two.
     #[inline]
     pub(crate) fn meant(&self, h: &'h Heap, key: Value<'h>) -> Res<Value<'h>> {
         let is_name = matches!(key, Value::Keyword(..) | Value::Str(_));
-        if is_name && self.may_have_twin(key) { self.key_or_twin(h, key) } else { Ok(key) }
+        if is_name && self.may_have_counterpart(key) { self.key_or_counterpart(h, key) } else { Ok(key) }
     }
 
     /// Charges for [`Map::meant`] when each key may come from another place, so that no position is remembered.
     /// Otherwise it is free, because the cost must not depend on what is remembered.
     pub(crate) fn charge_meant(&self, h: &'h Heap, key: Value<'h>) -> Res<()> {
         match self.rep() {
-            Rep::Small(keys, _) if self.may_have_twin(key) => h.charge(keys.keys().len() as u64),
+            Rep::Small(keys, _) if self.may_have_counterpart(key) => h.charge(keys.keys().len() as u64),
             _ => Ok(()),
         }
     }
 
-    fn may_have_twin(&self, key: Value<'h>) -> bool {
+    fn may_have_counterpart(&self, key: Value<'h>) -> bool {
         match (self.rep(), key) {
             (Rep::Small(keys, _), Value::Keyword(hash, name)) => {
                 let (keys, len) = (keys.keys(), name.text().len());
@@ -114,18 +114,18 @@ impl<'h> Map<'h> {
         }
     }
 
-    fn key_or_twin(&self, h: &'h Heap, key: Value<'h>) -> Res<Value<'h>> {
+    fn key_or_counterpart(&self, h: &'h Heap, key: Value<'h>) -> Res<Value<'h>> {
         if let (Rep::Small(keys, _), Value::Keyword(..)) = (self.rep(), key) {
             return Ok(small_place(h, keys, key)?.map_or(key, |i| keys.keys()[i]));
         }
         if self.contains(h, key)? {
             return Ok(key);
         }
-        let twin = match key {
+        let counterpart = match key {
             Value::Str(s) => self.entry_of_text(h, s.text(), true)?,
             _ => self.other_spelling(h, key)?,
         };
-        Ok(twin.map_or(key, |entry| entry.0))
+        Ok(counterpart.map_or(key, |entry| entry.0))
     }
 
     /// Returns the value of a vector as a key. Maps without vectors as keys are not searched.
@@ -212,7 +212,7 @@ impl<'h> Map<'h> {
     }
 }
 
-/// Returns the position of a keyword, or its twin, in the keys of an array map. Records of one shape share a key array,
+/// Returns the position of a keyword, or its counterpart, in the keys of an array map. Records of one shape share a key array,
 /// so the position of a name in it is searched for once. A long search costs the same when its result is remembered.
 #[inline]
 fn small_place<'h>(h: &'h Heap, keys: &'h KeyArray<'h>, key: Value<'h>) -> Res<Option<usize>> {
