@@ -2,6 +2,7 @@
 
 use super::error::ConfigError;
 use super::secret::{self, Secret};
+use lisp_runtime::internal::near_field;
 use serde_json::Value as Json;
 use std::fs::File;
 use std::io::Read;
@@ -33,12 +34,17 @@ impl<'a> Document<'a> {
         base: PathBuf,
         environment: Environment<'a>,
     ) -> Result<Self, ConfigError> {
-        let root = DeTable::parse(text).map_err(|error| ConfigError {
-            file: name.to_owned(),
-            at: error.span().map(|span| position(text, span.start)),
-            field: String::new(),
-            message: format!("it is not TOML: {}", error.message()),
-            next: "write the line as in the example of docs/service.md".to_owned(),
+        let root = DeTable::parse(text).map_err(|error| {
+            let key = error.span().and_then(|span| text.get(span)).unwrap_or_default().trim();
+            let (message, next) = match error.message() {
+                "duplicate key" if key == "tenants" => {
+                    (format!("{key} occurs twice"), "write [[tenants]] for each tenant")
+                }
+                "duplicate key" => (format!("{key} occurs twice"), "take one out"),
+                other => (format!("it is not TOML: {other}"), "write the line as in the example of docs/service.md"),
+            };
+            let at = error.span().map(|span| position(text, span.start));
+            ConfigError { file: name.to_owned(), at, field: String::new(), message, next: next.to_owned() }
         })?;
         Ok(Document { name, text, root, base, environment })
     }
@@ -55,9 +61,11 @@ impl<'a> Document<'a> {
     }
 
     fn unreadable(&self, error: &toml::de::Error, field: String) -> ConfigError {
-        let message = error.message().trim_end().replace('\n', " ");
+        let message = error.message().trim_end().replace('\n', " ").replace("expected u64", "expected a whole number");
+        let near = near_field(&message).map(|near| format!("did you mean {near}? ")).unwrap_or_default();
         let next = match () {
             () if message.starts_with("unknown field") => "write one of these names, or take the field out",
+            () if message.ends_with("expected a whole number") => "write one, such as 5000",
             () if message.starts_with("missing field") => "add the field",
             () if message.starts_with("unknown variant") => "write one of these",
             () => "write a value of the kind that docs/service.md names",
@@ -67,7 +75,7 @@ impl<'a> Document<'a> {
             at: error.span().map(|span| position(self.text, span.start)),
             field,
             message,
-            next: next.to_owned(),
+            next: near + next,
         }
     }
 

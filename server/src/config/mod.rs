@@ -263,20 +263,20 @@ impl Config {
         })
     }
 
-    /// The file, line and column of a field. For a schema in its own file, the position is that of the field that names
-    /// the file.
-    pub(crate) fn place_of(&self, path: &[String]) -> Option<(String, Option<(usize, usize)>)> {
+    /// The file, line and column of a field, and the path of the field. For a schema in its own file, that is the field
+    /// that names the file.
+    pub(crate) fn place_of(&self, path: &[String]) -> Option<(String, Option<(usize, usize)>, String)> {
         let (name, text) = self.source.0.as_deref()?;
         let document = Document::parse(name, text, PathBuf::new(), &|_| None).ok()?;
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
-        let position = match path.as_slice() {
-            [table @ .., field] if !document.has(&path) => {
-                let in_file = format!("{field}_file");
-                document.position(&[table, &[in_file.as_str()]].concat())
-            }
-            path => document.position(path),
+        let in_file = path.last().map(|field| format!("{field}_file")).unwrap_or_default();
+        let path = match path.as_slice() {
+            [table @ .., _] if !document.has(&path) => [table, &[in_file.as_str()]].concat(),
+            path => path.to_vec(),
         };
-        Some((name.clone(), position))
+        let is_there = document.has(&path);
+        let field = if is_there { path.join(".") } else { path.join(".").trim_end_matches("_file").to_owned() };
+        Some((name.clone(), document.position(&path), field))
     }
 
     /// Returns a scrubber that removes the secrets of the configuration from text.
@@ -301,8 +301,9 @@ impl Config {
         let Some(tls) = &self.tls else { return Ok(()) };
         tls.check().map_err(|(field, message, next)| {
             let path = ["tls".to_owned(), field.to_owned()];
-            let (file, at) = self.place_of(&path).unwrap_or_else(|| ("configuration".to_owned(), None));
-            ConfigError { file, at, field: path.join("."), message, next: next.to_owned() }
+            let unknown = || ("configuration".to_owned(), None, path.join("."));
+            let (file, at, field) = self.place_of(&path).unwrap_or_else(unknown);
+            ConfigError { file, at, field, message, next: next.to_owned() }
         })
     }
 

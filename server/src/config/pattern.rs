@@ -1,5 +1,7 @@
 //! Patterns for the tools that a tenant sees.
 
+use std::fmt;
+
 /// A tool name or a prefix with `*`: `weather`, `crm__*`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolPattern {
@@ -18,6 +20,13 @@ impl ToolPattern {
     /// Returns whether the pattern matches a tool's name.
     pub fn fits(&self, name: &str) -> bool {
         if self.is_open { name.starts_with(&self.text) } else { name == self.text }
+    }
+}
+
+impl fmt::Display for ToolPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)?;
+        f.write_str(if self.is_open { "*" } else { "" })
     }
 }
 

@@ -7,9 +7,11 @@ use super::network::Network;
 use super::question::Question;
 use super::secret::Secret;
 use super::template::UrlTemplate;
+use lisp_runtime::internal::near_names;
 use lisp_runtime::tools::Effect;
 use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
+use serde_json::Value as Json;
 use std::collections::BTreeMap;
 
 /// The maximum number of headers of a tool or environment variables of a process.
@@ -276,6 +278,12 @@ impl HttpTool {
                 return Err(document.error(&of("question"), message, "write policy = \"ask\", or take question out"));
             }
         };
+        for (field, names) in [
+            ("url", url.arguments().collect::<Vec<_>>()),
+            ("question", question.iter().flat_map(Question::arguments).collect()),
+        ] {
+            names.into_iter().try_for_each(|name| check_argument(name, input.as_deref(), &of(field), document))?;
+        }
         let shown = question.iter().flat_map(Question::arguments).find(|name| calls.redact.iter().any(|r| r == name));
         if let Some(argument) = shown {
             let message = format!("it shows the redacted argument {argument}");
@@ -293,6 +301,21 @@ impl HttpTool {
             question,
         })
     }
+}
+
+/// Checks that a name in braces is an argument of the tool, as far as the schema of its arguments names them all.
+fn check_argument(name: &str, input: Option<&str>, at: &[&str], document: &Document<'_>) -> Result<(), ConfigError> {
+    const OTHERS: [&str; 7] = ["$ref", "allOf", "anyOf", "oneOf", "if", "patternProperties", "dependentSchemas"];
+    let Some(Ok(Json::Object(schema))) = input.map(serde_json::from_str) else { return Ok(()) };
+    let Some(Json::Object(properties)) = schema.get("properties") else { return Ok(()) };
+    if properties.contains_key(name) || OTHERS.iter().any(|other| schema.contains_key(*other)) {
+        return Ok(());
+    }
+    let next = match near_names(name, properties.keys().map(String::as_str), 1).first() {
+        Some(near) => format!("did you mean {near}?"),
+        None => "add it to the properties of input, or take it out".to_owned(),
+    };
+    Err(document.error(at, format!("{name} is not an argument of the tool"), next))
 }
 
 /// Checks the name of an API or MCP server, which is the prefix of its tools' names.

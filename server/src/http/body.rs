@@ -3,18 +3,18 @@
 use super::problem::ProblemDetails;
 use crate::runs::{Refused, Service, TenantState};
 use axum::body::{Body, HttpBody};
-use axum::extract::{FromRequest, FromRequestParts, Query, Request};
+use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use lisp_runtime::internal::near_field;
-use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::error::Error;
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -78,12 +78,22 @@ impl<T: serde::de::DeserializeOwned> FromRequestParts<Service> for Asked<T> {
     type Rejection = ProblemDetails;
 
     async fn from_request_parts(parts: &mut Parts, _: &Service) -> Result<Self, ProblemDetails> {
-        let read = Query::<T>::try_from_uri(&parts.uri);
-        read.map(|Query(query)| Asked(query)).map_err(|rejection| {
-            let why = rejection.source().map_or_else(|| rejection.to_string(), ToString::to_string);
-            ProblemDetails::of_field("query", format!("the query does not fit: {why}"))
+        let query = form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
+        let read = serde_path_to_error::deserialize(serde_urlencoded::Deserializer::new(query));
+        read.map(Asked).map_err(|error| {
+            let field = error.path().to_string();
+            let error = error.into_inner().to_string();
+            let near = near_field(&error).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            let field = if matches!(field.as_str(), "." | "?") { "query".to_owned() } else { field };
+            ProblemDetails::of_field(field, format!("the query does not fit: {error}{near}"))
         })
     }
+}
+
+/// Reads a whole number of a query.
+pub(crate) fn whole<'de, N: FromStr, D: Deserializer<'de>>(from: D) -> Result<Option<N>, D::Error> {
+    let text = Cow::<str>::deserialize(from)?;
+    text.parse().map(Some).map_err(|_| D::Error::custom(format!("{text:?} is not a whole number")))
 }
 
 /// Rejects any query, for routes without parameters.
@@ -97,7 +107,11 @@ impl FromRequestParts<Service> for NoQuery {
         match parts.uri.query().unwrap_or_default().split(['&', '=']).next() {
             None | Some("") => Ok(NoQuery),
             Some(name) => {
-                let why = format!("unknown parameter `{name}`: this path takes no query; leave it out");
+                let more = match name {
+                    "wait" => "; to wait for a run, use POST /v1/run, or GET /v1/runs/{run_id}?wait=10",
+                    _ => "",
+                };
+                let why = format!("unknown parameter `{name}`: this path takes no query; leave it out{more}");
                 Err(ProblemDetails::of_field("query", why))
             }
         }

@@ -21,7 +21,7 @@ use std::time::Duration;
 #[non_exhaustive]
 pub enum ListenError {
     /// Cannot listen on the address.
-    #[error("cannot listen on {address}: {error}")]
+    #[error("cannot listen on {address}: {error}{}", next_step(.error))]
     Address {
         /// The address.
         address: ListenAddress,
@@ -42,6 +42,16 @@ pub enum ListenError {
     /// Serving stopped with an error.
     #[error("serving broke off: {0}")]
     Serve(io::Error),
+}
+
+/// What to do when an address cannot be listened on.
+fn next_step(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "; stop what listens there, or choose another address with --listen",
+        io::ErrorKind::AddrNotAvailable => "; choose an address of this machine with --listen",
+        io::ErrorKind::PermissionDenied => "; choose a port from 1024 on with --listen",
+        _ => "",
+    }
 }
 
 /// A socket bound to an address. It is bound before the store is opened, so a service that cannot listen never takes

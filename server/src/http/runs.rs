@@ -1,6 +1,6 @@
 //! The routes of runs.
 
-use super::body::{Asked, NoQuery, Text, json, read, read_request};
+use super::body::{Asked, NoQuery, Text, json, read, read_request, whole};
 use super::guard::{Asking, Looking};
 use super::openapi::{OfApprover, OfBody, OfDecision, OfName, OfQuery, OfStore, OfTenant, OfWork};
 use super::problem::ProblemDetails;
@@ -162,6 +162,7 @@ pub(crate) async fn submit(
 #[serde(deny_unknown_fields)]
 pub(crate) struct Which {
     status: Option<RunStatus>,
+    #[serde(default, deserialize_with = "whole")]
     limit: Option<usize>,
     cursor: Option<String>,
 }
@@ -183,7 +184,10 @@ pub(crate) async fn list(
     looking: Looking,
     Asked(which): Asked<Which>,
 ) -> Result<Response, ProblemDetails> {
-    let max = which.limit.unwrap_or(100).min(LIST);
+    let max = which.limit.unwrap_or(100);
+    if max > LIST {
+        return Err(ProblemDetails::of_field("limit", format!("it must be 0 to {LIST}; `next` leads to more")));
+    }
     let query = ListQuery { status: which.status, cursor: which.cursor.as_deref(), max };
     Ok(state_of(StatusCode::OK, &service.runs(&looking.tenant.name, query).await?))
 }
@@ -192,7 +196,9 @@ pub(crate) async fn list(
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Wait {
+    #[serde(default, deserialize_with = "whole")]
     wait: Option<u64>,
+    #[serde(default, deserialize_with = "whole")]
     since: Option<i64>,
 }
 

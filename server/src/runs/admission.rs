@@ -127,7 +127,8 @@ impl TenantState {
     pub(crate) fn check_rate(&self) -> Result<(), Busy> {
         let Some(rate) = &self.rate else { return Ok(()) };
         rate.check().map_err(|until| Busy {
-            why: "more runs a second than runs_per_second of the tenant allows".to_owned(),
+            why: "more runs a second than runs_per_second of the tenant allows; send it again after Retry-After"
+                .to_owned(),
             retry_after: until.wait_time_from(DefaultClock::default().now()),
         })
     }

@@ -124,7 +124,12 @@ enum Stop {
 
 impl Attempt<'_> {
     async fn end(&self, batch: Batch, end: End) -> Result<Ended, StoreError> {
-        patiently(|| self.inner.store.end(&self.active.lease, batch.clone(), end.clone())).await
+        let ended = patiently(|| self.inner.store.end(&self.active.lease, batch.clone(), end.clone())).await?;
+        if let (Ended::Ended, End::Stuck(why)) = (&ended, &end) {
+            tracing::warn!(run_id = self.run_id, why, "a run is stuck");
+            self.inner.hub.metrics().stuck.inc();
+        }
+        Ok(ended)
     }
 
     async fn run(

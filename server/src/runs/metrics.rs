@@ -33,6 +33,12 @@ struct RequestLabels {
     status: u16,
 }
 
+/// Which requests took so long.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RouteLabels {
+    route: String,
+}
+
 /// All metrics of the service.
 pub(crate) struct Metrics {
     registry: Registry,
@@ -44,13 +50,15 @@ pub(crate) struct Metrics {
     /// Runs whose attempt is being stopped, to continue later.
     stopping: Mutex<HashSet<String>>,
     requests: Family<RequestLabels, Counter>,
-    request_seconds: Histogram,
+    request_seconds: Family<RouteLabels, Histogram, fn() -> Histogram>,
     /// Runs that wait for a slot.
     pub(crate) queued: Gauge,
     /// How often runs were suspended.
     pub(crate) suspended: Counter,
     /// How often runs resumed from their journal.
     pub(crate) resumed: Counter,
+    /// How often runs became stuck.
+    pub(crate) stuck: Counter,
     /// Open connections.
     pub(crate) connections: Gauge,
     /// Resources in use, measured when the metrics are read.
@@ -62,6 +70,8 @@ pub(crate) struct Metrics {
 pub(crate) struct Held {
     /// Slots taken by runs.
     pub(crate) slots: Gauge,
+    /// All slots.
+    pub(crate) all_slots: Gauge,
     /// Durable runs in progress in this process.
     pub(crate) durable_runs: Gauge,
     /// Sessions with a turn in progress.
@@ -78,6 +88,7 @@ impl Held {
     fn register(&self, registry: &mut Registry) {
         for (name, help, gauge) in [
             ("slots_taken", "Slots in use", &self.slots),
+            ("slots", "Slots of the service", &self.all_slots),
             ("durable_runs", "Durable runs in progress in this process", &self.durable_runs),
             ("session_turns", "Sessions with a turn in progress", &self.session_turns),
             ("event_logs", "Runs whose events are in memory", &self.event_logs),
@@ -114,10 +125,11 @@ impl Default for Metrics {
             calls: Family::default(),
             stopping: Mutex::default(),
             requests: Family::default(),
-            request_seconds: Histogram::new(BUCKETS),
+            request_seconds: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
             queued: Gauge::default(),
             suspended: Counter::default(),
             resumed: Counter::default(),
+            stuck: Counter::default(),
             connections: Gauge::default(),
             held: Held::default(),
             registry: Registry::default(),
@@ -134,14 +146,20 @@ impl Default for Metrics {
         registry.register("tool_calls", "Tool calls, by status", metrics.calls.clone());
         registry.register("http_requests", "HTTP requests, by route and status", metrics.requests.clone());
         let seconds = metrics.request_seconds.clone();
-        registry.register_with_unit("http_request_duration", "Duration of HTTP requests", Unit::Seconds, seconds);
-        registry.register("runs_queued", "Runs that wait for a slot", metrics.queued.clone());
+        registry.register_with_unit(
+            "http_request_duration",
+            "Duration of HTTP requests, by route; requests that wait for a run take as long",
+            Unit::Seconds,
+            seconds,
+        );
+        registry.register("runs_queued", "Runs that wait for a slot, without durable ones", metrics.queued.clone());
         registry.register(
             "runs_suspended",
             "Runs suspended until an outside answer arrives",
             metrics.suspended.clone(),
         );
         registry.register("runs_resumed", "Runs resumed from their journal", metrics.resumed.clone());
+        registry.register("runs_stuck", "Runs that cannot continue until someone acts", metrics.stuck.clone());
         registry.register("connections", "Open connections", metrics.connections.clone());
         metrics.held.register(&mut registry);
         Metrics { registry, ..metrics }
@@ -190,7 +208,7 @@ impl Metrics {
 
     pub(crate) fn answered(&self, route: &str, status: u16, took: Duration) {
         self.requests.get_or_create(&RequestLabels { route: route.to_owned(), status }).inc();
-        self.request_seconds.observe(took.as_secs_f64());
+        self.request_seconds.get_or_create(&RouteLabels { route: route.to_owned() }).observe(took.as_secs_f64());
     }
 
     /// Returns the metrics in the OpenMetrics text format.

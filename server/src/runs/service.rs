@@ -83,6 +83,21 @@ fn domain_limits(config: &Config) -> lisp_sandbox::DomainLimits {
     limits
 }
 
+/// Logs what is valid in a configuration, and probably a mistake.
+fn warn_of(config: &Config, tools: &Tools) {
+    for tenant in &config.tenants {
+        let (name, all) = (&*tenant.name, config.service.concurrency);
+        for pattern in tenant.tools.iter().flatten() {
+            if !tools.all().any(|tool| pattern.fits(tool.given_name())) {
+                tracing::warn!(tenant = name, tool = %pattern, "no tool of the service has this name");
+            }
+        }
+        if let Some(concurrency) = tenant.concurrency.filter(|concurrency| *concurrency > all) {
+            tracing::warn!(tenant = name, concurrency, all, "a tenant has more slots than the service");
+        }
+    }
+}
+
 /// Returns the tools as durable runs call them: a call is made when the journal of its run has it.
 fn journaled(tools: &Tools) -> Result<Tools, lisp_runtime::BuildError> {
     let mut all = Tools::new();
@@ -157,6 +172,7 @@ impl Service {
         if config.isolation == Isolation::Process {
             return Err(ServiceError::Isolation("they do on Linux only".to_owned()));
         }
+        warn_of(&config, &tools.tools);
         let asking = tools.tools.all().filter(|tool| tools.policy.asks_for(tool));
         let asking = asking.map(|tool| tool.name().to_owned()).collect();
         let all = config.tenants.iter().chain(config.anonymous());
@@ -406,6 +422,7 @@ impl Service {
         let metrics = self.0.hub.metrics();
         set(&metrics.queued, self.0.admission.waiting());
         set(&metrics.held.slots, self.0.admission.taken());
+        set(&metrics.held.all_slots, self.config().service.concurrency);
         set(&metrics.held.durable_runs, self.active_count());
         set(&metrics.held.session_turns, usize::try_from(self.0.turns.load(Ordering::Relaxed)).unwrap_or(usize::MAX));
         set(&metrics.held.watched_runs, self.0.watchers.count());

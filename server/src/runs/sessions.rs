@@ -266,7 +266,9 @@ impl Service {
     pub async fn undo(&self, tenant: &Arc<TenantState>, session_id: &str) -> Result<SessionState, Refused> {
         let (service, tenant, session_id) = (self.clone(), tenant.clone(), session_id.to_owned());
         let undone = to_the_end(async move { service.one_turn(&tenant, &session_id).await?.0.undo().await }).await?;
-        let nothing = || Refused::Conflict("no turn can be undone (limit session_undo)".to_owned());
+        let nothing = || {
+            Refused::Conflict("no turn can be undone: there is none, or the limit session_undo is reached".to_owned())
+        };
         undone.map(|session| SessionState::from(&session)).ok_or_else(nothing)
     }
 

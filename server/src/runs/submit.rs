@@ -252,8 +252,10 @@ impl Service {
             }
             self.wait(tenant, run_id).await.map(drop)
         };
-        if let Ok(waited) = tokio::time::timeout(time, news).await {
-            waited?;
+        tokio::select! {
+            waited = tokio::time::timeout(time, news) => if let Ok(waited) = waited { waited? },
+            // Clients that wait do not hold a service back that shuts down.
+            () = self.0.draining.cancelled() => {}
         }
         self.state(tenant, run_id).await
     }

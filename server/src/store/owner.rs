@@ -141,6 +141,34 @@ impl OpenFile {
     }
 }
 
+/// Below this many free bytes a disk counts as full: a small write may still succeed, in space that the store has already.
+#[cfg(unix)]
+const LEAST_FREE: u64 = 1 << 20;
+
+impl OpenFile {
+    /// Checks that the disk of the file is not full.
+    ///
+    /// # Errors
+    /// If it has less than a mebibyte left.
+    #[cfg_attr(not(unix), expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "other systems do not say"))]
+    pub(crate) fn check_space(&self) -> Result<(), StoreError> {
+        #[cfg(unix)]
+        if let Ok(disk) = rustix::fs::statvfs(&self.path)
+            && is_full(disk.f_blocks, disk.f_bavail, disk.f_frsize)
+        {
+            let why = format!("the disk of {} has less than 1 MiB left: free some space", self.path.display());
+            return Err(StoreError::Unavailable(why));
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether so little is left of a disk. One without blocks does not say how large it is.
+#[cfg(unix)]
+fn is_full(blocks: u64, available: u64, block_bytes: u64) -> bool {
+    blocks > 0 && available.saturating_mul(block_bytes) < LEAST_FREE
+}
+
 /// Returns whether a file has hard links: the lock, and the files of SQLite, are found by its name.
 #[cfg_attr(not(unix), expect(clippy::unnecessary_wraps, reason = "other systems do not say"))]
 fn has_other_names(path: &Path) -> io::Result<bool> {

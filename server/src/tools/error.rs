@@ -36,8 +36,8 @@ impl ToolsError {
 
     /// Adds the position of the field in the configuration.
     pub(super) fn placed(self, config: &Config) -> Self {
-        let Some((file, position)) = config.place_of(&self.path) else { return self };
-        ToolsError { file, position, ..self }
+        let Some((file, position, field)) = config.place_of(&self.path) else { return self };
+        ToolsError { file, position, field, ..self }
     }
 }
 

@@ -7,6 +7,7 @@ use crate::config::Durability;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long an operation waits for another process that uses the file.
@@ -28,7 +29,7 @@ pub(super) struct File {
     /// The number of this owner of the file.
     pub(super) epoch: i64,
     /// The files whose loss is noticed.
-    pub(super) files: Vec<OpenFile>,
+    pub(super) files: Arc<Vec<OpenFile>>,
     /// Dropped last: another process can open the file after this.
     pub(super) owner: Owner,
 }
@@ -61,7 +62,7 @@ impl File {
         let epoch = take_over(&mut writer, now_ms)?;
         writer.pragma_update(None, "foreign_keys", true)?;
         let files = [path.clone(), beside(&path, "-wal")].into_iter().filter(|path| path.exists()).map(OpenFile::at);
-        let files = files.collect::<io::Result<_>>().map_err(failed)?;
+        let files = Arc::new(files.collect::<io::Result<_>>().map_err(failed)?);
         Ok(File { path, writer, epoch, files, owner })
     }
 }

@@ -82,8 +82,8 @@ impl SqliteStore {
 
     fn open_file(path: &Path, durability: Durability) -> Result<SqliteStore> {
         let clock = Arc::new(Clock::new());
-        let mut file = File::open(path, durability, clock.steady_ms())?;
-        let files = Arc::new(std::mem::take(&mut file.files));
+        let file = File::open(path, durability, clock.steady_ms())?;
+        let files = file.files.clone();
         let readers = Readers::new(file.path.clone());
         let news = news::channel();
         let writer = Writer::start(file, clock.clone(), news.clone())
@@ -240,7 +240,7 @@ impl SessionStore for SqliteStore {
 impl Store for SqliteStore {
     async fn check_writable(&self) -> Result<()> {
         let files = self.files.clone();
-        let checked = spawn_blocking(move || files.iter().try_for_each(OpenFile::check));
+        let checked = spawn_blocking(move || files.iter().try_for_each(|file| file.check().and(file.check_space())));
         checked.await.map_err(|_| closed())??;
         let state = &self.writer.state;
         let fails = state.fails.load(Ordering::Relaxed);

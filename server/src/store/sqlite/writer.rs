@@ -1,7 +1,7 @@
 //! The thread that writes. It takes all operations that wait into one transaction, and answers them when it is committed.
 
 use super::super::clock::Clock;
-use super::super::owner::Owner;
+use super::super::owner::{OpenFile, Owner};
 use super::super::rules::closed;
 use super::super::{News, Result, StoreError};
 use super::file::File;
@@ -85,8 +85,8 @@ impl Writer {
         let (to, queue) = mpsc::channel(QUEUE);
         let written_ms = AtomicI64::new(clock.steady_ms());
         let state = Arc::new(State { commits: AtomicU64::new(0), fails: AtomicBool::new(false), written_ms });
-        let File { path, writer: connection, epoch, owner, .. } = file;
-        let thread = Thread { connection, path, epoch, queue, clock, news, state: state.clone(), _owner: owner };
+        let File { path, writer: connection, epoch, files, owner } = file;
+        let thread = Thread { connection, path, files, epoch, queue, clock, news, state: state.clone(), _owner: owner };
         let thread = std::thread::Builder::new().name("store".to_owned()).spawn(move || thread.run())?;
         Ok(Writer { queue: Mutex::new(Some(to)), thread: Mutex::new(Some(thread)), state })
     }
@@ -136,6 +136,7 @@ fn ended() -> StoreError {
 struct Thread {
     connection: Connection,
     path: PathBuf,
+    files: Arc<Vec<OpenFile>>,
     epoch: i64,
     queue: mpsc::Receiver<Message>,
     clock: Arc<Clock>,
@@ -199,6 +200,8 @@ impl Thread {
     fn try_commit(&self, jobs: &mut [Box<dyn Job>], news: &mut Vec<News>) -> Result<()> {
         let db = &self.connection;
         let execute = |sql: &str| -> Result<()> { Ok(db.prepare_cached(sql)?.execute([]).map(drop)?) };
+        // What is written to a file that was removed or replaced would be acknowledged, and lost.
+        self.files.iter().try_for_each(OpenFile::check)?;
         execute("BEGIN IMMEDIATE")?;
         self.check_owner()?;
         let mut fails = false;
