@@ -351,7 +351,8 @@ fn own_tools(request: &Request<'_>, calls: &Arc<OpenCalls>) -> Tools {
         let mut tool = script.tool(name);
         if script.client {
             let calls = calls.clone();
-            tool = tool.with_async_handler(move |call| {
+            // The client recognizes a call that it is asked for again.
+            tool = tool.idempotent().with_async_handler(move |call| {
                 let calls = calls.clone();
                 async move { calls.result(&call).await }
             });
