@@ -12,7 +12,7 @@ use lisp_runtime::outcome::Phase;
 use lisp_runtime::record::{RecordError, Recorder, RecordingBuilder};
 use lisp_runtime::tools::Approval;
 use lisp_runtime::{
-    Budget, Error, Input, LimitsRequest, Outcome, Problem, Reason, Record, Recording, Request, Tools, Verdict,
+    Budget, Error, Input, LimitsRequest, Outcome, Problem, Reason, Record, Recording, Request, Tool, Tools, Verdict,
 };
 use std::collections::HashSet;
 use std::error::Error as StdError;
@@ -302,7 +302,8 @@ impl Attempt<'_> {
         let engine = &self.inner.engine;
         let mut record = Record::parse_within(start.journal, usize::MAX)?;
         let before = record.text().len();
-        let unknown = settle(engine, start.request, start.replies, &mut record)?;
+        let denies = |tool: &Tool| self.inner.tools.policy.denies_now(tool.given_name(), &tenant.name);
+        let unknown = settle(engine, (start.request, &denies), start.replies, &mut record)?;
         if !unknown.is_empty() && !start.cancelled {
             let batch = Batch { opened: unknown.iter().map(StoredCall::from).collect(), ..Batch::default() };
             return Ok(Begun::Ends(batch, End::Suspended(start.replies.len() as u64)));

@@ -143,21 +143,29 @@ async fn copy_as_older(from: &Arc<dyn Store>, to: &Arc<dyn Store>, run_id: &str)
     assert_eq!(to.run(run_id).await.unwrap().unwrap().summary.status, RunStatus::Waiting);
 }
 
-/// A call that had started and may be made again is not made when the policy denies it by now.
+/// A call that had started is not made again when the policy denies it by now, whether its tool reads or an approver wants it.
 #[test]
 fn a_started_call_is_not_made_again_when_the_policy_denies() {
     for store in stores("again") {
-        let server = ToolServer::start();
-        let config = |policy: &str| server.config("pay", &format!("effect = \"read\"\n{policy}")) + &server.network();
-        server.hold(true);
-        let first = Life::open(&store, &config("policy = \"allow\""));
-        let run_id = first.submit(&json!({ "program": PAY }));
-        until("the call", || server.count("pay") == 1);
-        first.crash();
-        server.hold(false);
-        let second = Life::open(&store, &config("policy = \"deny\""));
-        let answer = second.done(&run_id);
-        assert_eq!((&answer["error"]["reason"], server.count("pay")), (&json!("tool_denied"), 1), "{answer}");
-        second.stop();
+        for effect in ["read", "write"] {
+            let server = ToolServer::start();
+            let config =
+                |policy: &str| server.config("pay", &format!("effect = \"{effect}\"\n{policy}")) + &server.network();
+            server.hold(true);
+            let first = Life::open(&store, &config("policy = \"allow\""));
+            let run_id = first.submit(&json!({ "program": PAY }));
+            until("the call", || server.count("pay") == 1);
+            first.crash();
+            server.hold(false);
+            let second = Life::open(&store, &config("policy = \"deny\""));
+            if effect == "write" {
+                assert_eq!(second.asked(&run_id), "unknown1");
+                second.reply(&run_id, "1", json!({ "approve": true }));
+            }
+            let answer = second.done(&run_id);
+            let message = answer["error"]["message"].as_str().unwrap_or_default();
+            assert!(message.contains("was denied") && server.count("pay") == 1, "{effect}: {answer}");
+            second.stop();
+        }
     }
 }
