@@ -48,7 +48,7 @@ fn kill(server: &Server, killed: Killed) {
 }
 
 fn start(tool: &ToolServer, dir: &Dir) -> Server {
-    let config = format!("isolation = \"process\"\n{}", tool.config("allow"));
+    let config = format!("isolation = \"process\"\n{}[limits]\ntimeout_ms = 60000\n", tool.config("allow"));
     Server::start(&["--config", &dir.write("service.toml", &config), "--store", &dir.path("ptc.db")])
 }
 

@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
+use tokio::runtime::Runtime;
 
 /// Counts the bytes of all allocations.
 struct Counting;
@@ -59,9 +60,9 @@ async fn fill(store: &Arc<dyn Store>, runs: usize, bytes: usize) {
 #[test]
 fn a_page_touches_no_texts() {
     const RUNS: usize = 60;
-    for (kind, store) in ["memory", "SQLite"].into_iter().zip(stores("texts")) {
-        let life = Life::open(&store, "");
-        life.block_on(fill(&store, RUNS, 2_000_000));
+    for (kind, store) in ["memory", "SQLite"].into_iter().zip(stores("texts").iter()) {
+        Runtime::new().unwrap().block_on(fill(store, RUNS, 2_000_000));
+        let life = Life::open(store, "");
         let page =
             || life.block_on(life.service.runs("anonymous", ListQuery { max: RUNS, ..ListQuery::default() })).unwrap();
         // Prepares its statements.
@@ -79,9 +80,9 @@ fn a_page_touches_no_texts() {
 #[test]
 fn the_cursor_comes_to_every_run_once() {
     const RUNS: usize = 2_500;
-    for store in stores("cursor") {
-        let life = Life::open(&store, "");
-        life.block_on(fill(&store, RUNS, 1));
+    for store in stores("cursor").iter() {
+        Runtime::new().unwrap().block_on(fill(store, RUNS, 1));
+        let life = Life::open(store, "");
         let (mut seen, mut next, mut pages) = (BTreeSet::new(), None::<String>, 0);
         loop {
             let query = ListQuery { cursor: next.as_deref(), max: 300, ..ListQuery::default() };

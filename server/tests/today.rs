@@ -22,7 +22,7 @@ const DECLARED: [(&str, bool); 3] =
 /// and can be repeated now. Otherwise it is asked about.
 #[test]
 fn a_started_call_is_made_again_if_its_tool_was_and_is_repeatable() {
-    for store in stores("effects") {
+    for store in stores("effects").iter() {
         let server = ToolServer::start();
         let pairs: Vec<_> = DECLARED.iter().flat_map(|was| DECLARED.iter().map(move |is| (*was, *is))).collect();
         let tools = |declared: &dyn Fn(usize) -> &'static str| {
@@ -30,13 +30,13 @@ fn a_started_call_is_made_again_if_its_tool_was_and_is_repeatable() {
             tools + &server.network()
         };
         server.hold(true);
-        let before = Life::open(&store, &tools(&|i| pairs[i].0.0));
+        let before = Life::open(store, &tools(&|i| pairs[i].0.0));
         let submit = |i| before.submit(&json!({ "program": format!("(+ 100 (tool/pay{i} {{}}))") }));
         let runs: Vec<String> = (0..pairs.len()).map(submit).collect();
         until("the calls", || (0..runs.len()).all(|i| server.count(&format!("pay{i}")) == 1));
         before.crash();
         server.hold(false);
-        let after = Life::open(&store, &tools(&|i| pairs[i].1.0));
+        let after = Life::open(store, &tools(&|i| pairs[i].1.0));
         for (i, run_id) in runs.iter().enumerate() {
             let ((was, was_repeatable), (is, is_repeatable)) = pairs[i];
             let (path, is_made_again) = (format!("pay{i}"), was_repeatable && is_repeatable);

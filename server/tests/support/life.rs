@@ -2,10 +2,11 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
-use lisp_server::config::Config;
+use lisp_server::config::{Config, Durability};
 use lisp_server::runs::{Reply, RunState, Service};
 use lisp_server::store::{MemoryStore, RunStatus, SqliteStore, Store};
 use serde_json::Value;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
@@ -21,16 +22,28 @@ pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A store in memory, and one in a file.
-pub(crate) fn stores(name: &str) -> Vec<Arc<dyn Store>> {
+/// A store in memory, and one in a file, which goes with this.
+pub(crate) struct Stores([Arc<dyn Store>; 2], PathBuf);
+
+pub(crate) fn stores(name: &str) -> Stores {
     let path = std::env::temp_dir().join(format!("ptc-{}-{name}.db", std::process::id()));
     let _ = std::fs::remove_file(&path);
-    let file = SqliteStore::open(&path, lisp_server::config::Durability::Process).unwrap();
-    // The open file stays.
-    for end in ["", "-wal", "-shm", "-lock"] {
-        let _ = std::fs::remove_file(format!("{}{end}", path.display()));
+    let file = SqliteStore::open(&path, Durability::Process).unwrap();
+    Stores([Arc::new(MemoryStore::new()), Arc::new(file)], path)
+}
+
+impl Stores {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<dyn Store>> {
+        self.0.iter()
     }
-    vec![Arc::new(MemoryStore::new()), Arc::new(file)]
+}
+
+impl Drop for Stores {
+    fn drop(&mut self) {
+        for end in ["", "-wal", "-shm", "-lock"] {
+            let _ = std::fs::remove_file(format!("{}{end}", self.1.display()));
+        }
+    }
 }
 
 /// A service, from its start to its end.
@@ -43,6 +56,8 @@ pub(crate) struct Life {
 impl Life {
     /// Opens a service. Its first tenant submits the runs.
     pub(crate) fn open(store: &Arc<dyn Store>, config: &str) -> Self {
+        let limits = if config.contains("[limits]") { "" } else { "[limits]" };
+        let config = format!("{config}\n{limits}").replace("[limits]", "[limits]\ntimeout_ms = 60000");
         let text =
             format!("isolation = \"in-process\"\n{config}\n[service]\nsuspend_after_ms = 0\nlease_seconds = 1\n");
         let config = Config::parse_with(&text, "test.toml", &|_| None).unwrap();

@@ -11,15 +11,15 @@ const RUNS: usize = 200;
 /// A restart leaves suspended runs as they are, and a reply continues one.
 #[test]
 fn a_restart_replays_no_suspended_run() {
-    for store in stores("restart") {
-        let first = Life::open(&store, "");
+    for store in stores("restart").iter() {
+        let first = Life::open(store, "");
         let body = json!({ "program": "(do (println 1) (+ 1 (tool/ask {})))", "tools": {"ask": {"client": true}} });
         let runs: Vec<String> = (0..RUNS).map(|_| first.submit(&body)).collect();
         until("all suspended", || {
             first.figure("ptc_runs_suspended_total") == RUNS as u64 && first.figure("ptc_durable_runs") == 0
         });
         first.stop();
-        let second = Life::open(&store, "");
+        let second = Life::open(store, "");
         let states = || -> Vec<Value> {
             runs.iter().map(|run_id| serde_json::to_value(second.state(run_id)).unwrap()).collect()
         };
@@ -41,10 +41,10 @@ fn a_restart_replays_no_suspended_run() {
 /// A run that waits for an answer is found as such while another of its calls is under way.
 #[test]
 fn a_run_with_a_call_under_way_is_listed_as_waiting() {
-    for store in stores("listed") {
+    for store in stores("listed").iter() {
         let server = ToolServer::start();
         server.hold(true);
-        let life = Life::open(&store, &(server.config("pay", "") + &server.network()));
+        let life = Life::open(store, &(server.config("pay", "") + &server.network()));
         let program = "(pcalls #(tool/ask {}) #(tool/pay {}))";
         let run_id = life.submit(&json!({ "program": program, "tools": {"ask": {"client": true}} }));
         until("the call", || server.count("pay") == 1);
