@@ -48,7 +48,8 @@ fn kill(server: &Server, killed: Killed) {
 }
 
 fn start(tool: &ToolServer, dir: &Dir) -> Server {
-    let config = format!("isolation = \"process\"\n{}[limits]\ntimeout_ms = 60000\n", tool.config("allow"));
+    let tool = tool.config("allow").replace("policy", "timeout_ms = 60000\npolicy");
+    let config = format!("isolation = \"process\"\n{tool}[limits]\ntimeout_ms = 60000\n");
     Server::start(&["--config", &dir.write("service.toml", &config), "--store", &dir.path("ptc.db")])
 }
 

@@ -66,7 +66,7 @@ impl ToolServer {
     /// Returns the configuration of a tool at the path of its name.
     pub(crate) fn config(&self, name: &str, more: &str) -> String {
         format!(
-            "[tools.{name}]\nurl = \"http://127.0.0.1:{}/{name}\"\ninput = {{ type = \"object\" }}\n{more}\n",
+            "[tools.{name}]\nurl = \"http://127.0.0.1:{}/{name}\"\ninput = {{ type = \"object\" }}\ntimeout_ms = 60000\n{more}\n",
             self.port
         )
     }
