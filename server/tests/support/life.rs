@@ -91,12 +91,15 @@ impl Life {
 
     /// The state of a run once it is so.
     pub(crate) fn state_when(&self, run_id: &str, is_so: impl Fn(&RunState) -> bool) -> RunState {
-        let mut last = self.state(run_id);
-        until(&format!("{last:?}"), || {
-            last = self.state(run_id);
-            is_so(&last)
-        });
-        last
+        let end = Instant::now() + LONG;
+        loop {
+            let state = self.state(run_id);
+            if is_so(&state) {
+                return state;
+            }
+            assert!(Instant::now() < end, "waited for {state:?}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Waits until a run asks about its call, or waits for it.
