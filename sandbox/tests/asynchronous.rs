@@ -4,15 +4,16 @@
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use lisp_runtime::tools::{Approval, AskedCall, PolicyDecision};
+    use lisp_runtime::tools::{Approval, AskedCall, Effect, PolicyDecision};
     use lisp_runtime::{
         Cancel, Engine, EngineBuilder, Input, Limits, LimitsRequest, Outcome, Reason, Recording, Request, Tool,
         ToolCall, ToolError, Verdict,
     };
     use lisp_sandbox::{DomainLimits, Sandbox, SandboxRun};
+    use rustix::process::{Pid, Signal};
     use std::pin::Pin;
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
     use std::time::{Duration, Instant};
     use tokio::runtime::{Builder, Runtime};
     use tokio::time::sleep;
@@ -229,6 +230,88 @@ mod linux {
         assert_eq!((again.text(), &again.run_id), (whole.text(), &whole.run_id));
     }
 
+    /// Kills what the templates have forked, and waits until it is gone.
+    async fn kill_programs(sandbox: &Sandbox) {
+        let children = || -> Vec<i32> {
+            let of = |pid| std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+            let all: Vec<String> = sandbox.template_pids().into_iter().map(of).collect();
+            all.iter().flat_map(|line| line.split_whitespace()).map(|pid| pid.parse().unwrap()).collect()
+        };
+        let killed = children();
+        assert!(!killed.is_empty());
+        for pid in &killed {
+            rustix::process::kill_process(Pid::from_raw(*pid).unwrap(), Signal::KILL).unwrap();
+        }
+        while children().iter().any(|pid| killed.contains(pid)) {
+            sleep(Duration::from_millis(2)).await;
+        }
+    }
+
+    /// The process of a recorded run is lost: calls that write are heard to their end, unless the run is cancelled. Calls that
+    /// read are dropped.
+    fn calls_of_a_lost_process_are_heard() {
+        let (is_held, begun) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicUsize::new(0)));
+        let tool = |name: &str| {
+            let (is_held, begun) = (is_held.clone(), begun.clone());
+            Tool::new_async(name, move |call: ToolCall| {
+                let is_held = is_held.clone();
+                begun.fetch_add(1, SeqCst);
+                async move {
+                    while is_held.load(SeqCst) {
+                        sleep(Duration::from_millis(1)).await;
+                    }
+                    call.get::<i64>("n")
+                }
+            })
+        };
+        let engine = Engine::builder().limits(patient()).grant(tool("write"));
+        let engine = engine.grant(tool("read").with_effect(Effect::Read)).build().unwrap();
+        let sandbox = Sandbox::builder().engine(engine.clone()).without_namespaces().build().unwrap();
+        let domain = sandbox.domain("acme").unwrap();
+        for (name, is_cancelled) in [("write", false), ("read", false), ("write", true)] {
+            for in_domain in [false, true] {
+                let (recording, cancel) = (Recording::new(), Cancel::new());
+                let input = Input::new().record(&recording).cancel_with(&cancel);
+                let program = format!("(pmap (fn [n] (tool/{name} {{:n n}})) (range 3))");
+                is_held.store(true, SeqCst);
+                begun.store(0, SeqCst);
+                let local = tokio::task::LocalSet::new();
+                let outcome = local.block_on(&runtime(), async {
+                    let run = if in_domain {
+                        domain.eval_async(&program, &input)
+                    } else {
+                        sandbox.eval_async(&program, &input)
+                    };
+                    let run = tokio::task::spawn_local(run);
+                    while begun.load(SeqCst) < 3 {
+                        sleep(Duration::from_millis(1)).await;
+                    }
+                    kill_programs(&sandbox).await;
+                    for _ in 0..100 {
+                        sleep(Duration::from_millis(1)).await;
+                        assert!(name == "read" || !run.is_finished(), "it did not wait");
+                    }
+                    match is_cancelled {
+                        true => cancel.cancel(),
+                        false => is_held.store(name == "read", SeqCst),
+                    }
+                    run.await.unwrap()
+                });
+                let (ends, text) = (recording.text().matches("\"state\":\"done\"").count(), recording.text());
+                assert_eq!(outcome.problem().map(|problem| problem.reason()), Some(Reason::HostFault), "{name} {text}");
+                assert_eq!(ends, if name == "write" && !is_cancelled { 3 } else { 0 }, "{name} {is_cancelled} {text}");
+                if !is_cancelled {
+                    is_held.store(false, SeqCst);
+                    let (program, input, _) = engine.open_record(&recording.record().unwrap(), &[]).unwrap();
+                    let again = runtime().block_on(sandbox.eval_async(program.source(), &input));
+                    assert_eq!(again.text(), Some("[0 1 2]"), "{name} {:?}", again.problem());
+                    assert_eq!(begun.load(SeqCst), if name == "write" { 3 } else { 6 }, "{name}");
+                }
+            }
+        }
+        println!("calls of a lost process are heard ... ok");
+    }
+
     fn approvals_come_while_the_run_goes_on() {
         let policy = |call: &AskedCall<'_>| PolicyDecision::Ask(format!("call {}?", call.name()));
         let engine = builder(&Arc::default()).policy(policy).build().unwrap();
@@ -363,6 +446,7 @@ mod linux {
         println!("runs of a domain take turns ... ok");
         recorded_runs_go_on(&sandbox);
         println!("recorded runs go on ... ok");
+        calls_of_a_lost_process_are_heard();
         approvals_come_while_the_run_goes_on();
         nobody_overtakes(&sandbox);
         a_full_template_takes_nobody_with_it();

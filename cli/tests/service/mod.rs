@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -342,6 +342,7 @@ struct Asked {
 pub struct ToolServer {
     pub port: u16,
     asked: Arc<Mutex<Asked>>,
+    is_held: Arc<AtomicBool>,
 }
 
 impl ToolServer {
@@ -349,15 +350,21 @@ impl ToolServer {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let asked: Arc<Mutex<Asked>> = Arc::default();
-        let its = asked.clone();
+        let is_held = Arc::<AtomicBool>::default();
+        let its = (asked.clone(), is_held.clone());
         let serve = move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                let asked = its.clone();
-                std::thread::Builder::new().spawn(move || pay(stream, &asked)).unwrap();
+                let (asked, is_held) = its.clone();
+                std::thread::Builder::new().spawn(move || pay(stream, &asked, &is_held)).unwrap();
             }
         };
         std::thread::Builder::new().spawn(serve).unwrap();
-        ToolServer { port, asked }
+        ToolServer { port, asked, is_held }
+    }
+
+    /// Holds its answers back until this is called with false. It has paid by then.
+    pub fn hold(&self, is_held: bool) {
+        self.is_held.store(is_held, Ordering::SeqCst);
     }
 
     /// The configuration of a service that has the tool.
@@ -418,7 +425,7 @@ fn read_request(reader: &mut impl BufRead) -> Option<(String, HashMap<String, St
     Some((target, headers, body))
 }
 
-fn pay(stream: TcpStream, asked: &Mutex<Asked>) {
+fn pay(stream: TcpStream, asked: &Mutex<Asked>, is_held: &AtomicBool) {
     let mut reader = BufReader::new(stream);
     while let Some((target, headers, body)) = read_request(&mut reader) {
         let argument = |name: &str| {
@@ -436,6 +443,9 @@ fn pay(stream: TcpStream, asked: &Mutex<Asked>) {
             *asked.effects.entry((k, n)).or_default() += 1;
         }
         std::thread::sleep(Duration::from_millis(10 + 7 * (k % 3)));
+        while is_held.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         let (status, body) = match failed {
             true => ("409 Conflict", format!("{{\"odd\":{n}}}")),
             false => ("200 OK", format!("{{\"n\":{n}}}")),

@@ -21,7 +21,7 @@ use crate::tools::cache::CachedResult;
 use crate::tools::gate::{AllowedCall, Decision, GateSetting, PendingCall, ToolGate};
 use crate::tools::ledger::Ledger;
 use crate::tools::threads::ToolThreads;
-use crate::tools::tool::{Reply, Tool, ToolCall};
+use crate::tools::tool::{Effect, Reply, Tool, ToolCall};
 use crate::tools::tool_set::Tools;
 use lisp_core::compile::TOOL_PAGE;
 use lisp_core::context::Prints;
@@ -592,6 +592,14 @@ impl HostHalf {
                 CallStarted::Call(HostCall { tool, call, number, pending, since: Instant::now(), threads })
             }
         }
+    }
+
+    /// Returns whether the record of the run still needs to know how a call in progress ends: the call may not be
+    /// repeated when the run resumes.
+    pub fn awaits_ends(&self) -> bool {
+        let Some(journal) = &self.gate_setting.journal else { return false };
+        let is_repeatable = |tool: &Arc<Tool>| tool.effect() == Effect::Read || tool.is_idempotent();
+        journal.has_open_call(|name| !self.tools.get(name).is_some_and(is_repeatable))
     }
 
     /// Notes how a call ended. Returns its number and reply, and the decision on each call that waited for it.

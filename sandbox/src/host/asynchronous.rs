@@ -29,6 +29,8 @@ impl Sandbox {
     ///   for their sockets, one for deadlines and cancel handles.
     /// - The run's time starts with this call. The first poll orders the process. If a template has died, that poll
     ///   starts another one, which takes some milliseconds.
+    /// - If the process of a recorded run is lost, calls in progress that may not be repeated are awaited, until the time
+    ///   of the run is over. Their ends are then in the record, and the run can resume.
     /// - Dropping the future kills the process and drops its calls in progress.
     pub fn run_async(&self, request: &Request<'_>) -> SandboxRun {
         if let Some(refused) = self.refused(request) {
@@ -216,7 +218,7 @@ impl SandboxRun {
         let host = self.host.as_deref_mut()?;
         loop {
             let some_heard = running.step_now(host);
-            if running.is_over() {
+            if running.is_over(host) {
                 // Releases the sockets for other runs.
                 (self.watch, self.alarm) = (None, None);
                 if self.seat.as_ref().is_some_and(Seat::is_warm) && running.missed_job() {
@@ -241,7 +243,11 @@ impl SandboxRun {
 
     /// Arranges for the waker to be called when there is something to read or to check.
     fn wait_for(&mut self, running: &Running) -> Result<(), std::io::Error> {
-        let (Some(host), Some(watch)) = (self.host.as_deref(), &self.watch) else { return Ok(()) };
+        if running.has_ended() {
+            // Only calls are awaited, which wake the run themselves.
+            self.watch = None;
+        }
+        let Some(host) = self.host.as_deref() else { return Ok(()) };
         let (at, cancel) = (running.next_moment(host), host.cancel());
         if host.is_cancellable() && cancel.is_cancelled() && !running.has_seen_cancel() {
             // The handle was used after the last check.
@@ -253,7 +259,7 @@ impl SandboxRun {
             self.alarm = None;
             self.alarm = Alarm::set(at, cancel, &Waker::from(self.waker.clone()));
         }
-        watch.arm(running.wanted())
+        self.watch.as_ref().map_or(Ok(()), |watch| watch.arm(running.wanted()))
     }
 }
 

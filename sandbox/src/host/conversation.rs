@@ -318,6 +318,15 @@ impl Conversation {
         self.calls.is_none()
     }
 
+    /// Returns true if calls are in progress on other threads or as futures.
+    pub(crate) fn has_calls(&self) -> bool {
+        #[cfg(feature = "async")]
+        if self.futures.as_ref().is_some_and(|futures| !futures.calls.is_empty()) {
+            return true;
+        }
+        self.calls.as_ref().is_some_and(|calls| !calls.is_empty())
+    }
+
     /// Drops the calls of async tools.
     #[cfg(feature = "async")]
     pub(crate) fn drop_futures(&mut self) {

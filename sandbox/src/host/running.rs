@@ -184,10 +184,40 @@ impl Running {
         self.step_within(host, Some(Duration::ZERO)) || some_over
     }
 
-    /// Returns true if the process has ended.
+    /// Returns true if the process has ended and no call is awaited.
+    pub(crate) fn is_over(&self, host: &HostHalf) -> bool {
+        self.end.is_some() && !self.awaits_calls(host)
+    }
+
+    /// Returns true if the process is gone.
     #[cfg(feature = "async")]
-    pub(crate) fn is_over(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.end.is_some()
+    }
+
+    /// Returns true if the process was lost during calls whose ends the record of the run needs. They are awaited, within
+    /// the time of the run: it then resumes without asking how they ended.
+    fn awaits_calls(&self, host: &HostHalf) -> bool {
+        let is_lost = self.end.is_some() && self.kill.is_none() && !self.talk.has_reported();
+        let has_time = || host.deadline().is_none_or(|at| Instant::now() < at) && !host.cancel().is_cancelled();
+        is_lost && self.talk.has_calls() && has_time() && host.awaits_ends()
+    }
+
+    /// Waits for a call on another thread, at most for `wake`. The process is gone. Returns true if there was something.
+    fn await_call(&mut self, host: &mut HostHalf, wake: Option<&Timespec>) -> bool {
+        self.at_work = None;
+        // Its last packets may have the report.
+        self.drain(host);
+        if self.is_over(host) {
+            return true;
+        }
+        let Some(woken) = self.talk.calls_in_progress().map(Calls::woken) else { return false };
+        let mut fds = [PollFd::new(&woken, PollFlags::IN)];
+        let some_ended = rustix::event::poll(&mut fds, wake).is_ok_and(|ready| ready > 0);
+        if some_ended {
+            self.talk.take_ended(host);
+        }
+        some_ended
     }
 
     /// Returns true if the run was asked to end, or killed.
@@ -293,7 +323,7 @@ impl Running {
 
     /// Runs to the end and reaps the process.
     pub(crate) fn finish(&mut self, host: &mut HostHalf) -> Outcome {
-        while self.end.is_none() {
+        while !self.is_over(host) {
             self.step(host);
         }
         self.drain(host);
@@ -367,6 +397,9 @@ impl Running {
         // A busy wait must not miss a deadline that is near.
         let may_spin = is_next && wake.is_none_or(|left| left > spin::AWAKE);
         let wake = wake.map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
+        if self.end.is_some() {
+            return self.await_call(host, wake.as_ref());
+        }
         let mut fds = vec![self.channels.pair.status()];
         let run = self.listens().then(|| fds.push(PollFd::new(&self.channels.pair.run, wanted)));
         let calls = self.talk.calls_in_progress().map(Calls::woken);
@@ -415,6 +448,9 @@ impl Running {
 
     /// Returns when to check the clock next.
     pub(crate) fn next_moment(&self, host: &HostHalf) -> Option<Instant> {
+        if self.end.is_some() {
+            return host.deadline();
+        }
         if let Some(end) = self.kill_limit() {
             let step = match self.must_delegate_kill() {
                 true => Some(CANCEL_STEP),

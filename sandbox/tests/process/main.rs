@@ -14,6 +14,8 @@ mod functions;
 #[cfg(target_os = "linux")]
 mod killed;
 #[cfg(target_os = "linux")]
+mod lost;
+#[cfg(target_os = "linux")]
 mod pipes;
 #[cfg(target_os = "linux")]
 mod records;

@@ -1,6 +1,6 @@
 //! Programs behind the process mode: the same answers, from any number of threads, through sessions, pipes and slates.
 
-use crate::{domains, failures, functions, killed, pipes, records, seeing, sessions};
+use crate::{domains, failures, functions, killed, lost, pipes, records, seeing, sessions};
 use lisp_runtime::outcome::CallStatus;
 use lisp_runtime::{Answer, Cancel, Engine, Input, Keys, Limits, Outcome, Request, Tool, ToolError, Verdict};
 use lisp_sandbox::{CleanSlate, Sandbox, SlateFailure};
@@ -561,6 +561,7 @@ const TESTS: &[(&str, Test)] = &[
     ("killed_in_a_call_they_pay_what_they_used", failures::killed_in_a_call_they_pay_what_they_used),
     ("programs_that_do_not_compile_count", failures::programs_that_do_not_compile_count),
     ("records_of_killed_runs", killed::everywhere),
+    ("records_of_lost_processes", lost::calls_are_heard),
     ("observers_see_runs_of_processes", seeing::observers_see_runs_of_processes),
     ("observers_are_told_of_refused_calls", seeing::observers_are_told_of_refused_calls),
     ("functions_are_called", functions::are_called),
@@ -603,7 +604,8 @@ fn cancelled_while_tools_are_called(_: &Sandbox) {
                 std::thread::sleep(Duration::from_micros(2_000 + 500 * round));
                 cancel.cancel();
             });
-            let program = "(pmap (fn [n] (tool/slow {:n n})) (range 8))";
+            // It takes far longer than the cancellation, even on a busy machine.
+            let program = "(pmap (fn [n] (tool/slow {:n n})) (range 200))";
             let outcome = sandbox.eval(program, &Input::new().cancel_with(&cancel));
             assert_eq!(
                 outcome.problem().map(|problem| problem.reason()),

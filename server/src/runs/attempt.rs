@@ -12,7 +12,7 @@ use lisp_runtime::outcome::Phase;
 use lisp_runtime::record::{RecordError, Recorder, RecordingBuilder};
 use lisp_runtime::tools::Approval;
 use lisp_runtime::{
-    Budget, Error, Input, LimitsRequest, Outcome, Problem, Reason, Record, Recording, Request, Tools, Verdict,
+    Budget, Error, Input, LimitsRequest, Outcome, Problem, Reason, Record, Recording, Request, Tool, Tools, Verdict,
 };
 use std::collections::HashSet;
 use std::error::Error as StdError;
@@ -317,7 +317,8 @@ impl Attempt<'_> {
         let engine = &self.inner.engine;
         let mut record = Record::parse_within(start.journal, usize::MAX)?;
         let before = record.text().len();
-        let unknown = settle(engine, start.request, start.replies, &mut record)?;
+        let denies = |tool: &Tool| self.inner.tools.policy.denies_now(tool.given_name(), &tenant.name);
+        let unknown = settle(engine, (start.request, &denies), start.replies, &mut record)?;
         if !unknown.is_empty() && !start.cancelled {
             let batch = Batch { opened: unknown.iter().map(StoredCall::from).collect(), ..Batch::default() };
             return Ok(Begun::Ends(batch, End::Suspended(start.replies.len() as u64)));
@@ -377,8 +378,8 @@ fn answered_by_client(own: &Tools, request: &Request<'_>, calls: &Arc<OpenCalls>
         let mut tool = tool.as_ref().clone();
         if request.tools.get(tool.name()).is_some_and(|script| script.client) {
             let calls = calls.clone();
-            // Its client takes the time that it takes.
-            tool = tool.delay(Duration::ZERO).with_async_handler(move |call| {
+            // Its client takes the time that it takes, and recognizes a call that it is asked for again.
+            tool = tool.delay(Duration::ZERO).idempotent().with_async_handler(move |call| {
                 let calls = calls.clone();
                 async move { calls.result(&call).await }
             });

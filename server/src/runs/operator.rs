@@ -222,7 +222,7 @@ fn open(
 ) -> Result<(lisp_runtime::Program, Input<'static>), RecordError> {
     let mut record = Record::parse_within(&journal.text, usize::MAX)?;
     // What is unknown is open here, too.
-    for call in settle(engine, request, &journal.replies, &mut record)? {
+    for call in settle(engine, (request, &|_| None), &journal.replies, &mut record)? {
         record.settle(&call.call, lisp_runtime::record::Settled::NotMade)?;
     }
     let mut own = Tools::new();

@@ -75,13 +75,13 @@ pub(crate) fn places_begun(journal: &str) -> impl Iterator<Item = Place> + use<>
 }
 
 /// Settles the calls that had started when their process ended, with the replies that say how they ended. Returns the
-/// calls whose replies are missing.
+/// calls whose replies are missing. A call that would be made again fails if `denies` has a reason for its tool.
 ///
 /// # Errors
 /// If a reply does not fit the record.
 pub(crate) fn settle(
     engine: &Engine,
-    request: &Request<'_>,
+    (request, denies): (&Request<'_>, &dyn Fn(&Tool) -> Option<&'static str>),
     replies: &[StoredReply],
     record: &mut Record,
 ) -> Result<Vec<WaitingCall>, RecordError> {
@@ -103,6 +103,13 @@ pub(crate) fn settle(
                 }
                 how
             }
+        };
+        let tool = engine.tools().all().find(|tool| tool.name() == call.tool && !own.contains_key(&call.tool));
+        let how = match (how, tool.and_then(|tool| denies(tool))) {
+            (Some(Settled::NotMade), Some(why)) => {
+                Some(Settled::Failed(format!("tool/{} was denied: {why}", call.tool)))
+            }
+            (how, _) => how,
         };
         if let Some(how) = how {
             record.settle(&call.name, how)?;

@@ -1,0 +1,92 @@
+//! Request bodies that do not end: one tenant's take a bounded number of bytes, and nothing from other tenants.
+
+use lisp_server::config::Config;
+use lisp_server::http::Server;
+use lisp_server::runs::Service;
+use lisp_server::store::MemoryStore;
+use sha2::{Digest, Sha256};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+const MIB: usize = 1 << 20;
+
+fn tenant(name: &str) -> String {
+    let digest: String = Sha256::digest(name).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("[[tenants]]\nname = \"{name}\"\ntoken_sha256 = \"{digest}\"\n")
+}
+
+async fn start() -> SocketAddr {
+    let text = format!(
+        "isolation = \"in-process\"\n[service]\nmax_body_bytes = {MIB}\nmax_bodies_bytes = {}\n{}{}",
+        4 * MIB,
+        tenant("a"),
+        tenant("b")
+    );
+    let config = Config::parse_with(&text, "test.toml", &|_| None).unwrap();
+    let service = Service::open(config, Arc::new(MemoryStore::new())).await.unwrap();
+    let server = Server::bind(service, "127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = server.address();
+    tokio::spawn(server.serve());
+    address
+}
+
+async fn send(address: SocketAddr, token: &str, length: &str, body: &[u8]) -> TcpStream {
+    let mut client = TcpStream::connect(address).await.unwrap();
+    let head = format!(
+        "POST /v1/run HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n{length}\r\n\r\n"
+    );
+    client.write_all(&[head.as_bytes(), body].concat()).await.unwrap();
+    client
+}
+
+/// The answer to a whole request.
+async fn asked(address: SocketAddr, token: &str) -> String {
+    let body = br#"{"program": "(+ 1 2)"}"#;
+    let mut client = send(address, token, &format!("Content-Length: {}", body.len()), body).await;
+    let mut answer = String::new();
+    timeout(Duration::from_secs(20), client.read_to_string(&mut answer)).await.unwrap().unwrap();
+    answer
+}
+
+/// The answer to a request whose body does not end; `None` if it is still being read after a while.
+async fn refused(client: &mut TcpStream) -> Option<String> {
+    let mut answer = vec![0; 4_096];
+    let read = timeout(Duration::from_secs(4), client.read(&mut answer)).await.ok()?.unwrap();
+    Some(String::from_utf8_lossy(&answer[..read]).into_owned())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bodies_are_admitted_by_bytes() {
+    const CLIENTS: usize = 12;
+    let address = start().await;
+    // A body without a length counts as the largest.
+    let lengths = [format!("Content-Length: {MIB}"), "Transfer-Encoding: chunked".to_owned()];
+    for length in &lengths {
+        let body = if length.contains("chunked") { &b"5\r\n     \r\n"[..] } else { &[b' '; 1_000] };
+        let mut clients = Vec::new();
+        for _ in 0..CLIENTS {
+            clients.push(send(address, "a", length, body).await);
+        }
+        let answers = futures_util::future::join_all(clients.iter_mut().map(refused)).await;
+        let answers: Vec<String> = answers.into_iter().flatten().collect();
+        assert_eq!(answers.len(), CLIENTS - 4, "{length}: {answers:?}");
+        for answer in &answers {
+            assert!(answer.starts_with("HTTP/1.1 429") && answer.contains("max_bodies_bytes"), "{length}: {answer}");
+        }
+        // Not even a small one.
+        let answer = asked(address, "a").await;
+        assert!(answer.starts_with("HTTP/1.1 429") && answer.contains("max_bodies_bytes"), "{length}: {answer}");
+        let of_other = asked(address, "b").await;
+        assert!(of_other.starts_with("HTTP/1.1 200") && of_other.contains("\"value\":3"), "{length}: {of_other}");
+        // The room is free once the clients have left.
+        drop(clients);
+        let end = Instant::now() + Duration::from_secs(20);
+        while !asked(address, "a").await.starts_with("HTTP/1.1 200") {
+            assert!(Instant::now() < end, "{length}: the room is still taken");
+        }
+    }
+}

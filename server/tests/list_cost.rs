@@ -1,0 +1,102 @@
+//! What a list of runs costs: it touches no requests, journals and answers. Counts what is allocated, so it is a binary of its
+//! own.
+
+#[path = "support/life.rs"]
+mod life;
+
+use life::{Life, stores};
+use lisp_server::runs::ListQuery;
+use lisp_server::store::{Batch, End, NewRun, Room, Store};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+use tokio::runtime::Runtime;
+
+/// Counts the bytes of all allocations.
+struct Counting;
+
+static ALLOCATED: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: the system's allocator does all the work, with what it is given.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATED.fetch_add(layout.size() as u64, Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATED.fetch_add(size as u64, Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Stores finished runs with requests, journals and answers of these sizes.
+async fn fill(store: &Arc<dyn Store>, runs: usize, bytes: usize) {
+    let tenant = "anonymous".to_owned();
+    for run in 0..runs {
+        let run_id = format!("01900000-0000-7000-8000-{run:012}");
+        let request = format!("{{\"program\": \"1\", \"data\": {{\"x\": \"{}\"}}}}", "x".repeat(bytes));
+        store.submit(NewRun { run_id, tenant: tenant.clone(), request }, None).await.unwrap();
+        let room = Room { slots: 1, tenants: vec![(tenant.clone(), 1)] };
+        let claim = store.claim("test", Duration::from_secs(60), &room).await.unwrap().remove(0);
+        let lines = vec![format!("\"{}\"\n", "j".repeat(bytes))];
+        let batch = Batch { first_line: 1, lines, first_event: 1, ..Batch::default() };
+        store.end(&claim.lease, batch, End::Done(format!("\"{}\"", "a".repeat(bytes)).into())).await.unwrap();
+    }
+}
+
+#[test]
+fn a_page_touches_no_texts() {
+    const RUNS: usize = 60;
+    for (kind, store) in ["memory", "SQLite"].into_iter().zip(stores("texts").iter()) {
+        Runtime::new().unwrap().block_on(fill(store, RUNS, 2_000_000));
+        let life = Life::open(store, "");
+        let page =
+            || life.block_on(life.service.runs("anonymous", ListQuery { max: RUNS, ..ListQuery::default() })).unwrap();
+        // Prepares its statements.
+        page();
+        let before = ALLOCATED.load(Relaxed);
+        let runs = page().runs.len();
+        let allocated = ALLOCATED.load(Relaxed) - before;
+        println!("{kind}: a page of {runs} runs allocates {allocated} bytes");
+        assert_eq!(runs, RUNS);
+        assert!(allocated < 1_000_000, "{kind}: {allocated}");
+        life.stop();
+    }
+}
+
+#[test]
+fn the_cursor_comes_to_every_run_once() {
+    const RUNS: usize = 2_500;
+    for store in stores("cursor").iter() {
+        Runtime::new().unwrap().block_on(fill(store, RUNS, 1));
+        let life = Life::open(store, "");
+        let (mut seen, mut next, mut pages) = (BTreeSet::new(), None::<String>, 0);
+        loop {
+            let query = ListQuery { cursor: next.as_deref(), max: 300, ..ListQuery::default() };
+            let list = life.block_on(life.service.runs("anonymous", query)).unwrap();
+            pages += 1;
+            for run in list.runs {
+                assert!(seen.insert(run.run_id.clone()), "{} is listed twice", run.run_id);
+            }
+            next = list.next;
+            if next.is_none() {
+                break;
+            }
+        }
+        assert_eq!((seen.len(), pages), (RUNS, RUNS.div_ceil(300)));
+        life.stop();
+    }
+}
