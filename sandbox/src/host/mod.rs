@@ -15,6 +15,8 @@ pub(crate) mod domain;
 pub(crate) mod domains;
 pub(crate) mod error_output;
 #[cfg(target_os = "linux")]
+mod moments;
+#[cfg(target_os = "linux")]
 mod open_calls;
 #[cfg(target_os = "linux")]
 pub(crate) mod pool;

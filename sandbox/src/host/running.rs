@@ -3,6 +3,7 @@
 use super::at_work::AtWork;
 use super::calls::Calls;
 use super::conversation::Conversation;
+use super::moments::{hard_deadline, monotonic};
 use super::pool::{Channels, Pool, Question, Template};
 #[cfg(feature = "async")]
 use super::socket_pair::SocketPair;
@@ -469,6 +470,311 @@ impl Running {
     }
 
     /// Returns when to ask for a descriptor of the process, or to send the deadline.
+    fn next_request(&self) -> Option<Instant> {
+        let wanted = !self.pidfd_requested || (self.own_deadline().is_some() && !self.sent_deadline);
+        self.request_at.filter(|_| wanted && self.talk.reported_at.is_none())
+    }
+
+    /// Returns the deadline that the order did not include, because the process stays.
+    fn own_deadline(&self) -> Option<Instant> {
+        let Supervision { hard, stays, replays, .. } = self.supervision;
+        hard.filter(|_| stays && !replays)
+    }
+
+    /// Kills the process if it is time to.
+    fn look(&mut self, host: &mut HostHalf) {
+        let now = Instant::now();
+        if self.supervision.replays {
+            self.supervision.hard = hard_deadline(host, self.supervision.grace);
+            self.supervision.replays = host.replays();
+        }
+        if !self.withdrawn && (host.deadline().is_some_and(|at| now >= at) || host.cancel().is_cancelled()) {
+            self.withdrawn = true;
+            self.talk.withdraw_calls(host, true);
+        }
+        if self.kill.is_some() {
+            if self.must_delegate_kill() {
+                self.kill_delegated = self.request_pidfd(true);
+            }
+            if self.dead_at.is_none() && self.process.get().is_some_and(is_dead) {
+                self.dead_at = Some(now);
+            }
+            if self.kill_limit().is_some_and(|limit| now >= limit) && self.end.is_none() {
+                self.give_up_waiting();
+            }
+            return;
+        }
+        if self.next_request().is_some_and(|at| now >= at) {
+            if self.template.is_busy() {
+                self.request_at = Some(now + AHEAD);
+            } else {
+                self.make_known();
+            }
+        }
+        if self.supervision.kill_time().is_some_and(|at| now >= at) {
+            self.kill(Kill::Deadline);
+        } else if self.talk.reported_at.is_some_and(|at| now >= at + LINGER) {
+            self.kill(Kill::Lingering);
+        } else if host.cancel().is_cancelled() {
+            match self.asked {
+                None => {
+                    // The run ends by itself if it can.
+                    self.asked = Some(now);
+                    if !self.signal(Signal::USR1) && !self.pidfd_requested {
+                        let _ = self.request_pidfd(false);
+                    }
+                }
+                Some(asked) if now >= asked + self.supervision.grace => self.kill(Kill::Cancelled),
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// Called when the template has not reported in time that a killed process is reaped. A template that is stopped or
+    /// broken is ended, with its children. A template that is only slow is kept, because other runs depend on it. It
+    /// reaps later, and a child that it still forks for this run finds its channel closed.
+    fn give_up_waiting(&mut self) {
+        let is_lost = match (self.must_delegate_kill(), self.pidfd_received) {
+            // Only the template can kill it, and has not been asked yet.
+            (true, _) if !self.template.is_stuck() && !self.template.is_silent() => return,
+            (true, _) => true,
+            (false, true) => self.template.is_stopped(),
+            (false, false) => self.template.is_silent(),
+        };
+        if is_lost {
+            self.discard_template();
+        } else {
+            self.end = Some(End::NotStarted(0));
+        }
+    }
+
+    fn signal(&self, signal: Signal) -> bool {
+        self.process.get().is_some_and(|process| rustix::process::pidfd_send_signal(process, signal).is_ok())
+    }
+
+    /// Asks the template for the process, and with `kill` to kill it. Returns false if there was no room for the
+    /// question.
+    fn request_pidfd(&mut self, kill: bool) -> bool {
+        self.ask(kill.then_some(AT_ONCE))
+    }
+
+    fn ask(&mut self, kill_at: Option<u64>) -> bool {
+        let question = self.template.request_pidfd(&self.channels.pair, kill_at);
+        let asked = question.is_some();
+        self.pidfd_requested |= asked;
+        self.question = self.question.take().or(question);
+        asked
+    }
+
+    /// Withdraws the question to the template.
+    fn take_back_question(&mut self) {
+        if let Some(question) = self.question.take() {
+            self.template.take_back_question(&question);
+        }
+    }
+
+    /// Asks the template for the process, and sends it the deadline if it is unknown to it.
+    fn make_known(&mut self) {
+        let kill_at = self.own_deadline().filter(|_| !self.sent_deadline).map(monotonic);
+        if !self.pidfd_requested {
+            self.sent_deadline |= self.ask(kill_at) && kill_at.is_some();
+        } else if let Some(kill_at) = kill_at {
+            self.template.set_deadline(&self.channels.pair, kill_at);
+            self.sent_deadline = true;
+        }
+    }
+
+    /// Returns true if only the template can kill the process, and does not know yet that it must.
+    fn must_delegate_kill(&self) -> bool {
+        self.kill.is_some() && self.process.get().is_none() && !self.kill_delegated
+    }
+
+    fn kill(&mut self, why: Kill) {
+        if self.kill.is_none() && self.end.is_none() {
+            self.kill = Some((why, Instant::now()));
+            self.talk.clear_output();
+            if !self.send_kill() {
+                // The template kills it as soon as it exists.
+                self.kill_delegated = self.request_pidfd(true);
+            }
+        }
+    }
+
+    fn send_kill(&mut self) -> bool {
+        let sent = self.signal(Signal::KILL);
+        if sent {
+            self.overshoot = self.late_by();
+        }
+        sent
+    }
+
+    /// Returns how late the kill for the deadline is.
+    fn late_by(&self) -> Option<Duration> {
+        let hard = self.supervision.kill_time().filter(|_| matches!(self.kill, Some((Kill::Deadline, _))))?;
+        Some(Instant::now().saturating_duration_since(hard))
+    }
+
+    /// Returns until when to wait for a template once its child must be killed.
+    fn kill_limit(&self) -> Option<Instant> {
+        let (_, at) = self.kill?;
+        let limit = at + if self.pidfd_received { REAPING } else { FORKING };
+        Some(self.dead_at.map_or(limit, |dead| limit.min(dead + REAPING_DEAD)))
+    }
+
+    /// Gives up the template, and all its children with it.
+    fn discard_template(&mut self) {
+        self.supervision.pool.discard(&self.template);
+        self.end = Some(End::TemplateGone);
+    }
+
+    /// Handles one notice of the template.
+    fn read_notices(&mut self) {
+        let Some(message) = self.channels.pair.receive() else { return };
+        if let Some(process) = message.process {
+            let _ = self.process.set(process);
+        }
+        if message.notice.is_some() {
+            self.template.mark_responsive();
+            self.question = None;
+        }
+        match message.notice {
+            Some(Notice::Shown) => {
+                self.pidfd_received = true;
+                if self.kill.is_some() {
+                    self.send_kill();
+                } else if self.asked.is_some() {
+                    self.signal(Signal::USR1);
+                }
+            }
+            Some(Notice::Refused(errno)) => self.end = Some(End::NotStarted(errno)),
+            Some(Notice::Ended { death, late }) => {
+                // A template that was stopped may have killed for the deadline of an earlier run.
+                let late = late && self.supervision.hard.is_some_and(|hard| Instant::now() >= hard);
+                self.end = Some(End::Reaped { death, late });
+                if self.overshoot.is_none() {
+                    // The template killed it before this moment.
+                    self.overshoot = self.late_by();
+                }
+            }
+            None if self.end.is_none() => self.discard_template(),
+            None => {}
+        }
+    }
+
+    /// Handles packets of the process, up to its report. While the process is alive, at most a fixed number at once,
+    /// and none after the time to kill it: it may send faster than the host reads, each packet may be a slow call, and
+    /// other sources must be served too.
+    fn read(&mut self, host: &mut HostHalf) {
+        const PACKETS: usize = 64;
+        let max = if self.end.is_some() { usize::MAX } else { PACKETS };
+        for _ in 0..max {
+            // A process that has just been sent its reply has not sent anything yet.
+            let has_heard = (self.talk.has_reported() || self.talk.has_replied) && self.end.is_none();
+            if self.closed || has_heard || self.is_due() {
+                return;
+            }
+            self.buffer.clear();
+            let into = rustix::buffer::spare_capacity(&mut self.buffer);
+            let read = match rustix::net::recv(&self.channels.pair.run, into, RecvFlags::DONTWAIT) {
+                Ok((read, _)) => read,
+                Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => return,
+                Err(_) => 0,
+            };
+            if read == 0 {
+                self.closed = true;
+                return;
+            }
+            let is_over = self.kill.is_some() || self.end.is_some();
+            if let Err(violation) = self.talk.take(host, &self.buffer[..read], is_over) {
+                self.kill(Kill::Violation(violation));
+                // A violation counts even if the process has ended by itself meanwhile, or was killed for lingering.
+                if self.end.is_some() && !matches!(self.kill, Some((Kill::Deadline | Kill::Cancelled, _))) {
+                    self.kill = Some((Kill::Violation(violation), Instant::now()));
+                }
+                // Later packets do not matter.
+                self.closed = true;
+            }
+        }
+    }
+
+    /// Returns true if a process that is alive must be killed now.
+    fn is_due(&self) -> bool {
+        self.end.is_none() && self.kill.is_none() && self.supervision.kill_time().is_some_and(|at| Instant::now() >= at)
+    }
+
+    /// Reads what is left in the channel of a process that has ended.
+    fn drain(&mut self, host: &mut HostHalf) {
+        self.read(host);
+    }
+
+    /// Returns the memory limit of the cgroup if the process was killed for it, which is only possible if neither the
+    /// host nor the template killed it.
+    fn out_of_group(&self, end: End) -> Option<u64> {
+        let killed = match end {
+            End::Reaped { death, late } => {
+                !late && libc::WIFSIGNALED(death.status) && libc::WTERMSIG(death.status) == libc::SIGKILL
+            }
+            End::TemplateGone => true,
+            End::NotStarted(_) => false,
+        };
+        let group = self.template.group.as_ref().filter(|_| killed && self.kill.is_none())?;
+        group.take_kill().then(|| group.limit())
+    }
+
+    /// Returns the outcome of a run that has ended.
+    fn outcome(&mut self, host: &mut HostHalf) -> Outcome {
+        let end = self.end.unwrap_or(End::TemplateGone);
+        let stderr = self.talk.errors.text();
+        let setup = self.talk.setup.as_deref().map(|text| verdict::clean(text, 300));
+        let error = verdict::error(&Facts {
+            kill: self.kill.map(|(kill, _)| kill),
+            end,
+            reported: self.talk.report.is_some(),
+            setup: setup.as_deref(),
+            stderr: &stderr,
+            limit_ms: host.limits().timeout_ms,
+            limit_bytes: self.supervision.memory,
+            out_of_group: self.out_of_group(end),
+        });
+        let mut outcome = match (error, self.talk.report.take()) {
+            (None, Some(report)) => host.finish(report),
+            (Some(error), _) => host.fail(error, None),
+            (None, None) => host.fail(verdict::timeout(host.limits().timeout_ms, "killed"), None),
+        };
+        let used = match end {
+            End::Reaped { death, .. } => Some((death.cpu_us, death.rss_peak_bytes)),
+            End::TemplateGone | End::NotStarted(_) => None,
+        };
+        self.span.end(self.kill.is_some(), used);
+        if let End::Reaped { death, .. } = end {
+            outcome.usage.cpu_us = Some(death.cpu_us);
+            outcome.usage.rss_peak_bytes = Some(death.rss_peak_bytes);
+        }
+        outcome
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // A run that is dropped ends here; the template reaps it.
+        if self.end.is_none() {
+            self.take_back_question();
+        }
+        if self.end.is_none() && !self.signal(Signal::KILL) {
+            self.template.set_deadline(&self.channels.pair, AT_ONCE);
+        }
+        self.supervision.pool.end(&self.template);
+    }
+}
+
+/// Returns true if a process has ended, reaped or not.
+fn is_dead(process: &OwnedFd) -> bool {
+    let mut fds = [PollFd::new(process, PollFlags::IN)];
+    matches!(rustix::event::poll(&mut fds, Some(&Timespec::default())), Ok(1))
+}
+
+/// Returns when to ask for a descriptor of the process, or to send the deadline.
     fn next_request(&self) -> Option<Instant> {
         let wanted = !self.pidfd_requested || (self.own_deadline().is_some() && !self.sent_deadline);
         self.request_at.filter(|_| wanted && self.talk.reported_at.is_none())

@@ -2,7 +2,8 @@
 
 use super::domains::{DomainLimits, Domains, check_name};
 use super::pool::{NoChild, Pool, Starter};
-use super::running::{Running, Supervision, hard_deadline, monotonic};
+use super::moments::{hard_deadline, monotonic};
+use super::running::{Running, Supervision};
 use super::spans::ChildSpan;
 use super::verdict;
 use crate::guest::layers::{Layer, LayerSet, Layers, SetupError};
