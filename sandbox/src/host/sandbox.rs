@@ -1,8 +1,8 @@
 //! The sandbox: programs in separate processes.
 
 use super::domains::{DomainLimits, Domains, check_name};
-use super::pool::{NoChild, Pool, Starter};
 use super::moments::{hard_deadline, monotonic};
+use super::pool::{NoChild, Pool, Starter};
 use super::running::{Running, Supervision};
 use super::spans::ChildSpan;
 use super::verdict;
