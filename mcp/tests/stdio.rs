@@ -325,7 +325,7 @@ async fn requests_that_stand_for_themselves_need_no_session() {
     let versions = about["result"]["supportedVersions"].as_array().unwrap();
     assert!(versions.contains(&json!("2026-07-28")) && versions.contains(&json!("2025-11-25")), "{about}");
     let listed = client.request("tools/list", json!({})).await;
-    assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 4);
+    assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 5);
     let result = client.run("(println 1) (+ 1 2)").await;
     assert_eq!((text(&result), &result["resultType"]), ("3", &json!("complete")));
     assert!(client.notes.is_empty());

@@ -38,12 +38,6 @@ fn map_of(item: RefOr<Schema>, about: &str) -> RefOr<Schema> {
     object.description(Some(about)).build().into()
 }
 
-/// A JSON Schema: an object, or true or false.
-fn json_schema(about: &str) -> RefOr<Schema> {
-    let types = SchemaType::Array(vec![Type::Object, Type::Boolean]);
-    ObjectBuilder::new().schema_type(types).description(Some(about)).build().into()
-}
-
 /// An object with any fields.
 fn map(about: &str) -> RefOr<Schema> {
     let object = ObjectBuilder::new().schema_type(Type::Object);
@@ -157,8 +151,8 @@ schema!(
             ("echo", of(Type::Boolean, "every call returns its arguments")),
             ("description", of(Type::String, "what models read about the tool")),
             ("signature", of(Type::String, "the parameters and the result, such as (n :int) -> :int")),
-            ("input", json_schema("the JSON Schema of the arguments, in place of a signature")),
-            ("output", json_schema("the JSON Schema of the results, in place of a signature")),
+            ("input", map("the JSON Schema of the arguments, in place of a signature")),
+            ("output", map("the JSON Schema of the results, in place of a signature")),
             ("cache", of(Type::Boolean, "a repeated call returns the result of the first")),
             ("delay_ms", number("the delay before a call returns, in milliseconds")),
         ],

@@ -9,7 +9,10 @@ use crate::config::Config;
 use crate::store::{Lease, Renewed, Store, StoreError, StoredRun};
 use crate::tools::ServiceTools;
 use lisp_runtime::outcome::Phase;
-use lisp_runtime::{Budget, Cancel, Engine, Error, Input, LimitsRequest, Outcome, Problem, Reason, Request, Tools};
+use lisp_runtime::request::ScriptedTool;
+use lisp_runtime::{
+    Budget, Cancel, Engine, Error, Input, Limits, LimitsRequest, Outcome, Problem, Reason, Request, Tools,
+};
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -237,13 +240,15 @@ impl Inner {
         stored.ok_or_else(|| Refused::NotFound(format!("there is no run {run_id}")))
     }
 
-    /// Reads the tools of a request. Their schemas are read on a thread that may block.
+    /// Reads the tools of a request. Signatures and schemas are read on a thread that may block. Their size bounds the
+    /// time of that, so it has no deadline: a run that resumes must not end because the machine is busy.
     pub(crate) async fn own_tools(&self, request: &Request<'_>) -> Result<Tools, Box<Problem>> {
-        if !request.tools.values().any(|tool| tool.input.is_some() || tool.output.is_some()) {
+        let is_read = |tool: &ScriptedTool| tool.signature.is_some() || tool.input.is_some() || tool.output.is_some();
+        if !request.tools.values().any(is_read) {
             return request.own_tools(&self.engine);
         }
         let mut part = Request::default();
-        (part.tools, part.limits) = (request.tools.clone(), request.limits);
+        (part.tools, part.limits) = (request.tools.clone(), LimitsRequest::all(&Limits::unlimited()));
         let engine = self.engine.clone();
         let read = tokio::task::spawn_blocking(move || part.own_tools(&engine)).await;
         read.unwrap_or_else(|error| {
