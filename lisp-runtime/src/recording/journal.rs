@@ -415,7 +415,7 @@ impl Journal {
 
     /// Returns whether this attempt makes a call of one of these tools that has started and has not ended.
     pub(crate) fn has_open_call(&self, is_of: impl Fn(&str) -> bool) -> bool {
-        let is_open = |call: &Recorded| call.is_made && call.state == CallState::Begun && call.ended.is_none();
+        let is_open = |call: &Recorded| call.is_made && call.state == CallState::Started && call.ended.is_none();
         self.state().calls.values().any(|call| is_open(call) && is_of(&call.tool))
     }
 
