@@ -62,7 +62,7 @@ pub(crate) struct RunClock {
 struct Readings {
     /// Readings to replay; the next one is last.
     replay: Vec<Reading>,
-    readings: Vec<Reading>,
+    made: Vec<Reading>,
 }
 
 impl RunClock {
@@ -72,13 +72,13 @@ impl RunClock {
     /// Creates a clock that first replays the readings of an earlier run.
     pub(crate) fn new(clock: Clock, replay: &[Reading]) -> RunClock {
         let replay = replay.iter().rev().copied().collect();
-        RunClock { clock, readings: Mutex::new(Readings { replay, readings: Vec::new() }) }
+        RunClock { clock, readings: Mutex::new(Readings { replay, made: Vec::new() }) }
     }
 
     /// Returns the time in milliseconds since 1970-01-01T00:00:00Z, or `None` if the host's clock panics.
     pub(crate) fn tell(&self, place: &Place) -> Option<i64> {
         let mut readings = self.readings.lock().unwrap_or_else(PoisonError::into_inner);
-        let last = readings.readings.last().map(|&(time, _)| time);
+        let last = readings.made.last().map(|&(time, _)| time);
         let time = match readings.replay.last_mut() {
             Some((time, times)) => {
                 let time = *time;
@@ -89,20 +89,20 @@ impl RunClock {
                 time
             }
             None => match last {
-                Some(last) if readings.readings.len() >= Self::MAX => last,
+                Some(last) if readings.made.len() >= Self::MAX => last,
                 last => self.clock.read(place)?.max(last.unwrap_or(i64::MIN)),
             },
         };
-        match readings.readings.last_mut() {
+        match readings.made.last_mut() {
             Some((last, times)) if *last == time => *times += 1,
-            _ => readings.readings.push((time, 1)),
+            _ => readings.made.push((time, 1)),
         }
         Some(time)
     }
 
     /// Takes the readings so far.
     pub(crate) fn take(&self) -> Vec<Reading> {
-        std::mem::take(&mut self.readings.lock().unwrap_or_else(PoisonError::into_inner).readings)
+        std::mem::take(&mut self.readings.lock().unwrap_or_else(PoisonError::into_inner).made)
     }
 }
 
@@ -117,12 +117,12 @@ mod tests {
         let next = AtomicI64::new(0);
         let clock = Clock::of_host(move || times[next.fetch_add(1, Ordering::Relaxed) as usize % 4]);
         let (run, place) = (RunClock::new(clock.clone(), &[]), Place::default());
-        let readings: Vec<i64> = (0..4).filter_map(|_| run.tell(&place)).collect();
-        assert_eq!(readings, [5, 5, 5, 9]);
+        let times: Vec<i64> = (0..4).filter_map(|_| run.tell(&place)).collect();
+        assert_eq!(times, [5, 5, 5, 9]);
         let readings = run.take();
         assert_eq!(readings, [(5, 3), (9, 1)]);
         let again = RunClock::new(clock, &readings);
-        assert_eq!((0..4).filter_map(|_| again.tell(&place)).collect::<Vec<_>>(), readings);
+        assert_eq!((0..4).filter_map(|_| again.tell(&place)).collect::<Vec<_>>(), times);
         assert_eq!(again.take(), readings);
     }
 }
