@@ -361,7 +361,9 @@ impl<S: Site> Chaos<'_, S> {
                 "processes drained"
             }
             12 => {
-                self.world.tool.hang(Duration::from_millis(self.random.below(3_000)));
+                self.world.tool.hold(true);
+                thread::sleep(Duration::from_millis(self.random.below(3_000)));
+                self.world.tool.hold(false);
                 "times the tools hung"
             }
             _ => self.site.disturb(&mut self.random),
