@@ -1,6 +1,6 @@
 //! Request bodies that do not end: one tenant's take a bounded number of bytes, and nothing from other tenants.
 
-use lisp_server::config::Config;
+use lisp_server::config::{Config, ListenAddress};
 use lisp_server::http::Server;
 use lisp_server::runs::Service;
 use lisp_server::store::MemoryStore;
@@ -29,7 +29,7 @@ async fn start() -> SocketAddr {
     let config = Config::parse_with(&text, "test.toml", &|_| None).unwrap();
     let service = Service::open(config, Arc::new(MemoryStore::new())).await.unwrap();
     let server = Server::bind(service, "127.0.0.1:0".parse().unwrap()).unwrap();
-    let address = server.address();
+    let ListenAddress::Tcp(address) = *server.address() else { panic!("no TCP address") };
     tokio::spawn(server.serve());
     address
 }
