@@ -45,6 +45,8 @@ impl Drop for Dir {
 pub struct Server {
     child: Child,
     pub address: String,
+    /// What it has logged before.
+    pub logged: String,
     _dir: Option<Dir>,
 }
 
@@ -79,18 +81,23 @@ impl Server {
     pub fn try_of(command: &mut Command) -> Result<Self, String> {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        lines.read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("listening on http://");
-        let Some(address) = address.or_else(|| line.trim().strip_prefix("working; metrics at http://")) else {
-            child.wait().unwrap();
-            return Err(line);
+        let mut logged = String::new();
+        let address = loop {
+            let mut line = String::new();
+            if lines.read_line(&mut line).unwrap() == 0 {
+                child.wait().unwrap();
+                return Err(logged);
+            }
+            let address = line.trim().strip_prefix("listening on http://");
+            if let Some(address) = address.or_else(|| line.trim().strip_prefix("working; metrics at http://")) {
+                break address.to_owned();
+            }
+            logged += &line;
         };
-        let address = address.to_owned();
         std::thread::Builder::new()
             .spawn(move || lines.lines().map_while(Result::ok).for_each(|line| println!("service: {line}")))
             .unwrap();
-        Ok(Server { child, address, _dir: None })
+        Ok(Server { child, address, logged, _dir: None })
     }
 
     /// Reads a stream from a mark up to an end after it.
@@ -336,6 +343,8 @@ struct Asked {
     effects: HashMap<(u64, u64), usize>,
     /// The trace of the last call with each `k`.
     traces: HashMap<u64, String>,
+    /// Until when it does not answer.
+    hangs_until: Option<Instant>,
 }
 
 /// A tool that pays, and counts how often. It takes its time. At `/flaky` it fails for every odd `n`.
@@ -390,6 +399,11 @@ impl ToolServer {
         self.asked.lock().unwrap().traces.get(&k).cloned()
     }
 
+    /// Keeps all calls without an answer for a time.
+    pub fn hang(&self, time: Duration) {
+        self.asked.lock().unwrap().hangs_until = Some(Instant::now() + time);
+    }
+
     /// How often it has paid.
     pub fn count(&self, k: u64, n: u64) -> usize {
         self.asked.lock().unwrap().effects.get(&(k, n)).copied().unwrap_or(0)
@@ -435,7 +449,9 @@ fn pay(stream: TcpStream, asked: &Mutex<Asked>) {
             asked.traces.extend(headers.get("traceparent").map(|trace| (k, trace.clone())));
             *asked.effects.entry((k, n)).or_default() += 1;
         }
-        std::thread::sleep(Duration::from_millis(10 + 7 * (k % 3)));
+        let hangs = |until: Instant| until.saturating_duration_since(Instant::now());
+        let hangs = asked.lock().unwrap().hangs_until.map(hangs).unwrap_or_default();
+        std::thread::sleep(hangs.max(Duration::from_millis(10 + 7 * (k % 3))));
         let (status, body) = match failed {
             true => ("409 Conflict", format!("{{\"odd\":{n}}}")),
             false => ("200 OK", format!("{{\"n\":{n}}}")),
