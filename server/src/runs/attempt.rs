@@ -160,8 +160,13 @@ impl Attempt<'_> {
             let _ = log.held.set(Held::new(places_begun(&journal.text)));
         }
         let calls = Arc::new(OpenCalls::new(log.clone(), &known.calls, &journal.replies));
-        let start =
-            Start { request: &request, journal: &journal.text, replies: &journal.replies, cancelled: known.cancelled };
+        let start = Start {
+            request: &request,
+            journal: &journal.text,
+            replies: &journal.replies,
+            cancelled: known.cancelled,
+            is_restored: known.is_restored,
+        };
         let (input, source) = match self.begin(tenant, &start, &calls, &writer) {
             Begun::Run(input, source) => (input, source),
             Begun::Failed(outcome) => return self.finish(&writer, place, &request, &outcome).await,
@@ -302,7 +307,7 @@ impl Attempt<'_> {
         let engine = &self.inner.engine;
         let mut record = Record::parse_within(start.journal, usize::MAX)?;
         let before = record.text().len();
-        let unknown = settle(engine, start.request, start.replies, &mut record)?;
+        let unknown = settle(engine, start.request, start.replies, &mut record, start.is_restored)?;
         if !unknown.is_empty() && !start.cancelled {
             let batch = Batch { opened: unknown.iter().map(StoredCall::from).collect(), ..Batch::default() };
             return Ok(Begun::Ends(batch, End::Suspended(start.replies.len() as u64)));
@@ -330,6 +335,7 @@ struct Start<'a> {
     journal: &'a str,
     replies: &'a [StoredReply],
     cancelled: bool,
+    is_restored: bool,
 }
 
 /// Says why a run cannot continue, in the words of the service.

@@ -85,7 +85,7 @@ fn check_fit(tools: &Tools, run: &StoredRun, open: &WaitingCall, reply: &Reply) 
 }
 
 /// Returns the tool of a call: one of the request, or one of the service.
-fn tool_of(tools: &Tools, request: &Request<'_>, name: &str) -> Option<Arc<Tool>> {
+pub(super) fn tool_of(tools: &Tools, request: &Request<'_>, name: &str) -> Option<Arc<Tool>> {
     let own = request.tools.iter().map(|(given, script)| script.tool(given)).find(|tool| tool.name() == name);
     own.map(Arc::new).or_else(|| tools.all().find(|tool| tool.name() == name).cloned())
 }
