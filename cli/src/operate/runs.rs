@@ -7,7 +7,7 @@ use crate::output::print;
 use crate::render::table;
 use crate::service::not_begun;
 use lisp_server::config::Config;
-use lisp_server::runs::{KnownRun, ListQuery, Operator, Refused, Reply, ReplyError};
+use lisp_server::runs::{KnownRun, ListQuery, Operator, Refused, Reply, ReplyError, ServiceError};
 use lisp_server::store::RunStatus;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -130,7 +130,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         let store = open(&config, INSTEAD).await?;
         let operator = match needs_tools && arguments.place.config.is_some() {
             true => Operator::open(&config, store).await,
-            false => Operator::without_tools(&config, store),
+            false => Operator::without_tools(&config, store).map_err(ServiceError::from),
         };
         let operator = operator.map_err(|error| not_begun(&error))?;
         let done = command(&operator, &config, &arguments.command).await;

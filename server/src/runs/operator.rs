@@ -11,7 +11,7 @@ use crate::store::{Journal, RunSummary, Store, StoreError, StoredRun};
 use crate::tools::ServiceTools;
 use lisp_runtime::record::RecordError;
 use lisp_runtime::{
-    Engine, Input, Limits, LimitsRequest, Progress, Reason, Record, Recording, Request, Tools, Verdict,
+    BuildError, Engine, Input, Limits, LimitsRequest, Progress, Reason, Record, Recording, Request, Tools, Verdict,
 };
 use serde::Serialize;
 use std::fmt;
@@ -80,7 +80,7 @@ impl Operator {
     ///
     /// # Errors
     /// If the engine cannot be built.
-    pub fn without_tools(config: &Config, store: Arc<dyn Store>) -> Result<Operator, ServiceError> {
+    pub fn without_tools(config: &Config, store: Arc<dyn Store>) -> Result<Operator, BuildError> {
         Operator::new(config, store, None)
     }
 
@@ -90,10 +90,10 @@ impl Operator {
     /// If the tools cannot be used, or the engine cannot be built.
     pub async fn open(config: &Config, store: Arc<dyn Store>) -> Result<Operator, ServiceError> {
         let tools = ServiceTools::connect(config).await?;
-        Operator::new(config, store, Some(tools))
+        Ok(Operator::new(config, store, Some(tools))?)
     }
 
-    fn new(config: &Config, store: Arc<dyn Store>, tools: Option<ServiceTools>) -> Result<Operator, ServiceError> {
+    fn new(config: &Config, store: Arc<dyn Store>, tools: Option<ServiceTools>) -> Result<Operator, BuildError> {
         let engine = Engine::builder().limits(config.limits()).ceiling(Limits::unlimited()).json_keys(config.json_keys);
         let engine = match &tools {
             Some(tools) => engine.grant_all(tools.tools.clone()).policy(tools.policy.clone()),
