@@ -112,7 +112,10 @@ fn an_operator_decides_like_the_service() {
     assert!(bench.runs(&["cancel", cancelled]).1.contains("is cancelled; it ends when the service starts"));
     assert!(bench.runs(&["cancel", done]).1.contains("is done already"));
     let (exit, shown, _) = bench.runs(&["show", done]);
-    assert!(exit == 0 && shown.contains("\"value\":3") && shown.contains("status   done"), "{shown}");
+    assert!(exit == 0 && shown.contains("status   done"), "{shown}");
+    assert!(shown.ends_with("verdict  ok\nvalue\n  3\n`--json` prints the whole answer\n"), "{shown}");
+    let whole: Value = serde_json::from_str(&bench.runs(&["show", done, "--json"]).1).unwrap();
+    assert_eq!(whole["answer"]["value"], 3);
     let server = bench.serve();
     let answer = |id: &str| finished(&server, &format!("/v1/runs/{id}"))["answer"].clone();
     assert_eq!(answer(approved)["value"], 1);
@@ -181,13 +184,23 @@ fn a_check_replays_what_waits() {
     let other = bench.dir.write("without.toml", CONFIG);
     let number = std::fs::read_to_string(&bench.config).unwrap().replace("integer", "string");
     let changed = bench.dir.write("changed.toml", &number);
-    for (config, why) in [(other, "tools missing from the configuration: pay"), (changed, "pay")] {
-        let (exit, said, _) = run(&["runs", "check", "--store", &bench.store, "--config", &config]);
+    let other_type =
+        "tool/pay has \"string\" at /properties/k/type of its input schema now; in the record it has \"integer\" there";
+    for (config, why) in [
+        (Some(other), "tools missing from the configuration: pay"),
+        (Some(changed), other_type),
+        (None, "no configuration was given: pay; add --config service.toml"),
+    ] {
+        let config: Vec<&str> = config.iter().flat_map(|config: &String| ["--config", config.as_str()]).collect();
+        let check = |more: &[&str]| run(&[&["runs", "check", "--store", &bench.store], &*config, more].concat());
+        let (exit, said, _) = check(&[]);
         assert_eq!(exit, 1, "{said}");
         let lines: Vec<&str> = said.lines().collect();
-        assert!(lines[0].starts_with(&ids[0]) && lines[1].contains(why), "{said}");
+        // It takes as many lines as it needs.
+        let reason: Vec<&str> = lines[1..lines.len() - 1].iter().map(|line| line.trim()).collect();
+        assert!(lines[0].starts_with(&ids[0]) && reason.join(" ").contains(why), "{said}");
         assert_eq!(lines.last(), Some(&"2 runs checked: 1 can continue, 1 cannot"));
-        let (exit, said, _) = run(&["runs", "check", "--json", "--store", &bench.store, "--config", &config]);
+        let (exit, said, _) = check(&["--json"]);
         assert_eq!((exit, said.lines().count()), (1, 2), "{said}");
         let bad = said.lines().find(|line| line.contains(&ids[0])).unwrap();
         let bad: Value = serde_json::from_str(bad).unwrap();
@@ -236,7 +249,10 @@ fn copies_are_whole_and_damage_is_found() {
     assert!(exit == 0 && said.contains("bytes in"), "{said}{error}");
     assert_eq!(std::fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600);
     let (exit, _, error) = bench.store(&["backup", &copy]);
-    assert!(exit == 74 && error.contains("exists already"), "{error}");
+    assert!(
+        exit == 74 && error.contains("the copy cannot be written: ") && error.contains("copy.db exists already"),
+        "{error}"
+    );
     let (exit, said, _) = bench.store(&["check"]);
     assert!(exit == 0 && said.starts_with("1 runs, ") && said.ends_with(" lines: no damage\n"), "{said}");
     let names = |dir: &Dir| {
@@ -270,6 +286,7 @@ fn copies_are_whole_and_damage_is_found() {
     for command in [&["check"][..], &["migrate"], &["backup", &bench.dir.path("x.db")]] {
         let (exit, _, error) = run(&[&["store"], command, &["--store", &text]].concat());
         assert!(exit == 74 && error.contains("notes.txt"), "{error}");
+        assert!(error.contains("name another file with --store") && !error.contains("store check"), "{error}");
         let missing = bench.dir.path("missing.db");
         let (exit, _, error) = run(&[&["store"], command, &["--store", &missing]].concat());
         assert!(exit == 2 && error.contains("there is no store"), "{error}");
@@ -307,6 +324,7 @@ fn a_restored_store_asks_before_it_repeats() {
     assert_eq!(finished(&server, &path)["answer"]["value"], wanted);
     drop(server);
     let mut server = Server::start(&["--store", &copy, "--config", &config, "--restored"]);
+    assert!(server.logged.contains("restored from a backup") && server.logged.contains("runs=1"), "{}", server.logged);
     // A run of today is as ever.
     let (_, state) = server.post("/v1/runs", &asks);
     let new = format!("/v1/runs/{}", state["run_id"].as_str().unwrap());
@@ -319,7 +337,12 @@ fn a_restored_store_asks_before_it_repeats() {
         let state = server.state_when(&path, |state| state["calls"][0].is_object() || state["answer"].is_object());
         let Some(call) = state["calls"][0]["call"].as_str() else { break state };
         asked += 1;
-        assert!(state["calls"][0]["question"].as_str().unwrap().contains("Did it take effect?"), "{state}");
+        let wanted = format!(
+            "The store was restored from a backup, and this may have been done since: a call of pay. Look for the \
+             Idempotency-Key {id}/{call} at the tool, then send its result or error, approve to make it, or reject to make it \
+             fail."
+        );
+        assert_eq!(state["calls"][0]["question"], wanted, "{state}");
         let made = tool.made(&format!("{id}/{call}")).expect("it was made after the backup");
         assert_eq!(server.post(&format!("{path}/calls/{call}"), &json!({ "result": {"n": made.n} })).0, 200);
         if asked == 1 {
@@ -330,4 +353,154 @@ fn a_restored_store_asks_before_it_repeats() {
     };
     assert_eq!((&state["answer"]["value"], asked), (&wanted, 5), "{state}");
     assert!((0..5).all(|n| tool.count(1, n) == 1 && tool.count(2, n) == 1));
+}
+
+/// An approver of a run that came from a backup knows it, before the call is made and when it is asked about.
+#[test]
+fn approvers_know_that_a_store_was_restored() {
+    let bench = Bench::new("restored-gate");
+    let ids = bench.with_runs(&[pays(5)]);
+    let copy = bench.dir.path("copy.db");
+    assert_eq!(bench.store(&["backup", &copy]).0, 0);
+    let path = format!("/v1/runs/{}", ids[0]);
+    let restored = "The store was restored from a backup, and this may have been done since: Pay 5?";
+    let question = |state: &Value| state["calls"][0]["question"].as_str().unwrap_or_default().to_owned();
+    // The option changes a question once.
+    for _ in 0..2 {
+        let server = Server::start(&["--store", &copy, "--config", &bench.config, "--restored"]);
+        assert_eq!(question(&server.state_when(&path, |state| state["calls"][0].is_object())), restored);
+    }
+    let server = Server::start(&["--store", &copy, "--config", &bench.config]);
+    assert_eq!(server.post(&format!("{path}/calls/1"), &json!({ "approve": true })).0, 200);
+    let state = server.state_when(&path, |state| question(state).contains("Idempotency-Key"));
+    assert!(question(&state).starts_with(restored), "{state}");
+    assert_eq!(server.post(&format!("{path}/calls/1"), &json!({ "result": {"n": 50} })).0, 200);
+    assert_eq!((&finished(&server, &path)["answer"]["value"], bench.tool.count(1, 5)), (&json!(50), 0));
+}
+
+/// An operator is the tool of a client, with the checks of the service. No configuration is needed: the request has the tool.
+#[test]
+fn an_operator_answers_the_calls_of_clients() {
+    let bench = Bench::new("answers");
+    let asks = json!({
+        "program": "(inc (tool/ask {:n 1}))",
+        "tools": {"ask": {"client": true, "signature": "(n :int) -> :int"}},
+    });
+    let ids = bench.with_runs(&[asks.clone(), asks, pays(1)]);
+    let [answered, failed, gated] = [0, 1, 2].map(|at| ids[at].as_str());
+    let runs = |command: &[&str]| run(&[&["runs"], command, &["--store", &bench.store]].concat());
+    for (command, exit, wanted) in [
+        (&["answer", answered, "1", "--result", "\"x\""][..], 1, "the call stays open"),
+        (&["approve", answered, "1"], 1, "use `ptcl runs answer` with --result or --error"),
+        (&["answer", gated, "1", "--result", "1"], 1, "use `ptcl runs approve` or `ptcl runs reject`"),
+        (&["answer", answered, "1", "--result", "{"], 2, "it is not JSON"),
+        (&["answer", answered, "1", "--result", "1", "--error", "x"], 2, "cannot be used with"),
+        (&["answer", answered, "1"], 2, "--result"),
+        (&["answer", answered, "7", "--result", "1"], 1, "no open call 7"),
+    ] {
+        let (code, out, said) = runs(command);
+        assert!((code, out.as_str()) == (exit, "") && said.contains(wanted), "{command:?}: {code} {said}");
+    }
+    let queued = format!("{answered} is queued; it continues when the service starts\n");
+    assert_eq!(runs(&["answer", answered, "1", "--result", "41"]), (0, queued, String::new()));
+    assert_eq!(runs(&["answer", failed, "1", "--error", "nobody knows"]).0, 0);
+    let server = bench.serve();
+    let answer = |id: &str| finished(&server, &format!("/v1/runs/{id}"))["answer"].clone();
+    assert_eq!(answer(answered)["value"], 42);
+    let failed_with = answer(failed);
+    assert!(failed_with["error"]["message"].as_str().unwrap().contains("nobody knows"), "{failed_with}");
+}
+
+/// Other arguments are not taken unless they can be checked.
+#[test]
+fn arguments_need_the_tool() {
+    let bench = Bench::new("unchecked");
+    let ids = bench.with_runs(&[pays(1)]);
+    let approve = ["approve", &ids[0], "1", "--arguments", "{\"k\": \"no number\"}"];
+    let without = bench.dir.write("without.toml", CONFIG);
+    for (config, wanted) in [
+        (
+            &[][..],
+            "arguments are checked against the tool pay, and no configuration was given: add --config service.toml",
+        ),
+        (&["--config", &without], "arguments are checked against the tool pay, and the configuration has no such tool"),
+    ] {
+        let (exit, out, said) = run(&[&["runs"], &approve[..], &["--store", &bench.store], config].concat());
+        assert!((exit, out.as_str()) == (2, "") && said.contains(wanted), "{exit} {out} {said}");
+    }
+    assert!(bench.runs(&["list"]).1.contains("1 Pay 1?"));
+}
+
+/// A service was killed during a call that writes, while other runs waited for the slot.
+#[test]
+fn what_a_dead_service_has_left_is_checked_and_answered() {
+    let dir = Dir::new("left");
+    // A tool that does not answer.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let tool = ToolServer::config_of(listener.local_addr().unwrap().port(), "ask");
+    let config = CONFIG.replace("suspend_after_ms = 0", "suspend_after_ms = 0\nconcurrency = 1");
+    let config = dir.write("service.toml", &(config + &tool));
+    let store = dir.path("ptc.db");
+    let serve = || Server::start(&["--store", &store, "--config", &config]);
+    let mut server = serve();
+    let submit =
+        |server: &Server, request: &Value| server.post("/v1/runs", request).1["run_id"].as_str().unwrap().to_owned();
+    let id = submit(&server, &pays(5));
+    let path = format!("/v1/runs/{id}");
+    server.state_when(&path, |state| state["calls"][0].is_object());
+    assert_eq!(server.post(&format!("{path}/calls/1"), &json!({ "approve": true })).0, 200);
+    let call = listener.accept().unwrap();
+    let others = [submit(&server, &pays(6)), submit(&server, &json!({ "program": "1" }))];
+    server.kill();
+    drop(call);
+    let runs = |command: &[&str]| run(&[&["runs"], command, &["--store", &store]].concat());
+    let (exit, said, error) = runs(&["check", "--config", &config]);
+    assert_eq!((exit, said.as_str()), (0, "3 runs checked: 3 can continue, 0 cannot\n"), "{error}");
+    let server = serve();
+    let state = server.state_when(&path, |state| state["calls"][0].is_object());
+    let question = format!(
+        "It is unknown whether this was done: Pay 5? Look for the Idempotency-Key {id}/1 at the tool, then send its result or \
+         error, approve to make it again, or reject to make it fail."
+    );
+    assert_eq!(state["calls"][0]["question"], question, "{state}");
+    others.iter().for_each(|id| {
+        server
+            .state_when(&format!("/v1/runs/{id}"), |state| state["status"] == "done" || state["calls"][0].is_object());
+    });
+    drop(server);
+    assert!(runs(&["list"]).1.contains("1 effect unknown: pay\n"), "{}", runs(&["list"]).1);
+    // Questions are not broken within words.
+    assert!(runs(&["show", &id]).1.contains("Look for the Idempotency-Key\n  "), "{}", runs(&["show", &id]).1);
+    let answer = ["answer", &id, "1", "--result", "{\"n\": 7}"];
+    let (exit, _, said) = runs(&answer);
+    assert!(exit == 2 && said.contains("the result is checked against the tool pay, and no configuration"), "{said}");
+    assert_eq!(runs(&[&answer[..], &["--config", &config]].concat()).0, 0);
+    assert_eq!(finished(&serve(), &path)["answer"]["value"], 7);
+}
+
+/// Commands that read create no store and change no format.
+#[test]
+fn commands_that_read_change_no_format() {
+    let bench = Bench::new("formats");
+    let id = bench.with_runs(&[json!({ "program": "1" })]).remove(0);
+    let empty = bench.dir.write("empty.db", "");
+    let earlier = bench.dir.path("earlier.db");
+    assert_eq!(bench.store(&["backup", &earlier]).0, 0);
+    let mut bytes = std::fs::read(&earlier).unwrap();
+    // SQLite's user_version.
+    bytes[60..64].copy_from_slice(&1_u32.to_be_bytes());
+    std::fs::write(&earlier, &bytes).unwrap();
+    for command in [&["runs", "list"][..], &["runs", "check"], &["runs", "show", &id], &["store", "check"]] {
+        let (exit, _, said) = run(&[command, &["--store", &empty]].concat());
+        let wanted =
+            format!("there is no store in {empty}: name another file with --store, or start `ptcl serve` there");
+        assert!(exit == 2 && said.contains(&wanted), "{command:?}: {exit} {said}");
+        let (exit, _, said) = run(&[command, &["--store", &earlier]].concat());
+        let wanted = format!(
+            "has the format 1, and this version works with 2: change it with `ptcl store migrate --store {earlier}`"
+        );
+        assert!(exit == 74 && said.contains(&wanted), "{command:?}: {exit} {said}");
+    }
+    assert_eq!(std::fs::metadata(&empty).unwrap().len(), 0);
+    assert!(std::fs::read(&earlier).unwrap() == bytes);
 }

@@ -214,6 +214,28 @@ fn an_operator_works_beside_the_workers() {
     }
 }
 
+/// Commands that read create no schema: a wrong name is not taken for a new store.
+#[test]
+fn commands_that_read_create_no_schema() {
+    let Some(server) = postgres::shared() else { return };
+    let cluster = Cluster::new(server, "");
+    let ptcl = |arguments: &[&str]| {
+        let mut ptcl = ptcl();
+        ptcl.args(arguments).args(["--store", &cluster.address()]).env("PGPASSWORD", postgres::PASSWORD);
+        let output = ptcl.output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+    };
+    for command in [&["runs", "list"][..], &["runs", "check"], &["runs", "cancel", "x"], &["store", "check"]] {
+        let (exit, said) = ptcl(command);
+        let wanted = format!("there is no store in {}: name another database with --store", cluster.address());
+        assert!(exit == 2 && said.contains(&wanted), "{command:?}: {exit} {said}");
+    }
+    assert_eq!(cluster.sql("select to_regnamespace('ptc_lisp') is null"), "t");
+    let (exit, said) = ptcl(&["store", "migrate"]);
+    assert!(exit == 0 && said.contains("was empty"), "{said}");
+    assert_eq!(ptcl(&["runs", "list"]), (0, "no runs\n".to_owned()));
+}
+
 /// Who needs another store, or cannot have this one, is told what to do; a password is never shown.
 #[test]
 fn what_cannot_start_says_why() {

@@ -161,6 +161,34 @@ fn errors_do_not_show_the_password() {
 }
 
 #[test]
+fn errors_of_connecting_name_a_next_step() {
+    let Some(server) = postgres::shared() else { return };
+    let database = server.create_database();
+    server.sql(&database, "create role stranger login password 'word'");
+    server.sql(&database, &format!("revoke create on database {database} from public"));
+    let port = server.port();
+    let at = |rest: &str| format!("postgres://{rest}");
+    for (address, step) in [
+        (at(&format!("ptc@127.0.0.1:{port}/{database}")), "password missing; set PGPASSWORD, or write postgres://"),
+        (at(&format!("ptc:wrong@127.0.0.1:{port}/{database}")), "check the user, and the password in the address"),
+        (server.address("nowhere"), "create it with createdb, or name another database"),
+        (
+            at(&format!("ptc:se%3Acr%40t@127.0.0.1:{port}")),
+            "name the database in the address: postgres://user@host/database",
+        ),
+        (
+            format!("{}?sslmode=require", server.address(&database)),
+            "turn on ssl in the server, or write sslmode=prefer",
+        ),
+        (at(&format!("stranger:word@127.0.0.1:{port}/{database}")), "CREATE on the database"),
+        (at("ptc:word@127.0.0.1:1/runs"), "check host and port, and whether PostgreSQL runs there"),
+    ] {
+        let error = block_on(PostgresStore::open(&address)).unwrap_err().to_string();
+        assert!(error.contains(step), "{address}: {error}");
+    }
+}
+
+#[test]
 fn every_string_comes_back() {
     let Some(server) = postgres::shared() else { return };
     block_on(async {

@@ -32,15 +32,27 @@ impl Place {
     }
 }
 
-/// Opens a store that exists. Of a file that is in use, says what to do instead.
+/// Opens a store that exists, and does not change its format. Of a file that is in use, says what to do instead.
 async fn open(config: &Config, instead: &str) -> Result<Arc<dyn Store>, Failure> {
     exists(&config.store)?;
-    config.store.open(config.service.durability).await.map_err(|error| match error {
+    config.store.open_existing(config.service.durability).await.map_err(|error| not_opened(error, instead))
+}
+
+fn not_opened(error: StoreError, instead: &str) -> Failure {
+    match error {
         StoreError::Owned { path, owner } => {
             Failure::Service(format!("the store {path} is in use by {owner}: {instead}, or stop it first"))
         }
+        error => failed(&error),
+    }
+}
+
+/// To name no store is a mistake of the command line; a store that fails is one of the system.
+fn failed(error: &StoreError) -> Failure {
+    match error {
+        StoreError::Missing { .. } => Failure::Usage(error.to_string()),
         error => Failure::Service(error.to_string()),
-    })
+    }
 }
 
 /// Checks that there is a store: an operator's command creates none.

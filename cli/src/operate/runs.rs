@@ -7,10 +7,11 @@ use crate::output::print;
 use crate::render::table;
 use crate::service::not_begun;
 use lisp_server::config::Config;
-use lisp_server::runs::{KnownRun, ListQuery, Operator, Refused, Reply, ServiceError};
+use lisp_server::runs::{KnownRun, ListQuery, Operator, Refused, Reply, ReplyError, ServiceError};
 use lisp_server::store::RunStatus;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use std::collections::HashSet;
 
 /// The maximum number of runs of a list.
 const LIST: u32 = 1_000;
@@ -74,6 +75,20 @@ enum Command {
         #[arg(long, value_name = "TEXT")]
         why: String,
     },
+    /// Answer an open call: the result of a client's tool, or of a call of which it is unknown whether it took effect
+    #[command(group = clap::ArgGroup::new("outcome").required(true))]
+    Answer {
+        /// ID of the run
+        id: String,
+        /// Name of the call, as `ptcl runs show` prints it
+        call: String,
+        /// The result of the call
+        #[arg(long, value_name = "JSON", value_parser = json, group = "outcome")]
+        result: Option<Box<RawValue>>,
+        /// The message of the error, if the call failed
+        #[arg(long, value_name = "TEXT", group = "outcome")]
+        error: Option<String>,
+    },
     /// Cancel a run
     Cancel {
         /// ID of the run
@@ -84,7 +99,7 @@ enum Command {
         /// ID of the run
         id: String,
     },
-    /// Replay all waiting and stuck runs with the tools of the configuration, without calls, and list those that cannot continue
+    /// Replay all runs that are not done with the tools of the configuration, without calls, and list those that cannot continue
     Check {
         /// Print JSON, one run per line
         #[arg(long)]
@@ -106,12 +121,16 @@ fn json(text: &str) -> Result<Box<RawValue>, String> {
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     arguments.place.run(async |config| {
-        let needs_tools =
-            matches!(arguments.command, Command::Check { .. } | Command::Approve { arguments: Some(_), .. });
+        let needs_tools = matches!(
+            arguments.command,
+            Command::Check { .. }
+                | Command::Approve { arguments: Some(_), .. }
+                | Command::Answer { result: Some(_), .. }
+        );
         let store = open(&config, INSTEAD).await?;
-        let operator = match needs_tools {
+        let operator = match needs_tools && arguments.place.config.is_some() {
             true => Operator::open(&config, store).await,
-            false => Operator::without_tools(store).map_err(ServiceError::from),
+            false => Operator::without_tools(&config, store).map_err(ServiceError::from),
         };
         let operator = operator.map_err(|error| not_begun(&error))?;
         let done = command(&operator, &config, &arguments.command).await;
@@ -146,6 +165,11 @@ async fn command(operator: &Operator, config: &Config, command: &Command) -> Res
             let reply = Reply { reject: Some(why.clone()), ..Reply::default() };
             operator.reply(id, call, &reply).await
         }
+        Command::Answer { id, call, result, error } => {
+            let error = error.clone().map(|message| ReplyError { message, code: None });
+            let reply = Reply { result: result.clone(), error, ..Reply::default() };
+            operator.reply(id, call, &reply).await
+        }
         Command::Cancel { id } => {
             return operator.cancel(id).await.map_or_else(refused, |run| {
                 let ends = match (run.state.status, config.store.is_shared()) {
@@ -177,6 +201,7 @@ fn refused(error: Refused) -> Result<Exit, Failure> {
     match error {
         Refused::Store(_) | Refused::Fault(_) => Err(Failure::Service(error.to_string())),
         Refused::Invalid { field, message } if field == "cursor" => Err(Failure::Usage(format!("--cursor: {message}"))),
+        Refused::Invalid { field, message } if field == "config" => Err(Failure::Usage(message)),
         error => {
             tell_line!("ptcl: {}", lisp_runtime::internal::visible(&error.to_string()));
             Ok(Exit::Fail)
@@ -212,9 +237,12 @@ struct Checked<'a> {
     why: Option<&'a str>,
 }
 
+/// The statuses of runs that are not done, in the order in which runs come to them: one that goes on meanwhile is not missed.
+const UNFINISHED: [RunStatus; 4] = [RunStatus::Queued, RunStatus::Running, RunStatus::Waiting, RunStatus::Stuck];
+
 async fn check(operator: &Operator, json: bool) -> Result<Exit, Failure> {
-    let (mut count, mut bad, mut lines) = (0_u64, Vec::new(), String::new());
-    for status in [RunStatus::Waiting, RunStatus::Stuck] {
+    let (mut seen, mut bad, mut lines) = (HashSet::new(), Vec::new(), String::new());
+    for status in UNFINISHED {
         let mut cursor: Option<String> = None;
         loop {
             let query = ListQuery { status: Some(status), cursor: cursor.as_deref(), max: 100 };
@@ -224,13 +252,18 @@ async fn check(operator: &Operator, json: bool) -> Result<Exit, Failure> {
             };
             for run in runs {
                 let (run_id, tenant) = (run.state.run_id.as_str(), run.tenant.as_str());
+                if !seen.insert(run_id.to_owned()) {
+                    continue;
+                }
                 let checked = match operator.check(run_id).await {
                     Ok(checked) => checked,
                     // It has ended and was deleted since.
-                    Err(Refused::NotFound(_)) => continue,
+                    Err(Refused::NotFound(_)) => {
+                        seen.remove(run_id);
+                        continue;
+                    }
                     Err(error) => return refused(error),
                 };
-                count += 1;
                 let (can_continue, why) = (checked.is_ok(), checked.err());
                 if json {
                     lines += &json_line(&Checked { run_id, tenant, status, can_continue, why: why.as_deref() })?;
@@ -253,7 +286,7 @@ async fn check(operator: &Operator, json: bool) -> Result<Exit, Failure> {
             text += &table::draw(None, std::slice::from_ref(row));
             text += &show::indented(&why);
         }
-        let cannot = bad.len() as u64;
+        let (count, cannot) = (seen.len(), bad.len());
         text += &format!("{count} runs checked: {} can continue, {cannot} cannot\n", count - cannot);
         print(text.as_bytes())?;
     }

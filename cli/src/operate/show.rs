@@ -3,7 +3,9 @@
 use crate::render::table;
 use lisp_runtime::internal::visible;
 use lisp_server::runs::{KnownRun, StoredWork, WaitingCall};
+use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use std::time::{SystemTime, UNIX_EPOCH};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -66,6 +68,10 @@ pub(super) fn table_of(runs: &[KnownRun]) -> String {
 /// Says what a call waits for.
 fn asks(call: &WaitingCall) -> String {
     match &call.question {
+        Some(_) if call.asked().starts_with("unknown") => {
+            // The name may be cut.
+            format!("{} effect unknown: {}", call.call, call.name)
+        }
         Some(question) => format!("{} {question}", call.call),
         None => format!("{} result of {}", call.call, call.name),
     }
@@ -106,32 +112,73 @@ pub(super) fn text(work: &StoredWork) -> String {
         out += &indented(call.arguments.get());
     }
     if let Some(answer) = &state.answer {
-        out += "answer\n";
-        out += &indented(answer.get());
+        out += &answered(answer.get());
     }
     out
 }
 
-/// Returns a text in lines of at most 100 columns that start with two spaces.
+/// Returns the verdict of an answer, and its value or error.
+fn answered(answer: &str) -> String {
+    // What an answer has, as far as it is shown.
+    #[derive(Deserialize)]
+    struct Answer {
+        verdict: String,
+        value: Option<Box<RawValue>>,
+        error: Option<Problem>,
+    }
+    #[derive(Deserialize)]
+    struct Problem {
+        reason: String,
+        message: String,
+        hint: Option<String>,
+    }
+    let Ok(answer) = serde_json::from_str::<Answer>(answer) else { return format!("answer\n{}", indented(answer)) };
+    let mut out = format!("verdict  {}\n", cell(&answer.verdict, 64));
+    if let Some(value) = &answer.value {
+        out += "value\n";
+        out += &indented(value.get());
+    }
+    if let Some(Problem { reason, message, hint }) = &answer.error {
+        out += "error\n";
+        out += &indented(&format!("{reason}: {message}"));
+        out += &hint.as_ref().map(|hint| indented(&format!("hint: {hint}"))).unwrap_or_default();
+    }
+    out + "`--json` prints the whole answer\n"
+}
+
+/// Returns a text in lines of at most 100 columns that start with two spaces. Lines are broken at spaces, or within a word
+/// that is longer than a line.
 pub(super) fn indented(text: &str) -> String {
     let shown = visible(text);
     let mut out = String::new();
-    for line in shown.lines() {
-        let mut width = COLUMNS;
-        for c in line.chars() {
-            let its = c.width().unwrap_or(0);
-            if width + its > COLUMNS {
-                out += if out.is_empty() || out.ends_with('\n') { "  " } else { "\n  " };
-                width = 2;
-            }
-            out.push(c);
-            width += its;
-        }
-        if !line.is_empty() {
+    for line in shown.lines().filter(|line| !line.is_empty()) {
+        let mut rest = line;
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(fits(rest, COLUMNS - 2));
+            out += "  ";
+            out += now.trim_end_matches(' ');
             out.push('\n');
+            rest = later;
         }
     }
     out
+}
+
+/// Returns how many bytes of a text go into a line: all, or those up to and with the last space, or those that fit.
+fn fits(text: &str, columns: usize) -> usize {
+    let (mut width, mut space) = (0, None);
+    for (at, c) in text.char_indices() {
+        width += c.width().unwrap_or(0);
+        if c == ' ' {
+            // Spaces at the end of a line are not shown.
+            space = Some(at + 1);
+        } else if width > columns {
+            let is_indent = |end: &usize| text[..*end].trim_start_matches(' ').is_empty();
+            // At least one character, so that there is progress.
+            return space.filter(|end| !is_indent(end)).unwrap_or(at.max(c.len_utf8()));
+        }
+    }
+    text.len()
 }
 
 fn now_ms() -> i64 {
@@ -195,5 +242,8 @@ mod tests {
         assert!(lines.lines().all(|line| line.width() <= COLUMNS && line.starts_with("  ")), "{lines}");
         assert_eq!(lines.lines().count(), 4);
         assert!(lines.ends_with("end\\u202e\n"), "{lines}");
+        let words = indented(&format!("{} {} end", "a".repeat(90), "b".repeat(20)));
+        assert_eq!(words, format!("  {}\n  {} end\n", "a".repeat(90), "b".repeat(20)));
+        assert_eq!(indented(&format!("  {}", "日".repeat(60))).lines().count(), 2);
     }
 }

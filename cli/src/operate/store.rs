@@ -1,6 +1,6 @@
 //! `ptcl store`: copies, checks and converts a store.
 
-use super::{Place, exists, open};
+use super::{Place, exists, failed, not_opened};
 use crate::exit::{Exit, Failure};
 use crate::output::print;
 use lisp_runtime::internal::visible;
@@ -42,10 +42,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     })
 }
 
-fn failed(error: &dyn std::fmt::Display) -> Failure {
-    Failure::Service(error.to_string())
-}
-
 async fn backup(config: &Config, file: &Path) -> Result<Exit, Failure> {
     if let StoreLocation::Postgres(_) = config.store {
         return Err(Failure::Usage(format!(
@@ -83,7 +79,8 @@ async fn check(config: &Config) -> Result<Exit, Failure> {
 
 async fn migrate(config: &Config) -> Result<Exit, Failure> {
     let formats = config.store.formats().await.map_err(|error| failed(&error))?;
-    let store = open(config, "it has converted the store when it started").await?;
+    let store = config.store.open(config.service.durability).await;
+    let store = store.map_err(|error| not_opened(error, "it has converted the store when it started"))?;
     store.close().await.map_err(|error| failed(&error))?;
     let name = config.store.to_string();
     let text = match formats.found {

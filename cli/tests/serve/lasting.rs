@@ -158,7 +158,10 @@ fn no_effect_comes_twice() {
             let state = server.state_when(&path, |state| state["calls"][0].is_object() || state["answer"].is_object());
             let Some(call) = state["calls"][0]["call"].as_str() else { break state };
             unknown += 1;
-            assert!(state["calls"][0]["question"].as_str().unwrap().contains("Did it take effect?"), "{state}");
+            assert!(
+                state["calls"][0]["question"].as_str().unwrap().contains("Look for the Idempotency-Key"),
+                "{state}"
+            );
             let reply = match tool.made(&format!("{run}/{call}")) {
                 Some(made) => json!({ "result": {"n": made.n} }),
                 None => json!({ "approve": true }),

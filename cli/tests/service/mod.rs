@@ -45,6 +45,8 @@ impl Drop for Dir {
 pub struct Server {
     child: Child,
     pub address: String,
+    /// What it has logged before.
+    pub logged: String,
     _dir: Option<Dir>,
 }
 
@@ -79,18 +81,23 @@ impl Server {
     pub fn try_of(command: &mut Command) -> Result<Self, String> {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        lines.read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("listening on http://");
-        let Some(address) = address.or_else(|| line.trim().strip_prefix("working; metrics at http://")) else {
-            child.wait().unwrap();
-            return Err(line);
+        let mut logged = String::new();
+        let address = loop {
+            let mut line = String::new();
+            if lines.read_line(&mut line).unwrap() == 0 {
+                child.wait().unwrap();
+                return Err(logged);
+            }
+            let address = line.trim().strip_prefix("listening on http://");
+            if let Some(address) = address.or_else(|| line.trim().strip_prefix("working; metrics at http://")) {
+                break address.to_owned();
+            }
+            logged += &line;
         };
-        let address = address.to_owned();
         std::thread::Builder::new()
             .spawn(move || lines.lines().map_while(Result::ok).for_each(|line| println!("service: {line}")))
             .unwrap();
-        Ok(Server { child, address, _dir: None })
+        Ok(Server { child, address, logged, _dir: None })
     }
 
     /// Reads a stream from a mark up to an end after it.
@@ -336,6 +343,8 @@ struct Asked {
     effects: HashMap<(u64, u64), usize>,
     /// The trace of the last call with each `k`.
     traces: HashMap<u64, String>,
+    /// Until when it does not answer.
+    hangs_until: Option<Instant>,
 }
 
 /// A tool that pays, and counts how often. It takes its time. At `/flaky` it fails for every odd `n`.
@@ -395,6 +404,11 @@ impl ToolServer {
     /// The trace that a call with this `k` was part of.
     pub fn trace(&self, k: u64) -> Option<String> {
         self.asked.lock().unwrap().traces.get(&k).cloned()
+    }
+
+    /// Keeps all calls without an answer for a time.
+    pub fn hang(&self, time: Duration) {
+        self.asked.lock().unwrap().hangs_until = Some(Instant::now() + time);
     }
 
     /// How often it has paid.

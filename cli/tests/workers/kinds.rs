@@ -54,7 +54,8 @@ pub(crate) fn request(kind: usize, k: usize) -> Value {
 /// The reply to an open call, and whether nobody knew what had come of it.
 pub(crate) fn reply(tool: &ToolServer, run_id: &str, call: &Value) -> (Value, bool) {
     let n = call["arguments"]["n"].as_u64().unwrap();
-    let is_unknown = call["question"].as_str().is_some_and(|question| question.contains("Did it take effect?"));
+    let is_unknown =
+        call["question"].as_str().is_some_and(|question| question.contains("Look for the Idempotency-Key"));
     let reply = match call["name"].as_str().unwrap() {
         _ if is_unknown => match tool.made(&format!("{run_id}/{}", call["call"].as_str().unwrap())) {
             None => json!({ "approve": true }),

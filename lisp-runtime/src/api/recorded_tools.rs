@@ -138,6 +138,10 @@ impl<'a> RecordedTools<'a> {
                 (None, Some(_)) | (Some(_), None) => false,
                 (Some(schemas), Some(contract)) => contract.extends(schemas.input, schemas.output),
             };
+            if let (false, Some(schemas), Some(contract)) = (is_same, self.schemas.get(name), &tool.json_contract) {
+                let (is, was) = contract.difference(schemas.input, schemas.output);
+                return differs(is, was);
+            }
             if !is_same {
                 let has = |is: bool| if is { "has a JSON Schema of its own" } else { "has no JSON Schema" }.to_owned();
                 let was = self.schemas.get(name).map(|schemas| {

@@ -92,6 +92,32 @@ impl JsonContract {
         output && (is(&self.input, input) || read(input).is_some_and(|was| only_grew(&was, &self.input.document)))
     }
 
+    /// Says where the schemas first differ from those that were: how that is, and how it was.
+    pub(crate) fn difference(&self, input: &RawValue, output: Option<&RawValue>) -> (String, String) {
+        let read = |text: &RawValue| serde_json::from_str::<Value>(text.get()).unwrap_or_default();
+        let says = |which: &str, (path, is, was): Difference<'_>| {
+            let shown = |value: Option<&Value>| value.map_or_else(|| "nothing".to_owned(), shown);
+            let path = if path.is_empty() { "/" } else { &path };
+            (format!("has {} at {path} of its {which} schema", shown(is)), format!("has {} there", shown(was)))
+        };
+        let was = read(input);
+        if !only_grew(&was, &self.input.document)
+            && let Some(found) = first_difference(&self.input.document, &was)
+        {
+            return says("input", found);
+        }
+        let is = self.output.as_ref().map(|schema| &schema.document);
+        let was = output.map(read);
+        match (is, &was) {
+            (Some(is), Some(was)) => match first_difference(is, was) {
+                Some(found) => says("output", found),
+                None => ("has other schemas".to_owned(), "has others".to_owned()),
+            },
+            (None, _) => ("has no output schema".to_owned(), "has one".to_owned()),
+            (Some(_), None) => ("has an output schema".to_owned(), "has none".to_owned()),
+        }
+    }
+
     /// Returns the parameters whose names have hyphens: keywords for them keep the hyphens.
     pub(crate) fn hyphenated(&self) -> Vec<String> {
         parameters(&self.input).into_iter().filter(|name| name.contains('-')).collect()
@@ -131,6 +157,33 @@ impl JsonContract {
             let _ = writeln!(out, "  {name}: {}", cut(&one_line(text), NOTE));
         }
         out
+    }
+}
+
+/// A path in a schema, with the value that is there and the one that was; `None` if there is none.
+type Difference<'v> = (String, Option<&'v Value>, Option<&'v Value>);
+
+/// Returns where a value first differs from what it was. What is new comes last.
+fn first_difference<'v>(is: &'v Value, was: &'v Value) -> Option<Difference<'v>> {
+    let (Value::Object(fields), Value::Object(before)) = (is, was) else {
+        return (is != was).then(|| (String::new(), Some(is), Some(was)));
+    };
+    let below = |name: &str, (path, is, was): Difference<'v>| (format!("/{name}{path}"), is, was);
+    let changed = before.iter().find_map(|(name, was)| match fields.get(name) {
+        Some(is) => first_difference(is, was).map(|found| below(name, found)),
+        None => Some((format!("/{name}"), None, Some(was))),
+    });
+    let is_new = || fields.iter().find(|(name, _)| !before.contains_key(*name));
+    changed.or_else(|| is_new().map(|(name, is)| (format!("/{name}"), Some(is), None)))
+}
+
+/// Returns the beginning of a value, as JSON.
+fn shown(value: &Value) -> String {
+    const MAX: usize = 80;
+    let text = value.to_string();
+    match text.char_indices().nth(MAX) {
+        None => text,
+        Some((end, _)) => format!("{}...", &text[..end]),
     }
 }
 

@@ -45,6 +45,10 @@ impl JsonContract {
         match *self {}
     }
 
+    pub(crate) fn difference(&self, _: &RawValue, _: Option<&RawValue>) -> (String, String) {
+        match *self {}
+    }
+
     pub(crate) fn remark(&self) -> Option<&str> {
         match *self {}
     }

@@ -278,11 +278,18 @@ fn a_changed_schema_is_noticed() {
     assert!(with_schemas(INPUT, integer).open_record(&record, &[]).is_ok());
     assert!(with_schemas(&INPUT.replace(":", " : "), integer).open_record(&record, &[]).is_ok());
     let stricter = INPUT.replace("\"integer\"", "\"integer\",\"maximum\":5");
-    for (input, output) in
-        [(&*stricter, integer), (INPUT, None), (INPUT, Some(r#"{"type":"integer","title":"it","minimum":3}"#))]
-    {
+    let other = Some(r#"{"type":"integer","title":"it","minimum":3}"#);
+    for (input, output, wanted) in [
+        (
+            &*stricter,
+            integer,
+            "has 5 at /properties/n/maximum of its input schema now; in the record it has nothing there",
+        ),
+        (INPUT, None, "has no output schema now; in the record it has one"),
+        (INPUT, other, "of its output schema now; in the record it has nothing there"),
+    ] {
         let error = with_schemas(input, output).open_record(&record, &[]).unwrap_err().to_string();
-        assert!(error.starts_with("tool/get%20it has "), "{error}");
+        assert!(error.starts_with("tool/get%20it has ") && error.ends_with(wanted), "{error}");
     }
     // A tool of the same line that is not checked against schemas, and one that keeps its results.
     let line = with_schemas(INPUT, integer)

@@ -166,8 +166,13 @@ impl Attempt<'_> {
         }
         let calls = Arc::new(OpenCalls::new(log.clone(), &known.calls, &journal.replies));
         let own = inner.own_tools(&request).await;
-        let start =
-            Start { request: &request, journal: &journal.text, replies: &journal.replies, cancelled: known.cancelled };
+        let start = Start {
+            request: &request,
+            journal: &journal.text,
+            replies: &journal.replies,
+            cancelled: known.cancelled,
+            is_restored: known.is_restored,
+        };
         let begun = match own {
             Ok(own) => self.begin(tenant, &start, (&own, &calls), &writer),
             Err(problem) => Begun::Failed(Box::new(request.failed(&inner.engine, problem))),
@@ -318,7 +323,7 @@ impl Attempt<'_> {
         let mut record = Record::parse_within(start.journal, usize::MAX)?;
         let before = record.text().len();
         let denies = |tool: &Tool| self.inner.tools.policy.denies_now(tool.given_name(), &tenant.name);
-        let unknown = settle(engine, (start.request, &denies), start.replies, &mut record)?;
+        let unknown = settle(engine, (start.request, &denies), start.replies, &mut record, start.is_restored)?;
         if !unknown.is_empty() && !start.cancelled {
             let batch = Batch { opened: unknown.iter().map(StoredCall::from).collect(), ..Batch::default() };
             return Ok(Begun::Ends(batch, End::Suspended(start.replies.len() as u64)));
@@ -346,6 +351,7 @@ struct Start<'a> {
     journal: &'a str,
     replies: &'a [StoredReply],
     cancelled: bool,
+    is_restored: bool,
 }
 
 /// Says why a run cannot continue, in the words of the service.

@@ -2,7 +2,7 @@
 
 use super::events::EventLog;
 use super::restored::Held;
-use crate::store::{StoredCall, StoredReply};
+use crate::store::{RESTORED, StoredCall, StoredReply};
 use lisp_runtime::tools::{Approval, ToolCode};
 use lisp_runtime::{ToolCall, ToolError};
 use serde::{Deserialize, Serialize};
@@ -314,7 +314,12 @@ impl OpenCalls {
     }
 
     fn open(&self, call: &ToolCall, phase: Phase) {
-        let question = if phase == Phase::Gate { call.question().map(str::to_owned) } else { None };
+        let question = call.question().filter(|_| phase == Phase::Gate);
+        let may_have_happened = self.log.held.get().is_some_and(|held| held.may_have_happened(call.place()));
+        let question = question.map(|question| match may_have_happened {
+            true => format!("{RESTORED}: {question}"),
+            false => question.to_owned(),
+        });
         let (arguments, call) = (arguments_of(call.json().to_owned()), (call.place().to_string(), call.name()));
         let waiting = WaitingCall { call: call.0, name: call.1.to_owned(), arguments, question, phase };
         self.log.push("waiting", &waiting);

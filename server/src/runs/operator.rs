@@ -1,7 +1,7 @@
 //! What an operator does with the runs of a store, without a service: `ptcl runs`.
 
-use super::open_calls::Reply;
-use super::replies::take_reply;
+use super::open_calls::{Phase, Reply, WaitingCall};
+use super::replies::{take_reply, tool_of};
 use super::service::ServiceError;
 use super::state::Refused;
 use super::stored_calls::settle;
@@ -11,7 +11,7 @@ use crate::store::{Journal, RunSummary, Store, StoreError, StoredRun};
 use crate::tools::ServiceTools;
 use lisp_runtime::record::RecordError;
 use lisp_runtime::{
-    Engine, Input, Limits, LimitsRequest, Progress, Reason, Record, Recording, Request, Tools, Verdict,
+    BuildError, Engine, Input, Limits, LimitsRequest, Progress, Reason, Record, Recording, Request, Tools, Verdict,
 };
 use serde::Serialize;
 use std::fmt;
@@ -75,12 +75,13 @@ impl fmt::Debug for Operator {
 }
 
 impl Operator {
-    /// Creates an operator who does not know the configured tools: arguments and results are not checked against them.
+    /// Creates an operator without the configured tools. Arguments, and results of configured tools, cannot be checked then
+    /// and are refused.
     ///
     /// # Errors
     /// If the engine cannot be built.
-    pub fn without_tools(store: Arc<dyn Store>) -> Result<Operator, lisp_runtime::BuildError> {
-        Ok(Operator { store, tools: None, engine: Engine::builder().build()? })
+    pub fn without_tools(config: &Config, store: Arc<dyn Store>) -> Result<Operator, BuildError> {
+        Operator::new(config, store, None)
     }
 
     /// Creates an operator, and connects the configured tools.
@@ -89,14 +90,16 @@ impl Operator {
     /// If the tools cannot be used, or the engine cannot be built.
     pub async fn open(config: &Config, store: Arc<dyn Store>) -> Result<Operator, ServiceError> {
         let tools = ServiceTools::connect(config).await?;
-        let engine = Engine::builder()
-            .limits(config.limits())
-            .ceiling(Limits::unlimited())
-            .json_keys(config.json_keys)
-            .grant_all(tools.tools.clone())
-            .policy(tools.policy.clone())
-            .build()?;
-        Ok(Operator { store, tools: Some(tools), engine })
+        Ok(Operator::new(config, store, Some(tools))?)
+    }
+
+    fn new(config: &Config, store: Arc<dyn Store>, tools: Option<ServiceTools>) -> Result<Operator, BuildError> {
+        let engine = Engine::builder().limits(config.limits()).ceiling(Limits::unlimited()).json_keys(config.json_keys);
+        let engine = match &tools {
+            Some(tools) => engine.grant_all(tools.tools.clone()).policy(tools.policy.clone()),
+            None => engine,
+        };
+        Ok(Operator { store, engine: engine.build()?, tools })
     }
 
     /// Closes the store, and ends the MCP servers that were started.
@@ -146,11 +149,35 @@ impl Operator {
     /// Stores a reply to an open call, after the checks of [`super::Service::reply`].
     ///
     /// # Errors
-    /// Those of [`super::Service::reply`].
+    /// Those of [`super::Service::reply`], and [`Refused::Invalid`] with the field `config` if a value cannot be checked,
+    /// because the tool is not configured.
     pub async fn reply(&self, run_id: &str, call: &str, reply: &Reply) -> Result<KnownRun, Refused> {
         let run = self.stored(run_id).await?;
+        if let Some(open) = run.summary.calls.iter().find(|open| open.call == call).map(WaitingCall::from) {
+            check_phase(&open.phase, reply)?;
+            self.check_tool(&run, &open, reply)?;
+        }
         take_reply(&*self.store, self.engine.tools(), &run, (call, reply)).await?;
         Ok(self.stored(run_id).await?.into())
+    }
+
+    /// Checks that there is a tool which the value of a reply can be checked against.
+    fn check_tool(&self, run: &StoredRun, open: &WaitingCall, reply: &Reply) -> Result<(), Refused> {
+        let what = match (&reply.arguments, &reply.result) {
+            (Some(_), _) => "arguments are",
+            (None, Some(_)) => "the result is",
+            (None, None) => return Ok(()),
+        };
+        let Ok(request) = Request::parse(&run.request) else { return Ok(()) };
+        if tool_of(self.engine.tools(), &request, &open.name).is_some() {
+            return Ok(());
+        }
+        let why = match self.tools {
+            None => "no configuration was given: add --config service.toml",
+            Some(_) => "the configuration has no such tool: configure it again",
+        };
+        let message = format!("{what} checked against the tool {}, and {why}", open.name);
+        Err(Refused::Invalid { field: "config".to_owned(), message })
     }
 
     /// Cancels a run. A run that is done does not change.
@@ -186,19 +213,41 @@ impl Operator {
             Err(StoreError::Failed(why)) => return Ok(Err(why)),
             journal => journal?,
         };
-        let engine = self.engine.clone();
-        let replayed = tokio::task::spawn_blocking(move || replay(&engine, &run, &journal)).await;
+        let (engine, has_tools) = (self.engine.clone(), self.tools.is_some());
+        let replayed = tokio::task::spawn_blocking(move || replay(&engine, has_tools, &run, &journal)).await;
         replayed.map_err(|error| Refused::Fault(error.to_string()))
     }
 }
 
+/// Checks that a reply is of the kind that a call waits for.
+fn check_phase(phase: &Phase, reply: &Reply) -> Result<(), Refused> {
+    let message = match phase {
+        Phase::Result if reply.is_decision() => {
+            "the call waits for the result of its client: use `ptcl runs answer` with --result or --error"
+        }
+        Phase::Gate if !reply.is_decision() => {
+            "the call waits to be approved: use `ptcl runs approve` or `ptcl runs reject`"
+        }
+        _ => return Ok(()),
+    };
+    Err(Refused::Invalid { field: String::new(), message: message.to_owned() })
+}
+
 /// Replays a run up to its first call without a result.
-fn replay(engine: &Engine, run: &StoredRun, journal: &Journal) -> Result<(), String> {
+fn replay(engine: &Engine, has_tools: bool, run: &StoredRun, journal: &Journal) -> Result<(), String> {
     let request = Request::parse(&run.request).map_err(|_| "this version does not read its request".to_owned())?;
     if journal.text.is_empty() {
         return Ok(());
     }
-    let opened = open(engine, &request, journal).map_err(|error| super::attempt::stuck(&error))?;
+    let opened = open(engine, &request, journal).map_err(|error| match error {
+        RecordError::MissingTools(names) if !has_tools => {
+            format!(
+                "its tools are not known, as no configuration was given: {}; add --config service.toml",
+                names.join(", ")
+            )
+        }
+        error => super::attempt::stuck(&error),
+    })?;
     let (program, input) = opened;
     let mut time = LimitsRequest::default();
     (time.timeout_ms, time.parallel_timeout_ms) = (Some(REPLAY_MS), Some(REPLAY_MS));
@@ -222,7 +271,7 @@ fn open(
 ) -> Result<(lisp_runtime::Program, Input<'static>), RecordError> {
     let mut record = Record::parse_within(&journal.text, usize::MAX)?;
     // What is unknown is open here, too.
-    for call in settle(engine, (request, &|_| None), &journal.replies, &mut record)? {
+    for call in settle(engine, (request, &|_| None), &journal.replies, &mut record, false)? {
         record.settle(&call.call, lisp_runtime::record::Settled::NotMade)?;
     }
     let mut own = Tools::new();

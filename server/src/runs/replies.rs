@@ -102,6 +102,12 @@ fn fits(tool: &Tool, open: &WaitingCall, reply: &Reply) -> Result<(), Refused> {
     Ok(())
 }
 
+/// Returns the tool of a call: one of the request, or one of the service.
+pub(super) fn tool_of(tools: &Tools, request: &Request<'_>, name: &str) -> Option<Arc<Tool>> {
+    let own = request.tools.iter().map(|(given, script)| script.tool(given)).find(|tool| tool.name() == name);
+    own.map(Arc::new).or_else(|| tools.all().find(|tool| tool.name() == name).cloned())
+}
+
 fn answered(call: &str) -> Refused {
     Refused::Conflict(format!("the call {call} was answered before"))
 }

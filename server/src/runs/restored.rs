@@ -21,9 +21,14 @@ impl Held {
         Held { known: known.collect(), count: AtomicUsize::new(0) }
     }
 
+    /// Returns whether a call may have happened before, as far as the journal does not know.
+    pub(crate) fn may_have_happened(&self, place: &Place) -> bool {
+        !self.known.contains(place)
+    }
+
     /// Returns whether a call that writes, and that is about to be made, is held back.
     pub(crate) fn holds(&self, place: &Place) -> bool {
-        let holds = !self.known.contains(place);
+        let holds = self.may_have_happened(place);
         self.count.fetch_add(usize::from(holds), Ordering::Relaxed);
         holds
     }

@@ -144,6 +144,13 @@ impl Service {
     async fn open_as(config: Config, store: Arc<dyn Store>, is_worker: bool) -> Result<Service, ServiceError> {
         config.check_tls()?;
         let restored_until = store.restored_until(config.restored).await?;
+        if config.restored {
+            let runs: u64 = store.unfinished().await?.iter().map(|(_, number)| number).sum();
+            tracing::warn!(
+                runs,
+                "the store was restored from a backup: its runs that are not done ask before they make a call of a tool that writes"
+            );
+        }
         let tools = ServiceTools::connect(&config).await?;
         let hub = EventHub::default();
         let defaults = config.limits();

@@ -1,7 +1,7 @@
 //! What the journal of a run says of its open calls, and how those are settled whose process ended.
 
 use super::open_calls::{Phase, ReplyError, WaitingCall, arguments_of};
-use crate::store::StoredReply;
+use crate::store::{RESTORED, StoredReply};
 use lisp_runtime::outcome::Place;
 use lisp_runtime::record::{CallState, OpenCall, RecordError, Settled};
 use lisp_runtime::tools::Effect;
@@ -52,21 +52,35 @@ fn own_tools(request: &Request<'_>) -> OwnTools {
     named.collect()
 }
 
+/// A line of a journal, as far as it is read here.
+#[derive(Deserialize)]
+struct Line {
+    call: Option<String>,
+    state: Option<CallState>,
+    gate: Option<String>,
+    decision: Option<String>,
+    why: Option<String>,
+}
+
+fn lines(journal: &str) -> impl Iterator<Item = Line> + use<'_> {
+    journal.lines().skip(1).filter_map(|line| serde_json::from_str(line).ok())
+}
+
 /// Counts how often each call has started.
 fn times_begun(journal: &str) -> BTreeMap<String, usize> {
-    #[derive(Deserialize)]
-    struct Line {
-        call: Option<String>,
-        state: Option<CallState>,
-    }
     let mut times = BTreeMap::new();
-    let lines = journal.lines().skip(1).filter_map(|line| serde_json::from_str::<Line>(line).ok());
-    for line in lines.filter(|line| line.state == Some(CallState::Started)) {
+    for line in lines(journal).filter(|line| line.state == Some(CallState::Started)) {
         if let Some(call) = line.call {
             *times.entry(call).or_insert(0) += 1;
         }
     }
     times
+}
+
+/// Returns the questions that approvers were asked, by the names of the calls.
+fn questions(journal: &str) -> BTreeMap<String, String> {
+    let asks = lines(journal).filter(|line| line.decision.as_deref() == Some("ask"));
+    asks.filter_map(|line| Some((line.gate?, line.why?))).collect()
 }
 
 /// Returns the calls that have started at least once.
@@ -75,7 +89,8 @@ pub(crate) fn places_begun(journal: &str) -> impl Iterator<Item = Place> + use<>
 }
 
 /// Settles the calls that had started when their process ended, with the replies that say how they ended. Returns the
-/// calls whose replies are missing. A call that would be made again fails if `denies` has a reason for its tool.
+/// calls whose replies are missing. A call that would be made again fails if `denies` has a reason for its tool. The
+/// questions say so if the run came from a backup.
 ///
 /// # Errors
 /// If a reply does not fit the record.
@@ -84,6 +99,7 @@ pub(crate) fn settle(
     (request, denies): (&Request<'_>, &dyn Fn(&Tool) -> Option<&'static str>),
     replies: &[StoredReply],
     record: &mut Record,
+    is_restored: bool,
 ) -> Result<Vec<WaitingCall>, RecordError> {
     let (own, times) = (own_tools(request), times_begun(record.text()));
     let mut unknown = Vec::new();
@@ -99,7 +115,7 @@ pub(crate) fn settle(
                 let reply = replies.iter().find(|reply| reply.call == call.name && reply.phase == name);
                 let how = reply.and_then(|reply| settled(&reply.body));
                 if how.is_none() {
-                    unknown.push(unknown_call(&call, phase));
+                    unknown.push((call.clone(), phase));
                 }
                 how
             }
@@ -115,19 +131,30 @@ pub(crate) fn settle(
             record.settle(&call.name, how)?;
         }
     }
-    Ok(unknown)
+    let questions = if unknown.is_empty() { BTreeMap::new() } else { questions(record.text()) };
+    let run_id = record.run_id();
+    let open = unknown.into_iter().map(|(call, phase)| WaitingCall {
+        question: Some(unknown_question(run_id, &call, questions.get(&call.name), is_restored)),
+        call: call.name,
+        name: call.tool,
+        arguments: arguments_of(call.arguments),
+        phase,
+    });
+    Ok(open.collect())
 }
 
-fn unknown_call(call: &OpenCall, phase: Phase) -> WaitingCall {
-    let question = "The call had started when the service stopped. Did it take effect? Send its result or error, approve to make \
-                    it again, or reject to make it fail.";
-    WaitingCall {
-        call: call.name.clone(),
-        name: call.tool.clone(),
-        arguments: arguments_of(call.arguments.clone()),
-        question: Some(question.to_owned()),
-        phase,
-    }
+/// Asks what has come of a call.
+fn unknown_question(run_id: &str, call: &OpenCall, question: Option<&String>, is_restored: bool) -> String {
+    let what = question.cloned().unwrap_or_else(|| format!("a call of {}.", call.tool));
+    let (start, again) = match is_restored {
+        true => (RESTORED, "make it"),
+        false => ("It is unknown whether this was done", "make it again"),
+    };
+    format!(
+        "{start}: {what} Look for the Idempotency-Key {run_id}/{} at the tool, then send its result or error, approve to \
+         {again}, or reject to make it fail.",
+        call.name
+    )
 }
 
 fn settled(reply: &str) -> Option<Settled> {

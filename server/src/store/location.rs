@@ -2,7 +2,7 @@
 
 #[cfg(feature = "postgres")]
 use super::PostgresStore;
-use super::{Result, SqliteStore, Store, StoreError};
+use super::{Formats, Result, SqliteStore, Store, StoreError};
 use crate::config::{Durability, StoreLocation};
 use std::sync::Arc;
 
@@ -28,6 +28,27 @@ impl StoreLocation {
             },
             #[cfg(not(feature = "postgres"))]
             StoreLocation::Postgres(_) => Err(self.without_feature()),
+        }
+    }
+
+    /// Opens a store that exists and has the format of this version. Creates none, and changes no format.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] if there is no store, [`StoreError::Earlier`] if it has an earlier format, and those of
+    /// [`StoreLocation::open`].
+    pub async fn open_existing(&self, durability: Durability) -> Result<Arc<dyn Store>> {
+        self.check_format().await?;
+        self.open(durability).await
+    }
+
+    /// Checks that there is a store of this version.
+    pub(super) async fn check_format(&self) -> Result<()> {
+        let Formats { found, known } = self.formats().await?;
+        let path = self.to_string();
+        match found {
+            0 => Err(StoreError::Missing { path, kind: if self.is_shared() { "database" } else { "file" } }),
+            found if found != known => Err(StoreError::Earlier { path, found, known }),
+            _ => Ok(()),
         }
     }
 

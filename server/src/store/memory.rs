@@ -3,7 +3,7 @@
 mod sessions;
 
 use super::clock::{Clock, millis};
-use super::rules::{PRINT, call_bytes, closed, end_name, events_out_of_order, exists, known, shown};
+use super::rules::{PRINT, RESTORED, call_bytes, closed, end_name, events_out_of_order, exists, known, shown};
 use super::{
     Batch, Claim, EVENT_BYTES, End, Ended, Events, Journal, Lease, NewRun, News, PAGE_BYTES, Page, Query, Renewed,
     Replied, RequestKey, Result, Room, RunStatus, RunStore, RunSummary, Store, StoreError, StoredCall, StoredEvent,
@@ -514,6 +514,13 @@ impl Store for MemoryStore {
         if marks {
             let newest = inner.runs.values().map(|run| run.created_ms).max();
             inner.restored_ms = inner.restored_ms.max(newest);
+            let start = format!("{RESTORED}: ");
+            let gates = inner.runs.values_mut().flat_map(|run| &mut run.calls).filter(|call| call.phase == "gate");
+            for question in
+                gates.filter_map(|call| call.question.as_mut()).filter(|question| !question.starts_with(&start))
+            {
+                question.insert_str(0, &start);
+            }
         }
         Ok(inner.restored_ms.unwrap_or(-1))
     }

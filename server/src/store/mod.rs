@@ -20,6 +20,7 @@ pub use memory::MemoryStore;
 pub use news::News;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
+pub(crate) use rules::RESTORED;
 pub use sqlite::SqliteStore;
 
 use async_trait::async_trait;
@@ -59,6 +60,30 @@ pub enum StoreError {
         /// What is wrong.
         why: String,
     },
+    /// There is no store in the file or the database.
+    #[error("there is no store in {path}: name another {kind} with --store, or start `ptcl serve` there first")]
+    Missing {
+        /// The path or address, without a password.
+        path: String,
+        /// What it is: `file` or `database`.
+        kind: &'static str,
+    },
+    /// The store was written by an earlier version, and was not to be changed.
+    #[error(
+        "the store {path} has the format {found}, and this version works with {known}: change it with `ptcl store migrate --store \
+         {path}`, or start the service"
+    )]
+    Earlier {
+        /// The path or address, without a password.
+        path: String,
+        /// The format of the store.
+        found: i64,
+        /// The format of this version.
+        known: i64,
+    },
+    /// The copy of a store cannot be written.
+    #[error("the copy cannot be written: {0}")]
+    Copy(String),
     /// The store was written by a later version.
     #[error(
         "the store has the format {found}, and this version reads {known}: use the version that wrote it, or another store"

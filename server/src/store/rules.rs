@@ -4,6 +4,8 @@ use super::{End, RunStatus, StoreError, StoredCall};
 
 /// The kind of the events that are printed lines.
 pub(super) const PRINT: &str = "print";
+/// How the questions about calls start that may have been made after the backup that the store came from.
+pub(crate) const RESTORED: &str = "The store was restored from a backup, and this may have been done since";
 
 /// Returns the status that clients see.
 pub(super) fn shown(status: RunStatus, open_calls: u64) -> RunStatus {

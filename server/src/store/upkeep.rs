@@ -27,15 +27,9 @@ impl StoreLocation {
     /// Changes nothing; other processes may use the store meanwhile.
     ///
     /// # Errors
-    /// If the store cannot be read, or has another format.
+    /// If there is no store, it cannot be read, or it has another format.
     pub async fn check(&self) -> Result<Checked> {
-        let formats = self.formats().await?;
-        if formats.found != formats.known {
-            return Err(StoreError::Failed(format!(
-                "the store has the format {}, and this version checks {}: change it with `ptcl store migrate`",
-                formats.found, formats.known
-            )));
-        }
+        self.check_format().await?;
         match self {
             StoreLocation::File(path) => blocking(path, |path| sqlite::check(&path)).await,
             #[cfg(feature = "postgres")]

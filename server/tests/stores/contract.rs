@@ -17,6 +17,7 @@ const MILLISECOND: Duration = Duration::from_millis(1);
 /// Checks a store. Nothing else may use it meanwhile. It may have runs of other tenants.
 pub(crate) async fn check(store: Arc<dyn Store>) {
     a_restored_store_knows_its_runs(&store).await;
+    a_restored_store_warns_approvers(&store).await;
     changes_send_news(&store).await;
     tenants_take_turns(&store).await;
     a_lease_expires(&store).await;
@@ -44,6 +45,34 @@ async fn a_restored_store_knows_its_runs(store: &Arc<dyn Store>) {
     .await;
     assert_eq!(store.restored_until(false).await.unwrap(), marked);
     assert!(store.restored_until(true).await.unwrap() > marked);
+}
+
+/// The questions of approvals say it once, and others do not.
+async fn a_restored_store_warns_approvers(store: &Arc<dyn Store>) {
+    store.submit(run("gates", "gates"), None).await.unwrap();
+    let claim = store.claim("worker", Duration::from_secs(60), &room("gates", 1)).await.unwrap().remove(0);
+    let asks = |name: &str, phase: &str, question: Option<&str>| StoredCall {
+        phase: phase.to_owned(),
+        question: question.map(str::to_owned),
+        ..call(name)
+    };
+    let opened = vec![
+        asks("1", "gate", Some("Pay 1?")),
+        asks("2", "unknown1", Some("What came of it?")),
+        asks("3", "gate", None),
+        asks("4", "result", None),
+    ];
+    store.end(&claim.lease, Batch { opened, ..Batch::default() }, End::Suspended(0)).await.unwrap();
+    for _ in 0..2 {
+        store.restored_until(true).await.unwrap();
+        let calls = store.run("gates").await.unwrap().unwrap().summary.calls;
+        let questions: Vec<_> = calls.iter().map(|call| call.question.as_deref()).collect();
+        let warned = "The store was restored from a backup, and this may have been done since: Pay 1?";
+        assert_eq!(questions, [Some(warned), Some("What came of it?"), None, None]);
+    }
+    store.cancel("gates").await.unwrap();
+    let claim = store.claim("worker", Duration::from_secs(60), &room("gates", 1)).await.unwrap().remove(0);
+    store.end(&claim.lease, Batch::default(), End::Done("{}".into())).await.unwrap();
 }
 
 pub(crate) fn run(run_id: &str, tenant: &str) -> NewRun {

@@ -18,6 +18,10 @@ const KEEPALIVE_RETRIES: u32 = 3;
 /// The value of the library, which stands for "not given".
 const NO_KEEPALIVE_IDLE: Duration = Duration::from_secs(2 * 60 * 60);
 
+/// The options that an error names.
+const OPTIONS: [&str; 6] =
+    ["sslmode", "sslrootcert", "connections", "connect_timeout", "application_name", "target_session_attrs"];
+
 /// What the certificate of the database must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Check {
@@ -138,7 +142,10 @@ fn malformed(error: &tokio_postgres::Error) -> String {
     let name = text.split('`').nth(1).unwrap_or_default();
     let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
     match text {
-        text if is_name && (text.starts_with("unknown option") || text.starts_with("invalid value")) => text,
+        text if is_name && text.starts_with("unknown option") => {
+            format!("{text}; the options are {}, and others of tokio-postgres", OPTIONS.join(", "))
+        }
+        text if is_name && text.starts_with("invalid value") => text,
         _ => {
             "it is malformed: write postgres://user:password@host:port/database, with ?, /, @ and : in the password as \
               %3F, %2F, %40 and %3A"
@@ -188,7 +195,10 @@ mod tests {
             ("postgres://me:secret@db/runs?sslmode=yes", "sslmode must be disable, prefer"),
             ("postgres://me:secret@db/runs?connections=0", "connections must be a number from 1 to 1000"),
             ("postgres://me:secret@db/runs?sslrootcert=%4", "% must be followed by two hexadecimal digits"),
-            ("postgres://me:secret@db/runs?colour=red", "unknown option `colour`"),
+            (
+                "postgres://me:secret@db/runs?sslmod=red",
+                "unknown option `sslmod`; the options are sslmode, sslrootcert,",
+            ),
             ("postgres://me:secret@db:port/runs", "invalid value for option `port`"),
             ("postgres://me:?secret@db/runs", "in values as %3F"),
             ("postgres://me:a@b?secret=1@db/runs", "in values as %3F"),

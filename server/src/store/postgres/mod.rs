@@ -14,7 +14,7 @@ mod text;
 mod tls;
 
 use super::clock::millis;
-use super::rules::exists;
+use super::rules::{RESTORED, exists};
 use super::{Formats, Query, Result, RunStore, Store, StoreError, Sweep};
 use crate::config::without_password;
 use address::Address;
@@ -90,6 +90,27 @@ impl PostgresStore {
         let (_, link) = connect(address, &without_password(address)).await?;
         let (found, known) = (format(&link).await?, STEPS.len() as i64);
         if found > known { Err(StoreError::Format { found, known }) } else { Ok(Formats { found, known }) }
+    }
+
+    /// Says in the questions of all approvals that the store was restored from a backup.
+    async fn warn_approvers(&self) -> Result<()> {
+        /// The number of calls that one statement changes.
+        const PAGE: i64 = 2_000;
+        let sql = "
+            with page as (
+                select run_id, call from ptc_lisp.calls where (run_id, call) > ($2, $3) order by run_id, call limit $4
+            ), warned as (
+                update ptc_lisp.calls as open set question = $1::bytea || open.question from page
+                    where open.run_id = page.run_id and open.call = page.call and open.phase = 'gate'
+                        and position($1::bytea in open.question) <> 1
+            )
+            select run_id, call from page order by run_id desc, call desc limit 1";
+        let start = format!("{RESTORED}: ").into_bytes();
+        let (mut run_id, mut call) = (String::new(), String::new());
+        while let Some(row) = self.pool.query(sql, &[&start, &run_id, &call, &PAGE]).await?.first() {
+            (run_id, call) = (get(row, "run_id")?, get(row, "call")?);
+        }
+        Ok(())
     }
 
     /// Returns the only row of a statement that has one.
@@ -196,6 +217,7 @@ impl Store for PostgresStore {
             let newest = self.list(&newest).await?.runs.first().map_or(-1, |run| run.created_ms);
             let mark = "update ptc_lisp.alive set restored_ms = greatest(restored_ms, $1::bigint)";
             self.pool.query(mark, &[&newest]).await?;
+            self.warn_approvers().await?;
         }
         get(&self.one("select restored_ms from ptc_lisp.alive", &[]).await?, "restored_ms")
     }

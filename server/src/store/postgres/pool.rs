@@ -261,8 +261,10 @@ impl Pool {
                 Ok(Ok((_, encoding))) => {
                     return Err(cannot(format!("its encoding is {encoding}: create the database with UTF8")));
                 }
-                Ok(Err(error)) if is_permanent(&error) => return Err(cannot(reason(&error))),
-                Ok(Err(error)) => reason(&error),
+                Ok(Err(error)) if is_permanent(&error) => {
+                    return Err(cannot(with_step(&error, self.address.config.get_dbname().is_some())));
+                }
+                Ok(Err(error)) => with_step(&error, true),
                 Err(_) => return Err(StoreError::Unavailable(no_answer_text())),
             };
             if start.elapsed() + pause > RETRIES {
@@ -299,6 +301,31 @@ fn reason(error: &tokio_postgres::Error) -> String {
         (None, None) => error.to_string(),
     }
 }
+
+/// Returns what an error of connecting says, with what to do about it.
+fn with_step(error: &tokio_postgres::Error, names_database: bool) -> String {
+    let why = reason(error);
+    let refused = |error: &(dyn Error + 'static)| {
+        error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+    };
+    let step = match error.code().map(SqlState::code) {
+        Some("28P01") => "check the user, and the password in the address or in PGPASSWORD",
+        Some("28000") => "check the user, and what pg_hba.conf allows it",
+        Some("3D000") if names_database => "create it with createdb, or name another database",
+        Some("3D000") => "name the database in the address: postgres://user@host/database",
+        Some("42501") => PERMISSION,
+        None if why.contains("password missing") => {
+            "set PGPASSWORD, or write postgres://user:${DB_PASSWORD}@host/database into `store`"
+        }
+        None if why.contains("does not support TLS") => "turn on ssl in the server, or write sslmode=prefer",
+        None if error.source().is_some_and(refused) => "check host and port, and whether PostgreSQL runs there",
+        _ => return why,
+    };
+    format!("{why}; {step}")
+}
+
+/// What to do if the user may not use the schema.
+const PERMISSION: &str = "grant the user the schema `ptc_lisp`, or, to create it, CREATE on the database";
 
 /// Returns the error of a statement that is not tried again.
 pub(super) fn store_error(error: &tokio_postgres::Error) -> StoreError {
@@ -348,6 +375,7 @@ fn trouble_of(error: &tokio_postgres::Error) -> Trouble {
         // Lost, shut down, or out of a resource.
         code if code.starts_with("08") || code.starts_with("57") => Trouble::Lost(why),
         code if code.starts_with("53") || code.starts_with("58") => Trouble::Conflict(why),
+        "42501" => Trouble::Final(StoreError::Failed(format!("{why}; {PERMISSION}")).into()),
         _ => Trouble::Final(StoreError::Failed(why).into()),
     }
 }

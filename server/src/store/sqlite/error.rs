@@ -13,8 +13,11 @@ impl From<rusqlite::Error> for StoreError {
             Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen | ErrorCode::ReadOnly) => {
                 "check its disk, and whether its directory can be written"
             }
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            Some(ErrorCode::DatabaseCorrupt) => {
                 return StoreError::Failed(format!("{error}: look at it with `ptcl store check`"));
+            }
+            Some(ErrorCode::NotADatabase) => {
+                return StoreError::Failed(format!("{error}: name another file with --store, or restore a backup"));
             }
             _ => return StoreError::Failed(error.to_string()),
         };

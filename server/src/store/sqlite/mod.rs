@@ -17,7 +17,7 @@ pub(super) use upkeep::{backup, check, formats};
 
 use super::clock::Clock;
 use super::owner::OpenFile;
-use super::rules::closed;
+use super::rules::{RESTORED, closed};
 use super::{
     Batch, Claim, End, Ended, Events, Journal, Lease, NewRun, NewSession, News, Page, Query, Renewed, Replied,
     RequestKey, Result, Room, RunStatus, RunStore, SessionStore, Store, StoreError, StoredReply, StoredRun,
@@ -278,6 +278,10 @@ impl Store for SqliteStore {
                 "UPDATE owner SET restored_ms = max(restored_ms, (SELECT coalesce(max(created_ms), -1) FROM runs))";
             if marks {
                 write.db.execute(mark, [])?;
+                let start = format!("{RESTORED}: ");
+                let warn =
+                    "UPDATE calls SET question = ?1 || question WHERE phase = 'gate' AND instr(question, ?1) <> 1";
+                write.db.execute(warn, [start])?;
             }
             Ok(write.db.query_row("SELECT restored_ms FROM owner", [], |row| row.get(0))?)
         };

@@ -33,7 +33,20 @@ pub(in super::super) fn formats(path: &Path) -> Result<Formats> {
 }
 
 /// Looks for damage: of the file, of rows that refer to others, and of journals.
+///
+/// # Errors
+/// If the file is damaged so much that it cannot be read, or is no store.
 pub(in super::super) fn check(path: &Path) -> Result<Checked> {
+    look(path).map_err(|error| match error {
+        // This is what others say of damage.
+        StoreError::Failed(why) => {
+            StoreError::Failed(why.replace("look at it with `ptcl store check`", "restore a backup"))
+        }
+        error => error,
+    })
+}
+
+fn look(path: &Path) -> Result<Checked> {
     let (mut db, _) = open(path)?;
     let mut checked = Checked::default();
     // One state of the store.
@@ -91,13 +104,13 @@ fn check_journals(db: &Connection, checked: &mut Checked) -> Result<()> {
 /// Copies a file as it is at one moment, and checks the copy. Returns its bytes.
 pub(in super::super) fn backup(path: &Path, to: &Path) -> Result<u64> {
     let (db, _) = open(path)?;
-    let at = |path: &Path, error: &io::Error| StoreError::Failed(format!("{}: {error}", path.display()));
+    let at = |path: &Path, error: &io::Error| StoreError::Copy(format!("{}: {error}", path.display()));
     if to.symlink_metadata().is_ok() {
-        return Err(StoreError::Failed(format!("{} exists already: name a new file for the copy", to.display())));
+        return Err(StoreError::Copy(format!("{} exists already; name a new file for it", to.display())));
     }
     let partial = Partial(beside(to));
     create_private(&partial.0).map_err(|error| at(&partial.0, &error))?;
-    let name = partial.0.to_str().ok_or_else(|| StoreError::Failed("the name of the copy is not UTF-8".to_owned()))?;
+    let name = partial.0.to_str().ok_or_else(|| StoreError::Copy("its name is not UTF-8".to_owned()))?;
     db.execute("VACUUM INTO ?1", [name])?;
     let copy = open_reader(&partial.0)?;
     let found: String = copy.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
