@@ -1,13 +1,13 @@
 //! What the journal of a run says of its open calls, and how those are settled whose process ended.
 
 use super::open_calls::{Phase, ReplyError, WaitingCall, arguments_of};
-use crate::store::StoredReply;
+use crate::store::{Batch, StoredReply};
 use lisp_runtime::outcome::Place;
 use lisp_runtime::record::{CallState, OpenCall, RecordError, Settled};
 use lisp_runtime::tools::Effect;
 use lisp_runtime::{Engine, Record, Request, Tool};
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What to do about a call that had started when its process ended.
 enum Begun {
@@ -52,19 +52,40 @@ fn own_tools(request: &Request<'_>) -> OwnTools {
     named.collect()
 }
 
-/// Counts how often each call has started.
-fn times_begun(journal: &str) -> BTreeMap<String, usize> {
+/// Returns the calls of a journal that have one of these states, once for each line.
+fn calls_in(journal: &str, states: &[CallState]) -> impl Iterator<Item = String> {
+    journal.lines().skip(1).filter_map(|line| in_state(line, states))
+}
+
+/// Returns the call of a line, if the line says that it is in one of these states.
+fn in_state(line: &str, states: &[CallState]) -> Option<String> {
     #[derive(Deserialize)]
     struct Line {
         call: Option<String>,
         state: Option<CallState>,
     }
+    let line: Line = serde_json::from_str(line).ok()?;
+    line.call.filter(|_| line.state.is_some_and(|state| states.contains(&state)))
+}
+
+/// Returns the calls that have ended.
+pub(crate) fn places_ended(journal: &str) -> impl Iterator<Item = Place> {
+    calls_in(journal, &[CallState::Done, CallState::Failed]).filter_map(|call| call.parse().ok())
+}
+
+/// Drops the starts of calls that were not made: a call is made once its start is stored, and these are not stored yet.
+pub(crate) fn without_unmade(mut batch: Batch) -> Batch {
+    let ended: BTreeSet<String> =
+        batch.lines.iter().filter_map(|line| in_state(line, &[CallState::Done, CallState::Failed])).collect();
+    batch.lines.retain(|line| in_state(line, &[CallState::Started]).is_none_or(|call| ended.contains(&call)));
+    batch
+}
+
+/// Counts how often each call has started.
+fn times_begun(journal: &str) -> BTreeMap<String, usize> {
     let mut times = BTreeMap::new();
-    let lines = journal.lines().skip(1).filter_map(|line| serde_json::from_str::<Line>(line).ok());
-    for line in lines.filter(|line| line.state == Some(CallState::Started)) {
-        if let Some(call) = line.call {
-            *times.entry(call).or_insert(0) += 1;
-        }
+    for call in calls_in(journal, &[CallState::Started]) {
+        *times.entry(call).or_insert(0) += 1;
     }
     times
 }
