@@ -343,8 +343,6 @@ struct Asked {
     effects: HashMap<(u64, u64), usize>,
     /// The trace of the last call with each `k`.
     traces: HashMap<u64, String>,
-    /// Until when it does not answer.
-    hangs_until: Option<Instant>,
 }
 
 /// A tool that pays, and counts how often. It takes its time. At `/flaky` it fails for every odd `n`.
@@ -404,11 +402,6 @@ impl ToolServer {
     /// The trace that a call with this `k` was part of.
     pub fn trace(&self, k: u64) -> Option<String> {
         self.asked.lock().unwrap().traces.get(&k).cloned()
-    }
-
-    /// Keeps all calls without an answer for a time.
-    pub fn hang(&self, time: Duration) {
-        self.asked.lock().unwrap().hangs_until = Some(Instant::now() + time);
     }
 
     /// How often it has paid.

@@ -1,11 +1,12 @@
 //! Reads requests: bodies within their limits, JSON and queries.
 
 use super::problem::ProblemDetails;
-use crate::runs::{Refused, Service, TenantState};
-use axum::body::{Body, HttpBody};
+use crate::runs::{BodyRoom, Refused, Service, TenantState};
+use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
+use http_body::{Frame, SizeHint};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use lisp_runtime::internal::near_field;
 use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
@@ -13,9 +14,12 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::fmt;
+use std::pin::Pin;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// The body of a request as text, within `max_body_bytes` and `body_seconds`.
@@ -178,6 +182,44 @@ pub(crate) fn last_of_equal(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     serde_json::to_string(&last).map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
+/// A JSON response to a tenant. It takes room of the tenant's until it is sent.
+pub(crate) async fn json_to(
+    tenant: &TenantState,
+    status: StatusCode,
+    text: String,
+) -> Result<axum::response::Response, ProblemDetails> {
+    /// Small ones take none.
+    const SMALL: usize = 16_384;
+    if text.len() <= SMALL {
+        return Ok(json(status, text));
+    }
+    let room = tenant.response_room(text.len()).await.map_err(Refused::Busy)?;
+    let mut response = json(status, String::new());
+    *response.body_mut() = Body::new(Held { bytes: text.into(), _room: room });
+    Ok(response)
+}
+
+/// A body that is sent piece by piece, so that its room is taken while a client does not read.
+struct Held {
+    bytes: Bytes,
+    _room: BodyRoom,
+}
+
+impl HttpBody for Held {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        const PIECE: usize = 65_536;
+        let length = self.bytes.len().min(PIECE);
+        Poll::Ready((length > 0).then(|| Ok(Frame::data(self.bytes.split_to(length)))))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.bytes.len() as u64)
+    }
 }
 
 /// A JSON response.

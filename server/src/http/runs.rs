@@ -1,12 +1,12 @@
 //! The routes of runs.
 
-use super::body::{Asked, NoQuery, Text, json, read, read_request, whole};
+use super::body::{Asked, NoQuery, Text, json_to, read, read_request, whole};
 use super::guard::{Asking, Looking};
 use super::openapi::{OfApprover, OfBody, OfDecision, OfName, OfQuery, OfStore, OfTenant, OfWork};
 use super::problem::ProblemDetails;
 use super::sse;
 use crate::runs::schemas::{Answer, RunRequest};
-use crate::runs::{Done, ListQuery, Reply, RunList, RunState, Service};
+use crate::runs::{Done, ListQuery, Reply, RunList, RunState, Service, TenantState};
 use crate::store::{RequestKey, RunStatus};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderName, StatusCode};
@@ -104,8 +104,8 @@ pub(crate) async fn run(
             return Ok(sse::of_run(&service, &state.run_id, ""));
         }
         return Ok(match service.submit_and_wait(&tenant, &text, key).await? {
-            Done::Answer(answer) => json(StatusCode::OK, answer),
-            Done::Waiting(state) => state_of(StatusCode::ACCEPTED, &state),
+            Done::Answer(answer) => json_to(&tenant, StatusCode::OK, answer).await?,
+            Done::Waiting(state) => state_of(&tenant, StatusCode::ACCEPTED, &state).await?,
         });
     }
     let run_id = uuid::Uuid::now_v7().to_string();
@@ -117,11 +117,15 @@ pub(crate) async fn run(
     let traced = traced(&text, &request, &headers);
     let request = if matches!(traced, Cow::Owned(_)) { read_request(&traced)? } else { request };
     let answer = service.run(&tenant, &request, &run_id).await?;
-    Ok(json(StatusCode::OK, answer.to_json()))
+    json_to(&tenant, StatusCode::OK, answer.to_json()).await
 }
 
-fn state_of(status: StatusCode, state: &impl serde::Serialize) -> Response {
-    json(status, serde_json::to_string(state).unwrap_or_default())
+async fn state_of(
+    tenant: &TenantState,
+    status: StatusCode,
+    state: &impl serde::Serialize,
+) -> Result<Response, ProblemDetails> {
+    json_to(tenant, status, serde_json::to_string(state).unwrap_or_default()).await
 }
 
 /// Submit a durable run
@@ -150,7 +154,7 @@ pub(crate) async fn submit(
     let text = traced(&text, &request, &headers);
     let state = service.submit(&tenant, &text, key).await?;
     let location = format!("/v1/runs/{}", state.run_id);
-    let mut response = state_of(StatusCode::ACCEPTED, &state);
+    let mut response = state_of(&tenant, StatusCode::ACCEPTED, &state).await?;
     if let Ok(location) = location.parse() {
         response.headers_mut().insert(axum::http::header::LOCATION, location);
     }
@@ -189,7 +193,8 @@ pub(crate) async fn list(
         return Err(ProblemDetails::of_field("limit", format!("it must be 0 to {LIST}; `next` leads to more")));
     }
     let query = ListQuery { status: which.status, cursor: which.cursor.as_deref(), max };
-    Ok(state_of(StatusCode::OK, &service.runs(&looking.tenant.name, query).await?))
+    let runs = service.runs(&looking.tenant.name, query).await?;
+    state_of(&looking.tenant, StatusCode::OK, &runs).await
 }
 
 /// The query of a request that may wait.
@@ -235,7 +240,7 @@ pub(crate) async fn state(
         Some(time) => service.wait_at_most(tenant, &run_id, time, wait.since).await?,
         None => service.state(tenant, &run_id).await?,
     };
-    Ok(state_of(StatusCode::OK, &state))
+    state_of(&looking.tenant, StatusCode::OK, &state).await
 }
 
 /// Stream the events of a run as server-sent events: started, print, call, waiting, cut, answer, problem
@@ -273,7 +278,8 @@ pub(crate) async fn cancel(
     looking: Looking,
     Path(run_id): Path<String>,
 ) -> Result<Response, ProblemDetails> {
-    Ok(state_of(StatusCode::OK, &service.cancel(&looking.tenant.name, &run_id).await?))
+    let state = service.cancel(&looking.tenant.name, &run_id).await?;
+    state_of(&looking.tenant, StatusCode::OK, &state).await
 }
 
 /// Answer an open call with its result or error, or approve or reject it
@@ -308,5 +314,5 @@ pub(crate) async fn reply(
         Some(time) => service.wait_at_most(tenant, &run_id, time, wait.since).await?,
         None => state,
     };
-    Ok(state_of(StatusCode::OK, &state))
+    state_of(&looking.tenant, StatusCode::OK, &state).await
 }

@@ -9,7 +9,7 @@ use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 /// The error for a request that cannot run now.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,6 +38,9 @@ pub struct TenantState {
     is_wanted: AtomicBool,
     turn: Arc<Turn>,
     bodies: BodyBound,
+    responses: BodyBound,
+    /// Reads of whole runs, which may be large.
+    reads: Semaphore,
     requests: RequestBound,
     approver_requests: RequestBound,
     max: usize,
@@ -115,6 +118,8 @@ impl TenantState {
             is_wanted: AtomicBool::new(false),
             turn: Arc::default(),
             bodies: BodyBound::new(config.service.max_bodies_bytes),
+            responses: BodyBound::new(config.service.max_bodies_bytes),
+            reads: Semaphore::new(READS),
             requests: RequestBound::new(max_requests),
             // Approvers can still decide while the tenant's own requests take all of theirs.
             approver_requests: RequestBound::new((max_requests / 4).max(1)),
@@ -194,25 +199,52 @@ impl BodyBound {
     }
 }
 
+/// The maximum number of whole runs that are read for a tenant at once: the store has more readers.
+const READS: usize = 2;
+
+impl BodyBound {
+    /// Waits for room for more bytes.
+    ///
+    /// # Errors
+    /// If there is none for a second.
+    async fn room(&self, bytes: usize, what: &str) -> Result<BodyRoom, Busy> {
+        const WAIT: Duration = Duration::from_secs(1);
+        let units = u32::try_from(bytes.min(self.max).div_ceil(BODY_UNIT)).unwrap_or(u32::MAX);
+        let permit = self.free.clone().acquire_many_owned(units);
+        match tokio::time::timeout(WAIT, permit).await {
+            Ok(Ok(permit)) => Ok(BodyRoom { _permit: permit }),
+            _ => Err(Busy {
+                why: format!(
+                    "{what} of the tenant take {} bytes; ask for fewer at once, or raise max_bodies_bytes of the service",
+                    self.max
+                ),
+                retry_after: WAIT,
+            }),
+        }
+    }
+}
+
 impl TenantState {
     /// Waits for room for more bytes of a body that is being read.
     ///
     /// # Errors
     /// If the tenant's bodies take too many bytes for a second.
     pub(crate) async fn body_room(&self, bytes: usize) -> Result<BodyRoom, Busy> {
-        const WAIT: Duration = Duration::from_secs(1);
-        let units = u32::try_from(bytes.min(self.bodies.max).div_ceil(BODY_UNIT)).unwrap_or(u32::MAX);
-        let permit = self.bodies.free.clone().acquire_many_owned(units);
-        match tokio::time::timeout(WAIT, permit).await {
-            Ok(Ok(permit)) => Ok(BodyRoom { _permit: permit }),
-            _ => Err(Busy {
-                why: format!(
-                    "request bodies of the tenant take {} bytes; send fewer at once, or raise max_bodies_bytes of the service",
-                    self.bodies.max
-                ),
-                retry_after: WAIT,
-            }),
-        }
+        self.bodies.room(bytes, "request bodies").await
+    }
+
+    /// Waits for room for more bytes of a response that is being sent.
+    ///
+    /// # Errors
+    /// If the tenant's responses take too many bytes for a second.
+    pub(crate) async fn response_room(&self, bytes: usize) -> Result<BodyRoom, Busy> {
+        self.responses.room(bytes, "responses").await
+    }
+
+    /// Waits for the tenant's turn to read a whole run. The turn ends when the returned value is dropped.
+    pub(crate) async fn read_turn(&self) -> Option<SemaphorePermit<'_>> {
+        // The semaphore is never closed.
+        self.reads.acquire().await.ok()
     }
 }
 
@@ -270,26 +302,48 @@ impl Stored {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns what the tenant has with one more run, if it was counted recently, and counts the run.
+    /// Counts one more run, if the tenant was counted recently and the run fits.
     pub(crate) fn add(&self, bytes: u64, fits: impl FnOnce(Usage) -> bool) -> Option<Submission<'_>> {
         /// How long a count holds.
         const COUNT_AGAIN: Duration = Duration::from_millis(500);
-        let mut count = self.lock();
+        let count = self.lock();
         let (usage, at) = count.counted?;
-        let more = (count.since.0 + count.in_flight.0 + 1, count.since.1 + count.in_flight.1 + bytes);
-        let with = Usage { runs: usage.runs + more.0, queued: usage.queued + more.0, bytes: usage.bytes + more.1 };
-        if at.elapsed() > COUNT_AGAIN || !fits(with) {
+        if at.elapsed() > COUNT_AGAIN {
             return None;
         }
-        count.in_flight = (count.in_flight.0 + 1, count.in_flight.1 + bytes);
-        Some(Submission { stored: self, bytes, is_stored: false })
+        self.add_to(count, usage, bytes, fits).ok()
     }
 
-    /// Notes a count that was begun at a moment.
-    pub(crate) fn counted(&self, usage: Usage, begun: Instant) {
+    /// Counts one more run on a count that was just made, however long that took.
+    ///
+    /// # Errors
+    /// If the run does not fit: what the tenant would have with it.
+    pub(crate) fn add_after(
+        &self,
+        (usage, begun): (Usage, Instant),
+        bytes: u64,
+        fits: impl FnOnce(Usage) -> bool,
+    ) -> Result<Submission<'_>, Usage> {
         let mut count = self.lock();
         count.counted = Some((usage, begun));
         count.since = (0, 0);
+        self.add_to(count, usage, bytes, fits)
+    }
+
+    fn add_to(
+        &self,
+        mut count: MutexGuard<'_, StoredCount>,
+        usage: Usage,
+        bytes: u64,
+        fits: impl FnOnce(Usage) -> bool,
+    ) -> Result<Submission<'_>, Usage> {
+        let more = (count.since.0 + count.in_flight.0 + 1, count.since.1 + count.in_flight.1 + bytes);
+        let with = Usage { runs: usage.runs + more.0, queued: usage.queued + more.0, bytes: usage.bytes + more.1 };
+        if !fits(with) {
+            return Err(with);
+        }
+        count.in_flight = (count.in_flight.0 + 1, count.in_flight.1 + bytes);
+        Ok(Submission { stored: self, bytes, is_stored: false })
     }
 }
 

@@ -5,7 +5,7 @@ use super::events::{ATTEMPT, EventLog};
 use super::open_calls::OpenCalls;
 use super::restored::Held;
 use super::state::{ActiveRun, Inner};
-use super::stored_calls::{places_begun, settle};
+use super::stored_calls::{places_begun, places_ended, settle, without_unmade};
 use super::writer::{Stored, Writer, patiently};
 use crate::store::{Batch, Claim, End, Ended, StoreError, StoredCall, StoredReply};
 use lisp_runtime::outcome::Phase;
@@ -156,8 +156,10 @@ impl Attempt<'_> {
         }
         let lease = (inner.lease_period(), valid_until);
         let writer = Writer::new(inner.store.clone(), active.lease.clone(), known.stored, lease);
-        let begun: HashSet<String> = places_begun(&journal.text).map(|place| format!("\"{place}\"")).collect();
-        let log = inner.hub.in_store(self.run_id, writer.clone(), known.printed, begun);
+        let quoted = |place: lisp_runtime::outcome::Place| format!("\"{place}\"");
+        let begun = places_begun(&journal.text).map(quoted).collect();
+        let ended = places_ended(&journal.text).map(quoted).collect();
+        let log = inner.hub.in_store(self.run_id, writer.clone(), known.printed, (begun, ended));
         if known.stored.events == 0 {
             log.started();
         }
@@ -204,6 +206,22 @@ impl Attempt<'_> {
             }
             Stop::Outcome(outcome) => match uncompiled(&journal.text, &outcome) {
                 Some(why) => (End::Stuck(why), false),
+                // The store kept its calls waiting for a part of its time. The next attempt has all of the time again.
+                Stop::Outcome(outcome)
+                    if outcome.verdict() == Verdict::Timeout
+                        && known.faults < MAX_FAULTS
+                        && writer.longest_wait() >= Duration::from_millis(outcome.limits.timeout_ms / 4) =>
+                {
+                    tracing::warn!(
+                        run_id = self.run_id,
+                        known.faults,
+                        "the store took long; a run continues from its journal"
+                    );
+                    let after = FAULT_PAUSE * (1 << known.faults);
+                    let (batch, _) = writer.close().await;
+                    drop(writes);
+                    return self.end(without_unmade(batch), End::Requeued { after, is_fault: true }).await;
+                }
                 // What is being written then is waited for: its lines come before those of the end.
                 None => return self.finish(&writer, place, &request, &outcome).await,
             },

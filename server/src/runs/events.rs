@@ -70,6 +70,8 @@ struct LogState {
     steps: u64,
     /// Calls whose start was reported. A later attempt starts them again.
     begun: HashSet<String>,
+    /// Calls whose end was reported. A later attempt replays them.
+    ended: HashSet<String>,
 }
 
 impl Drop for EventLog {
@@ -200,7 +202,11 @@ impl EventLog {
         state.steps += u64::from(is_step);
         state.calls = if begins { state.calls.saturating_add(1) } else { state.calls.saturating_sub(1) };
         let Some(data) = data else { return };
-        if begins && (state.bytes > MAX_BYTES || !state.begun.insert(data["call"].to_string())) {
+        let call = data["call"].to_string();
+        if begins && (state.bytes > MAX_BYTES || !state.begun.insert(call.clone())) {
+            return;
+        }
+        if !begins && state.ended.contains(&call) {
             return;
         }
         let kept = state.keep("call", data.to_string());
@@ -263,15 +269,15 @@ impl EventHub {
         self.add(run_id, sink, LogState::default())
     }
 
-    /// Creates the log of an attempt of a durable run that has printed lines and started calls before.
+    /// Creates the log of an attempt of a durable run that has printed lines, and started and ended calls before.
     pub(crate) fn in_store(
         &self,
         run_id: &str,
         writer: Arc<Writer>,
         printed: u64,
-        begun: HashSet<String>,
+        (begun, ended): (HashSet<String>, HashSet<String>),
     ) -> Arc<EventLog> {
-        self.add(run_id, Sink::Store(writer), LogState { printed, begun, ..LogState::default() })
+        self.add(run_id, Sink::Store(writer), LogState { printed, begun, ended, ..LogState::default() })
     }
 
     fn add(&self, run_id: &str, sink: Sink, state: LogState) -> Arc<EventLog> {

@@ -20,7 +20,7 @@ mod watch;
 mod worker;
 mod writer;
 
-pub(crate) use admission::RequestInProgress;
+pub(crate) use admission::{BodyRoom, RequestInProgress};
 pub use admission::{Busy, TenantState};
 pub use events::Event;
 pub use open_calls::{Reply, ReplyError, WaitingCall};

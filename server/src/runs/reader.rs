@@ -96,7 +96,9 @@ impl EventReader {
             data: event.data,
         };
         let mut events: Vec<Event> = read.events.into_iter().map(event).collect();
-        if read.is_over {
+        if read.is_over && events.is_empty() && self.has_read_answer().await? {
+            self.is_over = true;
+        } else if read.is_over {
             let run = self.service.0.store.run(&self.run_id).await?;
             if let Some(data) = run.and_then(|run| run.answer) {
                 let number = events.last().map_or(self.read, |event| event.number).saturating_add(1);
@@ -104,5 +106,13 @@ impl EventReader {
             }
         }
         Ok(events)
+    }
+
+    /// Returns whether the last event that was read is the answer: the one after all that are stored.
+    async fn has_read_answer(&self) -> Result<bool, StoreError> {
+        let is_stored = async |number: u64| {
+            Ok::<_, StoreError>(!self.service.0.store.events(&self.run_id, number - 1).await?.events.is_empty())
+        };
+        Ok(self.read > 0 && !is_stored(self.read).await? && (self.read == 1 || is_stored(self.read - 1).await?))
     }
 }

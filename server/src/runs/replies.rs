@@ -46,6 +46,7 @@ pub(super) async fn take_reply(
         Replied::Repeated | Replied::Answered => Err(answered(call)),
         Replied::NoCall => Err(no_call(call)),
         Replied::Over(status) => Err(over(status)),
+        Replied::Cancelled => Err(Refused::Conflict("the run was cancelled and takes no replies".to_owned())),
         Replied::NoRun => Err(Refused::NotFound(format!("there is no run {run_id}"))),
     }
 }

@@ -236,6 +236,11 @@ impl Inner {
     }
 
     pub(crate) async fn stored(&self, tenant: &str, run_id: &str) -> Result<StoredRun, Refused> {
+        let state = self.tenant(tenant);
+        let _turn = match &state {
+            Some(state) => state.read_turn().await,
+            None => None,
+        };
         let stored = self.store.run(run_id).await?.filter(|run| run.summary.tenant == tenant);
         stored.ok_or_else(|| Refused::NotFound(format!("there is no run {run_id}")))
     }

@@ -1,13 +1,13 @@
 //! What the journal of a run says of its open calls, and how those are settled whose process ended.
 
 use super::open_calls::{Phase, ReplyError, WaitingCall, arguments_of};
-use crate::store::{RESTORED, StoredReply};
+use crate::store::{Batch, RESTORED, StoredReply};
 use lisp_runtime::outcome::Place;
 use lisp_runtime::record::{CallState, OpenCall, RecordError, Settled};
 use lisp_runtime::tools::Effect;
 use lisp_runtime::{Engine, Record, Request, Tool};
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What to do about a call that had started when its process ended.
 enum Begun {
@@ -66,13 +66,34 @@ fn lines(journal: &str) -> impl Iterator<Item = Line> + use<'_> {
     journal.lines().skip(1).filter_map(|line| serde_json::from_str(line).ok())
 }
 
+impl Line {
+    /// Returns the call of the line, if the line says that it is in one of these states.
+    fn call_in(self, states: &[CallState]) -> Option<String> {
+        self.call.filter(|_| self.state.is_some_and(|state| states.contains(&state)))
+    }
+}
+
+/// The states of calls that have ended.
+const ENDED: &[CallState] = &[CallState::Done, CallState::Failed];
+
+/// Returns the calls that have ended.
+pub(crate) fn places_ended(journal: &str) -> impl Iterator<Item = Place> + use<'_> {
+    lines(journal).filter_map(|line| line.call_in(ENDED)?.parse().ok())
+}
+
+/// Drops the starts of calls that were not made: a call is made once its start is stored, and these are not stored yet.
+pub(crate) fn without_unmade(mut batch: Batch) -> Batch {
+    let in_state = |line: &String, states| serde_json::from_str::<Line>(line).ok()?.call_in(states);
+    let ended: BTreeSet<String> = batch.lines.iter().filter_map(|line| in_state(line, ENDED)).collect();
+    batch.lines.retain(|line| in_state(line, &[CallState::Started]).is_none_or(|call| ended.contains(&call)));
+    batch
+}
+
 /// Counts how often each call has started.
 fn times_begun(journal: &str) -> BTreeMap<String, usize> {
     let mut times = BTreeMap::new();
-    for line in lines(journal).filter(|line| line.state == Some(CallState::Started)) {
-        if let Some(call) = line.call {
-            *times.entry(call).or_insert(0) += 1;
-        }
+    for call in lines(journal).filter_map(|line| line.call_in(&[CallState::Started])) {
+        *times.entry(call).or_insert(0) += 1;
     }
     times
 }

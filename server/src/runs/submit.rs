@@ -154,16 +154,16 @@ impl Service {
         }
         let begun = Instant::now();
         let usage = self.0.store.usage(&tenant.name).await?;
-        tenant.stored.counted(usage, begun);
-        if let Some(submission) = tenant.stored.add(bytes, fits) {
-            return Ok(submission);
-        }
+        let with = match tenant.stored.add_after((usage, begun), bytes, fits) {
+            Ok(submission) => return Ok(submission),
+            Err(with) => with,
+        };
         let keep = "finished ones are deleted after keep_finished_hours";
-        Err(if usage.runs >= max_runs {
+        Err(if with.runs > max_runs {
             Refused::Unprocessable(format!(
                 "the store has {max_runs} runs of the tenant; {keep}, or raise max_runs_stored"
             ))
-        } else if usage.bytes.saturating_add(bytes) > max_bytes {
+        } else if with.bytes > max_bytes {
             Refused::Unprocessable(format!(
                 "the runs of the tenant take {} of {max_bytes} bytes in the store; {keep}, or raise max_bytes_stored",
                 usage.bytes

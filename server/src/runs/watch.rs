@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// How long a watcher waits at most: news may be lost.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// How long a watcher waits at most: news may be lost. Each look reads the run.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 type Watched = Mutex<HashMap<Arc<str>, Weak<Entry>>>;
 
@@ -80,7 +80,7 @@ impl Watchers {
 }
 
 impl Watcher {
-    /// Returns when the run may have changed since the last time, or after a second.
+    /// Returns when the run may have changed since the last time, or after a few seconds.
     pub async fn changed(&mut self) {
         // The sender lives as long as this.
         let _ = tokio::time::timeout(LOOK_AGAIN, self.changes.changed()).await;

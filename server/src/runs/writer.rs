@@ -47,6 +47,8 @@ struct State {
     /// The number of changes so far, and of those that are in a batch which is being written or is stored.
     changes: u64,
     is_closed: bool,
+    /// The longest time that a call has waited to be made.
+    longest_wait: Duration,
     /// By this process's clock; the store's decides.
     valid_until: Instant,
 }
@@ -78,6 +80,7 @@ impl Writer {
             event: events + 1,
             changes: 0,
             is_closed: false,
+            longest_wait: Duration::ZERO,
             valid_until,
         };
         Arc::new(Writer {
@@ -195,6 +198,7 @@ impl Writer {
     /// # Errors
     /// If writing has failed for good.
     pub(crate) async fn ready_to_call(&self) -> Result<(), StoreError> {
+        let _waits = Waits { writer: self, since: Instant::now() };
         let changes = self.lock().changes;
         self.hurry.notify_one();
         let mut written = self.written.subscribe();
@@ -222,6 +226,11 @@ impl Writer {
         }
     }
 
+    /// Returns the longest time that a call has waited to be made, for the store.
+    pub(crate) fn longest_wait(&self) -> Duration {
+        self.lock().longest_wait
+    }
+
     /// Ends the writing. Returns what is not written yet, and how much of the run is stored once it is.
     pub(crate) async fn close(&self) -> (Batch, Stored) {
         self.lock().is_closed = true;
@@ -232,6 +241,19 @@ impl Writer {
         let mut state = self.lock();
         let stored = Stored { lines: state.line - 1, events: state.event - 1 };
         (std::mem::take(&mut state.batch), stored)
+    }
+}
+
+/// A call that waits until its start is stored, or until it is dropped.
+struct Waits<'a> {
+    writer: &'a Writer,
+    since: Instant,
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        let mut state = self.writer.lock();
+        state.longest_wait = state.longest_wait.max(self.since.elapsed());
     }
 }
 

@@ -235,6 +235,9 @@ impl Run {
         if matches!(self.status, RunStatus::Stuck | RunStatus::Done) {
             return Replied::Over(self.status);
         }
+        if self.cancelled {
+            return Replied::Cancelled;
+        }
         let Some(open) = self.calls.iter().position(|open| open.call == reply.call && open.phase == reply.phase) else {
             return Replied::NoCall;
         };

@@ -267,6 +267,8 @@ pub enum Replied {
     NoCall,
     /// The run is stuck or done, and takes no replies.
     Over(RunStatus),
+    /// The run was cancelled, and takes no replies: what they allow must not happen any more.
+    Cancelled,
     /// There is no such run.
     NoRun,
 }

@@ -388,7 +388,7 @@ begin
     perform ptc_lisp.count_usage(its_tenant, 0, 1, 0);
 end $$;
 
--- Returns the status that the run had, and what became of the reply: 'taken', 'repeated', 'answered', 'no call', 'over' or
+-- Returns the status that the run had, and what became of the reply: 'taken', 'repeated', 'answered', 'no call', 'over', 'cancelled' or
 -- 'no run'.
 create function ptc_lisp.reply(
     a_run text, a_call text, a_phase text, a_body bytea, a_again boolean, out was text, out outcome text
@@ -409,6 +409,9 @@ begin
         return;
     elsif was in ('stuck', 'done') then
         outcome := 'over';
+        return;
+    elsif run.cancelled then
+        outcome := 'cancelled';
         return;
     end if;
     delete from ptc_lisp.calls where run_id = a_run and call = a_call and phase = a_phase;

@@ -301,6 +301,7 @@ impl RunStore for PostgresStore {
             "answered" => Replied::Answered,
             "no call" => Replied::NoCall,
             "over" => Replied::Over(was),
+            "cancelled" => Replied::Cancelled,
             _ => Replied::NoRun,
         })
     }

@@ -383,6 +383,9 @@ pub(super) fn reply(write: &mut Write<'_>, run_id: &str, reply: &StoredReply) ->
     if matches!(was, RunStatus::Stuck | RunStatus::Done) {
         return Ok(Replied::Over(was));
     }
+    if row.cancelled {
+        return Ok(Replied::Cancelled);
+    }
     let mut close = write.db.prepare_cached("DELETE FROM calls WHERE run_id = ?1 AND call = ?2 AND phase = ?3")?;
     if close.execute([run_id, call, phase])? == 0 {
         return Ok(Replied::NoCall);
