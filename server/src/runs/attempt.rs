@@ -5,7 +5,7 @@ use super::events::{ATTEMPT, EventLog};
 use super::open_calls::OpenCalls;
 use super::restored::Held;
 use super::state::{ActiveRun, Inner};
-use super::stored_calls::{places_begun, places_ended, settle, without_unmade};
+use super::stored_calls::{drop_unmade, places_begun, places_ended, settle};
 use super::writer::{Stored, Writer, patiently};
 use crate::store::{Batch, Claim, End, Ended, StoreError, StoredCall, StoredReply};
 use lisp_runtime::outcome::Phase;
@@ -14,7 +14,6 @@ use lisp_runtime::tools::Approval;
 use lisp_runtime::{
     Budget, Error, Input, LimitsRequest, Outcome, Problem, Reason, Record, Recording, Request, Tool, Tools, Verdict,
 };
-use std::collections::HashSet;
 use std::error::Error as StdError;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -195,41 +194,24 @@ impl Attempt<'_> {
         let heard = active.detach().await;
         let (end, counts) = match stop {
             Stop::Lost(error) => return Err(error),
-            Stop::Outcome(outcome) if outcome.verdict() == Verdict::HostFault && known.faults < MAX_FAULTS => {
-                tracing::warn!(
-                    run_id = self.run_id,
-                    known.faults,
-                    "the process of a run was lost; it continues from its journal"
-                );
-                let after = FAULT_PAUSE * (1 << known.faults);
-                (End::Requeued { after, is_fault: true }, false)
+            Stop::Outcome(outcome) if known.faults < MAX_FAULTS && may_continue(&outcome, &writer) => {
+                let (run_id, faults, verdict) = (self.run_id, known.faults, outcome.verdict());
+                tracing::warn!(run_id, faults, %verdict, "a run continues from its journal: its process was lost, or the store took long");
+                (End::Requeued { after: FAULT_PAUSE * (1 << known.faults), is_fault: true }, false)
             }
             Stop::Outcome(outcome) => match uncompiled(&journal.text, &outcome) {
                 Some(why) => (End::Stuck(why), false),
-                // The store kept its calls waiting for a part of its time. The next attempt has all of the time again.
-                Stop::Outcome(outcome)
-                    if outcome.verdict() == Verdict::Timeout
-                        && known.faults < MAX_FAULTS
-                        && writer.longest_wait() >= Duration::from_millis(outcome.limits.timeout_ms / 4) =>
-                {
-                    tracing::warn!(
-                        run_id = self.run_id,
-                        known.faults,
-                        "the store took long; a run continues from its journal"
-                    );
-                    let after = FAULT_PAUSE * (1 << known.faults);
-                    let (batch, _) = writer.close().await;
-                    drop(writes);
-                    return self.end(without_unmade(batch), End::Requeued { after, is_fault: true }).await;
-                }
                 // What is being written then is waited for: its lines come before those of the end.
                 None => return self.finish(&writer, place, &request, &outcome).await,
             },
             Stop::Drained | Stop::Held => (End::Requeued { after: Duration::ZERO, is_fault: false }, false),
             Stop::Waits => (End::Suspended(heard), true),
         };
-        let (batch, stored) = writer.close().await;
+        let (mut batch, mut stored) = writer.close().await;
         drop(writes);
+        if matches!(end, End::Requeued { is_fault: true, .. }) {
+            stored.lines -= drop_unmade(&mut batch);
+        }
         (known.stored, known.printed) = (stored, log.printed());
         let ended = self.end(batch, end).await?;
         if counts && ended == Ended::Ended {
@@ -385,6 +367,13 @@ pub(super) fn stuck(error: &RecordError) -> String {
         RecordError::Program(why) => format!("this version does not compile its program: {why}"),
         error => error.to_string(),
     }
+}
+
+/// Returns whether a run should go on from its journal although it has an outcome: its process was lost, or the store
+/// kept a call waiting for a part of its time. The next attempt has all of the time again.
+fn may_continue(outcome: &Outcome, writer: &Writer) -> bool {
+    let waited = || writer.longest_wait() >= Duration::from_millis((outcome.limits.timeout_ms / 4).max(1));
+    outcome.verdict() == Verdict::HostFault || (outcome.verdict() == Verdict::Timeout && waited())
 }
 
 /// Returns why a run cannot continue whose program had run, by its journal, and does not compile now: this version, or

@@ -82,11 +82,13 @@ pub(crate) fn places_ended(journal: &str) -> impl Iterator<Item = Place> + use<'
 }
 
 /// Drops the starts of calls that were not made: a call is made once its start is stored, and these are not stored yet.
-pub(crate) fn without_unmade(mut batch: Batch) -> Batch {
+/// Returns how many.
+pub(crate) fn drop_unmade(batch: &mut Batch) -> u64 {
+    let before = batch.lines.len();
     let in_state = |line: &String, states| serde_json::from_str::<Line>(line).ok()?.call_in(states);
     let ended: BTreeSet<String> = batch.lines.iter().filter_map(|line| in_state(line, ENDED)).collect();
     batch.lines.retain(|line| in_state(line, &[CallState::Started]).is_none_or(|call| ended.contains(&call)));
-    batch
+    (before - batch.lines.len()) as u64
 }
 
 /// Counts how often each call has started.
