@@ -412,3 +412,29 @@ fn a_bad_configuration_is_named_with_its_place() {
         assert!(!said.contains("listening"), "{said}");
     }
 }
+
+/// The end of a call is one event, however often the run is suspended and replayed.
+#[test]
+fn each_end_of_a_call_is_one_event() {
+    let tool = ToolServer::start();
+    for isolation in ["process", "in-process"] {
+        let dir = Dir::new("events");
+        let config = dir.write("service.toml", &format!("[service]\nsuspend_after_ms = 0\n{}", tool.config("allow")));
+        let server = Server::start(&["--config", &config, "--isolation", isolation]);
+        let program =
+            "[(tool/pay {:k 0 :n 1}) (tool/ask {:n 1}) (tool/pay {:k 0 :n 2}) (tool/ask {:n 2}) (tool/ask {:n 3})]";
+        let (status, state) = server.post("/v1/runs", &asks(program));
+        assert_eq!(status, 202, "{state}");
+        let run = format!("/v1/runs/{}", state["run_id"].as_str().unwrap());
+        for n in 0..3 {
+            let state = server.state_when(&run, |state| state["calls"][0].is_object());
+            server.until(LONG, "the run to be suspended", || server.text("/metrics").contains("ptc_durable_runs 0"));
+            let call = state["calls"][0]["call"].as_str().unwrap();
+            assert_eq!(server.post(&format!("{run}/calls/{call}"), &json!({ "result": n })).0, 200);
+        }
+        finished(&server, &run);
+        let events = server.text(&format!("{run}/events"));
+        let ends = events.lines().filter(|line| line.contains("\"status\":\"ok\"") && line.contains("duration_ms"));
+        assert_eq!(ends.count(), 5, "{isolation}: {events}");
+    }
+}

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
 const MIB: usize = 1 << 20;
@@ -88,5 +88,60 @@ async fn bodies_are_admitted_by_bytes() {
         while !asked(address, "a").await.starts_with("HTTP/1.1 200") {
             assert!(Instant::now() < end, "{length}: the room is still taken");
         }
+    }
+}
+
+/// Answers that clients ask for and do not read take a bounded number of bytes of their tenant.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn responses_are_admitted_by_bytes() {
+    const CLIENTS: usize = 40;
+    let address = start().await;
+    let program = r#"{"program": "(apply str (repeat 1000000 \"x\"))"}"#;
+    let mut client = TcpStream::connect(address).await.unwrap();
+    let length = program.len();
+    let head = format!(
+        "POST /v1/run HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer a\r\nConnection: close\r\nIdempotency-Key: one\r\n\
+         Content-Length: {length}\r\n\r\n{program}"
+    );
+    client.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    timeout(Duration::from_secs(60), client.read_to_string(&mut answer)).await.unwrap().unwrap();
+    let at = answer.find("\"run_id\":\"").expect("an answer") + 10;
+    let path = format!("/v1/runs/{}", &answer[at..at + 36]);
+    let ask = async |token: &str, path: &str| {
+        let socket = TcpSocket::new_v4().unwrap();
+        // What it does not read stays at the service.
+        socket.set_recv_buffer_size(4_096).unwrap();
+        let mut client = socket.connect(address).await.unwrap();
+        let head = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\r\n");
+        client.write_all(head.as_bytes()).await.unwrap();
+        client
+    };
+    let mut clients = Vec::new();
+    for _ in 0..CLIENTS {
+        clients.push(ask("a", &path).await);
+    }
+    let mut refusals = 0;
+    for client in &mut clients {
+        let mut start = vec![0; 512];
+        let read = timeout(Duration::from_secs(30), client.read(&mut start)).await.unwrap().unwrap();
+        let start = String::from_utf8_lossy(&start[..read]).into_owned();
+        refusals += usize::from(start.starts_with("HTTP/1.1 429") && start.contains("max_bodies_bytes"));
+        assert!(start.starts_with("HTTP/1.1 200") || start.starts_with("HTTP/1.1 429"), "{start}");
+    }
+    // Some megabytes are in the buffers of the system.
+    assert!((CLIENTS / 4..CLIENTS).contains(&refusals), "{refusals} of {CLIENTS} are refused");
+    let of_other = asked(address, "b").await;
+    assert!(of_other.starts_with("HTTP/1.1 200"), "{of_other}");
+    drop(clients);
+    let end = Instant::now() + Duration::from_secs(20);
+    loop {
+        let mut client = ask("a", &path).await;
+        let mut start = vec![0; 12];
+        timeout(Duration::from_secs(20), client.read_exact(&mut start)).await.unwrap().unwrap();
+        if start == b"HTTP/1.1 200" {
+            break;
+        }
+        assert!(Instant::now() < end, "the room is still taken");
     }
 }

@@ -313,3 +313,26 @@ async fn durable_runs_have_their_turn_among_others() {
     }
     assert!(runs.load(Relaxed) < MANY, "the durable run had to wait for all others");
 }
+
+/// Who comes back after the answer gets nothing more, and who comes back before it gets it once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_is_one_event() {
+    let store = in_memory();
+    let (service, tenant) = open(&store, "").await;
+    let run_id = service.submit(&tenant, r#"{"program": "(do (println 1) 2)"}"#, None).await.unwrap().run_id;
+    done(&service, &run_id).await;
+    let all = async |read: u64| {
+        let (mut events, mut all) = (service.events(&run_id, read), Vec::new());
+        while let Some(more) = events.next().await.unwrap() {
+            all.extend(more.into_iter().map(|event| (event.number, event.kind.into_owned())));
+        }
+        all
+    };
+    let events = all(0).await;
+    let kinds: Vec<&str> = events.iter().map(|(_, kind)| kind.as_str()).collect();
+    assert_eq!(kinds, ["started", "print", "answer"]);
+    for read in 0..=3 {
+        let rest = events[usize::try_from(read).unwrap()..].to_vec();
+        assert_eq!(all(read).await, rest, "after {read}");
+    }
+}

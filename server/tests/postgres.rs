@@ -8,8 +8,11 @@ mod ops;
 mod postgres;
 #[path = "stores/suite.rs"]
 mod suite;
+#[path = "support/tool.rs"]
+mod tool;
 
-use lisp_server::config::Durability;
+use lisp_server::config::{Config, Durability};
+use lisp_server::runs::{Done, Service};
 use lisp_server::store::{
     Batch, End, Ended, Lease, NewRun, NewSession, News, PostgresStore, Query, Renewed, Replied, RequestKey, Room,
     RunStatus, RunStore, SessionStore, Store, StoreError, StoreLocation, StoredCall, StoredReply, Submitted, TurnStart,
@@ -583,4 +586,47 @@ fn a_server_without_tls_is_refused_if_tls_is_required() {
     let address = server.address("postgres") + "?sslmode=require";
     let error = block_on(PostgresStore::open(&address)).unwrap_err();
     assert!(matches!(error, StoreError::Open { .. }) && error.to_string().contains("does not support TLS"), "{error}");
+}
+
+/// A database that stands still for a while: no run is refused, none ends for the time that the store took, and no call
+/// that was not made is asked about.
+#[test]
+fn a_paused_database_takes_no_time_from_runs() {
+    // It is paused: other tests have another one.
+    let Some(server) = Postgres::start("fsync = off", None) else { return };
+    let runtime = Runtime::new().unwrap();
+    runtime.block_on(async {
+        let (store, _) = new_store(&server).await;
+        let tool = tool::ToolServer::start();
+        let text = format!(
+            "isolation = \"in-process\"\n[limits]\ntimeout_ms = 1000\n[service]\nlease_seconds = 60\n\
+             [tools.pay]\nurl = \"http://127.0.0.1:{0}/pay\"\neffect = \"write\"\ninput = {{ type = \"object\" }}\n\
+             [network]\nallow_private = [\"127.0.0.1:{0}\"]\n",
+            tool.port
+        );
+        let config = Config::parse_with(&text, "test.toml", &|_| None).unwrap();
+        let service = Service::open(config, Arc::new(store)).await.unwrap();
+        let tenant = service.tenant("anonymous").unwrap();
+        tool.hold(true);
+        let request = r#"{"program": "(do (tool/pay {:n 1}) (tool/pay {:n 2}))"}"#;
+        let run_id = service.submit(&tenant, request, None).await.unwrap().run_id;
+        let end = Instant::now() + Duration::from_secs(60);
+        while tool.count("pay") == 0 {
+            assert!(Instant::now() < end, "the first call is not made");
+            sleep(Duration::from_millis(5)).await;
+        }
+        server.signal("STOP");
+        // The second call waits for the store, for longer than the run may take.
+        tool.hold(false);
+        let (other, of) = (service.clone(), tenant.clone());
+        let submitted = tokio::spawn(async move { other.submit(&of, r#"{"program": "3"}"#, None).await });
+        sleep(Duration::from_millis(2_500)).await;
+        server.signal("CONT");
+        let late = submitted.await.unwrap().expect("a run that waited for the store").run_id;
+        for (run_id, value) in [(&late, 3), (&run_id, 2)] {
+            let Done::Answer(answer) = service.wait("anonymous", run_id).await.unwrap() else { panic!("it waits") };
+            assert!(answer.contains(&format!("\"value\":{value},")), "{answer}");
+        }
+        assert_eq!(tool.count("pay"), 2);
+    });
 }

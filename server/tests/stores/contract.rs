@@ -19,6 +19,7 @@ pub(crate) async fn check(store: Arc<dyn Store>) {
     a_restored_store_knows_its_runs(&store).await;
     a_restored_store_warns_approvers(&store).await;
     changes_send_news(&store).await;
+    cancelled_runs_take_no_replies(&store).await;
     tenants_take_turns(&store).await;
     a_lease_expires(&store).await;
     a_pause_ends(&store).await;
@@ -117,6 +118,20 @@ async fn expect(news: &mut Receiver<News>, run_id: &str, expected: &[News]) {
         let next = next.unwrap_or_else(|_| panic!("no news of {run_id}: {expected:?}")).unwrap();
         expected.retain(|expected| **expected != next);
     }
+}
+
+/// What is cancelled takes no reply, before and after it is suspended.
+async fn cancelled_runs_take_no_replies(store: &Arc<dyn Store>) {
+    store.submit(run("over", "over"), None).await.unwrap();
+    let lease = claim_one(store, "over").await.lease;
+    store.write(&lease, opens("a")).await.unwrap();
+    store.cancel("over").await.unwrap();
+    assert_eq!(store.reply("over", reply("a")).await.unwrap(), Replied::Cancelled);
+    store.end(&lease, Batch::default(), End::Suspended(0)).await.unwrap();
+    assert_eq!(store.reply("over", reply("a")).await.unwrap(), Replied::Cancelled);
+    let lease = claim_one(store, "over").await.lease;
+    store.end(&lease, Batch::default(), End::Done("{}".into())).await.unwrap();
+    assert_eq!(store.reply("over", reply("a")).await.unwrap(), Replied::Over(RunStatus::Done));
 }
 
 async fn changes_send_news(store: &Arc<dyn Store>) {
