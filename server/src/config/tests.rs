@@ -222,7 +222,7 @@ const WRONG: &[(&str, (usize, usize), &str, &str)] = &[
     ("[mcp.a]\ncommand = [\"x\"]\nstart_timeout_ms = 0", (3, 20), "mcp.a.start_timeout_ms", "1 to 600000"),
     ("[network]\nallow_private = [\"localhost\"]", (2, 18), "network.allow_private[0]", "localhost:9000"),
     ("a = ", (1, 5), "", "not TOML"),
-    ("[service]\nqueue = 1\nqueue = 2", (3, 1), "", "duplicate key"),
+    ("[service]\nqueue = 1\nqueue = 2", (3, 1), "", "queue occurs twice"),
 ];
 
 #[test]
