@@ -227,7 +227,7 @@ fn a_stuck_run_is_retried() {
         assert_eq!(server.exit_code(), Some(0));
     }
     let (_, table, _) = bench.runs(&["list", "--status", "stuck"]);
-    assert!(table.contains("its tools are not there"), "{table}");
+    assert!(table.contains("tools missing from the"), "{table}");
     assert!(bench.runs(&["show", &ids[0]]).1.contains("error\n  tools missing from the configuration: pay"));
     assert_eq!(
         bench.runs(&["retry", &ids[0]]).1,

@@ -84,7 +84,7 @@ fn every_bad_request_has_its_status_and_says_what_to_do() {
         // What is asked for in a query that a path does not have.
         ("/v1/runs?stream", "{\"program\": \"1\"}", "query", 400, "`stream`"),
         ("/v1/runs?limit=1", "{\"program\": \"1\"}", "query", 400, "`limit`"),
-        ("/v1/run?streams", "{\"program\": \"1\"}", "query", 400, "`streams`"),
+        ("/v1/run?streams", "{\"program\": \"1\"}", "streams", 400, "did you mean `stream`?"),
         ("/v1/sessions?stream=1", "{}", "query", 400, "`stream`"),
         ("/v1/sessions/x/turns?stream", "{\"program\": \"1\"}", "query", 400, "`stream`"),
         ("/v1/runs/x/calls/1?result=1", "{}", "query", 400, "`result`"),
@@ -92,7 +92,7 @@ fn every_bad_request_has_its_status_and_says_what_to_do() {
         ("/v1/sessions", "{\"data\": []}", "", 400, "an object"),
         ("/v1/sessions", "{\"setup\": [\"1\", \"(\"]}", "setup[1]", 400, "unclosed"),
         ("/v1/sessions", &deep, "", 400, "deep"),
-        ("/healthz", "", "", 405, "other methods"),
+        ("/healthz", "", "", 405, "this path takes GET"),
     ];
     for (path, body, field, status, why) in rows {
         let (got, _, answer) = post(path, body);
@@ -730,9 +730,17 @@ fn a_stream_begins_with_the_name_of_its_run() {
 #[test]
 fn a_query_that_does_not_fit_is_refused() {
     let server = Server::start(&[]);
-    for path in ["/v1/runs?status=bogus", "/v1/runs?limit=-1", "/v1/runs?stat=waiting", "/v1/functions?query=x"] {
+    for (path, field, why) in [
+        ("/v1/runs?status=bogus", "status", "`waiting`"),
+        ("/v1/runs?limit=-1", "limit", "\"-1\" is not a whole number"),
+        ("/v1/runs?limit=1001", "limit", "0 to 1000"),
+        ("/v1/runs?stat=waiting", "stat", "did you mean `status`?"),
+        ("/v1/functions?query=x", "query", "`q`"),
+        ("/v1/runs/x?wait=10s", "wait", "\"10s\" is not a whole number"),
+    ] {
         let (status, _, answer) = server.send("GET", path, &[], b"");
-        assert_eq!((status, &answer["field"]), (400, &json!("query")), "{path}: {answer}");
+        assert_eq!((status, &answer["field"]), (400, &json!(field)), "{path}: {answer}");
+        assert!(answer["detail"].as_str().unwrap().contains(why), "{path}: {answer}");
     }
     assert_eq!(server.post("/v1/run?streem", &json!({ "program": "1" })).0, 400);
 }

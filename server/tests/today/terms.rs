@@ -54,9 +54,23 @@ fn an_approval_is_not_executed_when_the_tool_is_not_the_tenants_any_more() {
         let server = ToolServer::start();
         let config =
             |tools: &str| server.config("pay", ASK) + &server.network() + &tenant(&format!("tools = [{tools}]"));
-        let answer = approved_later(store, (&config("\"pay\""), &config("\"other*\"")), false);
-        // It does not exist for the tenant.
-        assert_eq!((&answer["error"]["reason"], server.count("pay")), (&json!("unknown_tool"), 0), "{answer}");
+        let first = Life::open(store, &config("\"pay\""));
+        let run_id = first.submit(&json!({ "program": PAY }));
+        assert_eq!(first.asked(&run_id), "gate");
+        first.stop();
+        // It does not exist for the tenant: the run waits until it does.
+        let second = Life::open(store, &config("\"other*\""));
+        second.reply(&run_id, "1", json!({ "approve": true }));
+        let state = second.state_when(&run_id, |state| state.status == RunStatus::Stuck);
+        assert!(state.error.is_some_and(|why| why.contains("pay")));
+        assert_eq!(server.count("pay"), 0);
+        second.stop();
+        let third = Life::open(store, &config("\"pay\""));
+        assert_eq!((&third.done(&run_id)["value"], server.count("pay")), (&json!(1), 1));
+        third.stop();
+        let server = ToolServer::start();
+        let config =
+            |tools: &str| server.config("pay", ASK) + &server.network() + &tenant(&format!("tools = [{tools}]"));
         let answer = approved_later(store, (&config("\"pay\""), &config("\"p*\"")), false);
         assert_eq!((&answer["value"], server.count("pay")), (&json!(1), 1), "{answer}");
     }
