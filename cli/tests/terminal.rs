@@ -228,7 +228,7 @@ fn values_fit_the_window() {
 }
 
 /// Controls, invisible characters, and some that turn the direction of text. Nothing may write them to a terminal.
-const HIDDEN: &str = "\u{1b}[31m\u{7}\u{202e}\u{2066}\u{9b}\u{7f}\r";
+const HIDDEN: &str = "\u{1b}[31m\u{7}\u{202e}\u{2066}\u{9b}\r\u{7f}";
 
 #[test]
 fn nothing_that_a_program_says_controls_a_terminal() {

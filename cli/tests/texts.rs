@@ -265,7 +265,17 @@ fn a_replay_shows_what_the_run_did_and_every_part_that_differs() {
     let differs = said(text.replace("(range 10)", "(range 11)"));
     assert_eq!(differs, format!("{prefix} value (45, now 55) and fuel"));
     let differs = said(text.replace("(range 3)", "(range 2)"));
-    assert_eq!(differs, format!("{prefix} prints ([\"(0 1 2)\"], now [\"(0 1)\"]) and fuel"));
+    assert_eq!(differs, format!("{prefix} prints ([\"[0 1 2]\"], now [\"[0 1]\"]) and fuel"));
     let long = said(text.replace("(reduce + (range 10))", "(apply str (range 400))"));
     assert!(long.starts_with(&format!("{prefix} value (45, now ")) && long.len() < 300, "{long}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_small_stack_is_enough() {
+    for arguments in ["--version", "run -e '(reduce + (range 10))'"] {
+        let script = format!("ulimit -s 64; exec {} {arguments}", env!("CARGO_BIN_EXE_ptcl"));
+        let done = Command::new("sh").args(["-c", &script]).output().expect("sh starts");
+        assert_eq!(done.status.code(), Some(0), "{arguments}: {}", String::from_utf8_lossy(&done.stderr));
+    }
 }
