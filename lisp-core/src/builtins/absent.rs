@@ -240,7 +240,7 @@ pub static ABSENT: &[Absent] = &[
     Absent {
         names: "var?",
         hint: "a var is only what a definition returns; ask for the type of a value, as in {}",
-        instead: &[("(type 1)", ":integer")],
+        instead: &[("(type 1)", ":number")],
     },
     Absent {
         names: "eval load-string compile reader-conditional reader-conditional? tagged-literal tagged-literal? \
