@@ -4,6 +4,7 @@ use crate::exit::{Exit, Failure};
 use crate::isolation::{IsolationOption, Runner};
 use crate::options::LimitOptions;
 use crate::ordered::{self, Next, Work};
+use crate::output::shown;
 use crate::progress::Progress;
 use lisp_core::syntax::lexer::BYTE_ORDER_MARK;
 use lisp_runtime::request::{answer_bytes_by, answer_refused};
@@ -53,7 +54,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Next::Nothing => out.flush(),
         Next::Done(answer) => {
             progress.add(1);
-            writeln!(out, "{answer}")
+            writeln!(out, "{}", shown(&answer))
         }
         // The line must have an answer.
         Next::Lost => writeln!(out, r#"{{"schema":"ptc-lisp/1","verdict":"host_fault"}}"#),

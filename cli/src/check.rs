@@ -2,9 +2,9 @@
 
 use crate::exit::{Exit, Failure};
 use crate::options::{self, LimitOptions};
+use crate::output;
 use crate::render::{errors, values};
 use lisp_runtime::Input;
-use std::io::Write;
 use std::path::PathBuf;
 
 /// What the command takes.
@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             let tools: Vec<String> = program.tool_names().map(|tool| format!(" tool/{tool}")).collect();
             let data: Vec<String> = program.data_names().map(|data| format!(" data/{data}")).collect();
             let uses = if tools.len() + data.len() > 0 { "; it uses" } else { "" };
-            writeln!(std::io::stdout(), "{name}: no faults{uses}{}{}", data.concat(), tools.concat())?;
+            output::print(&format!("{name}: no faults{uses}{}{}\n", data.concat(), tools.concat()))?;
             Ok(Exit::Ok)
         }
         Err(problem) => {

@@ -16,6 +16,6 @@ pub(crate) fn run(arguments: &Arguments, mut parser: clap::Command) -> Result<Ex
     // The generator panics on write errors, so it writes to memory.
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut parser, "ptcl", &mut script);
-    output::print(&script)?;
+    output::print(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Ok)
 }

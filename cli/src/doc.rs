@@ -24,6 +24,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         })?,
         None => functions_markdown(),
     };
-    output::print(text.as_bytes())?;
+    output::print(&text)?;
     Ok(Exit::Ok)
 }

@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(name) => page(explanation(name)?),
         None => list(),
     };
-    output::print(text.as_bytes())?;
+    output::print(&text)?;
     Ok(Exit::Ok)
 }
 

@@ -54,10 +54,10 @@ fn file(path: &Path, check: bool) -> Result<Exit, Failure> {
     match check {
         true if laid_out == source => {}
         true => {
-            output::print(format!("{name}\n").as_bytes())?;
+            output::print(&format!("{name}\n"))?;
             return Ok(Exit::Fail);
         }
-        false if is_stream => output::print(laid_out.as_bytes())?,
+        false if is_stream => output::print(&laid_out)?,
         false if laid_out == source => {}
         false => replace(path, &laid_out).map_err(|error| Failure::File { path: path.to_owned(), error })?,
     }

@@ -174,6 +174,28 @@ fn main() -> ExitCode {
     // This program is also the template that isolated processes are forked from.
     #[cfg(target_os = "linux")]
     lisp_sandbox::init();
+    #[cfg(target_os = "linux")]
+    if stack_is_small()
+        && let Ok(thread) = std::thread::Builder::new().stack_size(STACK).spawn(command)
+    {
+        return thread.join().unwrap_or_else(|_| Exit::HostFault.into());
+    }
+    command()
+}
+
+/// The stack that commands are tested with, in bytes.
+#[cfg(target_os = "linux")]
+const STACK: usize = 8 << 20;
+
+/// Returns whether `ulimit -s` gives the main thread less than reading the arguments takes.
+#[cfg(target_os = "linux")]
+fn stack_is_small() -> bool {
+    const ENOUGH: u64 = 2 << 20;
+    rustix::process::getrlimit(rustix::process::Resource::Stack).current.is_some_and(|bytes| bytes < ENOUGH)
+}
+
+/// Reads the arguments and runs their command.
+fn command() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {

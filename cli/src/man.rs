@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &Arguments, parser: clap::Command) -> Result<Exit, 
         None => {
             let mut page = Vec::new();
             clap_mangen::Man::new(parser).render(&mut page)?;
-            output::print(&page)?;
+            output::print(&String::from_utf8_lossy(&page))?;
         }
     }
     Ok(Exit::Ok)

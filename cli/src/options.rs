@@ -28,7 +28,7 @@ pub(crate) struct Grant {
     /// The definitions of earlier runs, a JSON object
     #[arg(long, value_name = "FILE")]
     memory: Option<PathBuf>,
-    /// A program to run first, for its definitions
+    /// A program to run first, for its definitions; its output is not shown
     #[arg(long, value_name = "FILE")]
     setup: Vec<PathBuf>,
     /// Fail when data/NAME is missing, instead of using nil

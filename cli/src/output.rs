@@ -11,11 +11,11 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     if io::stdout().is_terminal() { visible(text) } else { Cow::Borrowed(text) }
 }
 
-/// Writes the main output of a command.
-pub(crate) fn print(text: &[u8]) -> Result<(), Failure> {
+/// Writes the main output of a command, as [`shown`] prepares it.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
     is_open()?;
     let mut out = io::stdout().lock();
-    out.write_all(text)?;
+    out.write_all(shown(text).as_bytes())?;
     Ok(out.flush()?)
 }
 

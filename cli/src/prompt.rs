@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         }
     }
     let engine = builder.build().map_err(|error| Failure::Usage(format!("--tools: {error}")))?;
-    output::print(engine.prompt().as_bytes())?;
+    output::print(&engine.prompt())?;
     Ok(Exit::Ok)
 }
 

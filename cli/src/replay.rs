@@ -1,13 +1,16 @@
 //! `ptcl replay`: runs a recorded run again, without its tools.
 
 use crate::exit::{Exit, Failure};
+use crate::output;
 use crate::render::{errors, values};
+use lisp_runtime::internal::visible;
 use lisp_runtime::language::COST_SCHEDULE_VERSION;
-use lisp_runtime::{Answer, Engine, Limits, LimitsRequest, Progress, Reason, Record};
+use lisp_runtime::outcome::OutcomeKind;
+use lisp_runtime::{Answer, Engine, Limits, LimitsRequest, Outcome, Progress, Reason, Record};
 use serde_json::value::RawValue;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// What the command takes.
@@ -50,18 +53,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut answer = Answer::new(None, &outcome);
     record.run_id().clone_into(&mut answer.run_id);
     let json = answer.to_json();
-    let mut out = std::io::stdout().lock();
-    if arguments.json {
-        writeln!(out, "{json}")?;
-    } else if outcome.is_success() {
-        for line in &outcome.prints {
-            writeln!(out, "{line}")?;
-        }
-        writeln!(out, "{}", outcome.text().unwrap_or_default())?;
-    }
-    out.flush()?;
-    if let Some(problem) = outcome.problem().filter(|_| !arguments.json) {
-        tell!("{}", errors::draw(problem, "record", &record.program()));
+    match arguments.json {
+        true => output::print(&format!("{json}\n"))?,
+        false => show(&outcome, &record)?,
     }
     if outcome.problem().is_some_and(|problem| problem.reason() == Reason::ReplayDiverged) {
         return Ok(Exit::Error);
@@ -78,11 +72,25 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     match difference(recorded, &json, old) {
         None => Ok(Exit::Ok),
-        Some(part) => {
-            tell_line!("replay_diverged: the answer differs from the recorded one in {part}");
+        Some(parts) => {
+            tell_line!("replay_diverged: the answer differs from the recorded one in {}", visible(&parts));
             Ok(Exit::Error)
         }
     }
+}
+
+/// Writes what the run printed, and its value or error, as `ptcl run` does.
+fn show(outcome: &Outcome, record: &Record) -> Result<(), Failure> {
+    let text = outcome.text().unwrap_or_default();
+    let value = outcome.is_success().then_some(text);
+    let lines = outcome.prints.iter().map(String::as_str).chain(value);
+    output::print(&lines.flat_map(|line| [line, "\n"]).collect::<String>())?;
+    match outcome.problem() {
+        Some(problem) => tell!("{}", errors::draw(problem, "record", &record.program())),
+        None if outcome.kind() == Some(OutcomeKind::Fail) => tell_line!("failed: {}", visible(text)),
+        None => {}
+    }
+    Ok(())
 }
 
 /// Reads a record. Of a file that is too large, reads only enough to detect it.
@@ -97,18 +105,40 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     }
 }
 
-/// The first section in which two answers differ. Sections that depend on the machine or on time are not compared.
+/// The sections in which two answers differ: first the value, the error and the prints with both texts, then the names
+/// of the others. Sections that depend on the machine or on time are not compared.
 fn difference(recorded: &str, again: &str, without_fuel: bool) -> Option<String> {
+    /// The sections whose texts are shown, in this order.
+    const SHOWN: [&str; 4] = ["value", "failed", "error", "prints"];
     let (Some(recorded), Some(again)) = (parts(recorded, without_fuel), parts(again, without_fuel)) else {
         return Some("its form".to_owned());
     };
-    let mut names: Vec<&String> = recorded.keys().chain(again.keys()).collect();
-    names.sort_unstable();
-    let is_same = |name: &str| match (recorded.get(name), again.get(name)) {
-        (Some(recorded), Some(again)) => is_same(recorded, again),
-        _ => false,
+    let differs = |name: &str| match (recorded.get(name), again.get(name)) {
+        (Some(recorded), Some(again)) => !is_same(recorded, again),
+        (recorded, again) => recorded.is_some() || again.is_some(),
     };
-    names.into_iter().find(|name| !is_same(name)).map(ToString::to_string)
+    let names: BTreeSet<&str> = recorded.keys().chain(again.keys()).map(String::as_str).collect();
+    let both = |name: &&str| format!("{name} ({}, now {})", start(recorded.get(*name)), start(again.get(*name)));
+    let mut found: Vec<String> = SHOWN.iter().filter(|name| differs(name)).map(both).collect();
+    // The text of a value differs with it.
+    let follows = |name: &str| name == "text" && found.iter().any(|part| part.starts_with("value "));
+    let others = names.into_iter().filter(|name| !SHOWN.contains(name) && !follows(name) && differs(name));
+    let others: Vec<String> = others.map(str::to_owned).collect();
+    found.extend(others);
+    let last = found.pop()?;
+    Some(if found.is_empty() { last } else { format!("{} and {last}", found.join(", ")) })
+}
+
+/// The start of the JSON text of a section.
+fn start(text: Option<&String>) -> String {
+    const CHARS: usize = 80;
+    match text {
+        None => "none".to_owned(),
+        Some(text) => match text.char_indices().nth(CHARS) {
+            Some((at, _)) => format!("{}...", &text[..at]),
+            None => text.clone(),
+        },
+    }
 }
 
 /// The reproducible sections of an answer, as JSON text; `None` if it is not an answer.

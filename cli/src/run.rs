@@ -207,7 +207,7 @@ fn whole(
     match answer.filter(|_| arguments.json) {
         Some(answer) => {
             let mut out = io::stdout().lock();
-            writeln!(out, "{}", answer.to_json())?;
+            writeln!(out, "{}", output::shown(&answer.to_json()))?;
             out.flush()?;
             Ok(Exit::of(&outcome))
         }

@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             true => serde_json::to_string(&capabilities).unwrap_or_default() + "\n",
             false => capabilities.to_string(),
         };
-        output::print(text.as_bytes())?;
+        output::print(&text)?;
         let good = capabilities.missing.is_empty() && capabilities.error.is_none();
         return Ok(if good { Exit::Ok } else { Exit::HostFault });
     };
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let input = match arguments.json {
         true => input,
         // If the output is closed, the pipes may still be in use.
-        false => input.on_print(|line| drop(writeln!(io::stdout().lock(), "{line}"))),
+        false => input.on_print(|line| drop(writeln!(io::stdout().lock(), "{}", output::shown(line)))),
     };
     let input = input.tools(read_line()?);
     let pipes = |error| Failure::File { path: dir.clone(), error };
@@ -81,12 +81,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         return Err(Failure::Isolation("the program's process did not end".to_owned()));
     };
     if arguments.json {
-        writeln!(out, "{}", Answer::new(None, &outcome).to_json())?;
+        writeln!(out, "{}", output::shown(&Answer::new(None, &outcome).to_json()))?;
         return Ok(Exit::of(&outcome));
     }
     match outcome.problem() {
         Some(problem) => tell!("{}", errors::draw(problem, &file.display().to_string(), &source)),
-        None => writeln!(out, "{}", outcome.text().unwrap_or_default())?,
+        None => writeln!(out, "{}", output::shown(outcome.text().unwrap_or_default()))?,
     }
     Ok(Exit::of(&outcome))
 }

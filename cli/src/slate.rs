@@ -2,8 +2,10 @@
 
 use crate::exit::{Exit, Failure};
 use crate::options::{self, LimitOptions};
+use crate::output::shown;
 use crate::render::errors;
 use lisp_runtime::Outcome;
+use lisp_runtime::internal::visible;
 use lisp_sandbox::{CleanSlate, Sandbox, SlateFailure, SlateRun};
 use serde_json::json;
 use std::io::Write;
@@ -19,7 +21,7 @@ pub(crate) struct Arguments {
     /// Program to run before each of them; its output is not shown
     #[arg(long, value_name = "FILE")]
     setup: Vec<PathBuf>,
-    /// Cut longer printed output, with a mark; the value is never cut
+    /// Cut longer printed output, with a mark; the exit code is 5. The value is never cut
     #[arg(long, value_name = "N", default_value_t = CleanSlate::OUTPUT_BYTES)]
     output_bytes: usize,
     #[command(flatten)]
@@ -50,21 +52,26 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     let mut exit = Exit::Ok;
     for path in &arguments.files {
-        let source = options::read_file(path)?;
+        let (name, source) = (path.display().to_string(), options::read_file(path)?);
         let run = slate.run(&source);
         if exit == Exit::Ok {
             exit = Exit::of(&run.outcome);
         }
         let mut out = std::io::stdout().lock();
         if arguments.json {
-            writeln!(out, "{}", as_json(&path.display().to_string(), &run))?;
+            writeln!(out, "{}", shown(&as_json(&name, &run).to_string()))?;
             continue;
         }
-        write!(out, "{}", run.output)?;
+        write!(out, "{}", shown(&run.output))?;
         match (&run.text, &run.failure) {
-            (Some(text), _) => writeln!(out, "{text}")?,
-            (None, Some(failure)) => complain(&path.display().to_string(), &source, &run.outcome, failure),
+            (Some(text), _) => writeln!(out, "{}", shown(text))?,
+            (None, Some(failure)) => complain(&name, &source, &run.outcome, failure),
             (None, None) => {}
+        }
+        if run.output_bytes > arguments.output_bytes {
+            let (all, cut) = (run.output_bytes, arguments.output_bytes);
+            tell_line!("ptcl: {}: {all} bytes printed, cut to {cut}: raise --output-bytes", visible(&name));
+            exit = if exit == Exit::Ok { Exit::Limit } else { exit };
         }
     }
     Ok(exit)
@@ -85,9 +92,9 @@ fn as_json(file: &str, run: &SlateRun) -> serde_json::Value {
 fn complain(file: &str, source: &str, outcome: &Outcome, failure: &SlateFailure) {
     match outcome.problem() {
         Some(problem) if problem.setup.is_none() => tell!("{}", errors::draw(problem, file, source)),
-        _ => tell_line!("{file}: {failure}"),
+        _ => tell_line!("{}", visible(&format!("{file}: {failure}"))),
     }
     if let SlateFailure::Error { trace, .. } = failure {
-        trace.iter().for_each(|line| tell_line!("  {line}"));
+        trace.iter().for_each(|line| tell_line!("  {}", visible(line)));
     }
 }

@@ -5,6 +5,7 @@ mod pages;
 
 use crate::exit::{Exit, Failure};
 use crate::options::{self, LimitOptions};
+use crate::output::shown;
 use crate::render::errors;
 use crate::watch;
 use examples::{Example, Expected, examples};
@@ -94,6 +95,7 @@ fn session(engine: &Engine, name: &str, text: &str, tally: &mut Tally) -> Result
     for stray in strays {
         tally.failed += 1;
         let line = lines.position(stray).0;
+        let name = shown(name);
         writeln!(io::stdout(), "{name}:{line}: no expression before this comment, on its line or the line above")?;
     }
     Ok(())
@@ -156,5 +158,6 @@ fn report(place: &str, example: &Example<'_>, got: &Got) -> io::Result<()> {
         Got::Failed(text) => format!("failed: {text}"),
         Got::Error { reason, message } => format!("error: {reason}: {message}"),
     };
-    writeln!(io::stdout(), "{place}: {}\n  expected  {expected}\n  got       {got}", example.title)
+    let report = format!("{place}: {}\n  expected  {expected}\n  got       {got}", example.title);
+    writeln!(io::stdout(), "{}", shown(&report))
 }

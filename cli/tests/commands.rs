@@ -459,6 +459,10 @@ fn each_program_of_a_slate_begins_anew() {
     for part in ["\"output_bytes\":6", "\"value\":42", "\"text\":\"42\"", "\"failure\":null", "(3 of 6 bytes)"] {
         assert!(text.contains(part), "{part} in {text}");
     }
+    // What is cut is reported, and the exit code says so.
+    let done = ptcl(&["slate", "--output-bytes", "3", "--setup", &paths[0], &paths[1]], "");
+    assert_eq!(done.status.code(), Some(5), "{}", out(&done));
+    assert!(err(&done).contains("slate-1.clj: 6 bytes printed, cut to 3: raise --output-bytes"), "{}", err(&done));
     let endless = file("slate-3.clj", "(println 1) (doseq [i (range 1000000)] (reduce + (range 10000)))");
     let done = ptcl(&["slate", "--limits", "timeout_ms=200", &endless.display().to_string()], "");
     assert_eq!((out(&done).as_str(), done.status.code()), ("1\n", Some(5)), "{}", err(&done));

@@ -1,4 +1,5 @@
-//! The prompt at a terminal: typing, completing, editing over lines, cancelling, history, a narrow window.
+//! The prompt at a terminal: typing, completing, editing over lines, cancelling, history, a narrow window. What commands
+//! write to a terminal.
 #![cfg(target_os = "linux")]
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -21,13 +22,8 @@ struct Terminal {
 
 impl Terminal {
     fn open(home: &Path, columns: u16, arguments: &[&str]) -> Terminal {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
-        tcsetwinsize(&master, size).unwrap();
-        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-        let side = || Stdio::from(OpenOptions::new().read(true).write(true).open(&name).unwrap());
+        let (master, name) = pair(columns);
+        let side = || side(&name);
         // The terminal has to be the session's own for Ctrl-C to be a signal.
         let child = Command::new("setsid")
             .args(["--ctty", "--wait", env!("CARGO_BIN_EXE_ptcl"), "repl"])
@@ -41,7 +37,7 @@ impl Terminal {
             .stderr(side())
             .spawn()
             .unwrap();
-        let mut terminal = Terminal { master: File::from(master), child, shown: String::new() };
+        let mut terminal = Terminal { master, child, shown: String::new() };
         terminal.until("ptc> ");
         terminal
     }
@@ -96,6 +92,41 @@ impl Terminal {
             std::thread::sleep(Duration::from_millis(10));
         }
     }
+}
+
+/// A terminal: its master side, and the name of the other one.
+fn pair(columns: u16) -> (File, String) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&master, size).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    (File::from(master), name)
+}
+
+fn side(name: &str) -> Stdio {
+    Stdio::from(OpenOptions::new().read(true).write(true).open(name).unwrap())
+}
+
+/// Runs a command with both outputs on a terminal. Returns what is written there.
+fn on_terminal(arguments: &[&str]) -> String {
+    let (mut master, name) = pair(200);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ptcl"))
+        .args(arguments)
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null())
+        .stdout(side(&name))
+        .stderr(side(&name))
+        .spawn()
+        .unwrap();
+    let (mut written, mut bytes) = (Vec::new(), [0; 4096]);
+    // Reading fails once the command has closed its side.
+    while let Ok(read @ 1..) = master.read(&mut bytes) {
+        written.extend_from_slice(&bytes[..read]);
+    }
+    child.wait().unwrap();
+    String::from_utf8(written).unwrap().replace("\r\n", "\n")
 }
 
 impl Drop for Terminal {
@@ -193,5 +224,55 @@ fn values_fit_the_window() {
     assert!(rows.len() == 40 && rows.iter().all(|line| line.len() <= 60), "{wide:?}");
     assert!(said.len() == 1 && said[0].contains(":page shows them"), "{wide:?}");
     assert_eq!(terminal.leave(), Some(0));
+    std::fs::remove_dir_all(&home).unwrap();
+}
+
+/// Controls, invisible characters, and some that turn the direction of text. Nothing may write them to a terminal.
+const HIDDEN: &str = "\u{1b}[31m\u{7}\u{202e}\u{2066}\u{9b}\r\u{7f}";
+
+#[test]
+fn nothing_that_a_program_says_controls_a_terminal() {
+    let home = home("hidden");
+    let file = |name: &str, text: &str| {
+        let path = home.join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let escaped: String = HIDDEN.chars().map(|c| format!("\\u{:04x}", u32::from(c))).collect();
+    let programs = [
+        file("prints.clj", &format!("(println \"{escaped}\") {{\"{escaped}\" [\"{escaped}\"]}}")),
+        file("fails.clj", &format!("(fail \"{escaped}\")")),
+        file("throws.clj", &format!("(defn f [] (throw (ex-info \"{escaped}\" {{:a \"{escaped}\"}}))) (f)")),
+        file("source.clj", &format!("(count [\"{HIDDEN}x\" (inc 1)]) ; {HIDDEN}")),
+        file("wrong.clj", &format!("(inc \"{HIDDEN}\")\n; => {escaped}")),
+    ];
+    let commands: [&[&str]; 9] = [
+        &["run"],
+        &["run", "--json"],
+        &["run", "--profile"],
+        &["slate"],
+        &["slate", "--json"],
+        &["test"],
+        &["check"],
+        &["fmt", "--check"],
+        &["sandbox", "run"],
+    ];
+    for program in &programs {
+        for command in &commands {
+            let written = on_terminal(&[*command, &[program]].concat());
+            assert!(!written.is_empty() || command[0] == "fmt", "{command:?} {program}");
+            let hidden = |c: char| c != '\n' && HIDDEN.replace("[31m", "").contains(c);
+            assert!(!written.contains(hidden), "{command:?} {program}: {written:?}");
+        }
+        let record = home.join("record").display().to_string();
+        let said = on_terminal(&["run", "--record", &record, program]);
+        for command in [&["replay", record.as_str()][..], &["replay", "--json", &record]] {
+            let written = on_terminal(command);
+            assert!(
+                !written.contains(|c: char| c != '\n' && HIDDEN.replace("[31m", "").contains(c)),
+                "{said} {written:?}"
+            );
+        }
+    }
     std::fs::remove_dir_all(&home).unwrap();
 }

@@ -240,3 +240,42 @@ fn the_prompt_takes_tools_from_any_list() {
     let (_, out, err) = ptcl(&["prompt", "--tools", retail], "");
     assert!(out.contains("tool/cancel_pending_order"), "{err}");
 }
+
+#[test]
+fn a_replay_shows_what_the_run_did_and_every_part_that_differs() {
+    let folder = Folder::new("replay");
+    let record = folder.0.join("run.ptc").display().to_string();
+    let recorded = |program: &str| ptcl(&["run", "--record", &record, "-e", program], "");
+    for program in ["(println \"hello\") (/ 1 0)", "(println \"hello\") (fail {:a 1})"] {
+        let (code, out, said) = recorded(program);
+        assert!(code != 0 && out == "hello\n", "{out}");
+        let (code, again, said_again) = ptcl(&["replay", &record], "");
+        assert_eq!((code, again.as_str()), (0, "hello\n"), "{said_again}");
+        assert_eq!(said_again.replace("record:", "-e:"), said);
+    }
+    recorded("(println (range 3)) (reduce + (range 10))");
+    let text = fs::read_to_string(&record).expect("a record");
+    let said = |text: String| {
+        fs::write(&record, text).expect("a file");
+        let (code, _, said) = ptcl(&["replay", &record], "");
+        assert_eq!(code, 4, "{said}");
+        said.trim_end().to_owned()
+    };
+    let prefix = "replay_diverged: the answer differs from the recorded one in";
+    let differs = said(text.replace("(range 10)", "(range 11)"));
+    assert_eq!(differs, format!("{prefix} value (45, now 55) and fuel"));
+    let differs = said(text.replace("(range 3)", "(range 2)"));
+    assert_eq!(differs, format!("{prefix} prints ([\"[0 1 2]\"], now [\"[0 1]\"]) and fuel"));
+    let long = said(text.replace("(reduce + (range 10))", "(apply str (range 400))"));
+    assert!(long.starts_with(&format!("{prefix} value (45, now ")) && long.len() < 300, "{long}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_small_stack_is_enough() {
+    for arguments in ["--version", "run -e '(reduce + (range 10))'"] {
+        let script = format!("ulimit -s 64; exec {} {arguments}", env!("CARGO_BIN_EXE_ptcl"));
+        let done = Command::new("sh").args(["-c", &script]).output().expect("sh starts");
+        assert_eq!(done.status.code(), Some(0), "{arguments}: {}", String::from_utf8_lossy(&done.stderr));
+    }
+}

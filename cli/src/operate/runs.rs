@@ -152,8 +152,8 @@ async fn command(operator: &Operator, config: &Config, command: &Command) -> Res
         Command::Show { id, json } => {
             return match operator.show(id).await {
                 Err(error) => refused(error),
-                Ok(work) if *json => json_line(&work).and_then(|line| print(line.as_bytes())).map(|()| Exit::Ok),
-                Ok(work) => print(show::text(&work).as_bytes()).map(|()| Exit::Ok),
+                Ok(work) if *json => json_line(&work).and_then(|line| print(&line)).map(|()| Exit::Ok),
+                Ok(work) => print(&show::text(&work)).map(|()| Exit::Ok),
             };
         }
         Command::Check { json } => return check(operator, *json).await,
@@ -177,7 +177,7 @@ async fn command(operator: &Operator, config: &Config, command: &Command) -> Res
                     (_, false) => "cancelled; it ends when the service starts",
                     (_, true) => "cancelled; a worker ends it",
                 };
-                print(format!("{} is {ends}\n", run.state.run_id).as_bytes()).map(|()| Exit::Ok)
+                print(&format!("{} is {ends}\n", run.state.run_id)).map(|()| Exit::Ok)
             });
         }
         Command::Retry { id } => operator.retry(id).await,
@@ -190,7 +190,7 @@ async fn command(operator: &Operator, config: &Config, command: &Command) -> Res
                 (RunStatus::Queued, true) => "; a worker continues it",
                 _ => "",
             };
-            print(format!("{} is {}{goes_on}\n", run.state.run_id, run.state.status).as_bytes())?;
+            print(&format!("{} is {}{goes_on}\n", run.state.run_id, run.state.status))?;
             Ok(Exit::Ok)
         }
     }
@@ -219,7 +219,7 @@ fn list(runs: &[KnownRun], next: Option<&str>, json: bool) -> Result<Exit, Failu
         true => runs.iter().map(json_line).collect::<Result<String, Failure>>()?,
         false => show::table_of(runs),
     };
-    print(text.as_bytes())?;
+    print(&text)?;
     if let Some(next) = next {
         tell_line!("there are more: add --cursor {next}");
     }
@@ -277,7 +277,7 @@ async fn check(operator: &Operator, json: bool) -> Result<Exit, Failure> {
         }
     }
     if json {
-        print(lines.as_bytes())?;
+        print(&lines)?;
     } else {
         let mut text = String::new();
         for row in &mut bad {
@@ -288,7 +288,7 @@ async fn check(operator: &Operator, json: bool) -> Result<Exit, Failure> {
         }
         let (count, cannot) = (seen.len(), bad.len());
         text += &format!("{count} runs checked: {} can continue, {cannot} cannot\n", count - cannot);
-        print(text.as_bytes())?;
+        print(&text)?;
     }
     Ok(if bad.is_empty() { Exit::Ok } else { Exit::Fail })
 }

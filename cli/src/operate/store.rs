@@ -51,7 +51,7 @@ async fn backup(config: &Config, file: &Path) -> Result<Exit, Failure> {
         )));
     }
     let bytes = config.store.backup(file).await.map_err(|error| failed(&error))?;
-    print(format!("{} bytes in {}\n", bytes, visible(&file.display().to_string())).as_bytes())?;
+    print(&format!("{} bytes in {}\n", bytes, visible(&file.display().to_string())))?;
     Ok(Exit::Ok)
 }
 
@@ -73,7 +73,7 @@ async fn check(config: &Config) -> Result<Exit, Failure> {
         n => format!("{n} problems; restore a backup, or cancel the runs"),
     };
     text += &format!("{} runs, {} lines: {found}\n", checked.runs, checked.lines);
-    print(text.as_bytes())?;
+    print(&text)?;
     Ok(if checked.problems.is_empty() { Exit::Ok } else { Exit::Fail })
 }
 
@@ -88,7 +88,7 @@ async fn migrate(config: &Config) -> Result<Exit, Failure> {
         0 => format!("{name} was empty and has the format {} now\n", formats.known),
         found => format!("{name} had the format {found} and has {} now\n", formats.known),
     };
-    print(visible(&text).as_bytes())?;
+    print(&visible(&text))?;
     Ok(Exit::Ok)
 }
 

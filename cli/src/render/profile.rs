@@ -2,6 +2,7 @@
 
 use super::errors::Texts;
 use lisp_core::syntax::LineIndex;
+use lisp_runtime::internal::{visible, visible_in_place};
 use lisp_runtime::outcome::{Cost, Profile, ProfileNode};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -96,7 +97,7 @@ impl<'a> Drawn<'a> {
                 None if count > LINES => continue,
                 cost => {
                     let figures = cost.map_or_else(|| " ".repeat(HEAD.len()), |cost| figures(cost, &whole));
-                    let _ = writeln!(out, "{figures} {number:>4} | {text}");
+                    let _ = writeln!(out, "{figures} {number:>4} | {}", visible_in_place(text));
                 }
             }
         }
@@ -105,7 +106,7 @@ impl<'a> Drawn<'a> {
         }
         let _ = writeln!(out, "\n{HEAD}  the forms that took most, with all that they call");
         for (label, cost) in self.by_form().into_iter().take(FORMS) {
-            let _ = writeln!(out, "{}  {label}", figures(&cost, &whole));
+            let _ = writeln!(out, "{}  {}", figures(&cost, &whole), visible(&label));
         }
         out
     }

@@ -233,9 +233,14 @@ pub static ABSENT: &[Absent] = &[
     Absent {
         names: "alter-var-root binding bound? thread-bound? bound-fn bound-fn* get-thread-bindings \
                push-thread-bindings pop-thread-bindings var-set with-bindings with-bindings* with-redefs \
-               with-redefs-fn var var? with-loading-context",
+               with-redefs-fn var with-loading-context",
         hint: "a definition cannot be rebound: pass what changes as an argument, as in {}",
         instead: &[("(defn greet [hi name] (str hi \" \" name)) (greet \"Hello\" \"Ann\")", "\"Hello Ann\"")],
+    },
+    Absent {
+        names: "var?",
+        hint: "a var is only what a definition returns; ask for the type of a value, as in {}",
+        instead: &[("(type 1)", ":number")],
     },
     Absent {
         names: "eval load-string compile reader-conditional reader-conditional? tagged-literal tagged-literal? \

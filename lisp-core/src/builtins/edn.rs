@@ -15,7 +15,7 @@ pub(super) const TABLE: &[Builtin] =
             ("(read-string \"{:a [1 2.5 \\\"x\\\"]}\")", "{:a [1 2.5 \"x\"]}"),
             ("(edn/read-string \"(+ 1 #{2})\")", "['+ 1 #{2}]"),
             ("(read-string \"1 )\")", "1"),
-            ("(read-string \" \")", "nil"),
+            ("[(read-string \" \") (edn/read-string nil)]", "[nil nil]"),
             ("(read-string \"[1\")", "!runtime_error"),
             ("(read-string 1)", "!type_error"),
         ],
@@ -30,6 +30,9 @@ const FORM_BYTES: usize = 64;
 fn read_string<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = "read-string";
     let Some(&text) = args.last() else { return Ok(Value::Nil) };
+    if text.is_nil() {
+        return Ok(Value::Nil);
+    }
     let text = string(name, text)?;
     h.charge(cost::EXCEPTION + text.len() as u64 * cost::VALUE_READ)?;
     h.check_available(text.len().saturating_mul(FORM_BYTES))?;
@@ -63,10 +66,8 @@ fn read_string<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 
 /// Returns the error for a form that is not data.
 #[cold]
-fn no_data(what: &str) -> Fault {
-    Error::new(Reason::TypeError, format!("read-string expected data, got {what}"))
-        .hint("(re-pattern s) makes a pattern of a string")
-        .into()
+fn no_data(what: &str, hint: &str) -> Fault {
+    Error::new(Reason::TypeError, format!("read-string expected data, got {what}")).hint(hint).into()
 }
 
 /// Returns the value of a form. The recursion is bounded because the reader limits the nesting of forms.
@@ -90,8 +91,12 @@ fn value<'h>(h: &'h Heap, names: &Names, form: &Form) -> Res<Value<'h>> {
         FormKind::Vector(items) | FormKind::List(items) => h.vector(&values(items)?)?,
         FormKind::Map(items) => h.map(values(items)?.chunks_exact(2).map(|pair| (pair[0], pair[1])))?,
         FormKind::Set(items) => h.set(values(items)?.into_iter())?,
-        FormKind::Regex(_) => return Err(no_data("a regular expression")),
-        FormKind::Var(_) => return Err(no_data("a var")),
-        FormKind::ShortFn(_) => return Err(no_data("a function")),
+        FormKind::Regex(_) => {
+            return Err(no_data("a regular expression", "(re-pattern s) makes a pattern of a string"));
+        }
+        FormKind::Var(_) => return Err(no_data("a var", "write the name alone: it is read as a symbol")),
+        FormKind::ShortFn(_) => {
+            return Err(no_data("a function", "write the call alone, such as (inc n): it is read as a vector"));
+        }
     })
 }

@@ -162,7 +162,12 @@ fn conj<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 /// `(into to from)`
 pub(crate) fn into<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = "into";
-    let &[to, from] = args else { return Err(Fault::NeedsFrame) };
+    let (to, from) = match *args {
+        [] => return h.vector(&[]),
+        [to] => return Ok(to),
+        [to, from] => (to, from),
+        _ => return Err(Fault::NeedsFrame),
+    };
     match (to, from) {
         (Value::Map(m), Value::Map(from)) => {
             Ok(Value::Map(maps::with_entries(h, m, from.len(), from.entries(h)?.iter().map(Ok))?))
@@ -486,12 +491,13 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(conj \"a\" \"b\")", "!runtime_error"),
         ],
     ),
-    Builtin::direct("into", 2, 3, "(into to from) (into to xf from)", into).endless(Endless::Into).doc(
+    Builtin::direct("into", 0, 3, "(into to from) (into to xf from)", into).endless(Endless::Into).doc(
         "Returns the first collection with all elements of the second, or with what a transducer makes of them.",
         &[
             ("(into [1] [2 3])", "[1 2 3]"),
             ("(into {} [[:a 1] [:b 2]])", "{:a 1 :b 2}"),
             ("(into #{} [1 2 2])", "#{1 2}"),
+            ("[(into) (into [1]) (reduce into [])]", "[[] [1] []]"),
             ("(into [] (comp (filter odd?) (map inc)) [1 2 3])", "[2 4]"),
             ("(into 1 [1])", "!type_error"),
         ],

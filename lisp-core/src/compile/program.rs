@@ -34,7 +34,7 @@ impl Program {
         interrupt: &Interrupt<'_>,
     ) -> Result<Program, Error> {
         let read = syntax::read_at(source, limits, interrupt)?;
-        let analysis = analyze::analyze(read.forms, &read.names, rows, shadowed, prelude, interrupt)?;
+        let analysis = analyze::analyze(read.forms, (source, &read.names), rows, shadowed, prelude, interrupt)?;
         let code = codegen::generate(analysis.body, &analysis.vars, rows, interrupt)?;
         Ok(Program {
             limits: *limits,

@@ -45,10 +45,10 @@ impl Style {
     }
 }
 
-/// The numbers that were written as null because they have no JSON form.
+/// The numbers that have no JSON form: they were written as null, or as the text of a key.
 #[derive(Debug, Default)]
 pub struct Nulls {
-    /// The number of nulls.
+    /// How many there are.
     pub count: usize,
     /// The first of them, at most [`Nulls::TOLD`].
     pub first: Vec<Null>,
@@ -59,13 +59,15 @@ impl Nulls {
     pub const TOLD: usize = 8;
 }
 
-/// A number that was written as null.
+/// A number that JSON does not have.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Null {
-    /// Its path, such as `$.rows[2].rate`.
+    /// Its path, such as `$.rows[2].rate`; of a key, the path of its map.
     pub path: String,
     /// The number: `##NaN`, `##Inf` or `##-Inf`.
     pub number: String,
+    /// Whether it is a key of a map, which is its text in JSON.
+    pub is_key: bool,
 }
 
 /// An unfinished array or object.
@@ -75,7 +77,7 @@ enum Open<'h> {
     Object(Entries<'h>, usize),
 }
 
-/// Writes a value as JSON that can be read again. Returns the numbers written as null.
+/// Writes a value as JSON that can be read again. Returns the numbers that JSON does not have.
 ///
 /// # Errors
 /// A value nested deeper than [`MAX_DEPTH`] or an integer with more than [`MAX_DIGITS`] digits fails with the reason
@@ -188,7 +190,7 @@ impl<'h> Writer<'h> {
                 self.enter(Open::Set(members.entries(h)?, 0))
             }
             Value::Float(f) => {
-                self.note_null(f);
+                self.note_null(f, false);
                 out.push_str("null")
             }
             other => {
@@ -255,15 +257,15 @@ impl<'h> Writer<'h> {
     }
 
     #[cold]
-    fn note_null(&mut self, f: f64) {
+    fn note_null(&mut self, f: f64, is_key: bool) {
         self.nulls.count += 1;
         if self.nulls.first.len() < Nulls::TOLD {
-            self.nulls.first.push(Null { path: self.path(), number: float_text_of(f) });
+            self.nulls.first.push(Null { path: self.path(), number: float_text_of(f), is_key });
         }
     }
 
     /// Returns the entries of a map sorted by the text of their keys, with keys that are strings or keywords.
-    fn entries(&self, map: &'h Map<'h>) -> Res<Entries<'h>> {
+    fn entries(&mut self, map: &'h Map<'h>) -> Res<Entries<'h>> {
         let h = self.h;
         let entries = map.entries(h)?;
         h.charge(entries.len() as u64)?;
@@ -277,6 +279,11 @@ impl<'h> Writer<'h> {
         let mut sorted = Vec::with_capacity(len);
         for (key, value) in entries.iter() {
             sorted.push((self.own_text(key)?, key, value));
+            if let Value::Float(f) = key
+                && !f.is_finite()
+            {
+                self.note_null(f, true);
+            }
         }
         sorted.sort_by_key(|entry| entry.0);
         for pair in sorted.windows(2) {

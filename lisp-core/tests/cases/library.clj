@@ -142,7 +142,16 @@
 ;! unbound_var
 
 [(assert true) (try (assert false) (catch AssertionError e (ex-message e))) (try (throw (Throwable. "a")) (catch Throwable e (ex-message e)))]
-;=> [nil "Assert failed" "a"]
+;=> [nil "Assert failed: false" "a"]
+
+(defn message [f] (try (f) (catch Error e (ex-message e))))
+[(message (fn [] (assert (= [1 "a  b"] {:k 2})))) (message #(assert (pos? -1))) (message (fn [] (-> 1 (= 2) assert)))]
+;=> ["Assert failed: (= [1 \"a  b\"] {:k 2})" "Assert failed: (pos? -1)" "Assert failed: (= 2)"]
+(try (assert (= "ääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääää" "b")) (catch Error e (count (ex-message e))))
+;=> 120
+
+[(into) (into #{1}) (reduce into []) (transduce (map list) into [] [1 2]) (edn/read-string nil)]
+;=> [[] #{1} [] [1 2] nil]
 
 (assert (= 1 2) "one is not two")
 ;! uncaught_exception

@@ -29,6 +29,13 @@ const FOLLOWED: &[(&str, &str, &str, &str)] = &[
         "(take 3 (iterate inc 1))",
         "[1 2 3]",
     ),
+    ("(.intValue 5.7)", "write (int n)", "(int 5.7)", "5"),
+    ("(.longValue 5.7)", "write (long n)", "(long 5.7)", "5"),
+    ("(.doubleValue 5)", "write (double n)", "(double 5)", "5.0"),
+    ("(var? 1)", "ask for the type of a value", "(type 1)", ":number"),
+    ("(read-string \"#'a\")", "write the name alone: it is read as a symbol", "(read-string \"a\")", "'a"),
+    ("(read-string \"#(inc %)\")", "such as (inc n): it is read as a vector", "(read-string \"(inc n)\")", "['inc 'n]"),
+    ("(read-string \"#\\\"a\\\"\")", "(re-pattern s) makes a pattern", "(re-find (re-pattern \"a\") \"ba\")", "\"a\""),
     ("(StringBuilder.)", "(str \"a\" 1)", "(str \"a\" 1)", "\"a1\""),
     ("(UUID/randomUUID)", "ids come from data or a tool", "(parse-uuid \"x\")", "nil"),
     (

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum WarningKind {
-    /// A number of the result is null in JSON.
+    /// A number of the result is null in JSON, or a key and a string there.
     NullInValue,
-    /// A number of a definition is null in JSON.
+    /// A number of a definition is null in JSON, or a key and a string there.
     NullInMemory,
     /// The program is in a Markdown code fence.
     CodeFence,
@@ -87,7 +87,7 @@ impl Warning {
         fence.into_iter().chain(doubled).collect()
     }
 
-    /// Adds the warnings about numbers that are null in the JSON of the result or of a definition.
+    /// Adds the warnings about numbers that are null, or the text of a key, in the JSON of the result or of a definition.
     pub(crate) fn of_nulls(nulls: &Nulls, definition: Option<&str>, to: &mut Vec<Warning>) {
         /// The maximum number of characters of a name in a message.
         const NAME: usize = 100;
@@ -105,12 +105,17 @@ impl Warning {
         let mut add = |message: String| {
             to.push(Warning { kind, message, position: None, repair: Some(repair.to_owned()) });
         };
-        for Null { path, number } in &nulls.first {
-            add(format!("{path}{of} is {number}, which JSON does not have: it is null there"));
+        for Null { path, number, is_key } in &nulls.first {
+            add(match is_key {
+                true => format!("{path}{of} has {number} as a key, which JSON does not have: it is a string there"),
+                false => format!("{path}{of} is {number}, which JSON does not have: it is null there"),
+            });
         }
         match nulls.count - nulls.first.len() {
             0 => {}
-            more => add(format!("{more} more numbers{of} are null in JSON, which does not have them")),
+            more => add(format!(
+                "{more} more numbers{of} are null, or a string as a key, in JSON, which does not have them"
+            )),
         }
     }
 }

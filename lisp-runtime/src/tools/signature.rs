@@ -493,7 +493,12 @@ impl<'a, 'h> Check<'a, 'h> {
             },
         };
         if !fits {
-            self.mismatch(format!("expected {expected}, got {}", value.type_name()));
+            let got = match value {
+                Value::Float(f) if f.is_nan() => "##NaN, which JSON does not have",
+                Value::Float(f) if f.is_infinite() => "an infinite number, which JSON does not have",
+                other => other.type_name(),
+            };
+            self.mismatch(format!("expected {expected}, got {got}"));
         }
         Ok(())
     }

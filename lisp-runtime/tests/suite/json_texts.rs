@@ -223,6 +223,16 @@ fn a_number_that_json_has_not_is_null_with_a_warning() {
     // A part that is not there has no warnings.
     assert_eq!(told(&answer(&json!({ "program": program, "omit": ["value"] }))).len(), 1);
     assert!(answer(&json!({ "program": "[1 nil 1e308]" })).get("warnings").is_none());
+    let key = answer(&json!({ "program": "{:a {##NaN 1} ##Inf [##NaN]}" }));
+    assert_eq!(key["value"], json!({ "a": { "##NaN": 1 }, "##Inf": [null] }), "{key}");
+    assert_eq!(
+        told(&key),
+        [
+            "null_in_value $ of the value has ##Inf as a key, which JSON does not have: it is a string there",
+            "null_in_value $[\"##Inf\"][0] of the value is ##NaN, which JSON does not have: it is null there",
+            "null_in_value $.a of the value has ##NaN as a key, which JSON does not have: it is a string there",
+        ]
+    );
     // Of many the first are told.
     let many = answer(&json!({ "program": "(def m (vec (repeat 50 ##NaN))) m" }));
     assert_eq!(told(&many).len(), 18);

@@ -162,19 +162,29 @@ impl Analyzer<'_> {
 
     /// `(assert test message?)`
     pub(super) fn assert_form(&mut self, args: &[Form], span: Span) -> Res<Node> {
-        let (test, message) = match args {
+        let (form, message) = match args {
             [test] => (test, None),
             [test, message] => (test, Some(self.node(message, false)?)),
             _ => return Err(arity(span, "assert", "(assert test message)")),
         };
-        let test = self.node(test, false)?;
+        let test = self.node(form, false)?;
         let text = |text: &str| Node::new(Kind::Const(Constant::Str(text.into())), span);
         let message = match message {
             Some(message) => self.call_of("str", vec![text("Assert failed: "), message], span),
-            None => text("Assert failed"),
+            None => text(&format!("Assert failed: {}", self.written(form.span))),
         };
         let error = self.call_of("AssertionError.", vec![message], span);
         Ok(if_node(test, Node::nil(span), Node::new(Kind::Throw(Box::new(error)), span), span))
+    }
+
+    /// Returns the source text of a form, cut if it is long.
+    fn written(&self, span: Span) -> String {
+        const BYTES: usize = 200;
+        let text = self.source.get(span.start as usize..span.end as usize).unwrap_or_default();
+        match text.floor_char_boundary(BYTES) {
+            end if end < text.len() => format!("{}...", &text[..end]),
+            _ => text.to_owned(),
+        }
     }
 
     /// The names are defined further down. Returns the value of the last one.

@@ -461,6 +461,7 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
                 "(try (assert (pos? -1) \"n must be positive\") (catch Error e (ex-message e)))",
                 "\"Assert failed: n must be positive\"",
             ),
+            ("(try (assert (= 1 2)) (catch Error e (ex-message e)))", "\"Assert failed: (= 1 2)\""),
             ("(assert nil)", "!uncaught_exception"),
             ("(assert)", "!invalid_arity"),
         ],

@@ -70,6 +70,8 @@ struct Owned {
 }
 
 pub(crate) struct Analyzer<'a> {
+    /// The text that the positions of the forms are in.
+    source: &'a str,
     names: &'a Names,
     rows: &'a Rows,
     interrupt: &'a Interrupt<'a>,
@@ -120,13 +122,14 @@ pub(crate) struct Analyzer<'a> {
 /// Analyzes all forms of a program.
 pub(crate) fn analyze(
     forms: Vec<Form>,
-    names: &Names,
+    (source, names): (&str, &Names),
     rows: &Rows,
     shadowed: &[Box<str>],
     prelude: bool,
     interrupt: &Interrupt<'_>,
 ) -> Result<Analysis, Error> {
     let mut a = Analyzer {
+        source,
         names,
         rows,
         interrupt,
