@@ -624,7 +624,10 @@ fn a_paused_database_takes_no_time_from_runs() {
         server.signal("CONT");
         let late = submitted.await.unwrap().expect("a run that waited for the store").run_id;
         for (run_id, value) in [(&late, 3), (&run_id, 2)] {
-            let Done::Answer(answer) = service.wait("anonymous", run_id).await.unwrap() else { panic!("it waits") };
+            let answer = match service.wait("anonymous", run_id).await.unwrap() {
+                Done::Answer(answer) => answer,
+                Done::Waiting(state) => panic!("{state:?}"),
+            };
             assert!(answer.contains(&format!("\"value\":{value},")), "{answer}");
         }
         assert_eq!(tool.count("pay"), 2);

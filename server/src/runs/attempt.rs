@@ -5,7 +5,7 @@ use super::events::{ATTEMPT, EventLog};
 use super::open_calls::OpenCalls;
 use super::restored::Held;
 use super::state::{ActiveRun, Inner};
-use super::stored_calls::{drop_unmade, places_begun, places_ended, settle};
+use super::stored_calls::{places_begun, places_ended, settle};
 use super::writer::{Stored, Writer, patiently};
 use crate::store::{Batch, Claim, End, Ended, StoreError, StoredCall, StoredReply};
 use lisp_runtime::outcome::Phase;
@@ -207,11 +207,9 @@ impl Attempt<'_> {
             Stop::Drained | Stop::Held => (End::Requeued { after: Duration::ZERO, is_fault: false }, false),
             Stop::Waits => (End::Suspended(heard), true),
         };
-        let (mut batch, mut stored) = writer.close().await;
+        writer.note_unmade();
+        let (batch, stored) = writer.close().await;
         drop(writes);
-        if matches!(end, End::Requeued { is_fault: true, .. }) {
-            stored.lines -= drop_unmade(&mut batch);
-        }
         (known.stored, known.printed) = (stored, log.printed());
         let ended = self.end(batch, end).await?;
         if counts && ended == Ended::Ended {

@@ -108,11 +108,12 @@ fn journaled(tools: &Tools) -> Result<Tools, lisp_runtime::BuildError> {
             let log = ATTEMPT.try_with(Arc::clone).ok();
             let held = log.as_ref().and_then(|log| log.held.get()).filter(|_| writes);
             let is_held = held.is_some_and(|held| held.holds(call.place()));
+            let place = call.place().to_string();
             async move {
                 match log.as_ref().and_then(|log| log.writer()) {
                     // The attempt is about to end, and drops this call.
                     Some(_) if is_held => std::future::pending().await,
-                    Some(writer) if writer.ready_to_call().await.is_err() => {
+                    Some(writer) if writer.ready_to_call(place).await.is_err() => {
                         // The attempt is over, and drops this call.
                         std::future::pending().await
                     }

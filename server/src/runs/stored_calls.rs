@@ -1,13 +1,13 @@
 //! What the journal of a run says of its open calls, and how those are settled whose process ended.
 
 use super::open_calls::{Phase, ReplyError, WaitingCall, arguments_of};
-use crate::store::{Batch, RESTORED, StoredReply};
+use crate::store::{RESTORED, StoredReply};
 use lisp_runtime::outcome::Place;
 use lisp_runtime::record::{CallState, OpenCall, RecordError, Settled};
 use lisp_runtime::tools::Effect;
 use lisp_runtime::{Engine, Record, Request, Tool};
 use serde::Deserialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// What to do about a call that had started when its process ended.
 enum Begun {
@@ -79,16 +79,6 @@ const ENDED: &[CallState] = &[CallState::Done, CallState::Failed];
 /// Returns the calls that have ended.
 pub(crate) fn places_ended(journal: &str) -> impl Iterator<Item = Place> + use<'_> {
     lines(journal).filter_map(|line| line.call_in(ENDED)?.parse().ok())
-}
-
-/// Drops the starts of calls that were not made: a call is made once its start is stored, and these are not stored yet.
-/// Returns how many.
-pub(crate) fn drop_unmade(batch: &mut Batch) -> u64 {
-    let before = batch.lines.len();
-    let in_state = |line: &String, states| serde_json::from_str::<Line>(line).ok()?.call_in(states);
-    let ended: BTreeSet<String> = batch.lines.iter().filter_map(|line| in_state(line, ENDED)).collect();
-    batch.lines.retain(|line| in_state(line, &[CallState::Started]).is_none_or(|call| ended.contains(&call)));
-    (before - batch.lines.len()) as u64
 }
 
 /// Counts how often each call has started.

@@ -2,6 +2,7 @@
 //! the journal must have the call.
 
 use crate::store::{Batch, Lease, Renewed, Store, StoreError, StoredCall};
+use lisp_runtime::record::CallState;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -49,6 +50,8 @@ struct State {
     is_closed: bool,
     /// The longest time that a call has waited to be made.
     longest_wait: Duration,
+    /// Calls that were dropped before they were made. Their starts may be stored.
+    unmade: Vec<String>,
     /// By this process's clock; the store's decides.
     valid_until: Instant,
 }
@@ -81,6 +84,7 @@ impl Writer {
             changes: 0,
             is_closed: false,
             longest_wait: Duration::ZERO,
+            unmade: Vec::new(),
             valid_until,
         };
         Arc::new(Writer {
@@ -197,8 +201,14 @@ impl Writer {
     ///
     /// # Errors
     /// If writing has failed for good.
-    pub(crate) async fn ready_to_call(&self) -> Result<(), StoreError> {
-        let _waits = Waits { writer: self, since: Instant::now() };
+    pub(crate) async fn ready_to_call(&self, call: String) -> Result<(), StoreError> {
+        let mut waits = Waits { writer: self, since: Instant::now(), call: Some(call) };
+        self.wait_until_stored().await?;
+        waits.call = None;
+        Ok(())
+    }
+
+    async fn wait_until_stored(&self) -> Result<(), StoreError> {
         let changes = self.lock().changes;
         self.hurry.notify_one();
         let mut written = self.written.subscribe();
@@ -231,6 +241,16 @@ impl Writer {
         self.lock().longest_wait
     }
 
+    /// Writes down which calls were not made though their starts may be stored, so that they are not asked about.
+    pub(crate) fn note_unmade(&self) {
+        let unmade = std::mem::take(&mut self.lock().unmade);
+        for call in unmade {
+            let line = serde_json::json!({ "call": call, "state": CallState::Asked });
+            // Open: the attempt has just ended.
+            let _ = self.line(&format!("{line}\n"));
+        }
+    }
+
     /// Ends the writing. Returns what is not written yet, and how much of the run is stored once it is.
     pub(crate) async fn close(&self) -> (Batch, Stored) {
         self.lock().is_closed = true;
@@ -248,11 +268,14 @@ impl Writer {
 struct Waits<'a> {
     writer: &'a Writer,
     since: Instant,
+    /// The call; `None` once it may be made.
+    call: Option<String>,
 }
 
 impl Drop for Waits<'_> {
     fn drop(&mut self) {
         let mut state = self.writer.lock();
+        state.unmade.extend(self.call.take());
         state.longest_wait = state.longest_wait.max(self.since.elapsed());
     }
 }

@@ -127,9 +127,9 @@ async fn cancelled_runs_take_no_replies(store: &Arc<dyn Store>) {
     store.write(&lease, opens("a")).await.unwrap();
     store.cancel("over").await.unwrap();
     assert_eq!(store.reply("over", reply("a")).await.unwrap(), Replied::Cancelled);
-    store.end(&lease, Batch::default(), End::Suspended(0)).await.unwrap();
+    // The cancellation is news for an attempt that would wait.
+    assert_eq!(store.end(&lease, Batch::default(), End::Suspended(0)).await.unwrap(), Ended::News);
     assert_eq!(store.reply("over", reply("a")).await.unwrap(), Replied::Cancelled);
-    let lease = claim_one(store, "over").await.lease;
     store.end(&lease, Batch::default(), End::Done("{}".into())).await.unwrap();
     assert_eq!(store.reply("over", reply("a")).await.unwrap(), Replied::Over(RunStatus::Done));
 }
