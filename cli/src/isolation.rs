@@ -1,6 +1,7 @@
 //! Where programs run: in this process, or each in a process of its own.
 
 use crate::exit::Failure;
+use crate::ordered;
 use crate::room::{Room, Taken, needs};
 use clap::{Args, ValueEnum};
 use lisp_runtime::{Cancel, Engine, Input, Outcome, Problem, Program, Request};
@@ -39,12 +40,14 @@ impl IsolationOption {
         self.isolation.side_by_side(wanted, engine, Room::of_process().as_ref())
     }
 
-    /// Returns a runner. If process isolation was chosen, sets it up right away.
-    pub(crate) fn open(&self, engine: Engine, forkers: usize) -> Result<Runner, Failure> {
-        let (sandbox, making) = (OnceLock::new(), Mutex::new(()));
-        let runner = Runner { engine, choice: self.isolation, forkers, sandbox, making, room: Room::of_process() };
+    /// Returns a runner for a number of jobs. If process isolation was chosen, sets it up right away.
+    pub(crate) fn open(&self, engine: Engine, jobs: usize) -> Result<Runner, Failure> {
+        // More than one for each core would only take descriptors.
+        let forkers = jobs.min(ordered::workers(0));
+        let (layer, making) = (OnceLock::new(), Mutex::new(()));
+        let runner = Runner { engine, choice: self.isolation, forkers, layer, making, room: Room::of_process() };
         if runner.choice == Choice::Process {
-            runner.sandbox().map_err(Failure::Isolation)?;
+            runner.layer().map_err(Failure::Isolation)?;
         }
         Ok(runner)
     }
@@ -58,14 +61,19 @@ pub(crate) struct Runner {
     #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "for the process layer"))]
     forkers: usize,
     /// Set once it could be created. A failure is not kept: the next attempt may succeed.
-    sandbox: OnceLock<Layer>,
+    layer: OnceLock<Layer>,
     making: Mutex<()>,
     /// Set if the address space of this process is limited.
     room: Option<Room>,
 }
 
 #[cfg(target_os = "linux")]
-type Layer = lisp_sandbox::Sandbox;
+#[derive(Debug)]
+struct Layer {
+    sandbox: lisp_sandbox::Sandbox,
+    /// A run that waits here for descriptors has not started: it takes none of its time.
+    runs: Room,
+}
 #[cfg(not(target_os = "linux"))]
 type Layer = std::convert::Infallible;
 
@@ -80,21 +88,22 @@ impl Runner {
         &self.engine
     }
 
-    fn sandbox(&self) -> Result<&Layer, String> {
-        if let Some(sandbox) = self.sandbox.get() {
-            return Ok(sandbox);
+    fn layer(&self) -> Result<&Layer, String> {
+        if let Some(layer) = self.layer.get() {
+            return Ok(layer);
         }
         let _one_at_a_time = self.making.lock().unwrap_or_else(PoisonError::into_inner);
-        match self.sandbox.get() {
-            Some(sandbox) => Ok(sandbox),
-            None => self.make().map(|sandbox| self.sandbox.get_or_init(|| sandbox)),
+        match self.layer.get() {
+            Some(layer) => Ok(layer),
+            None => self.make().map(|layer| self.layer.get_or_init(|| layer)),
         }
     }
 
     #[cfg(target_os = "linux")]
     fn make(&self) -> Result<Layer, String> {
         let builder = lisp_sandbox::Sandbox::builder().engine(self.engine.clone()).forkers(self.forkers);
-        builder.build().map_err(|error| error.to_string())
+        let sandbox = builder.build().map_err(|error| error.to_string())?;
+        Ok(Layer { runs: Room::for_runs(sandbox.max_runs()), sandbox })
     }
 
     #[cfg(not(target_os = "linux"))]
@@ -107,11 +116,14 @@ impl Runner {
         if self.choice == Choice::InProcess {
             return Ok(self.engine.eval(source, input));
         }
-        let sandbox = self.sandbox().map_err(Failure::Isolation)?;
+        let layer = self.layer().map_err(Failure::Isolation)?;
         #[cfg(target_os = "linux")]
-        return Ok(sandbox.eval(source, &input));
+        {
+            let _one = layer.runs.one();
+            Ok(layer.sandbox.eval(source, &input))
+        }
         #[cfg(not(target_os = "linux"))]
-        match *sandbox {}
+        match *layer {}
     }
 
     /// Runs a compiled program.
@@ -129,11 +141,14 @@ impl Runner {
             let _room: Option<Taken<'_>> = self.room.as_ref().map(|room| room.take(&limits));
             return request.outcome(&self.engine);
         }
-        match self.sandbox() {
+        match self.layer() {
             #[cfg(target_os = "linux")]
-            Ok(sandbox) => sandbox.run(request),
+            Ok(layer) => {
+                let _one = layer.runs.one();
+                layer.sandbox.run(request)
+            }
             #[cfg(not(target_os = "linux"))]
-            Ok(sandbox) => match *sandbox {},
+            Ok(layer) => match *layer {},
             Err(why) => request.refused(&self.engine, &why),
         }
     }
@@ -156,14 +171,14 @@ impl Runner {
             let loaded = self.engine.load_session(text, input);
             return Ok(loaded.map(|loaded| TurnRunner::InProcess(Box::new(loaded))).map_err(Some));
         }
-        let sandbox = self.sandbox().map_err(Failure::Isolation)?;
+        let layer = self.layer().map_err(Failure::Isolation)?;
         #[cfg(target_os = "linux")]
-        return Ok(match sandbox.load_session(text, input) {
+        return Ok(match layer.sandbox.load_session(text, input) {
             Ok(loaded) => Ok(TurnRunner::Process(Box::new(loaded))),
             Err(outcome) => Err(of_outcome(&outcome)),
         });
         #[cfg(not(target_os = "linux"))]
-        match *sandbox {}
+        match *layer {}
     }
 
     /// Starts a session.
@@ -173,11 +188,11 @@ impl Runner {
             let session = self.engine.session(input.cancel_with(&cancel));
             return Ok(TurnRunner::InProcess(Box::new(session)));
         }
-        let sandbox = self.sandbox().map_err(Failure::Isolation)?;
+        let layer = self.layer().map_err(Failure::Isolation)?;
         #[cfg(target_os = "linux")]
-        return Ok(TurnRunner::Process(Box::new(sandbox.session(input))));
+        return Ok(TurnRunner::Process(Box::new(layer.sandbox.session(input))));
         #[cfg(not(target_os = "linux"))]
-        match *sandbox {}
+        match *layer {}
     }
 }
 

@@ -10,7 +10,7 @@ const THREAD: u64 = (8 + 64) << 20;
 /// Space kept for everything else: the reader, the writer and helper threads.
 const REST: u64 = 64 << 20;
 
-/// The space that runs share.
+/// The space that runs share, in bytes, or in runs.
 #[derive(Debug)]
 pub(crate) struct Room {
     max: u64,
@@ -39,15 +39,30 @@ impl Room {
         wanted.min(usize::try_from(fit).unwrap_or(usize::MAX)).max(1)
     }
 
+    /// Returns room for a number of runs of any size, for [`Room::one`].
+    pub(crate) fn for_runs(max: usize) -> Room {
+        Room::new(max as u64)
+    }
+
+    /// Waits until one more run fits in.
+    pub(crate) fn one(&self) -> Taken<'_> {
+        self.part(1)
+    }
+
     /// Waits for the space of a run. A run that could need more than there is gets all of it, and runs alone.
     pub(crate) fn take(&self, limits: &Limits) -> Taken<'_> {
-        let bytes = needs(limits).min(self.max);
+        self.part(needs(limits))
+    }
+
+    /// Waits for a part; at most for all there is.
+    fn part(&self, part: u64) -> Taken<'_> {
+        let part = part.min(self.max);
         let mut taken = self.lock();
-        while taken.saturating_add(bytes) > self.max {
+        while taken.saturating_add(part) > self.max {
             taken = self.freed.wait(taken).unwrap_or_else(PoisonError::into_inner);
         }
-        *taken += bytes;
-        Taken(self, bytes)
+        *taken += part;
+        Taken(self, part)
     }
 
     fn lock(&self) -> MutexGuard<'_, u64> {

@@ -64,6 +64,42 @@ fn a_run_waits_for_descriptors() {
     assert_eq!(tally(&answers), BTreeMap::from([("\"ok\" null".to_owned(), requests.len())]), "{said}");
 }
 
+/// Fewer descriptors than jobs: no run is refused, neither in domains nor alone, whether the option or the request asks
+/// for a process.
+#[test]
+fn fewer_runs_go_on_where_there_are_descriptors_for_fewer() {
+    for (limit, in_domains) in [(100, false), (64, true), (64, false), (40, true), (40, false), (30, false)] {
+        let request = |n: usize| {
+            let program = "[(+ 1 2) (pmap (fn [i] (tool/t {:x i})) (range 3))]";
+            let limits = json!({ "timeout_ms": 100_000 });
+            let mut request = json!({ "id": n, "program": program, "isolation": "process", "limits": limits });
+            request["tools"] = json!({ "t": { "echo": true } });
+            if in_domains {
+                request["domain"] = json!(format!("d{}", n % 40));
+            }
+            request
+        };
+        let requests: Vec<Value> = (0..130).map(request).collect();
+        for options in [&["--isolation", "process"][..], &[]] {
+            let options = [options, &["--jobs", "64", "--ceiling", "timeout_ms=100000"]].concat();
+            let (code, answers, said) = batch(&format!("-n {limit}"), &options, &requests);
+            let what = format!("{limit}, in domains: {in_domains}, {options:?}: {said}");
+            assert_eq!((code, answers.len()), (Some(0), requests.len()), "{what}");
+            assert_eq!(tally(&answers), BTreeMap::from([("\"ok\" null".to_owned(), requests.len())]), "{what}");
+        }
+    }
+}
+
+/// Too few descriptors for a single run: the error names the limit and what to do.
+#[test]
+fn too_few_descriptors_for_one_run_are_an_error_that_names_the_limit() {
+    let requests = [json!({ "program": "1", "isolation": "process" })];
+    let (code, answers, said) = batch("-n 7", &["--jobs", "1"], &requests);
+    assert_eq!((code, answers.len()), (Some(0), 1), "{said}");
+    let message = answers[0]["error"]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("raise ulimit -n (now 7)") && message.contains("fewer --jobs"), "{answers:?} {said}");
+}
+
 /// The machine has less memory than the limits allow a run: that is the run's error, and the next one is answered.
 #[test]
 fn a_run_that_finds_no_memory_has_an_error() {

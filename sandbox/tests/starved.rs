@@ -42,6 +42,7 @@ mod linux {
         ("detached", detached),
         ("process_door", process_door),
         ("workers_behind_the_door", workers_behind_the_door),
+        ("taken_descriptors", taken_descriptors),
         ("closure", closure),
         ("pipes", pipes),
         ("long_program", long_program),
@@ -107,6 +108,41 @@ mod linux {
 
     fn workers_behind_the_door() -> Came {
         behind_the_door("(reduce + (pmap (fn [x] (+ (tool/quick {:x x}) (tool/far {:x x}))) (range 20)))")
+    }
+
+    /// The host has taken all descriptors: a run waits for them within its deadline while another one is in progress, and is
+    /// refused at once with the limit and what to do if none is.
+    fn taken_descriptors() -> Came {
+        let take_all = || std::iter::from_fn(|| std::fs::File::open("/dev/null").ok()).collect::<Vec<_>>();
+        let mut sandbox = match Sandbox::builder().engine(engine()).without_spares().build() {
+            Ok(sandbox) => sandbox,
+            Err(error) => return (false, error.to_string()),
+        };
+        let mut session = sandbox.session(Input::new());
+        let (good, said) = came(&session.eval("1"));
+        if !good {
+            return (good, said);
+        }
+        let mut asked = lisp_runtime::LimitsRequest::default();
+        asked.set("timeout_ms", 100).expect("a limit");
+        let taken = take_all();
+        let late = sandbox.eval("1", &Input::new().limits(asked.clone()));
+        assert_eq!(late.verdict(), lisp_runtime::Verdict::Timeout, "{late:?}");
+        assert!(late.problem().is_some_and(|problem| problem.error.to_string().contains("ulimit -n")), "{late:?}");
+        drop(taken);
+        let after = came(&sandbox.eval("2", &Input::new()));
+        drop(session);
+        // Nobody else is in progress, and a new one has no unused sockets.
+        sandbox = match Sandbox::builder().engine(engine()).without_spares().build() {
+            Ok(sandbox) => sandbox,
+            Err(error) => return (false, error.to_string()),
+        };
+        let taken = take_all();
+        let refused = sandbox.eval("1", &Input::new());
+        drop(taken);
+        let text = refused.problem().map(|problem| problem.error.to_string()).unwrap_or_default();
+        assert!(text.contains("raise ulimit -n") && text.contains("fewer --jobs"), "{refused:?}");
+        after
     }
 
     fn closure() -> Came {

@@ -10,6 +10,8 @@ pub(crate) mod capability;
 #[cfg(target_os = "linux")]
 pub(crate) mod conversation;
 #[cfg(target_os = "linux")]
+mod descriptors;
+#[cfg(target_os = "linux")]
 pub(crate) mod domain;
 #[cfg(target_os = "linux")]
 pub(crate) mod domains;

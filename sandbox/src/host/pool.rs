@@ -3,6 +3,7 @@
 //! A child is ordered before there is a job for it, so that no job waits for a fork. Such a *spare* child is like any
 //! other child and waits for its job. It is used if its limits are those of the next run.
 
+use super::descriptors;
 use super::socket_pair::SocketPair;
 use crate::guest::layers::{Layer, LayerSet, Layers, SetupError, State};
 use crate::guest::template::{ARGUMENT, CHILDREN, Config, MAX_TASKS, REPORT_BYTES, Ready};
@@ -273,7 +274,7 @@ impl Template {
     /// Counts one more run, unless it has its maximum number of children.
     fn admit(&self) -> bool {
         let more = |runs: usize| (runs < CHILDREN).then_some(runs + 1);
-        self.runs.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+        self.runs.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).is_ok()
     }
 
     /// Orders a child.
@@ -381,12 +382,6 @@ fn process_state(pid: u32) -> Option<char> {
     stat.rsplit_once(") ")?.1.chars().next()
 }
 
-/// Returns true if this process has too few descriptors left to start a template.
-fn lacks_descriptors() -> bool {
-    let pairs: io::Result<Vec<_>> = (0..16).map(|_| frames::pair()).collect();
-    pairs.is_err_and(|error| matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)))
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -457,6 +452,21 @@ pub(crate) struct Pool {
     slots: Vec<Mutex<Slot>>,
     /// The number of runs started: templates take turns.
     started: AtomicUsize,
+    /// The number of runs and starts of templates that have returned their descriptors.
+    ended: AtomicUsize,
+}
+
+/// A run with a child, counted until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Admitted {
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) template: Arc<Template>,
+}
+
+impl Drop for Admitted {
+    fn drop(&mut self) {
+        self.pool.end(&self.template);
+    }
 }
 
 impl Pool {
@@ -471,11 +481,23 @@ impl Pool {
             true => Group::new(total_memory, max_tasks(count)).map(Arc::new).map_err(|error| error.to_string()),
             false => Err("it is turned off".to_owned()),
         };
-        let first = started(&starter, &group)?;
+        let first = started(&starter, &group).map_err(|error| match descriptors::failed_for_them(&error) {
+            true => descriptors::with_limit(&error),
+            false => error,
+        })?;
         let group = group.and_then(|group| first.lacks(Layer::MemoryCgroup).map_or(Ok(group), Err));
         let slots = (0..count.max(1)).map(|_| Mutex::new(Slot::Empty)).collect();
         let group = Mutex::new(group);
-        let pool = Pool { starter, required, spares, total_memory, group, slots, started: AtomicUsize::new(0) };
+        let pool = Pool {
+            starter,
+            required,
+            spares,
+            total_memory,
+            group,
+            slots,
+            started: AtomicUsize::new(0),
+            ended: AtomicUsize::new(0),
+        };
         pool.check(&first)?;
         *lock(&pool.slots[0]) = Slot::There(Arc::new(first));
         for at in 0..pool.slots.len() {
@@ -534,14 +556,15 @@ impl Pool {
             Ok(Arc::new(template))
         });
         *lock(&self.slots[at]) = started.as_ref().map_or(Slot::Empty, |template| Slot::There(template.clone()));
-        started.map_err(|error| match lacks_descriptors() {
-            true => NoChild::Descriptors(error),
+        self.ended.fetch_add(1, Ordering::SeqCst);
+        started.map_err(|error| match descriptors::failed_for_them(&error) {
+            true => NoChild::Descriptors(descriptors::with_limit(&error)),
             false => NoChild::Failed(error),
         })
     }
 
     /// Orders a child of the next template that has room; a template that has died is replaced. A run that gets a child
-    /// must call `end` afterwards.
+    /// is [`Admitted`].
     pub(crate) fn order(&self, order: Order) -> Result<(Arc<Template>, Channels), NoChild> {
         let many = self.slots.len();
         let turn = self.started.fetch_add(1, Ordering::Relaxed) % many;
@@ -560,14 +583,36 @@ impl Pool {
         ordered
     }
 
-    /// Returns true if any run has a child. Then descriptors and room will become free.
-    pub(crate) fn is_at_work(&self) -> bool {
-        self.templates().iter().any(|template| template.runs.load(Ordering::Relaxed) > 0)
+    /// Returns how many runs have returned their descriptors.
+    pub(crate) fn ended(&self) -> usize {
+        self.ended.load(Ordering::SeqCst)
     }
 
-    /// Ends a run.
-    pub(crate) fn end(&self, template: &Template) {
-        template.runs.fetch_sub(1, Ordering::Relaxed);
+    /// Returns true if an order that found no descriptor may find one later: another run or template has some, or has
+    /// returned them since `ended` was read, which was before the order.
+    pub(crate) fn may_find_descriptors(&self, ended: usize) -> bool {
+        let uses = |slot: &Mutex<Slot>| match &*lock(slot) {
+            Slot::There(template) => template.runs.load(Ordering::SeqCst) > 0,
+            Slot::Starting => true,
+            Slot::Empty => false,
+        };
+        self.slots.iter().any(uses) || self.ended() != ended
+    }
+
+    /// Closes the sockets that no run uses, and ends the spare children. Returns true if there were any.
+    pub(crate) fn give_up_unused(&self) -> bool {
+        let give_up = |template: &Arc<Template>| {
+            let free = std::mem::take(&mut *lock(&template.free));
+            let spare = lock(&template.spare).take();
+            !free.is_empty() || spare.is_some()
+        };
+        self.templates().iter().filter(|template| give_up(template)).count() > 0
+    }
+
+    /// Ends a run, which has closed its descriptors.
+    fn end(&self, template: &Template) {
+        self.ended.fetch_add(1, Ordering::SeqCst);
+        template.runs.fetch_sub(1, Ordering::SeqCst);
     }
 
     fn order_from(&self, at: usize, order: Order) -> Result<(Arc<Template>, Channels), NoChild> {
@@ -581,12 +626,13 @@ impl Pool {
                 Ok(channels) => return Ok((template, channels)),
                 Err(error) => error,
             };
-            template.runs.fetch_sub(1, Ordering::Relaxed);
+            self.end(&template);
             match error.raw_os_error() {
                 // `ETOOMANYREFS` means that too many descriptors are in flight.
                 Some(libc::EAGAIN | libc::ETOOMANYREFS) if !template.is_stuck() => return Err(NoChild::Busy),
-                Some(libc::EMFILE | libc::ENFILE) => {
-                    return Err(NoChild::Descriptors(SetupError::new("channels", error)));
+                _ if descriptors::is_shortage(&error) => {
+                    let error = SetupError::new("channels", error);
+                    return Err(NoChild::Descriptors(descriptors::with_limit(&error)));
                 }
                 _ => {
                     self.discard(&template);

@@ -4,7 +4,7 @@ use super::at_work::AtWork;
 use super::calls::Calls;
 use super::conversation::Conversation;
 use super::moments::{hard_deadline, monotonic};
-use super::pool::{Channels, Pool, Question, Template};
+use super::pool::{Admitted, Channels, Pool, Question, Template};
 #[cfg(feature = "async")]
 use super::socket_pair::SocketPair;
 use super::spans::ChildSpan;
@@ -116,6 +116,8 @@ pub(crate) struct Running {
     withdrawn: bool,
     #[cfg_attr(not(feature = "testing"), allow(dead_code, reason = "tests ask for it"))]
     overshoot: Option<Duration>,
+    /// The last field: it is dropped after all descriptors of the run.
+    _admitted: Admitted,
 }
 
 /// What a session's process does next.
@@ -138,6 +140,7 @@ impl Running {
         supervision: Supervision,
         span: ChildSpan,
     ) -> Running {
+        let admitted = Admitted { pool: supervision.pool.clone(), template: template.clone() };
         let talk = Conversation::new(channels.pair.clone(), supervision.max, supervision.stays);
         Running {
             template,
@@ -163,6 +166,7 @@ impl Running {
             closed: false,
             withdrawn: false,
             overshoot: None,
+            _admitted: admitted,
         }
     }
 
@@ -764,7 +768,6 @@ impl Drop for Running {
         if self.end.is_none() && !self.signal(Signal::KILL) {
             self.template.set_deadline(&self.channels.pair, AT_ONCE);
         }
-        self.supervision.pool.end(&self.template);
     }
 }
 

@@ -1,5 +1,6 @@
 //! The sandbox: programs in separate processes.
 
+use super::descriptors::Allowed;
 use super::domains::{DomainLimits, Domains, check_name};
 use super::moments::{hard_deadline, monotonic};
 use super::pool::{NoChild, Pool, Starter};
@@ -51,6 +52,7 @@ struct Inner {
     answer_bytes: usize,
     sets: Vec<DataSet>,
     domains: Domains,
+    max_runs: usize,
     /// For tests: delays the host's kill of a run by this time.
     #[cfg(feature = "testing")]
     late: Duration,
@@ -107,7 +109,7 @@ impl Builder {
         self
     }
 
-    /// Sets the number of templates, which take turns; the default is 1.
+    /// Sets the number of templates, which take turns; the default is 1. Few file descriptors (`ulimit -n`) allow fewer.
     ///
     /// One template forks some thousand times a second. One for each processor gives the highest throughput.
     #[must_use]
@@ -238,8 +240,11 @@ impl Builder {
         }
         let Builder { engine, grace, memory, answer_bytes, sets, .. } = self;
         let starter = Starter { program: self.program, wanted: self.wanted, sets: sets.clone() };
-        let pool = Arc::new(Pool::new(starter, self.required, self.forkers, self.spares, self.total_memory)?);
-        let domains = Domains::new(self.domains);
+        let allowed = Allowed::now(self.forkers);
+        let pool = Arc::new(Pool::new(starter, self.required, allowed.templates, self.spares, self.total_memory)?);
+        let max_runs = allowed.runs.min(pool.max_runs());
+        // Idle processes take up to half of what runs could.
+        let domains = Domains::new(DomainLimits { idle: self.domains.idle.min(max_runs / 2), ..self.domains });
         let sandbox = Sandbox(Arc::new(Inner {
             engine,
             pool,
@@ -248,6 +253,7 @@ impl Builder {
             answer_bytes,
             sets,
             domains,
+            max_runs,
             #[cfg(feature = "testing")]
             late: self.late,
         }));
@@ -275,6 +281,13 @@ impl Sandbox {
     /// Returns the state of each layer in the templates.
     pub fn layers(&self) -> Layers {
         self.0.pool.templates().first().map_or(Layers(Vec::new()), |template| template.layers.clone())
+    }
+
+    /// Returns how many runs and sessions can exist at once without waiting: for how many there were file descriptors
+    /// (`ulimit -n`) when the sandbox was built, within the limit of the templates. More of them wait, within their
+    /// deadlines, until others have ended.
+    pub fn max_runs(&self) -> usize {
+        self.0.max_runs
     }
 
     /// Returns the process ids of the running templates.
@@ -447,12 +460,13 @@ impl Sandbox {
         let kill_at = hard_deadline(host, self.0.grace).filter(|_| !stays).map_or(0, monotonic);
         let order = Order { kill_at, ..order };
         let (template, channels) = loop {
+            let ended = self.0.pool.ended();
             match self.0.pool.order(order) {
                 Ok(ordered) => break ordered,
                 Err(NoChild::Crowded | NoChild::Descriptors(_)) if self.0.domains.give_up_one() => {}
                 Err(NoChild::Crowded | NoChild::Busy) => return Ok(None),
-                // Running processes return theirs.
-                Err(NoChild::Descriptors(_)) if self.0.pool.is_at_work() => return Ok(None),
+                Err(NoChild::Descriptors(_)) if self.0.pool.give_up_unused() => {}
+                Err(NoChild::Descriptors(_)) if self.0.pool.may_find_descriptors(ended) => return Ok(None),
                 Err(NoChild::Descriptors(error) | NoChild::Failed(error)) => return Err(error),
             }
         };
