@@ -194,7 +194,7 @@ fn the_prompt_of_a_run_has_its_tools() {
     let request = Request::parse(&text).unwrap();
     let engine = Engine::builder().grant(lisp_runtime::Tool::external("now")).build().unwrap();
     let own = request.own_tools(&engine).unwrap();
-    let prompt = engine.prompt_for_run(&request.input_with(&engine, own).unwrap());
+    let prompt = engine.prompt_for_run(&request.input_with(own));
     let line = "tool/price (sku :string, vat-rate? :float) -> {price :float} ; The price of a product.\n";
     assert!(prompt.contains(line) && prompt.contains("tool/now\n") && prompt.contains("keys are keywords"), "{prompt}");
     assert!(!engine.prompt().contains("tool/price"));
