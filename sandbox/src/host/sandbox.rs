@@ -487,7 +487,7 @@ impl Sandbox {
             format!(
                 "all {} processes were in use, each with descriptors of this one: raise Builder::forkers or \
                  ulimit -n, or have fewer runs and sessions at once",
-                self.0.pool.max_runs()
+                self.0.max_runs
             )
         })
     }
