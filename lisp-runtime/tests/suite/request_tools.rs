@@ -135,7 +135,7 @@ fn reading_the_tools_of_a_request_takes_little_time() {
     for (what, line) in [
         ("patterns", many(1, &|_| json!({ "allOf": patterns }))),
         ("fields", many(1, &|_| json!({ "properties": fields }))),
-        ("small tools", many(9_000, &|at| json!({ "properties": {}, "title": at.to_string() }))),
+        ("small tools", many(1_000, &|at| json!({ "properties": {}, "title": at.to_string() }))),
         ("references", many(100, &|_| ladder.clone())),
     ] {
         let request = Request::parse(&line).unwrap();
@@ -185,7 +185,7 @@ fn a_recorded_run_resumes_with_the_same_schemas() {
     let mut other = price();
     other["output"] = json!({ "type": "object" });
     let error = resumed(&serde_json::from_value(other).unwrap()).unwrap_err();
-    assert!(error.contains("price") && error.contains("JSON Schema"), "{error}");
+    assert!(error.contains("price") && error.contains("output schema"), "{error}");
 }
 
 #[test]

@@ -141,6 +141,16 @@ fn store_of(given: Option<&str>, document: &Document<'_>) -> Result<StoreLocatio
 struct Source(Option<Arc<(String, String)>>);
 
 /// Always equal: two configurations with the same content are equal, wherever they come from.
+/// Where a field of the configuration is.
+pub(crate) struct FieldPlace {
+    /// The file.
+    pub(crate) file: String,
+    /// Line and column, from 1.
+    pub(crate) at: Option<(usize, usize)>,
+    /// The path of the field.
+    pub(crate) field: String,
+}
+
 impl PartialEq for Source {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -263,9 +273,8 @@ impl Config {
         })
     }
 
-    /// The file, line and column of a field, and the path of the field. For a schema in its own file, that is the field
-    /// that names the file.
-    pub(crate) fn place_of(&self, path: &[String]) -> Option<(String, Option<(usize, usize)>, String)> {
+    /// Returns where a field is. For a schema in its own file, that is the field that names the file.
+    pub(crate) fn place_of(&self, path: &[String]) -> Option<FieldPlace> {
         let (name, text) = self.source.0.as_deref()?;
         let document = Document::parse(name, text, PathBuf::new(), &|_| None).ok()?;
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
@@ -276,7 +285,7 @@ impl Config {
         };
         let is_there = document.has(&path);
         let field = if is_there { path.join(".") } else { path.join(".").trim_end_matches("_file").to_owned() };
-        Some((name.clone(), document.position(&path), field))
+        Some(FieldPlace { file: name.clone(), at: document.position(&path), field })
     }
 
     /// Returns a scrubber that removes the secrets of the configuration from text.
@@ -301,8 +310,8 @@ impl Config {
         let Some(tls) = &self.tls else { return Ok(()) };
         tls.check().map_err(|(field, message, next)| {
             let path = ["tls".to_owned(), field.to_owned()];
-            let unknown = || ("configuration".to_owned(), None, path.join("."));
-            let (file, at, field) = self.place_of(&path).unwrap_or_else(unknown);
+            let unknown = || FieldPlace { file: "configuration".to_owned(), at: None, field: path.join(".") };
+            let FieldPlace { file, at, field } = self.place_of(&path).unwrap_or_else(unknown);
             ConfigError { file, at, field, message, next: next.to_owned() }
         })
     }

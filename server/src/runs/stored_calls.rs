@@ -101,6 +101,9 @@ pub(crate) fn places_begun(journal: &str) -> impl Iterator<Item = Place> + use<>
     times_begun(journal).into_keys().filter_map(|call| call.parse().ok())
 }
 
+/// Says why calls of a tool are not made any more; `None` if they are.
+pub(crate) type Denies<'a> = &'a dyn Fn(&Tool) -> Option<&'static str>;
+
 /// Settles the calls that had started when their process ended, with the replies that say how they ended. Returns the
 /// calls whose replies are missing. A call that would be made again fails if `denies` has a reason for its tool. The
 /// questions say so if the run came from a backup.
@@ -109,7 +112,7 @@ pub(crate) fn places_begun(journal: &str) -> impl Iterator<Item = Place> + use<>
 /// If a reply does not fit the record.
 pub(crate) fn settle(
     engine: &Engine,
-    (request, denies): (&Request<'_>, &dyn Fn(&Tool) -> Option<&'static str>),
+    (request, denies): (&Request<'_>, Denies<'_>),
     replies: &[StoredReply],
     record: &mut Record,
     is_restored: bool,

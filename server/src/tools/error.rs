@@ -1,6 +1,6 @@
 //! Errors of the configured tools.
 
-use crate::config::Config;
+use crate::config::{Config, FieldPlace};
 use std::fmt;
 
 /// A configured tool cannot be used: where it is in the configuration, what is wrong, and a next step. Contains no
@@ -36,8 +36,8 @@ impl ToolsError {
 
     /// Adds the position of the field in the configuration.
     pub(super) fn placed(self, config: &Config) -> Self {
-        let Some((file, position, field)) = config.place_of(&self.path) else { return self };
-        ToolsError { file, position, field, ..self }
+        let Some(FieldPlace { file, at, field }) = config.place_of(&self.path) else { return self };
+        ToolsError { file, position: at, field, ..self }
     }
 }
 
