@@ -126,7 +126,7 @@ mod linux {
         let mut asked = lisp_runtime::LimitsRequest::default();
         asked.set("timeout_ms", 100).expect("a limit");
         let taken = take_all();
-        let late = sandbox.eval("1", &Input::new().limits(asked.clone()));
+        let late = sandbox.eval("1", &Input::new().limits(asked));
         assert_eq!(late.verdict(), lisp_runtime::Verdict::Timeout, "{late:?}");
         assert!(late.problem().is_some_and(|problem| problem.error.to_string().contains("ulimit -n")), "{late:?}");
         drop(taken);
