@@ -21,7 +21,7 @@ fn tenant(name: &str) -> String {
 
 async fn start() -> SocketAddr {
     let text = format!(
-        "isolation = \"in-process\"\n[service]\nmax_body_bytes = {MIB}\nmax_bodies_bytes = {}\n{}{}",
+        "isolation = \"in-process\"\n[limits]\nresult_bytes = 20000000\nheap_bytes = 200000000\ntimeout_ms = 60000\n[service]\nmax_body_bytes = {MIB}\nmax_bodies_bytes = {}\n{}{}",
         4 * MIB,
         tenant("a"),
         tenant("b")
@@ -97,8 +97,7 @@ async fn responses_are_admitted_by_bytes() {
     const CLIENTS: usize = 6;
     let address = start().await;
     // More than the buffers of the system hold.
-    let program = r#"{"program": "(reduce (fn [s _] (str s s)) \"0123456789abcdef\" (range 20))",
-        "limits": {"result_bytes": 20000000, "heap_bytes": 200000000, "timeout_ms": 60000}}"#;
+    let program = r#"{"program": "(reduce (fn [s _] (str s s)) \"0123456789abcdef\" (range 20))", "omit": ["text"]}"#;
     let mut client = TcpStream::connect(address).await.unwrap();
     let length = program.len();
     let head = format!(
@@ -108,6 +107,7 @@ async fn responses_are_admitted_by_bytes() {
     client.write_all(head.as_bytes()).await.unwrap();
     let mut answer = String::new();
     timeout(Duration::from_secs(60), client.read_to_string(&mut answer)).await.unwrap().unwrap();
+    assert!(answer.len() > 10 << 20, "{}", &answer[answer.len().saturating_sub(1_000)..]);
     let at = answer.find("\"run_id\":\"").expect("an answer") + 10;
     let path = format!("/v1/runs/{}", &answer[at..at + 36]);
     let ask = async |token: &str, path: &str| {

@@ -243,8 +243,8 @@ impl Builder {
         let allowed = Allowed::now(self.forkers);
         let pool = Arc::new(Pool::new(starter, self.required, allowed.templates, self.spares, self.total_memory)?);
         let max_runs = allowed.runs.min(pool.max_runs());
-        // Idle processes take up to half of what runs could.
-        let domains = Domains::new(DomainLimits { idle: self.domains.idle.min(max_runs / 2), ..self.domains });
+        // Idle processes take at most half of the descriptors of runs.
+        let domains = Domains::new(DomainLimits { idle: self.domains.idle.min(allowed.runs / 2), ..self.domains });
         let sandbox = Sandbox(Arc::new(Inner {
             engine,
             pool,
