@@ -113,6 +113,8 @@ pub(crate) fn log_to_standard_error(config: &Config) {
     let scrubber = config.scrubber();
     // In tests, a second call has no effect.
     let _ = tracing_subscriber::fmt()
+        // Whatever features of that crate others turn on.
+        .with_ansi(false)
         .with_env_filter(filter)
         .with_writer(move || Scrubbed(scrubber.clone()))
         .log_internal_errors(false)
