@@ -279,6 +279,8 @@ fn elements<'h>(h: &'h Heap, smap: Value<'h>, coll: Value<'h>) -> Res<Value<'h>>
     for &item in items {
         h.charge(cost::PLACED)?;
         let found = match (smap, item) {
+            // Vectors are never replaced, not even if they are keys of the map.
+            (_, Value::Vector(_)) => None,
             (Value::Map(map), key) => map.get_flexible(h, key)?,
             (Value::Vector(by_index), key) => key.as_index().and_then(|i| by_index.get(i)),
             _ => None,
@@ -309,18 +311,18 @@ mod tests {
         let h = Ctx::new(Heap::new(1, usize::MAX / 2));
         let s = |text: &str| h.str(text);
         let map = h.map([(h.keyword("b")?, Value::Int(2))].into_iter())?;
-        let nested = h.vector(&[h.vector(&[h.keyword("b")?])?])?;
+        let path = h.vector(&[h.vector(&[h.keyword("b")?])?])?;
         for (args, answer) in [
             (vec![s("abc")?, s("")?, s("-")?], r#""-a-b-c-""#),
             (vec![s("aaa")?, s("aa")?, s("b")?], r#""ba""#),
             (vec![s("a")?, s("a")?, s("$1\\")?], r#""$1\\""#),
             (vec![map, s("b")?], "[2]"),
-            (vec![map, nested], "[[:b]]"),
+            (vec![map, path], "[[:b]]"),
             (vec![Value::Int(1), h.vector(&[])?], "[]"),
         ] {
             assert_eq!(shown(&h, replace(&h, &args)).as_deref(), Ok(answer));
         }
-        assert!(replace(&h, &[Value::Int(1), nested]).is_err());
+        assert!(replace(&h, &[Value::Int(1), path]).is_err());
         Ok(())
     }
 

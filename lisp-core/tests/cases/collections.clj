@@ -150,7 +150,3 @@
 
 (update [1] 2 identity)
 ;! runtime_error
-
-;; Vectors are keys of `replace` like any other value.
-[(replace {[0 0] :start} [[0 0] [0 1]]) (replace {[1] :x} '([1] 1)) (replace {:b 2} [[:b] :b]) (replace [:zero] [[0] 0])]
-;=> [[:start [0 1]] [:x 1] [[:b] 2] [[0] :zero]]
