@@ -92,7 +92,7 @@ fn every_bad_request_has_its_status_and_says_what_to_do() {
         ("/v1/sessions", "{\"data\": []}", "", 400, "an object"),
         ("/v1/sessions", "{\"setup\": [\"1\", \"(\"]}", "setup[1]", 400, "unclosed"),
         ("/v1/sessions", &deep, "", 400, "deep"),
-        ("/healthz", "", "", 405, "this path takes GET"),
+        ("/healthz", "", "", 405, "other methods"),
     ];
     for (path, body, field, status, why) in rows {
         let (got, _, answer) = post(path, body);

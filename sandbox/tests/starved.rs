@@ -128,7 +128,8 @@ mod linux {
         let taken = take_all();
         let late = sandbox.eval("1", &Input::new().limits(asked));
         assert_eq!(late.verdict(), lisp_runtime::Verdict::Timeout, "{late:?}");
-        assert!(late.problem().is_some_and(|problem| problem.error.to_string().contains("ulimit -n")), "{late:?}");
+        let hint = late.problem().and_then(|problem| problem.error.hint.as_deref());
+        assert!(hint.is_some_and(|hint| hint.contains("ulimit -n")), "{late:?}");
         drop(taken);
         let after = came(&sandbox.eval("2", &Input::new()));
         drop(session);

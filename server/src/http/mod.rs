@@ -119,7 +119,6 @@ async fn finish(response: Response) -> Response {
             && kind.is_none_or(|kind| kind.as_bytes().starts_with(b"text/"))
     };
     let mut response = match is_bare(&response) {
-        false if response.status() == StatusCode::METHOD_NOT_ALLOWED => with_methods(response),
         false => response,
         true => {
             let status = response.status();
@@ -128,16 +127,6 @@ async fn finish(response: Response) -> Response {
         }
     };
     response.headers_mut().entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    response
-}
-
-/// Names the methods of a path that was asked with another one.
-fn with_methods(mut response: Response) -> Response {
-    let Some(allowed) = response.headers().get(header::ALLOW).cloned() else { return response };
-    let methods = allowed.to_str().unwrap_or_default().replace(',', ", ");
-    let detail = format!("this path takes {methods}");
-    response = ProblemDetails::new(StatusCode::METHOD_NOT_ALLOWED, detail).into_response();
-    response.headers_mut().insert(header::ALLOW, allowed);
     response
 }
 
