@@ -12,7 +12,7 @@ use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(100);
 
-/// What is killed.
+/// The process that is killed.
 #[derive(Clone, Copy, Debug)]
 enum Killed {
     /// The processes that templates have forked.

@@ -117,7 +117,7 @@ async fn runs_of_other_tenants_are_not_there() {
     let (of_a, of_b) = (a.call("runs", json!({})).await, b.call("runs", json!({})).await);
     assert!(runs(&of_a).len() == 1 && of_a.to_string().contains("{:of \\\"a\\\"}"), "{of_a}");
     assert!(runs(&of_b).len() == 1 && of_b.to_string().contains("{:of \\\"b\\\"}"), "{of_b}");
-    // A token of one is none of the other.
+    // The tokens of one do not work for the other.
     let refused = b.call("resume", json!({ "token": runs(&of_a)[0]["token"] })).await;
     assert!(text(&refused).contains("not a token of this server"), "{refused}");
     // The cursor of one shows nothing of the other.

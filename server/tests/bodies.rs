@@ -91,7 +91,7 @@ async fn bodies_are_admitted_by_bytes() {
     }
 }
 
-/// Answers that clients ask for and do not read take a bounded number of bytes of their tenant.
+/// Responses that clients do not read take a bounded number of bytes of their tenant.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn responses_are_admitted_by_bytes() {
     const CLIENTS: usize = 6;

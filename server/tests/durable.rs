@@ -314,7 +314,7 @@ async fn durable_runs_have_their_turn_among_others() {
     assert!(runs.load(Relaxed) < MANY, "the durable run had to wait for all others");
 }
 
-/// Who comes back after the answer gets nothing more, and who comes back before it gets it once.
+/// A client that comes back after the answer gets nothing more. One that comes back before it gets it once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_is_one_event() {
     let store = in_memory();

@@ -48,14 +48,14 @@ const OF_REQUEST: Limits = Limits {
     check: CheckLimits { steps: 50_000, steps_for_all: 5_000, steps_for_first: 100_000, counts_text: true },
 };
 
-/// What is left of the limits.
+/// The rest of the limits.
 #[derive(Debug)]
 pub(crate) struct Allowance {
     limits: Limits,
     bytes: usize,
     schemas: usize,
     patterns: usize,
-    /// What is left for lines.
+    /// The rest for lines.
     pub(crate) line_steps: usize,
     is_shared: bool,
 }

@@ -9,7 +9,7 @@ use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 /// The error for a request that cannot run now.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -40,7 +40,7 @@ pub struct TenantState {
     bodies: BodyBound,
     responses: BodyBound,
     /// Reads of whole runs, which may be large.
-    reads: Semaphore,
+    reads: Arc<Semaphore>,
     requests: RequestBound,
     approver_requests: RequestBound,
     max: usize,
@@ -119,7 +119,7 @@ impl TenantState {
             turn: Arc::default(),
             bodies: BodyBound::new(config.service.max_bodies_bytes),
             responses: BodyBound::new(config.service.max_bodies_bytes),
-            reads: Semaphore::new(READS),
+            reads: Arc::new(Semaphore::new(READS)),
             requests: RequestBound::new(max_requests),
             // Approvers can still decide while the tenant's own requests take all of theirs.
             approver_requests: RequestBound::new((max_requests / 4).max(1)),
@@ -242,9 +242,8 @@ impl TenantState {
     }
 
     /// Waits for the tenant's turn to read a whole run. The turn ends when the returned value is dropped.
-    pub(crate) async fn read_turn(&self) -> Option<SemaphorePermit<'_>> {
-        // The semaphore is never closed.
-        self.reads.acquire().await.ok()
+    pub(crate) async fn read_turn(&self) -> OwnedSemaphorePermit {
+        permit(&self.reads).await
     }
 }
 

@@ -236,12 +236,18 @@ impl Inner {
     }
 
     pub(crate) async fn stored(&self, tenant: &str, run_id: &str) -> Result<StoredRun, Refused> {
-        let state = self.tenant(tenant);
-        let _turn = match &state {
-            Some(state) => state.read_turn().await,
+        let turn = match self.tenant(tenant) {
+            Some(state) => Some(state.read_turn().await),
             None => None,
         };
-        let stored = self.store.run(run_id).await?.filter(|run| run.summary.tenant == tenant);
+        let (store, id) = (self.store.clone(), run_id.to_owned());
+        // The turn lasts as long as the read, even if the client leaves.
+        let read = tokio::spawn(async move {
+            let _turn = turn;
+            store.run(&id).await
+        });
+        let read = read.await.map_err(|error| Refused::Fault(error.to_string()))?;
+        let stored = read?.filter(|run| run.summary.tenant == tenant);
         stored.ok_or_else(|| Refused::NotFound(format!("there is no run {run_id}")))
     }
 

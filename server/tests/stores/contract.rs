@@ -120,7 +120,7 @@ async fn expect(news: &mut Receiver<News>, run_id: &str, expected: &[News]) {
     }
 }
 
-/// What is cancelled takes no reply, before and after it is suspended.
+/// A cancelled run takes no reply, before and after it is suspended.
 async fn cancelled_runs_take_no_replies(store: &Arc<dyn Store>) {
     store.submit(run("over", "over"), None).await.unwrap();
     let lease = claim_one(store, "over").await.lease;
