@@ -140,6 +140,7 @@ mod linux {
         let taken = take_all();
         let refused = sandbox.eval("1", &Input::new().limits(asked));
         drop(taken);
+        assert_eq!(refused.verdict(), lisp_runtime::Verdict::HostFault, "{refused:?}");
         let error = refused.problem().map(|problem| &problem.error);
         let text =
             error.map(|error| format!("{error} {}", error.hint.as_deref().unwrap_or_default())).unwrap_or_default();

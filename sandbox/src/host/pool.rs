@@ -452,7 +452,8 @@ pub(crate) struct Pool {
     slots: Vec<Mutex<Slot>>,
     /// The number of runs started: templates take turns.
     started: AtomicUsize,
-    /// The number of runs and starts of templates that have returned their descriptors.
+    /// The number of runs that have ended and of templates that have started: both have returned descriptors. An order
+    /// that found no child is not counted, so that it does not wait for itself.
     ended: AtomicUsize,
 }
 
@@ -556,7 +557,9 @@ impl Pool {
             Ok(Arc::new(template))
         });
         *lock(&self.slots[at]) = started.as_ref().map_or(Slot::Empty, |template| Slot::There(template.clone()));
-        self.ended.fetch_add(1, Ordering::SeqCst);
+        if started.is_ok() {
+            self.ended.fetch_add(1, Ordering::SeqCst);
+        }
         started.map_err(|error| match descriptors::failed_for_them(&error) {
             true => NoChild::Descriptors(descriptors::with_limit(&error)),
             false => NoChild::Failed(error),
@@ -583,7 +586,7 @@ impl Pool {
         ordered
     }
 
-    /// Returns how many runs have returned their descriptors.
+    /// Returns how many runs and starts of templates have returned their descriptors.
     pub(crate) fn ended(&self) -> usize {
         self.ended.load(Ordering::SeqCst)
     }
@@ -626,7 +629,7 @@ impl Pool {
                 Ok(channels) => return Ok((template, channels)),
                 Err(error) => error,
             };
-            self.end(&template);
+            template.runs.fetch_sub(1, Ordering::SeqCst);
             match error.raw_os_error() {
                 // `ETOOMANYREFS` means that too many descriptors are in flight.
                 Some(libc::EAGAIN | libc::ETOOMANYREFS) if !template.is_stuck() => return Err(NoChild::Busy),

@@ -126,7 +126,7 @@ fn edges_of_bounds(tally: &mut Tally) {
         run_bounded(&Bounds::new(second, 1 << 24), || run_bounded(&Bounds::new(second, 1 << 24), || 1).is_err());
     tally.check("59 nested", nested == Ok(true), format_args!("{nested:?}"));
     let long = run_bounded(&Bounds::new(second, 1 << 28).result_bytes(1000), || "x".repeat(2000));
-    let said = matches!(&long, Err(BoundedError::ExecutionError(text)) if text.contains("longer"));
+    let said = matches!(&long, Err(BoundedError::ExecutionError(text)) if text.contains("more than 1000 bytes"));
     tally.check("42 a long result", said, format_args!("{long:?}"));
 }
 

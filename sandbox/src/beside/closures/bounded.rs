@@ -282,6 +282,6 @@ impl Child {
             limit_bytes: bounds.memory_bytes,
             out_of_group: None,
         };
-        concluded(&facts, self.report)
+        concluded(bounds, &facts, self.report)
     }
 }

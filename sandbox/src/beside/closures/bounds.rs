@@ -1,7 +1,8 @@
 //! Limits of bounded closures, their errors and their resource usage.
 
 use crate::guest::layers::{Layer, LayerSet};
-use crate::host::verdict::{self, Facts};
+use crate::host::verdict::{self, Facts, Kill};
+use crate::wire::violation::Violation;
 use lisp_runtime::Reason;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -143,6 +144,11 @@ pub(crate) fn failed(text: impl ToString) -> BoundedError {
     BoundedError::ExecutionError(text.to_string())
 }
 
+/// The error of a result that takes more bytes than the bounds allow.
+pub(crate) fn too_long(max: usize) -> BoundedError {
+    failed(format!("the result takes more than {max} bytes: return less, or raise Bounds::result_bytes"))
+}
+
 /// True in a process that runs a bounded closure.
 pub(crate) static INSIDE: AtomicBool = AtomicBool::new(false);
 
@@ -175,9 +181,13 @@ pub(crate) fn decoded<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, BoundedErr
 
 /// Returns the result of a closure from the facts and from its report, a value or the message of a panic.
 pub(crate) fn concluded<T: DeserializeOwned>(
+    bounds: &Bounds,
     facts: &Facts<'_>,
     report: Option<Result<Vec<u8>, String>>,
 ) -> Result<T, BoundedError> {
+    if matches!(facts.kill, Some(Kill::Violation(Violation::TooLong))) {
+        return Err(too_long(bounds.result_bytes));
+    }
     match (verdict::error(facts), report) {
         (None, Some(Ok(bytes))) => decoded(&bytes),
         (None, Some(Err(panic))) => Err(failed(format!("panicked: {}", verdict::clean(&panic, 300)))),

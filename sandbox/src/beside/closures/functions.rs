@@ -2,7 +2,7 @@
 //! function by its name and, having one thread, forks like [`run_bounded`](crate::run_bounded).
 
 use super::bounded::run_bounded_measured;
-use super::bounds::{BoundedError, Bounds, Used, decoded, failed};
+use super::bounds::{BoundedError, Bounds, Used, decoded, failed, too_long};
 use crate::guest::lockdown;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
@@ -132,7 +132,7 @@ fn started(order: &FunctionOrder, argument: &[u8]) -> Result<Vec<u8>, BoundedErr
     let ended = process.wait();
     let answer = answer.map_err(|why| match why {
         Errno::TIMEDOUT => BoundedError::Timeout(u64::try_from(order.timeout.as_millis()).unwrap_or(u64::MAX)),
-        Errno::MSGSIZE => failed(format!("the result takes more than {} bytes", order.result_bytes)),
+        Errno::MSGSIZE => too_long(order.result_bytes),
         error => failed(format!("sandbox set-up: channel: {error}")),
     })?;
     ended.map_err(|error| failed(format!("sandbox set-up: wait: {error}")))?;

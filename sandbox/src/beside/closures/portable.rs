@@ -319,6 +319,6 @@ impl Child {
             limit_bytes: bounds.memory_bytes,
             out_of_group: None,
         };
-        concluded(&facts, report)
+        concluded(bounds, &facts, report)
     }
 }
