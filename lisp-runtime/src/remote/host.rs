@@ -18,10 +18,11 @@ use crate::terms::run_view::RunView;
 use crate::terms::warning::Warning;
 use crate::tools::bounded::JobTicket;
 use crate::tools::cache::CachedResult;
+use crate::tools::contract::Effect;
 use crate::tools::gate::{AllowedCall, Decision, GateSetting, PendingCall, ToolGate};
 use crate::tools::ledger::Ledger;
 use crate::tools::threads::ToolThreads;
-use crate::tools::tool::{Effect, Reply, Tool, ToolCall};
+use crate::tools::tool::{Reply, Tool, ToolCall};
 use crate::tools::tool_set::Tools;
 use lisp_core::compile::TOOL_PAGE;
 use lisp_core::context::Prints;
@@ -253,7 +254,7 @@ impl HostHalf {
             time: RunTime::new(started, &limits, replay.clone()),
             replay,
             limits,
-            tools: tools.map(|tool| (tool.name.clone(), tool.clone())).collect(),
+            tools: tools.map(|tool| (tool.name().to_owned(), tool.clone())).collect(),
             cancel: input.cancel.clone().unwrap_or_default(),
             cancellable: input.cancel.is_some(),
             gate: ToolGate::new(gate_setting.clone(), view.clone()),
@@ -496,7 +497,7 @@ impl HostHalf {
         self.held.retain(|_, held| !given_up.iter().any(|from| held.place.is_given_up_by(from)));
         if let Some(held) = self.held.remove(&number)
             && held.place == *place
-            && held.tool.name == name
+            && held.tool.name() == name
         {
             return self.admit(HeldCall { has_turn, ..held });
         }
