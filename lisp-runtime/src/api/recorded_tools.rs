@@ -100,9 +100,9 @@ impl<'a> RecordedTool<'a> {
             None => Tool::external(name),
         };
         let tool = match signature {
-            Some(text) if tool.contract.schemas.is_some() => tool.described(text.into_owned()),
             // A signature that is not valid was only a text in the original run, too.
-            Some(text) => tool.signature(text).lenient(),
+            Some(text) if tool.contract.schemas.is_none() && Signature::parse(&text).is_ok() => tool.signature(text),
+            Some(text) => tool.described(text.into_owned()),
             None => tool,
         };
         Ok(tool.amend(|contract| contract.name = name.to_owned()).treat(|it| *it = treatment))

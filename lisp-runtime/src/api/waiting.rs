@@ -129,14 +129,14 @@ impl Waiting {
         let asked = self.calls.iter_mut().find(|(known, call)| *known == id && call.question.is_some());
         let Some((_, call)) = asked else { return self.into_progress() };
         let shared = &self.run.shared;
-        let settled = match shared.setting.tool(call.symbol()) {
+        let settled = match shared.setting.tool(&call.contract.name) {
             Some(tool) => shared.gate.settle_question(tool, &call.place, decided),
             None => Err(Error::new(Reason::HostFault, "a call of a tool that is not there")),
         };
         match settled {
             Ok(()) => {
                 call.question = None;
-                if let (Ok(Some(given)), Some(tool)) = (decided, shared.setting.tool(call.symbol())) {
+                if let (Ok(Some(given)), Some(tool)) = (decided, shared.setting.tool(&call.contract.name)) {
                     rewrite(call, tool, given);
                 }
                 if let Some(inline) = &self.run.by_hand {
@@ -179,7 +179,7 @@ impl Waiting {
         if let Err(error) = self.begin(id) {
             return self.go_on(id, Reply::Refused(error));
         }
-        let reply = match self.run.shared.setting.tool(call.symbol()) {
+        let reply = match self.run.shared.setting.tool(&call.contract.name) {
             Some(tool) => tool.call_here(&call),
             None => Reply::Error(ToolError::new("it is missing from the configuration")),
         };

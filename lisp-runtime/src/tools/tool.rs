@@ -68,11 +68,6 @@ impl ToolCall {
         self.paid.as_ref().is_none_or(|paid| paid.begin())
     }
 
-    /// Returns the symbol of the tool in programs.
-    pub(crate) fn symbol(&self) -> &str {
-        &self.contract.name
-    }
-
     /// Returns the arguments as JSON text: an object.
     ///
     /// Keywords become strings. In argument names that the program wrote as keywords, hyphens become underscores
@@ -300,12 +295,6 @@ impl Tool {
     /// Sets a signature that is only shown; nothing is checked against it.
     pub(crate) fn described(self, text: String) -> Self {
         self.amend(|contract| contract.text = Some(text))
-    }
-
-    /// Keeps an invalid signature as text only.
-    pub(crate) fn lenient(mut self) -> Self {
-        self.fault = None;
-        self
     }
 
     /// Caches results: a repeated call with equal arguments in one run returns the result of the first one.
