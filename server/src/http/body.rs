@@ -100,6 +100,15 @@ pub(crate) fn whole<'de, N: FromStr, D: Deserializer<'de>>(from: D) -> Result<Op
     text.parse().map(Some).map_err(|_| D::Error::custom(format!("{text:?} is not a whole number")))
 }
 
+/// Reads a flag of a query: true if it has no value.
+pub(crate) fn flag<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    match &*Cow::<str>::deserialize(from)? {
+        "" | "true" | "1" => Ok(true),
+        "false" | "0" => Ok(false),
+        text => Err(D::Error::custom(format!("{text:?} is not `true` or `false`"))),
+    }
+}
+
 /// Rejects any query, for routes without parameters.
 #[derive(Debug)]
 pub(crate) struct NoQuery;
