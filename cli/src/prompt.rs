@@ -45,7 +45,7 @@ fn tools(text: &str) -> Result<Vec<Tool>, String> {
     }
     let form = "{\"price\": \"(sku :string) -> :float\"}, or a list of tools with name, description and JSON Schema";
     let tools: BTreeMap<String, Box<RawValue>> =
-        serde_json::from_str(text).map_err(|error| format!("{error}; it is {form}"))?;
+        serde_json::from_str(text).map_err(|error| format!("{error}; write {form}"))?;
     let read = |(name, tool): (String, Box<RawValue>)| {
         if let Ok(signature) = serde_json::from_str::<String>(tool.get()) {
             return Ok(Tool::external(&name).signature(signature));

@@ -173,7 +173,7 @@ pub static ABSENT: &[Absent] = &[
     },
     Absent {
         names: "rand rand-int rand-nth random-sample shuffle random-uuid",
-        hint: "a program gives the same answer each time: what is random comes from a tool, or as data/name",
+        hint: "a program returns the same result each time: get random values from a tool, or from data/name",
         instead: &[],
     },
     Absent {

@@ -52,7 +52,7 @@ pub static ABSENT_CLASSES: &[Absent] = &[
     absent("Optional Objects", "nil represents a missing value: {}", &[("(or nil 0)", "0")]),
     absent(
         "File Files Paths Path Scanner BufferedReader InputStream URL URI HttpClient Socket",
-        "a program reads no files and no network: data is given as data/name, or by a tool, tool/name",
+        "a program cannot read files or the network: read data/name, or call a tool, tool/name",
         &[],
     ),
     absent(
@@ -95,7 +95,7 @@ pub static ABSENT_NAMESPACES: &[Absent] = &[
     ),
     absent(
         "clojure.java.io clojure.java.shell babashka.fs clojure.data.csv clj-http.client org.httpkit.client next.jdbc",
-        "a program reads no files and no network: data is given as data/name, or by a tool, tool/name",
+        "a program cannot read files or the network: read data/name, or call a tool, tool/name",
         &[],
     ),
     absent("clojure.core.async", "calls run at the same time by {}", &[("(pmap inc [1 2])", "[2 3]")]),
@@ -171,7 +171,7 @@ pub(crate) fn no_class(class: &str) -> Error {
             let near = near_names(last, classes().filter(|class| !class.contains('.')), 1);
             (
                 near.first().map(|&near| near.to_owned()),
-                format!("there are {}", classes().collect::<Vec<_>>().join(", ")),
+                format!("available: {}", classes().collect::<Vec<_>>().join(", ")),
             )
         }
     };

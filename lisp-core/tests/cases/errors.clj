@@ -179,4 +179,4 @@ n
 ;; What is too much for read-string is not too much of a program.
 
 (try (read-string (apply str "[" (concat (map (fn [i] (str "k" i " ")) (range 10001)) ["]"]))) (catch Exception e (ex-message e)))
-;=> "read-string cannot read the text: it has more than 10000 distinct symbols and keywords, the limit"
+;=> "read-string cannot read the text: it has more distinct symbols and keywords than the limit of 10000"

@@ -131,7 +131,7 @@ impl Run {
     /// Returns the error if the programs of the session, and one more of `more` bytes, exceed its limits.
     fn over_ceiling(&self, more: usize) -> Option<Error> {
         const HINT: &str =
-            "define the functions of several turns in one program, or take some back as in (def name nil); or raise";
+            "define the functions of several turns in one program, or remove some as in (def name nil); or raise";
         let limits = &self.shared.setting.limits;
         let count = self.driver.machine.programs().count() + usize::from(more > 0);
         let max = bytes(limits.session_programs);

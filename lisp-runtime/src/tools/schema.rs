@@ -159,7 +159,7 @@ impl Schema {
                             } else {
                                 String::new()
                             };
-                            format!("there are {}{more}", known[..known.len().min(12)].join(", "))
+                            format!("expected {}{more}", known[..known.len().min(12)].join(", "))
                         }
                     };
                     found.push(Mismatch::new(at.clone(), format!("unknown {what} {}: {hint}", quoted(key))));
@@ -263,11 +263,8 @@ fn build(document: &Value, draft: Option<Draft>, of: Of, pattern_size: usize) ->
         Ok(Ok(validator)) => Ok(validator),
         Ok(Err(error)) => {
             let place = error.instance_path().to_string();
-            let place = if place.is_empty() { "it".to_owned() } else { format!("it is not a schema at {place}: it") };
-            Err(SchemaError::new(cut(
-                &format!("{place} does not fit the rules of JSON Schema: {}", error.masked()),
-                400,
-            )))
+            let place = if place.is_empty() { String::new() } else { format!(" at {place}") };
+            Err(SchemaError::new(cut(&format!("it is not a valid JSON Schema{place}: {}", error.masked()), 400)))
         }
         Err(_) => Err(SchemaError::new("the validator failed on it")),
     }

@@ -106,7 +106,7 @@ pub enum BuildError {
     #[error("tool {0} is async and has a delay: it waits by itself, with a timer of its runtime")]
     Delay(String),
     /// The number of tool threads exceeds the maximum.
-    #[error("tool_threads is {0}; it may be 0 to {max}", max = ToolThreads::MAX)]
+    #[error("tool_threads is {0}; it must be 0 to {max}", max = ToolThreads::MAX)]
     ToolThreads(usize),
     /// The signature of a tool is not valid.
     #[error("the signature of tool {tool}: {error}")]

@@ -159,7 +159,7 @@ fn data_is_given_again_and_set_up_does_not_run_again() {
     let mut other = engine.load_session(&saved, Input::new().json("xs", "[10]")).unwrap();
     assert_eq!(text(&mut other, "(total)"), "40");
     let strict = engine.load_session(&saved, Input::new().strict_data(true)).unwrap_err();
-    assert!(strict.error.message.contains("data/xs is not granted"), "{strict:?}");
+    assert!(strict.error.message.contains("data/xs is not given"), "{strict:?}");
 }
 
 #[test]

@@ -236,7 +236,7 @@ impl Builder {
         }
         if self.grace > Builder::MAX_GRACE {
             let (grace, max) = (self.grace, Builder::MAX_GRACE);
-            return Err(SetupError::new("grace", format!("it is {grace:?}; it may be at most {max:?}")));
+            return Err(SetupError::new("grace", format!("it is {grace:?}; it must be at most {max:?}")));
         }
         let Builder { engine, grace, memory, answer_bytes, sets, .. } = self;
         let starter = Starter { program: self.program, wanted: self.wanted, sets: sets.clone() };
