@@ -13,8 +13,8 @@ use std::path::PathBuf;
 /// What the command takes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// JSON file of tools: an object of names with signatures or with tools as in requests, or a list of tools with name,
-    /// description and JSON Schema (as in MCP or function calling)
+    /// JSON file of tools: an object from tool names to signatures or to tools as in requests, or a list of tools with
+    /// name, description and JSON Schema (as in MCP or function calling)
     #[arg(long, value_name = "FILE")]
     tools: Option<PathBuf>,
     /// Describe the keys of JSON objects as keywords, for runs with --keywords

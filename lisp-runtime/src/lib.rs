@@ -47,7 +47,7 @@
 //! | `async` | no | `Engine::run_async` and `eval_async`, `Tool::new_async` and `with_async_handler`, `Input::approvals`: futures for any executor |
 //! | `json-schema` | no | `Tool::from_json_schema`, `Tools::from_mcp_list` and `from_openapi`: tools described by JSON Schema, checked against it |
 //! | `seal` | no | `Record::seal` and `unseal`, and records of runs over a [`DataSet`] |
-//! | `schemars` | no | `Tool::typed`: a tool by the Rust types of its arguments and its result |
+//! | `schemars` | no | `Tool::typed`: a tool defined by the Rust types of its arguments and its result |
 //! | `tracing` | no | spans of the crate `tracing` for runs, compiling, set-up, parallel calls and tool calls |
 
 #![forbid(unsafe_code)]
