@@ -126,10 +126,7 @@ impl FromRequestParts<Service> for NoQuery {
 pub(crate) fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ProblemDetails> {
     // Serde would read an array as the fields in their order.
     if text.trim_start().starts_with('[') {
-        return Err(ProblemDetails::of_field(
-            "",
-            "invalid request: expected a JSON object, got an array".to_owned(),
-        ));
+        return Err(ProblemDetails::of_field("", "invalid request: expected a JSON object, got an array".to_owned()));
     }
     let mut reader = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
