@@ -262,7 +262,7 @@ const METHODS_INSTEAD: &[(&str, &str)] = &[
     (".values", "write (vals m)"),
     (".containsKey", "write (contains? m k)"),
     (".append", "write (str a b)"),
-    (".chars", "a string is walked as it is: (map f s)"),
+    (".chars", "strings are sequences already: (map f s)"),
 ];
 
 /// Returns a hint for an unknown method: one whose name has the same words, or the methods of the class that has it in

@@ -232,7 +232,7 @@ pub(super) fn prepare(h: &Heap, name: &str, result_limbs: usize, work: u64) -> R
             Reason::ArithmeticError,
             format!("{name}: the integer would have more than {} bits", MAX_LIMBS * 32),
         )
-        .hint("use floats for magnitudes, or work with a remainder (mod) at each step")
+        .hint("use floats for very large numbers, or work with a remainder (mod) at each step")
         .into());
     }
     h.charge(work)?;

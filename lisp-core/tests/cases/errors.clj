@@ -174,7 +174,7 @@ n
 ;=> "the values of format are numbered from 1, got %0$s"
 
 (try (format "%s %s" 1) (catch Exception e (ex-message e)))
-;=> "format has 1 value(s), and its text has places for more"
+;=> "format got 1 value(s), and its string needs more"
 
 ;; What is too much for read-string is not too much of a program.
 

@@ -94,7 +94,7 @@ impl Schema {
         let text = if self.limits.counts_text { json.len() as u64 / TEXT_STEP } else { 0 };
         let may_be_many = self.has_references || (self.count as u64).saturating_mul(nodes + text) > steps;
         if may_be_many && !self.is_within(steps, &value, false) {
-            return one(&format!("to check it against the schema takes more than {steps} steps"));
+            return one(&format!("checking it against the schema takes more than {steps} steps"));
         }
         // An unexpected panic of the library fails the call, not the run.
         match catch_unwind(AssertUnwindSafe(|| self.validator.is_valid(&value))) {
@@ -152,7 +152,7 @@ impl Schema {
                 for key in unexpected.iter().take(ERRORS) {
                     let hint = match near_names(key, known.iter().copied(), 1).first() {
                         Some(near) => format!("did you mean {near}?"),
-                        None if known.is_empty() => "no such key may be there".to_owned(),
+                        None if known.is_empty() => "no such key is allowed".to_owned(),
                         None => {
                             let more = if known.len() > 12 {
                                 format!(" and {} more", known.len() - 12)
@@ -530,13 +530,13 @@ fn in_words(kind: &ValidationErrorKind, came: &Value, error: &ValidationError<'_
         Kind::Format { format } => expected(format!("a string of the format {}", cut(format, 40))),
         Kind::UniqueItems => "expected items that differ, got one twice".to_owned(),
         Kind::Contains => "no item matches `contains`".to_owned(),
-        Kind::FalseSchema => format!("nothing may be here, got {}", got(came)),
+        Kind::FalseSchema => format!("expected nothing here, got {}", got(came)),
         Kind::Not { .. } => format!("it has a form that is excluded: {}", got(came)),
         Kind::OneOfMultipleValid { .. } => {
-            "it fits more than one of the forms that exclude each other; say what tells them apart".to_owned()
+            "it matches more than one of several exclusive forms; add what distinguishes them".to_owned()
         }
         Kind::PropertyNames { error } => format!(
-            "its key {} may not be there: {}",
+            "its key {} is not allowed: {}",
             shown(error.instance()),
             in_words(error.kind(), error.instance(), error)
         ),

@@ -99,7 +99,7 @@ pub enum BuildError {
     Twice(String),
     /// A cached tool has redacted arguments: the cache would keep them as keys.
     #[error(
-        "tool {0} is cached and redacts arguments; results are kept by their arguments, so it can be one of both only"
+        "tool {0} is cached and redacts arguments; results are cached by their arguments, so it can be only one of the two"
     )]
     CachedAndRedacted(String),
     /// An async tool has a delay.

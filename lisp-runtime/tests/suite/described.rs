@@ -123,7 +123,7 @@ fn schemas_that_cannot_be_used_say_why() {
         ("{", "the schema of its arguments: the schema cannot be read: EOF while parsing an object at line 1 column 1"),
         (
             r#"{"$ref": "http://example.com/a"}"#,
-            "the schema of its arguments: it refers to \"http://example.com/a\", which it does not hold; a schema is to hold all that it refers to",
+            "the schema of its arguments: it refers to \"http://example.com/a\", which it does not contain; a schema must contain everything that it refers to",
         ),
         (
             r##"{"allOf": [{"$ref": "#"}]}"##,

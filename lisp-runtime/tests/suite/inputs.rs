@@ -30,7 +30,7 @@ fn a_name_of_data_is_given_once() {
             format!("input 1 binds it, and so does input 0; {twice}"),
         ),
         (Input::new().data_set(&set).json("n", "2"), format!("a data set binds it too; {twice}")),
-        (Input::new().data_set(&set).data_set(&other), format!("two data sets give it; {twice}")),
+        (Input::new().data_set(&set).data_set(&other), format!("two data sets bind it; {twice}")),
     ] {
         let outcome = engine.eval("data/n", input);
         let wanted = format!("cannot import data/n: {why}");
@@ -46,7 +46,7 @@ fn a_name_of_data_can_be_written() {
     let engine = Engine::default();
     for input in [Input::new().json("2024 sales", "1"), Input::new().json_object(r#"{"a": 1, "b c": 2}"#)] {
         let outcome = engine.eval("1", input);
-        assert!(message(&outcome).1.contains("no program can write this name; bind the value under another"));
+        assert!(message(&outcome).1.contains("programs cannot write this name; bind the value to another"));
     }
     assert!(
         engine.import("é(", "1").is_err_and(|problem| problem.error.message.starts_with("cannot import data/é(: "))

@@ -80,7 +80,7 @@ fn what_cannot_be_a_schema_is_an_error_before_anything_runs() {
         (json!({ "input": { "type": "nothing" } }), "the schema of its arguments"),
         (json!({ "output": { "required": 5 } }), "the schema of its results"),
         (json!({ "input": 5 }), "the schema of its arguments"),
-        (json!({ "input": remote }), "it refers to \"http://127.0.0.1:9/schema.json\", which it does not hold"),
+        (json!({ "input": remote }), "it refers to \"http://127.0.0.1:9/schema.json\", which it does not contain"),
         (json!({ "output": file }), "it refers to \"file:///etc/passwd\""),
         (json!({ "input": pattern(2_001) }), "a pattern may have 2000"),
         (json!({ "input": { "pattern": "(((\\w{9}){9}){9}){9}" } }), "is not a valid JSON Schema"),

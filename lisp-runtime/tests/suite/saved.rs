@@ -374,7 +374,7 @@ fn what_it_takes_to_undo_gives_way_to_a_program_that_needs_the_room() {
             break problem.error;
         }
     };
-    assert!(error.message.contains("let go when a program needed the memory"), "{}", error.message);
+    assert!(error.message.contains("dropped when a program needed the memory"), "{}", error.message);
 }
 
 #[test]

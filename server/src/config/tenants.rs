@@ -259,7 +259,7 @@ pub(super) fn read(files: &[file::Tenant], document: &Document<'_>) -> Result<Ve
         }
         if !tenant.tokens.iter().chain(&tenant.approvers).all(|token| tokens.insert(*token)) {
             let field = if file.token_sha256.is_some() { "token_sha256" } else { "tokens_sha256" };
-            let message = "a token of it is there already";
+            let message = "one of its tokens is already in use";
             return Err(document.error(
                 &["tenants", &index, field],
                 message,

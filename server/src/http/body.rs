@@ -55,7 +55,7 @@ impl FromRequest<Service> for Text {
         };
         let time = Duration::from_secs(settings.body_seconds);
         let read = tokio::time::timeout(time, Limited::new(body, max).collect()).await.map_err(|_| {
-            let why = format!("the body did not come within {} s (body_seconds of the service)", time.as_secs());
+            let why = format!("the body did not arrive within {} s (body_seconds of the service)", time.as_secs());
             ProblemDetails::new(StatusCode::REQUEST_TIMEOUT, why)
         })?;
         let bytes = match read {
