@@ -32,7 +32,10 @@
 //! | set-up | importing the data and running the set-up programs, before the program starts |
 //! | baseline | bytes of the run's data, memory and programs; they do not count against the heap limit |
 //! | worker | runs one call of `pmap` or `pcalls`, in parallel with others |
-//! | turn | one program of a session |
+//! | session, turn | programs that run one after another and share definitions ([`Session`]); one of them |
+//! | budget | amounts that several runs share ([`Budget`]) |
+//! | policy | decides on each tool call: allow, deny or ask an approver ([`ToolPolicy`]) |
+//! | tenant | whom a run is for, a name that the policy sees ([`Input::tenant`]) |
 //! | fuel | units of work; the same on every machine |
 //! | cost schedule | how much fuel each kind of work costs ([`COST_SCHEDULE_VERSION`](language::COST_SCHEDULE_VERSION)) |
 //! | record | a run as text, with which it can be replayed or resumed ([`Record`]) |

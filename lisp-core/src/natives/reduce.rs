@@ -200,9 +200,11 @@ impl ReduceKv {
             Value::Nil => [Value::Nil; 2],
             other => {
                 return Err(match (args::not_walked(Self::ROW.name, "a map", other), other) {
-                    (Fault::Error(error), Value::Vector(_)) => {
-                        error.hint("a vector becomes a map of its places: (reduce-kv f init (zipmap (range) v))").into()
-                    }
+                    (Fault::Error(error), Value::Vector(_)) => error
+                        .hint(
+                            "convert the vector to a map from index to element: (reduce-kv f init (zipmap (range) v))",
+                        )
+                        .into(),
                     (fault, _) => fault,
                 });
             }

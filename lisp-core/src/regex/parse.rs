@@ -382,8 +382,8 @@ impl Parser {
         self.effort += effort;
         if self.effort > effort::MAX {
             return wrong(
-                "it takes too long to read: it has too many classes of Unicode's, or too large ones under (?iu)",
-                "write it with fewer classes, or put several searches together with `or`",
+                "it has too many Unicode classes, or classes that are too large under (?iu)",
+                "use fewer classes, or combine several searches with `or`",
             );
         }
         Ok(())
@@ -464,7 +464,7 @@ impl Parser {
             if self.depth > MAX_DEPTH {
                 return wrong(
                     format!("its groups are nested more than {MAX_DEPTH} deep"),
-                    "take groups apart that need not be",
+                    "remove groups that are not necessary",
                 );
             }
         }

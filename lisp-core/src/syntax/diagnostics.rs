@@ -20,7 +20,7 @@ pub(super) fn too_large(reached: usize, limit: usize) -> Error {
 /// The source is longer than spans can count.
 pub(super) fn too_large_for_spans(reached: usize) -> Error {
     let limit = u32::MAX as usize - 1;
-    let message = format!("the program has {reached} bytes, no program can have more than {limit}");
+    let message = format!("the program has {reached} bytes; no program can have more than {limit}");
     Error::new(Reason::ProgramTooLarge, message)
         .hint("pass large data as data instead of literals")
         .detail("limit", limit)
@@ -44,7 +44,7 @@ pub(super) fn too_deep(limit: usize, ceiling: usize, span: Span) -> Error {
         true => "name inner parts with let, def or defn to make the program flatter",
         false => "name inner parts with let, def or defn to make the program flatter: this limit cannot be raised",
     };
-    parse_error(format!("nested too deep: {reached} delimiters are open here, the nesting limit is {limit}"), span)
+    parse_error(format!("nested too deep: {reached} delimiters are open here; the nesting limit is {limit}"), span)
         .hint(hint)
         .detail("limit", limit)
         .detail("reached", reached)
@@ -182,7 +182,7 @@ pub(super) fn surplus(closer: Closer, count: usize, span: Span) -> Error {
     let message = match count {
         1 => format!("unexpected `{character}`: nothing is open that it could close"),
         _ => format!(
-            "unexpected `{character}`: nothing is open that it could close, and so with {count} delimiters in all"
+            "unexpected `{character}`: nothing is open that it could close; this holds for {count} delimiters in all"
         ),
     };
     parse_error(message, span)
@@ -196,7 +196,7 @@ pub(super) fn odd_map(text: &str, forms: usize, key: Span) -> Error {
     let message = format!(
         "expected a value after the last key `{key_text}`: a map literal has an even number of forms, got {forms}"
     );
-    parse_error(message, key).hint("give each key a value, and delete what is neither")
+    parse_error(message, key).hint("give each key a value, and delete any other form")
 }
 
 /// A map or set literal has the same key twice; `again` is the second position.
@@ -337,7 +337,7 @@ fn unexpected_dispatch(second: Option<char>, at: u32) -> Error {
             .hint("write the form for this language only"),
         Some(letter) if letter.is_alphabetic() => {
             parse_error("tagged literals such as #inst or #uuid are not supported", mark(at, 1))
-                .hint("write the plain string, \"2024-01-01\", and parse it if need be")
+                .hint("write the plain string, \"2024-01-01\", and parse it if necessary")
         }
         _ => parse_error("expected `{`, `(`, `\"`, `'` or `#Inf` right after `#`", mark(at, 1))
             .hint("write #{1 2} for a set, #(+ % 1) for a function, #\"a+\" for a regex, without a space after #"),
