@@ -35,7 +35,7 @@
 //! | session, turn | programs that run one after another and share definitions ([`Session`]); one of them |
 //! | budget | amounts that several runs share ([`Budget`]) |
 //! | policy | decides on each tool call: allow, deny or ask an approver ([`ToolPolicy`]) |
-//! | tenant | whom a run is for, a name that the policy sees ([`Input::tenant`]) |
+//! | tenant | the client that a run belongs to, a name for the policy ([`Input::tenant`]) |
 //! | fuel | units of work; the same on every machine |
 //! | cost schedule | how much fuel each kind of work costs ([`COST_SCHEDULE_VERSION`](language::COST_SCHEDULE_VERSION)) |
 //! | record | a run as text, with which it can be replayed or resumed ([`Record`]) |
