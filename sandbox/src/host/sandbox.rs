@@ -283,9 +283,9 @@ impl Sandbox {
         self.0.pool.templates().first().map_or(Layers(Vec::new()), |template| template.layers.clone())
     }
 
-    /// Returns how many runs and sessions can exist at once without waiting: for how many there were file descriptors
-    /// (`ulimit -n`) when the sandbox was built, within the limit of the templates. More of them wait, within their
-    /// deadlines, until others have ended.
+    /// Returns how many runs and sessions can exist at once without waiting. The file descriptors (`ulimit -n`) that
+    /// were free when the sandbox was built, and the limit of the templates, bound this number. Further runs and
+    /// sessions wait, within their deadlines, until others have ended.
     pub fn max_runs(&self) -> usize {
         self.0.max_runs
     }
