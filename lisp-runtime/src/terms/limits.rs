@@ -272,7 +272,7 @@ pub struct UnknownLimit(pub String);
 fn limit_meant(name: &str) -> String {
     match near_names(name, Limits::NAMES.iter().copied(), 1).first() {
         Some(near) => format!("did you mean {near}?"),
-        None => format!("there are {}", Limits::NAMES.join(", ")),
+        None => format!("the limits are {}", Limits::NAMES.join(", ")),
     }
 }
 
@@ -328,6 +328,6 @@ mod tests {
         assert!(error.to_string().contains("`heap`"), "{error}");
         let message = |name: &str| LimitsRequest::default().set(name, 1).unwrap_err().to_string();
         assert_eq!(message("feul"), "unknown limit feul; did you mean fuel?");
-        assert!(message("zzz").contains("there are fuel, timeout_ms, heap_bytes"), "{}", message("zzz"));
+        assert!(message("zzz").contains("the limits are fuel, timeout_ms, heap_bytes"), "{}", message("zzz"));
     }
 }

@@ -133,7 +133,9 @@ pub async fn own_origin(State(service): State<Service>, request: Request, next: 
     let host = host.unwrap_or_default();
     let forbidden = |why: &str| ProblemDetails::new(StatusCode::FORBIDDEN, why).into_response();
     if service.config().tenants.is_empty() && !is_over_unix_socket(&request) && !is_loopback(&host) {
-        return forbidden("without tokens the service is for this machine only: ask for it as localhost or 127.0.0.1");
+        return forbidden(
+            "without tenants the service is for this machine only: use localhost or 127.0.0.1 as its address",
+        );
     }
     let origin = request.headers().get(header::ORIGIN).and_then(|origin| origin.to_str().ok());
     let is_other = origin.is_some_and(|origin| {
@@ -143,7 +145,7 @@ pub async fn own_origin(State(service): State<Service>, request: Request, next: 
         named.is_none() || named != asked
     });
     if is_other {
-        return forbidden("pages of other origins may not use the service");
+        return forbidden("web pages of other origins may not use the service");
     }
     next.run(request).await
 }

@@ -62,7 +62,7 @@ pub fn router(service: Service) -> Router {
         .split_for_parts();
     let description = about::Description(openapi::text(api).into());
     let router = router.route("/", get(about::page)).merge(page_files()).layer(Extension(description));
-    finished(router, service, "/openapi.json has all")
+    finished(router, service, "/openapi.json lists all routes")
 }
 
 /// Returns the routes for approvers: the tenant's runs, their open calls and the answers, with a page at `/`. The paths
