@@ -123,7 +123,12 @@ fn faults_of_delimiters() {
             ),
             ("(f #{1 ]", (7, 8), "expected `}` to close the set", "write `}` instead of this `]`"),
             (")", (0, 1), "nothing is open", "delete it"),
-            ("(+ 1 2)) ] }", (7, 8), "unexpected `)`: nothing is open that it could close, and so with 3", "delete it"),
+            (
+                "(+ 1 2)) ] }",
+                (7, 8),
+                "unexpected `)`: nothing is open that it could close; this holds for 3",
+                "delete it",
+            ),
             ("(def x 1)\n  ))\n(+ x 1)", (12, 13), "unexpected `)`", "delete it"),
             ("(f) ) (g", (6, 7), "unclosed list", "add `)`"),
             ("(+ 1 2) )) @@@", (11, 12), "`@` is not supported", "without `@`"),

@@ -200,7 +200,7 @@ impl<'a> Line<'a> {
             }
             Line { clock: Some(clock), ms: Some(ms), call: None, .. } => Ok(Told::Clock(place(&clock)?, ms)),
             Line { answer: Some(answer), call: None, clock: None, .. } => Ok(Told::Answer(answer.get())),
-            _ => Err("a line tells of a call, of the clock, or of the answer"),
+            _ => Err("a line describes a call, a clock reading, or the answer"),
         }
     }
 

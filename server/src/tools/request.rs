@@ -171,10 +171,8 @@ impl Request {
             made.url.set_query(Some(&format!("{own}{}", pairs.join("&"))));
         }
         if made.url.as_str().len() > URL_BYTES {
-            let message = format!(
-                "the address has {} bytes with its arguments, and may have {URL_BYTES}",
-                made.url.as_str().len()
-            );
+            let message =
+                format!("the URL has {} bytes with its arguments; the maximum is {URL_BYTES}", made.url.as_str().len());
             return Err(ToolError::invalid_arguments(message));
         }
         Ok(made)
