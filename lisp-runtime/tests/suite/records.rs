@@ -565,6 +565,8 @@ fn declared_tools() -> Vec<Tool> {
     ]
 }
 
+type Change = fn(Tool) -> Tool;
+
 fn engine_of(tools: impl IntoIterator<Item = Tool>) -> Engine {
     tools.into_iter().fold(Engine::builder(), |builder, tool| builder.grant(tool)).build().unwrap()
 }
@@ -592,7 +594,7 @@ fn all_facts_of_tools_are_read() {
             let Progress::Done(outcome) = engine_of(tools).resume(&record).unwrap() else { panic!("{text}") };
             assert_eq!(outcome.text(), whole.text(), "{text}");
         }
-        let changes: [(&str, fn(Tool) -> Tool, &str); 6] = [
+        let changes: [(&str, Change, &str); 6] = [
             ("half", |tool| tool.max_calls(2), "has tagged true, max_calls 2, redacted [] now"),
             ("half", |tool| tool.cached(), "is cached now; in the record it is not cached"),
             ("half", |tool| tool.signature("(n :int) -> :int"), "in the record it has no signature"),
