@@ -126,7 +126,7 @@ fn faults_of_delimiters() {
             (
                 "(+ 1 2)) ] }",
                 (7, 8),
-                "unexpected `)`: nothing is open that it could close; this holds for 3",
+                "3 unexpected delimiters, the first is `)`: there is nothing to close",
                 "delete it",
             ),
             ("(def x 1)\n  ))\n(+ x 1)", (12, 13), "unexpected `)`", "delete it"),
@@ -298,7 +298,7 @@ fn long_texts_need_no_stack() {
         ("(", million, Some("nesting limit is 64")),
         ("#(", million / 2, Some("nesting limit is 64")),
         ("[{#{", million / 4, Some("nesting limit is 64")),
-        (")", million, Some("so with 1000000 delimiters in all")),
+        (")", million, Some("1000000 unexpected delimiters")),
         ("'", million, Some("nesting limit is 64")),
         ("#_", million / 2, Some("expected a form")),
         ("^a #_b c ", million / 9, None),
