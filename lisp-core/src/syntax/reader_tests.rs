@@ -122,14 +122,14 @@ fn faults_of_delimiters() {
                 "add `]` before this `)`",
             ),
             ("(f #{1 ]", (7, 8), "expected `}` to close the set", "write `}` instead of this `]`"),
-            (")", (0, 1), "nothing is open", "delete it"),
+            (")", (0, 1), "nothing to close", "delete it"),
             (
                 "(+ 1 2)) ] }",
                 (7, 8),
                 "3 unexpected delimiters, the first is `)`: there is nothing to close",
                 "delete it",
             ),
-            ("(def x 1)\n  ))\n(+ x 1)", (12, 13), "unexpected `)`", "delete it"),
+            ("(def x 1)\n  ))\n(+ x 1)", (12, 13), "2 unexpected delimiters", "delete it"),
             ("(f) ) (g", (6, 7), "unclosed list", "add `)`"),
             ("(+ 1 2) )) @@@", (11, 12), "`@` is not supported", "without `@`"),
             (
