@@ -446,7 +446,7 @@ fn a_record_has_ceilings_with_errors_of_their_own() {
     let again = engine.eval("(inc 2)", Input::new().record(&recording));
     assert!(again.problem().unwrap().error.message.contains("of another run"));
     let session = engine.session(Input::new().record(&Recording::new())).eval("1");
-    assert!(session.problem().unwrap().error.message.contains("not recorded"));
+    assert!(session.problem().unwrap().error.message.contains("cannot be recorded"));
 }
 
 #[test]
