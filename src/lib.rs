@@ -25,8 +25,8 @@
 //! | `async` | runs and tools as futures, on any executor |
 //! | `json-schema` | tools described by JSON Schema, from MCP servers and OpenAPI descriptions |
 //! | `sandbox` | the module [`sandbox`](https://docs.rs/ptc-lisp-sandbox): each program in a process of its own; Linux |
-//! | `schemars` | tools by the Rust types of their arguments and results; turns on `json-schema` |
-//! | `seal` | records with a seal that shows changes, and records of runs over data sets |
+//! | `schemars` | tools defined by the Rust types of their arguments and results; turns on `json-schema` |
+//! | `seal` | records with a seal that detects changes, and records of runs over data sets |
 //! | `tracing` | times and figures of runs and tool calls, as spans of the crate `tracing` |
 
 #![forbid(unsafe_code)]

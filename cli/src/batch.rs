@@ -29,8 +29,8 @@ pub(crate) struct Arguments {
     line_bytes: u64,
     #[command(flatten)]
     isolation: IsolationOption,
-    /// Requests processed in parallel, at most 1,024; 0 means one per core. At most eight finished answers for each of them wait
-    /// for earlier ones
+    /// Requests processed in parallel, at most 1,024; 0 means one per core. For each, up to eight finished
+    /// answers wait for earlier ones
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=1024))]
     jobs: u16,
 }

@@ -47,7 +47,7 @@ fn file(path: &Path, check: bool) -> Result<Exit, Failure> {
             return Ok(Exit::Compile);
         }
         Err(LayoutError::Changed) => {
-            let what = "stays as it is: laid out it would not be the same program; please report this program as a bug";
+            let what = "left unchanged: formatting would change the program; please report this program as a bug";
             return Err(Failure::Bug(format!("{name}: it {what}")));
         }
     };

@@ -157,7 +157,7 @@ impl Runner {
     pub(crate) fn place(&self) -> &'static str {
         match self.choice {
             Choice::InProcess => "in this process",
-            Choice::Process => "in a process of the session's own, locked in",
+            Choice::Process => "in a locked-down process of its own",
         }
     }
 

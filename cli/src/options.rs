@@ -142,7 +142,10 @@ fn amount(name: &str, value: &str) -> Option<u64> {
 
 fn no_amount(name: &str, value: &str) -> String {
     let units: Vec<&str> = units(name).iter().map(|(unit, _)| *unit).collect();
-    format!("{value} is not a whole number, with one of these units or without: {}", units.join(" "))
+    format!(
+        "{value} is not a whole number, or is too large; one of these units may follow the number: {}",
+        units.join(" ")
+    )
 }
 
 impl Grant {

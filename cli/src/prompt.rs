@@ -13,8 +13,8 @@ use std::path::PathBuf;
 /// What the command takes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// JSON file of tools: an object of names with signatures or with tools as in requests, or a list of tools with name,
-    /// description and JSON Schema (as in MCP or function calling)
+    /// JSON file of tools: an object from tool names to signatures or to tools as in requests, or a list of tools with
+    /// name, description and JSON Schema (as in MCP or function calling)
     #[arg(long, value_name = "FILE")]
     tools: Option<PathBuf>,
     /// Describe the keys of JSON objects as keywords, for runs with --keywords
@@ -45,7 +45,7 @@ fn tools(text: &str) -> Result<Vec<Tool>, String> {
     }
     let form = "{\"price\": \"(sku :string) -> :float\"}, or a list of tools with name, description and JSON Schema";
     let tools: BTreeMap<String, Box<RawValue>> =
-        serde_json::from_str(text).map_err(|error| format!("{error}; it is {form}"))?;
+        serde_json::from_str(text).map_err(|error| format!("{error}; write {form}"))?;
     let read = |(name, tool): (String, Box<RawValue>)| {
         if let Ok(signature) = serde_json::from_str::<String>(tool.get()) {
             return Ok(Tool::external(&name).signature(signature));

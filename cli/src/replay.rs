@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             let (name, place) = (call.name().to_owned(), call.place().to_string());
             if record.answer().is_none() && record.open_calls().iter().any(|open| open.name == place) {
                 return Err(wrong(&format_args!(
-                    "the record has no answer: its run was broken off while it waited for tool/{name}, call {place}"
+                    "the record has no answer: its run was interrupted while it waited for tool/{name}, call {place}"
                 )));
             }
             tell_line!("replay_diverged: the run calls tool/{name} at {place}, and its record does not");
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         return Ok(Exit::Error);
     }
     let Some(recorded) = record.answer() else {
-        return Err(wrong(&"the record has no answer: its run was broken off before its end"));
+        return Err(wrong(&"the record has no answer: its run was interrupted before its end"));
     };
     let old = record.cost_schedule() != COST_SCHEDULE_VERSION;
     if old {

@@ -48,7 +48,7 @@ async fn work(config: Config) -> Result<Exit, Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::Service(error.to_string());
     if !config.store.is_shared() {
         return Err(Failure::Usage(format!(
-            "a worker takes runs from a store that other processes fill, and {} is a file: name a database with \
+            "a worker needs a PostgreSQL store, and {} is a file: name a database with \
              --store postgres://USER@HOST/DATABASE, or use `ptcl serve`",
             config.store
         )));

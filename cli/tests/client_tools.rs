@@ -100,7 +100,7 @@ fn the_prompt_has_the_tools_of_a_request() {
         ("[]", "expected a JSON object"),
         (
             "{\"tools\": {\"ask\": {\"client\": true, \"input\": {\"$ref\": \"http://x.example/\"}}}}",
-            "which it does not hold",
+            "which it does not contain",
         ),
         ("{\"tools\": {\"a b\": {\"client\": true}}}", "not a valid tool name"),
     ] {

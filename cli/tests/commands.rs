@@ -571,7 +571,7 @@ fn the_prompt_shows_what_a_name_does() {
     let done = ptcl(&["repl"], ":doc map\n:doc tool/rate\n:doc\n:doc nope-at-all\n(inc 1)\n");
     let (out, said) = (out(&done), err(&done));
     assert!(out.starts_with("(map f coll)"), "{out}");
-    assert!(out.contains("there is no tool/rate; there are no tools here"), "{out}");
+    assert!(out.contains("there is no tool/rate; this run has no tools"), "{out}");
     assert!(out.ends_with("2\n"), "{out}");
     assert!(said.contains(":doc takes NAME: show the documentation"), "{said}");
     assert!(said.contains("unknown function or form nope-at-all"), "{said}");

@@ -68,6 +68,13 @@ fn every_bad_request_has_its_status_and_says_what_to_do() {
         ("/v1/run", "{\"program\": \"1\"} 2", "", 400, "not JSON"),
         ("/v1/run", "{\"program\": \"1\", \"progam\": 2}", "progam", 400, "`progam`"),
         ("/v1/run", "{\"program\": \"1\", \"limits\": {\"fuel\": -1}}", "limits.fuel", 400, "-1"),
+        (
+            "/v1/run",
+            "{\"program\": \"1\", \"limits\": {\"timeout_ms\": \"5s\"}}",
+            "limits.timeout_ms",
+            400,
+            "a whole number, 0 or more",
+        ),
         ("/v1/run", "{\"program\": \"1\", \"limits\": {\"fule\": 1}}", "limits.fule", 400, "`fule`"),
         ("/v1/run", "{\"program\": \"1\", \"tools\": {\"t\": {\"x\": 1}}}", "tools.t.x", 400, "`x`"),
         ("/v1/runs", "{\"program\": 1}", "program", 400, "string"),
@@ -85,6 +92,7 @@ fn every_bad_request_has_its_status_and_says_what_to_do() {
         ("/v1/runs?stream", "{\"program\": \"1\"}", "query", 400, "`stream`"),
         ("/v1/runs?limit=1", "{\"program\": \"1\"}", "query", 400, "`limit`"),
         ("/v1/run?streams", "{\"program\": \"1\"}", "streams", 400, "did you mean `stream`?"),
+        ("/v1/run?stream=maybe", "{\"program\": \"1\"}", "stream", 400, "\"maybe\" is not `true` or `false`"),
         ("/v1/sessions?stream=1", "{}", "query", 400, "`stream`"),
         ("/v1/sessions/x/turns?stream", "{\"program\": \"1\"}", "query", 400, "`stream`"),
         ("/v1/runs/x/calls/1?result=1", "{}", "result", 400, "`result`"),
@@ -108,6 +116,14 @@ fn every_bad_request_has_its_status_and_says_what_to_do() {
         let (status, headers, answer) = server.send("GET", path, &[], b"");
         assert_eq!((status, headers["content-type"].as_str()), (400, "application/problem+json"), "{path}: {answer}");
         assert!(!answer["detail"].as_str().unwrap().is_empty(), "{path}: {answer}");
+    }
+    for (name, value) in [("Authorization", "Bearer x"), ("Idempotency-Key", "k")] {
+        let (status, _, answer) =
+            server.send("POST", "/v1/run", &[(name, value), (name, "y")], b"{\"program\": \"1\"}");
+        assert_eq!(
+            (status, answer["detail"].as_str()),
+            (400, Some(&*format!("there are two {name} headers; send one")))
+        );
     }
     // Pages of others.
     let asked = |host: &str, origin: &str| {

@@ -32,7 +32,10 @@
 //! | set-up | importing the data and running the set-up programs, before the program starts |
 //! | baseline | bytes of the run's data, memory and programs; they do not count against the heap limit |
 //! | worker | runs one call of `pmap` or `pcalls`, in parallel with others |
-//! | turn | one program of a session |
+//! | session, turn | programs that run one after another and share definitions ([`Session`]); one of them |
+//! | budget | amounts that several runs share ([`Budget`]) |
+//! | policy | decides on each tool call: allow, deny or ask an approver ([`ToolPolicy`]) |
+//! | tenant | the client that a run belongs to, a name for the policy ([`Input::tenant`]) |
 //! | fuel | units of work; the same on every machine |
 //! | cost schedule | how much fuel each kind of work costs ([`COST_SCHEDULE_VERSION`](language::COST_SCHEDULE_VERSION)) |
 //! | record | a run as text, with which it can be replayed or resumed ([`Record`]) |
@@ -47,7 +50,7 @@
 //! | `async` | no | `Engine::run_async` and `eval_async`, `Tool::new_async` and `with_async_handler`, `Input::approvals`: futures for any executor |
 //! | `json-schema` | no | `Tool::from_json_schema`, `Tools::from_mcp_list` and `from_openapi`: tools described by JSON Schema, checked against it |
 //! | `seal` | no | `Record::seal` and `unseal`, and records of runs over a [`DataSet`] |
-//! | `schemars` | no | `Tool::typed`: a tool by the Rust types of its arguments and its result |
+//! | `schemars` | no | `Tool::typed`: a tool defined by the Rust types of its arguments and its result |
 //! | `tracing` | no | spans of the crate `tracing` for runs, compiling, set-up, parallel calls and tool calls |
 
 #![forbid(unsafe_code)]

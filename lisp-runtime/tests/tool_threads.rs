@@ -291,5 +291,5 @@ fn an_engine_without_threads_for_tools() {
     assert!(engine(Engine::builder().tool_threads(1_024)).is_ok());
     let error = engine(Engine::builder().tool_threads(1_025)).unwrap_err();
     assert_eq!(error, BuildError::ToolThreads(1_025));
-    assert_eq!(error.to_string(), "tool_threads is 1025; it may be 0 to 1024");
+    assert_eq!(error.to_string(), "tool_threads is 1025; it must be 0 to 1024");
 }

@@ -7,40 +7,20 @@ mod life;
 use life::{Life, stores};
 use lisp_server::runs::ListQuery;
 use lisp_server::store::{Batch, End, NewRun, Room, Store};
-use std::alloc::{GlobalAlloc, Layout, System};
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+use std::alloc::System;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// Counts the bytes of all allocations.
-struct Counting;
-
-static ALLOCATED: AtomicU64 = AtomicU64::new(0);
-
-// SAFETY: the system's allocator does all the work, with what it is given.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATED.fetch_add(layout.size() as u64, Relaxed);
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATED.fetch_add(size as u64, Relaxed);
-        // SAFETY: the caller's promise.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
+/// Counts the bytes of all allocations, of all threads.
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+fn allocated() -> usize {
+    ALLOCATOR.stats().bytes_allocated
+}
 
 /// Stores finished runs with requests, journals and answers of these sizes.
 async fn fill(store: &Arc<dyn Store>, runs: usize, bytes: usize) {
@@ -67,9 +47,9 @@ fn a_page_touches_no_texts() {
             || life.block_on(life.service.runs("anonymous", ListQuery { max: RUNS, ..ListQuery::default() })).unwrap();
         // Prepares its statements.
         page();
-        let before = ALLOCATED.load(Relaxed);
+        let before = allocated();
         let runs = page().runs.len();
-        let allocated = ALLOCATED.load(Relaxed) - before;
+        let allocated = allocated() - before;
         println!("{kind}: a page of {runs} runs allocates {allocated} bytes");
         assert_eq!(runs, RUNS);
         assert!(allocated < 1_000_000, "{kind}: {allocated}");

@@ -234,7 +234,7 @@ async fn tools_of_a_process_are_called() {
     assert_eq!(names.len(), 14, "{names:?}");
     assert!(names.iter().all(|name| name.starts_with("up__")));
     let refused: Vec<_> = service.refused.iter().map(|refused| (refused.name.as_str(), refused.why.as_str())).collect();
-    assert_eq!(refused[0], ("mcp.up: without", "inputSchema: it is null, and has to be a JSON Schema"));
+    assert_eq!(refused[0], ("mcp.up: without", "inputSchema: it is null, and must be a JSON Schema"));
     assert_eq!((refused[1].0, refused[2].0, refused.len()), ("mcp.up: (entry 4 of the list)", "mcp.up: broken", 3));
     let effect = |name: &str| service.tools.all().find(|tool| tool.name() == name).unwrap().effect();
     assert_eq!((effect("up__add"), effect("up__echo")), (Effect::Read, Effect::Unknown));

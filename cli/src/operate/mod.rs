@@ -59,7 +59,7 @@ fn failed(error: &StoreError) -> Failure {
 fn exists(store: &StoreLocation) -> Result<(), Failure> {
     match store {
         StoreLocation::File(path) if !path.exists() => {
-            Err(Failure::Usage(format!("there is no store {}: name one with --store", path.display())))
+            Err(Failure::Usage(format!("there is no store {}: name an existing one with --store", path.display())))
         }
         _ => Ok(()),
     }

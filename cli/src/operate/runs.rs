@@ -40,7 +40,7 @@ enum Command {
         /// Maximum number of runs, at most 1000
         #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=i64::from(LIST)))]
         limit: u32,
-        /// The next page, as the page before it named it
+        /// Start of the next page, as the previous page printed it
         #[arg(long, value_name = "CURSOR")]
         cursor: Option<String>,
         /// Print JSON, one run per line
@@ -55,7 +55,7 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Approve an open call: it is made
+    /// Approve an open call, so that it is made
     Approve {
         /// ID of the run
         id: String,
@@ -65,17 +65,17 @@ enum Command {
         #[arg(long, value_name = "JSON", value_parser = json)]
         arguments: Option<Box<RawValue>>,
     },
-    /// Reject an open call: it is not made
+    /// Reject an open call, so that it is not made
     Reject {
         /// ID of the run
         id: String,
         /// Name of the call, as `ptcl runs show` prints it
         call: String,
-        /// The reason, which the run's answer has
+        /// The reason, which appears in the run's answer
         #[arg(long, value_name = "TEXT")]
         why: String,
     },
-    /// Answer an open call: the result of a client's tool, or of a call of which it is unknown whether it took effect
+    /// Send the result of an open call: one that a client answers, or one that may or may not have taken effect
     #[command(group = clap::ArgGroup::new("outcome").required(true))]
     Answer {
         /// ID of the run
@@ -99,7 +99,7 @@ enum Command {
         /// ID of the run
         id: String,
     },
-    /// Replay all runs that are not done with the tools of the configuration, without calls, and list those that cannot continue
+    /// Replay all unfinished runs against the configured tools, without calling them, and list the runs that cannot continue
     Check {
         /// Print JSON, one run per line
         #[arg(long)]

@@ -26,7 +26,7 @@ enum Command {
     },
     /// Check a store for damage: its file, and every line of every journal
     Check,
-    /// Bring a store to the format of this version, and say which it had
+    /// Convert a store to the format of this version, and print the format it had
     Migrate,
 }
 

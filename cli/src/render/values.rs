@@ -67,7 +67,7 @@ pub(crate) enum Unfit {
         "row {0} has the key {1:?}, which the first row does not have: give every row the same keys, or leave --lines out"
     )]
     NewColumn(u64, String),
-    #[error("row {0} is a vector, and rows before it are maps; or the other way round: make all rows alike")]
+    #[error("row {0} is a vector and earlier rows are maps, or vice versa: make all rows the same kind")]
     Mixed(u64),
     #[error("a row cannot be written as CSV: {0}")]
     Csv(#[from] csv::Error),

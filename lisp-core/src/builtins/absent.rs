@@ -50,7 +50,7 @@ pub static ABSENT: &[Absent] = &[
         names: "atom swap! reset! compare-and-set! swap-vals! reset-vals! volatile! vswap! vreset! volatile? \
                add-watch remove-watch set-validator! get-validator ref ref-set alter commute ensure dosync sync \
                io! ref-history-count ref-min-history ref-max-history with-local-vars",
-        hint: "nothing changes in place: collect with {}, or rebind with {}",
+        hint: "values never change: collect with {}, or rebind with {}",
         instead: &[
             ("(reduce (fn [total o] (+ total (:n o))) 0 [{:n 1} {:n 2}])", "3"),
             ("(loop [i 0 sum 0] (if (< i 3) (recur (inc i) (+ sum i)) sum))", "3"),
@@ -63,7 +63,7 @@ pub static ABSENT: &[Absent] = &[
     },
     Absent {
         names: "delay delay? realized?",
-        hint: "a value is computed where it stands; a function waits to be called: {}",
+        hint: "values are computed at once; to compute one later, write a function: {}",
         instead: &[("(let [f (fn [] (+ 1 2))] (f))", "3")],
     },
     Absent {
@@ -72,7 +72,7 @@ pub static ABSENT: &[Absent] = &[
                set-error-mode! shutdown-agents set-agent-send-executor! set-agent-send-off-executor! future \
                future-call future-cancel future-cancelled? future-done? future? promise deliver pvalues locking \
                seque monitor-enter monitor-exit",
-        hint: "calls are made at the same time by {} and {}, which wait for all of them",
+        hint: "to make calls in parallel, use {} or {}; both wait for all results",
         instead: &[("(pmap inc [1 2])", "[2 3]"), ("(pcalls #(+ 1 2) #(* 2 3))", "[3 6]")],
     },
     Absent {
@@ -118,7 +118,7 @@ pub static ABSENT: &[Absent] = &[
         names: "all-ns create-ns remove-ns find-ns the-ns ns-name ns-aliases ns-imports ns-interns ns-map \
                ns-publics ns-refers ns-resolve ns-unalias ns-unmap intern refer refer-clojure alias resolve \
                requiring-resolve find-var find-keyword loaded-libs namespace-munge munge",
-        hint: "there are no namespaces to look into; functions are found by {}",
+        hint: "there are no namespaces to inspect; find functions with {}",
         instead: &[("(contains? (set (apropos \"upper\")) \"upper-case\")", "true")],
     },
     Absent {
@@ -146,25 +146,24 @@ pub static ABSENT: &[Absent] = &[
     },
     Absent {
         names: "transient persistent! conj! assoc! dissoc! disj! pop!",
-        hint: "collections grow in place as they are; use conj, assoc, dissoc, disj and pop: {}",
+        hint: "there are no transients; use conj, assoc, dissoc, disj and pop, which are fast: {}",
         instead: &[("(reduce conj [] [1 2])", "[1 2]")],
     },
     Absent {
         names: "meta with-meta vary-meta alter-meta! reset-meta!",
-        hint: "values have no metadata; keep it beside the value: {}",
+        hint: "values have no metadata; store it next to the value: {}",
         instead: &[("(:value {:value [1 2] :source \"form\"})", "[1 2]")],
     },
     Absent {
         names: "slurp spit read read+string read-line line-seq file-seq xml-seq resultset-seq enumeration-seq \
                iterator-seq load load-file load-reader with-open with-in-str flush PrintWriter-on print-ctor \
                print-dup print-method print-simple add-classpath",
-        hint: "a program reads no files and no input: data is given as data/name, or by a tool, tool/name; lines of a text \
-               are {}",
+        hint: "a program cannot read files or input: read data/name, or call a tool, tool/name; split a text into lines with {}",
         instead: &[("(split-lines \"a\\nb\")", "[\"a\" \"b\"]")],
     },
     Absent {
         names: "with-out-str println-str print-str prn-str",
-        hint: "build the text with {} or {}; {} writes a value as it is read",
+        hint: "build the string with {} or {}; {} writes a value so that it can be read back",
         instead: &[
             ("(str \"a\" 1)", "\"a1\""),
             ("(join \" \" [1 2])", "\"1 2\""),
@@ -173,7 +172,7 @@ pub static ABSENT: &[Absent] = &[
     },
     Absent {
         names: "rand rand-int rand-nth random-sample shuffle random-uuid",
-        hint: "a program gives the same answer each time: what is random comes from a tool, or as data/name",
+        hint: "a program returns the same result each time: get random values from a tool, or from data/name",
         instead: &[],
     },
     Absent {
@@ -193,7 +192,7 @@ pub static ABSENT: &[Absent] = &[
     },
     Absent {
         names: "doto memfn bean set! reflect",
-        hint: "values have no fields to set; pass a value on with {}",
+        hint: "values have no fields to set; pass a value through several steps with {}",
         instead: &[("(-> \" a \" trim upper-case)", "\"A\"")],
     },
     Absent {
@@ -202,7 +201,7 @@ pub static ABSENT: &[Absent] = &[
                unchecked-negate unchecked-negate-int unchecked-divide-int unchecked-remainder-int \
                unchecked-byte unchecked-char unchecked-double unchecked-float unchecked-int unchecked-long \
                unchecked-short",
-        hint: "integers have no end and never wrap: +, -, *, quot and rem are exact; 32 bits are kept by {}",
+        hint: "integers have any size and never wrap: +, -, *, quot and rem are exact; to keep 32 bits, write {}",
         instead: &[("(mod (+ 4294967295 1) 4294967296)", "0")],
     },
     Absent {
@@ -212,14 +211,14 @@ pub static ABSENT: &[Absent] = &[
     },
     Absent {
         names: "numerator denominator rationalize bigdec with-precision",
-        hint: "numbers are integers of any size and floats: {}; a fixed number of digits is written by {}",
+        hint: "numbers are integers of any size and floats: {}; to write a fixed number of digits, use {}",
         instead: &[("(/ 1 2)", "0.5"), ("(format \"%.2f\" 2.5)", "\"2.50\"")],
     },
     Absent { names: "list?", hint: "a list is a vector: {}", instead: &[("(vector? (list 1 2))", "true")] },
     Absent { names: "replicate", hint: "write {}", instead: &[("(repeat 2 :a)", "[:a :a]")] },
     Absent {
         names: "subseq rsubseq sorted-map-by sorted-set-by",
-        hint: "maps are in key order; select by {}, another order is a sorted vector: {}",
+        hint: "maps are in key order; select entries with {}; for another order, sort into a vector: {}",
         instead: &[
             ("(filter (fn [[k _]] (>= k 2)) {1 :a 2 :b})", "[[2 :b]]"),
             ("(sort-by first > {1 :a 2 :b})", "[[2 :b] [1 :a]]"),
@@ -227,7 +226,7 @@ pub static ABSENT: &[Absent] = &[
     },
     Absent {
         names: "hash hash-combine hash-ordered-coll hash-unordered-coll mix-collection-hash",
-        hint: "values have no number of their own; any value is a key: {}",
+        hint: "values have no hash code; any value can be a key: {}",
         instead: &[("(get {{:a 1} :x} {:a 1})", ":x")],
     },
     Absent {
@@ -245,12 +244,12 @@ pub static ABSENT: &[Absent] = &[
     Absent {
         names: "eval load-string compile reader-conditional reader-conditional? tagged-literal tagged-literal? \
                default-data-readers special-symbol?",
-        hint: "a program makes no programs: a function is chosen by a map, as in {}",
+        hint: "a program cannot evaluate code: choose a function from a map, as in {}",
         instead: &[("(({\"plus\" + \"minus\" -} \"plus\") 1 2)", "3")],
     },
     Absent {
         names: "re-matcher re-groups",
-        hint: "the groups are in what is found: {}, {}",
+        hint: "a match contains its groups: {}, {}",
         instead: &[
             ("(re-find #\"(\\d+)-(\\d+)\" \"a 1-2\")", "[\"1-2\" \"1\" \"2\"]"),
             ("(re-seq #\"\\d+\" \"1 a 2\")", "[\"1\" \"2\"]"),
@@ -258,7 +257,7 @@ pub static ABSENT: &[Absent] = &[
     },
     Absent {
         names: "halt-when bounded-count",
-        hint: "stop by {} or by reduced: {}",
+        hint: "stop early with {} or with reduced: {}",
         instead: &[
             ("(take-while pos? [1 2 -1 3])", "[1 2]"),
             ("(reduce (fn [sum x] (if (neg? x) (reduced sum) (+ sum x))) 0 [1 2 -1 3])", "3"),
@@ -272,7 +271,7 @@ pub static ABSENT: &[Absent] = &[
     },
     Absent {
         names: "unsigned-bit-shift-right",
-        hint: "integers have no end; 64 bits are shifted by {}",
+        hint: "integers have any size; to shift 64 bits, write {}",
         instead: &[("(bit-shift-right (mod -1 18446744073709551616) 60)", "15")],
     },
     Absent {
@@ -288,7 +287,7 @@ pub static ABSENT: &[Absent] = &[
     Absent { names: "tap> add-tap remove-tap", hint: "print with {}", instead: &[("(println \"a\" 1)", "nil")] },
     Absent {
         names: "Throwable->map StackTraceElement->vec",
-        hint: "what catch names is a map: {}",
+        hint: "catch binds the error as a map: {}",
         instead: &[("(try (throw (ex-info \"no\" {:id 1})) (catch Exception e (:data e)))", "{:id 1}")],
     },
     Absent {

@@ -71,7 +71,7 @@ fn compare_leaves<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Ordering> 
         },
         _ if a.is_number() && b.is_number() => {
             charge_comparison(h, a, b)?;
-            compare_numbers(a, b).ok_or_else(|| fault(Reason::TypeError, "compare: NaN has no place in an order"))
+            compare_numbers(a, b).ok_or_else(|| fault(Reason::TypeError, "compare: NaN cannot be ordered"))
         }
         _ => Err(not_comparable(a, b)),
     }

@@ -12,7 +12,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("((partial + 1) 2)", "3"), ("((partial 1) 2)", "!not_callable")],
     ),
     Builtin::direct("comp", 0, MANY, "(comp f g ...)", comp).doc(
-        "Returns a function that calls the last function, then each other one with the result of the one after it.",
+        "Returns a function that calls the last function, passes its result to the one before, and so on.",
         &[("((comp inc #(* 2 %)) 5)", "11"), ("((comp inc 1) 2)", "!not_callable")],
     ),
     Builtin::direct("juxt", 1, MANY, "(juxt f g ...)", juxt).lowered(Lowering::ChecksArity).doc(
@@ -36,7 +36,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("((memoize inc) 1)", "2"), ("(memoize 1)", "!type_error")],
     ),
     Builtin::direct("every-pred", 1, MANY, "(every-pred p1 p2 ...)", every_pred).doc(
-        "Returns a function that asks whether all predicates are true for all arguments.",
+        "Returns a function that returns whether all predicates are true for all arguments.",
         &[("((every-pred odd? pos?) 3)", "true"), ("(every-pred 1)", "!type_error")],
     ),
     Builtin::direct("some-fn", 1, MANY, "(some-fn f1 f2 ...)", some_fn).doc(

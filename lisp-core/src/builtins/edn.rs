@@ -46,10 +46,10 @@ fn read_string<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
             }
             let (why, hint) = match error.reason {
                 Reason::ProgramTooLarge => {
-                    (format!("it has {} bytes, the limit is {}", text.len(), limits.source_bytes), SPLIT)
+                    (format!("it has {} bytes; the limit is {}", text.len(), limits.source_bytes), SPLIT)
                 }
                 Reason::SymbolLimitExceeded => {
-                    (format!("it has more than {} distinct symbols and keywords, the limit", limits.names), SPLIT)
+                    (format!("it has more distinct symbols and keywords than the limit of {}", limits.names), SPLIT)
                 }
                 _ => (error.message, "JSON is read by (json/parse-string s), a number by (parse-number s)"),
             };

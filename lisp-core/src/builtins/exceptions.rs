@@ -165,7 +165,7 @@ pub(crate) fn of_failed<'h>(h: &'h Ctx, value: Value<'h>) -> Res<Value<'h>> {
 pub(crate) fn of_thrown<'h>(h: &'h Ctx, value: Value<'h>) -> Res<Value<'h>> {
     if value.is_nil() {
         // As in Java, where throwing null does this.
-        return made(h, "NullPointerException", &[h.str("there is nothing to throw: it is nil")?]);
+        return made(h, "NullPointerException", &[h.str("throw needs a value, got nil")?]);
     }
     match Exception::of(h, value)? {
         Some(_) => Ok(value),

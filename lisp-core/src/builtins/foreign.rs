@@ -18,12 +18,12 @@ pub static ABSENT_CLASSES: &[Absent] = &[
     ),
     absent(
         "Random ThreadLocalRandom SecureRandom",
-        "a program gives the same answer each time: random numbers come from a tool, or as data/name",
+        "a program returns the same result each time: get random numbers from a tool, or from data/name",
         &[],
     ),
     absent(
         "Thread TimeUnit Executors Future CompletableFuture Timer",
-        "a program does not wait; calls run at the same time by {}",
+        "a program cannot wait; make calls in parallel with {}",
         &[("(pmap inc [1 2])", "[2 3]")],
     ),
     absent(
@@ -52,7 +52,7 @@ pub static ABSENT_CLASSES: &[Absent] = &[
     absent("Optional Objects", "nil represents a missing value: {}", &[("(or nil 0)", "0")]),
     absent(
         "File Files Paths Path Scanner BufferedReader InputStream URL URI HttpClient Socket",
-        "a program reads no files and no network: data is given as data/name, or by a tool, tool/name",
+        "a program cannot read files or the network: read data/name, or call a tool, tool/name",
         &[],
     ),
     absent(
@@ -81,7 +81,7 @@ pub static ABSENT_CLASSES: &[Absent] = &[
     ),
     absent(
         "Base64 URLEncoder URLDecoder MessageDigest CRC32",
-        "texts are not encoded here: a tool can do it, tool/name",
+        "strings cannot be encoded here; call a tool, tool/name",
         &[],
     ),
 ];
@@ -95,10 +95,10 @@ pub static ABSENT_NAMESPACES: &[Absent] = &[
     ),
     absent(
         "clojure.java.io clojure.java.shell babashka.fs clojure.data.csv clj-http.client org.httpkit.client next.jdbc",
-        "a program reads no files and no network: data is given as data/name, or by a tool, tool/name",
+        "a program cannot read files or the network: read data/name, or call a tool, tool/name",
         &[],
     ),
-    absent("clojure.core.async", "calls run at the same time by {}", &[("(pmap inc [1 2])", "[2 3]")]),
+    absent("clojure.core.async", "make calls in parallel with {}", &[("(pmap inc [1 2])", "[2 3]")]),
     absent("clojure.math.combinatorics", "write {}", &[("(combinations [1 2 3] 2)", "[[1 2] [1 3] [2 3]]")]),
     absent("clojure.math.numeric-tower", "write {} or {}", &[("(pow 2 3)", "8.0"), ("(round 2.5)", "3")]),
     absent(
@@ -171,7 +171,7 @@ pub(crate) fn no_class(class: &str) -> Error {
             let near = near_names(last, classes().filter(|class| !class.contains('.')), 1);
             (
                 near.first().map(|&near| near.to_owned()),
-                format!("there are {}", classes().collect::<Vec<_>>().join(", ")),
+                format!("available: {}", classes().collect::<Vec<_>>().join(", ")),
             )
         }
     };
@@ -214,7 +214,7 @@ pub(crate) fn unknown_namespace(namespace: &str, name: &str, text: &str, rows: &
         }
         (None, Some(absent)) => absent.hint(),
         (None, None) => format!(
-            "use a plain name, or one of the namespaces {known}; what `require` names holds in its own text only"
+            "use a plain name, or one of the namespaces {known}; aliases of `require` exist only in the program that defines them"
         ),
     })
 }

@@ -218,7 +218,7 @@ fn no_value(place: &str, which: Option<Which>, values: usize) -> Fault {
                 .into()
         }
         Some(Which::Number(_)) | None => {
-            fault(Reason::RuntimeError, format!("format has {values} value(s), and its text has places for more"))
+            fault(Reason::RuntimeError, format!("format got {values} value(s), and its string needs more"))
         }
     }
 }

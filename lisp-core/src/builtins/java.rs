@@ -228,13 +228,13 @@ pub(crate) fn unsupported(name: &str) -> Option<Error> {
                 "Period" => error
                     .hint("count with (.between java.time.temporal.ChronoUnit/DAYS from to), move with .plusMonths"),
                 "ChronoUnit" => error.hint(format!(
-                    "there are: {}",
+                    "available: {}",
                     CHRONO_UNITS.iter().map(|unit| unit.0).collect::<Vec<_>>().join(", ")
                 )),
-                "DateTimeFormatter" => error.hint(format!("there are: {}, and ofPattern", FORMATTERS.join(", "))),
+                "DateTimeFormatter" => error.hint(format!("available: {}, and ofPattern", FORMATTERS.join(", "))),
                 "Math" if member == "random" => error.hint("there is no randomness; a tool has to provide it"),
                 _ if members.is_empty() => error,
-                _ => error.hint(format!("there are: {members}")),
+                _ => error.hint(format!("available: {members}")),
             })
         }
         None => None,
@@ -262,7 +262,7 @@ const METHODS_INSTEAD: &[(&str, &str)] = &[
     (".values", "write (vals m)"),
     (".containsKey", "write (contains? m k)"),
     (".append", "write (str a b)"),
-    (".chars", "a string is walked as it is: (map f s)"),
+    (".chars", "strings are sequences already: (map f s)"),
 ];
 
 /// Returns a hint for an unknown method: one whose name has the same words, or the methods of the class that has it in

@@ -328,7 +328,7 @@ fn between<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
                 "DAYS" => Ok(Value::Int(b - a)),
                 "MONTHS" => Ok(Value::Int(months_between(a, b))),
                 "YEARS" => Ok(Value::Int(months_between(a, b) / 12)),
-                _ => Err(out_of_domain(name, &format!("dates have no {unit}; take instants"))),
+                _ => Err(out_of_domain(name, &format!("dates have no {unit}; use instants"))),
             },
             (TimeValue::LocalDateTime(a, m), TimeValue::LocalDateTime(b, n)) if nanos.is_none() || unit == "WEEKS" => {
                 // A part of a day is not a day.
@@ -348,7 +348,7 @@ fn between<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
             (TimeValue::Instant(a, m), TimeValue::Instant(b, n))
             | (TimeValue::LocalDateTime(a, m), TimeValue::LocalDateTime(b, n)) => {
                 let Some(unit) = nanos_of_unit(unit) else {
-                    return Err(out_of_domain(name, &format!("instants have no {unit}; take dates")));
+                    return Err(out_of_domain(name, &format!("instants have no {unit}; use dates")));
                 };
                 match i64::try_from((joined(b, n) - joined(a, m)) / unit) {
                     Ok(count) => Ok(Value::Int(count)),

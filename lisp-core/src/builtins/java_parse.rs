@@ -147,9 +147,10 @@ fn floating<'h>(h: &'h Heap, name: &str, arg: Value<'h>, decimal: impl Fn(&str) 
     };
     match number {
         Some(number) => Ok(Value::Float(if negative { -number } else { number })),
-        None if magnitude.starts_with("0x") || magnitude.starts_with("0X") => {
-            Err(out_of_domain(name, &format!("{} is not decimal, and no other floats are read", shown(whole))))
-        }
+        None if magnitude.starts_with("0x") || magnitude.starts_with("0X") => Err(out_of_domain(
+            name,
+            &format!("{} is not a decimal number, and other notations of floats are not supported", shown(whole)),
+        )),
         None => Err(out_of_domain(name, &format!("{} is not a floating-point number", shown(whole)))),
     }
 }

@@ -179,7 +179,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(.isZero (Duration/ofMinutes 0))", "true"), ("(.isZero 5)", "!java_type_error")],
     ),
     Builtin::java(".plus", 2, 3, "(.plus x duration) (.plus x n unit)", |h, args| by_amount(h, ".plus", args, 1)).doc(
-        "Returns the time so much later, or the duration so much longer: by a duration, or by n of a unit such as ChronoUnit/DAYS.",
+        "Returns the time later, or the duration longer, by a duration or by n of a unit such as ChronoUnit/DAYS.",
         &[
             ("(str (.plus (Duration/ofHours 1) (Duration/ofMinutes 5)))", "\"PT1H5M\""),
             ("(str (.plus (LocalDate/of 2024 1 31) 1 ChronoUnit/MONTHS))", "\"2024-02-29\""),
@@ -190,7 +190,7 @@ pub(super) const TABLE: &[Builtin] = &[
         by_amount(h, ".minus", args, -1)
     })
     .doc(
-        "Returns the time so much earlier, or the duration so much shorter: by a duration, or by n of a unit such as ChronoUnit/DAYS.",
+        "Returns the time earlier, or the duration shorter, by a duration or by n of a unit such as ChronoUnit/DAYS.",
         &[
             ("(str (.minus (LocalDate/of 2024 1 1) 1 ChronoUnit/DAYS))", "\"2023-12-31\""),
             ("(str (.minus (Instant/ofEpochSecond 60) (Duration/ofMinutes 1)))", "\"1970-01-01T00:00:00Z\""),

@@ -635,7 +635,7 @@ pub(super) const TABLE: &[Builtin] = &[
             &[("(hash-map :a 1 :b 2)", "{:a 1 :b 2}"), ("(hash-map :a)", "!arity_error")],
         ),
     Builtin::direct("zipmap", 2, 2, "(zipmap keys vals)", zipmap).endless(Endless::SideBySide).doc(
-        "Returns a map of keys with the values at the same places; as long as the shorter of the two.",
+        "Returns a map of the keys and the values at the same indexes, as many as the shorter one has.",
         &[("(zipmap [:a :b] [1 2 3])", "{:a 1 :b 2}"), ("(zipmap 5 [1])", "!type_error")],
     ),
 ];

@@ -232,7 +232,7 @@ pub(super) fn prepare(h: &Heap, name: &str, result_limbs: usize, work: u64) -> R
             Reason::ArithmeticError,
             format!("{name}: the integer would have more than {} bits", MAX_LIMBS * 32),
         )
-        .hint("use floats for magnitudes, or work with a remainder (mod) at each step")
+        .hint("use floats for very large numbers, or work with a remainder (mod) at each step")
         .into());
     }
     h.charge(work)?;
@@ -671,7 +671,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(min 1 5 3)", "1"), ("(min nil 1)", "!type_error")],
     ),
     Builtin::direct("int", 1, 1, "(int x)", int).doc(
-        "Returns the number cut to an integer of 32 bits; of one character its code.",
+        "Returns the number truncated to a 32-bit integer; for a character, its code.",
         &[
             ("(int 3.7)", "3"),
             ("(int \\A)", "65"),
@@ -698,7 +698,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("long", 1, 1, "(long x)", long).doc(
-        "Returns the number cut to an integer; of one character its code.",
+        "Returns the number truncated to an integer; for a character, its code.",
         &[("(long 3.9)", "3"), ("(long \\A)", "65"), ("(long \"12\")", "!type_error")],
     ),
     Builtin::direct("double", 1, 1, "(double x)", double)

@@ -12,7 +12,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(map-invert {:a 1 :b 2})", "{1 :a 2 :b}"), ("(map-invert nil)", "{}"), ("(map-invert [1])", "!type_error")],
     ),
     Builtin::direct("rename-keys", 2, 2, "(rename-keys m names)", rename_keys).namespace("clojure.set").doc(
-        "Returns the map with the keys that a map of names holds renamed; nil for nil.",
+        "Returns the map with keys renamed by a map from old to new keys; nil for nil.",
         &[
             ("(rename-keys {:a 1 :b 2} {:a :x})", "{:b 2 :x 1}"),
             ("(rename-keys nil {:a :x})", "nil"),

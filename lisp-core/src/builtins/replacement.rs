@@ -201,7 +201,7 @@ fn group_of<'t>(name: &str, after: &'t str, search: &Search<'_>) -> Res<(usize, 
             Some(number) => Ok((number, behind)),
             None => {
                 let shown: String = group.chars().take(40).collect();
-                Err(bad_template(name, &format!("names the group {shown:?}, which the pattern has not")).into())
+                Err(bad_template(name, &format!("names the group {shown:?}, which the pattern does not have")).into())
             }
         };
     }

@@ -42,7 +42,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(transduce (map inc) (completing + str) 0 [1 2])", "\"5\""), ("(completing 1)", "!type_error")],
     ),
     Builtin::direct("reduced", 1, 1, "(reduced x)", |h, args| h.composed(Compose::Reduced, args)).doc(
-        "Ends reduce, transduce or reductions with x, when the function that combines returns it.",
+        "Ends reduce, transduce or reductions with x, when the combining function returns it.",
         &[("(reduce (fn [a x] (if (> a 5) (reduced a) (+ a x))) (range))", "6"), ("(reduced)", "!arity_error")],
     ),
     Builtin::direct("reduced?", 1, 1, "(reduced? x)", |_, args| Ok(Value::Bool(reduced(args[0]).is_some()))).doc(

@@ -355,7 +355,7 @@ impl<'h> Writer<'h> {
     #[cold]
     fn refuse_argument(&self, value: Value<'h>) -> Fault {
         let hint = match value {
-            Value::Float(_) => "send nil, or a number that NaN? and infinite? do not hold for",
+            Value::Float(_) => "send nil, or a finite number",
             Value::Regex(_) => "send the text of the pattern",
             Value::Endless(_) => "take some of it, as in (take 10 s)",
             _ => "send what the function returns, or its name as a string",

@@ -28,7 +28,7 @@ pub(crate) fn call<'h>(c: &'h Composed<'h>, h: &'h Ctx, s: &mut State<'h>, call:
         }
         Compose::Reduced => {
             let error = Error::new(Reason::NotCallable, "a reduced value is not a function");
-            Err(error.hint("write (unreduced r) for what it holds").into())
+            Err(error.hint("write (unreduced r) for its value").into())
         }
     }
 }

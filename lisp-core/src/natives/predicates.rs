@@ -145,7 +145,7 @@ struct DropWhile;
 
 impl PerElement for DropWhile {
     const ROW: Builtin = row::<Self>("drop-while", "(drop-while pred coll)").doc(
-        "Returns the elements from the first on for which pred is not true.",
+        "Returns the elements, starting with the first one for which pred is not true.",
         &[("(drop-while odd? [1 3 4 5])", "[4 5]"), ("(drop-while 1 [1])", "!type_error")],
     );
     const ACCEPTS: Accepts = Accepts::LOOK_UPS;

@@ -169,8 +169,7 @@ fn takes_nothing<'h>(h: &'h Ctx, s: &State<'h>, f: Value<'h>) -> Res<bool> {
 
 impl Fold for Reduce {
     const ROW: Builtin = Builtin::calling("reduce", 2, 3, "(reduce f coll) (reduce f init coll)", Reduce::start).endless(Endless::Reduce).lowered(Lowering::Round(Round::Reduce)).doc(
-        "Combines the elements from the left. Of no elements and no first value, it is what f makes of no arguments; nil \
-         where f takes some.",
+        "Combines the elements from the left. Without elements and init, returns (f), or nil if f requires arguments.",
         &[
             ("(reduce + [1 2 3])", "6"),
             ("(reduce conj [] [1 2])", "[1 2]"),
@@ -201,9 +200,11 @@ impl ReduceKv {
             Value::Nil => [Value::Nil; 2],
             other => {
                 return Err(match (args::not_walked(Self::ROW.name, "a map", other), other) {
-                    (Fault::Error(error), Value::Vector(_)) => {
-                        error.hint("a vector becomes a map of its places: (reduce-kv f init (zipmap (range) v))").into()
-                    }
+                    (Fault::Error(error), Value::Vector(_)) => error
+                        .hint(
+                            "convert the vector to a map from index to element: (reduce-kv f init (zipmap (range) v))",
+                        )
+                        .into(),
                     (fault, _) => fault,
                 });
             }
@@ -216,7 +217,7 @@ impl ReduceKv {
 
 impl Fold for ReduceKv {
     const ROW: Builtin = Builtin::calling("reduce-kv", 3, 3, "(reduce-kv f init m)", ReduceKv::start).doc(
-        "Combines the entries of a map: f gets what is combined, a key and a value.",
+        "Combines the entries of a map: f gets the result so far, a key and a value.",
         &[("(reduce-kv (fn [a k v] (+ a v)) 0 {:a 1 :b 2})", "3"), ("(reduce-kv 1 0 {})", "!type_error")],
     );
     const ARGC: usize = 3;

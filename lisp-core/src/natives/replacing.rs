@@ -85,8 +85,8 @@ impl PerElement for Replace {
     )
     .namespace(NAMESPACE)
     .doc(
-        "Replaces all matches of a string or pattern; of a pattern by a string with groups $1 or a function of the \
-         match. (replace smap coll) replaces elements by their values in the map.",
+        "Replaces all matches of a string or pattern; matches of a pattern by a string, in which $1 is a group, or by a \
+         function of the match. (replace smap coll) replaces elements by their values in the map.",
         &[
             ("(replace \"hello\" \"l\" \"L\")", "\"heLLo\""),
             ("(replace \"2024-01\" #\"(\\d+)-(\\d+)\" \"$2/$1\")", "\"01/2024\""),

@@ -55,7 +55,7 @@ fn start_sort_by<'h>(h: &'h Ctx, s: &mut State<'h>, call: Call) -> Res<Control<'
     let (f, coll) = (args[0], args[args.len() - 1]);
     let comparator = if args.len() == 2 { Value::Unset } else { args[1] };
     if let Value::Str(_) = f {
-        return Err(not_function(SORT_BY.name, f, "a path of one key reads it: write (sort-by [\"key\"] coll)"));
+        return Err(not_function(SORT_BY.name, f, "write a path of one key: (sort-by [\"key\"] coll)"));
     }
     function(SORT_BY.name, f)?;
     let comparator = check_comparator(SORT_BY.name, comparator)?;
@@ -341,6 +341,6 @@ fn comes_first(result: Value<'_>) -> Res<bool> {
         Value::Float(f) => Ok(f < 0.0),
         Value::Big(b) => Ok(b.negative),
         Value::Nil => Ok(false),
-        other => Err(args::type_error("sort", "a comparator that answers a boolean or a number", other)),
+        other => Err(args::type_error("sort", "a comparator that returns a boolean or a number", other)),
     }
 }

@@ -12,7 +12,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(postwalk #(if (number? %) (inc %) %) [1 [2]])", "[2 [3]]"), ("(postwalk 1 [1])", "!not_callable")],
     ),
     Builtin::prelude("prewalk", 2, 2, "(prewalk f form)").namespace("clojure.walk").doc(
-        "Returns the form with f applied to every part, the whole first, then what it holds.",
+        "Returns the form with f applied to every part, the whole first, then its parts.",
         &[("(prewalk #(if (number? %) (inc %) %) [1 [2]])", "[2 [3]]"), ("(prewalk 1 [1])", "!not_callable")],
     ),
     Builtin::prelude("prewalk-replace", 2, 2, "(prewalk-replace smap form)").namespace("clojure.walk").doc(
@@ -24,11 +24,11 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(postwalk-replace {:a 1} {:k [:a :b]})", "{:k [1 :b]}"), ("(postwalk-replace 1 [1])", "!type_error")],
     ),
     Builtin::prelude("keywordize-keys", 1, 1, "(keywordize-keys form)").namespace("clojure.walk").doc(
-        "Returns the form with every key of its maps that is a string made a keyword.",
+        "Returns the form with all string keys of its maps turned into keywords.",
         &[("(keywordize-keys {\"a\" [{\"b\" 1}]})", "{:a [{:b 1}]}"), ("(keywordize-keys)", "!arity_error")],
     ),
     Builtin::prelude("stringify-keys", 1, 1, "(stringify-keys form)").namespace("clojure.walk").doc(
-        "Returns the form with every key of its maps that is a keyword made a string.",
+        "Returns the form with all keyword keys of its maps turned into strings.",
         &[("(stringify-keys {:a [{:b 1}]})", "{\"a\" [{\"b\" 1}]}"), ("(stringify-keys)", "!arity_error")],
     ),
     Builtin::prelude("tree-seq", 3, 3, "(tree-seq branch? children root)").doc(
@@ -43,7 +43,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::prelude("run!", 2, 2, "(run! f coll)").doc(
-        "Calls f with each element, for what it does besides; nil.",
+        "Calls f with each element for its side effects, and returns nil.",
         &[("(run! println [1 2])", "nil"), ("(run! 1 [1])", "!not_callable")],
     ),
     Builtin::prelude("trampoline", 1, MANY, "(trampoline f & args)").doc(
@@ -51,7 +51,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(trampoline (fn f [n] (if (> n 9) n #(f (inc n)))) 0)", "10"), ("(trampoline 1)", "!not_callable")],
     ),
     Builtin::prelude("comparator", 1, 1, "(comparator pred)").doc(
-        "Returns a function for sort of a predicate that says whether its first argument comes first.",
+        "Turns a predicate, which returns whether its first argument comes first, into a comparator for sort.",
         &[("(sort (comparator >) [1 3 2])", "[3 2 1]"), ("(comparator)", "!arity_error")],
     ),
     Builtin::prelude("max-key", 2, MANY, "(max-key f x y & more)").doc(
@@ -86,15 +86,15 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(clojure.set/rename #{{:a 1}} {:a :x})", "#{{:x 1}}"), ("(clojure.set/rename 5 {:a :x})", "!type_error")],
     ),
     Builtin::prelude("clojure.set/index", 2, 2, "(clojure.set/index rows keys)").namespace("clojure.set").doc(
-        "Returns a map from what the rows hold under these keys to the set of the rows that hold it.",
+        "Groups the rows by these keys: returns a map from the values under the keys to the set of rows with these values.",
         &[
             ("(clojure.set/index #{{:a 1 :b 2}} [:a])", "{{:a 1} #{{:a 1 :b 2}}}"),
             ("(clojure.set/index 5 [:a])", "!type_error"),
         ],
     ),
     Builtin::prelude("clojure.set/join", 2, 3, "(clojure.set/join rows others keys)").namespace("clojure.set").doc(
-        "Returns the rows of both merged where they have the same under the keys that both have, or under the keys of \
-         a map from those of the first to those of the second.",
+        "Merges each pair of rows that have equal values under the keys that both have, or under the keys of a map from \
+         keys of the first to keys of the second.",
         &[
             ("(clojure.set/join #{{:id 1 :n \"a\"}} #{{:id 1 :x 2} {:id 2 :x 3}})", "#{{:id 1 :n \"a\" :x 2}}"),
             ("(clojure.set/join #{{:id 1}} #{{:ref 1 :x 2}} {:id :ref})", "#{{:id 1 :ref 1 :x 2}}"),

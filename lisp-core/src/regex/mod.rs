@@ -175,7 +175,7 @@ impl Linear {
     pub(crate) fn program(&self) -> Res<Arc<Program>> {
         let compile = || Program::compile(&read(&self.text, self.extent).ok()?).ok().map(Arc::new);
         self.program.get_or_init(compile).clone().ok_or_else(|| {
-            Error::new(Reason::RuntimeError, "this regular expression is too large to search so long a text")
+            Error::new(Reason::RuntimeError, "this regular expression is too large to search a text of this length")
                 .hint("search line by line with `split-lines`, or use fewer counted repeats such as {1,100}")
                 .into()
         })
@@ -302,7 +302,7 @@ fn compile(pattern: &str, extent: Extent) -> Result<(Compiled, PatternCost), Err
             Reason::RuntimeError,
             r"the regular expression takes too long to compile: it has too many classes such as \w, or too large ones under (?iu)",
         )
-        .hint("write it with fewer classes, or put several searches together with `or`"));
+        .hint("use fewer classes, or combine several searches with `or`"));
     }
     let wrong = |what: &str| {
         let begin = pattern.floor_char_boundary(SHOWN_BYTES);

@@ -8,7 +8,7 @@ use regex_syntax::hir::ClassUnicode;
 use std::collections::HashMap;
 
 /// The hint for look-around.
-const AROUND: &str = "match it as well, and take the part by a group: (second (re-find #\"a(b)\" s)); in a replacement $1 keeps the group";
+const AROUND: &str = "match it too, and keep the part you need with a group: (second (re-find #\"a(b)\" s)); in a replacement, $1 is the group";
 /// The hint for negative look-around.
 const NOT_AROUND: &str = "write \\b for the edge of a word or number, or test in the program: \
     (remove (fn [line] (re-find #\"b\" line)) lines)";
@@ -382,8 +382,8 @@ impl Parser {
         self.effort += effort;
         if self.effort > effort::MAX {
             return wrong(
-                "it takes too long to read: it has too many classes of Unicode's, or too large ones under (?iu)",
-                "write it with fewer classes, or put several searches together with `or`",
+                "it has too many Unicode classes, or classes that are too large under (?iu)",
+                "use fewer classes, or combine several searches with `or`",
             );
         }
         Ok(())
@@ -397,7 +397,7 @@ impl Parser {
             return wrong("possessive repeats, such as a++, are not supported", "leave out the last +");
         }
         if self.sees('*') || self.sees('+') || self.sees('?') || self.sees('{') && self.count_from(self.at)?.is_some() {
-            return wrong("a repeat follows a repeat", "put what is repeated twice into a group: (?:a{2}){3}");
+            return wrong("a repeat follows a repeat", "put the first repeat into a group: (?:a{2}){3}");
         }
         // As in Java, `\R` does not backtrack in a repeat of anything but a group, nor in a group with only one way to
         // match.
@@ -464,7 +464,7 @@ impl Parser {
             if self.depth > MAX_DEPTH {
                 return wrong(
                     format!("its groups are nested more than {MAX_DEPTH} deep"),
-                    "take groups apart that need not be",
+                    "remove groups that are not necessary",
                 );
             }
         }

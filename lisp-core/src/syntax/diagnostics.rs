@@ -11,7 +11,7 @@ const EXCERPT_CHARACTERS: usize = 60;
 
 /// The source is longer than the limit.
 pub(super) fn too_large(reached: usize, limit: usize) -> Error {
-    Error::new(Reason::ProgramTooLarge, format!("the program has {reached} bytes, the limit is {limit}"))
+    Error::new(Reason::ProgramTooLarge, format!("the program has {reached} bytes; the limit is {limit}"))
         .hint("shorten the program, pass large data as data instead of literals, or raise the limit program_bytes")
         .detail("limit", limit)
         .detail("reached", reached)
@@ -20,7 +20,7 @@ pub(super) fn too_large(reached: usize, limit: usize) -> Error {
 /// The source is longer than spans can count.
 pub(super) fn too_large_for_spans(reached: usize) -> Error {
     let limit = u32::MAX as usize - 1;
-    let message = format!("the program has {reached} bytes, no program can have more than {limit}");
+    let message = format!("the program has {reached} bytes; no program can have more than {limit}");
     Error::new(Reason::ProgramTooLarge, message)
         .hint("pass large data as data instead of literals")
         .detail("limit", limit)
@@ -29,8 +29,7 @@ pub(super) fn too_large_for_spans(reached: usize) -> Error {
 
 /// There are more names than the limit.
 pub(super) fn too_many_names(limit: usize, reached: usize, span: Span) -> Error {
-    let message =
-        format!("the program has more than {limit} distinct symbols and keywords, the limit; this is number {reached}");
+    let message = format!("the program has at least {reached} distinct symbols and keywords; the limit is {limit}");
     Error::new(Reason::SymbolLimitExceeded, message)
         .at(span)
         .hint("use strings for keys that are data, or raise the limit symbols")
@@ -45,7 +44,7 @@ pub(super) fn too_deep(limit: usize, ceiling: usize, span: Span) -> Error {
         true => "name inner parts with let, def or defn to make the program flatter",
         false => "name inner parts with let, def or defn to make the program flatter: this limit cannot be raised",
     };
-    parse_error(format!("nested too deep: {reached} delimiters are open here, the nesting limit is {limit}"), span)
+    parse_error(format!("nested too deep: {reached} delimiters are open here; the nesting limit is {limit}"), span)
         .hint(hint)
         .detail("limit", limit)
         .detail("reached", reached)
@@ -53,7 +52,7 @@ pub(super) fn too_deep(limit: usize, ceiling: usize, span: Span) -> Error {
 
 /// A number has more digits than the limit.
 pub(super) fn too_many_digits(reached: usize, span: Span) -> Error {
-    parse_error(format!("a number literal of {reached} digits, the limit is {DIGITS} before the point"), span)
+    parse_error(format!("a number literal has {reached} digits; the limit is {DIGITS} before the point"), span)
         .hint("compute the number, such as (* a b), or keep it as a string; this limit cannot be raised")
         .detail("limit", DIGITS)
         .detail("reached", reached)
@@ -61,7 +60,7 @@ pub(super) fn too_many_digits(reached: usize, span: Span) -> Error {
 
 /// A float is beyond the largest one.
 pub(super) fn float_out_of_range(text: &str, span: Span) -> Error {
-    let message = format!("the float `{}` is out of range, the largest is 1.7976931348623157e308", excerpt(text));
+    let message = format!("the float `{}` is out of range; the largest float is 1.7976931348623157e308", excerpt(text));
     parse_error(message, span).hint("write ##Inf or ##-Inf for infinity")
 }
 
@@ -181,10 +180,8 @@ pub(super) fn mismatched(
 pub(super) fn surplus(closer: Closer, count: usize, span: Span) -> Error {
     let character = closer.character();
     let message = match count {
-        1 => format!("unexpected `{character}`: nothing is open that it could close"),
-        _ => format!(
-            "unexpected `{character}`: nothing is open that it could close, and so with {count} delimiters in all"
-        ),
+        1 => format!("unexpected `{character}`: there is nothing to close"),
+        _ => format!("{count} unexpected delimiters, the first is `{character}`: there is nothing to close"),
     };
     parse_error(message, span)
         .hint("delete it, or move it after the form that it should close")
@@ -197,7 +194,7 @@ pub(super) fn odd_map(text: &str, forms: usize, key: Span) -> Error {
     let message = format!(
         "expected a value after the last key `{key_text}`: a map literal has an even number of forms, got {forms}"
     );
-    parse_error(message, key).hint("give each key a value, and delete what is neither")
+    parse_error(message, key).hint("give each key a value, and delete any other form")
 }
 
 /// A map or set literal has the same key twice; `again` is the second position.
@@ -320,8 +317,10 @@ pub(super) fn unexpected(text: &str, at: u32) -> Error {
             parse_error("a Markdown code fence is inside the program", mark(at, 3))
                 .hint("delete the mark; a fence may enclose the whole program only, in lines of its own")
         }
-        '`' | '~' => parse_error(format!("`{first}` is not supported: there are no macros to define"), here)
-            .hint("write a function with fn or defn"),
+        '`' | '~' => {
+            parse_error(format!("the character {first} is not supported: there are no macros to define"), here)
+                .hint("write a function with fn or defn")
+        }
         _ => unexpected_character(first, here),
     }
 }
@@ -336,7 +335,7 @@ fn unexpected_dispatch(second: Option<char>, at: u32) -> Error {
             .hint("write the form for this language only"),
         Some(letter) if letter.is_alphabetic() => {
             parse_error("tagged literals such as #inst or #uuid are not supported", mark(at, 1))
-                .hint("write the plain string, \"2024-01-01\", and parse it if need be")
+                .hint("write the plain string, \"2024-01-01\", and parse it if necessary")
         }
         _ => parse_error("expected `{`, `(`, `\"`, `'` or `#Inf` right after `#`", mark(at, 1))
             .hint("write #{1 2} for a set, #(+ % 1) for a function, #\"a+\" for a regex, without a space after #"),
@@ -364,9 +363,9 @@ fn unexpected_character(character: char, span: Span) -> Error {
         '\u{2018}' | '\u{2019}' => error.hint("write a straight quote: 'name, or \"text\" for a string"),
         '\u{2013}' | '\u{2014}' | '\u{2212}' => error.hint("write an ordinary minus: -"),
         _ if character.is_ascii() => {
-            error.hint("delete it; names are of letters, digits and * + ! - _ ' ? < > = . & % $ | # : /")
+            error.hint("delete it; names consist of letters, digits and * + ! - _ ' ? < > = . & % $ | # : /")
         }
-        _ => error.hint("names are of letters and digits; put other text into a string: \"...\""),
+        _ => error.hint("names consist of letters and digits; put other text into a string: \"...\""),
     }
 }
 

@@ -142,7 +142,7 @@ fn look_up<'h>(h: &'h Ctx, data: Value<'h>, args: &[Value<'h>]) -> Res<Value<'h>
             Some(item) => Ok(item),
             None => Err(Error::new(
                 Reason::NotCallable,
-                format!("a vector of {} elements, called as a function, has no index {}", v.len(), describe(key)),
+                format!("{} is not an index of a vector of {} elements", describe(key), v.len()),
             )
             .class(ErrorClass::IndexOutOfBounds)
             .hint("write (get v i) to get nil instead")

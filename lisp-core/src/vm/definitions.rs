@@ -118,7 +118,7 @@ pub(super) fn data_hint(name: &str, names: &[&str]) -> String {
     match (names.len(), near.len()) {
         (0, _) => "the host gives no data here".to_owned(),
         (_, 1..) => format!("did you mean {}?", listed(&near)),
-        (count, 0) if count <= SHOWN => format!("there are {}", listed(names)),
+        (count, 0) if count <= SHOWN => format!("available: {}", listed(names)),
         (count, 0) => format!("none of the {count} names of the data is similar; the first is {}", listed(&names[..1])),
     }
 }

@@ -148,7 +148,7 @@ impl Machine {
                     && unset[i]
                 {
                     let names: Vec<&str> = self.grants.iter().flat_map(|grant| grant.data_names()).collect();
-                    let error = Error::new(Reason::RuntimeError, format!("data/{key} is not granted"))
+                    let error = Error::new(Reason::RuntimeError, format!("data/{key} is not given"))
                         .hint(data_hint(key, &names));
                     return Err(match program.place_of_data(i) {
                         Some(span) => error.at(span),

@@ -174,9 +174,9 @@ n
 ;=> "the values of format are numbered from 1, got %0$s"
 
 (try (format "%s %s" 1) (catch Exception e (ex-message e)))
-;=> "format has 1 value(s), and its text has places for more"
+;=> "format got 1 value(s), and its string needs more"
 
 ;; What is too much for read-string is not too much of a program.
 
 (try (read-string (apply str "[" (concat (map (fn [i] (str "k" i " ")) (range 10001)) ["]"]))) (catch Exception e (ex-message e)))
-;=> "read-string cannot read the text: it has more than 10000 distinct symbols and keywords, the limit"
+;=> "read-string cannot read the text: it has more distinct symbols and keywords than the limit of 10000"

@@ -14,7 +14,7 @@
 (doc 'reduce)
 ;> (reduce f coll)
 ;> (reduce f init coll)
-;>   Combines the elements from the left. Of no elements and no first value, it is what f makes of no arguments; nil where f takes some.
+;>   Combines the elements from the left. Without elements and init, returns (f), or nil if f requires arguments.
 ;>   (reduce + [1 2 3]) => 6
 ;=> nil
 

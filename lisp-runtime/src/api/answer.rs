@@ -281,7 +281,7 @@ pub struct Answer {
     pub run_id: String,
     /// How the run ended, in one word.
     pub verdict: Verdict,
-    /// How the program itself ended it.
+    /// How the program itself ended: with a value, `return` or `fail`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<OutcomeKind>,
     /// The result as JSON.

@@ -28,7 +28,7 @@ fn import_sources(
     const USUAL: u64 = 2_000_000;
     let sources = &input.sources;
     if let Some(name) = GivenNames::twice(&input.sets) {
-        return Err(bad_input(&format!("data/{name}"), "two data sets give it; each name may be given once"));
+        return Err(bad_input(&format!("data/{name}"), "two data sets bind it; each name may be bound once"));
     }
     if sources.is_empty() {
         return Ok(None);
@@ -219,17 +219,18 @@ impl<'a> GivenNames<'a> {
     /// Why it may not be given, and the index of the source that gave it before.
     pub(crate) fn take(&self, name: &str) -> Result<(), (String, Option<usize>)> {
         if !is_name_part(name) {
-            let why = "no program can write this name; bind the value under another one, or the whole object under one";
+            let why =
+                "programs cannot write this name; bind the value to another name, or bind the whole object to one name";
             return Err((why.to_owned(), None));
         }
         if self.sets.iter().any(|set| set.grant.has_data(name)) {
-            return Err(("a data set gives it too; each name may be given once".to_owned(), None));
+            return Err(("a data set binds it too; each name may be bound once".to_owned(), None));
         }
         let Some(names) = &self.by_source else { return Ok(()) };
         match names.borrow_mut().insert(name.to_owned(), self.at.get()) {
             Some(before) => {
                 let why = format!(
-                    "input {} gives it, and so does input {before}; each name may be given once",
+                    "input {} binds it, and so does input {before}; each name may be bound once",
                     self.at.get()
                 );
                 Err((why, Some(before)))

@@ -96,7 +96,7 @@ fn contained(
     catch_unwind(AssertUnwindSafe(compile)).unwrap_or_else(|panic| Err(lost(panic)))
 }
 
-/// Returns whether more text could complete the source, for a prompt that reads several lines.
+/// Returns whether more text could complete the source, for a REPL that reads several lines.
 pub fn is_incomplete(source: &str) -> bool {
     matches!(lisp_core::syntax::completeness(source), Completeness::Incomplete)
 }

@@ -405,7 +405,7 @@ impl Run {
                     let mismatches = signature.check_result(h, value)?;
                     if !mismatches.is_empty() {
                         return Err(Error::new(Reason::ValidationError, sentence(&mismatches))
-                            .hint("return a value of the shape that the signature says")
+                            .hint("return a value that matches the signature")
                             .into());
                     }
                 }

@@ -404,10 +404,10 @@ pub(crate) struct SessionChanges {
 /// Rejects what a session does not support: a recording or a budget.
 pub(crate) fn check(input: &Input<'_>) -> Result<(), Box<Problem>> {
     let error = if input.journal.is_some() {
-        Error::new(Reason::RuntimeError, "a session is not recorded")
+        Error::new(Reason::RuntimeError, "a session cannot be recorded")
             .hint("record the run of one program, with Engine::run or Engine::start")
     } else if input.budget.is_some() {
-        Error::new(Reason::RuntimeError, "a session does not pay from a budget")
+        Error::new(Reason::RuntimeError, "a session cannot use a budget")
             .hint("give the budget to the run of one program, with Engine::run or Engine::start")
     } else {
         return Ok(());

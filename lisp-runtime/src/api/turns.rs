@@ -131,7 +131,7 @@ impl Run {
     /// Returns the error if the programs of the session, and one more of `more` bytes, exceed its limits.
     fn over_ceiling(&self, more: usize) -> Option<Error> {
         const HINT: &str =
-            "define the functions of several turns in one program, or take some back as in (def name nil); or raise";
+            "define the functions of several turns in one program, or remove some as in (def name nil); or raise";
         let limits = &self.shared.setting.limits;
         let count = self.driver.machine.programs().count() + usize::from(more > 0);
         let max = bytes(limits.session_programs);
@@ -240,7 +240,7 @@ fn bytes_or_none(limit: u64) -> usize {
 /// Returns the error of a session without a turn to undo. It keeps the last `max` turns; `let_go` if it dropped some.
 pub fn nothing_to_undo(max: u64, let_go: bool) -> Box<Problem> {
     let why = match let_go {
-        true => "what it takes was let go when a program needed the memory",
+        true => "the state for undoing was dropped when a program needed the memory",
         false => "none has succeeded since the session was started, loaded or forked, or all kept turns are undone",
     };
     let message = format!("there is no turn to undo: {why}; at most the last {max} turns can be undone (session_undo)");

@@ -711,7 +711,7 @@ impl MachineDriver {
 
 /// Returns the error of a run whose time ended while a call waited for a thread.
 fn no_tool_thread(mut error: Error, max: usize) -> Error {
-    error.message = format!("{}: a tool call waited for one of {max} tool threads, all of them taken", error.message);
+    error.message = format!("{}: a tool call waited for one of {max} tool threads, and all were in use", error.message);
     error
         .hint("use tools that return, or raise tool_threads (EngineBuilder::tool_threads, --tool-threads)")
         .detail("tool_threads", max)

@@ -717,7 +717,7 @@ impl State {
 fn diverged(place: &Place, expected: &str, got: &str) -> Error {
     Error::new(
         Reason::ReplayDiverged,
-        format!("the run goes another way than its record: at {place} the record has {expected}, now there is {got}"),
+        format!("the run differs from its record: at {place} the record has {expected}, and the run has {got}"),
     )
     .hint("replay it with the program, the data and the tools that it was recorded with")
     .detail("call", &*place.to_string())

@@ -202,7 +202,7 @@ impl<'a> Line<'a> {
             }
             Line { clock: Some(clock), ms: Some(ms), call: None, .. } => Ok(RecordEntry::Clock(place(&clock)?, ms)),
             Line { answer: Some(answer), call: None, clock: None, .. } => Ok(RecordEntry::Answer(answer.get())),
-            _ => Err("a line tells of a call, of the clock, or of the answer"),
+            _ => Err("a line describes a call, a clock reading, or the answer"),
         }
     }
 

@@ -53,7 +53,7 @@ impl Cancel {
             || self.worker.as_ref().is_some_and(|worker| worker.is_over())
     }
 
-    /// Resets the handle, for a prompt that cancels one form after another.
+    /// Resets the handle, for a REPL that cancels one form after another.
     pub fn reset(&self) {
         self.flag.store(false, Ordering::Relaxed);
     }

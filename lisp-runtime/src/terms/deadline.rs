@@ -76,7 +76,7 @@ impl RunTime {
         let (times, max) = (Self::REPLAYS, Self::replay_ms(self.limit_ms));
         Error::new(
             Reason::Timeout,
-            format!("doing again what the record has takes longer than {times} times timeout_ms, {max} ms"),
+            format!("replaying the record takes longer than {times} times timeout_ms, {max} ms"),
         )
         .hint("raise the limit timeout_ms for the resumed run (Input::limits_over), or find out why the replay is slow")
         .detail("limit_ms", max)

@@ -2,7 +2,7 @@
 
 use lisp_core::text::near_names;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{MapAccess, Visitor};
+use serde::de::{self, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
@@ -48,6 +48,34 @@ impl<'de> Deserialize<'de> for LimitsRequest {
     }
 }
 
+/// Reads a limit. Errors speak of numbers, not of Rust's types.
+fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    struct Whole;
+    impl<'de> Visitor<'de> for Whole {
+        type Value = Option<u64>;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a whole number, 0 or more")
+        }
+        fn visit_u64<E: de::Error>(self, number: u64) -> Result<Option<u64>, E> {
+            Ok(Some(number))
+        }
+        fn visit_i64<E: de::Error>(self, number: i64) -> Result<Option<u64>, E> {
+            let wrong = |_| E::invalid_value(Unexpected::Signed(number), &self);
+            u64::try_from(number).map(Some).map_err(wrong)
+        }
+        fn visit_none<E: de::Error>(self) -> Result<Option<u64>, E> {
+            Ok(None)
+        }
+        fn visit_unit<E: de::Error>(self) -> Result<Option<u64>, E> {
+            Ok(None)
+        }
+        fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<u64>, D::Error> {
+            deserializer.deserialize_u64(self)
+        }
+    }
+    deserializer.deserialize_option(Whole)
+}
+
 macro_rules! limits {
     ($($(#[$doc:meta])* $name:ident, $with:ident = $default:expr, $zero:expr;)*) => {
         /// The limits of a run.
@@ -70,7 +98,7 @@ macro_rules! limits {
         #[serde(deny_unknown_fields, remote = "Self")]
         #[non_exhaustive]
         pub struct LimitsRequest {
-            $($(#[$doc])* #[serde(default, skip_serializing_if = "Option::is_none")] pub $name: Option<u64>,)*
+            $($(#[$doc])* #[serde(default, deserialize_with = "whole", skip_serializing_if = "Option::is_none")] pub $name: Option<u64>,)*
         }
 
         impl Default for Limits {
@@ -244,7 +272,7 @@ pub struct UnknownLimit(pub String);
 fn limit_meant(name: &str) -> String {
     match near_names(name, Limits::NAMES.iter().copied(), 1).first() {
         Some(near) => format!("did you mean {near}?"),
-        None => format!("there are {}", Limits::NAMES.join(", ")),
+        None => format!("the limits are {}", Limits::NAMES.join(", ")),
     }
 }
 
@@ -300,6 +328,6 @@ mod tests {
         assert!(error.to_string().contains("`heap`"), "{error}");
         let message = |name: &str| LimitsRequest::default().set(name, 1).unwrap_err().to_string();
         assert_eq!(message("feul"), "unknown limit feul; did you mean fuel?");
-        assert!(message("zzz").contains("there are fuel, timeout_ms, heap_bytes"), "{}", message("zzz"));
+        assert!(message("zzz").contains("the limits are fuel, timeout_ms, heap_bytes"), "{}", message("zzz"));
     }
 }

@@ -83,8 +83,8 @@ fn in_words(message: &str) -> String {
     if let Some((name, known)) = unknown(message, "unknown field `") {
         let hint = match near_names(name, known.iter().copied(), 1).first() {
             Some(near) => format!("did you mean {near}?"),
-            None if known.is_empty() => "there are none".to_owned(),
-            None => format!("there are {}", known.join(", ")),
+            None if known.is_empty() => "expected none".to_owned(),
+            None => format!("expected {}", known.join(", ")),
         };
         return format!("unknown field {}: {hint}", shown(name));
     }
@@ -238,7 +238,7 @@ mod tests {
             (r#"{"id": [1]}"#, "id", "expected an integer from 0 to 255, got a vector"),
             (r#"{}"#, "", "the field id is missing"),
             (r#"{"id": 1, "liens": []}"#, "", "unknown field \"liens\": did you mean lines?"),
-            (r#"{"id": 1, "zzz": []}"#, "", "unknown field \"zzz\": there are id, lines, place, state"),
+            (r#"{"id": 1, "zzz": []}"#, "", "unknown field \"zzz\": expected id, lines, place, state"),
             (r#"{"id": 1, "lines": {}}"#, "lines", "expected a vector, got a map"),
             (r#"{"id": 1, "lines": "a"}"#, "lines", "expected a vector, got the string \"a\"; put it into a vector"),
             (

@@ -388,7 +388,7 @@ pub(crate) struct Answer {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Outcome {
-    /// The unique id of the run: from [`Input::run_id`](crate::Input::run_id), or made.
+    /// The unique id of the run: from [`Input::run_id`](crate::Input::run_id), or generated.
     pub run_id: Arc<str>,
     pub(crate) answer: Result<Answer, Box<Problem>>,
     pub(crate) warnings: Vec<Warning>,

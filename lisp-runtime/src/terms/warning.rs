@@ -98,7 +98,7 @@ impl Warning {
                 (WarningKind::NullInMemory, format!(" of the definition {name}"), repair)
             }
             None => {
-                let repair = "`text` has the value exactly; (if (NaN? x) nil x) says that nil is meant";
+                let repair = "`text` has the exact value; to return nil instead, write (if (NaN? x) nil x)";
                 (WarningKind::NullInValue, " of the value".to_owned(), repair)
             }
         };

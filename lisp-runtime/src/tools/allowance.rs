@@ -90,7 +90,7 @@ impl Allowance {
             None if self.is_shared => return Err(self.exceeded(self.limits.bytes, "bytes")),
             None => {
                 let (has, max) = (text.len(), self.limits.bytes);
-                return Err(SchemaError::new(format!("the schema has {has} bytes, and may have {max}")));
+                return Err(SchemaError::new(format!("the schema has {has} bytes; the maximum is {max}")));
             }
         }
         Ok(())

@@ -20,7 +20,7 @@ pub(crate) fn read(text: &str, max: usize, what: &str) -> Result<Value, SchemaEr
     // A byte order mark is not part of JSON.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.len() > max {
-        return Err(SchemaError::new(format!("{what} has {} bytes, and may have {max}", text.len())));
+        return Err(SchemaError::new(format!("{what} has {} bytes; the maximum is {max}", text.len())));
     }
     serde_json::from_str(text).map_err(|error| SchemaError::new(format!("{what} cannot be read: {error}")))
 }
@@ -329,7 +329,7 @@ impl<'d> Document<'d> {
                 Target::Unknown => {
                     let shown: String = reference.chars().take(200).collect();
                     return Err(SchemaError::new(format!(
-                        "it refers to {shown:?}, which it does not hold; a schema is to hold all that it refers to"
+                        "it refers to {shown:?}, which it does not contain; a schema must contain everything that it refers to"
                     )));
                 }
             }

@@ -597,7 +597,7 @@ fn approval_required(tool: &Tool, place: &Place, question: &str, in_session: boo
         "a program can do nothing about it: whoever runs it decides. In the host: approve or reject the call in the record of the \
          run (Record::approve, Record::reject) and resume it, or drive the run step by step (Engine::start)"
     };
-    Error::new(Reason::ApprovalRequired, format!("tool/{} has to be approved: {question}", tool.name))
+    Error::new(Reason::ApprovalRequired, format!("tool/{} needs approval: {question}", tool.name))
         .hint(hint)
         .detail("call", &*place.to_string())
         .detail("question", question)

@@ -140,7 +140,7 @@ impl Tools {
             return Err(SchemaError::new("it is not a list of tools: {\"tools\": [..]} is one"));
         };
         if list.len() > TOOLS {
-            return Err(SchemaError::new(format!("the list has {} tools, and may have {TOOLS}", list.len())));
+            return Err(SchemaError::new(format!("the list has {} tools; the maximum is {TOOLS}", list.len())));
         }
         let mut imported = Imported::default();
         for (index, mut tool) in list.into_iter().enumerate() {
@@ -154,7 +154,7 @@ impl Tools {
             };
             let idempotent = hint("idempotentHint") == Some(true);
             let input = match tool.get_mut("inputSchema").map(Value::take) {
-                Some(Value::Null) => Err(SchemaError::new("inputSchema: it is null, and has to be a JSON Schema")),
+                Some(Value::Null) => Err(SchemaError::new("inputSchema: it is null, and must be a JSON Schema")),
                 input => Ok(input.unwrap_or_else(|| json!({}))),
             };
             let output = tool.get_mut("outputSchema").map(Value::take).filter(|schema| !schema.is_null());

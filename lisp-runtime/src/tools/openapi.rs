@@ -46,7 +46,7 @@ impl Tools {
         if !version.starts_with("3.") {
             let what = match version_of(&api, "swagger") {
                 Some(version) => format!("it is Swagger {version}: convert it to OpenAPI 3"),
-                None => "it is not an OpenAPI description of version 3: `openapi: 3.1.0` says so at its top".to_owned(),
+                None => "it is not an OpenAPI 3 description: it must have the field `openapi` at its top, such as `openapi: 3.1.0`".to_owned(),
             };
             return Err(SchemaError::new(what));
         }

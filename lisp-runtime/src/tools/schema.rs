@@ -94,7 +94,7 @@ impl Schema {
         let text = if self.limits.counts_text { json.len() as u64 / TEXT_STEP } else { 0 };
         let may_be_many = self.has_references || (self.count as u64).saturating_mul(nodes + text) > steps;
         if may_be_many && !self.is_within(steps, &value, false) {
-            return one(&format!("to check it against the schema takes more than {steps} steps"));
+            return one(&format!("checking it against the schema takes more than {steps} steps"));
         }
         // An unexpected panic of the library fails the call, not the run.
         match catch_unwind(AssertUnwindSafe(|| self.validator.is_valid(&value))) {
@@ -152,14 +152,14 @@ impl Schema {
                 for key in unexpected.iter().take(ERRORS) {
                     let hint = match near_names(key, known.iter().copied(), 1).first() {
                         Some(near) => format!("did you mean {near}?"),
-                        None if known.is_empty() => "no such key may be there".to_owned(),
+                        None if known.is_empty() => "no such key is allowed".to_owned(),
                         None => {
                             let more = if known.len() > 12 {
                                 format!(" and {} more", known.len() - 12)
                             } else {
                                 String::new()
                             };
-                            format!("there are {}{more}", known[..known.len().min(12)].join(", "))
+                            format!("expected {}{more}", known[..known.len().min(12)].join(", "))
                         }
                     };
                     found.push(Mismatch::new(at.clone(), format!("unknown {what} {}: {hint}", quoted(key))));
@@ -263,11 +263,8 @@ fn build(document: &Value, draft: Option<Draft>, of: Of, pattern_size: usize) ->
         Ok(Ok(validator)) => Ok(validator),
         Ok(Err(error)) => {
             let place = error.instance_path().to_string();
-            let place = if place.is_empty() { "it".to_owned() } else { format!("it is not a schema at {place}: it") };
-            Err(SchemaError::new(cut(
-                &format!("{place} does not fit the rules of JSON Schema: {}", error.masked()),
-                400,
-            )))
+            let place = if place.is_empty() { String::new() } else { format!(" at {place}") };
+            Err(SchemaError::new(cut(&format!("it is not a valid JSON Schema{place}: {}", error.masked()), 400)))
         }
         Err(_) => Err(SchemaError::new("the validator failed on it")),
     }
@@ -533,13 +530,13 @@ fn in_words(kind: &ValidationErrorKind, came: &Value, error: &ValidationError<'_
         Kind::Format { format } => expected(format!("a string of the format {}", cut(format, 40))),
         Kind::UniqueItems => "expected items that differ, got one twice".to_owned(),
         Kind::Contains => "no item matches `contains`".to_owned(),
-        Kind::FalseSchema => format!("nothing may be here, got {}", got(came)),
+        Kind::FalseSchema => format!("expected nothing here, got {}", got(came)),
         Kind::Not { .. } => format!("it has a form that is excluded: {}", got(came)),
         Kind::OneOfMultipleValid { .. } => {
-            "it fits more than one of the forms that exclude each other; say what tells them apart".to_owned()
+            "it matches more than one of several exclusive forms; add what distinguishes them".to_owned()
         }
         Kind::PropertyNames { error } => format!(
-            "its key {} may not be there: {}",
+            "its key {} is not allowed: {}",
             shown(error.instance()),
             in_words(error.kind(), error.instance(), error)
         ),

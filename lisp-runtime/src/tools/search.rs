@@ -131,9 +131,9 @@ pub(crate) fn which_there_are(name: &str, names: &[&str]) -> String {
     let listed = |names: &[&str]| names.iter().map(|name| format!("tool/{name}")).collect::<Vec<_>>().join(", ");
     let near = near_names(name, names.iter().copied(), SHOWN);
     match (names.len(), near.len()) {
-        (0, _) => "there are no tools here; work on data/... alone".to_owned(),
+        (0, _) => "this run has no tools; use data/... only".to_owned(),
         (_, 1..) => format!("did you mean {}?", listed(&near)),
-        (count, 0) if count <= SHOWN => format!("there are {}", listed(names)),
+        (count, 0) if count <= SHOWN => format!("available: {}", listed(names)),
         (count, 0) => format!("none of the {count} tools has a similar name; the first is {}", listed(&names[..1])),
     }
 }

@@ -550,8 +550,8 @@ impl<'a, 'h> Check<'a, 'h> {
         let near = all().find(|name| same_name(name, key)).or_else(|| near_names(key, all(), 1).first().copied());
         let hint = match near {
             Some(name) => format!("did you mean {name}?"),
-            None if fields.all.is_empty() => "there are none".to_owned(),
-            None => format!("there are {}", listed(all())),
+            None if fields.all.is_empty() => "expected none".to_owned(),
+            None => format!("expected {}", listed(all())),
         };
         let shown: String = key.chars().take(KEY).collect();
         let more = if shown.len() < key.len() { "..." } else { "" };

@@ -99,14 +99,14 @@ pub enum BuildError {
     Twice(String),
     /// A cached tool has redacted arguments: the cache would keep them as keys.
     #[error(
-        "tool {0} is cached and redacts arguments; results are kept by their arguments, so it can be one of both only"
+        "tool {0} is cached and redacts arguments; results are cached by their arguments, so it can be only one of the two"
     )]
     CachedAndRedacted(String),
     /// An async tool has a delay.
     #[error("tool {0} is async and has a delay: it waits by itself, with a timer of its runtime")]
     Delay(String),
     /// The number of tool threads exceeds the maximum.
-    #[error("tool_threads is {0}; it may be 0 to {max}", max = ToolThreads::MAX)]
+    #[error("tool_threads is {0}; it must be 0 to {max}", max = ToolThreads::MAX)]
     ToolThreads(usize),
     /// The signature of a tool is not valid.
     #[error("the signature of tool {tool}: {error}")]

@@ -123,7 +123,7 @@ fn schemas_that_cannot_be_used_say_why() {
         ("{", "the schema of its arguments: the schema cannot be read: EOF while parsing an object at line 1 column 1"),
         (
             r#"{"$ref": "http://example.com/a"}"#,
-            "the schema of its arguments: it refers to \"http://example.com/a\", which it does not hold; a schema is to hold all that it refers to",
+            "the schema of its arguments: it refers to \"http://example.com/a\", which it does not contain; a schema must contain everything that it refers to",
         ),
         (
             r##"{"allOf": [{"$ref": "#"}]}"##,
@@ -208,7 +208,7 @@ fn the_page_of_a_tool_is_printed() {
         find.as_str(),
         "tool/mine () -> :int\nOf the run.",
         "there is no tool/fin; did you mean tool/find?",
-        "there is no tool/secret; there are tool/find, tool/mine",
+        "there is no tool/secret; available: tool/find, tool/mine",
         "tool/mine () -> :int\nOf the run.",
     ];
     let recording = Recording::new();
@@ -226,7 +226,7 @@ fn the_page_of_a_tool_is_printed() {
     assert_eq!(outcome.prints, wanted);
     // Without any tool it says so; a local of the name, or a text, is as before.
     let outcome = Engine::default().eval("[(doc tool/x) (doc \"tool/x\") (let [x \"nowhere\"] (doc x))]", Input::new());
-    assert_eq!(outcome.prints[0], "there is no tool/x; there are no tools here; work on data/... alone");
+    assert_eq!(outcome.prints[0], "there is no tool/x; this run has no tools; use data/... only");
     assert_eq!(outcome.prints[1], "No documentation found for \"tool/x\".");
     assert_eq!(outcome.prints[2], "No documentation found for \"nowhere\".");
 }

@@ -18,19 +18,19 @@ fn a_name_of_data_is_given_once() {
     let engine = Engine::default();
     let set = engine.import("n", "1").expect("a data set");
     let other = engine.import_object(r#"{"n": 2, "m": 3}"#).expect("a data set");
-    let twice = "each name may be given once";
+    let twice = "each name may be bound once";
     for (input, why) in [
-        (Input::new().json("n", "1").json("n", "2"), format!("input 1 gives it, and so does input 0; {twice}")),
+        (Input::new().json("n", "1").json("n", "2"), format!("input 1 binds it, and so does input 0; {twice}")),
         (
             Input::new().json("n", "1").json_object(r#"{"n": 2}"#),
-            format!("input 1 gives it, and so does input 0; {twice}"),
+            format!("input 1 binds it, and so does input 0; {twice}"),
         ),
         (
             Input::new().json_object(r#"{"n": 2}"#).json("n", "1"),
-            format!("input 1 gives it, and so does input 0; {twice}"),
+            format!("input 1 binds it, and so does input 0; {twice}"),
         ),
-        (Input::new().data_set(&set).json("n", "2"), format!("a data set gives it too; {twice}")),
-        (Input::new().data_set(&set).data_set(&other), format!("two data sets give it; {twice}")),
+        (Input::new().data_set(&set).json("n", "2"), format!("a data set binds it too; {twice}")),
+        (Input::new().data_set(&set).data_set(&other), format!("two data sets bind it; {twice}")),
     ] {
         let outcome = engine.eval("data/n", input);
         let wanted = format!("cannot import data/n: {why}");
@@ -46,7 +46,7 @@ fn a_name_of_data_can_be_written() {
     let engine = Engine::default();
     for input in [Input::new().json("2024 sales", "1"), Input::new().json_object(r#"{"a": 1, "b c": 2}"#)] {
         let outcome = engine.eval("1", input);
-        assert!(message(&outcome).1.contains("no program can write this name; bind the value under another"));
+        assert!(message(&outcome).1.contains("programs cannot write this name; bind the value to another"));
     }
     assert!(
         engine.import("é(", "1").is_err_and(|problem| problem.error.message.starts_with("cannot import data/é(: "))
@@ -71,8 +71,8 @@ fn data_that_is_missing_is_named() {
     );
     assert!(!hint(&engine.eval("(do data/orders (inc nil))", given())).contains("not given"));
     let strict = engine.eval("(count\n data/rows)", given().strict_data(true));
-    assert_eq!(message(&strict), (Reason::RuntimeError, "data/rows is not granted"));
-    assert_eq!(hint(&strict), "there are data/orders, data/rates");
+    assert_eq!(message(&strict), (Reason::RuntimeError, "data/rows is not given"));
+    assert_eq!(hint(&strict), "available: data/orders, data/rates");
     let at = strict.problem().and_then(|p| p.position).expect("a place");
     assert_eq!((at.line, at.column, at.end_line, at.end_column), (2, 2, 2, 11));
 }

@@ -282,11 +282,11 @@ fn another_way_than_the_record_is_an_error_before_anything_is_done() {
         (
             "(tool/write {:n 2})",
             "(tool/write {:n 5})",
-            "record has tool/write {\"n\":2}, now there is tool/write {\"n\":5}",
+            "record has tool/write {\"n\":2}, and the run has tool/write {\"n\":5}",
         ),
-        ("(tool/write {:n 1}) (tool", "(tool/read {:n 1}) (tool", "now there is tool/read"),
+        ("(tool/write {:n 1}) (tool", "(tool/read {:n 1}) (tool", "and the run has tool/read"),
         ("(tool/write {:n 1}) (tool/write {:n 2}) ", "(tool/write {:n 1}) ", "at 2"),
-        ("(tool/read {:n 3}))", "3)", "now there is the end"),
+        ("(tool/read {:n 3}))", "3)", "and the run has the end"),
     ];
     for (from, to, says) in edits {
         assert!(text.contains(from), "{from}");
@@ -445,7 +445,7 @@ fn a_record_has_ceilings_with_errors_of_their_own() {
     let again = engine.eval("(inc 2)", Input::new().record(&recording));
     assert!(again.problem().unwrap().error.message.contains("of another run"));
     let session = engine.session(Input::new().record(&Recording::new())).eval("1");
-    assert!(session.problem().unwrap().error.message.contains("not recorded"));
+    assert!(session.problem().unwrap().error.message.contains("cannot be recorded"));
 }
 
 #[test]

@@ -159,7 +159,7 @@ fn data_is_given_again_and_set_up_does_not_run_again() {
     let mut other = engine.load_session(&saved, Input::new().json("xs", "[10]")).unwrap();
     assert_eq!(text(&mut other, "(total)"), "40");
     let strict = engine.load_session(&saved, Input::new().strict_data(true)).unwrap_err();
-    assert!(strict.error.message.contains("data/xs is not granted"), "{strict:?}");
+    assert!(strict.error.message.contains("data/xs is not given"), "{strict:?}");
 }
 
 #[test]
@@ -374,7 +374,7 @@ fn what_it_takes_to_undo_gives_way_to_a_program_that_needs_the_room() {
             break problem.error;
         }
     };
-    assert!(error.message.contains("let go when a program needed the memory"), "{}", error.message);
+    assert!(error.message.contains("dropped when a program needed the memory"), "{}", error.message);
 }
 
 #[test]

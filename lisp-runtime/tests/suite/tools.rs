@@ -88,8 +88,8 @@ fn the_signature_is_the_authority_for_names() {
             "tool/t: unknown argument \"user-id\": did you mean user_id?",
         ),
         ("(a {b-c :int?}) -> :any", "(tool/t {:a {:b_c 1}})", "tool/t: a: unknown field \"b_c\": did you mean b-c?"),
-        ("() -> :any", "(tool/t {:x 1})", "tool/t: unknown argument \"x\": there are none"),
-        ("(a :int?, b :int?) -> :any", "(tool/t {:xyz 1})", "tool/t: unknown argument \"xyz\": there are a, b"),
+        ("() -> :any", "(tool/t {:x 1})", "tool/t: unknown argument \"x\": expected none"),
+        ("(a :int?, b :int?) -> :any", "(tool/t {:xyz 1})", "tool/t: unknown argument \"xyz\": expected a, b"),
     ] {
         let outcome = spelt(signature).eval(program, Input::new());
         assert_eq!(reason(&outcome), Some(Reason::InvalidToolArgs), "{signature} {program}");
@@ -193,9 +193,9 @@ fn an_unknown_tool_is_answered_with_the_nearest_names() {
         assert_eq!(reason(&outcome), Some(Reason::UnknownTool));
         outcome.problem().and_then(|p| p.error.hint.clone()).unwrap_or_default()
     };
-    assert_eq!(hint(&[], "(tool/x)"), "there are no tools here; work on data/... alone");
+    assert_eq!(hint(&[], "(tool/x)"), "this run has no tools; use data/... only");
     assert_eq!(hint(&["search-orders", "refund"], "(tool/serch-orders {})"), "did you mean tool/search-orders?");
-    assert_eq!(hint(&["a", "refund"], "(tool/search {})"), "there are tool/a, tool/refund");
+    assert_eq!(hint(&["a", "refund"], "(tool/search {})"), "available: tool/a, tool/refund");
     let many: Vec<String> = (0..300).map(|n| format!("server1__tool_number_{n}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     let near = hint(&many, "(tool/server1__tool_numbr_8 {})");

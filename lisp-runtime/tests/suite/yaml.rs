@@ -233,10 +233,10 @@ fn hostile_yaml_is_an_error_with_a_place() {
 #[test]
 fn what_is_no_description_says_so() {
     for (text, wanted) in [
-        ("openapi: 2\npaths: {}", "not an OpenAPI description of version 3"),
+        ("openapi: 2\npaths: {}", "not an OpenAPI 3 description"),
         ("swagger: 2.0", "it is Swagger 2.0: convert it"),
-        ("hello", "not an OpenAPI description of version 3"),
-        ("# nothing", "not an OpenAPI description of version 3"),
+        ("hello", "not an OpenAPI 3 description"),
+        ("# nothing", "not an OpenAPI 3 description"),
         ("", "cannot be read: EOF"),
         ("{\"openapi\": \"3.1.0\",}", "cannot be read: trailing comma at line 1 column 21"),
     ] {

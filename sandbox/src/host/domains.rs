@@ -360,7 +360,7 @@ impl DomainState {
         verdict::time_to_wait(host, || {
             let (many, name) = (self.limits.processes.max(1), verdict::clean(&self.name, DomainLimits::NAME_BYTES));
             format!(
-                "the {many} processes of the domain {name} were taken until then: raise DomainLimits::processes, or have fewer \
+                "the {many} processes of the domain {name} were in use until then: raise DomainLimits::processes, or have fewer \
                  runs at once"
             )
         })

@@ -236,7 +236,7 @@ impl Builder {
         }
         if self.grace > Builder::MAX_GRACE {
             let (grace, max) = (self.grace, Builder::MAX_GRACE);
-            return Err(SetupError::new("grace", format!("it is {grace:?}; it may be at most {max:?}")));
+            return Err(SetupError::new("grace", format!("it is {grace:?}; it must be at most {max:?}")));
         }
         let Builder { engine, grace, memory, answer_bytes, sets, .. } = self;
         let starter = Starter { program: self.program, wanted: self.wanted, sets: sets.clone() };
@@ -283,9 +283,9 @@ impl Sandbox {
         self.0.pool.templates().first().map_or(Layers(Vec::new()), |template| template.layers.clone())
     }
 
-    /// Returns how many runs and sessions can exist at once without waiting: for how many there were file descriptors
-    /// (`ulimit -n`) when the sandbox was built, within the limit of the templates. More of them wait, within their
-    /// deadlines, until others have ended.
+    /// Returns how many runs and sessions can exist at once without waiting. The file descriptors (`ulimit -n`) that
+    /// were free when the sandbox was built, and the limit of the templates, bound this number. Further runs and
+    /// sessions wait, within their deadlines, until others have ended.
     pub fn max_runs(&self) -> usize {
         self.0.max_runs
     }

@@ -105,7 +105,9 @@ fn of_signal(facts: &Facts<'_>, status: i32) -> Error {
             Some(bytes) => out_of_memory(facts.limit_bytes, bytes),
             None => host_fault(format!("the run's process was aborted{}", stderr_of(facts))),
         },
-        libc::SIGKILL => host_fault("the run's process was killed from outside, possibly for want of memory".into()),
+        libc::SIGKILL => {
+            host_fault("the run's process was killed from outside, possibly because memory ran out".into())
+        }
         signal => {
             let core = if libc::WCOREDUMP(status) { ", core dumped" } else { "" };
             host_fault(format!("the run's process was killed by signal {signal}{core}{}", stderr_of(facts)))
@@ -175,7 +177,7 @@ fn given_up_calls() -> Error {
     let max = OpenCalls::GIVEN_UP;
     Error::new(
         Reason::ToolCallLimitExceeded,
-        format!("more than {max} tool calls that were given up are still at work"),
+        format!("more than {max} tool calls that were given up are still in progress"),
     )
     .hint("call slow tools less often in a parallel call that fails, or let the tools take less time")
     .detail("limit", max)

@@ -40,7 +40,7 @@ impl<'a> Document<'a> {
                 "duplicate key" if key == "tenants" => {
                     (format!("{key} occurs twice"), "write [[tenants]] for each tenant")
                 }
-                "duplicate key" => (format!("{key} occurs twice"), "take one out"),
+                "duplicate key" => (format!("{key} occurs twice"), "remove one"),
                 other => (format!("it is not TOML: {other}"), "write the line as in the example of docs/service.md"),
             };
             let at = error.span().map(|span| position(text, span.start));
@@ -64,11 +64,11 @@ impl<'a> Document<'a> {
         let message = error.message().trim_end().replace('\n', " ").replace("expected u64", "expected a whole number");
         let near = near_field(&message).map(|near| format!("did you mean {near}? ")).unwrap_or_default();
         let next = match () {
-            () if message.starts_with("unknown field") => "write one of these names, or take the field out",
+            () if message.starts_with("unknown field") => "use one of these names, or remove the field",
             () if message.ends_with("expected a whole number") => "write one, such as 5000",
             () if message.starts_with("missing field") => "add the field",
             () if message.starts_with("unknown variant") => "write one of these",
-            () => "write a value of the kind that docs/service.md names",
+            () => "docs/service.md lists the type of each key",
         };
         ConfigError {
             file: self.name.to_owned(),
@@ -143,7 +143,7 @@ impl<'a> Document<'a> {
             return Ok(given);
         }
         let (least, max) = (range.start(), range.end());
-        let message = format!("it is {given}, and may be {least} to {max}");
+        let message = format!("it is {given}, and must be {least} to {max}");
         Err(self.error(path, message, "write a number within this range"))
     }
 
@@ -179,7 +179,7 @@ impl<'a> Document<'a> {
             (None, None) => Ok(None),
             (Some(_), Some(_)) => {
                 let message = format!("{} is given, too", names[0]);
-                Err(self.error(&of(names[1]), message, "take one of the two out"))
+                Err(self.error(&of(names[1]), message, "remove one of the two"))
             }
             (Some(table), None) => {
                 let json = json_of_table(table).ok_or_else(|| {

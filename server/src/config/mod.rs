@@ -403,7 +403,7 @@ impl Config {
         let (message, next) = match address {
             ListenAddress::Unix(_) if self.tls.is_some() => (
                 format!("{address} is a Unix socket, which is served without TLS"),
-                "take [tls] out, or listen on an address and a port",
+                "remove [tls], or listen on an address and a port",
             ),
             ListenAddress::Unix(_) => return Ok(()),
             ListenAddress::Tcp(tcp) if tcp.ip().to_canonical().is_loopback() || !self.tenants.is_empty() => {

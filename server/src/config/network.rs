@@ -66,7 +66,7 @@ impl Network {
         match literal(host) {
             Some(address) if !self.permits(host, port, address) => Err((
                 format!("the address {address} is not public"),
-                format!("write \"{host}:{port}\" in allow_private of [network] when tools are to reach it"),
+                format!("write \"{host}:{port}\" in allow_private of [network] to let tools reach it"),
             )),
             _ => Ok(()),
         }

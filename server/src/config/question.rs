@@ -20,7 +20,7 @@ pub struct Question {
 impl Question {
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         if text.is_empty() || text.len() > TEMPLATE_BYTES {
-            return Err(format!("it has {} bytes, and may have 1 to {TEMPLATE_BYTES}", text.len()));
+            return Err(format!("it has {} bytes, and must have 1 to {TEMPLATE_BYTES}", text.len()));
         }
         let mut parts = Vec::new();
         let mut rest = text;
@@ -35,7 +35,7 @@ impl Question {
             rest = after;
         }
         if parts.len() > ARGUMENTS {
-            return Err(format!("it names {} arguments, and may name {ARGUMENTS}", parts.len()));
+            return Err(format!("it names {} arguments; the maximum is {ARGUMENTS}", parts.len()));
         }
         Ok(Question { parts, end: rest.to_owned() })
     }

@@ -89,10 +89,10 @@ impl UrlTemplate {
     pub(crate) fn fill(&self, argument: impl Fn(&str) -> Option<(String, Vec<String>)>) -> Result<Url, String> {
         self.filled(|name| {
             let (written, texts) =
-                argument(name).ok_or_else(|| format!("the argument {name} is missing: it is a part of the address"))?;
+                argument(name).ok_or_else(|| format!("the argument {name} is missing: it is part of the URL"))?;
             let bytes = texts.iter().map(String::len).sum::<usize>();
             if bytes == 0 || bytes > ARGUMENT_BYTES {
-                return Err(format!("the argument {name} has {bytes} bytes, and may have 1 to {ARGUMENT_BYTES}"));
+                return Err(format!("the argument {name} has {bytes} bytes, and must have 1 to {ARGUMENT_BYTES}"));
             }
             texts.iter().try_for_each(|text| check(name, text))?;
             Ok(written)

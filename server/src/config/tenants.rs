@@ -124,12 +124,12 @@ impl Tenant {
         }
         let rate = file.runs_per_second;
         if rate.is_some_and(|rate| !(0.001..=1_000_000.0).contains(&rate)) {
-            let message = "it may be 0.001 to 1000000";
+            let message = "it must be 0.001 to 1000000";
             return Err(document.error(&path("runs_per_second"), message, "write a number within this range"));
         }
         if file.burst.is_some() && rate.is_none() {
             let message = "it needs runs_per_second";
-            return Err(document.error(&path("burst"), message, "add runs_per_second, or take burst out"));
+            return Err(document.error(&path("burst"), message, "add runs_per_second, or remove burst"));
         }
         let count = |field, given: Option<u64>, least, max| {
             given.map(|given| document.count(&path(field), given, least..=max)).transpose()
@@ -180,13 +180,13 @@ impl TenantBudget {
 fn patterns(given: &[String], index: &str, document: &Document<'_>) -> Result<Vec<ToolPattern>, ConfigError> {
     let path = ["tenants", index, "tools"];
     if given.len() > PATTERNS {
-        let message = format!("there are {}, and there may be {PATTERNS}", given.len());
+        let message = format!("there are {}; the maximum is {PATTERNS}", given.len());
         return Err(document.error(&path, message, "write the beginnings of names with *"));
     }
     let read = |text: &String| {
         ToolPattern::parse(text).ok_or_else(|| {
-            let message = format!("{text:?} is not a valid name of tools");
-            document.error(&path, message, "write a name, or its beginning with one * at the end")
+            let message = format!("{text:?} is not a tool name or prefix");
+            document.error(&path, message, "write a name, or a prefix with one * at the end")
         })
     };
     given.iter().map(read).collect()
@@ -225,8 +225,8 @@ fn digests(
     };
     let tokens = given.map(read).collect::<Result<Vec<_>, _>>()?;
     if tokens.len() > TOKENS {
-        let message = format!("there are {} tokens, and there may be {TOKENS}", tokens.len());
-        return Err(document.error(&path(field_of_more), message, "take old ones out"));
+        let message = format!("there are {} tokens; the maximum is {TOKENS}", tokens.len());
+        return Err(document.error(&path(field_of_more), message, "remove old ones"));
     }
     Ok(tokens)
 }
@@ -245,7 +245,7 @@ fn digest_of(text: &str) -> Option<[u8; 32]> {
 /// Reads all tenants.
 pub(super) fn read(files: &[file::Tenant], document: &Document<'_>) -> Result<Vec<Tenant>, ConfigError> {
     if files.len() > TENANTS {
-        let message = format!("there are {}, and there may be {TENANTS}", files.len());
+        let message = format!("there are {}; the maximum is {TENANTS}", files.len());
         return Err(document.error(&["tenants"], message, "run a second service for the others"));
     }
     let (mut names, mut tokens) = (BTreeSet::new(), BTreeSet::new());
@@ -259,7 +259,7 @@ pub(super) fn read(files: &[file::Tenant], document: &Document<'_>) -> Result<Ve
         }
         if !tenant.tokens.iter().chain(&tenant.approvers).all(|token| tokens.insert(*token)) {
             let field = if file.token_sha256.is_some() { "token_sha256" } else { "tokens_sha256" };
-            let message = "a token of it is there already";
+            let message = "one of its tokens is already in use";
             return Err(document.error(
                 &["tenants", &index, field],
                 message,

@@ -71,7 +71,7 @@ fn the_table_of_the_documentation_has_every_key() {
         assert_eq!((error.at, error.field), (Some((2, name.len() + 4)), format!("service.{name}")));
         assert!(error.message.contains(&range.end().to_string()));
         if *range.start() > 0 {
-            assert!(wrong(range.start() - 1).message.contains(&format!("may be {}", range.start())));
+            assert!(wrong(range.start() - 1).message.contains(&format!("must be {}", range.start())));
         }
         parse(&format!("[service]\n{name} = {}", range.start())).unwrap();
         parse(&format!("[service]\n{name} = {}", range.end())).unwrap();

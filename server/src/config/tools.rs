@@ -179,10 +179,10 @@ impl CallSettings {
         let of = |field| [path, &[field]].concat();
         if file.cached && !file.redact.is_empty() {
             let message = "a cached tool keeps results by their arguments, and cannot redact any";
-            return Err(document.error(&of("redact"), message, "take cached or redact out"));
+            return Err(document.error(&of("redact"), message, "remove cached or redact"));
         }
         if file.redact.len() > REDACTED {
-            let message = format!("there are {}, and there may be {REDACTED}", file.redact.len());
+            let message = format!("there are {}; the maximum is {REDACTED}", file.redact.len());
             return Err(document.error(&of("redact"), message, "put them into one argument"));
         }
         let number = |field, given: Option<u64>, usual, least, max| {
@@ -215,8 +215,8 @@ fn headers(
     document: &Document<'_>,
 ) -> Result<Vec<Header>, ConfigError> {
     if given.len() > PAIRS {
-        let message = format!("there are {}, and there may be {PAIRS}", given.len());
-        return Err(document.error(&[path, &["headers"]].concat(), message, "take some out"));
+        let message = format!("there are {}; the maximum is {PAIRS}", given.len());
+        return Err(document.error(&[path, &["headers"]].concat(), message, "remove some"));
     }
     let read = |(text, template): (&String, &String)| {
         let at = [path, &["headers", text.as_str()]].concat();
@@ -224,7 +224,7 @@ fn headers(
             document.error(&at, "it is not a valid name of a header", "write letters, digits and hyphens")
         })?;
         if OWN_HEADERS.contains(&name.as_str()) || name.as_str().starts_with("proxy-") {
-            return Err(document.error(&at, "the service sets this header itself", "take it out"));
+            return Err(document.error(&at, "the service sets this header itself", "remove it"));
         }
         let value = document.secret(&at, template)?;
         if HeaderValue::from_str(value.expose()).is_err() || !value.expose().is_ascii() {
@@ -247,7 +247,7 @@ fn url(given: &str, at: &[&str], document: &Document<'_>, network: &Network) -> 
     })?;
     network.check(&url).map_err(|(message, next)| document.error(at, message, next))?;
     if url.fragment().is_some() {
-        return Err(document.error(at, "it has a fragment, which is not sent", "take # and what follows out"));
+        return Err(document.error(at, "it has a fragment, which is not sent", "remove # and what follows it"));
     }
     Ok(url)
 }
@@ -260,7 +260,7 @@ impl HttpTool {
             return Err(document.error(&path, "a tool's name has 1 to 200 bytes", "write another name"));
         }
         let url = UrlTemplate::parse(&file.url).map_err(|message| {
-            let next = "write names of arguments in the path: https://api.example.com/orders/{id}";
+            let next = "write a URL such as https://api.example.com/orders/{id}, with argument names in braces";
             document.error(&of("url"), message, next)
         })?;
         network.check(url.origin()).map_err(|(message, next)| document.error(&of("url"), message, next))?;
@@ -275,7 +275,7 @@ impl HttpTool {
             })?),
             (Some(_), _) => {
                 let message = "the question is never asked, because the policy is not \"ask\"";
-                return Err(document.error(&of("question"), message, "write policy = \"ask\", or take question out"));
+                return Err(document.error(&of("question"), message, "write policy = \"ask\", or remove question"));
             }
         };
         for (field, names) in [
@@ -287,7 +287,7 @@ impl HttpTool {
         let shown = question.iter().flat_map(Question::arguments).find(|name| calls.redact.iter().any(|r| r == name));
         if let Some(argument) = shown {
             let message = format!("it shows the redacted argument {argument}");
-            return Err(document.error(&of("question"), message, "take it out of the question"));
+            return Err(document.error(&of("question"), message, "remove it from the question"));
         }
         Ok(HttpTool {
             url,
@@ -313,7 +313,7 @@ fn check_argument(name: &str, input: Option<&str>, at: &[&str], document: &Docum
     }
     let next = match near_names(name, properties.keys().map(String::as_str), 1).first() {
         Some(near) => format!("did you mean {near}?"),
-        None => "add it to the properties of input, or take it out".to_owned(),
+        None => "add it to the properties of input, or remove it".to_owned(),
     };
     Err(document.error(at, format!("{name} is not an argument of the tool"), next))
 }
@@ -384,7 +384,7 @@ impl McpServer {
                 return Err(document.error(&path, "it has neither command nor url", next));
             }
             (Some(_), Some(_)) => {
-                return Err(document.error(&of("url"), "command is given, too", "take one of the two out"));
+                return Err(document.error(&of("url"), "command is given, too", "remove one of the two"));
             }
         };
         let start = file.start_timeout_ms;
@@ -405,8 +405,8 @@ fn environment(
     document: &Document<'_>,
 ) -> Result<Vec<(String, Secret)>, ConfigError> {
     if given.len() > PAIRS {
-        let message = format!("there are {}, and there may be {PAIRS}", given.len());
-        return Err(document.error(path, message, "take some out"));
+        let message = format!("there are {}; the maximum is {PAIRS}", given.len());
+        return Err(document.error(path, message, "remove some"));
     }
     let read = |(name, template): (&String, &String)| {
         let at = [path, &[name.as_str()]].concat();
@@ -416,7 +416,7 @@ fn environment(
         }
         let value = document.secret(&at, template)?;
         if value.expose().contains('\0') {
-            return Err(document.error(&at, "its value has a zero byte", "take it out"));
+            return Err(document.error(&at, "its value has a zero byte", "remove it"));
         }
         Ok((name.clone(), value))
     };

@@ -34,7 +34,7 @@ impl FromRequest<Service> for Text {
         let max = settings.max_body_bytes;
         let encoding = request.headers().get(header::CONTENT_ENCODING);
         if encoding.is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
-            let why = "compressed bodies are not read; send it without Content-Encoding";
+            let why = "compressed bodies are not supported; send the body without Content-Encoding";
             return Err(ProblemDetails::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
         }
         let too_large = || {
@@ -55,7 +55,7 @@ impl FromRequest<Service> for Text {
         };
         let time = Duration::from_secs(settings.body_seconds);
         let read = tokio::time::timeout(time, Limited::new(body, max).collect()).await.map_err(|_| {
-            let why = format!("the body did not come within {} s (body_seconds of the service)", time.as_secs());
+            let why = format!("the body did not arrive within {} s (body_seconds of the service)", time.as_secs());
             ProblemDetails::new(StatusCode::REQUEST_TIMEOUT, why)
         })?;
         let bytes = match read {
@@ -89,7 +89,7 @@ impl<T: serde::de::DeserializeOwned> FromRequestParts<Service> for StrictQuery<T
             let error = error.into_inner().to_string();
             let near = near_field(&error).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             let field = if matches!(field.as_str(), "." | "?") { "query".to_owned() } else { field };
-            ProblemDetails::of_field(field, format!("the query does not fit: {error}{near}"))
+            ProblemDetails::of_field(field, format!("invalid query: {error}{near}"))
         })
     }
 }
@@ -98,6 +98,15 @@ impl<T: serde::de::DeserializeOwned> FromRequestParts<Service> for StrictQuery<T
 pub(crate) fn whole<'de, N: FromStr, D: Deserializer<'de>>(from: D) -> Result<Option<N>, D::Error> {
     let text = Cow::<str>::deserialize(from)?;
     text.parse().map(Some).map_err(|_| D::Error::custom(format!("{text:?} is not a whole number")))
+}
+
+/// Reads a flag of a query: true if it has no value.
+pub(crate) fn flag<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    match &*Cow::<str>::deserialize(from)? {
+        "" | "true" | "1" => Ok(true),
+        "false" | "0" => Ok(false),
+        text => Err(D::Error::custom(format!("{text:?} is not `true` or `false`"))),
+    }
 }
 
 /// Rejects any query, for routes without parameters.
@@ -126,16 +135,13 @@ impl FromRequestParts<Service> for NoQuery {
 pub(crate) fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ProblemDetails> {
     // Serde would read an array as the fields in their order.
     if text.trim_start().starts_with('[') {
-        return Err(ProblemDetails::of_field(
-            "",
-            "the request does not fit: expected a JSON object, got an array".to_owned(),
-        ));
+        return Err(ProblemDetails::of_field("", "invalid request: expected a JSON object, got an array".to_owned()));
     }
     let mut reader = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let field = error.path().to_string();
         let error = error.into_inner();
-        let what = if error.is_data() { "the request does not fit" } else { "the body is not JSON" };
+        let what = if error.is_data() { "invalid request" } else { "the body is not JSON" };
         let error = error.to_string();
         let near = near_field(&error).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         ProblemDetails::of_field(field, format!("{what}: {error}{near}"))
@@ -153,7 +159,7 @@ pub(crate) fn read_request(text: &str) -> Result<lisp_runtime::Request<'_>, Prob
     match lisp_runtime::Request::parse(text) {
         Ok(request) => Ok(request),
         Err(_) if !wrong.detail.contains("duplicate field") => Err(wrong),
-        Err(error) => Err(ProblemDetails::of_field("", format!("the request does not fit: {error}"))),
+        Err(error) => Err(ProblemDetails::of_field("", format!("invalid request: {error}"))),
     }
 }
 

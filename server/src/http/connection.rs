@@ -303,7 +303,7 @@ impl<T: Socket, S: Send + 'static> Accept<T, S> for Acceptor {
     fn accept(&self, stream: T, service: S) -> Self::Future {
         let place = self.0.place();
         Box::pin(async move {
-            let place = place.ok_or_else(|| io::Error::other("there are max_connections connections at work"))?;
+            let place = place.ok_or_else(|| io::Error::other("all max_connections connections are in use"))?;
             stream.prepare()?;
             let room = place.connections.0.clone();
             let mut stream = TimeoutStream::new(stream);

@@ -1,12 +1,13 @@
 //! Access control: tokens, origins and the Host header.
 
 use super::problem::ProblemDetails;
+use super::{IDEMPOTENCY_KEY, LAST_EVENT_ID};
 use crate::config::Tenant;
 use crate::runs::{Refused, Reply, Service, TenantState};
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, StatusCode, Uri, Version, header};
+use axum::http::{HeaderMap, HeaderName, StatusCode, Uri, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use std::sync::Arc;
@@ -132,7 +133,9 @@ pub async fn own_origin(State(service): State<Service>, request: Request, next: 
     let host = host.unwrap_or_default();
     let forbidden = |why: &str| ProblemDetails::new(StatusCode::FORBIDDEN, why).into_response();
     if service.config().tenants.is_empty() && !is_over_unix_socket(&request) && !is_loopback(&host) {
-        return forbidden("without tokens the service is for this machine only: ask for it as localhost or 127.0.0.1");
+        return forbidden(
+            "without tenants the service is for this machine only: use localhost or 127.0.0.1 as its address",
+        );
     }
     let origin = request.headers().get(header::ORIGIN).and_then(|origin| origin.to_str().ok());
     let is_other = origin.is_some_and(|origin| {
@@ -142,27 +145,34 @@ pub async fn own_origin(State(service): State<Service>, request: Request, next: 
         named.is_none() || named != asked
     });
     if is_other {
-        return forbidden("pages of other origins may not use the service");
+        return forbidden("web pages of other origins may not use the service");
     }
     next.run(request).await
 }
 
-/// Rejects requests with no Host header (HTTP/1.1), several, or one that differs from `:authority`. A proxy in front of
-/// the service could have read a different host.
-pub async fn one_host(request: Request, next: Next) -> Response {
-    match misnamed_host(&request) {
+/// Rejects requests with no Host header (HTTP/1.1), or one that differs from `:authority`, and those with several headers
+/// of a kind that has one value: a proxy in front of the service could have read another of them.
+pub async fn single_headers(request: Request, next: Next) -> Response {
+    match repeated_header(&request).or_else(|| misnamed_host(&request)) {
         None => next.run(request).await,
         Some(why) => ProblemDetails::new(StatusCode::BAD_REQUEST, why).into_response(),
     }
 }
 
+fn repeated_header(request: &Request) -> Option<&'static str> {
+    let is_repeated = |name: &HeaderName| request.headers().get_all(name).iter().nth(1).is_some();
+    [
+        (header::HOST, "there are two Host headers; send one"),
+        (header::AUTHORIZATION, "there are two Authorization headers; send one"),
+        (IDEMPOTENCY_KEY, "there are two Idempotency-Key headers; send one"),
+        (LAST_EVENT_ID, "there are two Last-Event-ID headers; send one"),
+    ]
+    .into_iter()
+    .find_map(|(name, why)| is_repeated(&name).then_some(why))
+}
+
 fn misnamed_host(request: &Request) -> Option<&'static str> {
-    let mut hosts = request.headers().get_all(header::HOST).iter();
-    let (first, second) = (hosts.next(), hosts.next());
-    if second.is_some() {
-        return Some("there are two Host headers; send one");
-    }
-    let Some(host) = first else {
+    let Some(host) = request.headers().get(header::HOST) else {
         let needs_one = request.version() == Version::HTTP_11;
         return needs_one.then_some("missing Host header; send one");
     };

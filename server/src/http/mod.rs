@@ -14,13 +14,13 @@ mod socket;
 mod sse;
 
 pub use body::Text;
-pub use guard::{RequestTenant, bounded, one_host, own_origin};
+pub use guard::{RequestTenant, bounded, own_origin, single_headers};
 pub use listen::{ListenError, Listener, Server};
 pub use problem::ProblemDetails;
 
 use crate::runs::Service;
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -29,6 +29,11 @@ use std::time::Instant;
 use tower_http::catch_panic::CatchPanicLayer;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
+
+/// The header with the key under which a client may repeat a request.
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// The header with the ID of the last event that a client has received.
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// Returns all routes of the service.
 pub fn router(service: Service) -> Router {
@@ -57,7 +62,7 @@ pub fn router(service: Service) -> Router {
         .split_for_parts();
     let description = about::Description(openapi::text(api).into());
     let router = router.route("/", get(about::page)).merge(page_files()).layer(Extension(description));
-    finished(router, service, "/openapi.json has all")
+    finished(router, service, "/openapi.json lists all routes")
 }
 
 /// Returns the routes for approvers: the tenant's runs, their open calls and the answers, with a page at `/`. The paths
@@ -103,7 +108,7 @@ fn finished(router: Router<Service>, service: Service, more: &'static str) -> Ro
             ProblemDetails::new(StatusCode::INTERNAL_SERVER_ERROR, "a fault of the service; its log says more")
                 .into_response()
         }))
-        .layer(from_fn(one_host))
+        .layer(from_fn(single_headers))
         .layer(axum::middleware::map_response(finish))
         .with_state(service)
 }

@@ -1,18 +1,16 @@
 //! The routes of runs.
 
-use super::body::{NoQuery, StrictQuery, Text, json_to, read, read_request, whole};
-use super::guard::{Caller, RequestTenant};
-use super::openapi::{
-    ApproverResponses, BodyResponses, DecisionResponses, NameResponses, ProgramResponses, QueryResponses,
-    StoreResponses, TenantResponses,
-};
+use super::body::{StrictQuery, NoQuery, Text, flag, json_to, read, read_request, whole};
+use super::guard::{RequestTenant, Caller};
+use super::openapi::{ApproverResponses, BodyResponses, DecisionResponses, NameResponses, QueryResponses, StoreResponses, TenantResponses, ProgramResponses};
 use super::problem::ProblemDetails;
 use super::sse;
+use super::{IDEMPOTENCY_KEY, LAST_EVENT_ID};
 use crate::runs::schemas::{Answer, RunRequest};
 use crate::runs::{Done, ListQuery, Reply, RunList, RunState, Service, TenantState};
 use crate::store::{RequestKey, RunStatus};
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use lisp_runtime::Request;
 use serde::Deserialize;
@@ -20,7 +18,6 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// The maximum length of an idempotency key.
 const KEY_BYTES: usize = 255;
 /// The maximum number of runs in a list.
@@ -32,13 +29,8 @@ const WAIT_SECONDS: u64 = 60;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RunQuery {
-    stream: Option<String>,
-}
-
-impl RunQuery {
-    fn streams(&self) -> bool {
-        self.stream.as_deref().is_some_and(|stream| !matches!(stream, "false" | "0"))
-    }
+    #[serde(default, deserialize_with = "flag")]
+    stream: bool,
 }
 
 fn request_of(text: &str) -> Result<Request<'_>, ProblemDetails> {
@@ -80,7 +72,7 @@ fn key(headers: &HeaderMap, text: &str) -> Result<Option<RequestKey>, ProblemDet
     path = "/v1/run",
     tag = "runs",
     params(
-        ("stream" = Option<String>, Query, description = "stream the events of the run; false and 0 turn this off"),
+        ("stream" = Option<String>, Query, description = "stream the events of the run: no value, true or 1; false and 0 turn this off"),
         ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 ASCII characters; a repeated request with the same key is not run again"),
     ),
     request_body(content = RunRequest, content_type = "application/json"),
@@ -102,7 +94,7 @@ pub(crate) async fn run(
     if key.is_some() || service.needs_journal(&request) {
         let text = traced(&text, &request, &headers);
         drop(request);
-        if query.streams() {
+        if query.stream {
             let state = service.submit(&tenant, &text, key).await?;
             return Ok(sse::of_run(&service, &state.run_id, ""));
         }
@@ -112,7 +104,7 @@ pub(crate) async fn run(
         });
     }
     let run_id = uuid::Uuid::now_v7().to_string();
-    if query.streams() {
+    if query.stream {
         let text = traced(&text, &request, &headers).into_owned();
         drop(request);
         return Ok(sse::of_new_run(service, Arc::clone(&tenant), text, run_id));
@@ -264,7 +256,7 @@ pub(crate) async fn events(
     headers: HeaderMap,
 ) -> Result<Response, ProblemDetails> {
     let state = service.state(&caller.tenant.name, &run_id).await?;
-    let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()).unwrap_or_default();
+    let last = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok()).unwrap_or_default();
     Ok(sse::of_run(&service, &state.run_id, last))
 }
 

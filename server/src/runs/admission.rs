@@ -193,16 +193,14 @@ pub(crate) struct BodyRoom {
     _permit: OwnedSemaphorePermit,
 }
 
-impl BodyBound {
-    fn new(max: usize) -> Self {
-        BodyBound { max, free: Arc::new(Semaphore::new((max / BODY_UNIT).min(Semaphore::MAX_PERMITS))) }
-    }
-}
-
 /// The maximum number of whole runs that are read for a tenant at once: the store has more readers.
 const READS: usize = 2;
 
 impl BodyBound {
+    fn new(max: usize) -> Self {
+        BodyBound { max, free: Arc::new(Semaphore::new((max / BODY_UNIT).min(Semaphore::MAX_PERMITS))) }
+    }
+
     /// Waits for room for more bytes.
     ///
     /// # Errors
@@ -241,9 +239,21 @@ impl TenantState {
         self.responses.room(bytes, "responses").await
     }
 
-    /// Waits for the tenant's turn to read a whole run. The turn ends when the returned value is dropped.
-    pub(crate) async fn read_turn(&self) -> OwnedSemaphorePermit {
-        permit(&self.reads).await
+    /// Reads a whole run when it is the tenant's turn. The turn lasts as long as the read, even if the caller no longer
+    /// waits for it.
+    ///
+    /// # Errors
+    /// If the read panics.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        read: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, tokio::task::JoinError> {
+        let turn = permit(&self.reads).await;
+        tokio::spawn(async move {
+            let _turn = turn;
+            read.await
+        })
+        .await
     }
 }
 
@@ -562,6 +572,28 @@ mod tests {
 
     fn poll<T>(future: &mut Pin<&mut impl Future<Output = T>>) -> Poll<T> {
         future.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    /// A client that leaves does not end the read that it has begun, so its turn is taken until then.
+    #[tokio::test]
+    async fn reads_have_their_turn_until_they_end() {
+        let [one, two] = &states()[..] else { panic!() };
+        let (end, ended) = tokio::sync::watch::channel(false);
+        let read = || {
+            let mut ended = ended.clone();
+            async move { ended.wait_for(|ended| *ended).await.map(|_| 42).unwrap_or_default() }
+        };
+        for _ in 0..READS {
+            let mut left = Box::pin(one.read(read()));
+            assert!(poll(&mut left.as_mut()).is_pending());
+        }
+        assert_eq!(one.reads.available_permits(), 0);
+        let mut waits = pin!(one.read(read()));
+        assert!(poll(&mut waits).is_pending());
+        assert_eq!(two.read(async { 7 }).await.unwrap(), 7);
+        assert_eq!(one.reads.available_permits(), 0);
+        end.send(true).unwrap();
+        assert_eq!(waits.await.unwrap(), 42);
     }
 
     /// Runs that wait for a slot of their tenant take no space in the service's queue, nor in that of another tenant.

@@ -75,10 +75,9 @@ pub(crate) async fn drive(
                 return;
             }
             Err(error) => {
-                tracing::error!(run_id = &*run_id, %error, "a run cannot continue");
-                let why = format!("its journal cannot be used: {error}");
-                if let Err(error) = attempt.end(Batch::default(), End::Stuck(why)).await {
-                    tracing::error!(run_id = &*run_id, %error, "a run cannot be marked as stuck");
+                tracing::error!(run_id = &*run_id, %error, faults = known.faults, "a run cannot continue for now");
+                if let Err(error) = attempt.end(Batch::default(), after_failure(&error, known.faults)).await {
+                    tracing::error!(run_id = &*run_id, %error, "a run cannot be handed back");
                 }
                 return;
             }
@@ -87,6 +86,16 @@ pub(crate) async fn drive(
             Ok(Some(run)) => (known.calls, known.cancelled) = (run.summary.calls, run.summary.cancelled),
             Ok(None) | Err(_) => return,
         }
+    }
+}
+
+/// Returns how an attempt ends when its store has failed: another attempt may find the store well again, but not what is
+/// damaged.
+fn after_failure(error: &StoreError, faults: u32) -> End {
+    match error {
+        StoreError::Damaged(_) => End::Stuck(error.to_string()),
+        _ if faults < MAX_FAULTS => End::Requeued { after: FAULT_PAUSE * (1 << faults), is_fault: true },
+        _ => End::Stuck(format!("its journal cannot be used: {error}")),
     }
 }
 
@@ -441,5 +450,25 @@ async fn stops(inner: &Inner, tenant: &TenantState, calls: &OpenCalls, (began, t
         if outside > 0 && in_progress <= outside && (since.elapsed() >= enough || began.elapsed() >= half) {
             return Stop::Waits;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_that_fails_is_tried_again_and_damage_is_not() {
+        let failed = || StoreError::Failed("no row".to_owned());
+        for faults in 0..MAX_FAULTS {
+            let end = after_failure(&failed(), faults);
+            assert!(
+                matches!(end, End::Requeued { is_fault: true, after } if after == FAULT_PAUSE * (1 << faults)),
+                "{end:?}"
+            );
+        }
+        assert!(matches!(after_failure(&failed(), MAX_FAULTS), End::Stuck(why) if why.contains("no row")));
+        let damaged = StoreError::Damaged("line 2 of the journal of run a".to_owned());
+        assert!(matches!(after_failure(&damaged, 0), End::Stuck(why) if why.contains("line 2")));
     }
 }

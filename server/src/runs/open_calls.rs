@@ -158,10 +158,10 @@ impl Reply {
         }
         match phase {
             Phase::Gate if said[0] || said[1] => {
-                Err("the call waits to be approved: say {\"approve\": true} or {\"reject\": \"why\"}".to_owned())
+                Err("the call waits to be approved: send {\"approve\": true} or {\"reject\": \"why\"}".to_owned())
             }
             Phase::Result if said[2] || said[3] => {
-                Err("the call waits for its result: say {\"result\": ..} or {\"error\": {\"message\": \"..\"}}"
+                Err("the call waits for its result: send {\"result\": ..} or {\"error\": {\"message\": \"..\"}}"
                     .to_owned())
             }
             Phase::Unknown(_) if self.arguments.is_some() => {

@@ -210,7 +210,7 @@ impl Operator {
     pub async fn check(&self, run_id: &str) -> Result<Result<(), String>, Refused> {
         let run = self.stored(run_id).await?;
         let journal = match self.store.journal(run_id).await {
-            Err(StoreError::Failed(why)) => return Ok(Err(why)),
+            Err(error @ StoreError::Damaged(_)) => return Ok(Err(error.to_string())),
             journal => journal?,
         };
         let (engine, has_tools) = (self.engine.clone(), self.tools.is_some());

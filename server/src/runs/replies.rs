@@ -68,7 +68,7 @@ async fn check_fit(tools: &Tools, run: &StoredRun, open: &WaitingCall, reply: &R
     for (name, value) in given.iter().filter_map(|(name, value)| Some((name, value.as_ref()?))) {
         if value.get().len() > REPLY_BYTES {
             return Err(Refused::TooLarge(format!(
-                "{name} has {} bytes, and a value in the record of a run may have {REPLY_BYTES}; send less. The call stays open",
+                "{name} has {} bytes, and the maximum of a value in the record of a run is {REPLY_BYTES}; send less. The call stays open",
                 value.get().len()
             )));
         }

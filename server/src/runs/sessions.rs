@@ -145,7 +145,8 @@ impl Service {
             let _held = place;
             let read: Opening<'_> = serde_json::from_str(&opening).map_err(|error| invalid(&error.to_string()))?;
             if let Some(name) = read.client_tool() {
-                let message = format!("tool {name}: a turn does not wait for its client; use POST /v1/runs");
+                let message =
+                    format!("tool {name}: sessions do not support tools that the client answers; use POST /v1/runs");
                 return Err(Refused::Invalid { field: "tools".to_owned(), message });
             }
             inner.check_opening(&of, &read.request())?;

@@ -236,17 +236,12 @@ impl Inner {
     }
 
     pub(crate) async fn stored(&self, tenant: &str, run_id: &str) -> Result<StoredRun, Refused> {
-        let turn = match self.tenant(tenant) {
-            Some(state) => Some(state.read_turn().await),
-            None => None,
-        };
         let (store, id) = (self.store.clone(), run_id.to_owned());
-        // The turn lasts as long as the read, even if the client leaves.
-        let read = tokio::spawn(async move {
-            let _turn = turn;
-            store.run(&id).await
-        });
-        let read = read.await.map_err(|error| Refused::Fault(error.to_string()))?;
+        let read = async move { store.run(&id).await };
+        let read = match self.tenant(tenant) {
+            Some(state) => state.read(read).await.map_err(|error| Refused::Fault(error.to_string()))?,
+            None => read.await,
+        };
         let stored = read?.filter(|run| run.summary.tenant == tenant);
         stored.ok_or_else(|| Refused::NotFound(format!("there is no run {run_id}")))
     }

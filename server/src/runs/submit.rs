@@ -179,7 +179,7 @@ impl Service {
             Submitted::New => Err(Refused::Fault("the stored run was not found".to_owned())),
             Submitted::Known(run_id) => self.state(&tenant.name, &run_id).await,
             Submitted::OtherRequest => Err(Refused::Unprocessable(
-                "the Idempotency-Key was used for another request; take a new one".to_owned(),
+                "the Idempotency-Key was used for another request; use a new key".to_owned(),
             )),
         }
     }

@@ -98,6 +98,9 @@ pub enum StoreError {
     /// may succeed.
     #[error("the store is not available: {0}")]
     Unavailable(String),
+    /// What the store contains is damaged: it is not what was written.
+    #[error("the store is damaged: {0}: look at it with `ptcl store check`, or restore a backup")]
+    Damaged(String),
     /// The database failed in a way that trying again does not mend.
     #[error("the store failed: {0}")]
     Failed(String),

@@ -63,6 +63,9 @@ async fn blocking<T: Send + 'static>(
     let done = tokio::task::spawn_blocking(move || work(path)).await;
     done.map_err(|error| StoreError::Failed(error.to_string()))?.map_err(|error| match error {
         StoreError::Failed(why) => StoreError::Open { path: name, why },
+        StoreError::Damaged(why) => {
+            StoreError::Open { path: name, why: format!("it is damaged ({why}): restore a backup") }
+        }
         error => error,
     })
 }
@@ -79,7 +82,7 @@ async fn check_database(store: &PostgresStore) -> Result<Checked> {
             checked.runs += 1;
             match store.journal(&run.run_id).await {
                 Ok(journal) => checked.lines += journal.text.lines().count() as u64,
-                Err(StoreError::Failed(why)) => checked.problems.push(why),
+                Err(StoreError::Damaged(why)) => checked.problems.push(format!("{why} is damaged")),
                 Err(error) => return Err(error),
             }
         }

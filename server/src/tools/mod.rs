@@ -331,7 +331,7 @@ impl<'a> Policies<'a> {
         let Some(name) = self.left.keys().next() else { return Ok(()) };
         Err(ToolsError {
             message: format!("there is no tool {name} that can be used"),
-            next: "correct the name, or take the policy out".to_owned(),
+            next: "correct the name, or remove the policy".to_owned(),
             ..ToolsError::at(&[kind, source, "policies", name])
         })
     }

@@ -99,7 +99,7 @@ impl Analyzer<'_> {
         };
         let Ok(count) = u16::try_from(leading.len()) else {
             return Err(
-                invalid(span, "the pattern has more than 65,535 elements").hint("take the value apart in steps")
+                invalid(span, "the pattern has more than 65,535 elements").hint("destructure the value in steps")
             );
         };
         let init = match whole_name {
@@ -396,7 +396,7 @@ impl Analyzer<'_> {
     pub(super) fn recur_form(&mut self, args: &[Form], span: Span, tail: bool) -> Res<Node> {
         if self.is_in_try() {
             return Err(invalid(span, "recur cannot lead out of try")
-                .hint("let try answer a value, and recur on it: (let [x (try ...)] (recur x))"));
+                .hint("let try return a value, and recur with it: (let [x (try ...)] (recur x))"));
         }
         let Some(target) = self.recur_target().filter(|_| tail) else {
             return Err(invalid(span, "recur must be the last thing its loop or function does")
@@ -405,7 +405,7 @@ impl Analyzer<'_> {
         if target != args.len() {
             return Err(Error::new(
                 Reason::ArityMismatch,
-                format!("recur gives {} values, its loop or function takes {target}", args.len()),
+                format!("recur passes {} values, and its loop or function takes {target}", args.len()),
             )
             .at(span)
             .hint("give recur one value for each name of the loop, or for each parameter of the function"));

@@ -108,7 +108,7 @@ impl Analyzer<'_> {
 
     /// `catch` or `finally` outside of `try`.
     pub(super) fn part_of_try(&mut self, name: &str, span: Span) -> Res<Node> {
-        Err(invalid(span, format!("{name} is a part of try")).hint(format!("write {TRY}")))
+        Err(invalid(span, format!("{name} can be used only inside try")).hint(format!("write {TRY}")))
     }
 
     pub(super) fn dotimes_form(&mut self, args: &[Form], span: Span) -> Res<Node> {

@@ -57,7 +57,7 @@ fn runs_pay_from_a_budget() {
         assert_eq!(message(&run("1", &budget)), "the budget that the run shares with others has no bytes left");
     }
     let mut session = engine.session(Input::new().budget(&Budget::new(Amounts::new())));
-    assert_eq!(message(&session.eval("1")), "a session does not pay from a budget");
+    assert_eq!(message(&session.eval("1")), "a session cannot use a budget");
     // A run whose end nobody sees has used what it took.
     let budget = Budget::new(Amounts::new().with_fuel(1_000_000));
     let program = engine.compile("(tool/t {})").unwrap();

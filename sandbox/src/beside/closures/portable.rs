@@ -67,9 +67,7 @@ pub fn run_bounded_measured<T: Serialize + DeserializeOwned>(
         Ok(1) => return call(bounds, work),
         Ok(threads) => failed(format!("refused: this process has {threads} threads")),
         Err(_) if INSIDE.load(Ordering::Relaxed) => nested(),
-        Err(_) => {
-            failed("refused: this system does not tell how many threads there are; see run_bounded_despite_threads")
-        }
+        Err(_) => failed("refused: this system cannot report the number of threads; see run_bounded_despite_threads"),
     };
     (Err(refused), Used::default())
 }

@@ -142,7 +142,7 @@ fn get<'a, T: FromSql<'a>>(row: &'a Row, column: &str) -> Result<T> {
 /// Returns a column with a number that is never negative.
 fn get_count(row: &Row, column: &str) -> Result<u64> {
     let number: i64 = get(row, column)?;
-    u64::try_from(number).map_err(|_| StoreError::Failed(format!("the column {column} is damaged: {number}")))
+    u64::try_from(number).map_err(|_| StoreError::Damaged(format!("a row, whose {column} is {number}")))
 }
 
 /// Returns a number as the database stores it.

@@ -19,7 +19,7 @@ pub(super) fn digest(run_id: &str, first_line: u64, text: &[u8]) -> Vec<u8> {
 }
 
 fn damaged(run_id: &str, line: u64, what: &str) -> StoreError {
-    StoreError::Failed(format!("the journal of the run {run_id} is damaged at line {line}: {what}"))
+    StoreError::Damaged(format!("line {line} of the journal of run {run_id} ({what})"))
 }
 
 pub(super) fn status(name: &str) -> Result<RunStatus> {

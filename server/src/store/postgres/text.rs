@@ -30,7 +30,7 @@ pub(super) fn unescape(text: String) -> String {
 /// # Errors
 /// If it is not UTF-8: somebody else has written it.
 pub(super) fn text(what: &str, run_id: &str, bytes: Vec<u8>) -> Result<String> {
-    String::from_utf8(bytes).map_err(|_| StoreError::Failed(format!("the {what} of {run_id} is damaged: not UTF-8")))
+    String::from_utf8(bytes).map_err(|_| StoreError::Damaged(format!("the {what} of {run_id} (not UTF-8)")))
 }
 
 #[cfg(test)]

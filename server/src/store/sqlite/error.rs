@@ -14,7 +14,7 @@ impl From<rusqlite::Error> for StoreError {
                 "check its disk, and whether its directory can be written"
             }
             Some(ErrorCode::DatabaseCorrupt) => {
-                return StoreError::Failed(format!("{error}: look at it with `ptcl store check`"));
+                return StoreError::Damaged(error.to_string());
             }
             Some(ErrorCode::NotADatabase) => {
                 return StoreError::Failed(format!("{error}: name another file with --store, or restore a backup"));

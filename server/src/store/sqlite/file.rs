@@ -57,7 +57,7 @@ impl File {
         writer.pragma_update(None, "cache_size", -WRITER_CACHE)?;
         writer.set_prepared_statement_cache_capacity(STATEMENTS);
         if std::fs::metadata(&path).map_err(failed)?.len() <= CHECKED_BYTES {
-            quick_check(&writer, &path)?;
+            quick_check(&writer)?;
         }
         let epoch = take_over(&mut writer, now_ms)?;
         writer.pragma_update(None, "foreign_keys", true)?;
@@ -75,16 +75,13 @@ pub(super) fn open_reader(path: &Path) -> Result<Connection> {
     Ok(reader)
 }
 
-fn quick_check(db: &Connection, path: &Path) -> Result<()> {
+fn quick_check(db: &Connection) -> Result<()> {
     let found: String = db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     if found == "ok" {
         return Ok(());
     }
     let found = found.trim_start_matches("*** in database main ***").trim();
-    Err(StoreError::Failed(format!(
-        "the file is damaged ({found}): look at it with `ptcl store check --store {}`",
-        path.display()
-    )))
+    Err(StoreError::Damaged(found.to_owned()))
 }
 
 /// Brings the file to the current format, takes it over and ends all leases. Returns the number of this owner.

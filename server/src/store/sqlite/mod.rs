@@ -72,9 +72,11 @@ impl SqliteStore {
     /// damaged or cannot be opened.
     pub fn open(path: &Path, durability: Durability) -> Result<SqliteStore> {
         SqliteStore::open_file(path, durability).map_err(|error| match error {
-            StoreError::Failed(why) => {
-                let why = why.replace("`ptcl store check`", &format!("`ptcl store check --store {}`", path.display()));
-                StoreError::Open { path: path.display().to_string(), why }
+            StoreError::Failed(why) => StoreError::Open { path: path.display().to_string(), why },
+            StoreError::Damaged(why) => {
+                let path = path.display().to_string();
+                let why = format!("it is damaged ({why}): look at it with `ptcl store check --store {path}`");
+                StoreError::Open { path, why }
             }
             error => error,
         })

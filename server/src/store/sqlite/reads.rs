@@ -115,9 +115,7 @@ pub(super) fn journal(db: &Connection, run_id: &str) -> Result<Journal> {
 }
 
 fn damaged(run_id: &str, line: i64) -> StoreError {
-    StoreError::Failed(format!(
-        "line {line} of the journal of run {run_id} is damaged: restore a backup, or look at it with `ptcl store check`"
-    ))
+    StoreError::Damaged(format!("line {line} of the journal of run {run_id}"))
 }
 
 pub(super) fn replies(db: &Connection, run_id: &str, skip: u64) -> Result<Vec<StoredReply>> {

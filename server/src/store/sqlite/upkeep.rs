@@ -37,16 +37,6 @@ pub(in super::super) fn formats(path: &Path) -> Result<Formats> {
 /// # Errors
 /// If the file is damaged so much that it cannot be read, or is no store.
 pub(in super::super) fn check(path: &Path) -> Result<Checked> {
-    look(path).map_err(|error| match error {
-        // This is what others say of damage.
-        StoreError::Failed(why) => {
-            StoreError::Failed(why.replace("look at it with `ptcl store check`", "restore a backup"))
-        }
-        error => error,
-    })
-}
-
-fn look(path: &Path) -> Result<Checked> {
     let (mut db, _) = open(path)?;
     let mut checked = Checked::default();
     // One state of the store.
