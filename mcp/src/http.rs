@@ -12,7 +12,7 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
-use lisp_server::http::{RequestTenant, ProblemDetails, Text, approvals, bounded, own_origin, single_headers};
+use lisp_server::http::{ProblemDetails, RequestTenant, Text, approvals, bounded, own_origin, single_headers};
 use lisp_server::runs::Service;
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage};
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;

@@ -1,8 +1,11 @@
 //! The routes of runs.
 
-use super::body::{StrictQuery, NoQuery, Text, flag, json_to, read, read_request, whole};
-use super::guard::{RequestTenant, Caller};
-use super::openapi::{ApproverResponses, BodyResponses, DecisionResponses, NameResponses, QueryResponses, StoreResponses, TenantResponses, ProgramResponses};
+use super::body::{NoQuery, StrictQuery, Text, flag, json_to, read, read_request, whole};
+use super::guard::{Caller, RequestTenant};
+use super::openapi::{
+    ApproverResponses, BodyResponses, DecisionResponses, NameResponses, ProgramResponses, QueryResponses,
+    StoreResponses, TenantResponses,
+};
 use super::problem::ProblemDetails;
 use super::sse;
 use super::{IDEMPOTENCY_KEY, LAST_EVENT_ID};

@@ -171,8 +171,10 @@ impl Request {
             prepared.url.set_query(Some(&format!("{own}{}", pairs.join("&"))));
         }
         if prepared.url.as_str().len() > URL_BYTES {
-            let message =
-                format!("the URL has {} bytes with its arguments; the maximum is {URL_BYTES}", prepared.url.as_str().len());
+            let message = format!(
+                "the URL has {} bytes with its arguments; the maximum is {URL_BYTES}",
+                prepared.url.as_str().len()
+            );
             return Err(ToolError::invalid_arguments(message));
         }
         Ok(prepared)
