@@ -8,7 +8,7 @@ use super::record_header::{Given, Header, Terms, header};
 use super::recorded_tools::RecordedTools;
 use super::waiting::Progress;
 use crate::recording::journal::{BadLine, Ceilings, Journal, Recorder};
-use crate::recording::line::{CallState, Ended, Failure, Gated, Line, Told};
+use crate::recording::line::{CallState, Ended, Failure, Gated, Line, RecordEntry};
 use crate::terms::outcome::{Phase, Problem};
 use crate::terms::place::Place;
 use crate::terms::run_view::RunView;
@@ -179,13 +179,13 @@ struct OpenCalls {
 }
 
 impl OpenCalls {
-    fn learn(&mut self, told: Told<'_>) {
-        if let Some(place) = told.place() {
+    fn apply(&mut self, entry: RecordEntry<'_>) {
+        if let Some(place) = entry.place() {
             let last = self.last.entry(place.way().to_vec()).or_default();
             *last = place.effect().max(*last);
         }
-        match told {
-            Told::Call { place, tool, arguments, state } => {
+        match entry {
+            RecordEntry::Call { place, tool, arguments, state } => {
                 let call = OpenCall {
                     name: place.to_string(),
                     tool: tool.into_owned(),
@@ -195,18 +195,18 @@ impl OpenCalls {
                 };
                 self.calls.insert(place, call);
             }
-            Told::State(place, state) => {
+            RecordEntry::State(place, state) => {
                 if let Some(call) = self.calls.get_mut(&place) {
                     call.state = state;
                 }
             }
-            Told::Ends(place, _) => {
+            RecordEntry::Ends(place, _) => {
                 self.calls.remove(&place);
                 self.gates.remove(&place);
             }
-            Told::Gate { place, gated: Gated::Allow { .. }, .. } => drop(self.gates.remove(&place)),
-            Told::Gate { place, gated, .. } => drop(self.gates.insert(place, gated)),
-            Told::Clock(..) | Told::Answer(_) => {}
+            RecordEntry::Gate { place, gated: Gated::Allow { .. }, .. } => drop(self.gates.remove(&place)),
+            RecordEntry::Gate { place, gated, .. } => drop(self.gates.insert(place, gated)),
+            RecordEntry::Clock(..) | RecordEntry::Answer(_) => {}
         }
     }
 
@@ -308,7 +308,7 @@ impl Record {
         let mut record = Record { header, run_id, cost_schedule, text, open: OpenCalls::default(), redacting };
         record.journal(Ceilings::default(), None)?;
         let mut open = OpenCalls::default();
-        record.told().for_each(|told| open.learn(told));
+        record.entries().for_each(|entry| open.apply(entry));
         record.open = open;
         Ok(record)
     }
@@ -335,18 +335,18 @@ impl Record {
     }
 
     /// Returns the lines after the first one, parsed.
-    fn lines(&self) -> impl DoubleEndedIterator<Item = (&str, Result<Told<'_>, BadLine>)> {
+    fn lines(&self) -> impl DoubleEndedIterator<Item = (&str, Result<RecordEntry<'_>, BadLine>)> {
         self.text[self.header..].split_inclusive('\n').map(|line| {
-            let told = match serde_json::from_str::<Line<'_>>(line) {
-                Ok(read) => read.told().map_err(BadLine::from),
+            let entry = match serde_json::from_str::<Line<'_>>(line) {
+                Ok(read) => read.entry().map_err(BadLine::from),
                 Err(error) => Err(error.to_string().into()),
             };
-            (line, told)
+            (line, entry)
         })
     }
 
-    fn told(&self) -> impl DoubleEndedIterator<Item = Told<'_>> {
-        self.lines().filter_map(|(_, told)| told.ok())
+    fn entries(&self) -> impl DoubleEndedIterator<Item = RecordEntry<'_>> {
+        self.lines().filter_map(|(_, entry)| entry.ok())
     }
 
     fn journal(&self, ceilings: Ceilings, recorder: Option<Arc<dyn Recorder>>) -> Result<Journal, RecordError> {
@@ -417,8 +417,8 @@ impl Record {
 
     /// Returns the answer of the run as JSON text, or `None` if the run was interrupted.
     pub fn answer(&self) -> Option<&str> {
-        self.told().rev().find_map(|told| match told {
-            Told::Answer(json) => Some(json),
+        self.entries().rev().find_map(|entry| match entry {
+            RecordEntry::Answer(json) => Some(json),
             _ => None,
         })
     }
@@ -457,7 +457,7 @@ impl Record {
         match self.open.place(name) {
             Some((place, true)) => {
                 self.text.push_str(&Line::of_gate(&place, None, gated).text());
-                self.open.learn(Told::Gate { place, asked: None, gated: gated.clone() });
+                self.open.apply(RecordEntry::Gate { place, asked: None, gated: gated.clone() });
                 Ok(())
             }
             _ => Err(RecordError::NoQuestion(name.to_owned())),
@@ -487,9 +487,9 @@ impl Record {
             }
         };
         self.text.push_str(&line.text());
-        self.open.learn(match how {
-            Settled::NotMade => Told::State(place, CallState::Asked),
-            _ => Told::Ends(place, Ended::Echo),
+        self.open.apply(match how {
+            Settled::NotMade => RecordEntry::State(place, CallState::Asked),
+            _ => RecordEntry::Ends(place, Ended::Echo),
         });
         Ok(())
     }

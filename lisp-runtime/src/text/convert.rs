@@ -18,12 +18,12 @@ pub(crate) const UNWATCHED: u64 = 100_000;
 
 /// Parses JSON text into an arena.
 pub(crate) fn read_json<'h>(h: &'h Heap, text: &str, keys: Keys) -> Res<Value<'h>> {
-    Reader::new(h).keys(keys.into()).read(text).map_err(|error| unreadable(error, text))
+    Reader::new(h).keys(keys).read(text).map_err(|error| unreadable(error, text))
 }
 
 /// Parses JSON text that is an array or object of values, each of which may be as deep as a written value.
 pub(crate) fn read_several<'h>(h: &'h Heap, text: &str, keys: Keys) -> Res<Value<'h>> {
-    Reader::new(h).of_several().keys(keys.into()).read(text).map_err(|error| unreadable(error, text))
+    Reader::new(h).of_several().keys(keys).read(text).map_err(|error| unreadable(error, text))
 }
 
 /// Returns the error for a text that is not JSON, with the position in it.
