@@ -105,7 +105,7 @@ impl Drive<'_> {
                 (AskMode::Rounds, Some(_)) => return Ok(self.next_input(&state, &open)),
                 (AskMode::Elicit, Some(call)) => match self.elicit(run_id, call).await {
                     QuestionResult::Decided(reply) => {
-                        let is_taken = self.send_reply(run_id, &call.call, &reply).await;
+                        let is_taken = self.send_reply(run_id, call, &reply).await;
                         decisions.add(call, *reply);
                         if !is_taken {
                             return Ok(self.now(run_id).await);
@@ -176,7 +176,7 @@ impl Drive<'_> {
         tokio::time::sleep(AGAIN).await;
         for call in &state.calls {
             if let Some(reply) = decisions.of(call)
-                && !self.send_reply(&state.run_id, &call.call, reply).await
+                && !self.send_reply(&state.run_id, call, reply).await
             {
                 return false;
             }
@@ -184,9 +184,10 @@ impl Drive<'_> {
         true
     }
 
-    /// Sends a decision. Returns false if it does not fit the call.
-    async fn send_reply(&self, run_id: &str, call: &str, reply: &Reply) -> bool {
-        match self.connection.service.reply(self.connection.name(), run_id, call, reply).await {
+    /// Sends a decision on what the call waited for when it was asked about. Returns false if it does not fit the call.
+    async fn send_reply(&self, run_id: &str, call: &WaitingCall, reply: &Reply) -> bool {
+        let reply = Reply { phase: Some(call.asked()), ..reply.clone() };
+        match self.connection.service.reply(self.connection.name(), run_id, &call.call, &reply).await {
             // An approver was faster, or the run has not reached the call again: check the open calls again.
             Ok(_) | Err(Refused::Conflict(_) | Refused::NotFound(_)) => true,
             Err(error) => {
@@ -242,7 +243,7 @@ impl Drive<'_> {
             let open = state.calls.iter().find(|call| call.call == *name && ticket.names(call));
             match (open, reply) {
                 (Some(call), Some(reply)) => {
-                    is_undecided |= !self.send_reply(&ticket.run_id, &call.call, &reply).await;
+                    is_undecided |= !self.send_reply(&ticket.run_id, call, &reply).await;
                     decisions.add(call, reply);
                 }
                 (Some(_), None) => is_undecided = true,

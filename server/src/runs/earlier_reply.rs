@@ -30,7 +30,8 @@ impl Service {
         self.0.stored(tenant, run_id).await?;
         let replies = self.0.store.replies(run_id, 0).await?;
         let mut result = EarlierReply::None;
-        let wanted = serde_json::to_string(reply).map_err(|error| Refused::Fault(error.to_string()))?;
+        let wanted =
+            serde_json::to_string(&reply.without_phase()).map_err(|error| Refused::Fault(error.to_string()))?;
         let value = |text: &str| serde_json::from_str::<Value>(text).ok();
         for known in replies.iter().filter(|known| call.is_none_or(|call| known.call == call)) {
             // A reply that is nested too deeply for a value is compared as text only.

@@ -41,6 +41,12 @@ impl Phase {
     }
 }
 
+impl Serialize for Phase {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.name())
+    }
+}
+
 /// A call that waits for an outside answer.
 #[derive(Clone, Debug, Serialize, utoipa::ToSchema)]
 pub struct WaitingCall {
@@ -54,8 +60,8 @@ pub struct WaitingCall {
     /// The question to decide or to find out; absent if the call waits for its result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
-    #[serde(skip)]
-    #[schema(ignore)]
+    /// What the call waits for: `gate`, `result`, or `unknown1`, `unknown2` and so on.
+    #[schema(value_type = String)]
     pub(crate) phase: Phase,
 }
 
@@ -118,6 +124,10 @@ pub struct Reply {
     /// The reason for not making the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reject: Option<String>,
+    /// The `phase` of the open call that this answers. A decision on a call that may have been made already needs it: one
+    /// that was meant for an earlier question and comes late would make the call a second time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
 }
 
 /// Keeps a `null` result apart from a missing one.
@@ -167,8 +177,18 @@ impl Reply {
             Phase::Unknown(_) if self.arguments.is_some() => {
                 Err("the call is made as it was: leave out arguments".to_owned())
             }
+            Phase::Unknown(_) if self.is_decision() && self.phase.is_none() => Err(format!(
+                "the call may have been made already: find out, then send its result or error. To decide without that, add \
+                 \"phase\": {:?}",
+                phase.name()
+            )),
             _ => Ok(()),
         }
+    }
+
+    /// Returns the reply as it is stored, beside the phase.
+    pub(super) fn without_phase(&self) -> Reply {
+        Reply { phase: None, ..self.clone() }
     }
 
     /// Returns whether this approves or rejects the call, instead of reporting how it ended.
