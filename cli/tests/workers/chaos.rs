@@ -301,6 +301,11 @@ impl Site for File {
         std::fs::remove_file(&filler).unwrap();
         "times a full disk"
     }
+
+    fn journal(&self, run_id: &str) -> String {
+        let shown = ptcl().args(["runs", "show", run_id, "--json", "--store", &self.store()]).output().unwrap();
+        String::from_utf8_lossy(&shown.stdout).into_owned()
+    }
 }
 
 /// The processes, and what is done to them.
