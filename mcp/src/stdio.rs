@@ -3,7 +3,8 @@
 use crate::handler::{Mcp, OpenError};
 use crate::message::{id_of, read_message};
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, ErrorData, GetMeta, JsonRpcMessage, ProtocolVersion, ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientRequest, ErrorData, GetMeta, JsonRpcMessage, ProtocolVersion, RequestId,
+    ServerJsonRpcMessage,
 };
 use rmcp::service::{ServerInitializeError, serve_server_with_ct};
 use rmcp::transport::Transport;
@@ -72,6 +73,15 @@ fn begins(request: &ClientRequest, versions: &[ProtocolVersion]) -> bool {
     }
 }
 
+/// How a connection has started.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Start {
+    /// With `initialize`.
+    Session,
+    /// With a request of a protocol revision without sessions.
+    Stateless,
+}
+
 /// Messages as lines of a pair of streams.
 struct Lines<R> {
     read: BufReader<R>,
@@ -81,7 +91,8 @@ struct Lines<R> {
     is_passing: bool,
     /// The answer to a line that is not a message.
     reply: Option<Vec<u8>>,
-    has_begun: bool,
+    /// How the connection has started, once it has.
+    start: Option<Start>,
     versions: Vec<ProtocolVersion>,
     queue: Option<Sender<Vec<u8>>>,
     writer: Option<JoinHandle<io::Result<()>>>,
@@ -118,7 +129,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
             max,
             is_passing: false,
             reply: None,
-            has_begun: false,
+            start: None,
             versions,
             queue: Some(queue),
             writer: Some(tokio::spawn(write_all(write, queued))),
@@ -182,6 +193,13 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         }
     }
 
+    /// Refuses `initialize` on a connection whose requests have no session.
+    fn refuse(&mut self, id: RequestId) {
+        let why = "the connection has started with requests that need no session; send initialize first on a connection of its own";
+        let error = ErrorData::invalid_request(why, None);
+        self.reply = text_of(&ServerJsonRpcMessage::error(error, Some(id))).ok();
+    }
+
     fn too_long(&mut self) {
         let max = self.max;
         let why = format!("the line has more than {max} bytes; send less, or raise max_body_bytes of the service");
@@ -232,11 +250,18 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
             };
             match message {
                 Some(JsonRpcMessage::Request(asked)) => {
-                    self.has_begun |= begins(&asked.request, &self.versions);
+                    let is_initialize = matches!(asked.request, ClientRequest::InitializeRequest(_));
+                    if is_initialize && self.start == Some(Start::Stateless) {
+                        self.refuse(asked.id);
+                        continue;
+                    }
+                    if self.start.is_none() && begins(&asked.request, &self.versions) {
+                        self.start = Some(if is_initialize { Start::Session } else { Start::Stateless });
+                    }
                     return Some(JsonRpcMessage::Request(asked));
                 }
                 // Before the connection has started, only requests are accepted.
-                Some(message) if self.has_begun => return Some(message),
+                Some(message) if self.start.is_some() => return Some(message),
                 _ => {}
             }
         }

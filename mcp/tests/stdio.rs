@@ -334,6 +334,12 @@ async fn requests_that_stand_for_themselves_need_no_session() {
     client.request("tools/call", params).await;
     assert_eq!(client.notes[0]["params"]["data"], "1");
     client.meta = None;
+    // A connection has sessions or none.
+    let hello =
+        json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "c", "version": "1" } });
+    let refused = client.request("initialize", hello).await;
+    assert_eq!(refused["error"]["code"], -32600, "{refused}");
+    assert!(refused["error"]["message"].as_str().unwrap().contains("a connection of its own"), "{refused}");
     let response = client
         .request("tools/list", json!({ "_meta": { "io.modelcontextprotocol/protocolVersion": "2099-01-01" } }))
         .await;
