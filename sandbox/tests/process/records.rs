@@ -158,9 +158,15 @@ pub(crate) fn take_no_time_again(_: &Sandbox) {
     // It ended by itself, and was not killed.
     assert_eq!(problem.error.message, "the run takes longer than 100 ms");
     assert_eq!(endless.usage.tool_calls, 3);
-    let nowhere = resume(&go, &begun.replacen("[_ 60]", "[_ 60000000]", 1), 3);
-    let message = &nowhere.problem().unwrap().error.message;
-    assert!(message.contains("longer than 100 times timeout_ms, 300 ms"), "{message}");
+    // On a busy machine a few milliseconds may be over before there is a process.
+    let nowhere = begun.replacen("[_ 60]", "[_ 60000000]", 1);
+    let is_said = |ms: &u64| {
+        let outcome = resume(&go, &nowhere, *ms);
+        let problem = outcome.problem().unwrap();
+        assert_eq!(problem.reason(), Reason::Timeout);
+        problem.error.message.contains(&format!("longer than 100 times timeout_ms, {}00 ms", ms))
+    };
+    assert!([3, 30, 300].iter().any(is_said), "the time of the replay has no limit of its own");
 }
 
 /// The page of a tool is printed, and again from the record at either mode.
