@@ -3,7 +3,7 @@
 mod analyze;
 mod codegen;
 mod constants;
-mod core;
+pub(crate) mod core;
 mod program;
 
 pub use analyze::{Free, MAX_DEPTH, SPECIAL_FORMS, SpecialForm, TOOL_PAGE};

@@ -2,6 +2,7 @@
 
 use super::analyze::{self, Free};
 use super::codegen;
+use super::core::Node;
 use crate::builtins::Rows;
 use crate::code::{Instr, Proto};
 use crate::error::{Error, Span};
@@ -20,6 +21,8 @@ pub struct Program {
     tools: Vec<Box<str>>,
     patterns: Vec<Box<str>>,
     doubled: Vec<Span>,
+    /// The core forms, for checks.
+    body: Box<Node>,
 }
 
 impl Program {
@@ -50,6 +53,7 @@ impl Program {
             tools: analysis.tools,
             patterns: analysis.patterns,
             doubled: analysis.doubled,
+            body: Box::new(code.body),
         })
     }
 
@@ -104,6 +108,16 @@ impl Program {
         let names: usize =
             self.code.globals.iter().chain(&self.tools).chain(&self.patterns).map(|n| n.len() + 16).sum();
         self.source().len() + code + names + self.code.constants.bytes()
+    }
+
+    /// Returns the core forms.
+    pub(crate) fn body(&self) -> &Node {
+        &self.body
+    }
+
+    /// Returns the name of a definition, data or history by its number.
+    pub(crate) fn global(&self, number: u32) -> Option<&str> {
+        self.code.globals.get(number as usize).map(|name| &**name)
     }
 
     /// Returns what its runs work with.
