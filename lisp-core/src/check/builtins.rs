@@ -275,8 +275,10 @@ impl<'p> Checker<'p> {
                 return Some(Known::test(None));
             }
             ("get", [map, key, rest @ ..]) => {
-                let (constant, _) = key.constant?;
-                let value = self.at_key(&map.shape, constant, span);
+                let value = match key.constant {
+                    Some((constant, _)) => self.at_key(&map.shape, constant, span),
+                    None => Known::of(self.at_any_key(&map.shape)),
+                };
                 return Some(match rest.first() {
                     None => value,
                     Some(default) => self.join(value, default.clone()),
@@ -305,6 +307,21 @@ impl<'p> Checker<'p> {
             _ => self.of_lists(name, arguments).or_else(|| self.of_maps(name, arguments))?,
         };
         Some(Known::of(shape))
+    }
+
+    /// Returns the value at a key that is not known.
+    fn at_any_key(&self, map: &Shape) -> Shape {
+        if !map.types.is_within(Types::MAP | Types::LIST | Types::NIL) {
+            return Shape::UNKNOWN;
+        }
+        let value = match map.types.may_be(Types::MAP) {
+            true => map.only(Types::MAP).element().nth(1),
+            false => Shape::of(Types::NEVER),
+        };
+        match map.types.may_be(Types::LIST) {
+            true => value.join(&map.only(Types::LIST).element()).or_nil(),
+            false => value.or_nil(),
+        }
     }
 
     fn of_lists(&mut self, name: &str, arguments: &[Known<'p>]) -> Option<Shape> {

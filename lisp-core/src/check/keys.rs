@@ -51,7 +51,7 @@ impl<'p> Checker<'p> {
                 _ => Known::unknown(),
             };
         };
-        match self.find(map, &name) {
+        match self.find(map, key, &name) {
             Some(Found::Value(shape)) => {
                 self.right(span, &name);
                 Known::of(shape)
@@ -79,12 +79,16 @@ impl<'p> Checker<'p> {
     }
 
     /// Looks a key up; `None` if nothing is known.
-    fn find(&mut self, map: &Shape, name: &str) -> Option<Found> {
+    fn find(&mut self, map: &Shape, key: &Constant, name: &str) -> Option<Found> {
         if !map.types.is_within(Types::MAP | Types::NIL) || !map.types.may_be(Types::MAP) {
             return None;
         }
         let fields = map.fields.as_deref()?;
-        if let Some(field) = fields.get(name) {
+        let field = match key {
+            Constant::Keyword(_) => fields.read_by_keyword(name),
+            _ => fields.get(name),
+        };
+        if let Some(field) = field {
             let shape = field.shape.clone();
             return Some(Found::Value(match field.is_always && !map.types.may_be(Types::NIL) {
                 true => shape,

@@ -185,6 +185,11 @@ impl Shape {
         self
     }
 
+    /// Returns the same shape for values of these types only.
+    pub(super) fn only(&self, types: Types) -> Shape {
+        Shape { types: Types(self.types.0 & types.0), ..self.clone() }
+    }
+
     pub(super) fn is_never(&self) -> bool {
         self.types == Types::NEVER
     }
@@ -382,6 +387,11 @@ impl Fields {
     pub(super) fn get(&self, name: &str) -> Option<&Field> {
         let at = self.known.binary_search_by(|(key, _)| (**key).cmp(name)).ok()?;
         Some(&self.known[at].1)
+    }
+
+    /// Returns the field that a keyword reads: hyphens also stand for underscores.
+    pub(super) fn read_by_keyword(&self, name: &str) -> Option<&Field> {
+        self.get(name).or_else(|| name.contains('-').then(|| self.get(&name.replace('-', "_"))).flatten())
     }
 
     pub(super) fn with(&self, name: &Arc<str>, shape: Shape) -> Fields {
