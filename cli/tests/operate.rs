@@ -463,6 +463,13 @@ fn what_a_dead_service_has_left_is_checked_and_answered() {
          error, approve to make it again, or reject to make it fail."
     );
     assert_eq!(state["calls"][0]["question"], question, "{state}");
+    // The approval of the first question comes once more, late: the call is not made a second time.
+    let (status, said) = server.post(&format!("{path}/calls/1"), &json!({ "approve": true }));
+    assert!(status == 400 && said["detail"].as_str().unwrap().contains("\"phase\": \"unknown1\""), "{said}");
+    let late = json!({ "approve": true, "phase": "gate" });
+    assert_eq!(server.post(&format!("{path}/calls/1"), &late).0, 409);
+    assert_eq!(server.post(&format!("{path}/calls/1"), &json!({ "reject": "no" })).0, 400);
+    assert_eq!(server.state_when(&path, |_| true)["calls"], state["calls"]);
     others.iter().for_each(|id| {
         server
             .state_when(&format!("/v1/runs/{id}"), |state| state["status"] == "done" || state["calls"][0].is_object());
@@ -471,6 +478,8 @@ fn what_a_dead_service_has_left_is_checked_and_answered() {
     assert!(runs(&["list"]).1.contains("1 effect unknown: pay\n"), "{}", runs(&["list"]).1);
     // Questions are not broken within words.
     assert!(runs(&["show", &id]).1.contains("Look for the Idempotency-Key\n  "), "{}", runs(&["show", &id]).1);
+    let (exit, _, said) = runs(&["approve", &id, "1"]);
+    assert!(exit == 2 && said.contains("add --phase unknown1"), "{exit} {said}");
     let answer = ["answer", &id, "1", "--result", "{\"n\": 7}"];
     let (exit, _, said) = runs(&answer);
     assert!(exit == 2 && said.contains("the result is checked against the tool pay, and no configuration"), "{said}");

@@ -33,12 +33,12 @@ pub(crate) fn input(call: &WaitingCall) -> Option<InputRequest> {
 }
 
 /// Reads a user's answer. Returns `None` if the user did not decide.
-pub(crate) fn reply(said: &ElicitResult) -> Option<Reply> {
+pub(crate) fn reply(answer: &ElicitResult) -> Option<Reply> {
     let reject = |why: &str| decision(&json!({ "reject": why }));
-    match said.action {
+    match answer.action {
         ElicitationAction::Decline => reject("the user declined"),
         ElicitationAction::Accept => {
-            let content = said.content.as_ref()?;
+            let content = answer.content.as_ref()?;
             match content["approve"].as_bool()? {
                 true => decision(&json!({ "approve": true })),
                 false => match content["reason"].as_str() {

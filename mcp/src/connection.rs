@@ -1,7 +1,7 @@
 //! The service as a client of one tenant sees it.
 
 use crate::accept::JsonOnly;
-use crate::in_progress::{Entered, InProgress};
+use crate::in_progress::{CallInProgress, InProgress};
 use crate::ticket::Tickets;
 use axum::http::request::Parts;
 use lisp_runtime::Tool;
@@ -21,7 +21,7 @@ pub(crate) struct Connection {
     pub(crate) tenant: Arc<TenantState>,
     pub(crate) tickets: Tickets,
     /// Cancelled when the client disconnects.
-    pub(crate) gone: CancellationToken,
+    pub(crate) disconnected: CancellationToken,
     /// The address where approvers decide.
     pub(crate) approvals: Arc<OnceLock<String>>,
     pub(crate) in_progress: InProgress,
@@ -58,25 +58,25 @@ impl Connection {
 
 /// How a client's user can be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asking {
+pub(crate) enum AskMode {
     /// With a request from the server, while the client's own request waits.
     Elicit,
     /// In the result of the request, which the client sends again with the answers.
     Rounds,
     /// Not at all: an approver decides.
-    Nobody,
+    Approver,
 }
 
 /// The client that sent a request.
 pub(crate) struct Client {
     pub(crate) peer: Peer<RoleServer>,
-    pub(crate) asking: Asking,
+    pub(crate) ask_mode: AskMode,
     pub(crate) progress: Option<ProgressToken>,
     pub(crate) meta: RequestMetaObject,
     /// Cancelled when the request is cancelled or its session ends.
     pub(crate) cancelled: CancellationToken,
     pub(crate) is_stateless: bool,
-    _entered: Option<Entered>,
+    _in_progress: Option<CallInProgress>,
 }
 
 impl Client {
@@ -84,17 +84,17 @@ impl Client {
         let parts = context.extensions.get::<Parts>();
         let takes_requests = parts.is_none_or(|parts| parts.extensions.get::<JsonOnly>().is_none());
         let forms = takes_requests && context.client_capabilities().is_some_and(|declared| has_forms(&declared));
-        let asking = match (forms, is_stateless) {
-            (true, true) => Asking::Rounds,
-            (true, false) => Asking::Elicit,
-            (false, _) => Asking::Nobody,
+        let ask_mode = match (forms, is_stateless) {
+            (true, true) => AskMode::Rounds,
+            (true, false) => AskMode::Elicit,
+            (false, _) => AskMode::Approver,
         };
         let progress = context.meta.get_progress_token();
         let cancelled = context.ct.child_token();
         let session = parts.and_then(|parts| parts.headers.get(HEADER_SESSION_ID)?.to_str().ok());
         let entered = session.map(|session| in_progress.enter(session, cancelled.clone()));
         let (peer, meta) = (context.peer, context.meta);
-        Client { peer, asking, progress, meta, cancelled, is_stateless, _entered: entered }
+        Client { peer, ask_mode, progress, meta, cancelled, is_stateless, _in_progress: entered }
     }
 }
 

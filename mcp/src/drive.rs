@@ -1,12 +1,12 @@
 //! Drives runs until they have an answer or a question.
 
 use crate::ask;
-use crate::connection::{Asking, Client, Connection};
+use crate::connection::{AskMode, Client, Connection};
 use crate::notes::Notes;
 use crate::show;
 use crate::ticket::Purpose;
 use lisp_runtime::Request;
-use lisp_server::runs::{Done, Refused, Reply, RunState, Said, WaitingCall};
+use lisp_server::runs::{Done, EarlierReply, Refused, Reply, RunState, WaitingCall};
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResponse, ElicitResult, ErrorCode, InputRequests, InputRequiredResult, InputResponses};
 use std::time::Duration;
@@ -36,7 +36,7 @@ impl Drive<'_> {
         let (service, tenant) = (&self.connection.service, &self.connection.tenant);
         if service.needs_journal(request) {
             return match service.submit(tenant, text, None).await {
-                Ok(state) => self.go_on(&state.run_id).await,
+                Ok(state) => self.follow(&state.run_id).await,
                 Err(refused) => Ok(show::refused(&refused).into()),
             };
         }
@@ -57,16 +57,16 @@ impl Drive<'_> {
     }
 
     /// Waits for a durable run, and asks its questions. If the request is cancelled, so is the run.
-    pub(crate) async fn go_on(&self, run_id: &str) -> Responded {
-        self.go_on_with(run_id, Decided::default(), Ends::Run).await
+    pub(crate) async fn follow(&self, run_id: &str) -> Responded {
+        self.follow_with(run_id, Decisions::default(), Ends::Run).await
     }
 
-    /// Like [`Drive::go_on`], but the run continues if the request is cancelled.
+    /// Like [`Drive::follow`], but the run continues if the request is cancelled.
     pub(crate) async fn collect(&self, run_id: &str) -> Responded {
-        self.go_on_with(run_id, Decided::default(), Ends::Request).await
+        self.follow_with(run_id, Decisions::default(), Ends::Request).await
     }
 
-    async fn go_on_with(&self, run_id: &str, mut decided: Decided, ends: Ends) -> Responded {
+    async fn follow_with(&self, run_id: &str, mut decisions: Decisions, ends: Ends) -> Responded {
         let (service, tenant) = (&self.connection.service, self.connection.name());
         let mut reader = service.events(run_id, 0);
         loop {
@@ -91,28 +91,28 @@ impl Drive<'_> {
                 let why = state.error.as_deref().unwrap_or("the server is shutting down");
                 return Ok(show::failed(format!("the run {run_id} cannot continue: {why}")).into());
             }
-            let open: Vec<&WaitingCall> = state.calls.iter().filter(|call| !decided.has(call)).collect();
+            let open: Vec<&WaitingCall> = state.calls.iter().filter(|call| !decisions.has(call)).collect();
             if open.is_empty() {
                 // The run has not received the user's decisions yet.
-                if !self.pass_on(&state, &decided).await {
+                if !self.send_again(&state, &decisions).await {
                     return Ok(self.paused(&state));
                 }
                 continue;
             }
             // The user decides on calls that have a question; the model sends results of the others.
-            match (self.client.asking, open.iter().find(|call| call.question.is_some())) {
-                (Asking::Nobody, _) | (_, None) => return Ok(self.paused(&state)),
-                (Asking::Rounds, Some(_)) => return Ok(self.next_input(&state, &open)),
-                (Asking::Elicit, Some(call)) => match self.elicit(run_id, call).await {
-                    Asked::Said(reply) => {
-                        let is_taken = self.tell(run_id, &call.call, &reply).await;
-                        decided.add(call, *reply);
+            match (self.client.ask_mode, open.iter().find(|call| call.question.is_some())) {
+                (AskMode::Approver, _) | (_, None) => return Ok(self.paused(&state)),
+                (AskMode::Rounds, Some(_)) => return Ok(self.next_input(&state, &open)),
+                (AskMode::Elicit, Some(call)) => match self.elicit(run_id, call).await {
+                    QuestionResult::Decided(reply) => {
+                        let is_taken = self.send_reply(run_id, call, &reply).await;
+                        decisions.add(call, *reply);
                         if !is_taken {
                             return Ok(self.now(run_id).await);
                         }
                     }
-                    Asked::Nothing => return Ok(self.now(run_id).await),
-                    Asked::Moved => {}
+                    QuestionResult::Undecided => return Ok(self.now(run_id).await),
+                    QuestionResult::Closed => {}
                 },
             }
         }
@@ -134,28 +134,28 @@ impl Drive<'_> {
     }
 
     /// Asks the user about a call.
-    async fn elicit(&self, run_id: &str, call: &WaitingCall) -> Asked {
-        let Some(form) = ask::form(call) else { return Asked::Nothing };
-        let said = tokio::select! {
+    async fn elicit(&self, run_id: &str, call: &WaitingCall) -> QuestionResult {
+        let Some(form) = ask::form(call) else { return QuestionResult::Undecided };
+        let answer = tokio::select! {
             biased;
             // The caller's loop handles this.
-            () = self.client.cancelled.cancelled() => return Asked::Moved,
-            () = self.connection.gone.cancelled() => return Asked::Nothing,
-            () = self.answered_elsewhere(run_id, call) => return Asked::Moved,
-            said = self.client.peer.create_elicitation(form) => said,
+            () = self.client.cancelled.cancelled() => return QuestionResult::Closed,
+            () = self.connection.disconnected.cancelled() => return QuestionResult::Undecided,
+            () = self.answered_elsewhere(run_id, call) => return QuestionResult::Closed,
+            answer = self.client.peer.create_elicitation(form) => answer,
         };
         if self.client.cancelled.is_cancelled() {
             // An answer that arrives now has no effect.
-            return Asked::Moved;
+            return QuestionResult::Closed;
         }
-        let reply = match said {
-            Ok(said) => ask::reply(&said),
+        let reply = match answer {
+            Ok(answer) => ask::reply(&answer),
             Err(error) => {
                 tracing::info!(%error, "the client does not answer a question");
                 None
             }
         };
-        reply.map_or(Asked::Nothing, |reply| Asked::Said(Box::new(reply)))
+        reply.map_or(QuestionResult::Undecided, |reply| QuestionResult::Decided(Box::new(reply)))
     }
 
     /// Returns when the call is answered elsewhere or the run has ended.
@@ -172,11 +172,11 @@ impl Drive<'_> {
     }
 
     /// Sends the decisions again after a pause. Returns false if one does not fit its call.
-    async fn pass_on(&self, state: &RunState, decided: &Decided) -> bool {
+    async fn send_again(&self, state: &RunState, decisions: &Decisions) -> bool {
         tokio::time::sleep(AGAIN).await;
         for call in &state.calls {
-            if let Some(reply) = decided.of(call)
-                && !self.tell(&state.run_id, &call.call, reply).await
+            if let Some(reply) = decisions.of(call)
+                && !self.send_reply(&state.run_id, call, reply).await
             {
                 return false;
             }
@@ -184,9 +184,10 @@ impl Drive<'_> {
         true
     }
 
-    /// Sends a decision. Returns false if it does not fit the call.
-    async fn tell(&self, run_id: &str, call: &str, reply: &Reply) -> bool {
-        match self.connection.service.reply(self.connection.name(), run_id, call, reply).await {
+    /// Sends a decision on what the call waited for when it was asked about. Returns false if it does not fit the call.
+    async fn send_reply(&self, run_id: &str, call: &WaitingCall, reply: &Reply) -> bool {
+        let reply = Reply { phase: Some(call.asked()), ..reply.clone() };
+        match self.connection.service.reply(self.connection.name(), run_id, &call.call, &reply).await {
             // An approver was faster, or the run has not reached the call again: check the open calls again.
             Ok(_) | Err(Refused::Conflict(_) | Refused::NotFound(_)) => true,
             Err(error) => {
@@ -234,22 +235,24 @@ impl Drive<'_> {
             Ok(state) => state,
             Err(refused) => return Ok(show::refused(&refused).into()),
         };
-        let (mut is_undecided, mut decided) = (false, Decided::default());
-        for (name, said) in answers.into_iter().flatten() {
-            let said = serde_json::from_value::<ElicitResult>(said.clone()).ok();
-            let reply = said.as_ref().and_then(ask::reply);
+        let (mut is_undecided, mut decisions) = (false, Decisions::default());
+        for (name, answer) in answers.into_iter().flatten() {
+            let answer = serde_json::from_value::<ElicitResult>(answer.clone()).ok();
+            let reply = answer.as_ref().and_then(ask::reply);
             // Only answers to the questions that were asked count.
             let open = state.calls.iter().find(|call| call.call == *name && ticket.names(call));
             match (open, reply) {
                 (Some(call), Some(reply)) => {
-                    is_undecided |= !self.tell(&ticket.run_id, &call.call, &reply).await;
-                    decided.add(call, reply);
+                    is_undecided |= !self.send_reply(&ticket.run_id, call, &reply).await;
+                    decisions.add(call, reply);
                 }
                 (Some(_), None) => is_undecided = true,
                 // The same request may arrive twice.
-                (None, Some(reply)) => match service.said(tenant, &ticket.run_id, Some(name), &reply).await {
-                    Ok(Said::Other) => return invalid(format!("the call {name} already has a different decision")),
-                    Ok(Said::Same | Said::Nothing) => {}
+                (None, Some(reply)) => match service.earlier_reply(tenant, &ticket.run_id, Some(name), &reply).await {
+                    Ok(EarlierReply::Other) => {
+                        return invalid(format!("the call {name} already has a different decision"));
+                    }
+                    Ok(EarlierReply::Same | EarlierReply::None) => {}
                     Err(refused) => return Ok(show::refused(&refused).into()),
                 },
                 (None, None) => {}
@@ -259,7 +262,7 @@ impl Drive<'_> {
         if is_undecided {
             return Ok(self.now(&ticket.run_id).await);
         }
-        self.go_on_with(&ticket.run_id, decided, Ends::Run).await
+        self.follow_with(&ticket.run_id, decisions, Ends::Run).await
     }
 }
 
@@ -273,20 +276,20 @@ enum Ends {
 }
 
 /// The result of a question.
-enum Asked {
+enum QuestionResult {
     /// The user has decided.
-    Said(Box<Reply>),
+    Decided(Box<Reply>),
     /// The user has not decided.
-    Nothing,
+    Undecided,
     /// The call is no longer open, or the request was cancelled.
-    Moved,
+    Closed,
 }
 
 /// The user's decisions in this request that the run may not have received yet. No question is asked twice.
 #[derive(Default)]
-struct Decided(Vec<(String, String, Reply)>);
+struct Decisions(Vec<(String, String, Reply)>);
 
-impl Decided {
+impl Decisions {
     fn add(&mut self, call: &WaitingCall, reply: Reply) {
         self.0.push((call.call.clone(), call.asked(), reply));
     }

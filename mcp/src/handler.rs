@@ -117,13 +117,13 @@ impl Mcp {
     }
 
     /// Returns the handler for a tenant's client.
-    pub(crate) fn handler(&self, tenant: Arc<TenantState>, gone: CancellationToken) -> Handler {
+    pub(crate) fn handler(&self, tenant: Arc<TenantState>, disconnected: CancellationToken) -> Handler {
         let tools = schema::tools(&self.service.prompt(&tenant)).into();
         let connection = Connection {
             service: self.service.clone(),
             tenant,
             tickets: self.tickets.clone(),
-            gone,
+            disconnected,
             approvals: self.approvals.clone(),
             in_progress: InProgress::default(),
         };

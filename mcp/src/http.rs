@@ -12,7 +12,7 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
-use lisp_server::http::{Asking, ProblemDetails, Text, approvals, bounded, own_origin, single_headers};
+use lisp_server::http::{ProblemDetails, RequestTenant, Text, approvals, bounded, own_origin, single_headers};
 use lisp_server::runs::Service;
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage};
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
@@ -27,7 +27,7 @@ const SESSIONS: usize = 1_000;
 
 /// One endpoint per tenant, so that sessions of one tenant do not exist for another.
 #[derive(Clone)]
-struct Doors {
+struct Endpoints {
     mcp: Mcp,
     by_tenant: Arc<Mutex<HashMap<String, Endpoint>>>,
 }
@@ -44,11 +44,11 @@ impl Mcp {
     /// [`lisp_server::http::approvals`]. Access is controlled as in the service: by bearer tokens if there are tenants,
     /// and by `Host` and `Origin`.
     pub fn router(&self) -> Router {
-        let doors = Doors { mcp: self.clone(), by_tenant: Arc::default() };
+        let endpoints = Endpoints { mcp: self.clone(), by_tenant: Arc::default() };
         let service = self.service.clone();
         Router::new()
             .route("/mcp", any(endpoint))
-            .with_state(doors)
+            .with_state(endpoints)
             .route_layer(from_fn_with_state(service.clone(), bounded))
             .route_layer(from_fn_with_state(service.clone(), own_origin))
             .merge(Router::new().route("/readyz", any(ready)).with_state(service.clone()))
@@ -63,13 +63,13 @@ async fn ready(State(service): State<Service>) -> Result<&'static str, ProblemDe
     Ok("ready\n")
 }
 
-impl Doors {
+impl Endpoints {
     /// Returns the endpoint of a tenant.
-    fn of(&self, asking: &Asking) -> Endpoint {
+    fn of(&self, tenant: &RequestTenant) -> Endpoint {
         let mut all = self.by_tenant.lock().unwrap_or_else(PoisonError::into_inner);
         let made = || {
             // A disconnected client is noticed only by its cancelled requests.
-            let handler = self.mcp.handler(asking.0.clone(), CancellationToken::new());
+            let handler = self.mcp.handler(tenant.0.clone(), CancellationToken::new());
             let in_progress = handler.in_progress();
             let sessions = Arc::<LocalSessionManager>::default();
             // Hosts and origins were checked before.
@@ -80,7 +80,7 @@ impl Doors {
             let serves = StreamableHttpService::new(move || Ok(handler.for_another()), sessions.clone(), config);
             Endpoint { serves, sessions, in_progress }
         };
-        all.entry(asking.0.name.clone()).or_insert_with(made).clone()
+        all.entry(tenant.0.name.clone()).or_insert_with(made).clone()
     }
 }
 
@@ -98,15 +98,15 @@ fn refused(status: StatusCode, why: &'static str) -> Response {
     response
 }
 
-async fn endpoint(State(doors): State<Doors>, request: Request) -> Response {
+async fn endpoint(State(endpoints): State<Endpoints>, request: Request) -> Response {
     let (mut parts, body) = request.into_parts();
-    let asking = match Asking::from_request_parts(&mut parts, &doors.mcp.service).await {
-        Ok(asking) => asking,
+    let tenant = match RequestTenant::from_request_parts(&mut parts, &endpoints.mcp.service).await {
+        Ok(tenant) => tenant,
         Err(refused) => return refused.into_response(),
     };
-    let endpoint = doors.of(&asking);
+    let endpoint = endpoints.of(&tenant);
     let mut response = match parts.method {
-        Method::POST => endpoint.post(&doors.mcp.service, parts, body).await,
+        Method::POST => endpoint.post(&endpoints.mcp.service, parts, body).await,
         Method::GET => endpoint.get(parts).await,
         Method::DELETE => endpoint.delete(parts).await,
         _ => endpoint.pass(parts, Body::empty()).await,

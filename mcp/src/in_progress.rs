@@ -16,7 +16,7 @@ struct State {
 
 /// A call in progress, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Entered {
+pub(crate) struct CallInProgress {
     all: InProgress,
     session: String,
     number: u64,
@@ -28,12 +28,12 @@ impl InProgress {
     }
 
     /// Registers a call of a session with its cancellation token.
-    pub(crate) fn enter(&self, session: &str, cancel: CancellationToken) -> Entered {
+    pub(crate) fn enter(&self, session: &str, cancel: CancellationToken) -> CallInProgress {
         let mut state = self.lock();
         state.next += 1;
         let number = state.next;
         state.calls.entry(session.to_owned()).or_default().insert(number, cancel);
-        Entered { all: self.clone(), session: session.to_owned(), number }
+        CallInProgress { all: self.clone(), session: session.to_owned(), number }
     }
 
     /// Cancels the calls of a session.
@@ -43,7 +43,7 @@ impl InProgress {
     }
 }
 
-impl Drop for Entered {
+impl Drop for CallInProgress {
     fn drop(&mut self) {
         let mut state = self.all.lock();
         let Some(calls) = state.calls.get_mut(&self.session) else { return };

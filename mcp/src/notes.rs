@@ -41,16 +41,16 @@ impl Notes {
         }
         let done = CancellationToken::new();
         let work = async {
-            let came = work.await;
+            let result = work.await;
             done.cancel();
-            came
+            result
         };
         // If the client has disconnected, the run continues until its request is cancelled.
-        let (came, _) = tokio::join!(work, self.tell(reader, &done));
-        came
+        let (result, _) = tokio::join!(work, self.send_events(reader, &done));
+        result
     }
 
-    async fn tell(&self, reader: &mut EventReader, done: &CancellationToken) -> Result<(), ServiceError> {
+    async fn send_events(&self, reader: &mut EventReader, done: &CancellationToken) -> Result<(), ServiceError> {
         loop {
             let is_done = done.is_cancelled();
             let events = match is_done {

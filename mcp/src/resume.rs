@@ -2,12 +2,12 @@
 //! calls.
 
 use crate::ask;
-use crate::connection::Asking;
+use crate::connection::AskMode;
 use crate::drive::{Drive, Responded};
 use crate::schema::WAIT_SECONDS;
 use crate::show;
 use crate::ticket::{Purpose, Ticket};
-use lisp_server::runs::{Refused, Reply, RunState, Said, WaitingCall};
+use lisp_server::runs::{EarlierReply, Refused, Reply, RunState, WaitingCall};
 use rmcp::model::{CallToolResponse, ContentBlock, JsonObject};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
@@ -18,14 +18,14 @@ pub(crate) const ARGUMENTS: [&str; 5] = ["token", "wait_seconds", "call", "resul
 const DECISIONS: [&str; 3] = ["approve", "reject", "arguments"];
 
 /// The arguments of a call.
-struct Asked {
+struct ResumeArguments {
     token: String,
     wait: Duration,
     call: Option<String>,
     reply: Option<Reply>,
 }
 
-impl Asked {
+impl ResumeArguments {
     fn read(mut given: JsonObject) -> Result<Self, String> {
         if let Some(unknown) = given.keys().find(|name| !ARGUMENTS.contains(&name.as_str())) {
             return Err(format!("unknown argument {unknown:?}; resume takes {}", ARGUMENTS.join(", ")));
@@ -45,12 +45,12 @@ impl Asked {
             Some(Value::String(call)) => Some(call),
             Some(_) => return Err("call must be the name of an open call, as a string".to_owned()),
         };
-        Ok(Asked { token, wait: Duration::from_secs(wait), call, reply: Asked::reply(given)? })
+        Ok(ResumeArguments { token, wait: Duration::from_secs(wait), call, reply: ResumeArguments::reply(given)? })
     }
 
     /// Reads the reply, if there is one.
     fn reply(given: JsonObject) -> Result<Option<Reply>, String> {
-        let said: Map<String, Value> = given
+        let fields: Map<String, Value> = given
             .into_iter()
             .filter(|(name, value)| name == "result" || !value.is_null())
             .map(|(name, value)| match (name.as_str(), value) {
@@ -58,10 +58,11 @@ impl Asked {
                 (_, value) => (name, value),
             })
             .collect();
-        if said.is_empty() {
+        if fields.is_empty() {
             return Ok(None);
         }
-        let reply = ask::decision(&Value::Object(said)).filter(|reply| reply.result.is_some() != reply.error.is_some());
+        let reply =
+            ask::decision(&Value::Object(fields)).filter(|reply| reply.result.is_some() != reply.error.is_some());
         let why = "give either \"result\": .. or \"error\": \"message\", or neither to get the outcome of the run";
         reply.map(Some).ok_or_else(|| why.to_owned())
     }
@@ -83,7 +84,7 @@ pub(crate) async fn call(drive: &Drive<'_>, arguments: JsonObject) -> Responded 
             None => failed(why),
         };
     }
-    let asked = match Asked::read(arguments) {
+    let asked = match ResumeArguments::read(arguments) {
         Ok(asked) => asked,
         Err(why) => return failed(why),
     };
@@ -93,7 +94,7 @@ pub(crate) async fn call(drive: &Drive<'_>, arguments: JsonObject) -> Responded 
     };
     match &asked.reply {
         None => outcome(drive, &ticket.run_id, asked.wait).await,
-        Some(reply) => said(drive, &ticket, asked.call.as_deref(), reply).await,
+        Some(reply) => send_result(drive, &ticket, asked.call.as_deref(), reply).await,
     }
 }
 
@@ -107,7 +108,7 @@ fn with_reason(result: CallToolResponse, why: String) -> CallToolResponse {
 
 /// Returns the outcome of a run, or its open calls if it has none when the time is over.
 async fn outcome(drive: &Drive<'_>, run_id: &str, wait: Duration) -> Responded {
-    if drive.client.asking == Asking::Nobody && !wait.is_zero() {
+    if drive.client.ask_mode == AskMode::Approver && !wait.is_zero() {
         let state = match drive.waiting(run_id).await? {
             Ok(state) => state,
             Err(response) => return Ok(response),
@@ -136,7 +137,7 @@ async fn outcome(drive: &Drive<'_>, run_id: &str, wait: Duration) -> Responded {
 }
 
 /// Sends the result of a call.
-async fn said(drive: &Drive<'_>, ticket: &Ticket, name: Option<&str>, reply: &Reply) -> Responded {
+async fn send_result(drive: &Drive<'_>, ticket: &Ticket, name: Option<&str>, reply: &Reply) -> Responded {
     let (service, tenant, run_id) = (&drive.connection.service, drive.connection.name(), &*ticket.run_id);
     let state = match service.state(tenant, run_id).await {
         Ok(state) => state,
@@ -162,10 +163,12 @@ async fn said(drive: &Drive<'_>, ticket: &Ticket, name: Option<&str>, reply: &Re
             Err(refused) => return again(format!("the reply was not accepted: {refused}")).await,
         }
     }
-    match service.said(tenant, run_id, name, reply).await {
-        Ok(Said::Same) => drive.collect(run_id).await,
-        Ok(Said::Other) => again("conflict: the call already has another result, which is kept".to_owned()).await,
-        Ok(Said::Nothing) => again(
+    match service.earlier_reply(tenant, run_id, name, reply).await {
+        Ok(EarlierReply::Same) => drive.collect(run_id).await,
+        Ok(EarlierReply::Other) => {
+            again("conflict: the call already has another result, which is kept".to_owned()).await
+        }
+        Ok(EarlierReply::None) => again(
             "the reply was not accepted: no open call matches, or the token does not cover it; use the newest token"
                 .to_owned(),
         )

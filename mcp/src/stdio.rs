@@ -34,15 +34,15 @@ impl Mcp {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        let gone = CancellationToken::new();
-        let handler = self.handler(self.tenant(tenant)?, gone.clone());
+        let disconnected = CancellationToken::new();
+        let handler = self.handler(self.tenant(tenant)?, disconnected.clone());
         let versions = handler.supported_protocol_versions().into_owned();
         let limits = &self.service.config().service;
         let drain = Duration::from_secs(limits.drain_seconds);
         let calls = (self.calls.clone(), drain);
-        let lines = Lines::new(read, write, limits.max_body_bytes, versions, gone.clone(), calls);
+        let lines = Lines::new(read, write, limits.max_body_bytes, versions, disconnected.clone(), calls);
         let late = async {
-            gone.cancelled().await;
+            disconnected.cancelled().await;
             sleep(drain + LAST_REPLIES).await;
         };
         match serve_server_with_ct(handler, lines, self.ended.child_token()).await {
@@ -85,7 +85,7 @@ struct Lines<R> {
     versions: Vec<ProtocolVersion>,
     queue: Option<Sender<Vec<u8>>>,
     writer: Option<JoinHandle<io::Result<()>>>,
-    gone: CancellationToken,
+    disconnected: CancellationToken,
     /// The calls in progress, and how long they may take after the end of the stream.
     calls: (TaskTracker, Duration),
     /// When that time is over, once the stream has ended.
@@ -105,7 +105,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         write: W,
         max: usize,
         versions: Vec<ProtocolVersion>,
-        gone: CancellationToken,
+        disconnected: CancellationToken,
         calls: (TaskTracker, Duration),
     ) -> Self
     where
@@ -122,7 +122,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
             versions,
             queue: Some(queue),
             writer: Some(tokio::spawn(write_all(write, queued))),
-            gone,
+            disconnected,
             calls,
             end: None,
         }
@@ -133,7 +133,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
     async fn ended(&mut self) {
         /// How often the calls are counted.
         const EVERY: Duration = Duration::from_millis(10);
-        self.gone.cancel();
+        self.disconnected.cancel();
         let end = *self.end.get_or_insert(Instant::now() + self.calls.1);
         while !self.calls.0.is_empty() && Instant::now() < end {
             sleep_until(end.min(Instant::now() + EVERY)).await;

@@ -1,17 +1,18 @@
 //! Measures durable runs of two calls a second, submitted and finished, with a number of clients at once.
 //!
 //! ```sh
-//! cargo run --profile dist -p ptc-lisp-server --example durable_rate -- [STORE] [CLIENTS] [SECONDS] [ISOLATION] [LATENCY]
+//! cargo run --release -p ptc-lisp-server --features postgres --example durable_rate -- [STORE] [CLIENTS] [SECONDS] [WORKERS] [LATENCY]
 //! ```
 //!
-//! STORE is a file, or `memory`. The tools are served by this process. With LATENCY a line of latencies follows: from the
-//! reply to an open call of a suspended run to its answer.
+//! STORE is `memory`, a file, or the address of a PostgreSQL database. There, a front submits the runs, and WORKERS (1) with
+//! 16 slots each run them; every one of these has connections of its own. The tools are served by this process. With LATENCY
+//! a line of latencies is printed instead: from the reply to an open call of a suspended run to its answer.
 
 use axum::Router;
 use axum::routing::post;
 use lisp_server::config::{Config, Durability};
 use lisp_server::runs::{Done, Reply, Service, TenantState};
-use lisp_server::store::{MemoryStore, SqliteStore, Store};
+use lisp_server::store::{MemoryStore, PostgresStore, SqliteStore, Store};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -25,10 +26,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let argument = |at: usize, usual: &str| arguments.get(at).cloned().unwrap_or_else(|| usual.to_owned());
     let clients: usize = argument(1, "64").parse()?;
     let seconds: u64 = argument(2, "10").parse()?;
-    let store: Arc<dyn Store> = match argument(0, "memory").as_str() {
-        "memory" => Arc::new(MemoryStore::new()),
-        path => Arc::new(SqliteStore::open(path.as_ref(), Durability::Machine)?),
-    };
+    let place = argument(0, "memory");
+    let workers: usize = argument(3, "1").parse()?;
+    let is_shared = place.starts_with("postgres");
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
     let tool = post(|| async { ([("content-type", "application/json")], "{\"n\": 1}") });
@@ -38,14 +38,27 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         format!("[tools.{name}]\nurl = \"http://{address}/tool\"\ninput = {{ type = \"object\" }}\nconcurrency = 256\n")
     });
     let text = format!(
-        "isolation = \"{}\"\n[network]\nallow_private = [\"{address}\"]\n[service]\nconcurrency = 32\nsuspend_after_ms = 0\n{}",
-        argument(3, "in-process"),
+        "isolation = \"in-process\"\n[network]\nallow_private = [\"{address}\"]\n[service]\nconcurrency = {}\nqueue = 1000\n\
+         suspend_after_ms = 0\n{}",
+        if is_shared { 16 } else { 32 },
         tools.concat()
     );
-    let service = Service::open(Config::parse(&text, "rate.toml")?, store).await?;
+    let config = || Config::parse(&text, "rate.toml");
+    let mut services = Vec::new();
+    let service = match place.as_str() {
+        "memory" => Service::open(config()?, Arc::new(MemoryStore::new())).await?,
+        address if is_shared => {
+            for _ in 0..workers {
+                services.push(Service::open(config()?, opened(address).await?).await?);
+            }
+            Service::open_front(config()?, opened(address).await?).await?
+        }
+        path => Service::open(config()?, Arc::new(SqliteStore::open(path.as_ref(), Durability::Machine)?)).await?,
+    };
     let tenant = service.tenant("anonymous").ok_or("there is no tenant")?;
+    services.push(service.clone());
     if arguments.len() > 4 {
-        return latencies(&service, &tenant, clients, seconds).await;
+        return latencies(&services, &tenant, clients, seconds).await;
     }
     let (done, began) = (Arc::new(AtomicU64::new(0)), Instant::now());
     let until = began + Duration::from_secs(seconds);
@@ -71,23 +84,28 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
+async fn opened(address: &str) -> Result<Arc<dyn Store>, Box<dyn std::error::Error>> {
+    Ok(Arc::new(PostgresStore::open(address).await?))
+}
+
 async fn latencies(
-    service: &Service,
+    services: &[Service],
     tenant: &Arc<TenantState>,
     clients: usize,
     seconds: u64,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let until = Instant::now() + Duration::from_secs(seconds);
     let client = |_| {
-        let (service, tenant) = (service.clone(), tenant.clone());
+        let (services, tenant) = (services.to_vec(), tenant.clone());
         tokio::spawn(async move {
+            let service = services.last().ok_or("there is no service")?;
             let mut times = Vec::new();
             while Instant::now() < until {
                 let state = match service.submit_and_wait(&tenant, ASKS, None).await {
                     Ok(Done::Waiting(state)) => state,
                     other => return Err(format!("{other:?}")),
                 };
-                while service.is_active(&state.run_id) {
+                while services.iter().any(|service| service.is_active(&state.run_id)) {
                     tokio::time::sleep(Duration::from_millis(2)).await;
                 }
                 let reply: Reply = serde_json::from_str("{\"result\": 41}").map_err(|error| error.to_string())?;

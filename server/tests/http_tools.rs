@@ -222,7 +222,7 @@ async fn arguments_go_into_body_query_and_path() {
         (r#"(tool/post {:id "a\r\nHost: evil"})"#, "control character"),
         (r#"(tool/post {:id ""})"#, "0 bytes"),
         (r#"(tool/post {:n 1})"#, "the argument id is missing"),
-        (r#"(tool/delete {:id 1 :q (apply str (repeat 9000 "x"))})"#, "may have 8000"),
+        (r#"(tool/delete {:id 1 :q (apply str (repeat 9000 "x"))})"#, "the maximum is 8000"),
     ] {
         let (reason, message) = failure(&tools, program).await;
         assert_eq!(reason, Reason::InvalidToolArgs, "{message}");

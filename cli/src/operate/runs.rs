@@ -64,6 +64,9 @@ enum Command {
         /// Arguments to make the call with, in place of its own
         #[arg(long, value_name = "JSON", value_parser = json)]
         arguments: Option<Box<RawValue>>,
+        /// What the call waits for, as `ptcl runs show` prints it; needed for a call that may have been made already
+        #[arg(long, value_name = "PHASE")]
+        phase: Option<String>,
     },
     /// Reject an open call, so that it is not made
     Reject {
@@ -74,6 +77,9 @@ enum Command {
         /// The reason, which appears in the run's answer
         #[arg(long, value_name = "TEXT")]
         why: String,
+        /// What the call waits for, as `ptcl runs show` prints it; needed for a call that may have been made already
+        #[arg(long, value_name = "PHASE")]
+        phase: Option<String>,
     },
     /// Send the result of an open call: one that a client answers, or one that may or may not have taken effect
     #[command(group = clap::ArgGroup::new("outcome").required(true))]
@@ -157,12 +163,13 @@ async fn command(operator: &Operator, config: &Config, command: &Command) -> Res
             };
         }
         Command::Check { json } => return check(operator, *json).await,
-        Command::Approve { id, call, arguments } => {
-            let reply = Reply { approve: Some(true), arguments: arguments.clone(), ..Reply::default() };
+        Command::Approve { id, call, arguments, phase } => {
+            let (arguments, phase) = (arguments.clone(), phase.clone());
+            let reply = Reply { approve: Some(true), arguments, phase, ..Reply::default() };
             operator.reply(id, call, &reply).await
         }
-        Command::Reject { id, call, why } => {
-            let reply = Reply { reject: Some(why.clone()), ..Reply::default() };
+        Command::Reject { id, call, why, phase } => {
+            let reply = Reply { reject: Some(why.clone()), phase: phase.clone(), ..Reply::default() };
             operator.reply(id, call, &reply).await
         }
         Command::Answer { id, call, result, error } => {

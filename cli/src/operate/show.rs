@@ -105,7 +105,7 @@ pub(super) fn text(work: &StoredWork) -> String {
         let phase = match call.asked().as_str() {
             "gate" => "approve or reject".to_owned(),
             "result" => "its client sends the result".to_owned(),
-            _ => "it is unknown whether it took effect".to_owned(),
+            phase => format!("it is unknown whether it took effect (phase {phase})"),
         };
         out += &format!("call {} of {}: {phase}\n", cell(&call.call, 40), cell(&call.name, 64));
         out += &indented(&call.question.clone().unwrap_or_default());

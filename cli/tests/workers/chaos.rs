@@ -213,6 +213,9 @@ trait Site {
 
     /// Does something to the store. Returns what.
     fn disturb(&self, random: &mut Random) -> &'static str;
+
+    /// Returns the journal of a run, for a person.
+    fn journal(&self, run_id: &str) -> String;
 }
 
 impl Site for Cluster<'_> {
@@ -234,6 +237,12 @@ impl Site for Cluster<'_> {
         }
         self.server.restart();
         "restarts of the database"
+    }
+
+    fn journal(&self, run_id: &str) -> String {
+        let lines =
+            "select string_agg(first || ': ' || convert_from(text, 'UTF8'), '' order by first) from ptc_lisp.lines";
+        self.sql(&format!("{lines} where run_id = '{run_id}'"))
     }
 }
 
@@ -424,7 +433,7 @@ fn chaos<S: Site + Sync>(site: &S, tool: &ToolServer, wanted: &HashMap<(usize, u
         front.until(PATIENT, "all runs", || world.under_way(&mut Random(6)) == Some(0));
         (answers, begun.elapsed())
     });
-    check(&world, wanted, &answers);
+    check(site, &world, wanted, &answers);
     chaos.look_at_memory();
     assert!(chaos.growth < MORE_MEMORY_KB, "a process grew by {} kB", chaos.growth);
     let mut figures: Vec<_> = chaos.done.iter().map(|(what, times)| format!("{times} {what}")).collect();
@@ -473,7 +482,12 @@ impl Drop for Over<'_> {
     }
 }
 
-fn check(world: &World<'_>, wanted: &HashMap<(usize, usize), Value>, answers: &HashMap<String, Value>) {
+fn check(
+    site: &impl Site,
+    world: &World<'_>,
+    wanted: &HashMap<(usize, usize), Value>,
+    answers: &HashMap<String, Value>,
+) {
     let asked = world.asked.lock().unwrap();
     let asked_runs: HashSet<&str> = asked.iter().filter_map(|key| Some(key.split_once('/')?.0)).collect();
     for (run_id, run) in &*world.runs() {
@@ -487,6 +501,8 @@ fn check(world: &World<'_>, wanted: &HashMap<(usize, usize), Value>, answers: &H
         run.is_none_or(|(kind, _)| [1, 7].contains(&kind))
     };
     for (key, made) in world.tool.all_made() {
-        assert!(made.times == 1 || asked.contains(&key) || reads(&key), "{key} came {} times", made.times);
+        let is_right = made.times == 1 || asked.contains(&key) || reads(&key);
+        let journal = || site.journal(key.split('/').next().unwrap_or_default());
+        assert!(is_right, "{key} came {} times: {}", made.times, journal());
     }
 }

@@ -56,7 +56,7 @@ pub(crate) fn reply(tool: &ToolServer, run_id: &str, call: &Value) -> (Value, bo
     let n = call["arguments"]["n"].as_u64().unwrap();
     let is_unknown =
         call["question"].as_str().is_some_and(|question| question.contains("Look for the Idempotency-Key"));
-    let reply = match call["name"].as_str().unwrap() {
+    let mut reply = match call["name"].as_str().unwrap() {
         _ if is_unknown => match tool.made(&format!("{run_id}/{}", call["call"].as_str().unwrap())) {
             None => json!({ "approve": true }),
             Some(made) if made.failed => json!({ "error": {"message": "it had failed"} }),
@@ -67,6 +67,8 @@ pub(crate) fn reply(tool: &ToolServer, run_id: &str, call: &Value) -> (Value, bo
         "gated" => json!({ "approve": true }),
         other => panic!("a call of {other} is open: {call}"),
     };
+    // Late, it must not answer the next question about the call.
+    reply["phase"] = call["phase"].clone();
     (reply, is_unknown)
 }
 

@@ -39,15 +39,6 @@ pub(crate) fn not_walked(name: &str, expects: &str, got: Value<'_>) -> Fault {
     }
 }
 
-/// Returns why an argument cannot be walked at once: an endless sequence needs a frame, anything else is an error.
-#[cold]
-pub(crate) fn not_a_collection(name: &str, got: Value<'_>) -> Fault {
-    match got {
-        Value::Endless(_) => Fault::NeedsFrame,
-        got => type_error_as(ErrorClass::IllegalArgument, name, "a collection", got),
-    }
-}
-
 /// Fails if more than two values with many parts in total are combined, so that intermediate results would take much
 /// memory. The call is then made again with a frame, in which these can be compacted away.
 #[inline]
@@ -149,7 +140,8 @@ pub(crate) fn transducer<'h>(h: &'h Heap, step: Step, parts: &[Value<'h>]) -> Re
 }
 
 /// Returns the elements of a value that can be walked: a vector's elements, a map's entries as `[key value]` vectors
-/// and a set's members in key order, a string's characters (grapheme clusters), and no elements for nil.
+/// and a set's members in key order, a string's characters (grapheme clusters), and no elements for nil. An endless
+/// sequence needs a frame.
 #[inline]
 pub(crate) fn seq<'h>(h: &'h Heap, name: &str, v: Value<'h>) -> Res<&'h [Value<'h>]> {
     match v {
@@ -190,7 +182,8 @@ pub(crate) fn made_vector<'h>(h: &'h Heap, name: &str, v: Value<'h>) -> Res<Valu
             }
             out
         }
-        other => return Err(not_a_collection(name, other)),
+        Value::Endless(_) => return Err(Fault::NeedsFrame),
+        other => return Err(not_walked(name, "a collection", other)),
     };
     out.finish(h)
 }

@@ -271,7 +271,8 @@ fn is_empty(name: &str, v: Value<'_>) -> Res<bool> {
         Value::Vector(v) => Ok(v.is_empty()),
         Value::Map(m) | Value::Set(m) => Ok(m.is_empty()),
         Value::Str(s) => Ok(s.text().is_empty()),
-        other => Err(args::not_a_collection(name, other)),
+        Value::Endless(_) => Err(Fault::NeedsFrame),
+        other => Err(args::not_walked(name, "a collection", other)),
     }
 }
 

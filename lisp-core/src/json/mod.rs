@@ -26,13 +26,17 @@ pub const MAX_DIGITS: usize = 4_300;
 /// The maximum length of a number in bytes, for reading.
 const MAX_NUMBER_BYTES: usize = 1 << 16;
 
-/// How the keys of objects are represented.
+/// How JSON object keys are represented in a program.
+///
+/// Applies to data, definitions of earlier turns, earlier results and tool results. JSON that the program itself parses
+/// with `json/parse-string` always has strings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 pub enum Keys {
-    /// As strings.
+    /// Strings: `{"id" 7}`. A keyword also reads and writes the entry of the string with its name.
     #[default]
     Strings,
-    /// As keywords, whose names can be any string.
+    /// Keywords, whatever their text: `{:id 7}`.
     Keywords,
 }
 

@@ -180,10 +180,8 @@ pub(super) fn mismatched(
 pub(super) fn surplus(closer: Closer, count: usize, span: Span) -> Error {
     let character = closer.character();
     let message = match count {
-        1 => format!("unexpected `{character}`: nothing is open that it could close"),
-        _ => format!(
-            "unexpected `{character}`: nothing is open that it could close; this holds for {count} delimiters in all"
-        ),
+        1 => format!("unexpected `{character}`: there is nothing to close"),
+        _ => format!("{count} unexpected delimiters, the first is `{character}`: there is nothing to close"),
     };
     parse_error(message, span)
         .hint("delete it, or move it after the form that it should close")

@@ -206,13 +206,13 @@ impl RunFuture {
 
     fn step_workers(&mut self, run: &mut Run, inline: &LocalExecutor, until: Instant) -> Next {
         let more = inline.run_until(until);
-        let begun = inline.waiting_after(self.seen);
-        let some_begun = !begun.is_empty();
-        for (tool, call) in begun {
+        let new_calls = inline.waiting_after(self.seen);
+        let has_new_calls = !new_calls.is_empty();
+        for (tool, call) in new_calls {
             self.seen = call.number;
             self.call(&tool, call);
         }
-        if more || some_begun || run.is_back(Duration::ZERO) {
+        if more || has_new_calls || run.is_back(Duration::ZERO) {
             return Next::Go;
         }
         // Drop the calls of workers that have ended.

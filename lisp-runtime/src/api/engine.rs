@@ -425,7 +425,7 @@ impl Engine {
     ) -> Result<Run, Box<Problem>> {
         let setup = || input.setup.iter().map(|set_up| set_up.source().to_owned()).collect();
         let taken = self.take_budget(input)?;
-        let begun = self.setting(input, view.clone()).and_then(|mut setting| {
+        let run = self.setting(input, view.clone()).and_then(|mut setting| {
             self.begin_record(program.source(), setup, input, by_hand, view)?;
             setting.gate.by_hand = by_hand;
             setting.fuel = taken.as_ref().and_then(|taken| taken.fuel);
@@ -434,7 +434,7 @@ impl Engine {
             span.end(reason_of(&run));
             run
         });
-        match begun {
+        match run {
             Ok(mut run) => {
                 run.taken = taken;
                 Ok(run)

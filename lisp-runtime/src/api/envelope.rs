@@ -85,35 +85,33 @@ impl ScriptedTool {
 
     /// Returns the tool, with schemas that are within the allowance of its request.
     fn tool_within(&self, name: &str, allowance: &mut Allowance) -> Tool {
-        let tool = match (&self.error, self.echo) {
-            _ if self.client => Tool::external(name),
+        let ScriptedTool { returns, error, code, echo, description, signature, input, output, cache, delay_ms, client } =
+            self;
+        let tool = match (error, echo) {
+            _ if *client => Tool::external(name),
             (Some(text), _) => {
                 let mut error = ToolError::new(text.clone());
-                if let Some(code) = &self.code {
+                if let Some(code) = code {
                     error = error.with_code(code.clone());
                 }
                 Tool::new(name, move |_| Err::<(), _>(error.clone()))
             }
             (None, true) => Tool::echo(name),
             (None, false) => {
-                let returns = self.returns.clone();
+                let returns = returns.clone();
                 Tool::new(name, move |_| Ok(returns.clone()))
             }
         };
-        let tool = tool.scripted().delay(Duration::from_millis(self.delay_ms));
-        let tool = match &self.signature {
+        let tool = tool.scripted().delay(Duration::from_millis(*delay_ms)).treat(|it| it.cached = *cache);
+        let tool = tool.about(description.as_deref().unwrap_or_default());
+        let tool = match signature {
             Some(text) => tool.signature(text),
             None => tool,
         };
-        let tool = match &self.description {
-            Some(text) => tool.about(text),
-            None => tool,
-        };
-        let tool = match (self.input.as_deref(), self.output.as_deref()) {
+        match (input.as_deref(), output.as_deref()) {
             (None, None) => tool,
             (input, output) => tool.schemas(input.map(RawValue::get), output.map(RawValue::get), allowance),
-        };
-        if self.cache { tool.cached() } else { tool }
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 /// Imports the input of one run into a frozen arena (the *grant*). Returns `None` if there is nothing to import.
-fn bring_in(
+fn import_sources(
     limit: usize,
     input: &Input<'_>,
     until: Option<Instant>,
@@ -27,19 +27,19 @@ fn bring_in(
     /// The usual work of an import, in units of fuel; with more, the clock is checked.
     const USUAL: u64 = 2_000_000;
     let sources = &input.sources;
-    if let Some(name) = Given::twice(&input.sets) {
+    if let Some(name) = GivenNames::twice(&input.sets) {
         return Err(bad_input(&format!("data/{name}"), "two data sets bind it; each name may be bound once"));
     }
     if sources.is_empty() {
         return Ok(None);
     }
-    let given = Given::new(&input.sets, sources);
+    let given = GivenNames::new(&input.sets, sources);
     let build = |fuel: u64, flag: Option<Arc<AtomicBool>>| {
         Grant::build(limit, |h, builder| {
             h.set_host_fuel(fuel, flag);
             let built = sources.iter().enumerate().try_for_each(|(index, source)| {
                 given.begin(index);
-                bring_in_one(h, builder, source, &given, setting.keys).map_err(|fault| match fault {
+                import_source(h, builder, source, &given, setting.keys).map_err(|fault| match fault {
                     Fault::Error(error) => error.detail("input", index).into(),
                     other => other,
                 })
@@ -63,16 +63,16 @@ pub(crate) fn granted(
 ) -> Result<(Vec<Arc<Grant>>, usize), Error> {
     let ceiling = bytes(setting.limits.setup_heap_bytes);
     let shared: usize = input.sets.iter().map(|set| set.bytes()).sum();
-    let held = code.saturating_add(shared);
+    let used = code.saturating_add(shared);
     if code > ceiling {
         return Err(code_exceeded(code, ceiling));
     }
-    let grant = bring_in(ceiling.saturating_sub(held), input, until, setting).map_err(|fault| {
+    let grant = import_sources(ceiling.saturating_sub(used), input, until, setting).map_err(|fault| {
         let expired = || expired(&setting.limits, Some(&setting.cancel), until);
         let late = matches!(fault, Fault::Pause(_)).then(expired).flatten();
         late.unwrap_or_else(|| in_setup(fault, ceiling))
     })?;
-    let baseline = held.saturating_add(grant.as_ref().map_or(0, |grant| grant.bytes()));
+    let baseline = used.saturating_add(grant.as_ref().map_or(0, |grant| grant.bytes()));
     if baseline > ceiling {
         return Err(setup_exceeded(ceiling));
     }
@@ -81,11 +81,11 @@ pub(crate) fn granted(
     Ok((grants, baseline))
 }
 
-pub(crate) fn bring_in_one<'h>(
+pub(crate) fn import_source<'h>(
     h: &'h Heap,
     builder: &mut GrantBuilder<'_, 'h>,
     source: &Source<'_>,
-    given: &Given<'_>,
+    given: &GivenNames<'_>,
     keys: Keys,
 ) -> Result<(), Fault> {
     let (what, text) = match source {
@@ -129,7 +129,7 @@ pub(crate) fn bring_in_one<'h>(
 }
 
 /// Reserves a name for data.
-fn take_name(given: &Given<'_>, name: &str) -> Result<(), Fault> {
+fn take_name(given: &GivenNames<'_>, name: &str) -> Result<(), Fault> {
     let Err((why, before)) = given.take(name) else { return Ok(()) };
     match (bad_input(&format!("data/{name}"), &why), before) {
         (Fault::Error(error), Some(before)) => Err(error.detail("earlier_input", before).into()),
@@ -179,8 +179,8 @@ pub(crate) fn setup_exceeded(ceiling: usize) -> Error {
 impl DataSet {
     /// Imports the values, in at most `ceiling` bytes, without keeping the text.
     pub(crate) fn import(source: &Source<'_>, keys: Keys, ceiling: usize) -> Result<Self, Box<Problem>> {
-        let given = Given::default();
-        match Grant::build(ceiling, |h, builder| bring_in_one(h, builder, source, &given, keys)) {
+        let given = GivenNames::default();
+        match Grant::build(ceiling, |h, builder| import_source(h, builder, source, &given, keys)) {
             Ok(grant) => Ok(DataSet { grant: Arc::new(grant), source: None, keys, digest: Arc::default() }),
             Err(fault) => Err(Box::new(Problem::new(in_setup(fault, ceiling), Phase::Setup))),
         }
@@ -189,7 +189,7 @@ impl DataSet {
 
 /// The names of data that were given: each may be given once.
 #[derive(Debug, Default)]
-pub(crate) struct Given<'a> {
+pub(crate) struct GivenNames<'a> {
     sets: &'a [DataSet],
     /// The names so far, each with its source, if there are several sources.
     by_source: Option<RefCell<HashMap<String, usize>>>,
@@ -197,10 +197,10 @@ pub(crate) struct Given<'a> {
     at: Cell<usize>,
 }
 
-impl<'a> Given<'a> {
+impl<'a> GivenNames<'a> {
     pub(crate) fn new(sets: &'a [DataSet], sources: &[Source<'_>]) -> Self {
         let data = sources.iter().filter(|source| matches!(source, Source::Data(..) | Source::DataObject(_))).count();
-        Given { sets, by_source: (data > 1).then(RefCell::default), at: Cell::default() }
+        GivenNames { sets, by_source: (data > 1).then(RefCell::default), at: Cell::default() }
     }
 
     /// Continues with the source of an index.

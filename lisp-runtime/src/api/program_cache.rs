@@ -39,11 +39,11 @@ pub struct ProgramCacheUsage {
 pub(crate) struct ProgramCache {
     max: usize,
     hasher: RandomState,
-    kept: Mutex<Kept>,
+    kept: Mutex<Programs>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct Programs {
     /// By the hash of the source and the limits. If two hashes are equal, the later program is kept.
     programs: HashMap<u64, Entry>,
     usage: ProgramCacheUsage,
@@ -80,8 +80,8 @@ impl ProgramCache {
         }
         let program = compile()?;
         // Dropped after the lock is released.
-        let gone = self.lock().keep(hash, &program, self.max);
-        drop(gone);
+        let evicted = self.lock().keep(hash, &program, self.max);
+        drop(evicted);
         Ok(program)
     }
 
@@ -90,12 +90,12 @@ impl ProgramCache {
     }
 
     /// A thread that panics leaves the cache consistent.
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, Programs> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
+impl Programs {
     fn find(&mut self, hash: u64, source: &str, limits: &Limits) -> Option<Program> {
         self.now += 1;
         // The limits decide what the reader accepts.
@@ -118,16 +118,16 @@ impl Kept {
         if program.core().bytes() > LARGEST {
             return Vec::new();
         }
-        let mut gone = Vec::new();
+        let mut evicted = Vec::new();
         if self.programs.len() >= max && !self.programs.contains_key(&hash) {
-            gone = self.take_oldest();
+            evicted = self.take_oldest();
         }
         let entry = Entry { program: program.clone(), asked: self.now };
         self.usage.bytes += program.core().bytes();
-        gone.extend(self.programs.insert(hash, entry));
-        self.usage.bytes -= gone.iter().map(|entry| entry.program.core().bytes()).sum::<usize>();
+        evicted.extend(self.programs.insert(hash, entry));
+        self.usage.bytes -= evicted.iter().map(|entry| entry.program.core().bytes()).sum::<usize>();
         self.usage.programs = self.programs.len();
-        gone
+        evicted
     }
 
     /// Removes the least recently used fraction, at least one.

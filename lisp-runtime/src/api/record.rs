@@ -5,15 +5,16 @@ use super::input::{DataSet, Input, SetUp};
 use super::program::Program;
 use super::record_error::{RECORD_SCHEMA, RecordError};
 use super::record_header::{Given, Header, Terms, header};
-use super::recorded_tools::{RecordedTools, Treatment};
+use super::recorded_tools::RecordedTools;
 use super::waiting::Progress;
 use crate::recording::journal::{BadLine, Ceilings, Journal, Recorder};
-use crate::recording::line::{CallState, Ended, Failure, Gated, Line, Told};
+use crate::recording::line::{CallState, Ended, Failure, Gated, Line, RecordEntry};
 use crate::terms::outcome::{Phase, Problem};
 use crate::terms::place::Place;
 use crate::terms::run_view::RunView;
 use crate::terms::tool_code::ToolCode;
-use crate::tools::tool::{Effect, Tool};
+use crate::tools::contract::Effect;
+use crate::tools::tool::Tool;
 use crate::tools::tool_set::Tools;
 use lisp_core::Error;
 use lisp_core::cost::COST_SCHEDULE_VERSION;
@@ -178,13 +179,13 @@ struct OpenCalls {
 }
 
 impl OpenCalls {
-    fn learn(&mut self, told: Told<'_>) {
-        if let Some(place) = told.place() {
+    fn apply(&mut self, entry: RecordEntry<'_>) {
+        if let Some(place) = entry.place() {
             let last = self.last.entry(place.way().to_vec()).or_default();
             *last = place.effect().max(*last);
         }
-        match told {
-            Told::Call { place, tool, arguments, state } => {
+        match entry {
+            RecordEntry::Call { place, tool, arguments, state } => {
                 let call = OpenCall {
                     name: place.to_string(),
                     tool: tool.into_owned(),
@@ -194,18 +195,18 @@ impl OpenCalls {
                 };
                 self.calls.insert(place, call);
             }
-            Told::State(place, state) => {
+            RecordEntry::State(place, state) => {
                 if let Some(call) = self.calls.get_mut(&place) {
                     call.state = state;
                 }
             }
-            Told::Ends(place, _) => {
+            RecordEntry::Ends(place, _) => {
                 self.calls.remove(&place);
                 self.gates.remove(&place);
             }
-            Told::Gate { place, gated: Gated::Allow { .. }, .. } => drop(self.gates.remove(&place)),
-            Told::Gate { place, gated, .. } => drop(self.gates.insert(place, gated)),
-            Told::Clock(..) | Told::Answer(_) => {}
+            RecordEntry::Gate { place, gated: Gated::Allow { .. }, .. } => drop(self.gates.remove(&place)),
+            RecordEntry::Gate { place, gated, .. } => drop(self.gates.insert(place, gated)),
+            RecordEntry::Clock(..) | RecordEntry::Answer(_) => {}
         }
     }
 
@@ -301,12 +302,13 @@ impl Record {
         let header = end + 1;
         let first = Record::header_of(&text[..end])?;
         let (run_id, cost_schedule) = (first.run_id, first.cost_schedule);
-        let redacts = |(name, it): (Cow<'_, str>, Treatment)| (!it.redacted.is_empty()).then(|| name.into_owned());
-        let redacting = first.treatments.into_iter().filter_map(redacts).collect();
+        let tools = first.contracts.0.into_iter();
+        let redacting = tools.filter(|(_, it)| !it.treatment.redacted.is_empty()).map(|(name, _)| name.into_owned());
+        let redacting = redacting.collect();
         let mut record = Record { header, run_id, cost_schedule, text, open: OpenCalls::default(), redacting };
         record.journal(Ceilings::default(), None)?;
         let mut open = OpenCalls::default();
-        record.told().for_each(|told| open.learn(told));
+        record.entries().for_each(|entry| open.apply(entry));
         record.open = open;
         Ok(record)
     }
@@ -329,22 +331,22 @@ impl Record {
         if schema != RECORD_SCHEMA {
             return Err(RecordError::Schema(schema.chars().take(100).collect()));
         }
-        serde_json::from_str(line).map_err(|error| fault(error.to_string()))
+        Header::read(line).map_err(|error| fault(error.to_string()))
     }
 
     /// Returns the lines after the first one, parsed.
-    fn lines(&self) -> impl DoubleEndedIterator<Item = (&str, Result<Told<'_>, BadLine>)> {
+    fn lines(&self) -> impl DoubleEndedIterator<Item = (&str, Result<RecordEntry<'_>, BadLine>)> {
         self.text[self.header..].split_inclusive('\n').map(|line| {
-            let told = match serde_json::from_str::<Line<'_>>(line) {
-                Ok(read) => read.told().map_err(BadLine::from),
+            let entry = match serde_json::from_str::<Line<'_>>(line) {
+                Ok(read) => read.entry().map_err(BadLine::from),
                 Err(error) => Err(error.to_string().into()),
             };
-            (line, told)
+            (line, entry)
         })
     }
 
-    fn told(&self) -> impl DoubleEndedIterator<Item = Told<'_>> {
-        self.lines().filter_map(|(_, told)| told.ok())
+    fn entries(&self) -> impl DoubleEndedIterator<Item = RecordEntry<'_>> {
+        self.lines().filter_map(|(_, entry)| entry.ok())
     }
 
     fn journal(&self, ceilings: Ceilings, recorder: Option<Arc<dyn Recorder>>) -> Result<Journal, RecordError> {
@@ -373,15 +375,14 @@ impl Record {
     /// Returns the names of the run's tools with their signatures, in order.
     pub fn tools(&self) -> Vec<(String, Option<String>)> {
         let header = Record::header_of(self.text[..self.header].trim_end());
-        let tools = header.map(|header| header.tools).unwrap_or_default();
-        tools.into_iter().map(|(name, signature)| (name.into_owned(), signature.map(Cow::into_owned))).collect()
+        let tools = header.map(|header| header.contracts.0).unwrap_or_default();
+        tools.into_iter().map(|(name, tool)| (name.into_owned(), tool.signature.map(Cow::into_owned))).collect()
     }
 
     /// Returns the effect that a tool declared when the run started, and whether it declared to be idempotent. `None` if
     /// the record does not say: it is of an earlier version.
     pub fn declared(&self, tool: &str) -> Option<(Effect, bool)> {
-        let mut header = Record::header_of(self.text[..self.header].trim_end()).ok()?;
-        header.recorded_tools().declared(tool)
+        Record::header_of(self.text[..self.header].trim_end()).ok()?.contracts.declared(tool)
     }
 
     /// Returns the run's tools as external ones, with their signatures and schemas, for a replay without the real
@@ -403,7 +404,7 @@ impl Record {
     /// # Errors
     /// A schema in the record is not valid.
     pub fn external_tools(&self) -> Result<Vec<Tool>, RecordError> {
-        Record::header_of(self.text[..self.header].trim_end())?.recorded_tools().external()
+        Record::header_of(self.text[..self.header].trim_end())?.contracts.external()
     }
 
     /// Returns the version of the cost schedule that counted the run.
@@ -416,8 +417,8 @@ impl Record {
 
     /// Returns the answer of the run as JSON text, or `None` if the run was interrupted.
     pub fn answer(&self) -> Option<&str> {
-        self.told().rev().find_map(|told| match told {
-            Told::Answer(json) => Some(json),
+        self.entries().rev().find_map(|entry| match entry {
+            RecordEntry::Answer(json) => Some(json),
             _ => None,
         })
     }
@@ -456,7 +457,7 @@ impl Record {
         match self.open.place(name) {
             Some((place, true)) => {
                 self.text.push_str(&Line::of_gate(&place, None, gated).text());
-                self.open.learn(Told::Gate { place, asked: None, gated: gated.clone() });
+                self.open.apply(RecordEntry::Gate { place, asked: None, gated: gated.clone() });
                 Ok(())
             }
             _ => Err(RecordError::NoQuestion(name.to_owned())),
@@ -486,9 +487,9 @@ impl Record {
             }
         };
         self.text.push_str(&line.text());
-        self.open.learn(match how {
-            Settled::NotMade => Told::State(place, CallState::Asked),
-            _ => Told::Ends(place, Ended::Echo),
+        self.open.apply(match how {
+            Settled::NotMade => RecordEntry::State(place, CallState::Asked),
+            _ => RecordEntry::Ends(place, Ended::Echo),
         });
         Ok(())
     }
@@ -619,10 +620,9 @@ impl Engine {
         if let Some(what) = given.of_record() {
             return Err(RecordError::Given(what));
         }
-        let mut header = Record::header_of(record.text[..record.header].trim_end())?;
-        let tools = header.recorded_tools();
+        let header = Record::header_of(record.text[..record.header].trim_end())?;
         let sources: Vec<&str> = header.setup.iter().chain([&header.program]).map(|source| &**source).collect();
-        tools.check(self.tools(), given.tools.as_deref(), &sources)?;
+        header.contracts.check(self.tools(), given.tools.as_deref(), &sources)?;
         let mut input = Input { sets: Vec::new(), ..given.clone() };
         input = input.strict_data(header.strict_data).json_keys(header.json_keys);
         for source in &header.setup {
@@ -642,7 +642,7 @@ impl Engine {
         }
         input.limits = given.limits.or(&limits);
         let journal = record.journal(recording.ceilings, recording.recorder.clone())?;
-        let recording = Recording(Arc::new(journal.with_changing(tools.changing())));
+        let recording = Recording(Arc::new(journal.with_changing(header.contracts.changing())));
         Ok((header.program.into_owned(), input.record(&recording), recording))
     }
 

@@ -2,9 +2,10 @@
 
 use super::input::{Input, Source};
 use super::record_error::RECORD_SCHEMA;
-use super::recorded_tools::{Effects, RecordedTools, Schemas, Signatures, Treatment};
+use super::recorded_tools::{RecordedTool, RecordedTools, Schemas};
 use crate::terms::keys::Keys;
 use crate::terms::limits::{Limits, LimitsRequest};
+use crate::tools::contract::Treatment;
 use lisp_core::cost::COST_SCHEDULE_VERSION;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -38,29 +39,38 @@ pub(super) struct Header<'a> {
     /// The tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) tenant: Option<Cow<'a, str>>,
-    /// The names of the tools, with their signatures.
-    pub(super) tools: Signatures<'a>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) cached: Option<BTreeSet<Cow<'a, str>>>,
-    #[serde(borrow, default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) schemas: BTreeMap<Cow<'a, str>, Schemas<'a>>,
-    /// How tool calls are treated, where it differs from the default.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) treatments: BTreeMap<Cow<'a, str>, Treatment>,
-    /// The declared effects of tools.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) effects: Option<Effects<'a>>,
+    /// The tools, with their signatures, JSON Schemas and treatments.
+    #[serde(borrow, default)]
+    pub(super) contracts: RecordedTools<'a>,
+    // Instead of `contracts`, records of earlier versions have a map of signatures, and others.
+    #[serde(default, skip_serializing)]
+    tools: BTreeMap<Cow<'a, str>, Option<Cow<'a, str>>>,
+    #[serde(default, skip_serializing)]
+    cached: Option<BTreeSet<Cow<'a, str>>>,
+    #[serde(borrow, default, skip_serializing)]
+    schemas: BTreeMap<Cow<'a, str>, Schemas<'a>>,
+    #[serde(default, skip_serializing)]
+    treatments: BTreeMap<Cow<'a, str>, Treatment>,
+    #[serde(default, skip_serializing)]
+    effects: Option<BTreeMap<Cow<'a, str>, Treatment>>,
 }
 
 impl<'a> Header<'a> {
-    pub(super) fn recorded_tools(&mut self) -> RecordedTools<'a> {
-        RecordedTools {
-            signatures: std::mem::take(&mut self.tools),
-            cached: self.cached.take(),
-            schemas: std::mem::take(&mut self.schemas),
-            treatments: std::mem::take(&mut self.treatments),
-            effects: self.effects.take(),
+    /// Reads the first line of a record of this version or an earlier one.
+    pub(super) fn read(line: &'a str) -> Result<Self, serde_json::Error> {
+        let mut header: Header<'a> = serde_json::from_str(line)?;
+        let (lacks_cached, lacks_effect) = (header.cached.is_none(), header.effects.is_none());
+        let (cached, mut effects) =
+            (header.cached.take().unwrap_or_default(), header.effects.take().unwrap_or_default());
+        for (name, signature) in std::mem::take(&mut header.tools) {
+            let Treatment { effect, idempotent, .. } = effects.remove(&name).unwrap_or_default();
+            let others = header.treatments.remove(&name).unwrap_or_default();
+            let treatment = Treatment { effect, idempotent, cached: cached.contains(&name), ..others };
+            let schemas = header.schemas.remove(&name);
+            let tool = RecordedTool { signature, schemas, treatment, lacks_cached, lacks_effect };
+            header.contracts.0.insert(name, tool);
         }
+        Ok(header)
     }
 }
 
@@ -141,11 +151,12 @@ pub(super) fn header(run_id: String, source: &str, setup: &[String], input: &Inp
         limits: LimitsRequest::all(&terms.limits),
         now_ms: input.now_ms,
         tenant: input.tenant.as_deref().map(Cow::Borrowed),
-        tools: terms.tools.signatures,
-        cached: terms.tools.cached,
-        schemas: terms.tools.schemas,
-        treatments: terms.tools.treatments,
-        effects: terms.tools.effects,
+        contracts: terms.tools,
+        tools: BTreeMap::new(),
+        cached: None,
+        schemas: BTreeMap::new(),
+        treatments: BTreeMap::new(),
+        effects: None,
     };
     // Maps with string keys and texts that this crate wrote: this cannot fail.
     let mut line = serde_json::to_string(&header).unwrap_or_default();

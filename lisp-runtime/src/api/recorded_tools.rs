@@ -1,17 +1,15 @@
 //! The tools of a run in the first line of its record.
 
 use super::record_error::RecordError;
+use crate::tools::contract::{Contract, Effect, Treatment};
 use crate::tools::naming::{self, names_in};
 use crate::tools::signature::Signature;
-use crate::tools::tool::{Effect, Tool};
+use crate::tools::tool::Tool;
 use crate::tools::tool_set::Tools;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The names of tools, with their signatures.
-pub(super) type Signatures<'a> = BTreeMap<Cow<'a, str>, Option<Cow<'a, str>>>;
 
 /// The JSON Schemas of a tool.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -23,180 +21,149 @@ pub(super) struct Schemas<'a> {
     output: Option<&'a RawValue>,
 }
 
-/// How calls of a tool are treated.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct Treatment {
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    tagged: bool,
-    /// The maximum number of calls in a run; 0 is no limit. Older records have it as `most_calls`.
-    #[serde(alias = "most_calls")]
-    max_calls: u64,
-    /// The redacted arguments.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) redacted: Vec<String>,
+/// A tool of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RecordedTool<'a> {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) signature: Option<Cow<'a, str>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(super) schemas: Option<Schemas<'a>>,
+    pub(super) treatment: Treatment,
+    /// Whether the record is of a version that did not store which tools are cached.
+    #[serde(skip)]
+    pub(super) lacks_cached: bool,
+    /// Whether the record is of a version that did not store effects.
+    #[serde(skip)]
+    pub(super) lacks_effect: bool,
 }
 
-/// The declared effects by tool name. A tool without an entry declared nothing.
-pub(super) type Effects<'a> = BTreeMap<Cow<'a, str>, Declared>;
+impl<'a> RecordedTool<'a> {
+    fn of(tool: &'a Tool) -> Self {
+        let Contract { text, schemas, name: _, given_name: _, description: _, signature: _, hyphenated: _ } =
+            &*tool.contract;
+        let schemas = schemas.as_deref().map(|schemas| schemas.texts());
+        RecordedTool {
+            signature: text.as_deref().map(Cow::Borrowed),
+            schemas: schemas.map(|(input, output)| Schemas { input, output }),
+            treatment: Treatment::clone(&tool.treatment),
+            lacks_cached: false,
+            lacks_effect: false,
+        }
+    }
 
-/// The declared effects of a tool.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct Declared {
-    effect: Effect,
-    /// Whether a repeated call has no further effect.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    idempotent: bool,
-}
+    /// Returns how the tool is now and how it was, if a run cannot resume with it. New optional parameters are no
+    /// difference.
+    fn difference(&self, tool: &Tool) -> Option<(String, String)> {
+        let (contract, treatment) = (&*tool.contract, &*tool.treatment);
+        let (is, was) = (contract.text.as_deref(), self.signature.as_deref());
+        if (self.schemas.is_none() || contract.schemas.is_none()) && !extends(is, was) {
+            let says = |text| match text {
+                Some(text) => format!("has the signature {text}"),
+                None => "has no signature".to_owned(),
+            };
+            return Some((says(is), says(was)));
+        }
+        let (is, was) = (fixed(treatment), fixed(&self.treatment));
+        if is != was {
+            return Some((is, was));
+        }
+        if self.lacks_cached {
+            return None;
+        }
+        if treatment.cached != self.treatment.cached {
+            let says = |is: bool| if is { "is cached" } else { "is not cached" }.to_owned();
+            return Some((says(treatment.cached), says(self.treatment.cached)));
+        }
+        match (&self.schemas, &contract.schemas) {
+            (None, None) => None,
+            (None, Some(_)) => Some(("has a JSON Schema of its own".to_owned(), "has no JSON Schema".to_owned())),
+            (Some(Schemas { input, output }), None) => {
+                let output = output.map_or("any", RawValue::get);
+                let was = format!("has the schemas {} -> {}", shown(input.get()), shown(output));
+                Some(("has no JSON Schema".to_owned(), was))
+            }
+            (Some(Schemas { input, output }), Some(is)) => {
+                (!is.extends(input, *output)).then(|| is.difference(input, *output))
+            }
+        }
+    }
 
-impl Treatment {
-    fn of(tool: &Tool) -> Self {
-        Treatment { tagged: tool.tagged, max_calls: tool.max_calls, redacted: tool.redacted().to_vec() }
+    /// Returns the tool as an external one.
+    fn external(self, name: &str) -> Result<Tool, RecordError> {
+        let RecordedTool { signature, schemas, treatment, lacks_cached: _, lacks_effect: _ } = self;
+        let tool = match schemas {
+            Some(Schemas { input, output }) => {
+                Tool::of_schemas(&naming::name(name), input.get(), output.map(RawValue::get))
+                    .map_err(|error| RecordError::Line { line: 1, why: format!("tool/{name}: {error}") })?
+            }
+            None => Tool::external(name),
+        };
+        let tool = match signature {
+            // A signature that is not valid was only a text in the original run, too.
+            Some(text) if tool.contract.schemas.is_none() && Signature::parse(&text).is_ok() => tool.signature(text),
+            Some(text) => tool.described(text.into_owned()),
+            None => tool,
+        };
+        Ok(tool.amend(|contract| contract.name = name.to_owned()).treat(|it| *it = treatment))
     }
 }
 
-/// The tools of a run.
-#[derive(Default)]
-pub(super) struct RecordedTools<'a> {
-    pub(super) signatures: Signatures<'a>,
-    /// The cached tools; `None` in records of versions that did not store it.
-    pub(super) cached: Option<BTreeSet<Cow<'a, str>>>,
-    /// The schemas of the tools that the programs name: others cannot be called.
-    pub(super) schemas: BTreeMap<Cow<'a, str>, Schemas<'a>>,
-    /// The tools with a treatment that is not the default.
-    pub(super) treatments: BTreeMap<Cow<'a, str>, Treatment>,
-    /// The declared effects; `None` in records of versions that did not store them.
-    pub(super) effects: Option<Effects<'a>>,
+/// Returns what of a treatment a resumed run must have as it was, besides the cache.
+fn fixed(treatment: &Treatment) -> String {
+    let Treatment { tagged, max_calls, redacted, effect: _, idempotent: _, cached: _, detached: _ } = treatment;
+    format!("has tagged {tagged}, max_calls {max_calls}, redacted {redacted:?}")
 }
 
+/// The tools that the programs of a run name: others cannot be called. Older records have other tools, too.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct RecordedTools<'a>(#[serde(borrow)] pub(super) BTreeMap<Cow<'a, str>, RecordedTool<'a>>);
+
 impl<'a> RecordedTools<'a> {
-    /// Returns the tools that these programs name: a run cannot call others. If names are equal, the last tool counts.
+    /// Returns the tools that these programs name. If names are equal, the last tool counts.
     pub(super) fn of(all: impl Iterator<Item = &'a Tool>, sources: &[&str]) -> Self {
-        let mut all: BTreeMap<&str, &Tool> = all.map(|tool| (&*tool.name, tool)).collect();
-        let named = named(sources, |name| all.contains_key(name));
-        all.retain(|name, _| named.contains(name));
-        let cached = all.values().filter(|tool| tool.cached).map(|tool| Cow::Borrowed(&*tool.name));
-        let (cached, effects) = (Some(cached.collect()), Some(Effects::new()));
-        let mut tools = RecordedTools { cached, effects, ..RecordedTools::default() };
-        for (name, tool) in all {
-            let treatment = Treatment::of(tool);
-            if treatment != Treatment::default() {
-                tools.treatments.insert(name.into(), treatment);
-            }
-            let declared = Declared { effect: tool.effect, idempotent: tool.idempotent };
-            if declared != Declared::default() {
-                tools.effects.get_or_insert_default().insert(name.into(), declared);
-            }
-            tools.signatures.insert(name.into(), tool.signature.as_deref().map(Cow::Borrowed));
-            if let Some(contract) = tool.json_contract.as_deref() {
-                let (input, output) = contract.texts();
-                tools.schemas.insert(name.into(), Schemas { input, output });
-            }
-        }
-        tools
+        let all: BTreeMap<&str, &Tool> = all.map(|tool| (tool.name(), tool)).collect();
+        let named = named(sources, |name| all.contains_key(name)).into_iter();
+        let tools = named.filter_map(|name| all.get(name)).map(|tool| (tool.name().into(), RecordedTool::of(tool)));
+        RecordedTools(tools.collect())
     }
 
     /// Checks that the tools which the programs name exist and take what they took: those of the run itself first, then
-    /// those of the engine. New optional parameters are no difference.
+    /// those of the engine.
     pub(super) fn check(&self, engine: &Tools, own: Option<&Tools>, sources: &[&str]) -> Result<(), RecordError> {
         let now = |name: &str| own.and_then(|own| own.get(name)).or_else(|| engine.get(name));
-        // Older records have the tools that the programs do not name, too.
-        let named = named(sources, |name| self.signatures.contains_key(name));
-        let used = || self.signatures.iter().filter(|(name, _)| named.contains(&***name));
+        let named = named(sources, |name| self.0.contains_key(name));
         let missing: Vec<String> =
-            used().filter(|(name, _)| now(name).is_none()).map(|(name, _)| name.to_string()).collect();
+            named.iter().filter(|name| now(name).is_none()).map(|name| (*name).to_owned()).collect();
         if !missing.is_empty() {
             return Err(RecordError::MissingTools(missing));
         }
-        for (name, was) in used() {
-            let Some(tool) = now(name) else { continue };
-            let differs = |is: String, was: String| Err(RecordError::Tool { name: name.to_string(), is, was });
-            let says = |signature: Option<&str>| match signature {
-                Some(signature) => format!("has the signature {signature}"),
-                None => "has no signature".to_owned(),
-            };
-            let has_schemas = self.schemas.contains_key(name) && tool.json_contract.is_some();
-            if !has_schemas && !extends(tool.signature.as_deref(), was.as_deref()) {
-                return differs(says(tool.signature.as_deref()), says(was.as_deref()));
-            }
-            let was = self.treatments.get(name).cloned().unwrap_or_default();
-            if Treatment::of(tool) != was {
-                let says = |it: &Treatment| {
-                    let Treatment { tagged, max_calls, redacted } = it;
-                    format!("has tagged {tagged}, max_calls {max_calls}, redacted {redacted:?}")
-                };
-                return differs(says(&Treatment::of(tool)), says(&was));
-            }
-            let Some(cached) = &self.cached else { continue };
-            if cached.contains(name) != tool.cached {
-                let says = |is: bool| if is { "is cached" } else { "is not cached" }.to_owned();
-                return differs(says(tool.cached), says(!tool.cached));
-            }
-            let is_same = match (self.schemas.get(name), &tool.json_contract) {
-                (None, None) => true,
-                (None, Some(_)) | (Some(_), None) => false,
-                (Some(schemas), Some(contract)) => contract.extends(schemas.input, schemas.output),
-            };
-            if let (false, Some(schemas), Some(contract)) = (is_same, self.schemas.get(name), &tool.json_contract) {
-                let (is, was) = contract.difference(schemas.input, schemas.output);
-                return differs(is, was);
-            }
-            if !is_same {
-                let has = |is: bool| if is { "has a JSON Schema of its own" } else { "has no JSON Schema" }.to_owned();
-                let was = self.schemas.get(name).map(|schemas| {
-                    let output = schemas.output.map_or("any", RawValue::get);
-                    format!("has the schemas {} -> {}", shown(schemas.input.get()), shown(output))
-                });
-                return differs(has(tool.json_contract.is_some()), was.unwrap_or_else(|| has(false)));
-            }
+        let difference = |name: &str| self.0.get(name)?.difference(now(name)?);
+        match named.into_iter().find_map(|name| Some((name.to_owned(), difference(name)?))) {
+            Some((name, (is, was))) => Err(RecordError::Tool { name, is, was }),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Returns what a tool declared, if the record stores it.
     pub(super) fn declared(&self, tool: &str) -> Option<(Effect, bool)> {
-        let Declared { effect, idempotent } = self.effects.as_ref()?.get(tool).copied().unwrap_or_default();
-        Some((effect, idempotent))
+        match self.0.get(tool) {
+            Some(tool) if tool.lacks_effect => None,
+            Some(tool) => Some((tool.treatment.effect, tool.treatment.idempotent)),
+            None => Some((Effect::Unknown, false)),
+        }
     }
 
     /// Returns the tools that the record does not declare as reading: what their started calls did is unknown. Empty if
     /// the record does not store effects.
     pub(super) fn changing(&self) -> BTreeSet<String> {
-        let Some(effects) = &self.effects else { return BTreeSet::new() };
-        let reads = |name: &str| effects.get(name).is_some_and(|declared| declared.effect == Effect::Read);
-        self.signatures.keys().filter(|name| !reads(name)).map(|name| name.to_string()).collect()
+        let is_changing = |tool: &RecordedTool<'_>| !tool.lacks_effect && tool.treatment.effect != Effect::Read;
+        self.0.iter().filter(|(_, tool)| is_changing(tool)).map(|(name, _)| name.to_string()).collect()
     }
 
     /// Returns the tools as external ones.
     pub(super) fn external(self) -> Result<Vec<Tool>, RecordError> {
-        let mut all = Vec::with_capacity(self.signatures.len());
-        for (name, signature) in &self.signatures {
-            let mut tool = match self.schemas.get(name) {
-                Some(Schemas { input, output }) => {
-                    Tool::of_schemas(&naming::name(name), input.get(), output.map(RawValue::get))
-                        .map_err(|error| RecordError::Line { line: 1, why: format!("tool/{name}: {error}") })?
-                }
-                None => Tool::external(&**name),
-            };
-            if let Some(text) = signature {
-                // A signature that is not valid was only a text in the original run, too.
-                tool = match tool.json_contract {
-                    Some(_) => tool.described(text.clone().into_owned()),
-                    None => tool.signature(&**text).lenient(),
-                };
-            }
-            tool.name = name.clone().into_owned();
-            tool.cached = self.cached.as_ref().is_some_and(|cached| cached.contains(name));
-            let declared = self.effects.as_ref().and_then(|effects| effects.get(name)).copied().unwrap_or_default();
-            (tool.effect, tool.idempotent) = (declared.effect, declared.idempotent);
-            if let Some(Treatment { tagged, max_calls, redacted }) = self.treatments.get(name).cloned() {
-                tool.tagged = tagged;
-                tool = tool.max_calls(max_calls).redact(redacted);
-            }
-            all.push(tool);
-        }
-        Ok(all)
+        self.0.into_iter().map(|(name, tool)| tool.external(&name)).collect()
     }
 }
 

@@ -283,9 +283,9 @@ impl Run {
                     }
                     Err(self.problem(*error, Phase::Eval))
                 }
-                Ending::Value => self.bring_out(OutcomeKind::Value),
-                Ending::Return => self.bring_out(OutcomeKind::Return),
-                Ending::Fail => self.bring_out(OutcomeKind::Fail),
+                Ending::Value => self.export_result(OutcomeKind::Value),
+                Ending::Return => self.export_result(OutcomeKind::Return),
+                Ending::Fail => self.export_result(OutcomeKind::Fail),
             };
             let answer = match (answer, &self.shared.setting.gate.journal) {
                 (Ok(answer), Some(journal)) => match journal.check_end() {
@@ -367,7 +367,7 @@ impl Run {
 
     /// Converts the result, and the definitions if they are asked for. If the result cannot be converted, the program
     /// has failed and its definitions are undone. Definitions that cannot be converted are not a failure.
-    fn bring_out(&mut self, kind: OutcomeKind) -> Result<Answer, Box<Problem>> {
+    fn export_result(&mut self, kind: OutcomeKind) -> Result<Answer, Box<Problem>> {
         match self.check_definitions(kind).and_then(|()| self.in_time(|run| run.result(kind))) {
             Ok((mut answer, warnings)) => {
                 self.warnings = warnings;

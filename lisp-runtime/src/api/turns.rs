@@ -152,11 +152,11 @@ impl Run {
         }
         let later = self.driver.machine.programs().filter(|(number, _)| *number > self.in_baseline);
         let kept = later.map(|(_, bytes)| bytes).sum::<usize>().saturating_add(more);
-        let held = usize::try_from(self.baseline).unwrap_or(usize::MAX).saturating_add(kept);
+        let total = usize::try_from(self.baseline).unwrap_or(usize::MAX).saturating_add(kept);
         let ceiling = bytes(limits.setup_heap_bytes);
-        (held > ceiling).then(|| {
+        (total > ceiling).then(|| {
             let message = format!(
-                "the programs of the session take {kept} bytes, and with what the host gives {held}; the limit setup_heap_bytes is {ceiling}"
+                "the programs of the session take {kept} bytes, and with what the host gives {total}; the limit setup_heap_bytes is {ceiling}"
             );
             Error::new(Reason::MemoryExceeded, message)
                 .hint("start a new session with the memory of this one, or raise the limit setup_heap_bytes")

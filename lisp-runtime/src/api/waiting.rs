@@ -129,14 +129,14 @@ impl Waiting {
         let asked = self.calls.iter_mut().find(|(known, call)| *known == id && call.question.is_some());
         let Some((_, call)) = asked else { return self.into_progress() };
         let shared = &self.run.shared;
-        let settled = match shared.setting.tool(call.symbol()) {
+        let settled = match shared.setting.tool(&call.contract.name) {
             Some(tool) => shared.gate.settle_question(tool, &call.place, decided),
             None => Err(Error::new(Reason::HostFault, "a call of a tool that is not there")),
         };
         match settled {
             Ok(()) => {
                 call.question = None;
-                if let (Ok(Some(given)), Some(tool)) = (decided, shared.setting.tool(call.symbol())) {
+                if let (Ok(Some(given)), Some(tool)) = (decided, shared.setting.tool(&call.contract.name)) {
                     rewrite(call, tool, given);
                 }
                 if let Some(inline) = &self.run.by_hand {
@@ -145,7 +145,7 @@ impl Waiting {
                 let Waiting { run, calls } = self;
                 Waiting::of(run, calls.into_iter().map(|(_, call)| call).collect()).into_progress()
             }
-            Err(error) => self.go_on(id, Reply::Refused(error)),
+            Err(error) => self.continue_with(id, Reply::Refused(error)),
         }
     }
 
@@ -177,13 +177,13 @@ impl Waiting {
             return self.into_progress();
         };
         if let Err(error) = self.begin(id) {
-            return self.go_on(id, Reply::Refused(error));
+            return self.continue_with(id, Reply::Refused(error));
         }
-        let reply = match self.run.shared.setting.tool(call.symbol()) {
+        let reply = match self.run.shared.setting.tool(&call.contract.name) {
             Some(tool) => tool.call_here(&call),
             None => Reply::Error(ToolError::new("it is missing from the configuration")),
         };
-        self.go_on(id, reply)
+        self.continue_with(id, reply)
     }
 
     /// Replies to [`Waiting::call`] with a result, and continues the run.
@@ -212,14 +212,14 @@ impl Waiting {
             }
         }
         match serde_json::to_string(result) {
-            Ok(json) => self.go_on(call, Reply::Json(json)),
+            Ok(json) => self.continue_with(call, Reply::Json(json)),
             Err(error) => self.fail_call(call, ToolError::new(format!("its result is not JSON: {error}"))),
         }
     }
 
     /// Replies to one of the calls with an error, like [`Waiting::fail`].
     pub fn fail_call(self, call: CallId, error: ToolError) -> Progress {
-        self.go_on(call, Reply::Error(error))
+        self.continue_with(call, Reply::Error(error))
     }
 
     /// Returns when to call [`Waiting::poll`] at the latest if no reply arrives; `None` is never.
@@ -238,7 +238,7 @@ impl Waiting {
         Progress::of(self.run)
     }
 
-    fn go_on(mut self, call: CallId, reply: Reply) -> Progress {
+    fn continue_with(mut self, call: CallId, reply: Reply) -> Progress {
         self.run.reply_to(call.0, reply);
         Progress::of(self.run)
     }

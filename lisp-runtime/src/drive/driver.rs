@@ -463,10 +463,10 @@ impl MachineDriver {
         let unwatched = if self.watched { u64::MAX } else { convert::UNWATCHED };
         let taken = self.machine.take_call(unwatched, |h, name, args| {
             let map = convert::arguments(h, &tool, args, Keys::Strings)?;
-            if let Some(contract) = &tool.contract {
-                let mismatches = contract.check_arguments(h, map)?;
+            if let Some(signature) = &tool.contract.signature {
+                let mismatches = signature.check_arguments(h, map)?;
                 if !mismatches.is_empty() {
-                    let text = format!("tool/{name}: {}", sentence_of_arguments(&mismatches, tool.redacted()));
+                    let text = format!("tool/{name}: {}", sentence_of_arguments(&mismatches, &tool.treatment.redacted));
                     return Err(Error::new(Reason::InvalidToolArgs, text).into());
                 }
             }
@@ -588,7 +588,7 @@ impl MachineDriver {
                     Ok(map) => Value::Map(map),
                     Err(_) => h.vector(args)?,
                 };
-                convert::within(convert::project(h, shown)?.0, &tool.name, limit)
+                convert::within(convert::project(h, shown)?.0, tool.name(), limit)
             })
         });
         let arguments = arguments.and_then(Result::ok).unwrap_or_else(|| "null".to_owned());
@@ -655,8 +655,8 @@ impl MachineDriver {
     /// Passes the error of a call to the program. Returns whether it continues.
     fn failed(&mut self, tool: &Tool, error: Error) -> bool {
         let keys = self.shared.setting.keys;
-        if tool.tagged && error.reason.is_catchable() {
-            self.machine.reply(|h| tagged::failed(h, keys, &tool.name, &error)).is_ok()
+        if tool.treatment.tagged && error.reason.is_catchable() {
+            self.machine.reply(|h| tagged::failed(h, keys, tool.name(), &error)).is_ok()
         } else {
             self.machine.reply_error(error)
         }
@@ -701,7 +701,7 @@ impl MachineDriver {
             }
             ToolErrorKind::Panic | ToolErrorKind::Failed => Reason::ToolError,
         };
-        let mut failed = Error::new(reason, format!("tool/{}: {}", tool.name, error.message));
+        let mut failed = Error::new(reason, format!("tool/{}: {}", tool.name(), error.message));
         if let Some(code) = &error.code {
             failed = failed.detail("code", code);
         }
@@ -718,8 +718,8 @@ fn no_tool_thread(mut error: Error, max: usize) -> Error {
 }
 
 fn with_signature(error: Error, tool: &Tool) -> Error {
-    match (&tool.signature, error.reason) {
-        (Some(signature), Reason::InvalidToolArgs) => error.hint(format!("tool/{}: {signature}", tool.name)),
+    match (&tool.contract.text, error.reason) {
+        (Some(signature), Reason::InvalidToolArgs) => error.hint(format!("tool/{}: {signature}", tool.name())),
         _ => error,
     }
 }
@@ -727,7 +727,7 @@ fn with_signature(error: Error, tool: &Tool) -> Error {
 fn no_result(fault: Fault, tool: &Tool) -> Fault {
     match fault {
         Fault::Error(error) if error.reason != Reason::MemoryExceeded => {
-            let text = format!("tool/{}: its result cannot be read: {}", tool.name, error.message);
+            let text = format!("tool/{}: its result cannot be read: {}", tool.name(), error.message);
             Error::new(Reason::ToolError, text).into()
         }
         fault => fault,
@@ -737,9 +737,9 @@ fn no_result(fault: Fault, tool: &Tool) -> Fault {
 /// Returns a result as the program receives it.
 fn delivered<'h>(h: &'h Heap, tool: &Tool, keys: Keys, read: Res<Value<'h>>) -> Res<Value<'h>> {
     match read.and_then(|value| checked(h, tool, value)) {
-        Ok(value) if tool.tagged => tagged::ok(h, keys, value),
-        Err(Fault::Error(error)) if tool.tagged && error.reason == Reason::ToolError => {
-            tagged::failed(h, keys, &tool.name, &error)
+        Ok(value) if tool.treatment.tagged => tagged::ok(h, keys, value),
+        Err(Fault::Error(error)) if tool.treatment.tagged && error.reason == Reason::ToolError => {
+            tagged::failed(h, keys, tool.name(), &error)
         }
         result => result,
     }
@@ -747,11 +747,11 @@ fn delivered<'h>(h: &'h Heap, tool: &Tool, keys: Keys, read: Res<Value<'h>>) -> 
 
 /// Returns the result if it matches the tool's signature.
 fn checked<'h>(h: &'h Heap, tool: &Tool, value: Value<'h>) -> Result<Value<'h>, Fault> {
-    let Some(contract) = &tool.contract else { return Ok(value) };
-    let mismatches = contract.check_reply(h, value)?;
+    let Some(signature) = &tool.contract.signature else { return Ok(value) };
+    let mismatches = signature.check_reply(h, value)?;
     if mismatches.is_empty() {
         return Ok(value);
     }
-    let text = format!("tool/{}: its result does not fit its signature: {}", tool.name, sentence(&mismatches));
+    let text = format!("tool/{}: its result does not fit its signature: {}", tool.name(), sentence(&mismatches));
     Err(Error::new(Reason::ToolError, text).into())
 }

@@ -89,7 +89,7 @@ impl PoolExecutor {
 
     /// Queues a call on the threads for tools. Returns the worker if it can continue at once.
     fn call(self: &Arc<Self>, tool: Arc<Tool>, call: Box<ToolCall>, task: Task) -> Option<Task> {
-        let (number, detached) = (call.number, tool.detached);
+        let (number, detached) = (call.number, tool.treatment.detached);
         // The lock is held until the call is registered: a thread may start it at any moment.
         let mut parked = self.parked();
         parked.insert(number, Parked { task, queued: None, detached });

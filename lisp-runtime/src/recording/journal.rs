@@ -1,6 +1,6 @@
 //! The journal of a run in progress: what its program has received so far, now and in earlier attempts.
 
-use super::line::{CallState, Ended, Gated, Line, Told};
+use super::line::{CallState, Ended, Gated, Line, RecordEntry};
 use crate::terms::deadline::ReplayEnd;
 use crate::terms::place::Place;
 use lisp_core::{Error, Reason};
@@ -197,15 +197,15 @@ impl Journal {
         self,
         header: &str,
         run_id: &str,
-        lines: impl Iterator<Item = (&'a str, Result<Told<'a>, BadLine>)>,
+        lines: impl Iterator<Item = (&'a str, Result<RecordEntry<'a>, BadLine>)>,
     ) -> Result<Journal, (usize, BadLine)> {
         let mut state = State { text: header.to_owned(), run_id: run_id.into(), ..State::default() };
-        for (number, (line, told)) in (2..).zip(lines) {
-            let told = told.map_err(|why| (number, why))?;
-            if !matches!(told, Told::Answer(_)) {
+        for (number, (line, entry)) in (2..).zip(lines) {
+            let entry = entry.map_err(|why| (number, why))?;
+            if !matches!(entry, RecordEntry::Answer(_)) {
                 state.text.push_str(line);
             }
-            state.learn(told).map_err(|why| (number, why))?;
+            state.apply(entry).map_err(|why| (number, why))?;
         }
         let replay = (!state.unmet.is_empty()).then(Arc::default);
         Ok(Journal { state: Mutex::new(state), replay, ..self })
@@ -543,20 +543,20 @@ impl Journal {
 
 impl State {
     /// Adds what a line of an earlier attempt says.
-    fn learn(&mut self, told: Told<'_>) -> Result<(), BadLine> {
-        match told {
-            Told::Gate { place, asked: Some((tool, arguments)), gated } => {
+    fn apply(&mut self, entry: RecordEntry<'_>) -> Result<(), BadLine> {
+        match entry {
+            RecordEntry::Gate { place, asked: Some((tool, arguments)), gated } => {
                 self.note(&place);
                 let (tool, arguments) = (tool.into_owned(), arguments.to_owned());
                 if self.gates.insert(place.clone(), RecordedGate { tool, arguments, gated }).is_some() {
                     return Err(format!("the gate decided on call {place} before").into());
                 }
             }
-            Told::Gate { place, asked: None, gated } => match self.gates.get_mut(&place) {
+            RecordEntry::Gate { place, asked: None, gated } => match self.gates.get_mut(&place) {
                 Some(gate) if matches!(gate.gated, Gated::Ask { .. }) => gate.gated = gated,
                 _ => return Err(format!("no approval was requested for call {place}").into()),
             },
-            Told::Call { place, tool, arguments, state } => {
+            RecordEntry::Call { place, tool, arguments, state } => {
                 self.note(&place);
                 self.unmet.insert(place.clone());
                 let call = Recorded {
@@ -580,11 +580,11 @@ impl State {
                 self.by_key.entry(key).or_insert_with(|| place.clone());
                 self.calls.insert(place, call);
             }
-            Told::State(place, state) => {
+            RecordEntry::State(place, state) => {
                 let call = self.open_call(&place)?;
                 call.state = state;
             }
-            Told::Ends(place, ended) => {
+            RecordEntry::Ends(place, ended) => {
                 let call = self.open_call(&place)?;
                 let failed = matches!(ended, Ended::Failed(_));
                 call.state = if failed { CallState::Failed } else { CallState::Done };
@@ -599,7 +599,7 @@ impl State {
                     _ => drop(self.by_key.insert(key, place)),
                 }
             }
-            Told::Clock(place, ms) => {
+            RecordEntry::Clock(place, ms) => {
                 self.note(&place);
                 self.unmet.insert(place.clone());
                 self.latest_ms = self.latest_ms.max(Some(ms));
@@ -607,7 +607,7 @@ impl State {
                     return Err(format!("the time at {place} occurs twice").into());
                 }
             }
-            Told::Answer(json) => self.is_over = is_end_of_program(json),
+            RecordEntry::Answer(json) => self.is_over = is_end_of_program(json),
         }
         Ok(())
     }

@@ -116,7 +116,7 @@ pub(crate) struct Line<'a> {
 
 /// What a line says.
 #[derive(Debug)]
-pub(crate) enum Told<'a> {
+pub(crate) enum RecordEntry<'a> {
     /// A call is asked for, or starts.
     Call { place: Place, tool: Cow<'a, str>, arguments: &'a str, state: CallState },
     /// A call that was asked for starts, or one that had started was not made after all.
@@ -131,13 +131,13 @@ pub(crate) enum Told<'a> {
     Answer(&'a str),
 }
 
-impl Told<'_> {
+impl RecordEntry<'_> {
     /// Returns the name of the effect that the line is about.
     pub(crate) fn place(&self) -> Option<&Place> {
         match self {
-            Told::Call { place, .. } | Told::Gate { place, .. } => Some(place),
-            Told::State(place, _) | Told::Ends(place, _) | Told::Clock(place, _) => Some(place),
-            Told::Answer(_) => None,
+            RecordEntry::Call { place, .. } | RecordEntry::Gate { place, .. } => Some(place),
+            RecordEntry::State(place, _) | RecordEntry::Ends(place, _) | RecordEntry::Clock(place, _) => Some(place),
+            RecordEntry::Answer(_) => None,
         }
     }
 }
@@ -163,7 +163,7 @@ impl<'a> Line<'a> {
     }
 
     /// Returns what the line says, or why it is not valid.
-    pub(crate) fn told(self) -> Result<Told<'a>, &'static str> {
+    pub(crate) fn entry(self) -> Result<RecordEntry<'a>, &'static str> {
         let place =
             |text: &str| text.parse::<Place>().map_err(|()| "the name of a call is a text such as \"3\" or \"3:17/2\"");
         match self {
@@ -179,27 +179,29 @@ impl<'a> Line<'a> {
                     (None, None) if !matches!(gated, Gated::Ask { .. }) => None,
                     _ => return Err("the gate asks about a tool and its arguments"),
                 };
-                Ok(Told::Gate { place: place(&gate)?, asked, gated })
+                Ok(RecordEntry::Gate { place: place(&gate)?, asked, gated })
             }
             Line { call: Some(call), tool: Some(tool), arguments: Some(arguments), state: Some(state), .. }
                 if matches!(state, CallState::Asked | CallState::Started)
                     && self.result.is_none()
                     && self.error.is_none() =>
             {
-                Ok(Told::Call { place: place(&call)?, tool, arguments: arguments.get(), state })
+                Ok(RecordEntry::Call { place: place(&call)?, tool, arguments: arguments.get(), state })
             }
             Line { call: Some(call), tool: None, arguments: None, state: Some(state), result, error, .. } => {
                 let place = place(&call)?;
                 match (state, result, error) {
-                    (CallState::Asked | CallState::Started, None, None) => Ok(Told::State(place, state)),
-                    (CallState::Done, Some(json), None) => Ok(Told::Ends(place, Ended::Json(json.get().to_owned()))),
-                    (CallState::Done, None, None) => Ok(Told::Ends(place, Ended::Echo)),
-                    (CallState::Failed, None, Some(failure)) => Ok(Told::Ends(place, Ended::Failed(failure))),
+                    (CallState::Asked | CallState::Started, None, None) => Ok(RecordEntry::State(place, state)),
+                    (CallState::Done, Some(json), None) => {
+                        Ok(RecordEntry::Ends(place, Ended::Json(json.get().to_owned())))
+                    }
+                    (CallState::Done, None, None) => Ok(RecordEntry::Ends(place, Ended::Echo)),
+                    (CallState::Failed, None, Some(failure)) => Ok(RecordEntry::Ends(place, Ended::Failed(failure))),
                     _ => Err("a call is done with a result, or failed with an error"),
                 }
             }
-            Line { clock: Some(clock), ms: Some(ms), call: None, .. } => Ok(Told::Clock(place(&clock)?, ms)),
-            Line { answer: Some(answer), call: None, clock: None, .. } => Ok(Told::Answer(answer.get())),
+            Line { clock: Some(clock), ms: Some(ms), call: None, .. } => Ok(RecordEntry::Clock(place(&clock)?, ms)),
+            Line { answer: Some(answer), call: None, clock: None, .. } => Ok(RecordEntry::Answer(answer.get())),
             _ => Err("a line describes a call, a clock reading, or the answer"),
         }
     }

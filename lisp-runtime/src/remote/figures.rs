@@ -12,7 +12,7 @@ pub(super) struct MaxFigures {
     work: u64,
     fuel: u64,
     baseline: u64,
-    held: u64,
+    heap: u64,
     compute_us: u64,
     workers: u64,
 }
@@ -26,54 +26,54 @@ impl MaxFigures {
     /// Returns the maximum for a run under these limits after this time.
     pub(super) fn of(limits: &Limits, elapsed_us: u64) -> Self {
         let work = elapsed_us.saturating_add(1).saturating_mul(Self::IN_A_MICROSECOND);
-        let held = |limit: u64| if limit == 0 { Self::ADDRESSES } else { limit };
-        let (heap, set_up) = (held(limits.heap_bytes), held(limits.setup_heap_bytes));
+        let or_max = |limit: u64| if limit == 0 { Self::ADDRESSES } else { limit };
+        let (heap, set_up) = (or_max(limits.heap_bytes), or_max(limits.setup_heap_bytes));
         let workers = RunShared::slots(limits);
         MaxFigures {
             work,
             fuel: if limits.fuel == 0 { work } else { limits.fuel },
             baseline: set_up,
-            held: heap.max(set_up),
+            heap: heap.max(set_up),
             compute_us: elapsed_us.saturating_mul(workers.saturating_add(1)),
             workers,
         }
     }
 
     /// Bounds a count of what a program did, such as lines that it printed.
-    pub(super) fn count(&self, told: u64) -> u64 {
-        told.min(self.work)
+    pub(super) fn count(&self, reported: u64) -> u64 {
+        reported.min(self.work)
     }
 
     /// Bounds the figures of a run that has ended. The host fills in those that it counts itself.
-    pub(super) fn usage(&self, told: Usage) -> Usage {
+    pub(super) fn usage(&self, reported: Usage) -> Usage {
         let figures = self.figures(Figures {
-            fuel: told.fuel,
-            baseline_bytes: told.baseline_bytes.unwrap_or_default(),
-            heap_peak_bytes: told.heap_peak_bytes,
-            allocated_bytes: told.allocated_bytes,
-            compactions: told.compactions,
+            fuel: reported.fuel,
+            baseline_bytes: reported.baseline_bytes.unwrap_or_default(),
+            heap_peak_bytes: reported.heap_peak_bytes,
+            allocated_bytes: reported.allocated_bytes,
+            compactions: reported.compactions,
         });
         Usage {
             fuel: figures.fuel,
-            compute_us: told.compute_us.min(self.compute_us),
-            baseline_bytes: told.baseline_bytes.map(|_| figures.baseline_bytes),
+            compute_us: reported.compute_us.min(self.compute_us),
+            baseline_bytes: reported.baseline_bytes.map(|_| figures.baseline_bytes),
             heap_peak_bytes: figures.heap_peak_bytes,
-            heap_live_bytes: told.heap_live_bytes.map(|bytes| bytes.min(self.held)),
+            heap_live_bytes: reported.heap_live_bytes.map(|bytes| bytes.min(self.heap)),
             allocated_bytes: figures.allocated_bytes,
             compactions: figures.compactions,
-            workers_peak: told.workers_peak.min(self.workers),
+            workers_peak: reported.workers_peak.min(self.workers),
             ..Usage::default()
         }
     }
 
     /// Bounds the figures of a run in progress.
-    pub(super) fn figures(&self, told: Figures) -> Figures {
+    pub(super) fn figures(&self, reported: Figures) -> Figures {
         Figures {
-            fuel: told.fuel.min(self.fuel),
-            baseline_bytes: told.baseline_bytes.min(self.baseline),
-            heap_peak_bytes: told.heap_peak_bytes.min(self.held),
-            allocated_bytes: told.allocated_bytes.min(self.work),
-            compactions: told.compactions.min(self.work),
+            fuel: reported.fuel.min(self.fuel),
+            baseline_bytes: reported.baseline_bytes.min(self.baseline),
+            heap_peak_bytes: reported.heap_peak_bytes.min(self.heap),
+            allocated_bytes: reported.allocated_bytes.min(self.work),
+            compactions: reported.compactions.min(self.work),
         }
     }
 

@@ -19,7 +19,7 @@ use crate::terms::outcome::{Figures, Outcome, Phase, Problem};
 use crate::terms::place::Place;
 use crate::terms::print_hook::PrintedBy;
 use crate::terms::run_view::RunView;
-use crate::tools::tool::{Reply, Tool};
+use crate::tools::tool::Reply;
 use lisp_core::{Error, Reason};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -209,16 +209,7 @@ fn accept(
     let mut builder = Engine::builder().limits(limits);
     builder.clock = clock;
     builder.far_pages = true;
-    for spec in job.tools {
-        let mut tool = Tool::external(spec.name).redact(spec.redacted.into_owned());
-        tool.tagged = spec.tagged;
-        tool.hyphenated = spec.hyphenated.into_owned().into();
-        builder = builder.grant(match spec.signature {
-            Some(text) if spec.checked => tool.signature(text),
-            Some(text) => tool.described(text.into_owned()),
-            None => tool,
-        });
-    }
+    builder = job.tools.into_iter().fold(builder, |builder, tool| builder.grant(tool.received()));
     let started = Instant::now();
     let broken = |why: String| Box::new(Problem::new(Error::new(Reason::HostFault, why), Phase::Setup));
     let engine = builder.build().map_err(|error| broken(error.to_string()))?;

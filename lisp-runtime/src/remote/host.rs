@@ -18,10 +18,11 @@ use crate::terms::run_view::RunView;
 use crate::terms::warning::Warning;
 use crate::tools::bounded::JobTicket;
 use crate::tools::cache::CachedResult;
+use crate::tools::contract::Effect;
 use crate::tools::gate::{AllowedCall, Decision, GateSetting, PendingCall, ToolGate};
 use crate::tools::ledger::Ledger;
 use crate::tools::threads::ToolThreads;
-use crate::tools::tool::{Effect, Reply, Tool, ToolCall};
+use crate::tools::tool::{Reply, Tool, ToolCall};
 use crate::tools::tool_set::Tools;
 use lisp_core::compile::TOOL_PAGE;
 use lisp_core::context::Prints;
@@ -41,12 +42,12 @@ pub struct HostHalf {
     pub(super) tools: BTreeMap<String, Arc<Tool>>,
     cancel: Cancel,
     cancellable: bool,
-    gate: ToolGate<HeldCall>,
+    gate: ToolGate<DeferredCall>,
     gate_setting: GateSetting,
     /// What the run has taken from its budget.
     pub(super) taken: Option<Taken>,
     /// Whether the program is suspended, without a job or waiting for its own call. The figures are then exact.
-    stands: bool,
+    is_suspended: bool,
     threads: ToolThreads,
     ledger: Ledger,
     in_tools: Duration,
@@ -73,7 +74,7 @@ pub struct HostHalf {
     /// Number of turns of the session before the first one of the other half.
     turns_before: u64,
     /// Calls that wait for their turns, by number: the policy has decided on them.
-    held: HashMap<u64, HeldCall>,
+    deferred: HashMap<u64, DeferredCall>,
     /// Whether the program may have workers, by its code.
     pub(super) may_have_workers: bool,
 }
@@ -85,7 +86,7 @@ impl std::fmt::Debug for HostHalf {
 }
 
 /// A call that waits for an equal call to end, or for its turn.
-struct HeldCall {
+struct DeferredCall {
     tool: Arc<Tool>,
     number: u64,
     place: Place,
@@ -253,13 +254,13 @@ impl HostHalf {
             time: RunTime::new(started, &limits, replay.clone()),
             replay,
             limits,
-            tools: tools.map(|tool| (tool.name.clone(), tool.clone())).collect(),
+            tools: tools.map(|tool| (tool.name().to_owned(), tool.clone())).collect(),
             cancel: input.cancel.clone().unwrap_or_default(),
             cancellable: input.cancel.is_some(),
             gate: ToolGate::new(gate_setting.clone(), view.clone()),
             gate_setting,
             taken: None,
-            stands: true,
+            is_suspended: true,
             clock_fault: None,
             threads: engine.tool_threads().clone(),
             ledger: Ledger::default(),
@@ -278,7 +279,7 @@ impl HostHalf {
             traceparent: input.traceparent.clone(),
             hooked: 0,
             turns_before: 0,
-            held: HashMap::new(),
+            deferred: HashMap::new(),
             may_have_workers: false,
         }
     }
@@ -317,7 +318,7 @@ impl HostHalf {
         self.ahead.clear();
         self.print_bytes = 0;
         self.prints_dropped = 0;
-        self.held.clear();
+        self.deferred.clear();
         self.hooked = 0;
     }
 
@@ -331,7 +332,7 @@ impl HostHalf {
 
     /// Notes that the other half has its job or a reply: from now on it uses fuel that it reports later.
     pub fn note_sent(&mut self) {
-        self.stands = false;
+        self.is_suspended = false;
     }
 
     /// Returns when the turn started.
@@ -437,8 +438,8 @@ impl HostHalf {
         }
         let bytes =
             |lines: &Vec<String>| lines.iter().map(|line| line.len() + Prints::LINE_BYTES).sum::<usize>() as u64;
-        let held = self.ahead.values().map(bytes).fold(bytes(&lines), u64::saturating_add);
-        if self.limits.prints_bytes == 0 || held <= self.limits.prints_bytes {
+        let pending = self.ahead.values().map(bytes).fold(bytes(&lines), u64::saturating_add);
+        if self.limits.prints_bytes == 0 || pending <= self.limits.prints_bytes {
             self.ahead.entry(worker).or_default().extend(lines);
         }
     }
@@ -480,9 +481,9 @@ impl HostHalf {
     /// Starts a call: the gate serves it from the cache, denies it, or adds it to the ledger.
     pub fn begin(&mut self, call: GuestCall<'_>) -> CallStarted {
         let is_of_program = call.place.is_of_program();
-        let begun = self.begin_call(call);
-        self.stands = is_of_program && !matches!(begun, CallStarted::Ready(_));
-        self.with_exactness(begun)
+        let started = self.begin_call(call);
+        self.is_suspended = is_of_program && !matches!(started, CallStarted::Ready(_));
+        self.with_exactness(started)
     }
 
     fn begin_call(&mut self, call: GuestCall<'_>) -> CallStarted {
@@ -493,12 +494,12 @@ impl HostHalf {
         }
         let has_turn = has_turn || place.is_of_program();
         given_up.iter().for_each(|from| self.gate.give_up(from));
-        self.held.retain(|_, held| !given_up.iter().any(|from| held.place.is_given_up_by(from)));
-        if let Some(held) = self.held.remove(&number)
-            && held.place == *place
-            && held.tool.name == name
+        self.deferred.retain(|_, deferred| !given_up.iter().any(|from| deferred.place.is_given_up_by(from)));
+        if let Some(deferred) = self.deferred.remove(&number)
+            && deferred.place == *place
+            && deferred.tool.name() == name
         {
-            return self.admit(HeldCall { has_turn, ..held });
+            return self.admit(DeferredCall { has_turn, ..deferred });
         }
         if name == Tool::END_QUESTION {
             return CallStarted::Ready(match self.gate.settle(&place) {
@@ -519,7 +520,7 @@ impl HostHalf {
             Ok(()) => self.gate.decide(&mut self.ledger, &tool, arguments.into_owned(), &place),
         };
         match decided {
-            Ok(asked) => self.admit(HeldCall { tool, number, place: place.into_owned(), asked, has_turn }),
+            Ok(asked) => self.admit(DeferredCall { tool, number, place: place.into_owned(), asked, has_turn }),
             Err(error) => {
                 self.ledger.number_last(number);
                 CallStarted::Ready(CallReply::refused(error))
@@ -528,10 +529,10 @@ impl HostHalf {
     }
 
     /// Notifies the other half, once calls made ahead may exceed the limit, that workers must end in turn.
-    fn with_exactness(&self, begun: CallStarted) -> CallStarted {
-        match begun {
+    fn with_exactness(&self, started: CallStarted) -> CallStarted {
+        match started {
             CallStarted::Ready(reply) if self.gate.is_exact() => CallStarted::Ready(CallReply::Exact(Box::new(reply))),
-            begun => begun,
+            started => started,
         }
     }
 
@@ -543,8 +544,8 @@ impl HostHalf {
         }
     }
 
-    fn admit(&mut self, asked: HeldCall) -> CallStarted {
-        let HeldCall { tool, number, place, asked: allowed, has_turn } = &asked;
+    fn admit(&mut self, asked: DeferredCall) -> CallStarted {
+        let DeferredCall { tool, number, place, asked: allowed, has_turn } = &asked;
         let number = *number;
         match self.gate.admit(&mut self.ledger, tool, allowed, (place, *has_turn)) {
             Decision::Cached(result) => {
@@ -562,8 +563,8 @@ impl HostHalf {
                 Some(asked) => self.admit(asked),
             },
             Decision::Later => {
-                if self.held.len() < self.max_calls() {
-                    self.held.insert(number, asked);
+                if self.deferred.len() < self.max_calls() {
+                    self.deferred.insert(number, asked);
                 }
                 CallStarted::Ready(CallReply::Later)
             }
@@ -585,7 +586,7 @@ impl HostHalf {
             }
             Decision::Admitted(mut pending) => {
                 self.ledger.number_last(number);
-                let HeldCall { tool, place, asked, .. } = asked;
+                let DeferredCall { tool, place, asked, .. } = asked;
                 let time = (self.time.deadline(), self.cancel.clone());
                 let call = self.gate.call(&mut pending, (number, place), &tool, asked, time);
                 let threads = self.threads.clone();
@@ -616,15 +617,15 @@ impl HostHalf {
             }
             (Ok(()), None) => CallReply::Ended(ended.reply),
         };
-        let mut begun = vec![(ended.number, self.with_exactness(CallStarted::Ready(reply)))];
+        let mut started = vec![(ended.number, self.with_exactness(CallStarted::Ready(reply)))];
         for asked in waited {
             let number = asked.number;
             match self.admit(asked) {
                 CallStarted::Later => {}
-                ready => begun.push((number, self.with_exactness(ready))),
+                ready => started.push((number, self.with_exactness(ready))),
             }
         }
-        begun
+        started
     }
 
     /// Returns the outcome for a report.
@@ -731,19 +732,19 @@ impl HostHalf {
         let compute = self.started.elapsed().saturating_sub(self.in_tools);
         let usage = match self.figures {
             None => Usage { compute_us: micros(compute), ..Usage::default() },
-            Some((figures, told)) => Usage {
+            Some((figures, reported_at)) => Usage {
                 compute_us: micros(compute),
                 fuel: figures.fuel,
                 baseline_bytes: Some(figures.baseline_bytes),
                 heap_peak_bytes: figures.heap_peak_bytes,
                 allocated_bytes: figures.allocated_bytes,
                 compactions: figures.compactions,
-                figures_age_us: Some(micros(told.elapsed())),
+                figures_age_us: Some(micros(reported_at.elapsed())),
                 ..Usage::default()
             },
         };
         if let Some(taken) = self.taken.take() {
-            taken.settle(&usage, self.stands);
+            taken.settle(&usage, self.is_suspended);
         }
         for (_, lines) in std::mem::take(&mut self.ahead) {
             self.printed(lines);

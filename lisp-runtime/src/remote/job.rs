@@ -14,6 +14,7 @@ use crate::terms::keys::Keys;
 use crate::terms::limits::Limits;
 use crate::terms::outcome::{Outcome, Phase, Problem};
 use crate::terms::run_view::RunView;
+use crate::tools::contract::{Contract, Treatment};
 use crate::tools::tool::Tool;
 use lisp_core::library::names_workers;
 use lisp_core::{Error, Reason};
@@ -42,7 +43,7 @@ pub struct Job<'a> {
     pub(super) host_clock: bool,
     /// The number of threads that may work for the run, if it may start any.
     pub(super) cores: usize,
-    pub(super) tools: Vec<ToolSpec<'a>>,
+    pub(super) tools: Vec<SentTool>,
     pub(super) session: bool,
     /// The saved session that it continues.
     #[serde(borrow)]
@@ -52,20 +53,42 @@ pub struct Job<'a> {
     pub(super) replays: bool,
 }
 
-/// A tool as the guest half knows it.
+/// A tool as the guest half knows it. The host half checks schemas.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct ToolSpec<'a> {
-    pub(super) name: Cow<'a, str>,
-    pub(super) signature: Option<Cow<'a, str>>,
-    /// Whether arguments and results are checked against the signature.
-    pub(super) checked: bool,
-    /// Parameters with hyphens in their names, if no signature has them. The host half does the other checks of a
-    /// schema.
-    pub(super) hyphenated: Cow<'a, [String]>,
-    /// Whether its failures are values.
-    pub(super) tagged: bool,
-    /// The redacted arguments.
-    pub(super) redacted: Cow<'a, [String]>,
+pub(super) struct SentTool {
+    name: String,
+    text: Option<String>,
+    /// Whether the text is a signature that arguments and results are checked against.
+    checked: bool,
+    hyphenated: Vec<String>,
+    treatment: Treatment,
+}
+
+impl SentTool {
+    fn of(tool: &Tool) -> Self {
+        let Contract { name, text, signature, hyphenated, given_name: _, description: _, schemas: _ } = &*tool.contract;
+        // The host half does the rest.
+        let Treatment { tagged, redacted, effect: _, idempotent: _, cached: _, detached: _, max_calls: _ } =
+            &*tool.treatment;
+        SentTool {
+            name: name.clone(),
+            text: text.clone(),
+            checked: signature.is_some(),
+            hyphenated: hyphenated.clone(),
+            treatment: Treatment { tagged: *tagged, redacted: redacted.clone(), ..Treatment::default() },
+        }
+    }
+
+    /// Returns the tool as an external one.
+    pub(super) fn received(self) -> Tool {
+        let SentTool { name, text, checked, hyphenated, treatment } = self;
+        let tool = Tool::external(name).treat(|it| *it = treatment).amend(|it| it.hyphenated = hyphenated);
+        match text {
+            Some(text) if checked => tool.signature(text),
+            Some(text) => tool.described(text),
+            None => tool,
+        }
+    }
 }
 
 impl Engine {
@@ -165,7 +188,7 @@ impl Engine {
             clock: Cow::Borrowed(&input.clock),
             host_clock,
             cores: cores(),
-            tools: host.tools.values().map(|tool| spec(tool)).collect(),
+            tools: host.tools.values().map(|tool| SentTool::of(tool)).collect(),
             session,
             resume: None,
             makes: input.makes,
@@ -212,16 +235,5 @@ impl<'a> Job<'a> {
     /// Returns the time limit of a replay, for a resumed run; its [time](Job::time) starts after that.
     pub fn replay_time(&self) -> Option<Duration> {
         self.replays.then(|| Duration::from_millis(RunTime::replay_ms(self.limits.timeout_ms)))
-    }
-}
-
-fn spec(tool: &Tool) -> ToolSpec<'static> {
-    ToolSpec {
-        name: Cow::Owned(tool.name.clone()),
-        signature: tool.signature.clone().map(Cow::Owned),
-        checked: tool.contract.is_some(),
-        hyphenated: Cow::Owned(tool.hyphenated.to_vec()),
-        tagged: tool.tagged,
-        redacted: Cow::Owned(tool.redacted().to_vec()),
     }
 }

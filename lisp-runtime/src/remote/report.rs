@@ -42,7 +42,7 @@ impl<'a> GuestCall<'a> {
         GuestCall {
             number: call.number,
             place: Cow::Borrowed(&call.place),
-            name: Cow::Borrowed(&call.name),
+            name: Cow::Borrowed(call.name()),
             arguments: Cow::Borrowed(&call.arguments),
             figures,
             given_up,

@@ -7,6 +7,7 @@ use std::fmt;
 
 /// The code of a tool's error: a name such as `"NOT_FOUND"`, or a number such as 404.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ToolCode {
     /// A name.
     Name(String),

@@ -185,14 +185,14 @@ fn tool_lines(tools: &Tools, max: usize, out: &mut String) {
     let (mut lines, mut some_tagged) = (Vec::new(), false);
     // The search tool is always shown.
     let first = search.into_iter();
-    for tool in first.chain(tools.all().filter(|tool| tool.name != "search")) {
+    for tool in first.chain(tools.all().filter(|tool| tool.name() != "search")) {
         let line = tool_line(tool);
         let Some(rest) = left.checked_sub(line.len() + 1).or((lines.is_empty() && search.is_some()).then_some(0))
         else {
             break;
         };
         left = rest;
-        some_tagged |= tool.tagged;
+        some_tagged |= tool.treatment.tagged;
         lines.push(line);
     }
     let shown = lines.len();
@@ -217,10 +217,10 @@ fn tool_lines(tools: &Tools, max: usize, out: &mut String) {
 fn tool_line(tool: &Tool) -> String {
     const ABOUT: usize = 120;
     let mut line = one_line(&format!("tool/{} {}", tool.name(), tool.signature_text()));
-    if tool.tagged {
+    if tool.treatment.tagged {
         line.push_str(" ; tagged");
     }
-    let about = one_line(tool.description.as_deref().unwrap_or_default());
+    let about = one_line(tool.contract.description.as_deref().unwrap_or_default());
     if !about.is_empty() {
         let sentence = about.find(". ").map_or(about.as_str(), |end| &about[..=end]);
         let _ = write!(line, " ; {}", cut(sentence, ABOUT));

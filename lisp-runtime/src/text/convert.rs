@@ -18,12 +18,12 @@ pub(crate) const UNWATCHED: u64 = 100_000;
 
 /// Parses JSON text into an arena.
 pub(crate) fn read_json<'h>(h: &'h Heap, text: &str, keys: Keys) -> Res<Value<'h>> {
-    Reader::new(h).keys(keys.into()).read(text).map_err(|error| unreadable(error, text))
+    Reader::new(h).keys(keys).read(text).map_err(|error| unreadable(error, text))
 }
 
 /// Parses JSON text that is an array or object of values, each of which may be as deep as a written value.
 pub(crate) fn read_several<'h>(h: &'h Heap, text: &str, keys: Keys) -> Res<Value<'h>> {
-    Reader::new(h).of_several().keys(keys.into()).read(text).map_err(|error| unreadable(error, text))
+    Reader::new(h).of_several().keys(keys).read(text).map_err(|error| unreadable(error, text))
 }
 
 /// Returns the error for a text that is not JSON, with the position in it.
@@ -190,7 +190,7 @@ fn is_function(value: Value<'_>) -> bool {
 /// In argument names that are keywords, hyphens become underscores, unless the tool's signature has the name with
 /// hyphens. Strings, and all keys below the top level, are unchanged.
 pub(crate) fn arguments<'h>(h: &'h Heap, tool: &Tool, args: &[Value<'h>], keys: Keys) -> Res<&'h Map<'h>> {
-    let name = tool.name.as_str();
+    let name = tool.name();
     let value = match args {
         [] => Value::Map(h.empty_map()?),
         [Value::Map(map)] => stringify(h, tool, Value::Map(map), keys)?,
@@ -282,7 +282,7 @@ fn stringify<'h>(h: &'h Heap, tool: &Tool, value: Value<'h>, keys: Keys) -> Res<
                 let members = last(h, &mut done, len)?;
                 let set = h.set(members.into_iter())?;
                 match set {
-                    Value::Set(set) if set.len() < len => return Err(ambiguous(&tool.name, "a member of a set")),
+                    Value::Set(set) if set.len() < len => return Err(ambiguous(tool.name(), "a member of a set")),
                     _ => done.push(set)?,
                 }
             }
@@ -330,7 +330,7 @@ fn renamed<'h>(
     h.charge(MAP + KEY * map.len() as u64)?;
     let name_of = |key: Value<'h>| match key {
         Value::Str(_) => Ok(key),
-        Value::Keyword(_, s) if named && s.text().contains('-') && !tool.has_parameter(s.text()) => {
+        Value::Keyword(_, s) if named && s.text().contains('-') && !tool.contract.has_parameter(s.text()) => {
             h.str(&s.text().replace('-', "_"))
         }
         Value::Keyword(_, s) => h.str(s.text()),
@@ -352,5 +352,5 @@ fn renamed<'h>(
     };
     let old = map.entries(h)?;
     let entries = old.iter().zip(values).map(|((key, _), value)| Ok((key_of(key)?, value)));
-    h.distinct_map(map.len(), entries, |name| ambiguous(&tool.name, key_text(name)))
+    h.distinct_map(map.len(), entries, |name| ambiguous(tool.name(), key_text(name)))
 }

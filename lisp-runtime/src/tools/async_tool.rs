@@ -1,6 +1,7 @@
 //! Tools whose calls are futures.
 
 use super::approval::{Approval, ApprovalChannel};
+use super::contract::Treatment;
 use super::gate::{denied, rewrite, unfit};
 use super::tool::{AsyncFunction, Body, BoxedCall, Reply, Tool, ToolCall, ToolError, panicked};
 use crate::recording::line::Gated;
@@ -169,8 +170,8 @@ impl Tool {
         let Body::Async(function) = &self.body else { return None };
         let span = call.span.clone();
         let started = catch_unwind(AssertUnwindSafe(|| span.within(|| begin(self, function, call.clone()))));
-        let redacted = call.redacted.clone();
-        Some(ToolFuture { state: started.map_err(|panic| Some(panicked(&*panic, &redacted))), span, redacted })
+        let state = started.map_err(|panic| Some(panicked(&*panic, &self.treatment.redacted)));
+        Some(ToolFuture { state, span, treatment: self.treatment.clone() })
     }
 }
 
@@ -252,15 +253,15 @@ pub(crate) struct ToolFuture {
     /// The call, or the reply if it ended at once.
     state: Result<BegunCall, Option<Reply>>,
     span: CallSpan,
-    /// The arguments that the message of a panic must not show.
-    redacted: Arc<[String]>,
+    /// Its redacted arguments are not in the message of a panic.
+    treatment: Arc<Treatment>,
 }
 
 impl Future for ToolFuture {
     type Output = Reply;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Reply> {
-        let ToolFuture { state, span, redacted } = &mut *self;
+        let ToolFuture { state, span, treatment } = &mut *self;
         let call = match state {
             Ok(call) => call,
             Err(reply) => return reply.take().map_or(Poll::Pending, Poll::Ready),
@@ -269,7 +270,7 @@ impl Future for ToolFuture {
         let reply = match polled {
             Ok(Poll::Pending) => return Poll::Pending,
             Ok(Poll::Ready(reply)) => reply,
-            Err(panic) => panicked(&*panic, redacted),
+            Err(panic) => panicked(&*panic, &treatment.redacted),
         };
         let over = std::mem::replace(state, Err(None));
         // Dropping it may panic again.

@@ -1,11 +1,11 @@
 //! The gate that every tool call of a run passes: policy, limits, cache, ledger and journal.
 
 use super::cache::{CachedResult, CallDigest, CallKey, Lookup, ResultCache};
+use super::contract::Effect;
 use super::in_order::{AskedTurn, CallOrder, NotNow, ResultNote};
 use super::ledger::Ledger;
 use super::policy::{AskedCall, Policy, PolicyDecision};
-use super::signature::sentence_of_arguments;
-use super::tool::{Effect, Reply, Tool, ToolCall};
+use super::tool::{Reply, Tool, ToolCall};
 use crate::recording::journal::{Asking, Journal, Recalled};
 use crate::recording::line::Ended;
 use crate::recording::line::Gated;
@@ -210,9 +210,9 @@ impl<W> ToolGate<W> {
 
     /// Notes a call that is not made, with the arguments for the tool, and notifies observers.
     pub(crate) fn refuse(&self, ledger: &mut Ledger, tool: &Tool, arguments: &str, error: &Error, worker: Vec<u32>) {
-        self.view.refused(&tool.name, &worker, error.reason);
+        self.view.refused(tool.name(), &worker, error.reason);
         let shown = Preview::of(&tool.arguments_shown(arguments));
-        ledger.refused(&tool.name, shown, &error.message, error.reason, worker);
+        ledger.refused(tool.name(), shown, &error.message, error.reason, worker);
     }
 
     /// Returns the decision of an earlier attempt, or else of the policy.
@@ -220,7 +220,7 @@ impl<W> ToolGate<W> {
         let GateSetting { policy, journal, .. } = &self.setting;
         let shown = tool.arguments_shown(arguments);
         let earlier = match journal {
-            Some(journal) => journal.decided(place, &tool.name, &shown)?,
+            Some(journal) => journal.decided(place, tool.name(), &shown)?,
             None => None,
         };
         match earlier {
@@ -251,7 +251,7 @@ impl<W> ToolGate<W> {
         // The line of a call shows that it was allowed; a call that an earlier result may serve has none.
         if let Some(journal) = journal
             && policy.is_some()
-            && (tool.cached || gated != (Gated::Allow { given: None }))
+            && (tool.treatment.cached || gated != (Gated::Allow { given: None }))
         {
             let kept = match &gated {
                 Gated::Allow { given: Some(given) } => {
@@ -259,7 +259,7 @@ impl<W> ToolGate<W> {
                 }
                 other => other.clone(),
             };
-            journal.decide(place, &tool.name, &shown, kept)?;
+            journal.decide(place, tool.name(), &shown, kept)?;
         }
         Ok(gated)
     }
@@ -268,7 +268,7 @@ impl<W> ToolGate<W> {
         if !self.setting.policy.is_some() {
             return Gated::Allow { given: None };
         }
-        let (calls, calls_of_tool) = self.order.before(place, &tool.name);
+        let (calls, calls_of_tool) = self.order.before(place, tool.name());
         let asked = AskedCall { tool, arguments, place, tenant: self.setting.tenant.as_deref(), calls, calls_of_tool };
         match self.setting.policy.decide(&asked) {
             PolicyDecision::Allow => Gated::Allow { given: None },
@@ -292,8 +292,8 @@ impl<W> ToolGate<W> {
     ) -> Decision<W> {
         let (worker, arguments) = (place.worker(), asked.for_tool());
         let (program_shown, shown) = (tool.arguments_shown(&asked.arguments), tool.arguments_shown(arguments));
-        let repeatable = tool.effect == Effect::Read;
-        let (name, cached) = (tool.name.as_str(), tool.cached);
+        let repeatable = tool.treatment.effect == Effect::Read;
+        let (name, cached) = (tool.name(), tool.treatment.cached);
         let asks = asked.question.is_some();
         let asking = Asking { place, tool: name, arguments: &program_shown, given: &shown, cached, repeatable, asks };
         let key = cached.then(|| CallKey::new(name, arguments));
@@ -438,11 +438,10 @@ impl<W> ToolGate<W> {
             number,
             key: self.setting.journal.as_ref().map(|journal| format!("{}/{place}", journal.run_id())),
             place,
-            name: tool.given_name().to_owned(),
-            symbol: tool.given_name.is_some().then(|| tool.name.clone()),
+            contract: tool.contract.clone(),
+            treatment: tool.treatment.clone(),
             is_rewritten: asked.given.is_some(),
             arguments: asked.given.unwrap_or(asked.arguments),
-            redacted: tool.redacted().clone(),
             question: asked.question,
             given: pending.given.clone(),
             paid: pending.paid.clone(),
@@ -576,16 +575,15 @@ pub(super) fn unfit(tool: &Tool, given: &str) -> Option<String> {
     let Ok(arguments) = serde_json::from_str(given) else {
         return Some("the arguments that it was allowed with are not a JSON object".to_owned());
     };
-    let by_signature = tool.contract.as_ref().and_then(|contract| contract.check_json_arguments(&arguments).err());
-    let why = match by_signature {
-        Some(mismatch) => sentence_of_arguments(&[mismatch], tool.redacted()),
+    let why = match tool.contract.misfit(&arguments, &tool.treatment.redacted) {
+        Some(why) => why,
         None => tool.validate_arguments_by_schema(given).err()?.message,
     };
     Some(format!("the arguments that it was allowed with do not fit: {why}"))
 }
 
 pub(super) fn denied(tool: &Tool, why: &str) -> Error {
-    Error::new(Reason::ToolDenied, format!("tool/{} was denied: {why}", tool.name))
+    Error::new(Reason::ToolDenied, format!("tool/{} was denied: {why}", tool.name()))
         .hint("do without this call: it would be denied again")
 }
 
@@ -597,7 +595,7 @@ fn approval_required(tool: &Tool, place: &Place, question: &str, in_session: boo
         "a program can do nothing about it: whoever runs it decides. In the host: approve or reject the call in the record of the \
          run (Record::approve, Record::reject) and resume it, or drive the run step by step (Engine::start)"
     };
-    Error::new(Reason::ApprovalRequired, format!("tool/{} needs approval: {question}", tool.name))
+    Error::new(Reason::ApprovalRequired, format!("tool/{} needs approval: {question}", tool.name()))
         .hint(hint)
         .detail("call", &*place.to_string())
         .detail("question", question)

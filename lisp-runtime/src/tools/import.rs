@@ -1,11 +1,11 @@
 //! Tools from JSON Schema, and from the tool list of an MCP server.
 
+use super::contract::Effect;
 use super::document::{LIST_BYTES, read};
 use super::json_contract::JsonContract;
-use super::naming::symbol;
 use super::schema::{Of, Schema};
 use super::schema_error::SchemaError;
-use super::tool::{Effect, Tool};
+use super::tool::Tool;
 use super::tool_set::Tools;
 use super::words::cut;
 use serde_json::{Value, json};
@@ -87,12 +87,7 @@ impl Tool {
                 name.len()
             )));
         }
-        let symbol = symbol(name);
-        let mut tool = Tool::external(symbol.as_str()).about(description).contract(Arc::new(contract));
-        if symbol != name {
-            tool.given_name = Some(name.to_owned());
-        }
-        Ok(tool)
+        Ok(Tool::external("").renamed(name).about(description).checked_by(Arc::new(contract)))
     }
 
     pub(super) fn of_values(name: &str, about: &str, input: Value, output: Option<Value>) -> Result<Self, SchemaError> {
@@ -160,12 +155,8 @@ impl Tools {
             let output = tool.get_mut("outputSchema").map(Value::take).filter(|schema| !schema.is_null());
             let tool = input.and_then(|input| Tool::of_values(&name, &description, input, output));
             let label = if name.is_empty() { format!("(entry {index} of the list)") } else { name };
-            imported.take(
-                &label,
-                tool.map(
-                    |tool| if idempotent { tool.with_effect(effect).idempotent() } else { tool.with_effect(effect) },
-                ),
-            );
+            let treated = |tool: Tool| tool.treat(|it| (it.effect, it.idempotent) = (effect, idempotent));
+            imported.take(&label, tool.map(treated));
         }
         Ok(imported)
     }

@@ -229,7 +229,7 @@ impl OpenOrder<'_> {
     fn check_asked(&mut self, asked: &AskedTurn<'_>) -> Result<(), Error> {
         self.count_before(&asked.place.in_order())?;
         if self.is_new(asked.result) {
-            self.check(&asked.tool.name, asked.tool.max_calls)?;
+            self.check(asked.tool.name(), asked.tool.treatment.max_calls)?;
             self.check_bytes(asked.bytes)?;
         }
         Ok(())
@@ -249,7 +249,7 @@ impl OpenOrder<'_> {
         self.state.ahead.len() < AHEAD
             && is_little(self.order.limit, made.calls, counted.calls)
             && is_little(self.order.max_bytes, made.bytes, counted.bytes)
-            && is_little(tool.max_calls, made.of(&tool.name), counted.of(&tool.name))
+            && is_little(tool.treatment.max_calls, made.of(tool.name()), counted.of(tool.name()))
             && left.is_none_or(|left| left > 0 && payments.ahead() < left.saturating_add(payments.paid()) / PART)
     }
 
@@ -295,7 +295,7 @@ impl OpenOrder<'_> {
     ) -> Result<Option<ResultNote>, Error> {
         let AskedTurn { tool, place, has_turn, result, bytes } = *asked;
         let (is_made, is_new, of_result) = (served.is_none(), self.is_new(result), served.unwrap_or(0));
-        let (name, max) = (&tool.name, tool.max_calls);
+        let (name, max) = (tool.name(), tool.treatment.max_calls);
         if is_made {
             let made = &mut self.state.made;
             made.add(name, bytes);
@@ -318,7 +318,7 @@ impl OpenOrder<'_> {
             self.state.results.extend(result.filter(|_| !is_made));
         } else {
             let (bytes, charge) = ((bytes, of_result), if is_due { Charge::Due } else { Charge::Nothing });
-            let call = AheadCall { tool: name.clone(), max, result, serves: !is_made, bytes, charge };
+            let call = AheadCall { tool: name.to_owned(), max, result, serves: !is_made, bytes, charge };
             self.state.ahead.insert(place.in_order(), call);
         }
         let is_noted = is_made && (result.is_some() || self.order.max_bytes > 0);

@@ -9,6 +9,7 @@ mod argument;
 pub(crate) mod async_tool;
 pub(crate) mod bounded;
 pub(crate) mod cache;
+pub(crate) mod contract;
 #[cfg(feature = "json-schema")]
 mod document;
 pub(crate) mod gate;
@@ -49,6 +50,7 @@ mod yaml;
 
 #[cfg(feature = "async")]
 pub use approval::Approval;
+pub use contract::Effect;
 #[cfg(feature = "json-schema")]
 pub use import::Imported;
 pub use operation::{BodyField, Operation, OperationBody, OperationParameter, ParameterStyle};
@@ -58,6 +60,5 @@ pub use search::FoundTool;
 pub use signature::{Signature, SignatureError};
 #[cfg(feature = "async")]
 pub use tool::BoxedCall;
-pub use tool::Effect;
 
 pub use crate::terms::tool_code::ToolCode;

@@ -1,11 +1,12 @@
 //! Tools from the operations of an HTTP API, by its OpenAPI description.
 
+use super::contract::Effect;
 use super::document::{LIST_BYTES, each_part_mut, read_description};
 use super::import::{Imported, TOOLS, VALUES};
 use super::naming::percent_decoded;
 use super::operation::{BodyField, Operation, OperationBody, OperationParameter, ParameterStyle};
 use super::schema_error::SchemaError;
-use super::tool::{Effect, Tool};
+use super::tool::Tool;
 use super::tool_set::Tools;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -181,15 +182,11 @@ impl<'a> ApiReader<'a> {
         let output = self.output(operation)?;
         let text = |keyword: &str| operation.get(keyword).and_then(Value::as_str).filter(|text| !text.is_empty());
         let about = [text("summary"), text("description")].into_iter().flatten().collect::<Vec<_>>().join("\n");
-        let mut tool = Tool::of_values(name, &about, input, output)?;
-        tool = tool.with_effect(if matches!(method, "get" | "head" | "options" | "trace") {
-            Effect::Read
-        } else {
-            Effect::Write
+        let reads = matches!(method, "get" | "head" | "options" | "trace");
+        let mut tool = Tool::of_values(name, &about, input, output)?.treat(|treatment| {
+            treatment.effect = if reads { Effect::Read } else { Effect::Write };
+            treatment.idempotent = !matches!(method, "post" | "patch");
         });
-        if !matches!(method, "post" | "patch") {
-            tool = tool.idempotent();
-        }
         let server = [operation, item, self.api].into_iter().find_map(server_of);
         let (method, path) = (method.to_uppercase(), path.to_owned());
         tool.operation = Some(Arc::new(Operation { method, path, parameters, body, server }));

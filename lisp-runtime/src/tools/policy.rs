@@ -1,7 +1,8 @@
 //! Policies: the host's decision on each tool call.
 
 use super::argument::{argument, arguments};
-use super::tool::{Effect, Tool, ToolError};
+use super::contract::Effect;
+use super::tool::{Tool, ToolError};
 use crate::terms::place::Place;
 use serde::de::DeserializeOwned;
 use std::fmt;
@@ -106,7 +107,7 @@ impl AskedCall<'_> {
     /// # Errors
     /// They do not match the type.
     pub fn arguments<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
-        arguments(self.arguments, self.tool.redacted())
+        arguments(self.arguments, &self.tool.treatment.redacted)
     }
 
     /// Returns one argument as a Rust type.
@@ -130,7 +131,7 @@ impl AskedCall<'_> {
     /// # Errors
     /// It is missing or does not match. Use an `Option` for an optional argument.
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<T, ToolError> {
-        argument(self.arguments, key, self.tool.redacted())
+        argument(self.arguments, key, &self.tool.treatment.redacted)
     }
 
     /// Returns the name of the call in its run.
@@ -159,7 +160,7 @@ impl fmt::Debug for AskedCall<'_> {
     /// Leaves out the arguments.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AskedCall")
-            .field("tool", &self.tool.name)
+            .field("tool", &self.tool.name())
             .field("place", &self.place.to_string())
             .field("tenant", &self.tenant)
             .finish_non_exhaustive()

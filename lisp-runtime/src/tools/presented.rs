@@ -19,20 +19,21 @@ impl Tool {
     /// assert_eq!((tool.name(), tool.given_name()), ("files__read%2Ffile", "files__read/file"));
     /// ```
     #[must_use]
-    pub fn renamed(mut self, name: &str) -> Self {
-        self.name = symbol(name);
-        self.given_name = (self.name != name).then(|| name.to_owned());
-        self
+    pub fn renamed(self, name: &str) -> Self {
+        self.amend(|contract| {
+            contract.name = symbol(name);
+            contract.given_name = (contract.name != name).then(|| name.to_owned());
+        })
     }
 
     /// Returns the signature as models see it: as it was written, or derived from the schemas.
     pub fn signature_text(&self) -> &str {
-        self.signature.as_deref().unwrap_or_default()
+        self.contract.text.as_deref().unwrap_or_default()
     }
 
     /// Returns what the signature text does not show although calls are checked for it; `None` if it shows everything.
     pub fn remark(&self) -> Option<&str> {
-        self.json_contract.as_ref()?.remark()
+        self.contract.schemas.as_ref()?.remark()
     }
 
     /// Returns the full description: the line, whether the tool is tagged, the remark, the description, and the
@@ -46,15 +47,16 @@ impl Tool {
     /// # Ok::<(), lisp_runtime::tools::SchemaError>(())
     /// ```
     pub fn describe(&self) -> String {
-        let mut out = format!("tool/{} {}", self.name, self.signature_text()).trim_end().to_owned();
+        let mut out = format!("tool/{} {}", self.name(), self.signature_text()).trim_end().to_owned();
         out.push('\n');
-        let tagged = self.tagged.then_some("It is tagged: it returns {:ok result}, or {:error {:message ..}}.");
-        for text in [tagged, self.remark(), self.description.as_deref()].into_iter().flatten() {
+        let tagged =
+            self.treatment.tagged.then_some("It is tagged: it returns {:ok result}, or {:error {:message ..}}.");
+        for text in [tagged, self.remark(), self.contract.description.as_deref()].into_iter().flatten() {
             out.push_str(text.trim());
             out.push('\n');
         }
-        if let Some(contract) = &self.json_contract {
-            out.push_str(&contract.notes());
+        if let Some(schemas) = &self.contract.schemas {
+            out.push_str(&schemas.notes());
         }
         out
     }

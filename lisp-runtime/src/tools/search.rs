@@ -1,6 +1,7 @@
 //! Searching tools by words, for more tools than fit in a prompt.
 
-use super::tool::{Body, Effect, Tool};
+use super::contract::Effect;
+use super::tool::{Body, Tool};
 use super::tool_set::Tools;
 use super::words::{cut, one_line};
 use lisp_core::compile::TOOL_PAGE;
@@ -46,7 +47,7 @@ impl Tools {
             let (mut matched, mut score) = (0, 0);
             let places = [
                 (tool.given_name(), 8),
-                (tool.description.as_deref().unwrap_or_default(), 3),
+                (tool.contract.description.as_deref().unwrap_or_default(), 3),
                 (tool.signature_text(), 2),
             ]
             .map(|(text, weight)| (pieces(&cut(text, 2_000)), weight));
@@ -60,7 +61,7 @@ impl Tools {
                 ranked.push((matched, score, tool));
             }
         }
-        ranked.sort_by(|a, b| (b.0, b.1).cmp(&(a.0, a.1)).then_with(|| a.2.name.cmp(&b.2.name)));
+        ranked.sort_by(|a, b| (b.0, b.1).cmp(&(a.0, a.1)).then_with(|| a.2.name().cmp(b.2.name())));
         ranked.into_iter().take(max).map(|(_, _, tool)| found(tool)).collect()
     }
 
@@ -87,7 +88,7 @@ impl Tools {
 impl Tool {
     /// Returns the internal tool behind `(doc tool/name)` for these tools. If names are equal, the first tool counts.
     pub(crate) fn pages(tools: Vec<Arc<Tool>>) -> Tool {
-        let page = move |name: &str| match tools.iter().find(|tool| tool.name == name) {
+        let page = move |name: &str| match tools.iter().find(|tool| tool.name() == name) {
             Some(tool) => tool.describe().trim_end().to_owned(),
             None => {
                 let mut names: Vec<&str> = tools.iter().map(|tool| tool.name()).collect();
@@ -106,7 +107,7 @@ impl Tool {
 
     /// Returns whether this is the internal tool behind `(doc tool/name)`. Every run has it; policies do not see it.
     pub(crate) fn is_pages(&self) -> bool {
-        self.name == TOOL_PAGE
+        self.name() == TOOL_PAGE
     }
 
     /// Returns the internal tool that a worker calls at its end when the other half of the run counts its calls.
@@ -140,9 +141,9 @@ pub(crate) fn which_there_are(name: &str, names: &[&str]) -> String {
 
 fn found(tool: &Tool) -> FoundTool {
     FoundTool {
-        name: tool.name.clone(),
-        usage: one_line(&format!("tool/{} {}", tool.name, tool.signature_text())),
-        about: cut(&one_line(tool.description.as_deref().unwrap_or_default()), 300),
+        name: tool.name().to_owned(),
+        usage: one_line(&format!("tool/{} {}", tool.name(), tool.signature_text())),
+        about: cut(&one_line(tool.contract.description.as_deref().unwrap_or_default()), 300),
     }
 }
 

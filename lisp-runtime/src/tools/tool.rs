@@ -1,11 +1,12 @@
 //! Tools: what the host lets a program call.
 
 use super::argument::{argument, arguments};
+use super::contract::{Contract, Effect, Treatment};
 use super::json_contract::{Allowance, JsonContract};
 use super::operation::Operation;
 pub(crate) use super::reply::Reply;
 use super::schema_error::SchemaError;
-use super::signature::{Mismatch, Signature, SignatureError, sentence_of_arguments};
+use super::signature::{Mismatch, Signature, SignatureError};
 use super::threads::ToolThreads;
 pub use super::tool_error::ToolError;
 pub(crate) use super::tool_error::ToolErrorKind;
@@ -17,8 +18,8 @@ use crate::terms::place::Place;
 use crate::terms::spans::CallSpan;
 use lisp_core::check::ToolShape;
 use lisp_core::{Error, Reason};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -36,12 +37,9 @@ pub struct ToolCall {
     /// The name in the run.
     pub(crate) place: Place,
     pub(crate) key: Option<String>,
-    pub(crate) name: String,
-    /// The symbol of the tool in programs, if it differs from its name.
-    pub(crate) symbol: Option<String>,
+    pub(crate) contract: Arc<Contract>,
+    pub(crate) treatment: Arc<Treatment>,
     pub(crate) arguments: String,
-    /// The arguments whose values must not appear in errors.
-    pub(crate) redacted: Arc<[String]>,
     /// Whether the policy replaced the arguments.
     pub(crate) is_rewritten: bool,
     /// The question, if the call needs approval.
@@ -62,18 +60,13 @@ pub struct ToolCall {
 impl ToolCall {
     /// Returns the name of the tool.
     pub fn name(&self) -> &str {
-        &self.name
+        self.contract.given_name()
     }
 
     /// Starts the call: from now on its budget has paid. Returns false if the call is no longer needed and the payment
     /// was returned; then the call must not be made.
     pub(crate) fn begin(&self) -> bool {
         self.paid.as_ref().is_none_or(|paid| paid.begin())
-    }
-
-    /// Returns the symbol of the tool in programs.
-    pub(crate) fn symbol(&self) -> &str {
-        self.symbol.as_deref().unwrap_or(&self.name)
     }
 
     /// Returns the arguments as JSON text: an object.
@@ -90,7 +83,7 @@ impl ToolCall {
     /// # Errors
     /// `invalid_tool_args` if they do not match. Use `?` in the tool to pass it on to the program.
     pub fn arguments<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
-        arguments(&self.arguments, &self.redacted)
+        arguments(&self.arguments, &self.treatment.redacted)
     }
 
     /// Returns one argument as a Rust type.
@@ -98,7 +91,7 @@ impl ToolCall {
     /// # Errors
     /// `invalid_tool_args` if it is missing or does not match. Use an `Option` for an optional argument.
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<T, ToolError> {
-        argument(&self.arguments, key, &self.redacted)
+        argument(&self.arguments, key, &self.treatment.redacted)
     }
 
     /// Returns the path of indexes to the parallel worker that makes the call; empty for the program itself.
@@ -171,19 +164,6 @@ pub type BoxedCall = std::pin::Pin<Box<dyn Future<Output = Result<String, ToolEr
 #[cfg(feature = "async")]
 pub(super) type AsyncFunction = Arc<dyn Fn(ToolCall) -> BoxedCall + Send + Sync>;
 
-/// The effect of a tool's calls on the outside world.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Effect {
-    /// The call changes nothing and can be repeated.
-    Read,
-    /// The call changes something.
-    Write,
-    /// Not declared. Treated like [`Effect::Write`].
-    #[default]
-    Unknown,
-}
-
 /// How a call is served.
 #[derive(Clone)]
 pub(crate) enum Body {
@@ -201,30 +181,12 @@ pub(crate) enum Body {
 /// A tool: its name, its handler, and how its calls are treated.
 #[derive(Clone)]
 pub struct Tool {
-    pub(crate) name: String,
     pub(crate) body: Body,
-    pub(crate) signature: Option<String>,
-    pub(crate) contract: Option<Arc<Signature>>,
-    /// The JSON Schemas for its arguments and results.
-    pub(crate) json_contract: Option<Arc<JsonContract>>,
-    /// The parameters with hyphens in their names, for a tool without a signature.
-    pub(crate) hyphenated: Arc<[String]>,
-    /// The original name, if it is not a symbol.
-    pub(crate) given_name: Option<String>,
-    pub(crate) description: Option<String>,
-    pub(crate) operation: Option<Arc<Operation>>,
-    pub(crate) cached: bool,
-    pub(crate) detached: bool,
-    pub(crate) effect: Effect,
-    pub(crate) idempotent: bool,
-    /// The maximum number of calls in a run; 0 is no limit.
-    pub(crate) max_calls: u64,
+    pub(crate) contract: Arc<Contract>,
+    pub(crate) treatment: Arc<Treatment>,
+    pub(super) operation: Option<Arc<Operation>>,
     turns: Option<Turns>,
-    /// Whether its failures are values.
-    pub(crate) tagged: bool,
-    /// Arguments that only the tool sees.
-    redacted: Arc<[String]>,
-    pub(crate) delay: Duration,
+    pub(super) delay: Duration,
     scripted: bool,
     pub(super) fault: Option<Fault>,
 }
@@ -243,7 +205,8 @@ const DESCRIPTION_BYTES: usize = 10_000;
 
 impl fmt::Debug for Tool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tool").field("name", &self.name).field("signature", &self.signature).finish_non_exhaustive()
+        let Contract { name, text, .. } = &*self.contract;
+        f.debug_struct("Tool").field("name", name).field("signature", text).finish_non_exhaustive()
     }
 }
 
@@ -278,27 +241,27 @@ impl Tool {
 
     pub(super) fn from_body(name: impl Into<String>, body: Body) -> Self {
         Tool {
-            name: name.into(),
             body,
-            signature: None,
-            contract: None,
-            json_contract: None,
-            hyphenated: Arc::default(),
-            given_name: None,
-            description: None,
+            contract: Arc::new(Contract { name: name.into(), ..Contract::default() }),
+            treatment: Arc::default(),
             operation: None,
-            cached: false,
-            detached: false,
-            effect: Effect::Unknown,
-            idempotent: false,
-            max_calls: 0,
             turns: None,
-            tagged: false,
-            redacted: Arc::default(),
             delay: Duration::ZERO,
             scripted: false,
             fault: None,
         }
+    }
+
+    /// Returns the tool with a changed contract.
+    pub(crate) fn amend(mut self, change: impl FnOnce(&mut Contract)) -> Self {
+        change(Arc::make_mut(&mut self.contract));
+        self
+    }
+
+    /// Returns the tool with a changed treatment.
+    pub(crate) fn treat(mut self, change: impl FnOnce(&mut Treatment)) -> Self {
+        change(Arc::make_mut(&mut self.treatment));
+        self
     }
 
     /// Sets the signature, such as `(sku :string, count :int?) -> {price :float}`.
@@ -306,53 +269,44 @@ impl Tool {
     /// Arguments and results are checked against it. Unknown arguments are errors, unless the parameters end with
     /// `...`. `docs/signatures.md` has the grammar.
     #[must_use]
-    pub fn signature(mut self, text: impl Into<String>) -> Self {
+    pub fn signature(self, text: impl Into<String>) -> Self {
         let text = text.into();
-        match Signature::parse(&text) {
-            Ok(signature) => self.contract = Some(Arc::new(signature)),
-            Err(error) => self.fault = Some(Fault::Signature(error)),
+        let signature = Signature::parse(&text);
+        let tool = self.described(text);
+        match signature {
+            Ok(signature) => tool.amend(|contract| contract.signature = Some(signature)),
+            Err(error) => Tool { fault: Some(Fault::Signature(error)), ..tool },
         }
-        self.signature = Some(text);
-        self
     }
 
     /// Sets the JSON Schemas of arguments and results of a tool of a request, which are within the request's allowance.
-    pub(crate) fn schemas(mut self, input: Option<&str>, output: Option<&str>, allowance: &mut Allowance) -> Self {
-        if self.signature.is_some() {
-            self.fault = Some(Fault::Both);
-            return self;
+    pub(crate) fn schemas(self, input: Option<&str>, output: Option<&str>, allowance: &mut Allowance) -> Self {
+        if self.contract.text.is_some() {
+            return Tool { fault: Some(Fault::Both), ..self };
         }
         match JsonContract::within(input, output, allowance) {
-            Ok(contract) => self = self.contract(contract),
-            Err(error) => self.fault = Some(Fault::Schema(error)),
+            Ok(schemas) => self.checked_by(schemas),
+            Err(error) => Tool { fault: Some(Fault::Schema(error)), ..self },
         }
-        self
     }
 
-    pub(super) fn contract(mut self, contract: Arc<JsonContract>) -> Self {
-        self.hyphenated = contract.hyphenated().into();
-        self.signature = Some(contract.line_text().to_owned());
-        self.json_contract = Some(contract);
-        self
+    pub(super) fn checked_by(self, schemas: Arc<JsonContract>) -> Self {
+        self.amend(|contract| {
+            contract.hyphenated = schemas.hyphenated();
+            contract.text = Some(schemas.line_text().to_owned());
+            contract.schemas = Some(schemas);
+        })
     }
 
     /// Sets a signature that is only shown; nothing is checked against it.
-    pub(crate) fn described(mut self, text: String) -> Self {
-        self.signature = Some(text);
-        self
-    }
-
-    /// Keeps an invalid signature as text only.
-    pub(crate) fn lenient(mut self) -> Self {
-        self.fault = None;
-        self
+    pub(crate) fn described(self, text: String) -> Self {
+        self.amend(|contract| contract.text = Some(text))
     }
 
     /// Caches results: a repeated call with equal arguments in one run returns the result of the first one.
     #[must_use]
-    pub fn cached(mut self) -> Self {
-        self.cached = true;
-        self
+    pub fn cached(self) -> Self {
+        self.treat(|treatment| treatment.cached = true)
     }
 
     /// Calls the tool on one of the engine's tool threads, so that the run ends on time even if the tool does not
@@ -362,9 +316,8 @@ impl Tool {
     /// in use until the tool returns. If all threads are in use ([`crate::EngineBuilder::tool_threads`]), the call
     /// waits for one.
     #[must_use]
-    pub fn detached(mut self) -> Self {
-        self.detached = true;
-        self
+    pub fn detached(self) -> Self {
+        self.treat(|treatment| treatment.detached = true)
     }
 
     /// Declares the effect of the tool's calls.
@@ -373,9 +326,8 @@ impl Tool {
     /// other tools the host decides ([`Record::settle`](crate::Record::settle)). The effect is stored in the record: a
     /// tool that was not declared as reading when its call started is not repeated.
     #[must_use]
-    pub fn with_effect(mut self, effect: Effect) -> Self {
-        self.effect = effect;
-        self
+    pub fn with_effect(self, effect: Effect) -> Self {
+        self.treat(|treatment| treatment.effect = effect)
     }
 
     /// Declares that a repeated call has no further effect.
@@ -383,17 +335,15 @@ impl Tool {
     /// This is for the host and its policy, and is stored in the record. It does not make a resumed run repeat calls:
     /// only [`Effect::Read`] does.
     #[must_use]
-    pub fn idempotent(mut self) -> Self {
-        self.idempotent = true;
-        self
+    pub fn idempotent(self) -> Self {
+        self.treat(|treatment| treatment.idempotent = true)
     }
 
     /// Sets the maximum number of the tool's calls in a run, without calls served from the cache; 0 is no limit. One
     /// more call ends the run with `tool_call_limit_exceeded`.
     #[must_use]
-    pub fn max_calls(mut self, max: u64) -> Self {
-        self.max_calls = max;
-        self
+    pub fn max_calls(self, max: u64) -> Self {
+        self.treat(|treatment| treatment.max_calls = max)
     }
 
     /// Sets how many calls of the tool may be in progress at once, over all runs of all engines that it is granted to;
@@ -426,9 +376,8 @@ impl Tool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn tagged(mut self) -> Self {
-        self.tagged = true;
-        self
+    pub fn tagged(self) -> Self {
+        self.treat(|treatment| treatment.tagged = true)
     }
 
     /// Keeps the values of these arguments, as the tool names them, out of the ledger and the record.
@@ -437,19 +386,13 @@ impl Tool {
     /// the message of a panic is dropped. The tool, its policy, and the caller that drives a run step by step see the
     /// values. The tool's own errors and results are shown. Not supported for cached tools.
     #[must_use]
-    pub fn redact<N: Into<String>>(mut self, arguments: impl IntoIterator<Item = N>) -> Self {
-        self.redacted = arguments.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Returns the names of the redacted arguments.
-    pub(crate) fn redacted(&self) -> &Arc<[String]> {
-        &self.redacted
+    pub fn redact<N: Into<String>>(self, arguments: impl IntoIterator<Item = N>) -> Self {
+        self.treat(|treatment| treatment.redacted = arguments.into_iter().map(Into::into).collect())
     }
 
     /// Returns whether it has redacted arguments.
     pub(crate) fn redacts(&self) -> bool {
-        !self.redacted.is_empty()
+        !self.treatment.redacted.is_empty()
     }
 
     /// Returns arguments, JSON text, as they may be shown.
@@ -464,7 +407,7 @@ impl Tool {
         };
         let mut text = String::from("{");
         for (name, value) in all {
-            let value = if self.redacted.contains(&name) { REDACTED } else { value.get() };
+            let value = if self.treatment.redacted.contains(&name) { REDACTED } else { value.get() };
             let comma = if text.len() > 1 { "," } else { "" };
             text.push_str(comma);
             text.push_str(&serde_json::Value::from(name).to_string());
@@ -477,10 +420,9 @@ impl Tool {
 
     /// Describes the tool for models, in at most 10,000 bytes. Its beginning is in the prompt, and searches use it.
     #[must_use]
-    pub fn about(mut self, description: &str) -> Self {
+    pub fn about(self, description: &str) -> Self {
         let text = description.trim();
-        self.description = (!text.is_empty()).then(|| cut(text, DESCRIPTION_BYTES));
-        self
+        self.amend(|contract| contract.description = (!text.is_empty()).then(|| cut(text, DESCRIPTION_BYTES)))
     }
 
     /// Sets the handler of the tool, for example of an external tool of [`Tool::from_json_schema`].
@@ -503,12 +445,12 @@ impl Tool {
 
     /// Returns the name as programs write it.
     pub fn name(&self) -> &str {
-        &self.name
+        &self.contract.name
     }
 
     /// Returns the original name, which may differ from the name in programs ([`Tool::name`]).
     pub fn given_name(&self) -> &str {
-        self.given_name.as_deref().unwrap_or(&self.name)
+        self.contract.given_name()
     }
 
     /// Returns whether the tool is scripted: it came with a request ([`ScriptedTool`](crate::request::ScriptedTool)) and has no
@@ -525,12 +467,12 @@ impl Tool {
 
     /// Returns the declared effect of its calls.
     pub fn effect(&self) -> Effect {
-        self.effect
+        self.treatment.effect
     }
 
     /// Returns whether repeated calls have no further effect.
     pub fn is_idempotent(&self) -> bool {
-        self.idempotent
+        self.treatment.idempotent
     }
 
     /// Checks arguments, JSON text, against the tool's signature and JSON Schema.
@@ -538,22 +480,19 @@ impl Tool {
     /// # Errors
     /// They do not match.
     pub fn validate_arguments(&self, arguments: &str) -> Result<(), Error> {
-        if let Some(contract) = &self.contract
+        if self.contract.signature.is_some()
             && let Ok(read) = serde_json::from_str(arguments)
+            && let Some(why) = self.contract.misfit(&read, &self.treatment.redacted)
         {
-            let unfit = |mismatch| {
-                let why = sentence_of_arguments(&[mismatch], self.redacted());
-                Error::new(Reason::InvalidToolArgs, format!("tool/{}: {why}", self.name))
-            };
-            contract.check_json_arguments(&read).map_err(unfit)?;
+            return Err(Error::new(Reason::InvalidToolArgs, format!("tool/{}: {why}", self.name())));
         }
         self.validate_arguments_by_schema(arguments)
     }
 
     /// Checks arguments, JSON text, against the tool's JSON Schema.
     pub(crate) fn validate_arguments_by_schema(&self, arguments: &str) -> Result<(), Error> {
-        match &self.json_contract {
-            Some(contract) => contract.validate_arguments(&self.name, arguments, &self.redacted),
+        match &self.contract.schemas {
+            Some(schemas) => schemas.validate_arguments(self.name(), arguments, &self.treatment.redacted),
             None => Ok(()),
         }
     }
@@ -563,31 +502,23 @@ impl Tool {
     /// # Errors
     /// It does not match.
     pub fn validate_result(&self, result: &str) -> Result<(), Error> {
-        if let Some(contract) = &self.contract
+        if let Some(signature) = &self.contract.signature
             && let Ok(read) = serde_json::from_str(result)
         {
             let unfit = |mismatch: Mismatch| {
-                Error::new(Reason::ToolError, format!("tool/{}: its result does not fit: {mismatch}", self.name))
+                Error::new(Reason::ToolError, format!("tool/{}: its result does not fit: {mismatch}", self.name()))
             };
-            contract.check_json_result(&read).map_err(unfit)?;
+            signature.check_json_result(&read).map_err(unfit)?;
         }
         self.validate_result_by_schema(result)
     }
 
     /// Checks a result, JSON text, against the tool's JSON Schema of results.
     pub(crate) fn validate_result_by_schema(&self, result: &str) -> Result<(), Error> {
-        match &self.json_contract {
-            Some(contract) => contract.validate_result(&self.name, result),
+        match &self.contract.schemas {
+            Some(schemas) => schemas.validate_result(self.name(), result),
             None => Ok(()),
         }
-    }
-
-    /// Returns whether the signature or schema has a parameter with this exact name, which has hyphens.
-    pub(crate) fn has_parameter(&self, name: &str) -> bool {
-        if self.hyphenated.iter().any(|known| known == name) {
-            return true;
-        }
-        self.contract.as_ref().is_some_and(|contract| contract.has_parameter(name))
     }
 
     /// Returns whether a call may block.
@@ -597,7 +528,7 @@ impl Tool {
 
     /// Calls the tool on this thread, or on one of `threads` if it is detached.
     pub(crate) fn call(self: &Arc<Self>, call: Box<ToolCall>, threads: &ToolThreads) -> Reply {
-        if self.detached && matches!(self.body, Body::Function(_)) {
+        if self.treatment.detached && matches!(self.body, Body::Function(_)) {
             return self.call_detached(call, threads);
         }
         self.call_here(&call)
@@ -621,7 +552,7 @@ impl Tool {
         }
         match &self.body {
             // As JSON, arguments are checked as results.
-            Body::Echo if call.is_rewritten || self.json_contract.is_some() => Reply::Json(call.arguments.clone()),
+            Body::Echo if call.is_rewritten || self.contract.schemas.is_some() => Reply::Json(call.arguments.clone()),
             Body::Echo => Reply::Echo,
             Body::External => Reply::Error(ToolError::new(
                 "it is external: only a run that its host drives step by step (Engine::start) replies to it; Tool::with_handler gives it a \
@@ -670,7 +601,7 @@ fn guarded(function: &Function, call: &ToolCall) -> Reply {
     match catch_unwind(AssertUnwindSafe(|| function(call))) {
         Ok(Ok(json)) => Reply::Json(json),
         Ok(Err(error)) => Reply::Error(error),
-        Err(panic) => panicked(&*panic, &call.redacted),
+        Err(panic) => panicked(&*panic, &call.treatment.redacted),
     }
 }
 

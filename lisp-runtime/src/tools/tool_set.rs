@@ -30,28 +30,29 @@ impl Tools {
     /// The name is empty, taken, or not valid in a program after `tool/`; the signature or schema is not valid; the tool is async
     /// and has a delay; or it is cached and redacts arguments.
     pub fn add(&mut self, tool: Tool) -> Result<(), BuildError> {
+        let name = tool.name().to_owned();
         // After its first slash, a symbol has no other slash.
-        if tool.name.contains('/') || !is_name_part(&tool.name) {
-            return Err(BuildError::Name(tool.name));
+        if name.contains('/') || !is_name_part(&name) {
+            return Err(BuildError::Name(name));
         }
         #[cfg(feature = "async")]
         if matches!(tool.body, Body::Async(_)) && !tool.delay.is_zero() {
-            return Err(BuildError::Delay(tool.name));
+            return Err(BuildError::Delay(name));
         }
         match tool.fault {
             None => {}
-            Some(Fault::Signature(error)) => return Err(BuildError::Signature { tool: tool.name, error }),
-            Some(Fault::Schema(error)) => return Err(BuildError::Schema { tool: tool.name, error }),
-            Some(Fault::Both) => return Err(BuildError::SignatureAndSchema(tool.name)),
+            Some(Fault::Signature(error)) => return Err(BuildError::Signature { tool: name, error }),
+            Some(Fault::Schema(error)) => return Err(BuildError::Schema { tool: name, error }),
+            Some(Fault::Both) => return Err(BuildError::SignatureAndSchema(name)),
         }
-        if self.by_name.contains_key(&tool.name) {
-            return Err(BuildError::Twice(tool.name));
+        if self.by_name.contains_key(&name) {
+            return Err(BuildError::Twice(name));
         }
-        if tool.cached && tool.redacts() {
-            return Err(BuildError::CachedAndRedacted(tool.name));
+        if tool.treatment.cached && tool.redacts() {
+            return Err(BuildError::CachedAndRedacted(name));
         }
         self.redacts |= tool.redacts();
-        self.by_name.insert(tool.name.clone(), Arc::new(tool));
+        self.by_name.insert(name, Arc::new(tool));
         Ok(())
     }
 
@@ -68,7 +69,7 @@ impl Tools {
     /// Adds a tool whose name was checked. It replaces a tool of that name.
     pub(crate) fn insert(&mut self, tool: Tool) {
         self.redacts |= tool.redacts();
-        self.by_name.insert(tool.name.clone(), Arc::new(tool));
+        self.by_name.insert(tool.name().to_owned(), Arc::new(tool));
     }
 
     /// Returns all tools by value.

@@ -3,6 +3,7 @@
 use lisp_runtime::record::{CallState, RecordError, Settled};
 use lisp_runtime::tools::Effect;
 use lisp_runtime::{Engine, Input, Limits, Outcome, Progress, Record, Recording, Tool, ToolError, Tools};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -251,9 +252,9 @@ fn the_stricter_of_two_effects_counts() {
         let shown = recording.record().unwrap().external_tools().unwrap();
         assert_eq!((shown[0].effect(), shown[0].is_idempotent()), (was, true));
         // A record of a version that did not say it: what is said now counts.
-        let (first, rest) = begun.split_once('\n').unwrap();
-        let mut header: serde_json::Value = serde_json::from_str(first).unwrap();
-        assert!(header.as_object_mut().unwrap().remove("effects").is_some(), "{first}");
+        let (_, rest) = begun.split_once('\n').unwrap();
+        let mut header = earlier(&begun);
+        assert!(header.as_object_mut().unwrap().remove("effects").is_some(), "{header}");
         let older = format!("{header}\n{rest}");
         for (text, was) in [(begun, was), (older, Effect::Read)] {
             let engine = engine(is);
@@ -445,7 +446,7 @@ fn a_record_has_ceilings_with_errors_of_their_own() {
     let again = engine.eval("(inc 2)", Input::new().record(&recording));
     assert!(again.problem().unwrap().error.message.contains("of another run"));
     let session = engine.session(Input::new().record(&Recording::new())).eval("1");
-    assert!(session.problem().unwrap().error.message.contains("not recorded"));
+    assert!(session.problem().unwrap().error.message.contains("cannot be recorded"));
 }
 
 #[test]
@@ -523,6 +524,96 @@ fn no_text_makes_a_record_panic() {
     assert!(matches!(Record::parse(text.replacen("ptc-record/1", "ptc-record/2", 1)), Err(RecordError::Schema(_))));
 }
 
+/// Returns the first line of a record as earlier versions wrote it: what is known of the tools is in a map for each fact.
+fn earlier(text: &str) -> Value {
+    let mut header: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    let contracts = header.as_object_mut().unwrap().remove("contracts").unwrap();
+    for field in ["tools", "schemas", "treatments", "effects"] {
+        header[field] = json!({});
+    }
+    header["cached"] = json!([]);
+    for (name, tool) in contracts.as_object().unwrap() {
+        let treatment = &tool["treatment"];
+        header["tools"][name] = tool["signature"].clone();
+        if let Some(schemas) = tool.get("schemas") {
+            header["schemas"][name] = schemas.clone();
+        }
+        if treatment["cached"] == true {
+            header["cached"].as_array_mut().unwrap().push(json!(name));
+        }
+        let (tagged, max, redacted) = (&treatment["tagged"], &treatment["max_calls"], &treatment["redacted"]);
+        header["treatments"][name] = json!({ "tagged": tagged, "most_calls": max, "redacted": redacted });
+        let (effect, idempotent) = (&treatment["effect"], &treatment["idempotent"]);
+        header["effects"][name] = json!({ "effect": effect, "idempotent": idempotent });
+    }
+    header
+}
+
+/// Tools with each fact that a record has.
+fn declared_tools() -> Vec<Tool> {
+    let schema = |kind: &str| format!(r#"{{"type": "object", "properties": {{"rate-of": {{"type": "{kind}"}}}}}}"#);
+    let rate = Tool::from_json_schema("rate", "", &schema("string"), Some(r#"{"type": "number"}"#)).unwrap();
+    vec![
+        Tool::new("half", |call| Ok(call.get::<i64>("n")? / 2)).tagged(),
+        Tool::new("pay", |call| call.get::<i64>("n"))
+            .signature("(n :int, card :string) -> :int")
+            .with_effect(Effect::Write)
+            .idempotent()
+            .max_calls(3)
+            .redact(["card"]),
+        rate.with_handler(|_| Ok(1.5)).cached().with_effect(Effect::Read),
+    ]
+}
+
+type Change = fn(Tool) -> Tool;
+
+fn engine_of(tools: impl IntoIterator<Item = Tool>) -> Engine {
+    tools.into_iter().fold(Engine::builder(), |builder, tool| builder.grant(tool)).build().unwrap()
+}
+
+/// Nothing that a record has of its tools is lost, in the form of this version and in the earlier one.
+#[test]
+fn all_facts_of_tools_are_read() {
+    let recording = Recording::new();
+    let source = "[(tool/pay {:n 1 :card \"4711\"}) (tool/rate {:rate-of \"eur\"}) (:ok (tool/half {:n 4}))]";
+    let whole = engine_of(declared_tools()).eval(source, Input::new().record(&recording));
+    assert_eq!(whole.text(), Some("[1 1.5 2]"));
+    let text = recording.text();
+    let (_, lines) = text.split_once('\n').unwrap();
+    for text in [text.clone(), format!("{}\n{lines}", earlier(&text))] {
+        let record = Record::parse(&*text).unwrap();
+        let signatures = record.tools().into_iter().map(|(name, text)| format!("{name} {}", text.unwrap_or_default()));
+        assert_eq!(
+            signatures.collect::<Vec<_>>(),
+            ["half ", "pay (n :int, card :string) -> :int", "rate (rate-of? :string, ...) -> :float"]
+        );
+        assert_eq!(record.declared("half"), Some((Effect::Unknown, false)));
+        assert_eq!(record.declared("pay"), Some((Effect::Write, true)));
+        assert_eq!(record.declared("rate"), Some((Effect::Read, false)));
+        for tools in [declared_tools(), record.external_tools().unwrap()] {
+            let Progress::Done(outcome) = engine_of(tools).resume(&record).unwrap() else { panic!("{text}") };
+            assert_eq!(outcome.text(), whole.text(), "{text}");
+        }
+        let changes: [(&str, Change, &str); 6] = [
+            ("half", |tool| tool.max_calls(2), "has tagged true, max_calls 2, redacted [] now"),
+            ("half", |tool| tool.cached(), "is cached now; in the record it is not cached"),
+            ("half", |tool| tool.signature("(n :int) -> :int"), "in the record it has no signature"),
+            ("pay", |tool| tool.redact(["n"]), "max_calls 3, redacted [\"card\"]"),
+            ("pay", |tool| tool.signature("(n :int) -> :int"), "it has the signature (n :int, card :string) -> :int"),
+            ("rate", |_| Tool::external("rate").cached(), "it has the signature (rate-of? :string, ...) -> :float"),
+        ];
+        for (name, change, says) in changes {
+            let changed =
+                declared_tools().into_iter().map(|tool| if tool.name() == name { change(tool) } else { tool });
+            let error = engine_of(changed).open_record(&record, &[]).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("tool/{name} ")) && error.contains(says), "{error}");
+        }
+        // What does not bind the run may change.
+        let others = declared_tools().into_iter().map(|tool| tool.with_effect(Effect::Read).detached());
+        assert!(engine_of(others).open_record(&record, &[]).is_ok());
+    }
+}
+
 /// Records of earlier versions stay readable.
 #[test]
 fn records_of_earlier_versions_are_read() {
@@ -531,8 +622,9 @@ fn records_of_earlier_versions_are_read() {
     for file in std::fs::read_dir(folder).unwrap() {
         let path = file.unwrap().path();
         let record = Record::parse(std::fs::read_to_string(&path).unwrap()).unwrap_or_else(|e| panic!("{path:?}: {e}"));
-        let engine = engine(&World::default(), 1);
-        let Progress::Done(outcome) = engine.resume(&record).unwrap() else { panic!("{path:?} stops") };
+        let Progress::Done(outcome) = engine_of(declared_tools()).resume(&record).unwrap() else {
+            panic!("{path:?} stops")
+        };
         let recorded: serde_json::Value = serde_json::from_str(record.answer().unwrap()).unwrap();
         assert_eq!(recorded["text"].as_str(), outcome.text(), "{path:?}");
         count += 1;

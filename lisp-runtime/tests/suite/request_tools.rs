@@ -173,7 +173,10 @@ fn a_recorded_run_resumes_with_the_same_schemas() {
     assert_eq!(engine.eval(program, own(&script).record(&recording)).text(), Some("5"));
     let text = recording.text();
     let header: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
-    assert_eq!(header["schemas"]["price"], json!({ "input": price()["input"], "output": price()["output"] }));
+    assert_eq!(
+        header["contracts"]["price"]["schemas"],
+        json!({ "input": price()["input"], "output": price()["output"] })
+    );
     let record = Record::parse(&text).unwrap();
     let resumed = |script: &ScriptedTool| {
         engine

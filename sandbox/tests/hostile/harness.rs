@@ -101,6 +101,8 @@ pub(crate) fn short_bounded(result: Result<i32, BoundedError>) -> Short {
         Err(BoundedError::Timeout(_)) => "T".into(),
         Err(BoundedError::MemoryExceeded(_)) => "M".into(),
         Err(BoundedError::ExecutionError(text)) => of_text(&text),
+        // No test expects this.
+        Err(unknown) => format!("unknown: {unknown}"),
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// Where programs run.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Door {
+pub(super) enum IsolationSetting {
     Process,
     InProcess,
 }
@@ -44,7 +44,7 @@ pub enum Method {
 pub(super) struct File {
     pub(super) listen: Option<String>,
     pub(super) store: Option<String>,
-    pub(super) isolation: Option<Door>,
+    pub(super) isolation: Option<IsolationSetting>,
     pub(super) json_keys: Option<Keys>,
     #[serde(default)]
     pub(super) limits: LimitsRequest,

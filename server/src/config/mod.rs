@@ -45,7 +45,7 @@ pub(crate) use template::encoded;
 pub(crate) use tools::is_own_header;
 
 use document::Document;
-use file::{Door, File};
+use file::{File, IsolationSetting};
 use lisp_runtime::request::Isolation;
 use lisp_runtime::{Keys, Limits, LimitsRequest};
 use std::collections::BTreeMap;
@@ -255,8 +255,8 @@ impl Config {
             names_store: file.store.is_some(),
             restored: false,
             isolation: match file.isolation {
-                Some(Door::InProcess) => Isolation::InProcess,
-                Some(Door::Process) | None => Isolation::Process,
+                Some(IsolationSetting::InProcess) => Isolation::InProcess,
+                Some(IsolationSetting::Process) | None => Isolation::Process,
             },
             json_keys: file.json_keys.unwrap_or_default(),
             limits: file.limits,

@@ -1,8 +1,8 @@
 //! The routes about the service itself: functions, the prompt for models, health, metrics and the page.
 
-use super::body::{Asked, NoQuery, Text, json, last_of_equal, read};
-use super::guard::Asking;
-use super::openapi::{OfBody, OfName, OfQuery, OfTenant};
+use super::body::{NoQuery, StrictQuery, Text, json, last_of_equal, read};
+use super::guard::RequestTenant;
+use super::openapi::{BodyResponses, NameResponses, QueryResponses, TenantResponses};
 use super::problem::ProblemDetails;
 use crate::runs::schemas::PromptSchema;
 use crate::runs::{PromptRequest, Service};
@@ -48,9 +48,12 @@ fn text_of(of: &impl Serialize) -> Response {
     path = "/v1/functions",
     tag = "language",
     params(("q" = Option<String>, Query, description = "words that the name or documentation must contain; at most 12")),
-    responses((status = 200, description = "the matching functions and special forms", body = FunctionList), OfTenant, OfQuery)
+    responses((status = 200, description = "the matching functions and special forms", body = FunctionList), TenantResponses, QueryResponses)
 )]
-pub(crate) async fn functions(Asking(_): Asking, Asked(search): Asked<Search>) -> Result<Response, ProblemDetails> {
+pub(crate) async fn functions(
+    RequestTenant(_): RequestTenant,
+    StrictQuery(search): StrictQuery<Search>,
+) -> Result<Response, ProblemDetails> {
     let asked = search.q.unwrap_or_default().to_lowercase();
     let words: Vec<&str> = asked.split_whitespace().take(WORDS + 1).collect();
     if words.len() > WORDS {
@@ -72,9 +75,12 @@ pub(crate) async fn functions(Asking(_): Asking, Asked(search): Asked<Search>) -
     path = "/v1/functions/{*name}",
     tag = "language",
     params(("name" = String, Path, description = "the name, such as clojure.string/join")),
-    responses((status = 200, description = "the documentation", body = FunctionPage), OfTenant, OfName)
+    responses((status = 200, description = "the documentation", body = FunctionPage), TenantResponses, NameResponses)
 )]
-pub(crate) async fn function(Asking(_): Asking, Path(name): Path<String>) -> Result<Response, ProblemDetails> {
+pub(crate) async fn function(
+    RequestTenant(_): RequestTenant,
+    Path(name): Path<String>,
+) -> Result<Response, ProblemDetails> {
     let text = lisp_runtime::language::describe_name(&name).map_err(|like| {
         let like = like.map(|like| format!("; {like}")).unwrap_or_default();
         ProblemDetails::new(StatusCode::NOT_FOUND, format!("unknown function {name}{like}"))
@@ -87,9 +93,9 @@ pub(crate) async fn function(Asking(_): Asking, Path(name): Path<String>) -> Res
     get,
     path = "/v1/prompt",
     tag = "language",
-    responses((status = 200, description = "Markdown", body = String, content_type = "text/markdown"), OfTenant)
+    responses((status = 200, description = "Markdown", body = String, content_type = "text/markdown"), TenantResponses)
 )]
-pub(crate) async fn prompt(State(service): State<Service>, Asking(tenant): Asking) -> Response {
+pub(crate) async fn prompt(State(service): State<Service>, RequestTenant(tenant): RequestTenant) -> Response {
     markdown(service.prompt(&tenant))
 }
 
@@ -103,12 +109,12 @@ pub(crate) async fn prompt(State(service): State<Service>, Asking(tenant): Askin
         (status = 200, description = "Markdown", body = String, content_type = "text/markdown"),
         (status = 429, description = "rate exceeded, queue full or no free slot; Retry-After says when to try again", body = ProblemDetails, content_type = "application/problem+json"),
         (status = 503, description = "shutting down", body = ProblemDetails, content_type = "application/problem+json"),
-        OfTenant, OfBody,
+        TenantResponses, BodyResponses,
     )
 )]
 pub(crate) async fn prompt_with(
     State(service): State<Service>,
-    Asking(tenant): Asking,
+    RequestTenant(tenant): RequestTenant,
     _: NoQuery,
     Text(text): Text,
 ) -> Result<Response, ProblemDetails> {
@@ -153,9 +159,9 @@ pub(crate) async fn ready(State(service): State<Service>) -> Result<&'static str
     get,
     path = "/metrics",
     tag = "operation",
-    responses((status = 200, description = "the metrics", body = String, content_type = "application/openmetrics-text"), OfTenant)
+    responses((status = 200, description = "the metrics", body = String, content_type = "application/openmetrics-text"), TenantResponses)
 )]
-pub(crate) async fn metrics(State(service): State<Service>, Asking(_): Asking) -> Response {
+pub(crate) async fn metrics(State(service): State<Service>, RequestTenant(_): RequestTenant) -> Response {
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     ([(header::CONTENT_TYPE, kind)], service.metrics()).into_response()
 }

@@ -76,15 +76,15 @@ impl FromRequest<Service> for Text {
 
 /// The query of a request; unknown or invalid parameters are errors.
 #[derive(Debug)]
-pub(crate) struct Asked<T>(pub(crate) T);
+pub(crate) struct StrictQuery<T>(pub(crate) T);
 
-impl<T: serde::de::DeserializeOwned> FromRequestParts<Service> for Asked<T> {
+impl<T: serde::de::DeserializeOwned> FromRequestParts<Service> for StrictQuery<T> {
     type Rejection = ProblemDetails;
 
     async fn from_request_parts(parts: &mut Parts, _: &Service) -> Result<Self, ProblemDetails> {
         let query = form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
         let read = serde_path_to_error::deserialize(serde_urlencoded::Deserializer::new(query));
-        read.map(Asked).map_err(|error| {
+        read.map(StrictQuery).map_err(|error| {
             let field = error.path().to_string();
             let error = error.into_inner().to_string();
             let near = near_field(&error).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
@@ -203,17 +203,17 @@ pub(crate) async fn json_to(
     }
     let room = tenant.response_room(text.len()).await.map_err(Refused::Busy)?;
     let mut response = json(status, String::new());
-    *response.body_mut() = Body::new(Held { bytes: text.into(), _room: room });
+    *response.body_mut() = Body::new(ChunkedBody { bytes: text.into(), _room: room });
     Ok(response)
 }
 
 /// A body that is sent piece by piece, so that its room is taken while a client does not read.
-struct Held {
+struct ChunkedBody {
     bytes: Bytes,
     _room: BodyRoom,
 }
 
-impl HttpBody for Held {
+impl HttpBody for ChunkedBody {
     type Data = Bytes;
     type Error = Infallible;
 

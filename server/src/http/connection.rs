@@ -140,10 +140,10 @@ impl Activity {
     }
 
     /// Counts a new request.
-    fn begin(self: &Arc<Self>) -> UnderWay {
+    fn begin(self: &Arc<Self>) -> ActiveRequest {
         let mut state = self.lock();
         (state.requests, state.last) = (state.requests + 1, state.last + 1);
-        UnderWay { activity: self.clone(), number: state.last }
+        ActiveRequest { activity: self.clone(), number: state.last }
     }
 
     fn idle_since(&self) -> Option<Instant> {
@@ -183,12 +183,12 @@ impl Activity {
 }
 
 /// A request in progress, until its response ends or is dropped.
-struct UnderWay {
+struct ActiveRequest {
     activity: Arc<Activity>,
     number: u64,
 }
 
-impl UnderWay {
+impl ActiveRequest {
     /// Records that a part of the response is ready.
     fn gives(&self) {
         self.activity.lock().given.insert(self.number, Instant::now());
@@ -200,7 +200,7 @@ impl UnderWay {
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for ActiveRequest {
     fn drop(&mut self) {
         let mut state = self.activity.lock();
         state.given.remove(&self.number);
@@ -211,7 +211,7 @@ impl Drop for UnderWay {
 /// A response body that keeps its request in progress while it exists.
 struct ResponseBody {
     body: Body,
-    request: UnderWay,
+    request: ActiveRequest,
     /// Frees a request of its tenant.
     _of_tenant: Option<Arc<RequestInProgress>>,
 }
@@ -243,12 +243,12 @@ impl HttpBody for ResponseBody {
 
 /// The service of one connection; counts requests in progress.
 #[derive(Clone, Debug)]
-pub(super) struct Counted<S> {
+pub(super) struct CountedService<S> {
     service: S,
     activity: Arc<Activity>,
 }
 
-impl<S, R> Service<R> for Counted<S>
+impl<S, R> Service<R> for CountedService<S>
 where
     S: Service<R, Response = Response>,
     S::Future: Send + 'static,
@@ -297,8 +297,8 @@ impl Socket for tokio::net::UnixStream {
 
 impl<T: Socket, S: Send + 'static> Accept<T, S> for Acceptor {
     type Stream = Connection<T>;
-    type Service = Counted<S>;
-    type Future = Pin<Box<dyn Future<Output = io::Result<(Connection<T>, Counted<S>)>> + Send>>;
+    type Service = CountedService<S>;
+    type Future = Pin<Box<dyn Future<Output = io::Result<(Connection<T>, CountedService<S>)>> + Send>>;
 
     fn accept(&self, stream: T, service: S) -> Self::Future {
         let place = self.0.place();
@@ -308,7 +308,7 @@ impl<T: Socket, S: Send + 'static> Accept<T, S> for Acceptor {
             let room = place.connections.0.clone();
             let mut stream = TimeoutStream::new(stream);
             stream.set_write_timeout(Some(room.write_time));
-            let service = Counted { service, activity: place.activity.clone() };
+            let service = CountedService { service, activity: place.activity.clone() };
             let wakes = Box::pin(sleep_until(Instant::now() + room.idle_time));
             let connection = Connection { stream: Box::pin(stream), wakes, is_blocked: false, room, place };
             Ok((connection, service))

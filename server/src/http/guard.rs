@@ -14,9 +14,9 @@ use std::sync::Arc;
 
 /// The tenant of a request: the one its token belongs to, or the only one of a service without tenants.
 #[derive(Debug)]
-pub struct Asking(pub Arc<TenantState>);
+pub struct RequestTenant(pub Arc<TenantState>);
 
-impl FromRequestParts<Service> for Asking {
+impl FromRequestParts<Service> for RequestTenant {
     type Rejection = ProblemDetails;
 
     async fn from_request_parts(parts: &mut Parts, service: &Service) -> Result<Self, ProblemDetails> {
@@ -25,13 +25,13 @@ impl FromRequestParts<Service> for Asking {
             return config
                 .anonymous()
                 .and_then(|tenant| service.tenant(&tenant.name))
-                .map(Asking)
+                .map(RequestTenant)
                 .ok_or_else(|| unauthorized("there is no tenant"));
         }
         let token =
             bearer(&parts.headers).ok_or_else(|| unauthorized("send the header Authorization: Bearer TOKEN"))?;
         let tenant = config.tenant_of(token).and_then(|tenant| service.tenant(&tenant.name));
-        tenant.map(Asking).ok_or_else(|| match config.approver_of(token) {
+        tenant.map(RequestTenant).ok_or_else(|| match config.approver_of(token) {
             None => unauthorized("no tenant has this token"),
             Some(_) => ProblemDetails::new(
                 StatusCode::FORBIDDEN,
@@ -43,25 +43,25 @@ impl FromRequestParts<Service> for Asking {
 
 /// A caller that may see a tenant's runs and answer their calls: the tenant itself or an approver.
 #[derive(Debug)]
-pub(crate) struct Looking {
+pub(crate) struct Caller {
     pub(crate) tenant: Arc<TenantState>,
     is_approver: bool,
 }
 
-impl FromRequestParts<Service> for Looking {
+impl FromRequestParts<Service> for Caller {
     type Rejection = ProblemDetails;
 
     async fn from_request_parts(parts: &mut Parts, service: &Service) -> Result<Self, ProblemDetails> {
         let approver = bearer(&parts.headers).and_then(|token| service.config().approver_of(token));
         if let Some(tenant) = approver.and_then(|tenant| service.tenant(&tenant.name)) {
-            return Ok(Looking { tenant, is_approver: true });
+            return Ok(Caller { tenant, is_approver: true });
         }
-        let Asking(tenant) = Asking::from_request_parts(parts, service).await?;
-        Ok(Looking { tenant, is_approver: false })
+        let RequestTenant(tenant) = RequestTenant::from_request_parts(parts, service).await?;
+        Ok(Caller { tenant, is_approver: false })
     }
 }
 
-impl Looking {
+impl Caller {
     /// Rejects a decision on a call unless the caller is an approver or the tenant has no approvers.
     pub(crate) fn check_may_decide(&self, service: &Service, reply: &Reply) -> Result<(), ProblemDetails> {
         let tenant = service.config().tenant_named(&self.tenant.name);
@@ -77,7 +77,7 @@ impl Looking {
 pub async fn bounded(State(service): State<Service>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
     // A request of nobody is rejected by its route, or needs no tenant.
-    let Ok(caller) = Looking::from_request_parts(&mut parts, &service).await else {
+    let Ok(caller) = Caller::from_request_parts(&mut parts, &service).await else {
         return next.run(Request::from_parts(parts, body)).await;
     };
     let in_progress = match caller.tenant.begin_request(caller.is_approver) {

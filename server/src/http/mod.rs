@@ -14,7 +14,7 @@ mod socket;
 mod sse;
 
 pub use body::Text;
-pub use guard::{Asking, bounded, own_origin, single_headers};
+pub use guard::{RequestTenant, bounded, own_origin, single_headers};
 pub use listen::{ListenError, Listener, Server};
 pub use problem::ProblemDetails;
 
@@ -138,8 +138,8 @@ async fn finish(response: Response) -> Response {
 /// Counts requests by route.
 async fn count(State(service): State<Service>, request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned()).unwrap_or_default();
-    let begun = Instant::now();
+    let started = Instant::now();
     let response = next.run(request).await;
-    service.count_request(&route, response.status().as_u16(), begun.elapsed());
+    service.count_request(&route, response.status().as_u16(), started.elapsed());
     response
 }

@@ -61,9 +61,9 @@ const INTERNAL: (StatusCode, &str) =
     (StatusCode::INTERNAL_SERVER_ERROR, "an internal error, which no program can cause");
 
 /// Problem responses of routes for tenants only.
-pub(crate) struct OfTenant;
+pub(crate) struct TenantResponses;
 
-impl IntoResponses for OfTenant {
+impl IntoResponses for TenantResponses {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         problems(&[
             (StatusCode::UNAUTHORIZED, "no tenant has this token"),
@@ -77,9 +77,9 @@ impl IntoResponses for OfTenant {
 }
 
 /// Problem responses of routes for tenants and approvers.
-pub(crate) struct OfApprover;
+pub(crate) struct ApproverResponses;
 
-impl IntoResponses for OfApprover {
+impl IntoResponses for ApproverResponses {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         problems(&[
             (StatusCode::UNAUTHORIZED, "no tenant or approver has this token"),
@@ -89,12 +89,12 @@ impl IntoResponses for OfApprover {
     }
 }
 
-/// Problem responses of the route that answers open calls: those of [`OfApprover`], and the one for decisions.
-pub(crate) struct OfDecision;
+/// Problem responses of the route that answers open calls: those of [`ApproverResponses`], and the one for decisions.
+pub(crate) struct DecisionResponses;
 
-impl IntoResponses for OfDecision {
+impl IntoResponses for DecisionResponses {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
-        let mut responses = OfApprover::responses();
+        let mut responses = ApproverResponses::responses();
         responses.extend(problems(&[(
             StatusCode::FORBIDDEN,
             "a decision that needs an approver's token, a page of another origin, or, without tenants, a host other \
@@ -105,9 +105,9 @@ impl IntoResponses for OfDecision {
 }
 
 /// Problem responses of routes that use the store and run no programs.
-pub(crate) struct OfStore;
+pub(crate) struct StoreResponses;
 
-impl IntoResponses for OfStore {
+impl IntoResponses for StoreResponses {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         problems(&[(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -117,9 +117,9 @@ impl IntoResponses for OfStore {
 }
 
 /// Problem responses of routes that name a run, call, session or function.
-pub(crate) struct OfName;
+pub(crate) struct NameResponses;
 
-impl IntoResponses for OfName {
+impl IntoResponses for NameResponses {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         problems(&[
             (StatusCode::BAD_REQUEST, "a percent escape of the path is invalid"),
@@ -129,18 +129,18 @@ impl IntoResponses for OfName {
 }
 
 /// Problem responses of routes with a query.
-pub(crate) struct OfQuery;
+pub(crate) struct QueryResponses;
 
-impl IntoResponses for OfQuery {
+impl IntoResponses for QueryResponses {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         problems(&[(StatusCode::BAD_REQUEST, "the query is invalid")])
     }
 }
 
 /// Problem responses of routes with a body.
-pub(crate) struct OfBody;
+pub(crate) struct BodyResponses;
 
-impl IntoResponses for OfBody {
+impl IntoResponses for BodyResponses {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         problems(&[
             (
@@ -155,9 +155,9 @@ impl IntoResponses for OfBody {
 }
 
 /// Problem responses of routes that run programs.
-pub(crate) struct OfWork;
+pub(crate) struct ProgramResponses;
 
-impl IntoResponses for OfWork {
+impl IntoResponses for ProgramResponses {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         problems(&[
             (

@@ -1,8 +1,11 @@
 //! The routes of runs.
 
-use super::body::{Asked, NoQuery, Text, flag, json_to, read, read_request, whole};
-use super::guard::{Asking, Looking};
-use super::openapi::{OfApprover, OfBody, OfDecision, OfName, OfQuery, OfStore, OfTenant, OfWork};
+use super::body::{NoQuery, StrictQuery, Text, flag, json_to, read, read_request, whole};
+use super::guard::{Caller, RequestTenant};
+use super::openapi::{
+    ApproverResponses, BodyResponses, DecisionResponses, NameResponses, ProgramResponses, QueryResponses,
+    StoreResponses, TenantResponses,
+};
 use super::problem::ProblemDetails;
 use super::sse;
 use super::{IDEMPOTENCY_KEY, LAST_EVENT_ID};
@@ -28,7 +31,7 @@ const WAIT_SECONDS: u64 = 60;
 /// The query of `POST /v1/run`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Manner {
+pub(crate) struct RunQuery {
     #[serde(default, deserialize_with = "flag")]
     stream: bool,
 }
@@ -79,13 +82,13 @@ fn key(headers: &HeaderMap, text: &str) -> Result<Option<RequestKey>, ProblemDet
     responses(
         (status = 200, description = "the answer, or the events if a stream was requested", content((Answer = "application/json"), (String = "text/event-stream"))),
         (status = 202, description = "the run is not done: it waits for an outside answer, is stuck, or resumes after a restart", body = RunState),
-        OfTenant, OfBody, OfWork,
+        TenantResponses, BodyResponses, ProgramResponses,
     )
 )]
 pub(crate) async fn run(
     State(service): State<Service>,
-    Asking(tenant): Asking,
-    Asked(manner): Asked<Manner>,
+    RequestTenant(tenant): RequestTenant,
+    StrictQuery(query): StrictQuery<RunQuery>,
     headers: HeaderMap,
     Text(text): Text,
 ) -> Result<Response, ProblemDetails> {
@@ -94,7 +97,7 @@ pub(crate) async fn run(
     if key.is_some() || service.needs_journal(&request) {
         let text = traced(&text, &request, &headers);
         drop(request);
-        if manner.stream {
+        if query.stream {
             let state = service.submit(&tenant, &text, key).await?;
             return Ok(sse::of_run(&service, &state.run_id, ""));
         }
@@ -104,7 +107,7 @@ pub(crate) async fn run(
         });
     }
     let run_id = uuid::Uuid::now_v7().to_string();
-    if manner.stream {
+    if query.stream {
         let text = traced(&text, &request, &headers).into_owned();
         drop(request);
         return Ok(sse::of_new_run(service, Arc::clone(&tenant), text, run_id));
@@ -134,12 +137,12 @@ async fn state_of(
     request_body(content = RunRequest, content_type = "application/json"),
     responses(
         (status = 202, description = "accepted; the run starts", body = RunState, headers(("Location" = String, description = "the path of the run"))),
-        OfTenant, OfBody, OfWork,
+        TenantResponses, BodyResponses, ProgramResponses,
     )
 )]
 pub(crate) async fn submit(
     State(service): State<Service>,
-    Asking(tenant): Asking,
+    RequestTenant(tenant): RequestTenant,
     headers: HeaderMap,
     _: NoQuery,
     Text(text): Text,
@@ -159,7 +162,7 @@ pub(crate) async fn submit(
 /// The query of `GET /v1/runs`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Which {
+pub(crate) struct RunsQuery {
     status: Option<RunStatus>,
     #[serde(default, deserialize_with = "whole")]
     limit: Option<usize>,
@@ -176,20 +179,20 @@ pub(crate) struct Which {
         ("limit" = Option<usize>, Query, description = "the maximum number of runs; 100 by default, at most 1000"),
         ("cursor" = Option<String>, Query, description = "`next` of the page before; omit it for the first page"),
     ),
-    responses((status = 200, description = "the runs, newest first; a page may end early if its open calls are large", body = RunList), OfApprover, OfQuery, OfStore)
+    responses((status = 200, description = "the runs, newest first; a page may end early if its open calls are large", body = RunList), ApproverResponses, QueryResponses, StoreResponses)
 )]
 pub(crate) async fn list(
     State(service): State<Service>,
-    looking: Looking,
-    Asked(which): Asked<Which>,
+    caller: Caller,
+    StrictQuery(query): StrictQuery<RunsQuery>,
 ) -> Result<Response, ProblemDetails> {
-    let max = which.limit.unwrap_or(100);
+    let max = query.limit.unwrap_or(100);
     if max > LIST {
         return Err(ProblemDetails::of_field("limit", format!("it must be 0 to {LIST}; `next` leads to more")));
     }
-    let query = ListQuery { status: which.status, cursor: which.cursor.as_deref(), max };
-    let runs = service.runs(&looking.tenant.name, query).await?;
-    state_of(&looking.tenant, StatusCode::OK, &runs).await
+    let query = ListQuery { status: query.status, cursor: query.cursor.as_deref(), max };
+    let runs = service.runs(&caller.tenant.name, query).await?;
+    state_of(&caller.tenant, StatusCode::OK, &runs).await
 }
 
 /// The query of a request that may wait.
@@ -222,20 +225,20 @@ impl Wait {
         ("wait" = Option<u64>, Query, description = "seconds to wait until the run is done, stuck, or has open calls; at most 60"),
         ("since" = Option<i64>, Query, description = "with `wait`: `updated_ms` of the state that the client knows; waits for a later one"),
     ),
-    responses((status = 200, description = "the state of the run", body = RunState), OfApprover, OfName, OfQuery, OfStore)
+    responses((status = 200, description = "the state of the run", body = RunState), ApproverResponses, NameResponses, QueryResponses, StoreResponses)
 )]
 pub(crate) async fn state(
     State(service): State<Service>,
-    looking: Looking,
+    caller: Caller,
     Path(run_id): Path<String>,
-    Asked(wait): Asked<Wait>,
+    StrictQuery(wait): StrictQuery<Wait>,
 ) -> Result<Response, ProblemDetails> {
-    let tenant = &looking.tenant.name;
+    let tenant = &caller.tenant.name;
     let state = match wait.time()? {
         Some(time) => service.wait_at_most(tenant, &run_id, time, wait.since).await?,
         None => service.state(tenant, &run_id).await?,
     };
-    state_of(&looking.tenant, StatusCode::OK, &state).await
+    state_of(&caller.tenant, StatusCode::OK, &state).await
 }
 
 /// Stream the events of a run as server-sent events: started, print, call, waiting, cut, answer, problem
@@ -247,15 +250,15 @@ pub(crate) async fn state(
         ("run_id" = String, Path, description = "the ID of the run"),
         ("Last-Event-ID" = Option<String>, Header, description = "the ID of the last event received; the stream continues after it"),
     ),
-    responses((status = 200, description = "the events", body = String, content_type = "text/event-stream"), OfApprover, OfName, OfStore)
+    responses((status = 200, description = "the events", body = String, content_type = "text/event-stream"), ApproverResponses, NameResponses, StoreResponses)
 )]
 pub(crate) async fn events(
     State(service): State<Service>,
-    looking: Looking,
+    caller: Caller,
     Path(run_id): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, ProblemDetails> {
-    let state = service.state(&looking.tenant.name, &run_id).await?;
+    let state = service.state(&caller.tenant.name, &run_id).await?;
     let last = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok()).unwrap_or_default();
     Ok(sse::of_run(&service, &state.run_id, last))
 }
@@ -266,15 +269,15 @@ pub(crate) async fn events(
     path = "/v1/runs/{run_id}",
     tag = "runs",
     params(("run_id" = String, Path, description = "the ID of the run")),
-    responses((status = 200, description = "the state of the run", body = RunState), OfApprover, OfName, OfStore)
+    responses((status = 200, description = "the state of the run", body = RunState), ApproverResponses, NameResponses, StoreResponses)
 )]
 pub(crate) async fn cancel(
     State(service): State<Service>,
-    looking: Looking,
+    caller: Caller,
     Path(run_id): Path<String>,
 ) -> Result<Response, ProblemDetails> {
-    let state = service.cancel(&looking.tenant.name, &run_id).await?;
-    state_of(&looking.tenant, StatusCode::OK, &state).await
+    let state = service.cancel(&caller.tenant.name, &run_id).await?;
+    state_of(&caller.tenant, StatusCode::OK, &state).await
 }
 
 /// Answer an open call with its result or error, or approve or reject it
@@ -291,23 +294,23 @@ pub(crate) async fn cancel(
     responses(
         (status = 200, description = "the state of the run", body = RunState),
         (status = 409, description = "the call is already answered, or the run is stuck or done", body = ProblemDetails, content_type = "application/problem+json"),
-        OfDecision, OfName, OfBody, OfStore,
+        DecisionResponses, NameResponses, BodyResponses, StoreResponses,
     )
 )]
 pub(crate) async fn reply(
     State(service): State<Service>,
-    looking: Looking,
+    caller: Caller,
     Path((run_id, call)): Path<(String, String)>,
-    Asked(wait): Asked<Wait>,
+    StrictQuery(wait): StrictQuery<Wait>,
     Text(text): Text,
 ) -> Result<Response, ProblemDetails> {
     let reply: Reply = read(&text)?;
-    looking.check_may_decide(&service, &reply)?;
-    let (tenant, time) = (&looking.tenant.name, wait.time()?);
+    caller.check_may_decide(&service, &reply)?;
+    let (tenant, time) = (&caller.tenant.name, wait.time()?);
     let state = service.reply(tenant, &run_id, &call, &reply).await?;
     let state = match time {
         Some(time) => service.wait_at_most(tenant, &run_id, time, wait.since).await?,
         None => state,
     };
-    state_of(&looking.tenant, StatusCode::OK, &state).await
+    state_of(&caller.tenant, StatusCode::OK, &state).await
 }

@@ -1,8 +1,8 @@
 //! The routes of sessions.
 
 use super::body::{NoQuery, Text, json, last_of_equal, read};
-use super::guard::Asking;
-use super::openapi::{OfBody, OfName, OfStore, OfTenant, OfWork};
+use super::guard::RequestTenant;
+use super::openapi::{BodyResponses, NameResponses, ProgramResponses, StoreResponses, TenantResponses};
 use super::problem::ProblemDetails;
 use crate::runs::schemas::{Answer, SessionRequest};
 use crate::runs::{Opening, Service, SessionState, Turn};
@@ -22,11 +22,11 @@ fn state(status: StatusCode, state: &impl serde::Serialize) -> Response {
     path = "/v1/sessions",
     tag = "sessions",
     request_body(content = Option<SessionRequest>, content_type = "application/json"),
-    responses((status = 201, description = "the new session", body = SessionState), OfTenant, OfBody, OfWork)
+    responses((status = 201, description = "the new session", body = SessionState), TenantResponses, BodyResponses, ProgramResponses)
 )]
 pub(crate) async fn open(
     State(service): State<Service>,
-    Asking(tenant): Asking,
+    RequestTenant(tenant): RequestTenant,
     _: NoQuery,
     Text(text): Text,
 ) -> Answered {
@@ -42,9 +42,13 @@ pub(crate) async fn open(
     path = "/v1/sessions/{session_id}",
     tag = "sessions",
     params(("session_id" = String, Path, description = "the ID of the session")),
-    responses((status = 200, description = "the session", body = SessionState), OfTenant, OfName, OfStore)
+    responses((status = 200, description = "the session", body = SessionState), TenantResponses, NameResponses, StoreResponses)
 )]
-pub(crate) async fn show(State(service): State<Service>, Asking(tenant): Asking, Path(id): Path<String>) -> Answered {
+pub(crate) async fn show(
+    State(service): State<Service>,
+    RequestTenant(tenant): RequestTenant,
+    Path(id): Path<String>,
+) -> Answered {
     Ok(state(StatusCode::OK, &service.session_state(&tenant, &id).await?))
 }
 
@@ -57,10 +61,14 @@ pub(crate) async fn show(State(service): State<Service>, Asking(tenant): Asking,
     responses(
         (status = 204, description = "the session is deleted"),
         (status = 409, description = "a turn is in progress", body = ProblemDetails, content_type = "application/problem+json"),
-        OfTenant, OfName, OfStore,
+        TenantResponses, NameResponses, StoreResponses,
     )
 )]
-pub(crate) async fn delete(State(service): State<Service>, Asking(tenant): Asking, Path(id): Path<String>) -> Answered {
+pub(crate) async fn delete(
+    State(service): State<Service>,
+    RequestTenant(tenant): RequestTenant,
+    Path(id): Path<String>,
+) -> Answered {
     service.delete_session(&tenant, &id).await?;
     Ok(Response::builder().status(StatusCode::NO_CONTENT).body(axum::body::Body::empty()).unwrap_or_default())
 }
@@ -75,12 +83,12 @@ pub(crate) async fn delete(State(service): State<Service>, Asking(tenant): Askin
     responses(
         (status = 200, description = "the answer", body = Answer),
         (status = 409, description = "another turn is in progress", body = ProblemDetails, content_type = "application/problem+json"),
-        OfTenant, OfName, OfBody, OfWork,
+        TenantResponses, NameResponses, BodyResponses, ProgramResponses,
     )
 )]
 pub(crate) async fn turn(
     State(service): State<Service>,
-    Asking(tenant): Asking,
+    RequestTenant(tenant): RequestTenant,
     Path(id): Path<String>,
     _: NoQuery,
     Text(text): Text,
@@ -98,10 +106,14 @@ pub(crate) async fn turn(
     responses(
         (status = 201, description = "the copy", body = SessionState),
         (status = 409, description = "a turn is in progress", body = ProblemDetails, content_type = "application/problem+json"),
-        OfTenant, OfName, OfWork,
+        TenantResponses, NameResponses, ProgramResponses,
     )
 )]
-pub(crate) async fn fork(State(service): State<Service>, Asking(tenant): Asking, Path(id): Path<String>) -> Answered {
+pub(crate) async fn fork(
+    State(service): State<Service>,
+    RequestTenant(tenant): RequestTenant,
+    Path(id): Path<String>,
+) -> Answered {
     Ok(state(StatusCode::CREATED, &service.fork(&tenant, &id).await?))
 }
 
@@ -114,9 +126,13 @@ pub(crate) async fn fork(State(service): State<Service>, Asking(tenant): Asking,
     responses(
         (status = 200, description = "the session before that turn", body = SessionState),
         (status = 409, description = "no turn to undo, or a turn is in progress", body = ProblemDetails, content_type = "application/problem+json"),
-        OfTenant, OfName, OfStore,
+        TenantResponses, NameResponses, StoreResponses,
     )
 )]
-pub(crate) async fn undo(State(service): State<Service>, Asking(tenant): Asking, Path(id): Path<String>) -> Answered {
+pub(crate) async fn undo(
+    State(service): State<Service>,
+    RequestTenant(tenant): RequestTenant,
+    Path(id): Path<String>,
+) -> Answered {
     Ok(state(StatusCode::OK, &service.undo(&tenant, &id).await?))
 }

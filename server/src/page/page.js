@@ -186,7 +186,7 @@ function waitingCall(run, call) {
   const said = make("p", "", { className: "wrong" });
   const say = async (reply) => {
     try {
-      await ask("POST", `/v1/runs/${run}/calls/${encodeURIComponent(call.call)}`, reply);
+      await ask("POST", `/v1/runs/${run}/calls/${encodeURIComponent(call.call)}`, { ...reply, phase: call.phase });
       box.remove();
       look();
     } catch (error) {

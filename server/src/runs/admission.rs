@@ -54,14 +54,14 @@ pub(crate) struct Place {
     _of_tenant: OwnedSemaphorePermit,
     _of_service: OwnedSemaphorePermit,
     /// Dropped after the permits.
-    _freed: Freed,
+    _freed: SlotFreed,
 }
 
 /// Tells the worker that a slot is free.
 #[derive(Debug)]
-struct Freed(Arc<Notify>);
+struct SlotFreed(Arc<Notify>);
 
-impl Drop for Freed {
+impl Drop for SlotFreed {
     fn drop(&mut self) {
         self.0.notify_one();
     }
@@ -329,12 +329,12 @@ impl Stored {
     /// If the run does not fit: what the tenant would have with it.
     pub(crate) fn add_after(
         &self,
-        (usage, begun): (Usage, Instant),
+        (usage, started): (Usage, Instant),
         bytes: u64,
         fits: impl FnOnce(Usage) -> bool,
     ) -> Result<Submission<'_>, Usage> {
         let mut count = self.lock();
-        count.counted = Some((usage, begun));
+        count.counted = Some((usage, started));
         count.since = (0, 0);
         self.add_to(count, usage, bytes, fits)
     }
@@ -478,7 +478,7 @@ impl Admission {
     }
 
     fn slot(&self, of_tenant: OwnedSemaphorePermit, of_service: OwnedSemaphorePermit) -> Place {
-        Place { _of_tenant: of_tenant, _of_service: of_service, _freed: Freed(self.freed.clone()) }
+        Place { _of_tenant: of_tenant, _of_service: of_service, _freed: SlotFreed(self.freed.clone()) }
     }
 
     /// Returns when a slot was freed since the last time.
@@ -536,7 +536,7 @@ impl Slots {
     pub(crate) fn take(&mut self, tenant: &str) -> Option<(Arc<TenantState>, Place)> {
         let (tenant, permits) = self.of_tenants.iter_mut().find(|(its, _)| its.name == tenant)?;
         let (of_tenant, of_service) = (permits.pop()?, self.of_service.pop()?);
-        let place = Place { _of_tenant: of_tenant, _of_service: of_service, _freed: Freed(self.freed.clone()) };
+        let place = Place { _of_tenant: of_tenant, _of_service: of_service, _freed: SlotFreed(self.freed.clone()) };
         Some((tenant.clone(), place))
     }
 }

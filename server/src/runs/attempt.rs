@@ -3,9 +3,9 @@
 use super::admission::{Place, TenantState};
 use super::events::{ATTEMPT, EventLog};
 use super::open_calls::OpenCalls;
-use super::restored::Held;
+use super::restored::RestoredCalls;
 use super::state::{ActiveRun, Inner};
-use super::stored_calls::{places_begun, places_ended, settle};
+use super::stored_calls::{places_ended, places_started, settle};
 use super::writer::{Stored, Writer, patiently};
 use crate::store::{Batch, Claim, End, Ended, StoreError, StoredCall, StoredReply};
 use lisp_runtime::outcome::Phase;
@@ -107,7 +107,7 @@ struct Attempt<'a> {
 }
 
 /// What an attempt starts with.
-enum Begun {
+enum Prepared {
     /// The input and the source of the program.
     Run(Box<Input<'static>>, String),
     /// The run has an outcome without running.
@@ -125,7 +125,7 @@ enum Stop {
     /// The service shuts down.
     Drained,
     /// Calls are held back: the next attempt asks about them.
-    Held,
+    CallsHeldBack,
     /// The attempt cannot write any more.
     Lost(StoreError),
 }
@@ -165,14 +165,14 @@ impl Attempt<'_> {
         let lease = (inner.lease_period(), valid_until);
         let writer = Writer::new(inner.store.clone(), active.lease.clone(), known.stored, lease);
         let quoted = |place: lisp_runtime::outcome::Place| format!("\"{place}\"");
-        let begun = places_begun(&journal.text).map(quoted).collect();
+        let started = places_started(&journal.text).map(quoted).collect();
         let ended = places_ended(&journal.text).map(quoted).collect();
-        let log = inner.hub.in_store(self.run_id, writer.clone(), known.printed, (begun, ended));
+        let log = inner.hub.in_store(self.run_id, writer.clone(), known.printed, (started, ended));
         if known.stored.events == 0 {
             log.started();
         }
         if known.is_restored {
-            let _ = log.held.set(Held::new(places_begun(&journal.text)));
+            let _ = log.restored.set(RestoredCalls::new(places_started(&journal.text)));
         }
         let calls = Arc::new(OpenCalls::new(log.clone(), &known.calls, &journal.replies));
         let own = inner.own_tools(&request).await;
@@ -183,14 +183,14 @@ impl Attempt<'_> {
             cancelled: known.cancelled,
             is_restored: known.is_restored,
         };
-        let begun = match own {
-            Ok(own) => self.begin(tenant, &start, (&own, &calls), &writer),
-            Err(problem) => Begun::Failed(Box::new(request.failed(&inner.engine, problem))),
+        let prepared = match own {
+            Ok(own) => self.prepare(tenant, &start, (&own, &calls), &writer),
+            Err(problem) => Prepared::Failed(Box::new(request.failed(&inner.engine, problem))),
         };
-        let (input, source) = match begun {
-            Begun::Run(input, source) => (input, source),
-            Begun::Failed(outcome) => return self.finish(&writer, place, &request, &outcome).await,
-            Begun::Ends(mut batch, end) => {
+        let (input, source) = match prepared {
+            Prepared::Run(input, source) => (input, source),
+            Prepared::Failed(outcome) => return self.finish(&writer, place, &request, &outcome).await,
+            Prepared::Ends(mut batch, end) => {
                 let (rest, _) = writer.close().await;
                 (batch.first_event, batch.events) = (rest.first_event, rest.events);
                 return self.end(batch, end).await;
@@ -200,7 +200,7 @@ impl Attempt<'_> {
         active.attach(&calls, &writer, journal.replies.len() as u64).await;
         let stop = self.go((&calls, &log), tenant, &writer, (&request, &source, *input)).await;
         inner.hub.metrics().run_has_stopped(self.run_id);
-        let heard = active.detach().await;
+        let replies_seen = active.detach().await;
         let (end, counts) = match stop {
             Stop::Lost(error) => return Err(error),
             Stop::Outcome(outcome) if known.faults < MAX_FAULTS && may_continue(&outcome, &writer) => {
@@ -213,8 +213,8 @@ impl Attempt<'_> {
                 // What is being written then is waited for: its lines come before those of the end.
                 None => return self.finish(&writer, place, &request, &outcome).await,
             },
-            Stop::Drained | Stop::Held => (End::Requeued { after: Duration::ZERO, is_fault: false }, false),
-            Stop::Waits => (End::Suspended(heard), true),
+            Stop::Drained | Stop::CallsHeldBack => (End::Requeued { after: Duration::ZERO, is_fault: false }, false),
+            Stop::Waits => (End::Suspended(replies_seen), true),
         };
         writer.note_unmade();
         let (batch, stored) = writer.close().await;
@@ -254,7 +254,7 @@ impl Attempt<'_> {
         };
         let limits = inner.engine.limits_for(&input);
         // Replies may have come while the attempt started.
-        if let Err(error) = patiently(|| active.hear(&*inner.store, inner.lease_period())).await {
+        if let Err(error) = patiently(|| active.fetch_replies(&*inner.store, inner.lease_period())).await {
             return Stop::Lost(error);
         }
         let run = ATTEMPT.scope(log.clone(), inner.run_isolated(tenant, request, source, input));
@@ -291,13 +291,13 @@ impl Attempt<'_> {
     }
 
     /// Starts a run, or resumes it from its journal.
-    fn begin(
+    fn prepare(
         &self,
         tenant: &TenantState,
         start: &Start<'_>,
         (own, calls): (&Tools, &Arc<OpenCalls>),
         writer: &Arc<Writer>,
-    ) -> Begun {
+    ) -> Prepared {
         let own = answered_by_client(own, start.request, calls);
         let (inner, request) = (self.inner, start.request);
         let run_budget = inner.run_budget(tenant, self.run_id);
@@ -305,17 +305,17 @@ impl Attempt<'_> {
         if start.journal.is_empty() {
             let input = inner.input(tenant, request, own).into_owned().run_id(self.run_id);
             let input = run_budget.iter().fold(input, |input, run_budget| input.budget(run_budget));
-            return Begun::Run(Box::new(input.record(&builder.build())), request.program.clone().into_owned());
+            return Prepared::Run(Box::new(input.record(&builder.build())), request.program.clone().into_owned());
         }
         inner.hub.metrics().resumed.inc();
         match self.resume(tenant, start, (own, run_budget.as_ref()), (&builder, writer)) {
-            Ok(begun) => begun,
+            Ok(prepared) => prepared,
             // It cannot continue, and need not.
             Err(_) if start.cancelled => {
                 let error = Error::new(Reason::Cancelled, "the run was cancelled");
-                Begun::Failed(Box::new(request.failed(&inner.engine, Box::new(Problem::new(error, Phase::Setup)))))
+                Prepared::Failed(Box::new(request.failed(&inner.engine, Box::new(Problem::new(error, Phase::Setup)))))
             }
-            Err(error) => Begun::Ends(Batch::default(), End::Stuck(stuck(&error))),
+            Err(error) => Prepared::Ends(Batch::default(), End::Stuck(stuck(&error))),
         }
     }
 
@@ -325,7 +325,7 @@ impl Attempt<'_> {
         start: &Start<'_>,
         (own, run_budget): (Tools, Option<&Budget>),
         (builder, writer): (&RecordingBuilder, &Writer),
-    ) -> Result<Begun, RecordError> {
+    ) -> Result<Prepared, RecordError> {
         let engine = &self.inner.engine;
         let mut record = Record::parse_within(start.journal, usize::MAX)?;
         let before = record.text().len();
@@ -333,10 +333,10 @@ impl Attempt<'_> {
         let unknown = settle(engine, (start.request, &denies), start.replies, &mut record, start.is_restored)?;
         if !unknown.is_empty() && !start.cancelled {
             let batch = Batch { opened: unknown.iter().map(StoredCall::from).collect(), ..Batch::default() };
-            return Ok(Begun::Ends(batch, End::Suspended(start.replies.len() as u64)));
+            return Ok(Prepared::Ends(batch, End::Suspended(start.replies.len() as u64)));
         }
         if let Some(run_budget) = run_budget {
-            run_budget.note_paid(places_begun(start.journal));
+            run_budget.note_paid(places_started(start.journal));
         }
         let given = Input::new().tools(own);
         let given = run_budget.into_iter().fold(given, Input::budget);
@@ -348,7 +348,7 @@ impl Attempt<'_> {
         // The tenant's ceiling may be lower than it was.
         let limits = engine.limits_for(&input).min(&tenant.ceiling);
         let input = input.limits(LimitsRequest::all(&limits));
-        Ok(Begun::Run(Box::new(input), source))
+        Ok(Prepared::Run(Box::new(input), source))
     }
 }
 
@@ -437,9 +437,9 @@ async fn stops(inner: &Inner, tenant: &TenantState, calls: &OpenCalls, (began, t
             (seen, since) = (pace, Instant::now());
         }
         let (in_progress, _) = pace;
-        let (outside, held) = (calls.waiting(), calls.held());
-        if held > 0 && in_progress <= outside + held {
-            return Stop::Held;
+        let (outside, held_back) = (calls.waiting(), calls.held_back());
+        if held_back > 0 && in_progress <= outside + held_back {
+            return Stop::CallsHeldBack;
         }
         if inner.draining.is_cancelled() && in_progress <= outside {
             return if outside > 0 { Stop::Waits } else { Stop::Drained };

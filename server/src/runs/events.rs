@@ -1,7 +1,7 @@
 //! Events of runs, for streams that watch them: in memory for runs that are not durable, in the store for others.
 
 use super::metrics::Metrics;
-use super::restored::Held;
+use super::restored::RestoredCalls;
 use super::writer::Writer;
 use lisp_runtime::Observer;
 use lisp_runtime::observe::{CallEnded, CallStarted, HostFault, PrintedLine, RunEnded, RunStarted};
@@ -41,7 +41,7 @@ pub(crate) struct EventLog {
     state: Mutex<LogState>,
     sink: Sink,
     /// The calls that are held back, of a run that came from a backup.
-    pub(crate) held: OnceLock<Held>,
+    pub(crate) restored: OnceLock<RestoredCalls>,
 }
 
 /// Where the events go.
@@ -69,7 +69,7 @@ struct LogState {
     /// Counts steps of a run that continues. Calls that end because the run stops do not count.
     steps: u64,
     /// Calls whose start was reported. A later attempt starts them again.
-    begun: HashSet<String>,
+    started: HashSet<String>,
     /// Calls whose end was reported. A later attempt replays them.
     ended: HashSet<String>,
 }
@@ -203,7 +203,7 @@ impl EventLog {
         state.calls = if begins { state.calls.saturating_add(1) } else { state.calls.saturating_sub(1) };
         let Some(data) = data else { return };
         let call = data["call"].to_string();
-        if begins && (state.bytes > MAX_BYTES || !state.begun.insert(call.clone())) {
+        if begins && (state.bytes > MAX_BYTES || !state.started.insert(call.clone())) {
             return;
         }
         if !begins && state.ended.contains(&call) {
@@ -275,15 +275,20 @@ impl EventHub {
         run_id: &str,
         writer: Arc<Writer>,
         printed: u64,
-        (begun, ended): (HashSet<String>, HashSet<String>),
+        (started, ended): (HashSet<String>, HashSet<String>),
     ) -> Arc<EventLog> {
-        self.add(run_id, Sink::Store(writer), LogState { printed, begun, ended, ..LogState::default() })
+        self.add(run_id, Sink::Store(writer), LogState { printed, started, ended, ..LogState::default() })
     }
 
     fn add(&self, run_id: &str, sink: Sink, state: LogState) -> Arc<EventLog> {
         let (run_id, hub) = (run_id.to_owned(), Arc::downgrade(&self.0));
-        let log =
-            Arc::new(EventLog { run_id: run_id.clone(), hub, state: Mutex::new(state), sink, held: OnceLock::new() });
+        let log = Arc::new(EventLog {
+            run_id: run_id.clone(),
+            hub,
+            state: Mutex::new(state),
+            sink,
+            restored: OnceLock::new(),
+        });
         let former = self.0.logs().insert(run_id, Arc::downgrade(&log));
         // Its drop takes the lock.
         drop(former);

@@ -62,12 +62,12 @@ pub(crate) struct Metrics {
     /// Open connections.
     pub(crate) connections: Gauge,
     /// Resources in use, measured when the metrics are read.
-    pub(crate) held: Held,
+    pub(crate) resources: ResourceGauges,
 }
 
 /// Resources that requests use until they end.
 #[derive(Default)]
-pub(crate) struct Held {
+pub(crate) struct ResourceGauges {
     /// Slots taken by runs.
     pub(crate) slots: Gauge,
     /// All slots.
@@ -84,7 +84,7 @@ pub(crate) struct Held {
     pub(crate) tasks: Gauge,
 }
 
-impl Held {
+impl ResourceGauges {
     fn register(&self, registry: &mut Registry) {
         for (name, help, gauge) in [
             ("slots_taken", "Slots in use", &self.slots),
@@ -131,7 +131,7 @@ impl Default for Metrics {
             resumed: Counter::default(),
             stuck: Counter::default(),
             connections: Gauge::default(),
-            held: Held::default(),
+            resources: ResourceGauges::default(),
             registry: Registry::default(),
         };
         registry.register(
@@ -161,7 +161,7 @@ impl Default for Metrics {
         registry.register("runs_resumed", "Runs resumed from their journal", metrics.resumed.clone());
         registry.register("runs_stuck", "Runs that cannot continue until someone acts", metrics.stuck.clone());
         registry.register("connections", "Open connections", metrics.connections.clone());
-        metrics.held.register(&mut registry);
+        metrics.resources.register(&mut registry);
         Metrics { registry, ..metrics }
     }
 }

@@ -2,6 +2,7 @@
 
 mod admission;
 mod attempt;
+mod earlier_reply;
 mod events;
 mod metrics;
 mod open_calls;
@@ -9,7 +10,6 @@ mod operator;
 mod reader;
 mod replies;
 mod restored;
-mod said;
 pub(crate) mod schemas;
 mod service;
 mod sessions;
@@ -22,11 +22,11 @@ mod writer;
 
 pub(crate) use admission::{BodyRoom, RequestInProgress};
 pub use admission::{Busy, TenantState};
+pub use earlier_reply::EarlierReply;
 pub use events::Event;
 pub use open_calls::{Reply, ReplyError, WaitingCall};
 pub use operator::{KnownRun, Operator, StoredWork};
 pub use reader::EventReader;
-pub use said::Said;
 pub use service::{PromptRequest, ServiceError};
 pub use sessions::{Opening, SessionState, Turn};
 pub use state::{Refused, Service};

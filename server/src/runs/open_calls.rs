@@ -1,7 +1,7 @@
 //! Open calls of a durable run while it runs, and the replies to them.
 
 use super::events::EventLog;
-use super::restored::Held;
+use super::restored::RestoredCalls;
 use crate::store::{RESTORED, StoredCall, StoredReply};
 use lisp_runtime::tools::{Approval, ToolCode};
 use lisp_runtime::{ToolCall, ToolError};
@@ -41,6 +41,12 @@ impl Phase {
     }
 }
 
+impl Serialize for Phase {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.name())
+    }
+}
+
 /// A call that waits for an outside answer.
 #[derive(Clone, Debug, Serialize, utoipa::ToSchema)]
 pub struct WaitingCall {
@@ -54,8 +60,8 @@ pub struct WaitingCall {
     /// The question to decide or to find out; absent if the call waits for its result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
-    #[serde(skip)]
-    #[schema(ignore)]
+    /// What the call waits for: `gate`, `result`, or `unknown1`, `unknown2` and so on.
+    #[schema(value_type = String)]
     pub(crate) phase: Phase,
 }
 
@@ -118,6 +124,10 @@ pub struct Reply {
     /// The reason for not making the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reject: Option<String>,
+    /// The `phase` of the open call that this answers. A decision on a call that may have been made already needs it: one
+    /// that was meant for an earlier question and comes late would make the call a second time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
 }
 
 /// Keeps a `null` result apart from a missing one.
@@ -167,8 +177,18 @@ impl Reply {
             Phase::Unknown(_) if self.arguments.is_some() => {
                 Err("the call is made as it was: leave out arguments".to_owned())
             }
+            Phase::Unknown(_) if self.is_decision() && self.phase.is_none() => Err(format!(
+                "the call may have been made already: find out, then send its result or error. To decide without that, add \
+                 \"phase\": {:?}",
+                phase.name()
+            )),
             _ => Ok(()),
         }
+    }
+
+    /// Returns the reply as it is stored, beside the phase.
+    pub(super) fn without_phase(&self) -> Reply {
+        Reply { phase: None, ..self.clone() }
     }
 
     /// Returns whether this approves or rejects the call, instead of reporting how it ended.
@@ -206,7 +226,7 @@ pub(crate) struct OpenCalls {
 
 #[derive(Debug, Default)]
 struct OpenState {
-    open: BTreeMap<(String, String), Asker>,
+    open: BTreeMap<(String, String), ReplyTarget>,
     /// Replies to calls that this attempt has not reached.
     replies: HashMap<(String, String), Reply>,
     /// The attempt is over: calls that it leaves stay open.
@@ -215,7 +235,7 @@ struct OpenState {
 
 /// Where the reply to a call goes.
 #[derive(Debug)]
-enum Asker {
+enum ReplyTarget {
     /// The call is from an earlier attempt; this one has not reached it.
     Earlier,
     /// This attempt waits for it.
@@ -227,7 +247,7 @@ enum Asker {
 impl OpenCalls {
     /// Creates the open calls of an attempt, with those that earlier attempts have opened and the replies so far.
     pub(crate) fn new(log: Arc<EventLog>, open: &[StoredCall], replies: &[StoredReply]) -> Self {
-        let open = open.iter().map(|call| ((call.call.clone(), call.phase.clone()), Asker::Earlier)).collect();
+        let open = open.iter().map(|call| ((call.call.clone(), call.phase.clone()), ReplyTarget::Earlier)).collect();
         let replies = replies.iter().filter_map(|reply| Some((key_of(reply), read(reply)?))).collect();
         OpenCalls { state: Mutex::new(OpenState { open, replies, is_over: false }), log }
     }
@@ -242,13 +262,14 @@ impl OpenCalls {
     }
 
     /// Returns the number of calls that are held back, because they may have happened before the store was restored.
-    pub(crate) fn held(&self) -> usize {
-        self.log.held.get().map_or(0, Held::count)
+    pub(crate) fn held_back(&self) -> usize {
+        self.log.restored.get().map_or(0, RestoredCalls::count)
     }
 
     /// Returns the number of calls that this attempt waits for.
     pub(crate) fn waiting(&self) -> usize {
-        let is_present = |asker: &&Asker| matches!(asker, Asker::Present(answered) if !answered.is_closed());
+        let is_present =
+            |target: &&ReplyTarget| matches!(target, ReplyTarget::Present(answered) if !answered.is_closed());
         self.lock().open.values().filter(is_present).count()
     }
 
@@ -259,8 +280,8 @@ impl OpenCalls {
         if state.is_over {
             return;
         }
-        state.open.retain(|key, asker| {
-            let is_left = matches!(asker, Asker::Gone(at) if *at != steps);
+        state.open.retain(|key, target| {
+            let is_left = matches!(target, ReplyTarget::Gone(at) if *at != steps);
             if is_left {
                 closed.push(key.clone());
             }
@@ -282,7 +303,7 @@ impl OpenCalls {
         let (key, Some(reply)) = (key_of(reply), read(reply)) else { return };
         let mut state = self.lock();
         let unheard = match state.open.remove(&key) {
-            Some(Asker::Present(answered)) => answered.send(reply).err(),
+            Some(ReplyTarget::Present(answered)) => answered.send(reply).err(),
             _ => Some(reply),
         };
         // This attempt may still come to the call.
@@ -298,14 +319,14 @@ impl OpenCalls {
                 return reply;
             }
             let (answered, answer) = oneshot::channel();
-            let known = state.open.insert(key.clone(), Asker::Present(answered));
+            let known = state.open.insert(key.clone(), ReplyTarget::Present(answered));
             drop(state);
             if known.is_none() {
                 self.open(call, phase);
             }
             answer
         };
-        let _here = Here { calls: self, key: &key };
+        let _guard = WaitGuard { calls: self, key: &key };
         match answer.await {
             Ok(reply) => reply,
             // The open calls were dropped, and the run with them.
@@ -315,7 +336,8 @@ impl OpenCalls {
 
     fn open(&self, call: &ToolCall, phase: Phase) {
         let question = call.question().filter(|_| phase == Phase::Gate);
-        let may_have_happened = self.log.held.get().is_some_and(|held| held.may_have_happened(call.place()));
+        let may_have_happened =
+            self.log.restored.get().is_some_and(|restored| restored.may_have_happened(call.place()));
         let question = question.map(|question| match may_have_happened {
             true => format!("{RESTORED}: {question}"),
             false => question.to_owned(),
@@ -348,16 +370,16 @@ fn read(reply: &StoredReply) -> Option<Reply> {
 }
 
 /// Marks a call as no longer waited for when it is dropped.
-struct Here<'a> {
+struct WaitGuard<'a> {
     calls: &'a OpenCalls,
     key: &'a (String, String),
 }
 
-impl Drop for Here<'_> {
+impl Drop for WaitGuard<'_> {
     fn drop(&mut self) {
         let steps = self.calls.log.steps();
-        if let Some(asker) = self.calls.lock().open.get_mut(self.key) {
-            *asker = Asker::Gone(steps);
+        if let Some(target) = self.calls.lock().open.get_mut(self.key) {
+            *target = ReplyTarget::Gone(steps);
         }
     }
 }

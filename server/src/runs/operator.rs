@@ -228,6 +228,14 @@ fn check_phase(phase: &Phase, reply: &Reply) -> Result<(), Refused> {
         Phase::Gate if !reply.is_decision() => {
             "the call waits to be approved: use `ptcl runs approve` or `ptcl runs reject`"
         }
+        Phase::Unknown(_) if reply.is_decision() && reply.phase.is_none() => {
+            let message = format!(
+                "the call may have been made already: find out, then use `ptcl runs answer`. To decide without that, add \
+                 --phase {}",
+                phase.name()
+            );
+            return Err(Refused::Invalid { field: String::new(), message });
+        }
         _ => return Ok(()),
     };
     Err(Refused::Invalid { field: String::new(), message: message.to_owned() })

@@ -37,9 +37,13 @@ pub(super) async fn take_reply(
     let Some(open) = run.summary.calls.iter().find(|open| open.call == call).map(WaitingCall::from) else {
         return Err(no_open_call(store, run, call).await);
     };
+    if reply.phase.as_ref().is_some_and(|phase| *phase != open.phase.name()) {
+        let why = format!("the call {call} is in the phase {} by now: read the run again", open.phase.name());
+        return Err(Refused::Conflict(why));
+    }
     reply.check(&open.phase).map_err(|message| Refused::Invalid { field: String::new(), message })?;
     check_fit(tools, run, &open, reply).await?;
-    let body = serde_json::to_string(reply).map_err(|error| Refused::Fault(error.to_string()))?;
+    let body = serde_json::to_string(&reply.without_phase()).map_err(|error| Refused::Fault(error.to_string()))?;
     let kept = StoredReply { call: call.to_owned(), phase: open.phase.name(), body };
     match store.reply(run_id, kept).await? {
         Replied::Taken => Ok(()),

@@ -10,15 +10,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The journal of the run has by then that such a call has started, so the next attempt asks what has come of it, as after the
 /// death of a process.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct RestoredCalls {
     /// The calls that an earlier attempt has started: they were asked about.
     known: BTreeSet<Place>,
     count: AtomicUsize,
 }
 
-impl Held {
+impl RestoredCalls {
     pub(crate) fn new(known: impl Iterator<Item = Place>) -> Self {
-        Held { known: known.collect(), count: AtomicUsize::new(0) }
+        RestoredCalls { known: known.collect(), count: AtomicUsize::new(0) }
     }
 
     /// Returns whether a call may have happened before, as far as the journal does not know.

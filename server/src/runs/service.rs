@@ -106,13 +106,13 @@ fn journaled(tools: &Tools) -> Result<Tools, lisp_runtime::BuildError> {
         all.add(tool.as_ref().clone().before_call(move |call| {
             // That of this attempt, and of no other.
             let log = ATTEMPT.try_with(Arc::clone).ok();
-            let held = log.as_ref().and_then(|log| log.held.get()).filter(|_| writes);
-            let is_held = held.is_some_and(|held| held.holds(call.place()));
+            let restored = log.as_ref().and_then(|log| log.restored.get()).filter(|_| writes);
+            let is_held_back = restored.is_some_and(|restored| restored.holds(call.place()));
             let place = call.place().to_string();
             async move {
                 match log.as_ref().and_then(|log| log.writer()) {
                     // The attempt is about to end, and drops this call.
-                    Some(_) if is_held => std::future::pending().await,
+                    Some(_) if is_held_back => std::future::pending().await,
                     Some(writer) if writer.ready_to_call(place).await.is_err() => {
                         // The attempt is over, and drops this call.
                         std::future::pending().await
@@ -395,14 +395,14 @@ impl Service {
             let hours = i64::try_from(hours).unwrap_or(i64::MAX);
             now_ms().saturating_sub(hours.saturating_mul(3_600_000))
         };
-        let gone = self.0.store.sweep(Sweep {
+        let removed = self.0.store.sweep(Sweep {
             finished_before_ms: before(limits.keep_finished_hours),
             sessions_before_ms: before(limits.keep_sessions_hours),
             submitted_before_ms: Some(limits.max_run_hours).filter(|hours| *hours > 0).map(before),
         });
-        let gone = gone.await?;
+        let removed = removed.await?;
         self.forget_budgets().await?;
-        Ok(gone)
+        Ok(removed)
     }
 
     /// Forgets what runs used of budgets that have ended elsewhere.
@@ -429,14 +429,17 @@ impl Service {
     pub fn metrics(&self) -> String {
         let metrics = self.0.hub.metrics();
         set(&metrics.queued, self.0.admission.waiting());
-        set(&metrics.held.slots, self.0.admission.taken());
-        set(&metrics.held.all_slots, self.config().service.concurrency);
-        set(&metrics.held.durable_runs, self.active_count());
-        set(&metrics.held.session_turns, usize::try_from(self.0.turns.load(Ordering::Relaxed)).unwrap_or(usize::MAX));
-        set(&metrics.held.watched_runs, self.0.watchers.count());
-        set(&metrics.held.event_logs, self.0.hub.count());
+        set(&metrics.resources.slots, self.0.admission.taken());
+        set(&metrics.resources.all_slots, self.config().service.concurrency);
+        set(&metrics.resources.durable_runs, self.active_count());
+        set(
+            &metrics.resources.session_turns,
+            usize::try_from(self.0.turns.load(Ordering::Relaxed)).unwrap_or(usize::MAX),
+        );
+        set(&metrics.resources.watched_runs, self.0.watchers.count());
+        set(&metrics.resources.event_logs, self.0.hub.count());
         let runtime = tokio::runtime::Handle::try_current();
-        set(&metrics.held.tasks, runtime.map_or(0, |runtime| runtime.metrics().num_alive_tasks()));
+        set(&metrics.resources.tasks, runtime.map_or(0, |runtime| runtime.metrics().num_alive_tasks()));
         metrics.text()
     }
 }

@@ -206,13 +206,13 @@ impl Service {
         tenant.check_rate()?;
         let cancel = CancelOnDrop(Cancel::new(), CancellationToken::new());
         let (service, of, session_id) = (self.clone(), tenant.clone(), session_id.to_owned());
-        let (handle, gone) = (cancel.0.clone(), cancel.1.clone());
+        let (handle, disconnected) = (cancel.0.clone(), cancel.1.clone());
         // The turn keeps what it holds until it ends, even if its client disconnects.
         to_the_end(async move {
             let (one, session) = service.one_turn(&of, &session_id).await?;
             let place = tokio::select! {
                 place = service.0.admission.place(&of) => place,
-                () = gone.cancelled() => Err(super::Busy {
+                () = disconnected.cancelled() => Err(super::Busy {
                     why: "the client has disconnected".to_owned(),
                     retry_after: std::time::Duration::ZERO,
                 }),

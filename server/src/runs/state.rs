@@ -112,7 +112,7 @@ pub(crate) struct ActiveRun {
     /// What replies go to while the run is running.
     attempt: Mutex<Option<Attempt>>,
     /// The number of replies that were passed on or are in the journal. Held while replies are passed on.
-    heard: AsyncMutex<u64>,
+    replies_seen: AsyncMutex<u64>,
     /// Cancelled when the lease is lost.
     pub(crate) lost: CancellationToken,
 }
@@ -130,7 +130,7 @@ impl ActiveRun {
             lease,
             cancel: Cancel::new(),
             attempt: Mutex::default(),
-            heard: AsyncMutex::default(),
+            replies_seen: AsyncMutex::default(),
             lost: CancellationToken::new(),
         }
     }
@@ -141,23 +141,23 @@ impl ActiveRun {
 
     /// From here on replies are passed to these open calls, after those that are known.
     pub(crate) async fn attach(&self, calls: &Arc<OpenCalls>, writer: &Arc<Writer>, known: u64) {
-        *self.heard.lock().await = known;
+        *self.replies_seen.lock().await = known;
         *self.attempt() = Some(Attempt { calls: calls.clone(), writer: writer.clone() });
     }
 
     /// Stops passing replies on. The store has the calls that are still open. Returns the number of replies that were
     /// passed on.
     pub(crate) async fn detach(&self) -> u64 {
-        let heard = self.heard.lock().await;
+        let replies_seen = self.replies_seen.lock().await;
         if let Some(attempt) = self.attempt().take() {
             attempt.calls.end();
         }
-        *heard
+        *replies_seen
     }
 
     /// Returns whether there are replies that were not passed on, or may be.
     pub(crate) fn may_have_missed(&self, replies: u64) -> bool {
-        self.attempt().is_some() && self.heard.try_lock().is_ok_and(|heard| *heard < replies)
+        self.attempt().is_some() && self.replies_seen.try_lock().is_ok_and(|replies_seen| *replies_seen < replies)
     }
 
     /// Notes that the lease was renewed.
@@ -168,11 +168,11 @@ impl ActiveRun {
     }
 
     /// Passes on the replies that the store has taken since.
-    pub(crate) async fn hear(&self, store: &dyn Store, period: Duration) -> Result<(), StoreError> {
-        let mut heard = self.heard.lock().await;
+    pub(crate) async fn fetch_replies(&self, store: &dyn Store, period: Duration) -> Result<(), StoreError> {
+        let mut replies_seen = self.replies_seen.lock().await;
         let Some(attempt) = self.attempt().clone() else { return Ok(()) };
-        let replies = store.replies(&self.lease.run_id, *heard).await?;
-        *heard += replies.len() as u64;
+        let replies = store.replies(&self.lease.run_id, *replies_seen).await?;
+        *replies_seen += replies.len() as u64;
         replies.iter().for_each(|reply| attempt.calls.reply(reply));
         if replies.is_empty() {
             let renewed = store.renew(std::slice::from_ref(&self.lease), period).await?;

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// What to do about a call that had started when its process ended.
-enum Begun {
+enum StartedCall {
     /// The client is the tool and is asked again. It recognizes the call by its name.
     Client,
     /// The call may be made again.
@@ -20,19 +20,19 @@ enum Begun {
 }
 
 /// Decides by the stricter of what the tool declares today and what it declared when the run started.
-fn begun(engine: &Engine, own: &OwnTools, record: &Record, call: &OpenCall) -> Begun {
+fn started_call(engine: &Engine, own: &OwnTools, record: &Record, call: &OpenCall) -> StartedCall {
     match own.get(&call.tool) {
-        Some(true) => return Begun::Client,
+        Some(true) => return StartedCall::Client,
         // Scripted tools have no effect.
-        Some(false) => return Begun::Repeatable,
+        Some(false) => return StartedCall::Repeatable,
         None => {}
     }
     let tool = engine.tools().all().find(|tool| tool.name() == call.tool);
     match tool {
         Some(tool) if is_repeatable(tool.effect(), tool.is_idempotent()) && was_repeatable(record, &call.tool) => {
-            Begun::Repeatable
+            StartedCall::Repeatable
         }
-        _ => Begun::Unknown,
+        _ => StartedCall::Unknown,
     }
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn places_ended(journal: &str) -> impl Iterator<Item = Place> + use<'
 }
 
 /// Counts how often each call has started.
-fn times_begun(journal: &str) -> BTreeMap<String, usize> {
+fn start_counts(journal: &str) -> BTreeMap<String, usize> {
     let mut times = BTreeMap::new();
     for call in lines(journal).filter_map(|line| line.call_in(&[CallState::Started])) {
         *times.entry(call).or_insert(0) += 1;
@@ -97,8 +97,8 @@ fn questions(journal: &str) -> BTreeMap<String, String> {
 }
 
 /// Returns the calls that have started at least once.
-pub(crate) fn places_begun(journal: &str) -> impl Iterator<Item = Place> + use<> {
-    times_begun(journal).into_keys().filter_map(|call| call.parse().ok())
+pub(crate) fn places_started(journal: &str) -> impl Iterator<Item = Place> + use<> {
+    start_counts(journal).into_keys().filter_map(|call| call.parse().ok())
 }
 
 /// Says why calls of a tool are not made any more; `None` if they are.
@@ -117,15 +117,15 @@ pub(crate) fn settle(
     record: &mut Record,
     is_restored: bool,
 ) -> Result<Vec<WaitingCall>, RecordError> {
-    let (own, times) = (own_tools(request), times_begun(record.text()));
+    let (own, times) = (own_tools(request), start_counts(record.text()));
     let mut unknown = Vec::new();
     for call in record.open_calls() {
         if call.state != CallState::Started {
             continue;
         }
-        let how = match begun(engine, &own, record, &call) {
-            Begun::Client | Begun::Repeatable => Some(Settled::NotMade),
-            Begun::Unknown => {
+        let how = match started_call(engine, &own, record, &call) {
+            StartedCall::Client | StartedCall::Repeatable => Some(Settled::NotMade),
+            StartedCall::Unknown => {
                 let phase = Phase::Unknown(times.get(&call.name).copied().unwrap_or(1));
                 let name = phase.name();
                 let reply = replies.iter().find(|reply| reply.call == call.name && reply.phase == name);

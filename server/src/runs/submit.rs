@@ -152,9 +152,9 @@ impl Service {
         if let Some(submission) = tenant.stored.add(bytes, fits) {
             return Ok(submission);
         }
-        let begun = Instant::now();
+        let started = Instant::now();
         let usage = self.0.store.usage(&tenant.name).await?;
-        let with = match tenant.stored.add_after((usage, begun), bytes, fits) {
+        let with = match tenant.stored.add_after((usage, started), bytes, fits) {
             Ok(submission) => return Ok(submission),
             Err(with) => with,
         };

@@ -38,25 +38,25 @@ async fn news(inner: Weak<Inner>) {
             Ok(News::Changed(run_id)) => inner.watchers.wake(&run_id),
             Ok(News::Replied(run_id)) => {
                 if let Some(active) = inner.active(&run_id) {
-                    hear(&inner, active);
+                    fetch_replies(&inner, active);
                 }
             }
             Err(RecvError::Lagged(_)) => {
                 inner.watchers.wake_all();
                 inner.queued.notify_one();
                 let active: Vec<Arc<ActiveRun>> = inner.active_runs().values().cloned().collect();
-                active.into_iter().for_each(|active| hear(&inner, active));
+                active.into_iter().for_each(|active| fetch_replies(&inner, active));
             }
             Err(RecvError::Closed) => return,
         }
     }
 }
 
-fn hear(inner: &Arc<Inner>, active: Arc<ActiveRun>) {
+fn fetch_replies(inner: &Arc<Inner>, active: Arc<ActiveRun>) {
     let inner = inner.clone();
     tokio::spawn(async move {
-        // A reply that is not heard now is heard when leases are renewed, or when the run is to be suspended.
-        if let Err(error) = active.hear(&*inner.store, inner.lease_period()).await {
+        // A reply that is not fetched now is fetched when leases are renewed, or when the run is to be suspended.
+        if let Err(error) = active.fetch_replies(&*inner.store, inner.lease_period()).await {
             tracing::warn!(run_id = &*active.lease.run_id, %error, "replies cannot be read");
         }
     });
@@ -153,7 +153,7 @@ async fn leases(inner: Weak<Inner>) {
                                 active.cancel.cancel();
                             }
                             if active.may_have_missed(replies) {
-                                hear(&inner, active.clone());
+                                fetch_replies(&inner, active.clone());
                             }
                         }
                     }

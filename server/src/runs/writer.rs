@@ -202,9 +202,9 @@ impl Writer {
     /// # Errors
     /// If writing has failed for good.
     pub(crate) async fn ready_to_call(&self, call: String) -> Result<(), StoreError> {
-        let mut waits = Waits { writer: self, since: Instant::now(), call: Some(call) };
+        let mut pending = PendingStart { writer: self, since: Instant::now(), call: Some(call) };
         self.wait_until_stored().await?;
-        waits.call = None;
+        pending.call = None;
         Ok(())
     }
 
@@ -265,14 +265,14 @@ impl Writer {
 }
 
 /// A call that waits until its start is stored, or until it is dropped.
-struct Waits<'a> {
+struct PendingStart<'a> {
     writer: &'a Writer,
     since: Instant,
     /// The call; `None` once it may be made.
     call: Option<String>,
 }
 
-impl Drop for Waits<'_> {
+impl Drop for PendingStart<'_> {
     fn drop(&mut self) {
         let mut state = self.writer.lock();
         state.unmade.extend(self.call.take());

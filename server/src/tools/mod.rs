@@ -32,7 +32,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
-use upstream::{Listed, Upstream};
+use upstream::{ServerTools, Upstream};
 
 /// The tools of the service, connected.
 ///
@@ -95,7 +95,7 @@ impl ServiceTools {
     }
 
     async fn connect_all(config: &Config) -> Result<Self, ToolsError> {
-        let mut making = Making {
+        let mut builder = ToolsBuilder {
             clients: Clients::new(&config.network),
             network: config.network.clone(),
             tools: Tools::new(),
@@ -103,28 +103,28 @@ impl ServiceTools {
             refused: Vec::new(),
         };
         for (name, tool) in &config.tools {
-            making.add_http(name, tool)?;
+            builder.add_http(name, tool)?;
         }
         for (name, api) in &config.openapi {
-            making.add_api(name, api)?;
+            builder.add_api(name, api)?;
         }
         let mut upstreams = Vec::new();
         for (name, server) in &config.mcp {
             let client = match &server.connection {
                 McpConnection::Command { .. } => None,
-                McpConnection::Http { url, .. } => Some(making.clients.for_url(url, &["mcp", name, "url"])?),
+                McpConnection::Http { url, .. } => Some(builder.clients.for_url(url, &["mcp", name, "url"])?),
             };
             upstreams.push(Arc::new(Upstream::new(name, server, client)));
         }
         let lists = try_join_all(upstreams.iter().map(|upstream| upstream.list())).await?;
         for ((upstream, list), (name, server)) in upstreams.iter().zip(lists).zip(&config.mcp) {
-            making.add_mcp(name, server, upstream, &list)?;
+            builder.add_mcp(name, server, upstream, &list)?;
         }
-        for RefusedTool { name, why } in &making.refused {
+        for RefusedTool { name, why } in &builder.refused {
             tracing::warn!(target: "ptc_lisp", name, why, "a tool cannot be used");
         }
-        let policy = ServicePolicy::new(config, making.rules);
-        Ok(ServiceTools { tools: making.tools, policy, refused: making.refused, upstreams })
+        let policy = ServicePolicy::new(config, builder.rules);
+        Ok(ServiceTools { tools: builder.tools, policy, refused: builder.refused, upstreams })
     }
 
     /// Closes the connections to MCP servers. A process gets two seconds to end before it is killed. A later call
@@ -135,7 +135,7 @@ impl ServiceTools {
 }
 
 /// The tools created so far.
-struct Making {
+struct ToolsBuilder {
     clients: Clients,
     network: Network,
     tools: Tools,
@@ -143,7 +143,7 @@ struct Making {
     refused: Vec<RefusedTool>,
 }
 
-impl Making {
+impl ToolsBuilder {
     fn add(&mut self, path: &[&str], tool: Tool, rule: Rule) -> Result<(), ToolsError> {
         let name = tool.given_name().to_owned();
         self.tools.add(tool).map_err(|error| ToolsError {
@@ -232,7 +232,7 @@ impl Making {
         name: &str,
         server: &McpServer,
         upstream: &Arc<Upstream>,
-        list: &Listed,
+        list: &ServerTools,
     ) -> Result<(), ToolsError> {
         let field = format!("mcp.{name}");
         let imported = Tools::from_mcp_list(&list.json).map_err(|error| ToolsError {

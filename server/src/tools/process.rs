@@ -27,9 +27,9 @@ const LAST_LINES: Duration = Duration::from_millis(500);
 pub(super) struct Process {
     program: String,
     child: Child,
-    said: Arc<Mutex<VecDeque<String>>>,
+    last_lines: Arc<Mutex<VecDeque<String>>>,
     /// Collects the last lines; `None` once they have been waited for.
-    listening: Option<tokio::task::JoinHandle<()>>,
+    log_reader: Option<tokio::task::JoinHandle<()>>,
 }
 
 /// The server's output and input.
@@ -61,9 +61,9 @@ impl Process {
         let errors = child.stderr.take().ok_or_else(missing)?;
         let (near, far) = duplex(PIPE);
         tokio::spawn(pass_on(output, far, max));
-        let said = Arc::<Mutex<VecDeque<String>>>::default();
-        let listening = Some(tokio::spawn(listen(errors, said.clone(), secrets.clone())));
-        Ok((Process { program: program.to_owned(), child, said, listening }, (near, input)))
+        let last_lines = Arc::<Mutex<VecDeque<String>>>::default();
+        let log_reader = Some(tokio::spawn(read_log(errors, last_lines.clone(), secrets.clone())));
+        Ok((Process { program: program.to_owned(), child, last_lines, log_reader }, (near, input)))
     }
 
     /// Waits until the process has ended, and returns how. May be called again.
@@ -79,11 +79,11 @@ impl Process {
     pub(super) async fn ended(&mut self) -> String {
         let status = self.status().await;
         // Another process may hold the pipe open.
-        if let Some(listening) = self.listening.take() {
-            let _ = timeout(LAST_LINES, listening).await;
+        if let Some(log_reader) = self.log_reader.take() {
+            let _ = timeout(LAST_LINES, log_reader).await;
         }
-        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let lines = said.iter().cloned().collect::<Vec<_>>().join("\n");
+        let last_lines = self.last_lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = last_lines.iter().cloned().collect::<Vec<_>>().join("\n");
         let last = match lines.is_empty() {
             true => "it wrote nothing on standard error".to_owned(),
             false => format!("it wrote on standard error:\n{lines}"),
@@ -147,7 +147,7 @@ impl Line {
 }
 
 /// Passes lines on to the service's standard error and keeps the last ones, without secrets.
-async fn listen(from: impl AsyncRead + Unpin, said: Arc<Mutex<VecDeque<String>>>, secrets: Scrubber) {
+async fn read_log(from: impl AsyncRead + Unpin, last_lines: Arc<Mutex<VecDeque<String>>>, secrets: Scrubber) {
     let (mut from, mut own) = (BufReader::new(from), tokio::io::stderr());
     let mut line = Line::default();
     while let Ok(there) = from.fill_buf().await {
@@ -159,34 +159,34 @@ async fn listen(from: impl AsyncRead + Unpin, said: Arc<Mutex<VecDeque<String>>>
         line.add(&there[..newline.unwrap_or(take)], LINE_BYTES);
         from.consume(take);
         if newline.is_some() {
-            let _ = own.write_all(&heard(&said, &line, &secrets)).await;
+            let _ = own.write_all(&log_line(&last_lines, &line, &secrets)).await;
             line = Line::default();
         }
     }
     if !line.kept.is_empty() {
-        let _ = own.write_all(&heard(&said, &line, &secrets)).await;
+        let _ = own.write_all(&log_line(&last_lines, &line, &secrets)).await;
     }
 }
 
 /// Keeps a line, and returns it as passed on.
-fn heard(said: &Mutex<VecDeque<String>>, line: &Line, secrets: &Scrubber) -> Vec<u8> {
+fn log_line(last_lines: &Mutex<VecDeque<String>>, line: &Line, secrets: &Scrubber) -> Vec<u8> {
     let text = String::from_utf8_lossy(&line.kept);
     let (text, end) = match line.end.is_empty() {
         true => (secrets.scrub(&text), ""),
         false => (secrets.scrub_cut(&text), "... (cut)"),
     };
-    keep(said, &text);
+    keep_last(last_lines, &text);
     format!("{text}{end}\n").into_bytes()
 }
 
-fn keep(said: &Mutex<VecDeque<String>>, line: &str) {
+fn keep_last(last_lines: &Mutex<VecDeque<String>>, line: &str) {
     let text: String = line.trim().chars().filter(|char| !char.is_control()).take(LINE_CHARS).collect();
     if text.is_empty() {
         return;
     }
-    let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-    if said.len() == LINES {
-        said.pop_front();
+    let mut last_lines = last_lines.lock().unwrap_or_else(PoisonError::into_inner);
+    if last_lines.len() == LINES {
+        last_lines.pop_front();
     }
-    said.push_back(text);
+    last_lines.push_back(text);
 }

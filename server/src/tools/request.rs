@@ -37,14 +37,14 @@ enum Places {
     Described {
         /// Arguments in the path, by their names there.
         path: BTreeMap<String, (String, Style)>,
-        others: Vec<Described>,
+        others: Vec<ArgumentPlace>,
         body: Option<Body>,
     },
 }
 
 /// An argument that is not in the path.
 #[derive(Debug)]
-struct Described {
+struct ArgumentPlace {
     argument: String,
     name: String,
     place: Place,
@@ -62,7 +62,7 @@ enum Place {
 
 /// A request ready to be sent, except for the configured headers.
 #[derive(Debug)]
-pub(super) struct Made {
+pub(super) struct PreparedRequest {
     pub(super) url: Url,
     pub(super) headers: HeaderMap,
     pub(super) body: Option<Vec<u8>>,
@@ -103,7 +103,7 @@ impl Request {
                     return Err(format!("its parameter {name} is in {other:?}, which is not a place for parameters"));
                 }
             };
-            others.push(Described { argument: argument.clone(), name: name.clone(), place, style });
+            others.push(ArgumentPlace { argument: argument.clone(), name: name.clone(), place, style });
         }
         if let Some(name) = url.arguments().find(|name| !path.contains_key(*name)) {
             return Err(format!("its path has {{{name}}}, which is not one of its parameters"));
@@ -117,14 +117,14 @@ impl Request {
     }
 
     /// Builds the request for a call with these arguments, a JSON object.
-    pub(super) fn make(&self, arguments: &str) -> Result<Made, ToolError> {
+    pub(super) fn make(&self, arguments: &str) -> Result<PreparedRequest, ToolError> {
         let mut arguments: Arguments = serde_json::from_str(arguments)
             .map_err(|error| ToolError::invalid_arguments(format!("the arguments are not an object: {error}")))?;
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/plain;q=0.9, */*;q=0.5"));
         let mut query = Vec::new();
         let plain_path = |name: &str| (name.to_owned(), Style::PLAIN);
-        let mut made = match &self.places {
+        let mut prepared = match &self.places {
             Places::Query => {
                 let url = self.address(&mut arguments, plain_path)?;
                 for (name, value) in &arguments {
@@ -133,49 +133,51 @@ impl Request {
                     self.add_to_query(&mut query, (name, name, Style { kind, ..Style::PLAIN }), value)?;
                 }
                 query.iter_mut().for_each(|(_, value)| *value = value.replace("%20", "+"));
-                Made { url, headers, body: None }
+                PreparedRequest { url, headers, body: None }
             }
             Places::Body => {
                 let url = self.address(&mut arguments, plain_path)?;
                 headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-                Made { url, headers, body: Some(serde_json::to_vec(&arguments)?) }
+                PreparedRequest { url, headers, body: Some(serde_json::to_vec(&arguments)?) }
             }
             Places::Described { path, others, body } => {
                 let described = |name: &str| path.get(name).cloned().unwrap_or_default();
                 let url = self.address(&mut arguments, described)?;
-                let mut made = Made { url, headers, body: None };
+                let mut prepared = PreparedRequest { url, headers, body: None };
                 for described in others {
                     let value = arguments.remove(&described.argument);
                     if let Some(value) = value.filter(|value| value.get() != "null") {
-                        self.place(&mut made, &mut query, described, &value)?;
+                        self.place(&mut prepared, &mut query, described, &value)?;
                     }
                 }
                 if let Some(body) = body
                     && let Some(value) = arguments.remove(&body.argument)
                 {
                     let (bytes, media) = body.write(&value)?;
-                    made.headers.insert(CONTENT_TYPE, HeaderValue::from_str(&media)?);
-                    made.body = Some(bytes);
+                    prepared.headers.insert(CONTENT_TYPE, HeaderValue::from_str(&media)?);
+                    prepared.body = Some(bytes);
                 }
                 if let Some(name) = arguments.keys().next() {
                     return Err(ToolError::invalid_arguments(format!(
                         "the argument {name} has no place in the request"
                     )));
                 }
-                made
+                prepared
             }
         };
         if !query.is_empty() {
-            let own = made.url.query().map(|own| format!("{own}&")).unwrap_or_default();
+            let own = prepared.url.query().map(|own| format!("{own}&")).unwrap_or_default();
             let pairs: Vec<_> = query.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
-            made.url.set_query(Some(&format!("{own}{}", pairs.join("&"))));
+            prepared.url.set_query(Some(&format!("{own}{}", pairs.join("&"))));
         }
-        if made.url.as_str().len() > URL_BYTES {
-            let message =
-                format!("the URL has {} bytes with its arguments; the maximum is {URL_BYTES}", made.url.as_str().len());
+        if prepared.url.as_str().len() > URL_BYTES {
+            let message = format!(
+                "the URL has {} bytes with its arguments; the maximum is {URL_BYTES}",
+                prepared.url.as_str().len()
+            );
             return Err(ToolError::invalid_arguments(message));
         }
-        Ok(made)
+        Ok(prepared)
     }
 
     /// Builds the URL, and removes the arguments of its path from the others.
@@ -204,12 +206,12 @@ impl Request {
 
     fn place(
         &self,
-        made: &mut Made,
+        prepared: &mut PreparedRequest,
         query: &mut Vec<(String, String)>,
-        described: &Described,
+        described: &ArgumentPlace,
         value: &RawValue,
     ) -> Result<(), ToolError> {
-        let Described { argument, name, place, style } = described;
+        let ArgumentPlace { argument, name, place, style } = described;
         let Some(text) = header(*style, value) else { return Ok(()) };
         match place {
             Place::Query => self.add_to_query(query, (argument, name, *style), value),
@@ -220,7 +222,7 @@ impl Request {
                          that is not ASCII"
                     ))
                 })?;
-                made.headers.insert(HeaderName::from_bytes(name.as_bytes())?, header);
+                prepared.headers.insert(HeaderName::from_bytes(name.as_bytes())?, header);
                 Ok(())
             }
             Place::Nowhere => {
@@ -235,11 +237,11 @@ impl Request {
                     return Err(ToolError::invalid_arguments(format!("the argument {argument} {why}")));
                 }
                 let cookie = format!("{name}={}", encoded(&text));
-                let all = match made.headers.get(COOKIE).and_then(|before| before.to_str().ok()) {
+                let all = match prepared.headers.get(COOKIE).and_then(|before| before.to_str().ok()) {
                     Some(before) => format!("{before}; {cookie}"),
                     None => cookie,
                 };
-                made.headers.insert(COOKIE, HeaderValue::from_str(&all)?);
+                prepared.headers.insert(COOKIE, HeaderValue::from_str(&all)?);
                 Ok(())
             }
         }
@@ -271,7 +273,7 @@ impl Request {
 
     /// Returns the parameter names of arguments in the query, according to the description.
     fn names_in_query(&self) -> impl Iterator<Item = &str> {
-        let others: &[Described] = match &self.places {
+        let others: &[ArgumentPlace] = match &self.places {
             Places::Described { others, .. } => others,
             _ => &[],
         };

@@ -59,7 +59,7 @@ pub(super) struct Upstream {
 struct State {
     running: Option<Connection>,
     /// When the last connection was started.
-    begun: Option<Instant>,
+    started: Option<Instant>,
 }
 
 struct Connection {
@@ -90,7 +90,7 @@ impl Upstream {
     }
 
     /// Returns the tools of the server.
-    pub(super) async fn list(&self) -> Result<Listed, ToolsError> {
+    pub(super) async fn list(&self) -> Result<ServerTools, ToolsError> {
         let within = Duration::from_millis(self.server.start_timeout_ms);
         let listed = timeout(within, async {
             let listed = list(&self.peer().await?).await;
@@ -211,10 +211,10 @@ impl Upstream {
             tracing::warn!(target: "ptc_lisp", server = %self.name, "an MCP server ended; it is started again");
         }
         state.running = None;
-        if let Some(begun) = state.begun {
-            sleep_until(begun + AGAIN).await;
+        if let Some(started) = state.started {
+            sleep_until(started + AGAIN).await;
         }
-        state.begun = Some(Instant::now());
+        state.started = Some(Instant::now());
         let connection = self.connect().await?;
         let peer = connection.service.peer().clone();
         state.running = Some(connection);
@@ -323,14 +323,14 @@ enum Failure {
 }
 
 /// The tools of a server.
-pub(super) struct Listed {
+pub(super) struct ServerTools {
     /// The result of `tools/list`, all pages, as JSON text.
     pub(super) json: String,
     /// The names of the tools that have an output schema.
     pub(super) with_output: BTreeSet<String>,
 }
 
-async fn list(peer: &Peer<RoleClient>) -> Result<Listed, String> {
+async fn list(peer: &Peer<RoleClient>) -> Result<ServerTools, String> {
     let (mut tools, mut bytes) = (Vec::new(), 0);
     let mut with_output = BTreeSet::new();
     let mut cursor = None;
@@ -353,7 +353,7 @@ async fn list(peer: &Peer<RoleClient>) -> Result<Listed, String> {
         }
         cursor = page.next_cursor;
         if cursor.is_none() {
-            return Ok(Listed { json: format!("[{}]", tools.join(",")), with_output });
+            return Ok(ServerTools { json: format!("[{}]", tools.join(",")), with_output });
         }
     }
     Err(format!("its list of tools has more than {PAGES} pages"))

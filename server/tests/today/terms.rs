@@ -175,7 +175,7 @@ fn a_started_call_is_not_made_again_when_the_policy_denies() {
             let second = Life::open(store, &config("policy = \"deny\""));
             if effect == "write" {
                 assert_eq!(second.asked(&run_id), "unknown1");
-                second.reply(&run_id, "1", json!({ "approve": true }));
+                second.reply(&run_id, "1", json!({ "approve": true, "phase": "unknown1" }));
             }
             let answer = second.done(&run_id);
             let message = answer["error"]["message"].as_str().unwrap_or_default();

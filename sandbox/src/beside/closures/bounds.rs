@@ -116,6 +116,7 @@ impl Default for Bounds {
 
 /// The error of a bounded closure.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum BoundedError {
     /// The closure took longer than this many milliseconds.
     #[error("took longer than {0} ms")]

@@ -66,7 +66,7 @@ impl From<Failure> for StoreError {
 
 /// What to do about a failed try.
 #[derive(Debug)]
-enum Trouble {
+enum QueryError {
     /// It did not happen, and may succeed now.
     Conflict(String),
     /// The connection is unusable. It may have happened.
@@ -156,10 +156,10 @@ impl Pool {
             }
             let why = match self.attempt(sql, &all, start + LIMIT).await {
                 Ok(rows) => return Ok(rows),
-                Err(Trouble::Final(failure)) => return Err(failure),
-                Err(Trouble::Unavailable(why)) => return Err(StoreError::Unavailable(why).into()),
-                Err(Trouble::Conflict(why)) => why,
-                Err(Trouble::Lost(why)) => {
+                Err(QueryError::Final(failure)) => return Err(failure),
+                Err(QueryError::Unavailable(why)) => return Err(StoreError::Unavailable(why).into()),
+                Err(QueryError::Conflict(why)) => why,
+                Err(QueryError::Lost(why)) => {
                     again = true;
                     why
                 }
@@ -172,9 +172,9 @@ impl Pool {
         }
     }
 
-    async fn attempt(&self, sql: &'static str, params: Params<'_>, end: Instant) -> Result<Vec<Row>, Trouble> {
+    async fn attempt(&self, sql: &'static str, params: Params<'_>, end: Instant) -> Result<Vec<Row>, QueryError> {
         let mut checkout = self.checkout(end).await?;
-        let Some(link) = &mut checkout.link else { return Err(Trouble::Lost("no connection".to_owned())) };
+        let Some(link) = &mut checkout.link else { return Err(QueryError::Lost("no connection".to_owned())) };
         let result = match timeout_at(end, link.query(sql, params)).await {
             Ok(result) => result,
             Err(_) => {
@@ -184,21 +184,21 @@ impl Pool {
             }
         };
         result.map_err(|error| {
-            let trouble = trouble_of(&error);
-            if matches!(trouble, Trouble::Lost(_)) {
+            let error = query_error(&error);
+            if matches!(error, QueryError::Lost(_)) {
                 checkout.link = None;
             }
-            trouble
+            error
         })
     }
 
     /// Returns a connection that nobody uses, or opens one.
-    async fn checkout(&self, end: Instant) -> Result<Checkout<'_>, Trouble> {
+    async fn checkout(&self, end: Instant) -> Result<Checkout<'_>, QueryError> {
         let slot = match timeout_at(end, self.slots.acquire()).await {
             Ok(Ok(slot)) => slot,
-            Ok(Err(_)) => return Err(Trouble::Final(closed().into())),
+            Ok(Err(_)) => return Err(QueryError::Final(closed().into())),
             Err(_) => {
-                return Err(Trouble::Unavailable(format!("all {} connections are busy", self.address.connections)));
+                return Err(QueryError::Unavailable(format!("all {} connections are busy", self.address.connections)));
             }
         };
         let idle = {
@@ -215,7 +215,7 @@ impl Pool {
         Ok(Checkout { pool: self, link: Some(link), _slot: slot })
     }
 
-    async fn connect_until(&self, end: Instant) -> Result<Link, Trouble> {
+    async fn connect_until(&self, end: Instant) -> Result<Link, QueryError> {
         let connecting = async {
             let (link, _) = self.open().await?;
             link.client.batch_execute(SETTINGS).await?;
@@ -223,7 +223,7 @@ impl Pool {
         };
         match timeout_at(end, connecting).await {
             // It is not about the statement: later the same one may succeed.
-            Ok(Err(error)) => Err(Trouble::Conflict(reason(&error))),
+            Ok(Err(error)) => Err(QueryError::Conflict(reason(&error))),
             Ok(Ok(link)) => Ok(link),
             Err(_) => Err(no_answer()),
         }
@@ -289,8 +289,8 @@ fn no_answer_text() -> String {
     format!("the database has not answered for {} s", LIMIT.as_secs())
 }
 
-fn no_answer() -> Trouble {
-    Trouble::Unavailable(no_answer_text())
+fn no_answer() -> QueryError {
+    QueryError::Unavailable(no_answer_text())
 }
 
 /// Returns what an error says, without the data that it concerns.
@@ -329,9 +329,11 @@ const PERMISSION: &str = "grant the user the schema `ptc_lisp`, or, to create it
 
 /// Returns the error of a statement that is not tried again.
 pub(super) fn store_error(error: &tokio_postgres::Error) -> StoreError {
-    match trouble_of(error) {
-        Trouble::Conflict(why) | Trouble::Lost(why) | Trouble::Unavailable(why) => StoreError::Unavailable(why),
-        Trouble::Final(failure) => failure.into(),
+    match query_error(error) {
+        QueryError::Conflict(why) | QueryError::Lost(why) | QueryError::Unavailable(why) => {
+            StoreError::Unavailable(why)
+        }
+        QueryError::Final(failure) => failure.into(),
     }
 }
 
@@ -356,26 +358,26 @@ fn is_io(error: &tokio_postgres::Error) -> bool {
     error.is_closed() || error.source().is_some_and(|source| source.is::<io::Error>())
 }
 
-fn trouble_of(error: &tokio_postgres::Error) -> Trouble {
+fn query_error(error: &tokio_postgres::Error) -> QueryError {
     let why = reason(error);
     let Some(db) = error.as_db_error() else {
-        return if is_io(error) { Trouble::Lost(why) } else { Trouble::Final(StoreError::Failed(why).into()) };
+        return if is_io(error) { QueryError::Lost(why) } else { QueryError::Final(StoreError::Failed(why).into()) };
     };
     let code = db.code();
     if [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED, SqlState::LOCK_NOT_AVAILABLE]
         .contains(code)
     {
-        return Trouble::Conflict(why);
+        return QueryError::Conflict(why);
     }
     match code.code() {
-        "57014" => Trouble::Unavailable("the database took too long for an operation".to_owned()),
+        "57014" => QueryError::Unavailable("the database took too long for an operation".to_owned()),
         // A standby, a prepared statement that is gone, a function that was changed.
-        "25006" | "26000" | "0A000" => Trouble::Lost(why),
-        code if code.starts_with("PT") => Trouble::Final(Failure::Refused(code.to_owned(), db.message().to_owned())),
+        "25006" | "26000" | "0A000" => QueryError::Lost(why),
+        code if code.starts_with("PT") => QueryError::Final(Failure::Refused(code.to_owned(), db.message().to_owned())),
         // Lost, shut down, or out of a resource.
-        code if code.starts_with("08") || code.starts_with("57") => Trouble::Lost(why),
-        code if code.starts_with("53") || code.starts_with("58") => Trouble::Conflict(why),
-        "42501" => Trouble::Final(StoreError::Failed(format!("{why}; {PERMISSION}")).into()),
-        _ => Trouble::Final(StoreError::Failed(why).into()),
+        code if code.starts_with("08") || code.starts_with("57") => QueryError::Lost(why),
+        code if code.starts_with("53") || code.starts_with("58") => QueryError::Conflict(why),
+        "42501" => QueryError::Final(StoreError::Failed(format!("{why}; {PERMISSION}")).into()),
+        _ => QueryError::Final(StoreError::Failed(why).into()),
     }
 }

@@ -122,22 +122,22 @@ impl ServerCertVerifier for Lenient {
 }
 
 /// Makes one connection to a host.
-pub(super) struct ToHost {
+pub(super) struct HostConnector {
     connector: TlsConnector,
     host: String,
 }
 
 impl MakeTlsConnect<Socket> for Tls {
     type Stream = Stream;
-    type TlsConnect = ToHost;
+    type TlsConnect = HostConnector;
     type Error = io::Error;
 
-    fn make_tls_connect(&mut self, host: &str) -> io::Result<ToHost> {
-        Ok(ToHost { connector: self.0.clone(), host: host.to_owned() })
+    fn make_tls_connect(&mut self, host: &str) -> io::Result<HostConnector> {
+        Ok(HostConnector { connector: self.0.clone(), host: host.to_owned() })
     }
 }
 
-impl TlsConnect<Socket> for ToHost {
+impl TlsConnect<Socket> for HostConnector {
     type Stream = Stream;
     type Error = io::Error;
     type Future = Pin<Box<dyn Future<Output = io::Result<Stream>> + Send>>;

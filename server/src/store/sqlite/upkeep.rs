@@ -98,7 +98,7 @@ pub(in super::super) fn backup(path: &Path, to: &Path) -> Result<u64> {
     if to.symlink_metadata().is_ok() {
         return Err(StoreError::Copy(format!("{} exists already; name a new file for it", to.display())));
     }
-    let partial = Partial(beside(to));
+    let partial = UnfinishedCopy(beside(to));
     create_private(&partial.0).map_err(|error| at(&partial.0, &error))?;
     let name = partial.0.to_str().ok_or_else(|| StoreError::Copy("its name is not UTF-8".to_owned()))?;
     db.execute("VACUUM INTO ?1", [name])?;
@@ -120,9 +120,9 @@ pub(in super::super) fn backup(path: &Path, to: &Path) -> Result<u64> {
 }
 
 /// A copy that is being written. It is removed unless it gets its name.
-struct Partial(PathBuf);
+struct UnfinishedCopy(PathBuf);
 
-impl Drop for Partial {
+impl Drop for UnfinishedCopy {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }

@@ -190,11 +190,11 @@ impl Thread {
 
     /// Runs the operations in one transaction. One that fails undoes only what it did.
     fn commit(&mut self, jobs: &mut [Box<dyn Job>], news: &mut Vec<News>) -> Result<()> {
-        let begun = self.try_commit(jobs, news);
-        if begun.is_err() && !self.connection.is_autocommit() {
+        let committed = self.try_commit(jobs, news);
+        if committed.is_err() && !self.connection.is_autocommit() {
             self.connection.execute_batch("ROLLBACK")?;
         }
-        begun
+        committed
     }
 
     fn try_commit(&self, jobs: &mut [Box<dyn Job>], news: &mut Vec<News>) -> Result<()> {

@@ -6,9 +6,9 @@ use serde_json::Value;
 
 /// How a reply relates to earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum EarlierReply {
     /// There is no earlier reply.
-    Nothing,
+    None,
     /// The same reply was sent before.
     Same,
     /// A different reply was sent before.
@@ -20,20 +20,27 @@ impl Service {
     ///
     /// # Errors
     /// If the run does not exist or the store fails.
-    pub async fn said(&self, tenant: &str, run_id: &str, call: Option<&str>, reply: &Reply) -> Result<Said, Refused> {
+    pub async fn earlier_reply(
+        &self,
+        tenant: &str,
+        run_id: &str,
+        call: Option<&str>,
+        reply: &Reply,
+    ) -> Result<EarlierReply, Refused> {
         self.0.stored(tenant, run_id).await?;
         let replies = self.0.store.replies(run_id, 0).await?;
-        let mut said = Said::Nothing;
-        let wanted = serde_json::to_string(reply).map_err(|error| Refused::Fault(error.to_string()))?;
+        let mut result = EarlierReply::None;
+        let wanted =
+            serde_json::to_string(&reply.without_phase()).map_err(|error| Refused::Fault(error.to_string()))?;
         let value = |text: &str| serde_json::from_str::<Value>(text).ok();
         for known in replies.iter().filter(|known| call.is_none_or(|call| known.call == call)) {
             // A reply that is nested too deeply for a value is compared as text only.
             let is_same = known.body == wanted || value(&known.body).is_some_and(|known| value(&wanted) == Some(known));
             match is_same {
-                true => return Ok(Said::Same),
-                false => said = Said::Other,
+                true => return Ok(EarlierReply::Same),
+                false => result = EarlierReply::Other,
             }
         }
-        Ok(said)
+        Ok(result)
     }
 }
