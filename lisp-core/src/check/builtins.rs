@@ -304,6 +304,13 @@ impl<'p> Checker<'p> {
                 }
                 Shape::of(Types::MAP)
             }
+            ("dissoc", [map, keys @ ..]) => {
+                // A key that is removed is one that is there.
+                for (key, _) in keys.iter().filter_map(|key| key.constant) {
+                    self.at_key(&map.shape, key, span);
+                }
+                self.of_maps(name, arguments)?
+            }
             _ => self.of_lists(name, arguments).or_else(|| self.of_maps(name, arguments))?,
         };
         Some(Known::of(shape))
@@ -398,7 +405,7 @@ impl<'p> Checker<'p> {
                 }
                 map
             }
-            "dissoc" if is_map => Shape::of(Types::MAP | Types::NIL),
+            "dissoc" if is_map => without_keys(map, &arguments[1..]),
             "merge" => {
                 let mut merged: Option<Fields> = None;
                 for argument in arguments {
@@ -448,6 +455,21 @@ fn put(map: &Shape, key: Option<std::sync::Arc<str>>, value: Shape) -> Shape {
         Some(name) => fields.with(&name, value),
         None => fields.merge(&Fields { known: Vec::new(), others: Some((Shape::UNKNOWN, value)) }),
     })
+}
+
+/// Returns the shape of a map without some keys.
+fn without_keys(map: &Shape, keys: &[Known<'_>]) -> Shape {
+    let named = keys.iter().map(|key| key.constant.and_then(|(key, _)| name_of(key)));
+    let (Some(fields), Some(names)) = (map.fields.as_deref(), named.collect::<Option<Vec<_>>>()) else {
+        return Shape::of(Types::MAP | Types::NIL);
+    };
+    let mut fields = fields.clone();
+    // Which of two spellings is removed is not followed.
+    for (key, field) in &mut fields.known {
+        field.is_always &= !names.iter().any(|name| name.replace('-', "_") == key.replace('-', "_"));
+    }
+    let shape = Shape::of_fields(fields);
+    if map.types.may_be(Types::NIL) { shape.or_nil() } else { shape }
 }
 
 fn selected(map: &Shape, keys: &[Constant]) -> Shape {

@@ -204,9 +204,18 @@ pub(super) fn nearest_of<'n>(names: impl Iterator<Item = &'n str> + Clone, name:
     }
     let near = near_names(name, names, 1).pop()?;
     let max = match name.chars().count().min(near.chars().count()) {
-        0..=2 => return None,
+        // Of so few letters many are similar, but not with the same letters.
+        0..=2 => return (letters(name) == letters(near)).then_some(near),
         3..=5 => 1,
         _ => 2,
     };
     (crate::text::distance(name, near) <= max).then_some(near)
+}
+
+/// Returns the different letters of a name, in order.
+fn letters(name: &str) -> Vec<char> {
+    let mut letters: Vec<char> = name.chars().collect();
+    letters.sort_unstable();
+    letters.dedup();
+    letters
 }

@@ -81,7 +81,10 @@ pub const MAX_FINDINGS: usize = 16;
 /// Checks a program. Findings are in the order of their positions, at most [`MAX_FINDINGS`]. The work of a check is bounded:
 /// a program that takes more has no findings.
 pub fn check(program: &Program, facts: &dyn Facts) -> Vec<Finding> {
-    walk::Checker::new(program, facts).findings()
+    match program.analyzed(crate::library::rows()) {
+        Some(analysis) => walk::Checker::new(&analysis, facts).findings(),
+        None => Vec::new(),
+    }
 }
 
 #[cfg(test)]

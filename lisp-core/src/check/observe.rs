@@ -5,7 +5,7 @@ use crate::heap::{Map, Value};
 use std::sync::Arc;
 
 /// The maximum number of values that are looked into. Of further maps only the keys are seen.
-const MAX_VALUES: u32 = 30_000;
+const MAX_VALUES: u32 = 100_000;
 /// The maximum nesting of values that are looked into.
 const MAX_DEPTH: u32 = 6;
 /// The maximum number of keys of maps that are seen.

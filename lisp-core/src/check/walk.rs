@@ -5,7 +5,7 @@ use super::{Facts, Finding, MAX_FINDINGS};
 use crate::Table;
 use crate::builtins::Rows;
 use crate::code::BuiltinId;
-use crate::compile::Program;
+use crate::compile::Analysis;
 use crate::compile::core::{Bind, Clause, Constant, FnNode, Kind, Node, Prim, Var};
 use crate::error::Span;
 use std::collections::BTreeMap;
@@ -108,7 +108,7 @@ enum Place {
 type PlaceId = (u32, u32, String);
 
 pub(super) struct Checker<'p> {
-    program: &'p Program,
+    analysis: &'p Analysis,
     pub(super) rows: &'static Rows,
     pub(super) facts: &'p dyn Facts,
     vars: Table<usize, Known<'p>>,
@@ -130,9 +130,9 @@ pub(super) struct Checker<'p> {
 }
 
 impl<'p> Checker<'p> {
-    pub(super) fn new(program: &'p Program, facts: &'p dyn Facts) -> Self {
+    pub(super) fn new(analysis: &'p Analysis, facts: &'p dyn Facts) -> Self {
         Checker {
-            program,
+            analysis,
             rows: crate::library::rows(),
             facts,
             vars: Table::default(),
@@ -150,7 +150,7 @@ impl<'p> Checker<'p> {
     }
 
     pub(super) fn findings(mut self) -> Vec<Finding> {
-        self.visit(self.program.body());
+        self.visit(&self.analysis.body);
         if self.is_over {
             return Vec::new();
         }
@@ -162,7 +162,7 @@ impl<'p> Checker<'p> {
     }
 
     pub(super) fn data_name(&self, global: u32) -> Option<&'p str> {
-        self.program.global(global)?.strip_prefix("data/")
+        self.analysis.globals.get(global as usize)?.strip_prefix("data/")
     }
 
     /// Counts work. Returns false if there was too much.

@@ -1,8 +1,7 @@
 //! Compiled programs: immutable, shared by any number of runs and threads.
 
-use super::analyze::{self, Free};
+use super::analyze::{self, Analysis, Free};
 use super::codegen;
-use super::core::Node;
 use crate::builtins::Rows;
 use crate::code::{Instr, Proto};
 use crate::error::{Error, Span};
@@ -21,8 +20,6 @@ pub struct Program {
     tools: Vec<Box<str>>,
     patterns: Vec<Box<str>>,
     doubled: Vec<Span>,
-    /// The core forms, for checks.
-    body: Box<Node>,
 }
 
 impl Program {
@@ -53,7 +50,6 @@ impl Program {
             tools: analysis.tools,
             patterns: analysis.patterns,
             doubled: analysis.doubled,
-            body: Box::new(code.body),
         })
     }
 
@@ -110,14 +106,11 @@ impl Program {
         self.source().len() + code + names + self.code.constants.bytes()
     }
 
-    /// Returns the core forms.
-    pub(crate) fn body(&self) -> &Node {
-        &self.body
-    }
-
-    /// Returns the name of a definition, data or history by its number.
-    pub(crate) fn global(&self, number: u32) -> Option<&str> {
-        self.code.globals.get(number as usize).map(|name| &**name)
+    /// Reads and analyzes it again: the core forms are not kept.
+    pub(crate) fn analyzed(&self, rows: &Rows) -> Option<Analysis> {
+        let never = Interrupt::never();
+        let read = syntax::read_at(self.source(), &self.limits, &never).ok()?;
+        analyze::analyze(read.forms, (self.source(), &read.names), rows, &self.shadowed, false, &never).ok()
     }
 
     /// Returns what its runs work with.

@@ -187,7 +187,7 @@ impl Run {
         let stop = stop_of_compiling(&setting.limits, Some(&setting.cancel), until);
         match self.driver.machine.load_unless(program.clone(), number, &stop) {
             Ok(()) => {
-                if !self.is_set_up() {
+                if !self.is_set_up() && self.shared.setting.makes.check {
                     let tool = |name: &str| self.shared.setting.tool(name)?.shape();
                     let findings = self.driver.machine.check(&program, &tool);
                     self.findings = Warning::of_findings(&program, findings);
