@@ -31,12 +31,8 @@ impl<'p> Checker<'p> {
         match default {
             None => value,
             Some(default) => {
-                let is_other = matches!(&default.kind, Kind::Key(..));
+                self.excuse(key, span, default);
                 let default = self.visit(default);
-                // (:total r (:totals r)) reads the first of two names.
-                if is_other && let Some(name) = name_of(key) {
-                    self.right(span, &name);
-                }
                 let value = Known::of(value.shape.without_nil());
                 self.join(value, default)
             }

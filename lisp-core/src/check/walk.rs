@@ -284,13 +284,23 @@ impl<'p> Checker<'p> {
                 self.visit(body)
             }
             Kind::Call(callee, arguments) => {
-                let callee = self.visit(callee);
-                let arguments = self.visit_all(arguments);
-                self.call(&callee, arguments, span)
+                let function = self.visit(callee);
+                let values = self.visit_all(arguments);
+                let value = self.call(&function, values, span);
+                if let (Kind::Const(key), [_, default]) = (&callee.kind, &arguments[..]) {
+                    self.excuse(key, callee.span, default);
+                }
+                value
             }
             Kind::CallBuiltin(id, arguments) => {
-                let arguments = self.visit_all(arguments);
-                self.builtin(*id, arguments, span)
+                let values = self.visit_all(arguments);
+                let value = self.builtin(*id, values, span);
+                if let [_, Node { kind: Kind::Const(key), .. }, default] = &arguments[..]
+                    && self.rows.row(*id).name == "get"
+                {
+                    self.excuse(key, span, default);
+                }
+                value
             }
             Kind::Prim(prim, arguments) => self.prim(*prim, arguments),
             Kind::Key(map, key, default) => self.key_form(map, key, default.as_deref(), span),
@@ -342,6 +352,15 @@ impl<'p> Checker<'p> {
                 }
                 Known::never()
             }
+        }
+    }
+
+    /// A key whose default is another key is not wrong: `(:totals r (:total r))` reads the first of two names.
+    pub(super) fn excuse(&mut self, key: &Constant, span: Span, default: &Node) {
+        if matches!(default.kind, Kind::Key(..))
+            && let Some(name) = name_of(key)
+        {
+            self.right(span, &name);
         }
     }
 
