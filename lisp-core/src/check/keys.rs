@@ -3,7 +3,7 @@
 use super::shape::{Fields, Shape, Types, name_of};
 use super::walk::{Checker, Known};
 use super::{Finding, FindingKind};
-use crate::compile::core::{Constant, Kind, Node};
+use crate::compile::core::{Constant, Node};
 use crate::error::Span;
 use crate::text::near_names;
 
