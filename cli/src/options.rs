@@ -6,7 +6,7 @@ use crate::render::keys;
 use clap::Args;
 use lisp_runtime::observe::HostFault;
 use lisp_runtime::tools::Signature;
-use lisp_runtime::{Engine, Input, Keys, Limits, LimitsRequest, Observer};
+use lisp_runtime::{Check, Engine, Input, Keys, Limits, LimitsRequest, Observer};
 use serde::de::IgnoredAny;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
@@ -54,16 +54,16 @@ pub(crate) struct LimitOptions {
 }
 
 impl LimitOptions {
-    /// Returns an engine with these limits. Requests may ask for higher ones: the user of the command is both operator
-    /// and client.
+    /// Returns an engine with these limits, which checks programs before they run. Requests may ask for higher limits: the
+    /// user of the command is both operator and client.
     pub(crate) fn engine(&self) -> Result<Engine, Failure> {
-        self.engine_under(&[])
+        self.engine_with(Limits::default(), &[], Check::Warn)
     }
 
     /// Returns an engine for programs whose printed lines go straight to standard output. Printing is unlimited, unless
     /// the options say otherwise.
     pub(crate) fn engine_for_filters(&self) -> Result<Engine, Failure> {
-        self.engine_with(Limits::default().with_print_chars(0).with_prints_bytes(0), &[])
+        self.engine_with(Limits::default().with_print_chars(0).with_prints_bytes(0), &[], Check::Warn)
     }
 
     /// Returns the limits of `--limits`.
@@ -73,11 +73,12 @@ impl LimitOptions {
 
     /// Returns an engine with these limits. Requests may ask for limits up to the ceiling.
     pub(crate) fn engine_under(&self, ceiling: &[String]) -> Result<Engine, Failure> {
-        self.engine_with(Limits::default(), ceiling)
+        self.engine_with(Limits::default(), ceiling, Check::Off)
     }
 
-    fn engine_with(&self, defaults: Limits, ceiling: &[String]) -> Result<Engine, Failure> {
+    fn engine_with(&self, defaults: Limits, ceiling: &[String], check: Check) -> Result<Engine, Failure> {
         let builder = Engine::builder()
+            .check(check)
             .limits(defaults.with(&self.asked()?))
             .ceiling(Limits::unlimited().with(&asked("--ceiling", ceiling)?));
         let builder = if self.keywords { builder.json_keys(Keys::Keywords) } else { builder };

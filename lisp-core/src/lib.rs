@@ -43,6 +43,7 @@
 #![cfg_attr(not(test), warn(clippy::too_many_lines))]
 
 pub mod builtins;
+pub mod check;
 mod code;
 pub mod compile;
 pub mod context;

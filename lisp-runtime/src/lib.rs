@@ -84,6 +84,7 @@ pub use api::waiting::Progress;
 pub use lisp_core::{Error, Reason};
 pub use terms::budget::{Amounts, Budget};
 pub use terms::cancel::Cancel;
+pub use terms::check::Check;
 pub use terms::keys::Keys;
 pub use terms::limits::{Limits, LimitsRequest};
 pub use terms::observer::Observer;

@@ -3,8 +3,9 @@
 mod analyze;
 mod codegen;
 mod constants;
-mod core;
+pub(crate) mod core;
 mod program;
 
+pub(crate) use analyze::Analysis;
 pub use analyze::{Free, MAX_DEPTH, SPECIAL_FORMS, SpecialForm, TOOL_PAGE};
 pub use program::Program;

@@ -1,6 +1,6 @@
 //! Compiled programs: immutable, shared by any number of runs and threads.
 
-use super::analyze::{self, Free};
+use super::analyze::{self, Analysis, Free};
 use super::codegen;
 use crate::builtins::Rows;
 use crate::code::{Instr, Proto};
@@ -104,6 +104,13 @@ impl Program {
         let names: usize =
             self.code.globals.iter().chain(&self.tools).chain(&self.patterns).map(|n| n.len() + 16).sum();
         self.source().len() + code + names + self.code.constants.bytes()
+    }
+
+    /// Reads and analyzes it again: the core forms are not kept.
+    pub(crate) fn analyzed(&self, rows: &Rows) -> Option<Analysis> {
+        let never = Interrupt::never();
+        let read = syntax::read_at(self.source(), &self.limits, &never).ok()?;
+        analyze::analyze(read.forms, (self.source(), &read.names), rows, &self.shadowed, false, &never).ok()
     }
 
     /// Returns what its runs work with.

@@ -97,6 +97,11 @@ impl<'h> KeyArray<'h> {
     pub(super) fn keys(&self) -> &'h [Value<'h>] {
         self.keys.get()
     }
+
+    /// Returns the keys in order.
+    pub(crate) fn each_key(&self) -> impl Iterator<Item = Value<'h>> {
+        self.keys().iter().copied()
+    }
 }
 
 /// The entries of a map in key order.

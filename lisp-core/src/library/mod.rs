@@ -32,6 +32,11 @@ static IMPS: [Imp; count(TABLES)] = {
 
 static ROWS: LazyLock<Rows> = LazyLock::new(|| Rows::new(&ALL));
 
+/// Returns the table of all functions.
+pub(crate) fn rows() -> &'static Rows {
+    &ROWS
+}
+
 /// Returns all functions in the order of their numbers.
 pub fn all() -> &'static [Builtin] {
     &ALL

@@ -2,9 +2,11 @@
 
 use super::Grant;
 use super::machine::Machine;
+use crate::check::{Facts, Finding, Shape, ToolShape, check};
 use crate::compile::Program;
 use crate::heap::{Heap, Value};
 use crate::text::near_names;
+use std::sync::Arc;
 
 impl Machine {
     /// Copies definitions of earlier turns into the machine. Data and history are looked up when a program that uses
@@ -91,6 +93,21 @@ impl Machine {
             state.globals[places[1]] = state.globals[places[0]];
             state.globals[places[0]] = state.result;
         });
+    }
+
+    /// Checks a program against the data of the machine, and tools whose shapes are passed.
+    pub fn check(&self, program: &Program, tools: &dyn Fn(&str) -> Option<ToolShape>) -> Vec<Finding> {
+        struct Here<'a>(&'a [Arc<Grant>], &'a dyn Fn(&str) -> Option<ToolShape>);
+        impl Facts for Here<'_> {
+            fn data(&self, name: &str) -> Option<Shape> {
+                let name = format!("data/{name}");
+                self.0.iter().rev().find_map(|grant| grant.shape(&name))
+            }
+            fn tool(&self, name: &str) -> Option<ToolShape> {
+                self.1(name)
+            }
+        }
+        check(program, &Here(&self.grants, tools))
     }
 
     /// Returns a hint for an error that missing data may have caused, because missing data is nil: the first `data/`

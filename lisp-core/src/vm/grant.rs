@@ -1,7 +1,9 @@
 //! Grants: data, definitions and history that a host gives its runs. They are frozen, measured, and shared by many
 //! runs.
 
+use crate::check::Shape;
 use crate::heap::{Frozen, Heap, Res, Value};
+use std::sync::OnceLock;
 
 /// Named values that never change: imported once, and read by any number of runs without copying.
 #[derive(Debug)]
@@ -10,6 +12,8 @@ pub struct Grant {
     /// The indices of the entries, in the order of their names; equal names in the order of their entries.
     by_name: Box<[u32]>,
     frozen: Frozen,
+    /// What is known of the values before a run, once it was asked for.
+    shapes: Box<[OnceLock<Shape>]>,
 }
 
 /// A grant under construction.
@@ -63,12 +67,20 @@ impl Grant {
         // The names of one JSON object are sorted already, so this takes linear time.
         let mut by_name: Box<[u32]> = (0u32..).take(names.len()).collect();
         by_name.sort_by(|&a, &b| names[a as usize].cmp(&names[b as usize]));
-        Ok(Grant { names, by_name, frozen })
+        let shapes = names.iter().map(|_| OnceLock::new()).collect();
+        Ok(Grant { names, by_name, frozen, shapes })
     }
 
     /// Returns names and values: `data/x` for data, `*1` for history, plain names for definitions.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (&str, Value<'_>)> {
         self.names.iter().map(|n| &**n).zip(self.frozen.values().iter().copied())
+    }
+
+    /// Returns the shape of the value with this name. It is kept.
+    pub(super) fn shape(&self, name: &str) -> Option<Shape> {
+        let place = self.place(name)?;
+        let value = self.value(place)?;
+        Some(self.shapes.get(place)?.get_or_init(|| Shape::of_value(value)).clone())
     }
 
     /// Returns the names of the data, without their prefix.
@@ -83,9 +95,13 @@ impl Grant {
 
     /// Returns the value of a name.
     pub(crate) fn get(&self, name: &str) -> Option<Value<'_>> {
+        self.value(self.place(name)?)
+    }
+
+    fn place(&self, name: &str) -> Option<usize> {
         let found = self.by_name.partition_point(|&place| &*self.names[place as usize] < name);
         let place = *self.by_name.get(found)? as usize;
-        (&*self.names[place] == name).then(|| self.frozen.values()[place])
+        (&*self.names[place] == name).then_some(place)
     }
 
     /// Returns the value at an index.

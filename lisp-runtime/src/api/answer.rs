@@ -173,7 +173,13 @@ fn part_of(kind: WarningKind) -> Option<AnswerPart> {
     match kind {
         WarningKind::NullInValue => Some(AnswerPart::Value),
         WarningKind::NullInMemory => Some(AnswerPart::Memory),
-        WarningKind::CodeFence | WarningKind::DoubledBackslash => None,
+        WarningKind::CodeFence
+        | WarningKind::DoubledBackslash
+        | WarningKind::UnknownKey
+        | WarningKind::NeverEqual
+        | WarningKind::UnknownArgument
+        | WarningKind::MissingArgument
+        | WarningKind::WrongArgument => None,
     }
 }
 

@@ -5,12 +5,13 @@ use super::program::Program;
 use super::program_cache::{PROGRAMS, ProgramCache, ProgramCacheUsage};
 use super::run::{Run, RunEvent};
 use super::waiting::Progress;
-use crate::drive::setting::Setting;
+use crate::drive::setting::{Makes, Setting};
 use crate::parallel::executor::{Executor, LocalExecutor, PoolExecutor};
 use crate::parallel::pool::Pool;
 use crate::parallel::task::run_task;
 use crate::terms::budget::Taken;
 use crate::terms::cancel::Cancel;
+use crate::terms::check::Check;
 use crate::terms::clock::Clock;
 use crate::terms::keys::Keys;
 use crate::terms::limits::{Limits, bytes};
@@ -58,6 +59,7 @@ struct Inner {
     policy: Policy,
     prompt_tools_bytes: usize,
     programs: ProgramCache,
+    check: Check,
 }
 
 /// The default for the bytes of tool lines in the prompt.
@@ -96,6 +98,7 @@ impl Default for Engine {
             policy: Policy::default(),
             prompt_tools_bytes: PROMPT_TOOLS_BYTES,
             programs: ProgramCache::new(PROGRAMS),
+            check: Check::default(),
         }))
     }
 }
@@ -283,6 +286,11 @@ impl Engine {
         }
     }
 
+    /// Returns the optional parts of the outcome of a run.
+    pub(crate) fn makes(&self, input: &Input<'_>) -> Makes {
+        Makes { check: input.makes.check && self.0.check != Check::Off, ..input.makes }
+    }
+
     /// Returns the default limits of a run.
     pub fn limits(&self) -> &Limits {
         &self.0.limits
@@ -384,7 +392,7 @@ impl Engine {
             watched: !matches!(self.0.pool, Threads::None),
             clock: self.0.clock.clone(),
             clock_replay: input.clock.clone(),
-            makes: input.makes,
+            makes: self.makes(input),
             on_print: input.on_print.clone(),
             replay: input.journal.as_ref().and_then(|journal| journal.replay()),
             gate: self.gate_setting(input),
@@ -525,6 +533,7 @@ pub struct EngineBuilder {
     keys: Keys,
     prompt_tools_bytes: Option<usize>,
     kept_programs: Option<usize>,
+    check: Check,
 }
 
 impl EngineBuilder {
@@ -536,6 +545,22 @@ impl EngineBuilder {
     #[must_use]
     pub fn clock(mut self, read: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
         self.clock = Clock::of_host(read);
+        self
+    }
+
+    /// Sets whether programs are checked against their data and tools before they run. The default is [`Check::Off`].
+    ///
+    /// ```
+    /// use lisp_runtime::{Check, Engine, Input};
+    /// let engine = Engine::builder().check(Check::Warn).build()?;
+    /// let orders = serde_json::json!([{"id": 1, "total": 9}]);
+    /// let outcome = engine.eval("(reduce + 0 (keep :totl data/orders))", Input::new().data("orders", &orders));
+    /// assert_eq!(outcome.warnings()[0].repair.as_deref(), Some("write :total"));
+    /// # Ok::<(), lisp_runtime::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn check(mut self, check: Check) -> Self {
+        self.check = check;
         self
     }
 
@@ -727,6 +752,7 @@ impl EngineBuilder {
             policy: self.policy,
             prompt_tools_bytes: self.prompt_tools_bytes.unwrap_or(PROMPT_TOOLS_BYTES),
             programs: ProgramCache::new(self.kept_programs.unwrap_or(PROGRAMS)),
+            check: self.check,
         })))
     }
 }

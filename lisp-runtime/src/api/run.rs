@@ -80,6 +80,8 @@ pub(crate) struct Run {
     figures: MachineUsage,
     /// Warnings about the JSON of the result.
     warnings: Vec<Warning>,
+    /// What a check of the program found before it ran.
+    findings: Vec<Warning>,
     /// What the run has taken from its budget.
     pub(crate) taken: Option<Taken>,
     /// Whether results become `*1 *2 *3` of later turns.
@@ -168,6 +170,7 @@ impl Run {
             change: TurnChange { definitions: true, history: true },
             figures: MachineUsage::default(),
             warnings: Vec::new(),
+            findings: Vec::new(),
             taken: None,
             keeps_history: false,
         }
@@ -182,8 +185,15 @@ impl Run {
         let until = self.shared.run_time.deadline();
         let end = || expired(&setting.limits, Some(&setting.cancel), until);
         let stop = stop_of_compiling(&setting.limits, Some(&setting.cancel), until);
-        match self.driver.machine.load_unless(program, number, &stop) {
-            Ok(()) => Ok(()),
+        match self.driver.machine.load_unless(program.clone(), number, &stop) {
+            Ok(()) => {
+                if !self.is_set_up() && self.shared.setting.makes.check {
+                    let tool = |name: &str| self.shared.setting.tool(name)?.shape();
+                    let findings = self.driver.machine.check(&program, &tool);
+                    self.findings = Warning::of_findings(&program, findings);
+                }
+                Ok(())
+            }
             Err(error) if error.reason == Reason::Timeout => {
                 let error = end().or_else(|| until.map(|_| run_timeout(&setting.limits))).unwrap_or(error);
                 Err(self.problem(error, Phase::Compile))
@@ -573,6 +583,7 @@ impl Run {
             taken.settle(&usage, true);
         }
         let mut warnings = self.programs.last().map_or_else(Vec::new, Program::warnings);
+        warnings.append(&mut self.findings);
         warnings.extend(std::mem::take(&mut self.warnings).into_iter().filter(|_| answer.is_ok()));
         debug_assert!(answer.as_ref().err().is_none_or(|problem| Verdict::of(problem.error.reason) != Verdict::Ok));
         let view = &self.shared.setting.view;

@@ -29,11 +29,13 @@ pub(crate) struct Makes {
     pub(crate) live: bool,
     /// The profile.
     pub(crate) profile: bool,
+    /// The warnings of a check before the program runs.
+    pub(crate) check: bool,
 }
 
 impl Default for Makes {
     fn default() -> Self {
-        Makes { memory: true, live: false, profile: false }
+        Makes { memory: true, live: false, profile: false, check: true }
     }
 }
 

@@ -191,7 +191,7 @@ impl Engine {
             tools: host.tools.values().map(|tool| SentTool::of(tool)).collect(),
             session,
             resume: None,
-            makes: input.makes,
+            makes: self.makes(input),
             replays: host.replays(),
         };
         (job, host)

@@ -2,6 +2,7 @@
 
 pub(crate) mod budget;
 pub(crate) mod cancel;
+pub(crate) mod check;
 pub(crate) mod clock;
 pub(crate) mod deadline;
 pub(crate) mod error_data;

@@ -1,6 +1,7 @@
 //! Warnings about a run.
 
 use crate::terms::position::Position;
+use lisp_core::check::{Finding, FindingKind, MAX_FINDINGS};
 use lisp_core::compile::Program;
 use lisp_core::json::{Null, Nulls};
 use lisp_core::syntax::{LineIndex, fence_of};
@@ -19,6 +20,16 @@ pub enum WarningKind {
     CodeFence,
     /// A regex literal has two backslashes where probably one is meant.
     DoubledBackslash,
+    /// A key is read that no map at this place has, while they have one with a similar name.
+    UnknownKey,
+    /// A comparison is never true.
+    NeverEqual,
+    /// An argument is passed that the tool does not have.
+    UnknownArgument,
+    /// A tool is called without an argument that it requires.
+    MissingArgument,
+    /// An argument has a type that the tool does not take.
+    WrongArgument,
 }
 
 impl WarningKind {
@@ -29,14 +40,37 @@ impl WarningKind {
             WarningKind::NullInMemory => "null_in_memory",
             WarningKind::CodeFence => "code_fence",
             WarningKind::DoubledBackslash => "doubled_backslash",
+            WarningKind::UnknownKey => "unknown_key",
+            WarningKind::NeverEqual => "never_equal",
+            WarningKind::UnknownArgument => "unknown_argument",
+            WarningKind::MissingArgument => "missing_argument",
+            WarningKind::WrongArgument => "wrong_argument",
         }
     }
 
     /// Returns whether it is about the source, not about the result.
     pub const fn is_of_program(self) -> bool {
         match self {
-            WarningKind::CodeFence | WarningKind::DoubledBackslash => true,
+            WarningKind::CodeFence
+            | WarningKind::DoubledBackslash
+            | WarningKind::UnknownKey
+            | WarningKind::NeverEqual
+            | WarningKind::UnknownArgument
+            | WarningKind::MissingArgument
+            | WarningKind::WrongArgument => true,
             WarningKind::NullInValue | WarningKind::NullInMemory => false,
+        }
+    }
+}
+
+impl From<FindingKind> for WarningKind {
+    fn from(kind: FindingKind) -> Self {
+        match kind {
+            FindingKind::UnknownKey => WarningKind::UnknownKey,
+            FindingKind::NeverEqual => WarningKind::NeverEqual,
+            FindingKind::UnknownArgument => WarningKind::UnknownArgument,
+            FindingKind::MissingArgument => WarningKind::MissingArgument,
+            FindingKind::WrongArgument => WarningKind::WrongArgument,
         }
     }
 }
@@ -57,7 +91,7 @@ pub struct Warning {
 
 impl Warning {
     /// The maximum number of warnings in an outcome.
-    pub(crate) const MAX: usize = 8 * (Nulls::TOLD + 1);
+    pub(crate) const MAX: usize = 8 * (Nulls::TOLD + 1) + MAX_FINDINGS;
 
     /// Returns the warnings about the source of a program.
     pub(crate) fn of_program(program: &Program) -> Vec<Warning> {
@@ -85,6 +119,21 @@ impl Warning {
             Some(at(WarningKind::DoubledBackslash, *span, message, repair))
         });
         fence.into_iter().chain(doubled).collect()
+    }
+
+    /// Returns the warnings of a check of a program.
+    pub(crate) fn of_findings(program: &Program, findings: Vec<Finding>) -> Vec<Warning> {
+        if findings.is_empty() {
+            return Vec::new();
+        }
+        let lines = LineIndex::new(program.source());
+        let warning = |finding: Finding| Warning {
+            kind: finding.kind.into(),
+            message: finding.message,
+            position: Some(Position::of(&lines, finding.span)),
+            repair: finding.repair,
+        };
+        findings.into_iter().map(warning).collect()
     }
 
     /// Adds the warnings about numbers that are null, or the text of a key, in the JSON of the result or of a definition.

@@ -7,6 +7,7 @@
 //!              | "[" type "]" | "{" fields "}") ["?"]
 //! ```
 
+use lisp_core::check::{Parameter, Shape, ToolShape, Types};
 use lisp_core::heap::{Heap, Map, Res, TimeValue, Value};
 use lisp_core::text::is_instant_text;
 use lisp_core::text::near_names;
@@ -35,6 +36,30 @@ enum Type {
     List(Box<Type>),
     Fields(Fields),
     Optional(Box<Type>),
+}
+
+impl Type {
+    /// Returns the shape of its values.
+    fn shape(&self) -> Shape {
+        match self {
+            Type::String => Shape::of(Types::STRING),
+            Type::Int => Shape::of(Types::INT),
+            Type::Float => Shape::of(Types::NUMBER),
+            Type::Bool => Shape::of(Types::BOOL),
+            Type::Keyword => Shape::of(Types::KEYWORD | Types::STRING),
+            Type::Datetime => Shape::of(Types::STRING | Types::OTHER),
+            Type::Map => Shape::of(Types::MAP),
+            Type::Any => Shape::UNKNOWN,
+            Type::List(of) => Shape::list(of.shape()),
+            Type::Fields(fields) => {
+                let field = |field: &Field| {
+                    (field.name.as_str().into(), field.of.shape(), !matches!(field.of, Type::Optional(_)))
+                };
+                Shape::map(fields.all.iter().map(field), !fields.open)
+            }
+            Type::Optional(of) => of.shape().or_nil(),
+        }
+    }
 }
 
 /// The fields of a map, or the parameters of a tool.
@@ -116,6 +141,21 @@ pub(crate) fn sentence(mismatches: &[Mismatch]) -> String {
 }
 
 impl Signature {
+    /// Returns the shape of the arguments and the result; `None` if it has no arguments.
+    pub(crate) fn shape(&self) -> Option<ToolShape> {
+        let params = self.params.as_ref()?;
+        let parameter = |field: &Field| Parameter {
+            name: field.name.as_str().into(),
+            shape: field.of.shape(),
+            is_required: !matches!(field.of, Type::Optional(_)),
+        };
+        Some(ToolShape {
+            parameters: params.all.iter().map(parameter).collect(),
+            is_open: params.open,
+            result: self.output.shape(),
+        })
+    }
+
     /// Parses a signature.
     ///
     /// # Errors

@@ -16,6 +16,7 @@ use crate::terms::budget::PaidCall;
 use crate::terms::cancel::Cancel;
 use crate::terms::place::Place;
 use crate::terms::spans::CallSpan;
+use lisp_core::check::ToolShape;
 use lisp_core::{Error, Reason};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -210,6 +211,11 @@ impl fmt::Debug for Tool {
 }
 
 impl Tool {
+    /// Returns what is known of its arguments and its result before it is called.
+    pub(crate) fn shape(&self) -> Option<ToolShape> {
+        self.contract.signature.as_ref()?.shape()
+    }
+
     /// Creates a tool from a closure. The result may be any value that serde can serialize as JSON.
     pub fn new<R: Serialize>(
         name: impl Into<String>,

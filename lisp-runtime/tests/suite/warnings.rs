@@ -1,7 +1,7 @@
 //! Notes on the text of a program: they are in every answer, and change no outcome.
 
 use lisp_runtime::request::answer_line;
-use lisp_runtime::{Engine, Input, Program, Request};
+use lisp_runtime::{Check, Engine, Input, Program, Request, Tool};
 use serde_json::{Value, json};
 
 /// The warnings of an answer to a program: kind, line, column, end of the column.
@@ -96,4 +96,44 @@ fn a_program_and_the_turns_of_a_session_have_their_warnings() {
     let mut session = engine.session(Input::new());
     let mut told = |source: &str| session.eval(source).warnings().len();
     assert_eq!([told("```\n(def x 1)\n```"), told("x"), told("#\"\\\\s\""), told("(/ x 0)")], [1, 0, 1, 0]);
+}
+
+/// What a check finds before a run, with its repair. Nothing is found unless the host asks for it.
+#[test]
+fn programs_are_checked_against_data_and_tools_if_the_host_asks_for_it() {
+    let tools = || {
+        let price = Tool::new("price", |_| Ok(json!({ "total": 1.5 })))
+            .signature("(sku :string, quantity :int?) -> {total :float}");
+        Engine::builder().grant(price)
+    };
+    let engine = tools().check(Check::Warn).build().unwrap();
+    let orders = json!([{ "sku": "A1", "qty": 2, "status": "paid" }, { "sku": "B2", "qty": 1, "status": "open" }]);
+    let found = |engine: &Engine, program: &str| {
+        let outcome = engine.eval(program, Input::new().data("orders", &orders));
+        let warning = |warning: &lisp_runtime::outcome::Warning| {
+            assert!(warning.position.is_some(), "{warning:?}");
+            (warning.kind.name(), warning.repair.clone().unwrap_or_default())
+        };
+        outcome.warnings().iter().map(warning).collect::<Vec<_>>()
+    };
+    for (program, kind, repair) in [
+        ("(map :quantiy [{:quantity 1}])", "unknown_key", "write :quantity"),
+        ("(map :stauts data/orders)", "unknown_key", "write :status"),
+        ("(filter #(= :paid (:status %)) data/orders)", "never_equal", "write \"paid\""),
+        ("(map #(tool/price {:skuu (:sku %) :sku \"\"}) data/orders)", "unknown_argument", "write :sku"),
+        ("(tool/price {:quantity 1})", "missing_argument", "add :sku to the arguments"),
+        ("(tool/price {:sku 1})", "wrong_argument", ""),
+        ("(:totl (tool/price {:sku \"A1\"}))", "unknown_key", "write :total"),
+    ] {
+        assert_eq!(found(&engine, program), [(kind, repair.to_owned())], "{program}");
+        assert_eq!(found(&tools().build().unwrap(), program), [], "{program}");
+    }
+    for program in [
+        "(map :note data/orders)",
+        "(map #(tool/price (select-keys % [:sku])) data/orders)",
+        "(:total (tool/price {:sku \"A1\" :quantity 2}))",
+        "(filter #(= \"paid\" (:status %)) data/orders)",
+    ] {
+        assert_eq!(found(&engine, program), [], "{program}");
+    }
 }

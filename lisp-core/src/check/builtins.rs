@@ -1,0 +1,519 @@
+//! What is known of the results of built-in functions, and which functions they call with what.
+
+use super::shape::{Fields, Shape, Types, joined, name_of};
+use super::walk::{Checker, Function, Known};
+use crate::code::BuiltinId;
+use crate::compile::core::Constant;
+use crate::error::Span;
+
+impl<'p> Checker<'p> {
+    /// Calls a built-in function. Functions among the arguments of one that is not known here may be called with anything.
+    pub(super) fn builtin(&mut self, id: BuiltinId, arguments: Vec<Known<'p>>, span: Span) -> Known<'p> {
+        let row = self.rows.row(id);
+        let count = arguments.len();
+        if count < usize::from(row.min) || (row.max != crate::builtins::MANY && count > usize::from(row.max)) {
+            self.escape_all(&arguments);
+            return Known::unknown();
+        }
+        let result = match self.of_functions(row.name, &arguments, span) {
+            Some(result) => Some(result),
+            None => {
+                self.escape_all(&arguments);
+                self.of_values(row.name, &arguments, span)
+            }
+        };
+        result.unwrap_or_else(|| Known::types(result_types(row.name)))
+    }
+
+    /// Functions that call others, or make functions of others; `None` for all other functions.
+    fn of_functions(&mut self, name: &str, arguments: &[Known<'p>], span: Span) -> Option<Known<'p>> {
+        let Some((first, rest)) = arguments.split_first() else { return None };
+        Some(match (name, rest) {
+            ("comp", _) => Known::function(Function::Composed(arguments.to_vec())),
+            ("partial", _) => Known::function(Function::Partial(first.clone(), rest.to_vec())),
+            ("juxt", _) => Known::function(Function::Juxtaposed(arguments.to_vec())),
+            ("complement" | "every-pred" | "some-fn", _) => Known::function(Function::Tests(arguments.to_vec())),
+            ("constantly", _) => Known::function(Function::Constant(first.clone())),
+            ("fnil", _) => {
+                self.escape_all(rest);
+                Known::function(Function::WithDefaults(first.clone()))
+            }
+            ("memoize" | "identity", []) => first.clone(),
+            ("map" | "mapv" | "pmap" | "mapcat" | "keep", [_, ..]) => self.mapped(name, first, rest, span),
+            ("map-indexed" | "keep-indexed", [list]) => {
+                let arguments = vec![Known::types(Types::INT), self.element(list)];
+                let result = self.call_shape(first, arguments, span);
+                Known::of(Shape::list(if name == "keep-indexed" { result.without_nil() } else { result }))
+            }
+            ("filter" | "filterv" | "remove" | "take-while" | "drop-while", [list]) => {
+                self.call_with_elements(first, list, span);
+                Known::of(Shape::list(list.shape.element()))
+            }
+            ("some" | "every?" | "not-any?" | "not-every?", [list]) => {
+                let result = self.call_with_elements(first, list, span);
+                match name {
+                    "some" => Known::of(result.or_nil()),
+                    _ => Known::test(None),
+                }
+            }
+            ("sort-by" | "distinct-by" | "partition-by" | "group-by", _) => self.arranged(name, first, rest, span)?,
+            ("sum-by" | "avg-by", [list]) => {
+                self.call_with_elements(first, list, span);
+                Known::types(Types::NUMBER | Types::NIL)
+            }
+            ("min-by" | "max-by", [list]) => {
+                self.call_with_elements(first, list, span);
+                Known::of(list.shape.element().or_nil())
+            }
+            ("max-key" | "min-key", [_, ..]) => {
+                let shape = joined(&rest.iter().map(|value| value.shape.clone()).collect::<Vec<_>>());
+                self.call_shape(first, vec![Known::of(shape.clone())], span);
+                Known::of(shape)
+            }
+            ("reduce", [_, ..]) => self.reduced(first, rest, span),
+            ("reduce-kv", [init, map]) => {
+                let entry = map.shape.element();
+                self.folded(first, init.clone(), vec![Known::of(entry.nth(0)), Known::of(entry.nth(1))], span)
+            }
+            ("apply", [.., list]) if list.function.is_none() => {
+                let before = &rest[..rest.len() - 1];
+                self.applied(first, before, list, span)
+            }
+            ("update" | "update-in", [..]) if rest.len() >= 2 => self.updated(name, first, rest, span),
+            ("update-vals", [function]) => {
+                let value = first.shape.element().nth(1);
+                let value = self.call_shape(function, vec![Known::of(value)], span);
+                Known::of(match first.shape.fields.as_deref() {
+                    Some(fields) if first.shape.types == Types::MAP => Shape::of_fields(Fields {
+                        known: fields
+                            .known
+                            .iter()
+                            .map(|(key, field)| {
+                                let field = super::shape::Field { shape: value.clone(), ..field.clone() };
+                                (key.clone(), field)
+                            })
+                            .collect(),
+                        others: fields.others.as_ref().map(|(key, _)| (key.clone(), value.clone())),
+                    }),
+                    _ => Shape::map_of(Shape::UNKNOWN, value),
+                })
+            }
+            _ => return None,
+        })
+    }
+
+    fn element(&mut self, list: &Known<'p>) -> Known<'p> {
+        self.spend(list.shape.weight());
+        Known::of(list.shape.element())
+    }
+
+    /// Calls a function and returns the shape of the result, which is no longer followed.
+    fn call_shape(&mut self, function: &Known<'p>, arguments: Vec<Known<'p>>, span: Span) -> Shape {
+        self.conditional += 1;
+        let result = self.call(function, arguments, span);
+        self.escape(&result);
+        self.conditional -= 1;
+        result.shape
+    }
+
+    fn call_with_elements(&mut self, function: &Known<'p>, list: &Known<'p>, span: Span) -> Shape {
+        self.escape(list);
+        let element = self.element(list);
+        // The elements of an empty list are not there, and the function is not called.
+        match element.shape.is_never() {
+            true => {
+                self.escape(function);
+                Shape::of(Types::NEVER)
+            }
+            false => self.call_shape(function, vec![element], span),
+        }
+    }
+
+    fn mapped(&mut self, name: &str, function: &Known<'p>, lists: &[Known<'p>], span: Span) -> Known<'p> {
+        self.escape_all(lists);
+        let result = match lists {
+            [list] => self.call_with_elements(function, list, span),
+            lists => {
+                let elements = lists.iter().map(|list| self.element(list)).collect();
+                self.call_shape(function, elements, span)
+            }
+        };
+        Known::of(Shape::list(match name {
+            "mapcat" => result.element(),
+            "keep" => result.without_nil(),
+            _ => result,
+        }))
+    }
+
+    fn arranged(&mut self, name: &str, key: &Known<'p>, rest: &[Known<'p>], span: Span) -> Option<Known<'p>> {
+        let list = match (name, rest) {
+            (_, [list]) => list,
+            ("sort-by", [order, list]) => {
+                self.escape(order);
+                list
+            }
+            _ => return None,
+        };
+        let key = self.call_with_elements(key, list, span);
+        let element = list.shape.element();
+        Some(Known::of(match name {
+            "group-by" => Shape::map_of(key, Shape::list(element)),
+            "partition-by" => Shape::list(Shape::list(element)),
+            _ => Shape::list(element),
+        }))
+    }
+
+    fn reduced(&mut self, function: &Known<'p>, rest: &[Known<'p>], span: Span) -> Known<'p> {
+        match rest {
+            [list] => {
+                self.escape(list);
+                let element = self.element(list);
+                let folded = self.folded(function, element.clone(), vec![element], span);
+                // Of an empty list it is what the function returns without arguments.
+                self.join(folded, Known::unknown())
+            }
+            [init, list] => {
+                self.escape(list);
+                let element = self.element(list);
+                self.folded(function, init.clone(), vec![element], span)
+            }
+            _ => Known::unknown(),
+        }
+    }
+
+    /// Calls a function with what it has returned before.
+    fn folded(&mut self, function: &Known<'p>, init: Known<'p>, more: Vec<Known<'p>>, span: Span) -> Known<'p> {
+        self.escape(&init);
+        let mut value = Known::of(init.shape);
+        let call = |checker: &mut Self, value: &Known<'p>| {
+            let arguments = std::iter::once(value.clone()).chain(more.iter().cloned()).collect();
+            Known::of(checker.call_shape(function, arguments, span))
+        };
+        self.silent += 1;
+        for round in 0..3 {
+            let next = call(self, &value);
+            let next = self.join(value.clone(), next);
+            if next.shape == value.shape {
+                break;
+            }
+            value = if round == 2 { Known::unknown() } else { next };
+        }
+        self.silent -= 1;
+        let last = call(self, &value);
+        self.join(value, last)
+    }
+
+    fn applied(&mut self, function: &Known<'p>, before: &[Known<'p>], list: &Known<'p>, span: Span) -> Known<'p> {
+        match &list.shape.items {
+            super::shape::Items::Each(each) if list.shape.types == Types::LIST => {
+                let arguments = before.iter().cloned().chain(each.iter().cloned().map(Known::of)).collect();
+                self.call(function, arguments, span)
+            }
+            _ => {
+                self.escape(function);
+                self.escape_all(before);
+                // The result of a function that takes any number of arguments like one.
+                match function.function.as_deref() {
+                    Some(Function::Builtin(id)) => {
+                        let name = self.rows.row(*id).name;
+                        match name {
+                            "concat" => Known::of(Shape::list(list.shape.element().element())),
+                            _ => Known::types(result_types(name)),
+                        }
+                    }
+                    _ => Known::unknown(),
+                }
+            }
+        }
+    }
+
+    /// `update` and `update-in`: the function is called with the value, which may be missing.
+    fn updated(&mut self, name: &str, map: &Known<'p>, rest: &[Known<'p>], span: Span) -> Known<'p> {
+        let (path, function, more) = (&rest[0], &rest[1], &rest[2..]);
+        self.escape(map);
+        let (Some((key, _)), "update") = (path.constant, name) else {
+            self.escape(function);
+            self.escape_all(more);
+            return Known::types(Types::MAP | Types::LIST);
+        };
+        // A new key is no mistake: counters start like this.
+        let value = match (name_of(key), map.shape.fields.as_deref()) {
+            (Some(name), Some(fields)) if map.shape.types.is_within(Types::MAP | Types::NIL) => match fields.get(&name)
+            {
+                Some(field) => field.shape.clone().or_nil(),
+                None => fields.others.as_ref().map_or(Shape::of(Types::NIL), |(_, value)| value.clone().or_nil()),
+            },
+            _ => Shape::UNKNOWN,
+        };
+        let arguments = std::iter::once(Known::of(value)).chain(more.iter().cloned()).collect();
+        let value = self.call_shape(function, arguments, span);
+        Known::of(put(&map.shape, name_of(key), value))
+    }
+
+    /// Functions that call no others.
+    fn of_values(&mut self, name: &str, arguments: &[Known<'p>], span: Span) -> Option<Known<'p>> {
+        self.spend(arguments.iter().map(|value| value.shape.weight()).sum());
+        let shape = match (name, arguments) {
+            ("=" | "not=", [a, b]) => {
+                self.compare(a, b, span);
+                return Some(Known::test(None));
+            }
+            (_, [value]) if tested(name).is_some() => {
+                let tested = tested(name).unwrap_or(Types::NEVER);
+                let types = value.shape.types;
+                return Some(Known::test(match (types.is_within(tested), types.may_be(tested)) {
+                    _ if types == Types::NEVER => None,
+                    (true, _) => Some(true),
+                    (_, false) => Some(false),
+                    _ => None,
+                }));
+            }
+            ("contains?", [set, value]) => {
+                if let Some((Constant::Set(members), at)) = set.constant {
+                    self.compare_with_all(value, members.iter(), at);
+                }
+                return Some(Known::test(None));
+            }
+            ("get", [map, key, rest @ ..]) => {
+                let value = match key.constant {
+                    Some((constant, _)) => self.at_key(&map.shape, constant, span),
+                    None => Known::of(self.at_any_key(&map.shape)),
+                };
+                return Some(match rest.first() {
+                    None => value,
+                    Some(default) => self.join(value, default.clone()),
+                });
+            }
+            ("get-in", [map, path, rest @ ..]) => {
+                let Some((Constant::Vector(path), _)) = path.constant else { return Some(Known::unknown()) };
+                let mut value = Known::of(map.shape.clone());
+                for key in path {
+                    value = self.at_key(&value.shape, key, span);
+                }
+                return Some(match rest.first() {
+                    None => value,
+                    Some(default) => self.join(value, default.clone()),
+                });
+            }
+            ("select-keys", [map, keys]) => {
+                if let Some((Constant::Vector(keys), _)) = keys.constant {
+                    for key in keys {
+                        self.at_key(&map.shape, key, span);
+                    }
+                    return Some(Known::of(selected(&map.shape, keys)));
+                }
+                Shape::of(Types::MAP)
+            }
+            ("dissoc", [map, keys @ ..]) => {
+                // A key that is removed is one that is there.
+                for (key, _) in keys.iter().filter_map(|key| key.constant) {
+                    self.at_key(&map.shape, key, span);
+                }
+                self.of_maps(name, arguments)?
+            }
+            _ => self.of_lists(name, arguments).or_else(|| self.of_maps(name, arguments))?,
+        };
+        Some(Known::of(shape))
+    }
+
+    /// Returns the value at a key that is not known.
+    fn at_any_key(&self, map: &Shape) -> Shape {
+        if !map.types.is_within(Types::MAP | Types::LIST | Types::NIL) {
+            return Shape::UNKNOWN;
+        }
+        let value = match map.types.may_be(Types::MAP) {
+            true => map.only(Types::MAP).element().nth(1),
+            false => Shape::of(Types::NEVER),
+        };
+        match map.types.may_be(Types::LIST) {
+            true => value.join(&map.only(Types::LIST).element()).or_nil(),
+            false => value.or_nil(),
+        }
+    }
+
+    fn of_lists(&mut self, name: &str, arguments: &[Known<'p>]) -> Option<Shape> {
+        let list = &arguments.last()?.shape;
+        let first = &arguments[0].shape;
+        Some(match (name, arguments.len()) {
+            ("first" | "peek", 1) => list.nth(0),
+            ("second", 1) => list.nth(1),
+            ("last", 1) => list.element().or_nil(),
+            ("ffirst", 1) => list.nth(0).nth(0),
+            ("nth", 2 | 3) => match arguments[1].constant {
+                Some((Constant::Int(at), _)) if arguments.len() == 2 => {
+                    first.nth(usize::try_from(*at).unwrap_or(usize::MAX))
+                }
+                _ => Shape::UNKNOWN,
+            },
+            ("rest", 1) => list.rest(1),
+            ("next" | "nnext", 1) => Shape::list(list.element()).or_nil(),
+            ("take" | "drop" | "take-last" | "drop-last" | "take-nth" | "nthrest", 2)
+            | ("reverse" | "distinct" | "dedupe" | "butlast" | "sort" | "vec" | "doall" | "drop-last" | "rseq", 1) => {
+                let list = if name == "nthrest" { first } else { list };
+                Shape::list(list.element())
+            }
+            ("sort", 2) => Shape::list(list.element()),
+            ("seq" | "not-empty", 1) => match list.types.is_within(Types::MAP | Types::NIL) && name == "not-empty" {
+                true => list.clone().or_nil(),
+                false => Shape::list(list.element()).or_nil(),
+            },
+            ("subvec", _) => Shape::list(first.element()),
+            ("set", 1) => Shape::set(list.element()),
+            ("partition" | "partition-all", _) => Shape::list(Shape::list(list.element())),
+            ("split-at", 2) => Shape::list(Shape::list(list.element())),
+            ("concat", _) => {
+                let elements: Vec<Shape> = arguments.iter().map(|value| value.shape.element()).collect();
+                Shape::list(joined(&elements))
+            }
+            ("cons", 2) => Shape::list(list.element().join(first)),
+            ("conj", 2..) if first.types == Types::LIST => {
+                Shape::list(arguments[1..].iter().fold(first.element(), |all, value| all.join(&value.shape)))
+            }
+            ("into", 2) if first.types == Types::LIST => Shape::list(first.element().join(&list.element())),
+            ("into", 2) if first.types == Types::SET => Shape::set(first.element().join(&list.element())),
+            ("into", 2) if first.types == Types::MAP => {
+                let entry = list.element();
+                let added = Fields { known: Vec::new(), others: Some((entry.nth(0), entry.nth(1))) };
+                match first.fields.as_deref() {
+                    Some(fields) => Shape::of_fields(fields.merge(&added)),
+                    None => Shape::of(Types::MAP),
+                }
+            }
+            ("vector" | "list", _) => Shape::tuple(arguments.iter().map(|value| value.shape.clone()).collect()),
+            ("hash-set", _) => {
+                Shape::set(joined(&arguments.iter().map(|value| value.shape.clone()).collect::<Vec<_>>()))
+            }
+            ("frequencies", 1) => Shape::map_of(list.element(), Shape::of(Types::INT)),
+            ("zip", 2) => Shape::list(Shape::tuple(vec![first.element(), list.element()])),
+            ("range", _) => Shape::list(Shape::of(Types::NUMBER)),
+            ("split" | "split-lines" | "re-split", _) => Shape::list(Shape::of(Types::STRING)),
+            _ => return None,
+        })
+    }
+
+    fn of_maps(&mut self, name: &str, arguments: &[Known<'p>]) -> Option<Shape> {
+        let map = &arguments.first()?.shape;
+        let is_map = map.types.is_within(Types::MAP | Types::NIL);
+        Some(match name {
+            "keys" if is_map => Shape::list(map.element().nth(0)),
+            "vals" if is_map => Shape::list(map.element().nth(1)),
+            "assoc" if arguments.len() % 2 == 1 && is_map => {
+                let mut map = map.clone();
+                for pair in arguments[1..].chunks_exact(2) {
+                    let key = pair[0].constant.and_then(|(key, _)| name_of(key));
+                    map = put(&map, key, pair[1].shape.clone());
+                }
+                map
+            }
+            "dissoc" if is_map => without_keys(map, &arguments[1..]),
+            "merge" => {
+                let mut merged: Option<Fields> = None;
+                for argument in arguments {
+                    if !argument.shape.types.is_within(Types::MAP | Types::NIL) {
+                        return Some(Shape::UNKNOWN);
+                    }
+                    let mut fields = (*argument.shape.fields.clone()?).clone();
+                    if argument.shape.types.may_be(Types::NIL) {
+                        fields.known.iter_mut().for_each(|(_, field)| field.is_always = false);
+                    }
+                    merged = Some(match merged {
+                        Some(before) => before.merge(&fields),
+                        None => fields,
+                    });
+                }
+                Shape::of_fields(merged?)
+            }
+            "zipmap" => Shape::map_of(map.element(), arguments.get(1)?.shape.element()),
+            "hash-map" if arguments.len().is_multiple_of(2) => {
+                Shape::of_entries(arguments.chunks_exact(2).map(|pair| {
+                    let name = pair[0].constant.and_then(|(key, _)| name_of(key));
+                    (name, pair[0].shape.clone(), pair[1].shape.clone())
+                }))
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// Returns the shape of a map with one more entry.
+fn put(map: &Shape, key: Option<std::sync::Arc<str>>, value: Shape) -> Shape {
+    if !map.types.is_within(Types::MAP | Types::NIL) {
+        return Shape::UNKNOWN;
+    }
+    let empty = || Fields { known: Vec::new(), others: None };
+    let fields = match (map.types.may_be(Types::MAP), map.fields.as_deref()) {
+        (true, None) => return Shape::of(Types::MAP),
+        (true, Some(fields)) if map.types == Types::MAP => fields.clone(),
+        (true, Some(fields)) => {
+            let mut fields = fields.clone();
+            fields.known.iter_mut().for_each(|(_, field)| field.is_always = false);
+            fields
+        }
+        (false, _) => empty(),
+    };
+    Shape::of_fields(match key {
+        Some(name) => fields.with(&name, value),
+        None => fields.merge(&Fields { known: Vec::new(), others: Some((Shape::UNKNOWN, value)) }),
+    })
+}
+
+/// Returns the shape of a map without some keys.
+fn without_keys(map: &Shape, keys: &[Known<'_>]) -> Shape {
+    let named = keys.iter().map(|key| key.constant.and_then(|(key, _)| name_of(key)));
+    let (Some(fields), Some(names)) = (map.fields.as_deref(), named.collect::<Option<Vec<_>>>()) else {
+        return Shape::of(Types::MAP | Types::NIL);
+    };
+    let mut fields = fields.clone();
+    // Which of two spellings is removed is not followed.
+    for (key, field) in &mut fields.known {
+        field.is_always &= !names.iter().any(|name| name.replace('-', "_") == key.replace('-', "_"));
+    }
+    let shape = Shape::of_fields(fields);
+    if map.types.may_be(Types::NIL) { shape.or_nil() } else { shape }
+}
+
+fn selected(map: &Shape, keys: &[Constant]) -> Shape {
+    let (true, Some(fields)) = (map.types == Types::MAP, map.fields.as_deref()) else { return Shape::of(Types::MAP) };
+    if fields.others.is_some() || keys.iter().any(|key| name_of(key).is_none()) {
+        return Shape::of(Types::MAP);
+    }
+    let names: Vec<_> = keys.iter().filter_map(name_of).collect();
+    let known = fields.known.iter().filter(|(key, _)| names.contains(key)).cloned().collect();
+    Shape::of_fields(Fields { known, others: None })
+}
+
+/// Returns the types for which a test of one value holds, and for no others.
+fn tested(name: &str) -> Option<Types> {
+    Some(match name {
+        "nil?" => Types::NIL,
+        "some?" => Types::ANY.without(Types::NIL),
+        "string?" => Types::STRING,
+        "number?" => Types::NUMBER,
+        "keyword?" => Types::KEYWORD,
+        "map?" => Types::MAP,
+        "set?" => Types::SET,
+        "boolean?" => Types::BOOL,
+        _ => return None,
+    })
+}
+
+/// Returns the types of the results of functions whose results have few.
+fn result_types(name: &str) -> Types {
+    match name {
+        "count" | "quot" | "compare" | "index-of" | "last-index-of" | "int" | "long" | "floor" | "ceil" | "round"
+        | ".length" | "bit-and" | "bit-or" | "bit-xor" => match name {
+            "index-of" | "last-index-of" => Types::INT | Types::NIL,
+            "floor" | "ceil" | "round" => Types::NUMBER,
+            _ => Types::INT,
+        },
+        "+" | "-" | "*" | "/" | "inc" | "dec" | "abs" | "mod" | "rem" | "sum" | "pow" => Types::NUMBER,
+        "avg" | "median" | "percentile" => Types::NUMBER | Types::NIL,
+        "str" | "join" | "upper-case" | "lower-case" | "capitalize" | "trim" | "triml" | "trimr" | "subs"
+        | "pr-str" | "format" | "name" => Types::STRING,
+        "keyword" | "key-word" => Types::KEYWORD | Types::NIL,
+        "<" | ">" | "<=" | ">=" | "not" => Types::BOOL,
+        "println" | "prn" | "print" => Types::NIL,
+        _ if name.ends_with('?') => Types::BOOL,
+        _ => Types::ANY,
+    }
+}

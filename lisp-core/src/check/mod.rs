@@ -1,0 +1,91 @@
+//! Checks a program against the data and the tools that its run has, before it runs.
+//!
+//! The core forms are interpreted over [`Shape`]s: what is surely known of a value. Whatever is not sure is unknown, and what
+//! is unknown is never a finding. A place that is reached several times is a finding only if it is wrong each time.
+
+mod builtins;
+mod calls;
+mod keys;
+mod observe;
+mod shape;
+mod walk;
+
+pub use shape::{Shape, Types};
+
+use crate::compile::Program;
+use crate::error::Span;
+use std::sync::Arc;
+
+/// The kind of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FindingKind {
+    /// A key that no map at this place has, while they have one with a similar name.
+    UnknownKey,
+    /// A comparison that is never true.
+    NeverEqual,
+    /// An argument of a tool that the tool does not have.
+    UnknownArgument,
+    /// A call of a tool without an argument that the tool requires.
+    MissingArgument,
+    /// An argument of a type that the tool does not take.
+    WrongArgument,
+}
+
+/// Something in a program that is surely not meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The kind.
+    pub kind: FindingKind,
+    /// The position in the source.
+    pub span: Span,
+    /// What is wrong.
+    pub message: String,
+    /// One repair, as code where possible.
+    pub repair: Option<String>,
+}
+
+/// What a program is checked against.
+pub trait Facts {
+    /// Returns the shape of `data/NAME`; `None` if it is not known.
+    fn data(&self, name: &str) -> Option<Shape>;
+
+    /// Returns the arguments and the result of a tool; `None` if they are not known.
+    fn tool(&self, name: &str) -> Option<ToolShape>;
+}
+
+/// The arguments and the result of a tool.
+#[derive(Clone, Debug)]
+pub struct ToolShape {
+    /// The arguments, by name.
+    pub parameters: Vec<Parameter>,
+    /// Whether other arguments are allowed.
+    pub is_open: bool,
+    /// The result.
+    pub result: Shape,
+}
+
+/// An argument of a tool.
+#[derive(Clone, Debug)]
+pub struct Parameter {
+    /// The name.
+    pub name: Arc<str>,
+    /// The values that are allowed.
+    pub shape: Shape,
+    /// Whether each call must have it.
+    pub is_required: bool,
+}
+
+/// The maximum number of findings of a check.
+pub const MAX_FINDINGS: usize = 16;
+
+/// Checks a program. Findings are in the order of their positions, at most [`MAX_FINDINGS`]. The work of a check is bounded:
+/// a program that takes more has no findings.
+pub fn check(program: &Program, facts: &dyn Facts) -> Vec<Finding> {
+    match program.analyzed(crate::library::rows()) {
+        Some(analysis) => walk::Checker::new(&analysis, facts).findings(),
+        None => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,131 @@
+use super::*;
+use crate::json;
+use crate::syntax::ReadLimits;
+use crate::vm::{Grant, Machine, Settings};
+
+const ORDERS: &str = r#"[{"id": "o1", "status": "paid", "total": 120.5, "items": [{"sku": "A1", "qty": 2}]},
+    {"id": "o2", "status": "open", "total": 80, "note": null, "items": []}]"#;
+
+fn tool(name: &str) -> Option<ToolShape> {
+    let parameter =
+        |name: &str, types, is_required| Parameter { name: name.into(), shape: Shape::of(types), is_required };
+    (name == "search").then(|| ToolShape {
+        parameters: vec![
+            parameter("query", Types::STRING, true),
+            parameter("max_results", Types::INT | Types::NIL, false),
+        ],
+        is_open: false,
+        result: Shape::map([("hits".into(), Shape::list(Shape::UNKNOWN), true)], true),
+    })
+}
+
+fn found(source: &str) -> Vec<Finding> {
+    let grant = Grant::build(usize::MAX, |h, b| {
+        for (name, text) in [("orders", ORDERS), ("n", "3"), ("by_id", r#"{"o1": {"total": 1}}"#)] {
+            b.data(name, json::read(h, text).map_err(|_| ()).expect("JSON"));
+        }
+        Ok(())
+    })
+    .expect("a grant");
+    let program = Arc::new(Program::compile(source, &ReadLimits::default()).expect("a program"));
+    let machine = Machine::new(vec![Arc::new(grant)], Settings::default());
+    machine.check(&program, &tool)
+}
+
+fn repairs(source: &str) -> Vec<(FindingKind, String)> {
+    let repair = |finding: Finding| (finding.kind, finding.repair.unwrap_or_default());
+    found(source).into_iter().map(repair).collect()
+}
+
+/// Programs with one mistake, and its repair.
+#[test]
+fn mistakes_are_found() {
+    let keys = [
+        ("(map :totl data/orders)", "write :total"),
+        ("(reduce + (map :totals data/orders))", "write :total"),
+        ("(:statsu (first data/orders))", "write :status"),
+        ("(for [o data/orders] (get o \"totl\"))", "write \"total\""),
+        ("(mapv (fn [{:keys [id totl]}] [id totl]) data/orders)", "write :total"),
+        ("(defn f [o] (:totl o)) (map f data/orders)", "write :total"),
+        ("(->> data/orders (filter #(= (:status %) \"paid\")) (sort-by :totl))", "write :total"),
+        ("(->> data/orders (group-by :status) (map (fn [[k os]] [k (map :totl os)])))", "write :total"),
+        ("(mapcat (fn [o] (map :quty (:items o))) data/orders)", "write :qty"),
+        ("(get-in data/orders [0 :totl])", "write :total"),
+        ("(map (juxt :id :totl) data/orders)", "write :total"),
+        ("(map (comp inc :totl) data/orders)", "write :total"),
+        ("(reduce (fn [m o] (assoc m (:id o) (:totl o))) {} data/orders)", "write :total"),
+        ("(let [m {:count 1 :sum 2}] (:cuont m))", "write :count"),
+        ("(map #(select-keys % [:id :totl]) data/orders)", "write :total"),
+        ("(loop [os data/orders n 0] (if (empty? os) n (recur (rest os) (+ n (:totl (first os))))))", "write :total"),
+        ("(:hit (tool/search {:query \"x\"}))", "write :hits"),
+        ("(sum-by :totl data/orders)", "write :total"),
+        ("(max-by :totl data/orders)", "write :total"),
+        ("(apply max (map :totl data/orders))", "write :total"),
+    ];
+    for (source, repair) in keys {
+        assert_eq!(repairs(source), [(FindingKind::UnknownKey, repair.to_owned())], "{source}");
+    }
+    let never = [
+        ("(filter #(= (:status %) :paid) data/orders)", "write \"paid\""),
+        ("(filter (fn [o] (= :paid (:status o))) data/orders)", "write \"paid\""),
+        ("(filter (comp #{:paid :open} :status) data/orders)", "write \"paid\", without the colon"),
+        ("(filter #(contains? #{:paid} (:status %)) data/orders)", "write \"paid\", without the colon"),
+        ("(map #(case (:status %) :paid 1 :open 2 0) data/orders)", "write \"paid\", without the colon"),
+        ("(filter #(= (:id %) 1) data/orders)", "write \"1\""),
+        ("(= data/n \"3\")", "write 3"),
+    ];
+    for (source, repair) in never {
+        assert_eq!(repairs(source), [(FindingKind::NeverEqual, repair.to_owned())], "{source}");
+    }
+    let tools = [
+        ("(tool/search {:qurey \"x\" :query \"y\"})", FindingKind::UnknownArgument, "write :query"),
+        ("(tool/search {})", FindingKind::MissingArgument, "add :query to the arguments"),
+        ("(map #(tool/search {:query 1 :max-results %}) [1])", FindingKind::WrongArgument, ""),
+    ];
+    for (source, kind, repair) in tools {
+        assert_eq!(repairs(source), [(kind, repair.to_owned())], "{source}");
+    }
+}
+
+/// Programs that may be right.
+#[test]
+fn what_may_be_meant_is_no_finding() {
+    for source in [
+        "(map :discount data/orders)",
+        "(map :note data/orders)",
+        "(map :totl [])",
+        "(or (:totals (first data/orders)) (:total (first data/orders)))",
+        "(map (fn [o] (:totals o (:total o))) data/orders)",
+        "(defn f [o] (:totl o)) (f {:totl 1}) (map f data/orders)",
+        "(map #(get data/by_id %) [\"o2\"])",
+        "(update {:total 1} :totals (fnil inc 0))",
+        "(reduce (fn [m o] (update m (:status o) (fnil inc 0))) {} data/orders)",
+        "(:o2 data/by_id)",
+        "(filter #(= (:note %) :x) data/orders)",
+        "(if (string? data/n) (= data/n :x) 1)",
+        "(tool/search {:query \"x\" :max-results 3})",
+        "(tool/search (into {} [[:query \"x\"]]))",
+        "(defn walk-tree [n] (cons (:id n) (mapcat walk-tree (:children n)))) (walk-tree {:id 1 :children [{:id 2}]})",
+        "(defn walk-tree [n] (cons (:ids n) (mapcat walk-tree (:id n)))) (walk-tree {:id [{:ids 2}]})",
+        "((fn [f] (f {:totl 1})) :totl)",
+    ] {
+        assert_eq!(found(source), [], "{source}");
+    }
+}
+
+/// A check ends soon, whatever the program is.
+#[test]
+fn the_work_is_bounded() {
+    let nested = format!("(let [o (first data/orders)] {}(:totl o){})", "(+ 1 ".repeat(50), ")".repeat(50));
+    let loops = format!("{}1{}", "(loop [x {:a 1}] (if (:b x) (recur {:a x}) ".repeat(25), "))".repeat(25));
+    let calls = "(defn f [g] (g g)) (f (fn [g] (f (fn [h] (g h) (h g)))))";
+    let doubling = format!(
+        "(let [a0 {{:x 1}}{}] a20)",
+        (0..20).map(|n| format!(" a{} {{:l a{n} :r a{n}}}", n + 1)).collect::<String>()
+    );
+    for source in [&*nested, &*loops, calls, &*doubling] {
+        let started = std::time::Instant::now();
+        found(source);
+        assert!(started.elapsed() < std::time::Duration::from_secs(20), "{source:.80}");
+    }
+}

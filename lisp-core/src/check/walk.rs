@@ -1,0 +1,622 @@
+//! The walk over the core forms.
+
+use super::shape::{Shape, Types, joined, name_of};
+use super::{Facts, Finding, MAX_FINDINGS};
+use crate::Table;
+use crate::builtins::Rows;
+use crate::code::BuiltinId;
+use crate::compile::Analysis;
+use crate::compile::core::{Bind, Clause, Constant, FnNode, Kind, Node, Prim, Var};
+use crate::error::Span;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// The maximum work of a check, in steps of about 50 ns.
+const MAX_WORK: u32 = 100_000;
+/// The maximum nesting of forms and calls.
+const MAX_DEPTH: usize = 400;
+/// How often the body of a loop is walked until its variables are what they are.
+const ROUNDS: usize = 3;
+
+/// What is known of a value.
+#[derive(Clone)]
+pub(super) struct Known<'p> {
+    pub(super) shape: Shape,
+    /// The function that it is.
+    pub(super) function: Option<Rc<Function<'p>>>,
+    /// The constant that it is, and where it stands.
+    pub(super) constant: Option<(&'p Constant, Span)>,
+    /// Whether a condition with this value holds, if that is sure.
+    pub(super) truth: Option<bool>,
+}
+
+/// A function.
+pub(super) enum Function<'p> {
+    Closure(&'p FnNode, Vec<(Var, Known<'p>)>),
+    Builtin(BuiltinId),
+    Tool(&'p str),
+    /// `(comp f g ...)`
+    Composed(Vec<Known<'p>>),
+    /// `(partial f x ...)`
+    Partial(Known<'p>, Vec<Known<'p>>),
+    /// `(juxt f ...)`
+    Juxtaposed(Vec<Known<'p>>),
+    /// `(complement f)`, `(every-pred f ...)`, `(some-fn f ...)`: functions of the same arguments, whose results matter as
+    /// conditions
+    Tests(Vec<Known<'p>>),
+    /// `(constantly x)`
+    Constant(Known<'p>),
+    /// `(fnil f x ...)`
+    WithDefaults(Known<'p>),
+    /// One or the other
+    Either(Known<'p>, Known<'p>),
+}
+
+impl<'p> Known<'p> {
+    pub(super) fn unknown() -> Self {
+        Known::of(Shape::UNKNOWN)
+    }
+
+    pub(super) fn never() -> Self {
+        Known::of(Shape::of(Types::NEVER))
+    }
+
+    pub(super) fn of(shape: Shape) -> Self {
+        Known { shape, function: None, constant: None, truth: None }
+    }
+
+    pub(super) fn types(types: Types) -> Self {
+        Known::of(Shape::of(types))
+    }
+
+    pub(super) fn function(function: Function<'p>) -> Self {
+        Known { function: Some(Rc::new(function)), ..Known::types(Types::FN) }
+    }
+
+    pub(super) fn constant(constant: &'p Constant, span: Span) -> Self {
+        Known { constant: Some((constant, span)), ..Known::of(Shape::of_constant(constant)) }
+    }
+
+    pub(super) fn test(truth: Option<bool>) -> Self {
+        Known { truth, ..Known::types(Types::BOOL) }
+    }
+
+    /// Returns whether it holds as a condition, if that is sure.
+    fn holds(&self) -> Option<bool> {
+        if self.truth.is_some() {
+            return self.truth;
+        }
+        match self.constant {
+            Some((Constant::Nil | Constant::Bool(false), _)) => Some(false),
+            Some((Constant::Bool(true), _)) => Some(true),
+            _ if self.shape.is_never() => None,
+            _ if self.shape.types == Types::NIL => Some(false),
+            _ => (!self.shape.types.may_be(Types::NIL | Types::BOOL)).then_some(true),
+        }
+    }
+}
+
+/// What was found at a place.
+enum Place {
+    /// It was right, or unknown, at least once.
+    Right,
+    /// It was wrong each time.
+    Wrong(Finding),
+}
+
+/// A place: a position, and what is read there.
+type PlaceId = (u32, u32, String);
+
+pub(super) struct Checker<'p> {
+    analysis: &'p Analysis,
+    pub(super) rows: &'static Rows,
+    pub(super) facts: &'p dyn Facts,
+    vars: Table<usize, Known<'p>>,
+    globals: Table<u32, Known<'p>>,
+    places: BTreeMap<PlaceId, Place>,
+    work: u32,
+    depth: usize,
+    /// The functions that are being called, the innermost last.
+    pub(super) active: Vec<(&'p FnNode, Vec<(Var, Known<'p>)>)>,
+    /// The values with which the loops around go on.
+    recurs: Vec<Vec<Known<'p>>>,
+    /// What the functions around return early.
+    pub(super) returns: Vec<Known<'p>>,
+    /// Whether code is walked that may not run, or not once.
+    pub(super) conditional: usize,
+    /// Whether findings are not kept, because the code is walked again.
+    pub(super) silent: usize,
+    is_over: bool,
+}
+
+impl<'p> Checker<'p> {
+    pub(super) fn new(analysis: &'p Analysis, facts: &'p dyn Facts) -> Self {
+        Checker {
+            analysis,
+            rows: crate::library::rows(),
+            facts,
+            vars: Table::default(),
+            globals: Table::default(),
+            places: BTreeMap::new(),
+            work: 0,
+            depth: 0,
+            active: Vec::new(),
+            recurs: Vec::new(),
+            returns: Vec::new(),
+            conditional: 0,
+            silent: 0,
+            is_over: false,
+        }
+    }
+
+    pub(super) fn findings(mut self) -> Vec<Finding> {
+        self.visit(&self.analysis.body);
+        if self.is_over {
+            return Vec::new();
+        }
+        let wrong = self.places.into_values().filter_map(|place| match place {
+            Place::Wrong(finding) => Some(finding),
+            Place::Right => None,
+        });
+        wrong.take(MAX_FINDINGS).collect()
+    }
+
+    pub(super) fn data_name(&self, global: u32) -> Option<&'p str> {
+        self.analysis.globals.get(global as usize)?.strip_prefix("data/")
+    }
+
+    /// Counts work. Returns false if there was too much.
+    pub(super) fn spend(&mut self, work: u32) -> bool {
+        self.work = self.work.saturating_add(work);
+        self.is_over |= self.work > MAX_WORK;
+        !self.is_over
+    }
+
+    /// Notes that a place is right, or that nothing is known.
+    pub(super) fn right(&mut self, span: Span, what: &str) {
+        if self.silent == 0 {
+            self.places.insert((span.start, span.end, what.to_owned()), Place::Right);
+        }
+    }
+
+    /// Notes that a place is wrong this time.
+    pub(super) fn wrong(&mut self, what: &str, finding: Finding) {
+        if self.silent == 0 {
+            let id = (finding.span.start, finding.span.end, what.to_owned());
+            self.places.entry(id).or_insert(Place::Wrong(finding));
+        }
+    }
+
+    /// Returns whether a place is wrong so far.
+    fn is_wrong(&self, span: Span, what: &str) -> bool {
+        matches!(self.places.get(&(span.start, span.end, what.to_owned())), Some(Place::Wrong(_)))
+    }
+
+    pub(super) fn set(&mut self, var: Var, value: Known<'p>) {
+        self.vars.insert(var.0, value);
+    }
+
+    pub(super) fn value_of(&self, var: Var) -> Known<'p> {
+        self.vars.get(&var.0).cloned().unwrap_or_else(Known::unknown)
+    }
+
+    /// Returns one of two values.
+    pub(super) fn join(&mut self, a: Known<'p>, b: Known<'p>) -> Known<'p> {
+        if a.shape.is_never() {
+            return b;
+        }
+        if b.shape.is_never() {
+            return a;
+        }
+        self.spend(a.shape.weight().min(b.shape.weight()));
+        let shape = a.shape.join(&b.shape);
+        let truth = a.holds().filter(|truth| b.holds() == Some(*truth));
+        let function = match (&a.function, &b.function) {
+            (None, None) => None,
+            (Some(f), Some(g)) if Rc::ptr_eq(f, g) => Some(f.clone()),
+            _ => Some(Rc::new(Function::Either(a, b))),
+        };
+        Known { shape, function, constant: None, truth }
+    }
+
+    pub(super) fn visit(&mut self, node: &'p Node) -> Known<'p> {
+        if !self.spend(1) || !self.enter() {
+            return Known::unknown();
+        }
+        let known = self.visit_kind(node);
+        self.leave();
+        known
+    }
+
+    /// Goes one level deeper. Returns false, and gives the check up, if that is too deep.
+    pub(super) fn enter(&mut self) -> bool {
+        self.is_over |= self.depth >= MAX_DEPTH;
+        self.depth += usize::from(!self.is_over);
+        !self.is_over
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+    }
+
+    pub(super) fn visit_all(&mut self, nodes: &'p [Node]) -> Vec<Known<'p>> {
+        nodes.iter().map(|node| self.visit(node)).collect()
+    }
+
+    /// Walks code that may not run.
+    fn visit_perhaps(&mut self, node: &'p Node) -> Known<'p> {
+        self.conditional += 1;
+        let known = self.visit(node);
+        self.conditional -= 1;
+        known
+    }
+
+    fn visit_kind(&mut self, node: &'p Node) -> Known<'p> {
+        let span = node.span;
+        match &node.kind {
+            Kind::Const(constant) => Known::constant(constant, span),
+            Kind::Local(var) => self.value_of(*var),
+            Kind::Global(global) => self.globals.get(global).cloned().unwrap_or_else(Known::unknown),
+            Kind::Data(global) => {
+                let shape = self.data_name(*global).and_then(|name| self.facts.data(name));
+                Known::of(shape.unwrap_or(Shape::UNKNOWN))
+            }
+            Kind::Builtin(id) => Known::function(Function::Builtin(*id)),
+            Kind::Tool(name) => Known::function(Function::Tool(name)),
+            Kind::Vector(_) | Kind::Map(_) | Kind::Set(_) => self.collection(node),
+            Kind::Do(nodes) => self.visit_all(nodes).pop().unwrap_or_else(Known::unknown),
+            Kind::If(..) | Kind::Cond(..) | Kind::And(_) | Kind::Or(_) | Kind::Case(..) => self.branches(node),
+            Kind::Let(binds, body) => {
+                self.binds(binds);
+                self.visit(body)
+            }
+            Kind::Loop(variables, body) => self.looped(variables, body),
+            Kind::Recur(nodes) => self.recur(nodes),
+            Kind::Fn(function) => Known::function(self.closure(function)),
+            Kind::Letfn(group, body) => {
+                for (var, _) in &group.functions {
+                    self.set(*var, Known::types(Types::FN));
+                }
+                for (_, function) in &group.functions {
+                    let function = Known::function(self.closure(function));
+                    self.escape(&function);
+                }
+                self.visit(body)
+            }
+            Kind::Call(callee, arguments) => {
+                let function = self.visit(callee);
+                let values = self.visit_all(arguments);
+                let value = self.call(&function, values, span);
+                if let (Kind::Const(key), [_, default]) = (&callee.kind, &arguments[..]) {
+                    self.excuse(key, callee.span, default);
+                }
+                value
+            }
+            Kind::CallBuiltin(id, arguments) => {
+                let values = self.visit_all(arguments);
+                let value = self.builtin(*id, values, span);
+                if let [_, Node { kind: Kind::Const(key), .. }, default] = &arguments[..]
+                    && self.rows.row(*id).name == "get"
+                {
+                    self.excuse(key, span, default);
+                }
+                value
+            }
+            Kind::Prim(prim, arguments) => self.prim(*prim, arguments),
+            Kind::Key(map, key, default) => self.key_form(map, key, default.as_deref(), span),
+            Kind::Name(_) => Known::types(Types::OTHER),
+            Kind::Def(global, value) | Kind::DefOnce(global, value) => {
+                let value = self.visit(value);
+                let is_sure = self.conditional == 0 && self.active.is_empty() && matches!(node.kind, Kind::Def(..));
+                let value = match is_sure {
+                    true => value,
+                    false => self.join(value, Known::unknown()),
+                };
+                self.globals.insert(*global, value);
+                Known::types(Types::OTHER)
+            }
+            Kind::For(clauses, body, collects) => self.comprehension(clauses, body, *collects),
+            Kind::Times(var, count, body) => {
+                self.visit(count);
+                self.set(*var, Known::types(Types::INT));
+                self.repeated(body);
+                Known::types(Types::NIL)
+            }
+            Kind::While(test, body) => {
+                self.visit(test);
+                self.repeated(body);
+                Known::types(Types::NIL)
+            }
+            Kind::Try(body, var, handler) => {
+                let value = self.visit_perhaps(body);
+                self.set(*var, Known::unknown());
+                let handled = self.visit_perhaps(handler);
+                self.join(value, handled)
+            }
+            Kind::Finally(body, last) => {
+                let value = self.visit(body);
+                self.visit(last);
+                value
+            }
+            Kind::Throw(value) | Kind::Fail(value) => {
+                let value = self.visit(value);
+                self.escape(&value);
+                Known::never()
+            }
+            Kind::Rethrow(_) => Known::never(),
+            Kind::Return(value) => {
+                let value = self.visit(value);
+                if let Some(before) = self.returns.pop() {
+                    let joined = self.join(before, value);
+                    self.returns.push(joined);
+                }
+                Known::never()
+            }
+        }
+    }
+
+    /// A key whose default is another key is not wrong: `(:totals r (:total r))` reads the first of two names.
+    pub(super) fn excuse(&mut self, key: &Constant, span: Span, default: &Node) {
+        if matches!(default.kind, Kind::Key(..))
+            && let Some(name) = name_of(key)
+        {
+            self.right(span, &name);
+        }
+    }
+
+    /// Walks code that runs any number of times: definitions in it may be there already when it starts.
+    fn repeated(&mut self, body: &'p Node) {
+        self.conditional += 1;
+        self.visit(body);
+        self.conditional -= 1;
+    }
+
+    pub(super) fn binds(&mut self, binds: &'p [Bind]) {
+        for bind in binds {
+            let value = self.visit(&bind.init);
+            if let Some(var) = bind.var {
+                self.set(var, value);
+            }
+        }
+    }
+
+    fn collection(&mut self, node: &'p Node) -> Known<'p> {
+        let (Kind::Vector(nodes) | Kind::Map(nodes) | Kind::Set(nodes)) = &node.kind else { return Known::unknown() };
+        let values = self.visit_all(nodes);
+        self.escape_all(&values);
+        let shapes = values.into_iter().map(|value| value.shape);
+        Known::of(match node.kind {
+            Kind::Vector(_) => Shape::tuple(shapes.collect()),
+            Kind::Set(_) => Shape::set(joined(&shapes.collect::<Vec<_>>())),
+            _ => {
+                let mut shapes = shapes;
+                let entries = nodes.chunks_exact(2).filter_map(|pair| {
+                    let name = match &pair[0].kind {
+                        Kind::Const(key) => name_of(key),
+                        _ => None,
+                    };
+                    Some((name, shapes.next()?, shapes.next()?))
+                });
+                Shape::of_entries(entries)
+            }
+        })
+    }
+
+    fn branches(&mut self, node: &'p Node) -> Known<'p> {
+        match &node.kind {
+            Kind::If(test, then, otherwise) => {
+                let test = self.visit(test);
+                self.either(&test, then, otherwise)
+            }
+            Kind::Cond(clauses, last) => {
+                let mut value = Known::never();
+                for (test, then) in clauses {
+                    let test = self.visit_perhaps(test);
+                    if test.holds() != Some(false) {
+                        let then = self.visit_perhaps(then);
+                        value = self.join(value, then);
+                    }
+                    if test.holds() == Some(true) {
+                        return value;
+                    }
+                }
+                let last = self.visit_perhaps(last);
+                self.join(value, last)
+            }
+            Kind::And(nodes) => {
+                let mut value = Known::never();
+                for node in nodes {
+                    let next = self.visit_perhaps(node);
+                    value = self.join(value, next.clone());
+                    if next.holds() == Some(false) {
+                        break;
+                    }
+                }
+                Known { truth: None, constant: None, ..value }
+            }
+            Kind::Or(nodes) => self.first_of(nodes),
+            Kind::Case(value, clauses, default) => {
+                let value = self.visit(value);
+                let constants = clauses.iter().flat_map(|(constants, _)| constants);
+                self.compare_with_all(&value, constants, node.span);
+                let mut result = self.visit_perhaps(default);
+                for (_, then) in clauses {
+                    let then = self.visit_perhaps(then);
+                    result = self.join(result, then);
+                }
+                result
+            }
+            _ => Known::unknown(),
+        }
+    }
+
+    fn either(&mut self, test: &Known<'p>, then: &'p Node, otherwise: &'p Node) -> Known<'p> {
+        match test.holds() {
+            Some(true) => self.visit(then),
+            Some(false) => self.visit(otherwise),
+            None => {
+                let then = self.visit_perhaps(then);
+                let otherwise = self.visit_perhaps(otherwise);
+                self.join(then, otherwise)
+            }
+        }
+    }
+
+    /// `or`. Keys of alternative names are not wrong: `(or (:total r) (:totals r))`.
+    fn first_of(&mut self, nodes: &'p [Node]) -> Known<'p> {
+        let mut value = Known::never();
+        let mut is_found = false;
+        let mut missed = Vec::new();
+        for node in nodes {
+            let next = self.visit_perhaps(node);
+            if let Kind::Key(_, key, _) = &node.kind
+                && let Some(name) = name_of(key)
+            {
+                match self.is_wrong(node.span, &name) {
+                    true => missed.push((node.span, name)),
+                    false => is_found = true,
+                }
+            }
+            let is_last = next.holds() == Some(true);
+            value = self.join(value, next);
+            if is_last {
+                break;
+            }
+        }
+        if is_found {
+            for (span, name) in missed {
+                self.right(span, &name);
+            }
+        }
+        Known { truth: None, constant: None, ..value }
+    }
+
+    fn looped(&mut self, variables: &'p [(Var, Node)], body: &'p Node) -> Known<'p> {
+        let mut values = Vec::with_capacity(variables.len());
+        for (var, init) in variables {
+            let value = self.visit(init);
+            self.set(*var, value.clone());
+            values.push(value);
+        }
+        let vars: Vec<Var> = variables.iter().map(|(var, _)| *var).collect();
+        self.rounds(&vars, values, |checker| checker.visit(body))
+    }
+
+    /// Walks a body that starts again with other values, until its variables have shapes that hold for all rounds.
+    pub(super) fn rounds(
+        &mut self,
+        vars: &[Var],
+        mut values: Vec<Known<'p>>,
+        mut body: impl FnMut(&mut Self) -> Known<'p>,
+    ) -> Known<'p> {
+        self.conditional += 1;
+        self.silent += 1;
+        for round in 0..ROUNDS {
+            let next = self.round(vars, &values, &mut body).0;
+            if next.is_empty() || self.is_over {
+                break;
+            }
+            let mut is_same = true;
+            for (value, next) in values.iter_mut().zip(next) {
+                let joined = self.join(value.clone(), next);
+                if joined.shape != value.shape || joined.function.is_some() != value.function.is_some() {
+                    is_same = false;
+                    // What has not settled by now may be anything.
+                    *value = if round + 1 == ROUNDS { Known::unknown() } else { joined };
+                } else {
+                    *value = Known { constant: None, truth: None, ..joined };
+                }
+            }
+            if is_same {
+                break;
+            }
+        }
+        self.silent -= 1;
+        let (next, value) = self.round(vars, &values, &mut body);
+        self.conditional -= 1;
+        for next in next {
+            self.escape(&next);
+        }
+        value
+    }
+
+    /// Walks the body once. Returns the values of `recur`, if there is one that is reached, and the result.
+    fn round(
+        &mut self,
+        vars: &[Var],
+        values: &[Known<'p>],
+        body: &mut impl FnMut(&mut Self) -> Known<'p>,
+    ) -> (Vec<Known<'p>>, Known<'p>) {
+        for (var, value) in vars.iter().zip(values) {
+            self.set(*var, value.clone());
+        }
+        self.recurs.push(Vec::new());
+        let value = body(self);
+        (self.recurs.pop().unwrap_or_default(), value)
+    }
+
+    fn recur(&mut self, nodes: &'p [Node]) -> Known<'p> {
+        let values = self.visit_all(nodes);
+        if let Some(before) = self.recurs.pop() {
+            let joined = match before.is_empty() {
+                true => values,
+                false => before.into_iter().zip(values).map(|(a, b)| self.join(a, b)).collect(),
+            };
+            self.recurs.push(joined);
+        }
+        Known::never()
+    }
+
+    fn comprehension(&mut self, clauses: &'p [Clause], body: &'p Node, collects: bool) -> Known<'p> {
+        self.conditional += 1;
+        for clause in clauses {
+            match clause {
+                Clause::Each(var, node, binds) => {
+                    let list = self.visit(node);
+                    self.escape(&list);
+                    self.set(*var, Known::of(list.shape.element()));
+                    self.binds(binds);
+                }
+                Clause::Let(binds) => self.binds(binds),
+                Clause::When(test) | Clause::While(test) => {
+                    self.visit(test);
+                }
+            }
+        }
+        let value = self.visit(body);
+        self.conditional -= 1;
+        match collects {
+            true => {
+                self.escape(&value);
+                Known::of(Shape::list(value.shape))
+            }
+            false => Known::types(Types::NIL),
+        }
+    }
+
+    fn prim(&mut self, prim: Prim, nodes: &'p [Node]) -> Known<'p> {
+        let mut arguments = self.visit_all(nodes);
+        if prim == Prim::SelfFn {
+            return self.running();
+        }
+        let Some(value) = arguments.pop() else { return Known::unknown() };
+        match prim {
+            Prim::SeqArg(_) | Prim::MapArg | Prim::Seq => value,
+            Prim::Nth(at) => Known::of(value.shape.nth(at.into())),
+            Prim::Rest(count) => Known::of(value.shape.rest(count.into())),
+            Prim::IsNil => {
+                let types = value.shape.types;
+                Known::test(match (types == Types::NIL, types.may_be(Types::NIL)) {
+                    (true, _) => Some(true),
+                    (_, false) if !value.shape.is_never() => Some(false),
+                    _ => None,
+                })
+            }
+            Prim::IsCaught(_) | Prim::IsInstance(_) => Known::test(None),
+            Prim::KeywordArgs | Prim::SelfFn | Prim::Sibling(..) => {
+                self.escape(&value);
+                Known::unknown()
+            }
+        }
+    }
+}

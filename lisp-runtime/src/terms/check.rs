@@ -1,0 +1,16 @@
+//! Whether programs are checked before they run.
+
+/// Whether programs are checked against their data and tools before they run.
+///
+/// A check knows the keys of the data and the signatures of the tools. It finds keys that no map has while they have one with
+/// a similar name, comparisons that are never true, and unknown, missing and unsuitable arguments of tools. What is not sure is
+/// no finding. A check takes about as long as compiling the program, its work is bounded, and it does not count as fuel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Check {
+    /// Programs are not checked.
+    #[default]
+    Off,
+    /// Findings are [warnings](crate::Outcome::warnings) of the outcome.
+    Warn,
+}
