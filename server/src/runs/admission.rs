@@ -39,7 +39,7 @@ pub struct TenantState {
     turn: Arc<Turn>,
     bodies: BodyBound,
     responses: BodyBound,
-    /// Reads of whole runs, which may be large.
+    /// Reads of whole runs and of lists, which may be large.
     reads: Arc<Semaphore>,
     requests: RequestBound,
     approver_requests: RequestBound,
@@ -193,7 +193,7 @@ pub(crate) struct BodyRoom {
     _permit: OwnedSemaphorePermit,
 }
 
-/// The maximum number of whole runs that are read for a tenant at once: the store has more readers.
+/// The maximum number of whole runs and lists that are read for a tenant at once: the store has more readers.
 const READS: usize = 2;
 
 impl BodyBound {
@@ -239,21 +239,39 @@ impl TenantState {
         self.responses.room(bytes, "responses").await
     }
 
-    /// Reads a whole run when it is the tenant's turn. The turn lasts as long as the read, even if the caller no longer
-    /// waits for it.
+    /// Reads a whole run or a list when it is the tenant's turn. The turn lasts as long as the read, even if the caller
+    /// no longer waits for it, and then as long as the result.
     ///
     /// # Errors
     /// If the read panics.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         read: impl Future<Output = T> + Send + 'static,
-    ) -> Result<T, tokio::task::JoinError> {
+    ) -> Result<InTurn<T>, tokio::task::JoinError> {
         let turn = permit(&self.reads).await;
-        tokio::spawn(async move {
-            let _turn = turn;
-            read.await
-        })
-        .await
+        tokio::spawn(async move { InTurn { value: read.await, turn: Some(turn) } }).await
+    }
+}
+
+/// What was read in a turn of its tenant. No caller waits while it has one: the tenant has few.
+#[derive(Debug)]
+pub(crate) struct InTurn<T> {
+    pub(crate) value: T,
+    /// `None` if no tenant has turns for it.
+    pub(crate) turn: Option<OwnedSemaphorePermit>,
+}
+
+impl<T> InTurn<T> {
+    pub(crate) fn map<U>(self, map: impl FnOnce(T) -> U) -> InTurn<U> {
+        InTurn { value: map(self.value), turn: self.turn }
+    }
+}
+
+impl<T, E> InTurn<Result<T, E>> {
+    /// Returns the value that was read, or why it was not.
+    pub(crate) fn transpose(self) -> Result<InTurn<T>, E> {
+        let turn = self.turn;
+        self.value.map(|value| InTurn { value, turn })
     }
 }
 
@@ -590,10 +608,13 @@ mod tests {
         assert_eq!(one.reads.available_permits(), 0);
         let mut waits = pin!(one.read(read()));
         assert!(poll(&mut waits).is_pending());
-        assert_eq!(two.read(async { 7 }).await.unwrap(), 7);
+        assert_eq!(two.read(async { 7 }).await.unwrap().value, 7);
         assert_eq!(one.reads.available_permits(), 0);
         end.send(true).unwrap();
-        assert_eq!(waits.await.unwrap(), 42);
+        let read = waits.await.unwrap();
+        assert_eq!((read.value, one.reads.available_permits()), (42, READS - 1));
+        drop(read);
+        assert_eq!(one.reads.available_permits(), READS);
     }
 
     /// Runs that wait for a slot of their tenant take no space in the service's queue, nor in that of another tenant.

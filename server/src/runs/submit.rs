@@ -1,10 +1,10 @@
 //! Durable runs: they are submitted, waited for, listed and cancelled.
 
-use super::admission::TenantState;
+use super::admission::{InTurn, TenantState};
 use super::open_calls::WaitingCall;
 use super::state::{Refused, Service};
 use super::watch::Watcher;
-use crate::store::{NewRun, Query, RequestKey, RunStatus, RunSummary, Store, StoredRun, Submitted, Usage};
+use crate::store::{NewRun, Page, Query, RequestKey, RunStatus, RunSummary, Store, StoredRun, Submitted, Usage};
 use lisp_runtime::Request;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -273,8 +273,17 @@ impl Service {
     /// # Errors
     /// If the store fails, or the cursor is none of an earlier page.
     pub async fn runs(&self, tenant: &str, list: ListQuery<'_>) -> Result<RunList, Refused> {
-        let (runs, next) = page_of(&*self.0.store, Some(tenant), list).await?;
-        Ok(RunList { runs: runs.into_iter().map(RunState::from).collect(), next })
+        Ok(self.runs_in_turn(tenant, list).await?.value)
+    }
+
+    /// Reads a page of a tenant's runs, which keeps the turn.
+    pub(crate) async fn runs_in_turn(&self, tenant: &str, list: ListQuery<'_>) -> Result<InTurn<RunList>, Refused> {
+        let (store, query) = (self.0.store.clone(), query_of(Some(tenant), list)?);
+        let read = self.0.read(tenant, async move { store.list(&query).await }).await?;
+        Ok(read.map(|page| {
+            let next = next_of(&page);
+            RunList { runs: page.runs.into_iter().map(RunState::from).collect(), next }
+        }))
     }
 
     /// Returns the first line of a run's program that is neither empty nor a comment.
@@ -312,12 +321,19 @@ pub(super) async fn page_of(
     tenant: Option<&str>,
     list: ListQuery<'_>,
 ) -> Result<(Vec<RunSummary>, Option<String>), Refused> {
-    let after = list.cursor.map(|cursor| after(cursor).ok_or_else(|| bad_cursor(cursor))).transpose()?;
-    let query = Query { tenant: tenant.map(str::to_owned), status: list.status, after, max: list.max };
-    let page = store.list(&query).await?;
-    let last = page.runs.last().filter(|_| page.has_more);
-    let next = last.map(|run| cursor(run.created_ms, &run.run_id));
+    let page = store.list(&query_of(tenant, list)?).await?;
+    let next = next_of(&page);
     Ok((page.runs, next))
+}
+
+fn query_of(tenant: Option<&str>, list: ListQuery<'_>) -> Result<Query, Refused> {
+    let after = list.cursor.map(|cursor| after(cursor).ok_or_else(|| bad_cursor(cursor))).transpose()?;
+    Ok(Query { tenant: tenant.map(str::to_owned), status: list.status, after, max: list.max })
+}
+
+fn next_of(page: &Page) -> Option<String> {
+    let last = page.runs.last().filter(|_| page.has_more)?;
+    Some(cursor(last.created_ms, &last.run_id))
 }
 
 fn cursor(created_ms: i64, run_id: &str) -> String {
@@ -338,4 +354,35 @@ fn bad_cursor(cursor: &str) -> Refused {
 /// Returns the digest of a request, which binds an idempotency key to it.
 pub fn digest(request: &str) -> String {
     Sha256::digest(request.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::store::MemoryStore;
+    use std::pin::pin;
+    use std::sync::Arc;
+    use std::task::{Context, Poll, Waker};
+
+    /// A tenant that asks for many lists at once leaves readers of the store to the others.
+    #[tokio::test]
+    async fn a_list_is_read_in_a_turn_of_its_tenant() {
+        let tenant = |name: &str, digit: &str| {
+            format!("[[tenants]]\nname = \"{name}\"\ntoken_sha256 = \"{}\"\n", digit.repeat(64))
+        };
+        let text = format!("isolation = \"in-process\"\n{}{}", tenant("one", "a"), tenant("two", "b"));
+        let config = Config::parse_with(&text, "test.toml", &|_| None).unwrap();
+        let service = Service::open(config, Arc::new(MemoryStore::new())).await.unwrap();
+        let list = |tenant| service.runs(tenant, ListQuery { max: 1, ..ListQuery::default() });
+        let one = service.tenant("one").unwrap();
+        let read = [one.read(async {}).await.unwrap(), one.read(async {}).await.unwrap()];
+        let mut waits = pin!(list("one"));
+        for _ in 0..2 {
+            assert!(list("two").await.unwrap().runs.is_empty());
+            assert!(matches!(waits.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Pending));
+        }
+        drop(read);
+        assert!(waits.await.unwrap().runs.is_empty());
+    }
 }
