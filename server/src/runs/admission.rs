@@ -201,14 +201,17 @@ impl BodyBound {
         BodyBound { max, free: Arc::new(Semaphore::new((max / BODY_UNIT).min(Semaphore::MAX_PERMITS))) }
     }
 
+    fn units(&self, bytes: usize) -> u32 {
+        u32::try_from(bytes.min(self.max).div_ceil(BODY_UNIT)).unwrap_or(u32::MAX)
+    }
+
     /// Waits for room for more bytes.
     ///
     /// # Errors
     /// If there is none for a second.
     async fn room(&self, bytes: usize, what: &str) -> Result<BodyRoom, Busy> {
         const WAIT: Duration = Duration::from_secs(1);
-        let units = u32::try_from(bytes.min(self.max).div_ceil(BODY_UNIT)).unwrap_or(u32::MAX);
-        let permit = self.free.clone().acquire_many_owned(units);
+        let permit = self.free.clone().acquire_many_owned(self.units(bytes));
         match tokio::time::timeout(WAIT, permit).await {
             Ok(Ok(permit)) => Ok(BodyRoom { _permit: permit }),
             _ => Err(Busy {
@@ -229,6 +232,12 @@ impl TenantState {
     /// If the tenant's bodies take too many bytes for a second.
     pub(crate) async fn body_room(&self, bytes: usize) -> Result<BodyRoom, Busy> {
         self.bodies.room(bytes, "request bodies").await
+    }
+
+    /// Takes room for more bytes of a response, if there is room now.
+    pub(crate) fn response_room_now(&self, bytes: usize) -> Option<BodyRoom> {
+        let permit = self.responses.free.clone().try_acquire_many_owned(self.responses.units(bytes));
+        permit.ok().map(|permit| BodyRoom { _permit: permit })
     }
 
     /// Waits for room for more bytes of a response that is being sent.

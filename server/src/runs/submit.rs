@@ -99,6 +99,15 @@ pub enum Done {
     Waiting(Box<RunState>),
 }
 
+impl From<RunState> for Done {
+    fn from(mut state: RunState) -> Self {
+        match state.answer.take() {
+            Some(answer) => Done::Answer(Box::<str>::from(answer).into_string()),
+            None => Done::Waiting(Box::new(state)),
+        }
+    }
+}
+
 impl Service {
     /// Returns whether a request needs a journal, because it may call a tool that needs an outside answer.
     pub fn needs_journal(&self, request: &Request<'_>) -> bool {
@@ -117,6 +126,17 @@ impl Service {
         request: &str,
         key: Option<RequestKey>,
     ) -> Result<RunState, Refused> {
+        let run_id = self.accept(tenant, request, key).await?;
+        self.state(&tenant.name, &run_id).await
+    }
+
+    /// Submits a durable run, and returns its ID.
+    pub(crate) async fn accept(
+        &self,
+        tenant: &TenantState,
+        request: &str,
+        key: Option<RequestKey>,
+    ) -> Result<String, Refused> {
         if self.is_draining() {
             return Err(Refused::Draining);
         }
@@ -124,7 +144,7 @@ impl Service {
         if let Some(key) = &key
             && let Some(known) = self.0.store.known_request(&tenant.name, key.clone()).await?
         {
-            return self.state_of_known(tenant, known).await;
+            return known_run(known);
         }
         tenant.check_rate()?;
         let submission = self.room_for(tenant, request.len() as u64).await?;
@@ -133,9 +153,9 @@ impl Service {
         match self.0.store.submit(run, key).await? {
             Submitted::New => {
                 submission.stored();
-                self.state(&tenant.name, &run_id).await
+                Ok(run_id)
             }
-            known => self.state_of_known(tenant, known).await,
+            known => known_run(known),
         }
     }
 
@@ -173,17 +193,6 @@ impl Service {
         })
     }
 
-    /// Returns the state of the run that an idempotency key names.
-    async fn state_of_known(&self, tenant: &TenantState, known: Submitted) -> Result<RunState, Refused> {
-        match known {
-            Submitted::New => Err(Refused::Fault("the stored run was not found".to_owned())),
-            Submitted::Known(run_id) => self.state(&tenant.name, &run_id).await,
-            Submitted::OtherRequest => Err(Refused::Unprocessable(
-                "the Idempotency-Key was used for another request; use a new key".to_owned(),
-            )),
-        }
-    }
-
     /// Submits a durable run, and waits until it has its answer or waits for an outside answer.
     ///
     /// # Errors
@@ -194,7 +203,7 @@ impl Service {
         request: &str,
         key: Option<RequestKey>,
     ) -> Result<Done, Refused> {
-        let run_id = self.submit(tenant, request, key).await?.run_id;
+        let run_id = self.accept(tenant, request, key).await?;
         self.wait(&tenant.name, &run_id).await
     }
 
@@ -208,25 +217,33 @@ impl Service {
     /// # Errors
     /// If the run does not exist.
     pub async fn wait(&self, tenant: &str, run_id: &str) -> Result<Done, Refused> {
+        Ok(Done::from(self.wait_in_turn(tenant, run_id).await?.value))
+    }
+
+    /// Waits like [`Service::wait`]. The state keeps its turn.
+    pub(crate) async fn wait_in_turn(&self, tenant: &str, run_id: &str) -> Result<InTurn<RunState>, Refused> {
         let mut watcher = self.watcher(run_id);
         let (mut seen, mut checks) = (None, 0);
         loop {
-            let state = self.state(tenant, run_id).await?;
-            if let Some(answer) = state.answer {
-                return Ok(Done::Answer(answer.get().to_owned()));
+            let read = self.state_in_turn(tenant, run_id).await?;
+            let state = &read.value;
+            if state.answer.is_some() {
+                return Ok(read);
             }
             if !state.calls.is_empty() {
                 let names: Vec<_> = state.calls.iter().map(|call| (call.call.clone(), call.asked())).collect();
                 if checks >= QUIET_CHECKS || seen.as_ref() == Some(&names) {
-                    return Ok(Done::Waiting(Box::new(state)));
+                    return Ok(read);
                 }
                 (seen, checks) = (Some(names), checks + 1);
+                drop(read);
                 tokio::time::sleep(QUIET).await;
                 continue;
             }
             if state.status == RunStatus::Stuck || (self.is_draining() && !self.is_active(run_id)) {
-                return Ok(Done::Waiting(Box::new(state)));
+                return Ok(read);
             }
+            drop(read);
             watcher.changed().await;
         }
     }
@@ -243,6 +260,17 @@ impl Service {
         time: Duration,
         since_ms: Option<i64>,
     ) -> Result<RunState, Refused> {
+        self.wait_for_news(tenant, run_id, time, since_ms).await?;
+        self.state(tenant, run_id).await
+    }
+
+    pub(crate) async fn wait_for_news(
+        &self,
+        tenant: &str,
+        run_id: &str,
+        time: Duration,
+        since_ms: Option<i64>,
+    ) -> Result<(), Refused> {
         let news = async {
             let mut watcher = self.watcher(run_id);
             while let Some(since_ms) = since_ms
@@ -250,14 +278,14 @@ impl Service {
             {
                 watcher.changed().await;
             }
-            self.wait(tenant, run_id).await.map(drop)
+            self.wait_in_turn(tenant, run_id).await.map(drop)
         };
         tokio::select! {
             waited = tokio::time::timeout(time, news) => if let Ok(waited) = waited { waited? },
             // Clients that wait do not hold a service back that shuts down.
             () = self.0.draining.cancelled() => {}
         }
-        self.state(tenant, run_id).await
+        Ok(())
     }
 
     /// Returns the state of a run.
@@ -265,7 +293,12 @@ impl Service {
     /// # Errors
     /// If the tenant has no such run.
     pub async fn state(&self, tenant: &str, run_id: &str) -> Result<RunState, Refused> {
-        Ok(self.0.stored(tenant, run_id).await?.into())
+        Ok(self.state_in_turn(tenant, run_id).await?.value)
+    }
+
+    /// Reads the state of a run, which keeps the turn.
+    pub(crate) async fn state_in_turn(&self, tenant: &str, run_id: &str) -> Result<InTurn<RunState>, Refused> {
+        Ok(self.0.stored_in_turn(tenant, run_id).await?.map(RunState::from))
     }
 
     /// Returns a page of a tenant's runs, newest first, without their answers.
@@ -306,12 +339,28 @@ impl Service {
     /// # Errors
     /// If the run does not exist.
     pub async fn cancel(&self, tenant: &str, run_id: &str) -> Result<RunState, Refused> {
+        self.cancel_run(tenant, run_id).await?;
+        self.state(tenant, run_id).await
+    }
+
+    pub(crate) async fn cancel_run(&self, tenant: &str, run_id: &str) -> Result<(), Refused> {
         self.0.stored(tenant, run_id).await?;
         self.0.store.cancel(run_id).await?;
         if let Some(active) = self.0.active(run_id) {
             active.cancel.cancel();
         }
-        self.state(tenant, run_id).await
+        Ok(())
+    }
+}
+
+/// Returns the ID of the run that an idempotency key names.
+fn known_run(known: Submitted) -> Result<String, Refused> {
+    match known {
+        Submitted::New => Err(Refused::Fault("the stored run was not found".to_owned())),
+        Submitted::Known(run_id) => Ok(run_id),
+        Submitted::OtherRequest => {
+            Err(Refused::Unprocessable("the Idempotency-Key was used for another request; use a new key".to_owned()))
+        }
     }
 }
 
