@@ -309,6 +309,20 @@ impl Service {
         Ok(self.runs_in_turn(tenant, list).await?.value)
     }
 
+    /// Returns what is made of a page of a tenant's runs: see [`Service::runs`]. A page may be large, so no caller holds it
+    /// while another waits for one.
+    ///
+    /// # Errors
+    /// Those of [`Service::runs`].
+    pub async fn map_runs<T>(
+        &self,
+        tenant: &str,
+        list: ListQuery<'_>,
+        map: impl FnOnce(RunList) -> T,
+    ) -> Result<T, Refused> {
+        Ok(self.runs_in_turn(tenant, list).await?.map(map).value)
+    }
+
     /// Reads a page of a tenant's runs, which keeps the turn.
     pub(crate) async fn runs_in_turn(&self, tenant: &str, list: ListQuery<'_>) -> Result<InTurn<RunList>, Refused> {
         let (store, query) = (self.0.store.clone(), query_of(Some(tenant), list)?);
@@ -324,10 +338,10 @@ impl Service {
     /// # Errors
     /// If the tenant has no such run.
     pub async fn first_line(&self, tenant: &str, run_id: &str) -> Result<String, Refused> {
-        let request = self.0.stored(tenant, run_id).await?.request;
-        // A request may be large.
+        // A request may be large: it keeps its turn.
+        let read = self.0.stored_in_turn(tenant, run_id).await?;
         let line = tokio::task::spawn_blocking(move || {
-            let request = Request::parse(&request).ok()?;
+            let request = Request::parse(&read.value.request).ok()?;
             let mut lines = request.program.lines().map(str::trim);
             lines.find(|line| !line.is_empty() && !line.starts_with(';')).map(str::to_owned)
         });
