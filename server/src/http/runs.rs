@@ -94,7 +94,7 @@ pub(crate) async fn run(
 ) -> Result<Response, ProblemDetails> {
     let request = request_of(&text)?;
     let key = key(&headers, &text)?;
-    if key.is_some() || service.needs_journal(&request) {
+    if key.is_some() || service.needs_journal(&tenant, &request) {
         let text = traced(&text, &request, &headers);
         drop(request);
         if query.stream {

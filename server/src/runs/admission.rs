@@ -5,6 +5,7 @@ use crate::store::{Room, Usage};
 use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultDirectRateLimiter, Quota};
 use lisp_runtime::{Amounts, Budget, Limits};
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,6 +31,8 @@ pub struct TenantState {
     pub(crate) budget: Option<Budget>,
     /// Whether its runs share processes.
     pub(crate) domain: bool,
+    /// The names of its tools of the service whose calls need approval, as programs write them.
+    pub(crate) asking: BTreeSet<String>,
     places: Arc<Semaphore>,
     rate: Option<DefaultDirectRateLimiter>,
     queue: usize,
@@ -97,7 +100,7 @@ impl Turn {
 }
 
 impl TenantState {
-    pub(crate) fn new(config: &Config, tenant: &Tenant) -> Self {
+    pub(crate) fn new(config: &Config, tenant: &Tenant, asking: BTreeSet<String>) -> Self {
         let rate = tenant.runs_per_second.and_then(|rate| {
             let every = Duration::try_from_secs_f64(rate.recip()).ok()?;
             let burst = NonZeroU32::new(tenant.burst).unwrap_or(NonZeroU32::MIN);
@@ -111,6 +114,7 @@ impl TenantState {
             ceiling: config.ceiling_of(tenant),
             budget,
             domain: tenant.domain,
+            asking,
             places: Arc::new(Semaphore::new(max.min(Semaphore::MAX_PERMITS))),
             rate,
             queue: tenant.queue.unwrap_or(config.service.queue),
@@ -594,7 +598,7 @@ mod tests {
         };
         let text = tenant("one", "a", 1) + &tenant("two", "b", 4);
         let config = Config::parse_with(&text, "test.toml", &|_| None).unwrap();
-        config.tenants.iter().map(|tenant| TenantState::new(&config, tenant)).collect()
+        config.tenants.iter().map(|tenant| TenantState::new(&config, tenant, BTreeSet::new())).collect()
     }
 
     fn poll<T>(future: &mut Pin<&mut impl Future<Output = T>>) -> Poll<T> {

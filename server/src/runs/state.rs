@@ -13,7 +13,7 @@ use lisp_runtime::request::ScriptedTool;
 use lisp_runtime::{
     Budget, Cancel, Engine, Error, Input, Limits, LimitsRequest, Outcome, Problem, Reason, Request, Tools,
 };
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -99,8 +99,6 @@ pub(crate) struct Inner {
     pub(crate) turns: AtomicU64,
     /// When the last run was submitted that came from a backup.
     pub(crate) restored_until: i64,
-    /// The names of the configured tools whose calls need approval, as programs write them.
-    pub(crate) asking: BTreeSet<String>,
     pub(crate) tools: ServiceTools,
 }
 

@@ -109,11 +109,11 @@ impl From<RunState> for Done {
 }
 
 impl Service {
-    /// Returns whether a request needs a journal, because it may call a tool that needs an outside answer.
-    pub fn needs_journal(&self, request: &Request<'_>) -> bool {
-        let asks = |name: &str| self.0.asking.contains(name) && !request.tools.contains_key(name);
+    /// Returns whether a request of a tenant needs a journal, because it may call a tool that needs an outside answer.
+    pub fn needs_journal(&self, tenant: &TenantState, request: &Request<'_>) -> bool {
+        let asks = |name: &str| tenant.asking.contains(name) && !request.tools.contains_key(name);
         request.tools.values().any(|tool| tool.client)
-            || (!self.0.asking.is_empty() && request.mentioned_tools().any(asks))
+            || (!tenant.asking.is_empty() && request.mentioned_tools().any(asks))
     }
 
     /// Submits a durable run. Once this returns, the run continues even if this process ends.
