@@ -164,8 +164,20 @@ pub(crate) fn read_request(text: &str) -> Result<lisp_runtime::Request<'_>, Prob
     }
 }
 
-/// Drops repeated fields of an object, so that the last one counts. Borrows the text if none is repeated.
+/// Drops repeated fields of an object, of its limits and of its tools, so that the last one counts. Borrows the text if
+/// none is repeated.
 pub(crate) fn last_of_equal(text: &str) -> Cow<'_, str> {
+    let levels = |name: &str| match name {
+        "limits" => 1,
+        "tools" => 2,
+        _ => 0,
+    };
+    last_of(text, &levels).map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
+/// Returns an object without repeated fields, here and as many levels down in each field as `levels` says. `None` if
+/// none is repeated, or it is no object.
+fn last_of(text: &str, levels: &dyn Fn(&str) -> usize) -> Option<String> {
     struct Fields;
     impl<'de> Visitor<'de> for Fields {
         type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
@@ -183,12 +195,20 @@ pub(crate) fn last_of_equal(text: &str) -> Cow<'_, str> {
         }
     }
     let mut reader = serde_json::Deserializer::from_str(text);
-    let Ok(fields) = reader.deserialize_map(Fields) else { return Cow::Borrowed(text) };
-    let last: BTreeMap<&str, &RawValue> = fields.iter().map(|(name, value)| (&**name, *value)).collect();
-    if reader.end().is_err() || last.len() == fields.len() {
-        return Cow::Borrowed(text);
+    let fields = reader.deserialize_map(Fields).ok()?;
+    reader.end().ok()?;
+    let mut last: BTreeMap<&str, Cow<'_, RawValue>> =
+        fields.iter().map(|(name, value)| (&**name, Cow::Borrowed(*value))).collect();
+    let mut has_repeats = last.len() < fields.len();
+    for (name, value) in &mut last {
+        let down = levels(name);
+        if down > 0
+            && let Some(inner) = last_of(value.get(), &|_| down - 1)
+        {
+            (*value, has_repeats) = (Cow::Owned(RawValue::from_string(inner).ok()?), true);
+        }
     }
-    serde_json::to_string(&last).map_or(Cow::Borrowed(text), Cow::Owned)
+    if has_repeats { serde_json::to_string(&last).ok() } else { None }
 }
 
 /// Small responses take no room.
