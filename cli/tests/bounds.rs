@@ -289,6 +289,17 @@ fn requests_and_events_are_taken_as_they_are() {
     let session = server.send("POST", "/v1/sessions", &[], br#"{"data": {"n": 1}, "setup": [], "data": {"n": 2}}"#);
     assert_eq!(session.0, 201, "{}", session.2);
     let turns = format!("/v1/sessions/{}/turns", session.2["session_id"].as_str().unwrap());
+    // So it is within limits and tools, as in the request of a run.
+    let twice = r#""limits": {"fuel": 1, "timeout_ms": 9000, "fuel": 100000},
+        "tools": {"t": {"returns": 1}, "t": {"returns": 1, "returns": 7}}"#;
+    let own = server.send("POST", "/v1/sessions", &[], format!("{{{twice}}}").as_bytes());
+    assert_eq!(own.0, 201, "{}", own.2);
+    let own = format!("/v1/sessions/{}/turns", own.2["session_id"].as_str().unwrap());
+    let program = r#""program": "(tool/t {})""#;
+    for (path, body) in [(&*own, format!("{{{program}}}")), ("/v1/run", format!("{{{program}, {twice}}}"))] {
+        let answer = server.send("POST", path, &[], body.as_bytes()).2;
+        assert_eq!((&answer["value"], &answer["limits"]["fuel"]), (&json!(7), &json!(100_000)), "{path}: {answer}");
+    }
     let turn = server.send("POST", &turns, &[], br#"{"id": 1, "program": "1", "program": "data/n", "id": 2}"#).2;
     assert_eq!((&turn["value"], &turn["id"]), (&json!(2), &json!(2)), "{turn}");
     for body in [r#"{"program": "1", "nope": 1}"#, r#"{"program": "1", "program": 2}"#, "[]", "{"] {

@@ -34,7 +34,7 @@ impl Drive<'_> {
     /// Runs a program.
     pub(crate) async fn run(&self, text: &str, request: &Request<'_>) -> Responded {
         let (service, tenant) = (&self.connection.service, &self.connection.tenant);
-        if service.needs_journal(request) {
+        if service.needs_journal(tenant, request) {
             return match service.submit(tenant, text, None).await {
                 Ok(state) => self.follow(&state.run_id).await,
                 Err(refused) => Ok(show::refused(&refused).into()),

@@ -114,14 +114,13 @@ async fn outcome(drive: &Drive<'_>, run_id: &str, wait: Duration) -> Responded {
             Err(response) => return Ok(response),
         };
         let (service, tenant) = (&drive.connection.service, drive.connection.name());
+        let calls = |state: &RunState| state.calls.iter().map(|call| call.call.clone()).collect::<Vec<_>>();
+        let known = calls(&state);
+        // Its arguments may be large.
+        drop(state);
         let has_moved = async {
-            let calls = |state: &RunState| state.calls.iter().map(|call| call.call.clone()).collect::<Vec<_>>();
             let mut watcher = service.watcher(run_id);
-            while service
-                .state(tenant, run_id)
-                .await
-                .is_ok_and(|now| now.answer.is_none() && calls(&now) == calls(&state))
-            {
+            while service.state(tenant, run_id).await.is_ok_and(|now| now.answer.is_none() && calls(&now) == known) {
                 watcher.changed().await;
             }
         };

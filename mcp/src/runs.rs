@@ -5,9 +5,10 @@ use crate::drive::Drive;
 use crate::show;
 use crate::ticket::Purpose;
 use lisp_runtime::internal::visible;
-use lisp_server::runs::{ListQuery, Refused, RunState};
+use lisp_server::runs::{ListQuery, Refused, RunList, RunState};
 use lisp_server::store::RunStatus;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -60,9 +61,19 @@ fn read(arguments: &JsonObject) -> Result<(Option<RunStatus>, Option<&str>), Str
 
 async fn page(drive: &Drive<'_>, query: ListQuery<'_>) -> Result<CallToolResult, Refused> {
     let (service, tenant) = (&drive.connection.service, drive.connection.name());
-    let list = service.runs(tenant, query).await?;
-    let (mut text, mut shown, mut next) = (String::new(), Vec::new(), list.next);
-    for run in &list.runs {
+    let with_token = |mut run: RunState| {
+        let calls = &run.calls[..run.calls.len().min(CALLS)];
+        let token = drive.connection.tickets.make(tenant, Purpose::Resume, &run.run_id, calls);
+        // The list is kept while the programs are read. What is not shown may be large.
+        for call in &mut run.calls {
+            (call.arguments, call.question) = (RawValue::NULL.to_owned(), None);
+        }
+        (run, token)
+    };
+    let of = |list: RunList| (list.runs.into_iter().map(with_token).collect::<Vec<_>>(), list.next);
+    let (runs, mut next) = service.map_runs(tenant, query, of).await?;
+    let (mut text, mut shown) = (String::new(), Vec::new());
+    for (run, token) in &runs {
         if text.len() > PAGE_BYTES {
             next = shown.last().map(|(_, cursor)| String::clone(cursor));
             break;
@@ -73,10 +84,8 @@ async fn page(drive: &Drive<'_>, query: ListQuery<'_>) -> Result<CallToolResult,
             Err(Refused::NotFound(_)) => continue,
             Err(refused) => return Err(refused),
         };
-        let calls = &run.calls[..run.calls.len().min(CALLS)];
-        let token = drive.connection.tickets.make(tenant, Purpose::Resume, &run.run_id, calls);
-        describe(run, &line, &token, &mut text);
-        shown.push((entry(run, &line, &token), run.cursor()));
+        describe(run, &line, token, &mut text);
+        shown.push((entry(run, &line, token), run.cursor()));
     }
     let shown: Vec<Value> = shown.into_iter().map(|(entry, _)| entry).collect();
     match &next {

@@ -336,3 +336,27 @@ async fn an_answer_is_one_event() {
         assert_eq!(all(read).await, rest, "after {read}");
     }
 }
+
+/// A tool that a tenant does not have makes no run durable: the tenant cannot tell it from one that does not exist.
+#[tokio::test]
+async fn hidden_tools_that_ask_need_no_journal() {
+    let tenant = |name: &str, digit: &str, tools: &str| {
+        format!("[[tenants]]\nname = \"{name}\"\ntoken_sha256 = \"{}\"\n{tools}\n", digit.repeat(64))
+    };
+    let text = format!(
+        "isolation = \"in-process\"\n{PAY}{}{}",
+        tenant("sees", "a", ""),
+        tenant("other", "b", "tools = [\"else*\"]")
+    );
+    let config = Config::parse_with(&text, "test.toml", &|_| None).unwrap();
+    let service = Service::open_front(config, in_memory()).await.unwrap();
+    let needs = |tenant: &str, text: &str| {
+        service.needs_journal(&service.tenant(tenant).unwrap(), &Request::parse(text).unwrap())
+    };
+    for program in ["(tool/pay {:n 1})", "; tool/pay\n1"] {
+        let text = json!({ "program": program }).to_string();
+        assert_eq!((needs("sees", &text), needs("other", &text)), (true, false), "{program}");
+    }
+    let asks = r#"{"program": "1", "tools": {"ask": {"client": true}}}"#;
+    assert!(needs("other", asks), "its own tools are its own");
+}

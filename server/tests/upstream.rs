@@ -86,6 +86,8 @@ fn answer(kind: &str, request: &Value) -> Option<Value> {
         "tools/list" if kind == "endless" => json!({"tools": [], "nextCursor": "again"}),
         "tools/list" => match params["cursor"].as_str() {
             None => json!({"resultType": "complete", "tools": pages()[0], "nextCursor": "second"}),
+            // Some servers end the list so.
+            Some(_) if kind == "modern" => json!({"resultType": "complete", "tools": pages()[1], "nextCursor": ""}),
             Some(_) => json!({"resultType": "complete", "tools": pages()[1]}),
         },
         "tools/call" => {

@@ -216,8 +216,14 @@ fn refused(error: Refused) -> Result<Exit, Failure> {
     }
 }
 
+/// Returns JSON on one line, also for readers that take other characters for line ends. JSON has them only in strings.
 fn json_line(value: &impl Serialize) -> Result<String, Failure> {
-    let line = serde_json::to_string(value).map_err(|error| Failure::Bug(error.to_string()))?;
+    let mut line = serde_json::to_string(value).map_err(|error| Failure::Bug(error.to_string()))?;
+    for (separator, escape) in [("\u{85}", "\\u0085"), ("\u{2028}", "\\u2028"), ("\u{2029}", "\\u2029")] {
+        if line.contains(separator) {
+            line = line.replace(separator, escape);
+        }
+    }
     Ok(line + "\n")
 }
 
@@ -298,4 +304,15 @@ async fn check(operator: &Operator, json: bool) -> Result<Exit, Failure> {
         print(&text)?;
     }
     Ok(if bad.is_empty() { Exit::Ok } else { Exit::Fail })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_one_line_for_every_reader() {
+        let line = json_line(&"a\u{85}b\u{2028}c\u{2029}d\ne").unwrap_or_default();
+        assert_eq!(line, "\"a\\u0085b\\u2028c\\u2029d\\ne\"\n");
+    }
 }

@@ -1,11 +1,12 @@
 //! Reads requests: bodies within their limits, JSON and queries.
 
 use super::problem::ProblemDetails;
-use crate::runs::{BodyRoom, Refused, Service, TenantState};
+use crate::runs::{BodyRoom, InTurn, Refused, Service, TenantState};
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
+use axum::response::Response;
 use http_body::{Frame, SizeHint};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use lisp_runtime::internal::near_field;
@@ -163,8 +164,20 @@ pub(crate) fn read_request(text: &str) -> Result<lisp_runtime::Request<'_>, Prob
     }
 }
 
-/// Drops repeated fields of an object, so that the last one counts. Borrows the text if none is repeated.
+/// Drops repeated fields of an object, of its limits and of its tools, so that the last one counts. Borrows the text if
+/// none is repeated.
 pub(crate) fn last_of_equal(text: &str) -> Cow<'_, str> {
+    let levels = |name: &str| match name {
+        "limits" => 1,
+        "tools" => 2,
+        _ => 0,
+    };
+    last_of(text, &levels).map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
+/// Returns an object without repeated fields, here and as many levels down in each field as `levels` says. `None` if
+/// none is repeated, or it is no object.
+fn last_of(text: &str, levels: &dyn Fn(&str) -> usize) -> Option<String> {
     struct Fields;
     impl<'de> Visitor<'de> for Fields {
         type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
@@ -182,29 +195,69 @@ pub(crate) fn last_of_equal(text: &str) -> Cow<'_, str> {
         }
     }
     let mut reader = serde_json::Deserializer::from_str(text);
-    let Ok(fields) = reader.deserialize_map(Fields) else { return Cow::Borrowed(text) };
-    let last: BTreeMap<&str, &RawValue> = fields.iter().map(|(name, value)| (&**name, *value)).collect();
-    if reader.end().is_err() || last.len() == fields.len() {
-        return Cow::Borrowed(text);
+    let fields = reader.deserialize_map(Fields).ok()?;
+    reader.end().ok()?;
+    let mut last: BTreeMap<&str, Cow<'_, RawValue>> =
+        fields.iter().map(|(name, value)| (&**name, Cow::Borrowed(*value))).collect();
+    let mut has_repeats = last.len() < fields.len();
+    for (name, value) in &mut last {
+        let down = levels(name);
+        if down > 0
+            && let Some(inner) = last_of(value.get(), &|_| down - 1)
+        {
+            (*value, has_repeats) = (Cow::Owned(RawValue::from_string(inner).ok()?), true);
+        }
     }
-    serde_json::to_string(&last).map_or(Cow::Borrowed(text), Cow::Owned)
+    if has_repeats { serde_json::to_string(&last).ok() } else { None }
 }
+
+/// Small responses take no room.
+const SMALL: usize = 16_384;
 
 /// A JSON response to a tenant. It takes room of the tenant's until it is sent.
 pub(crate) async fn json_to(
     tenant: &TenantState,
     status: StatusCode,
     text: String,
-) -> Result<axum::response::Response, ProblemDetails> {
-    /// Small ones take none.
-    const SMALL: usize = 16_384;
+) -> Result<Response, ProblemDetails> {
     if text.len() <= SMALL {
         return Ok(json(status, text));
     }
     let room = tenant.response_room(text.len()).await.map_err(Refused::Busy)?;
+    Ok(json_in(room, status, text))
+}
+
+/// A JSON response to a tenant, of what `read` reads from the store and writes down in the tenant's turn. It takes room of
+/// the tenant's until it is sent. While there is no room, nothing that was read is kept, and no turn: it is read again
+/// once there is.
+pub(crate) async fn json_read<F>(tenant: &TenantState, read: impl Fn() -> F) -> Result<Response, ProblemDetails>
+where
+    F: Future<Output = Result<InTurn<(StatusCode, String)>, Refused>>,
+{
+    let mut room: Option<(usize, BodyRoom)> = None;
+    loop {
+        let InTurn { value: (status, text), turn } = read().await?;
+        let bytes = text.len();
+        if bytes <= SMALL {
+            return Ok(json(status, text));
+        }
+        // What was read may have grown meanwhile.
+        let now = match room.take().filter(|(has, _)| *has >= bytes) {
+            Some((_, room)) => Some(room),
+            None => tenant.response_room_now(bytes),
+        };
+        if let Some(room) = now {
+            return Ok(json_in(room, status, text));
+        }
+        drop((text, turn));
+        room = Some((bytes, tenant.response_room(bytes).await.map_err(Refused::Busy)?));
+    }
+}
+
+fn json_in(room: BodyRoom, status: StatusCode, text: String) -> Response {
     let mut response = json(status, String::new());
     *response.body_mut() = Body::new(ChunkedBody { bytes: text.into(), _room: room });
-    Ok(response)
+    response
 }
 
 /// A body that is sent piece by piece, so that its room is taken while a client does not read.
@@ -229,7 +282,7 @@ impl HttpBody for ChunkedBody {
 }
 
 /// A JSON response.
-pub(crate) fn json(status: StatusCode, text: String) -> axum::response::Response {
-    let response = axum::response::Response::builder().status(status).header(header::CONTENT_TYPE, "application/json");
+pub(crate) fn json(status: StatusCode, text: String) -> Response {
+    let response = Response::builder().status(status).header(header::CONTENT_TYPE, "application/json");
     response.body(Body::from(text)).unwrap_or_default()
 }

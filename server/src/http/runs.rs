@@ -1,6 +1,6 @@
 //! The routes of runs.
 
-use super::body::{NoQuery, StrictQuery, Text, flag, json_to, read, read_request, whole};
+use super::body::{NoQuery, StrictQuery, Text, flag, json_read, json_to, read, read_request, whole};
 use super::guard::{Caller, RequestTenant};
 use super::openapi::{
     ApproverResponses, BodyResponses, DecisionResponses, NameResponses, ProgramResponses, QueryResponses,
@@ -94,17 +94,22 @@ pub(crate) async fn run(
 ) -> Result<Response, ProblemDetails> {
     let request = request_of(&text)?;
     let key = key(&headers, &text)?;
-    if key.is_some() || service.needs_journal(&request) {
+    if key.is_some() || service.needs_journal(&tenant, &request) {
         let text = traced(&text, &request, &headers);
         drop(request);
         if query.stream {
-            let state = service.submit(&tenant, &text, key).await?;
-            return Ok(sse::of_run(&service, &state.run_id, ""));
+            let run_id = service.accept(&tenant, &text, key).await?;
+            return Ok(sse::of_run(&service, &run_id, ""));
         }
-        return Ok(match service.submit_and_wait(&tenant, &text, key).await? {
-            Done::Answer(answer) => json_to(&tenant, StatusCode::OK, answer).await?,
-            Done::Waiting(state) => state_of(&tenant, StatusCode::ACCEPTED, &state).await?,
-        });
+        let run_id = service.accept(&tenant, &text, key).await?;
+        return json_read(&tenant, || async {
+            let waited = service.wait_in_turn(&tenant.name, &run_id).await?;
+            Ok(waited.map(|state| match Done::from(state) {
+                Done::Answer(answer) => (StatusCode::OK, answer),
+                Done::Waiting(state) => text_of(StatusCode::ACCEPTED, &*state),
+            }))
+        })
+        .await;
     }
     let run_id = uuid::Uuid::now_v7().to_string();
     if query.stream {
@@ -118,12 +123,19 @@ pub(crate) async fn run(
     json_to(&tenant, StatusCode::OK, answer.to_json()).await
 }
 
+fn text_of(status: StatusCode, of: &impl serde::Serialize) -> (StatusCode, String) {
+    (status, serde_json::to_string(of).unwrap_or_default())
+}
+
+/// The response with the state of a run as it is now.
 async fn state_of(
+    service: &Service,
     tenant: &TenantState,
     status: StatusCode,
-    state: &impl serde::Serialize,
+    run_id: &str,
 ) -> Result<Response, ProblemDetails> {
-    json_to(tenant, status, serde_json::to_string(state).unwrap_or_default()).await
+    let read = || async { Ok(service.state_in_turn(&tenant.name, run_id).await?.map(|state| text_of(status, &state))) };
+    json_read(tenant, read).await
 }
 
 /// Submit a durable run
@@ -150,9 +162,9 @@ pub(crate) async fn submit(
     let request = request_of(&text)?;
     let key = key(&headers, &text)?;
     let text = traced(&text, &request, &headers);
-    let state = service.submit(&tenant, &text, key).await?;
-    let location = format!("/v1/runs/{}", state.run_id);
-    let mut response = state_of(&tenant, StatusCode::ACCEPTED, &state).await?;
+    let run_id = service.accept(&tenant, &text, key).await?;
+    let location = format!("/v1/runs/{run_id}");
+    let mut response = state_of(&service, &tenant, StatusCode::ACCEPTED, &run_id).await?;
     if let Ok(location) = location.parse() {
         response.headers_mut().insert(axum::http::header::LOCATION, location);
     }
@@ -191,8 +203,9 @@ pub(crate) async fn list(
         return Err(ProblemDetails::of_field("limit", format!("it must be 0 to {LIST}; `next` leads to more")));
     }
     let query = ListQuery { status: query.status, cursor: query.cursor.as_deref(), max };
-    let runs = service.runs(&caller.tenant.name, query).await?;
-    state_of(&caller.tenant, StatusCode::OK, &runs).await
+    let (service, tenant) = (&service, &caller.tenant.name);
+    let read = || async { Ok(service.runs_in_turn(tenant, query).await?.map(|runs| text_of(StatusCode::OK, &runs))) };
+    json_read(&caller.tenant, read).await
 }
 
 /// The query of a request that may wait.
@@ -234,11 +247,10 @@ pub(crate) async fn state(
     StrictQuery(wait): StrictQuery<Wait>,
 ) -> Result<Response, ProblemDetails> {
     let tenant = &caller.tenant.name;
-    let state = match wait.time()? {
-        Some(time) => service.wait_at_most(tenant, &run_id, time, wait.since).await?,
-        None => service.state(tenant, &run_id).await?,
-    };
-    state_of(&caller.tenant, StatusCode::OK, &state).await
+    if let Some(time) = wait.time()? {
+        service.wait_for_news(tenant, &run_id, time, wait.since).await?;
+    }
+    state_of(&service, &caller.tenant, StatusCode::OK, &run_id).await
 }
 
 /// Stream the events of a run as server-sent events: started, print, call, waiting, cut, answer, problem
@@ -276,8 +288,8 @@ pub(crate) async fn cancel(
     caller: Caller,
     Path(run_id): Path<String>,
 ) -> Result<Response, ProblemDetails> {
-    let state = service.cancel(&caller.tenant.name, &run_id).await?;
-    state_of(&caller.tenant, StatusCode::OK, &state).await
+    service.cancel_run(&caller.tenant.name, &run_id).await?;
+    state_of(&service, &caller.tenant, StatusCode::OK, &run_id).await
 }
 
 /// Answer an open call with its result or error, or approve or reject it
@@ -307,10 +319,9 @@ pub(crate) async fn reply(
     let reply: Reply = read(&text)?;
     caller.check_may_decide(&service, &reply)?;
     let (tenant, time) = (&caller.tenant.name, wait.time()?);
-    let state = service.reply(tenant, &run_id, &call, &reply).await?;
-    let state = match time {
-        Some(time) => service.wait_at_most(tenant, &run_id, time, wait.since).await?,
-        None => state,
-    };
-    state_of(&caller.tenant, StatusCode::OK, &state).await
+    service.take_reply(tenant, &run_id, &call, &reply).await?;
+    if let Some(time) = time {
+        service.wait_for_news(tenant, &run_id, time, wait.since).await?;
+    }
+    state_of(&service, &caller.tenant, StatusCode::OK, &run_id).await
 }

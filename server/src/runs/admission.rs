@@ -5,6 +5,7 @@ use crate::store::{Room, Usage};
 use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultDirectRateLimiter, Quota};
 use lisp_runtime::{Amounts, Budget, Limits};
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,6 +31,8 @@ pub struct TenantState {
     pub(crate) budget: Option<Budget>,
     /// Whether its runs share processes.
     pub(crate) domain: bool,
+    /// The names of its tools of the service whose calls need approval, as programs write them.
+    pub(crate) asking: BTreeSet<String>,
     places: Arc<Semaphore>,
     rate: Option<DefaultDirectRateLimiter>,
     queue: usize,
@@ -39,7 +42,7 @@ pub struct TenantState {
     turn: Arc<Turn>,
     bodies: BodyBound,
     responses: BodyBound,
-    /// Reads of whole runs, which may be large.
+    /// Reads of whole runs and of lists, which may be large.
     reads: Arc<Semaphore>,
     requests: RequestBound,
     approver_requests: RequestBound,
@@ -97,7 +100,7 @@ impl Turn {
 }
 
 impl TenantState {
-    pub(crate) fn new(config: &Config, tenant: &Tenant) -> Self {
+    pub(crate) fn new(config: &Config, tenant: &Tenant, asking: BTreeSet<String>) -> Self {
         let rate = tenant.runs_per_second.and_then(|rate| {
             let every = Duration::try_from_secs_f64(rate.recip()).ok()?;
             let burst = NonZeroU32::new(tenant.burst).unwrap_or(NonZeroU32::MIN);
@@ -111,6 +114,7 @@ impl TenantState {
             ceiling: config.ceiling_of(tenant),
             budget,
             domain: tenant.domain,
+            asking,
             places: Arc::new(Semaphore::new(max.min(Semaphore::MAX_PERMITS))),
             rate,
             queue: tenant.queue.unwrap_or(config.service.queue),
@@ -193,12 +197,16 @@ pub(crate) struct BodyRoom {
     _permit: OwnedSemaphorePermit,
 }
 
-/// The maximum number of whole runs that are read for a tenant at once: the store has more readers.
+/// The maximum number of whole runs and lists that are read for a tenant at once: the store has more readers.
 const READS: usize = 2;
 
 impl BodyBound {
     fn new(max: usize) -> Self {
         BodyBound { max, free: Arc::new(Semaphore::new((max / BODY_UNIT).min(Semaphore::MAX_PERMITS))) }
+    }
+
+    fn units(&self, bytes: usize) -> u32 {
+        u32::try_from(bytes.min(self.max).div_ceil(BODY_UNIT)).unwrap_or(u32::MAX)
     }
 
     /// Waits for room for more bytes.
@@ -207,8 +215,7 @@ impl BodyBound {
     /// If there is none for a second.
     async fn room(&self, bytes: usize, what: &str) -> Result<BodyRoom, Busy> {
         const WAIT: Duration = Duration::from_secs(1);
-        let units = u32::try_from(bytes.min(self.max).div_ceil(BODY_UNIT)).unwrap_or(u32::MAX);
-        let permit = self.free.clone().acquire_many_owned(units);
+        let permit = self.free.clone().acquire_many_owned(self.units(bytes));
         match tokio::time::timeout(WAIT, permit).await {
             Ok(Ok(permit)) => Ok(BodyRoom { _permit: permit }),
             _ => Err(Busy {
@@ -231,6 +238,12 @@ impl TenantState {
         self.bodies.room(bytes, "request bodies").await
     }
 
+    /// Takes room for more bytes of a response, if there is room now.
+    pub(crate) fn response_room_now(&self, bytes: usize) -> Option<BodyRoom> {
+        let permit = self.responses.free.clone().try_acquire_many_owned(self.responses.units(bytes));
+        permit.ok().map(|permit| BodyRoom { _permit: permit })
+    }
+
     /// Waits for room for more bytes of a response that is being sent.
     ///
     /// # Errors
@@ -239,21 +252,39 @@ impl TenantState {
         self.responses.room(bytes, "responses").await
     }
 
-    /// Reads a whole run when it is the tenant's turn. The turn lasts as long as the read, even if the caller no longer
-    /// waits for it.
+    /// Reads a whole run or a list when it is the tenant's turn. The turn lasts as long as the read, even if the caller
+    /// no longer waits for it, and then as long as the result.
     ///
     /// # Errors
     /// If the read panics.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         read: impl Future<Output = T> + Send + 'static,
-    ) -> Result<T, tokio::task::JoinError> {
+    ) -> Result<InTurn<T>, tokio::task::JoinError> {
         let turn = permit(&self.reads).await;
-        tokio::spawn(async move {
-            let _turn = turn;
-            read.await
-        })
-        .await
+        tokio::spawn(async move { InTurn { value: read.await, turn: Some(turn) } }).await
+    }
+}
+
+/// What was read in a turn of its tenant. No caller waits while it has one: the tenant has few.
+#[derive(Debug)]
+pub(crate) struct InTurn<T> {
+    pub(crate) value: T,
+    /// `None` if no tenant has turns for it.
+    pub(crate) turn: Option<OwnedSemaphorePermit>,
+}
+
+impl<T> InTurn<T> {
+    pub(crate) fn map<U>(self, map: impl FnOnce(T) -> U) -> InTurn<U> {
+        InTurn { value: map(self.value), turn: self.turn }
+    }
+}
+
+impl<T, E> InTurn<Result<T, E>> {
+    /// Returns the value that was read, or why it was not.
+    pub(crate) fn transpose(self) -> Result<InTurn<T>, E> {
+        let turn = self.turn;
+        self.value.map(|value| InTurn { value, turn })
     }
 }
 
@@ -567,7 +598,7 @@ mod tests {
         };
         let text = tenant("one", "a", 1) + &tenant("two", "b", 4);
         let config = Config::parse_with(&text, "test.toml", &|_| None).unwrap();
-        config.tenants.iter().map(|tenant| TenantState::new(&config, tenant)).collect()
+        config.tenants.iter().map(|tenant| TenantState::new(&config, tenant, BTreeSet::new())).collect()
     }
 
     fn poll<T>(future: &mut Pin<&mut impl Future<Output = T>>) -> Poll<T> {
@@ -590,10 +621,13 @@ mod tests {
         assert_eq!(one.reads.available_permits(), 0);
         let mut waits = pin!(one.read(read()));
         assert!(poll(&mut waits).is_pending());
-        assert_eq!(two.read(async { 7 }).await.unwrap(), 7);
+        assert_eq!(two.read(async { 7 }).await.unwrap().value, 7);
         assert_eq!(one.reads.available_permits(), 0);
         end.send(true).unwrap();
-        assert_eq!(waits.await.unwrap(), 42);
+        let read = waits.await.unwrap();
+        assert_eq!((read.value, one.reads.available_permits()), (42, READS - 1));
+        drop(read);
+        assert_eq!(one.reads.available_permits(), READS);
     }
 
     /// Runs that wait for a slot of their tenant take no space in the service's queue, nor in that of another tenant.

@@ -8,7 +8,7 @@ use super::state::{ActiveRun, Inner};
 use super::stored_calls::{places_ended, places_started, settle};
 use super::writer::{Stored, Writer, patiently};
 use crate::store::{Batch, Claim, End, Ended, StoreError, StoredCall, StoredReply};
-use lisp_runtime::outcome::Phase;
+use lisp_runtime::outcome::{Detail, Phase};
 use lisp_runtime::record::{RecordError, Recorder, RecordingBuilder};
 use lisp_runtime::tools::Approval;
 use lisp_runtime::{
@@ -203,7 +203,7 @@ impl Attempt<'_> {
         let replies_seen = active.detach().await;
         let (end, counts) = match stop {
             Stop::Lost(error) => return Err(error),
-            Stop::Outcome(outcome) if known.faults < MAX_FAULTS && may_continue(&outcome, &writer) => {
+            Stop::Outcome(outcome) if known.faults < MAX_FAULTS && may_continue(&outcome, writer.longest_wait()) => {
                 let (run_id, faults, verdict) = (self.run_id, known.faults, outcome.verdict());
                 tracing::warn!(run_id, faults, %verdict, "a run continues from its journal: its process was lost, or the store took long");
                 (End::Requeued { after: FAULT_PAUSE * (1 << known.faults), is_fault: true }, false)
@@ -377,10 +377,19 @@ pub(super) fn stuck(error: &RecordError) -> String {
 }
 
 /// Returns whether a run should go on from its journal although it has an outcome: its process was lost, or the store
-/// kept a call waiting for a part of its time. The next attempt has all of the time again.
-fn may_continue(outcome: &Outcome, writer: &Writer) -> bool {
-    let waited = || writer.longest_wait() >= Duration::from_millis((outcome.limits.timeout_ms / 4).max(1));
+/// kept a call waiting for a part of the time that is over. The next attempt has all of the time again.
+fn may_continue(outcome: &Outcome, longest_wait: Duration) -> bool {
+    let waited = || longest_wait >= Duration::from_millis((time_over(outcome) / 4).max(1));
     outcome.verdict() == Verdict::HostFault || (outcome.verdict() == Verdict::Timeout && waited())
+}
+
+/// Returns the milliseconds of the limit that has ended a run: `timeout_ms` or `parallel_timeout_ms`.
+fn time_over(outcome: &Outcome) -> u64 {
+    let limit = outcome.problem().and_then(|problem| problem.error.named_detail("limit_ms"));
+    match limit {
+        Some(&Detail::Int(ms)) => u64::try_from(ms).unwrap_or(outcome.limits.timeout_ms),
+        _ => outcome.limits.timeout_ms,
+    }
 }
 
 /// Returns why a run cannot continue whose program had run, by its journal, and does not compile now: this version, or
@@ -456,6 +465,22 @@ async fn stops(inner: &Inner, tenant: &TenantState, calls: &OpenCalls, (began, t
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lisp_runtime::{Engine, Limits};
+
+    /// What counts is the limit that has ended the run.
+    #[test]
+    fn a_store_that_took_a_part_of_the_time_is_not_the_fault_of_the_run() {
+        let program = "(pmap (fn [_] (loop [n 0] (recur (inc n)))) [1 2])";
+        for (timeout_ms, parallel_timeout_ms) in [(60_000, 40), (40, 60_000)] {
+            let mut limits = LimitsRequest::all(&Limits::unlimited());
+            (limits.timeout_ms, limits.parallel_timeout_ms) = (Some(timeout_ms), Some(parallel_timeout_ms));
+            let engine = Engine::builder().ceiling(Limits::unlimited()).build().unwrap();
+            let outcome = engine.eval(program, Input::new().limits(limits));
+            assert_eq!((outcome.verdict(), time_over(&outcome)), (Verdict::Timeout, 40), "{:?}", outcome.problem());
+            assert!(may_continue(&outcome, Duration::from_millis(10)));
+            assert!(!may_continue(&outcome, Duration::from_millis(9)));
+        }
+    }
 
     #[test]
     fn a_store_that_fails_is_tried_again_and_damage_is_not() {

@@ -20,7 +20,7 @@ mod watch;
 mod worker;
 mod writer;
 
-pub(crate) use admission::{BodyRoom, RequestInProgress};
+pub(crate) use admission::{BodyRoom, InTurn, RequestInProgress};
 pub use admission::{Busy, TenantState};
 pub use earlier_reply::EarlierReply;
 pub use events::Event;

@@ -55,7 +55,7 @@ pub struct WaitingCall {
     /// The tool.
     pub name: String,
     /// The arguments.
-    #[schema(value_type = Object)]
+    #[schema(schema_with = super::schemas::arguments)]
     pub arguments: Box<RawValue>,
     /// The question to decide or to find out; absent if the call waits for its result.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -119,7 +119,7 @@ pub struct Reply {
     pub approve: Option<bool>,
     /// Replacement arguments for an approved call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(schema_with = super::schemas::new_arguments)]
     pub arguments: Option<Box<RawValue>>,
     /// The reason for not making the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]

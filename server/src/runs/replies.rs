@@ -17,9 +17,19 @@ impl Service {
     /// If there is no such call, it is already answered, or the reply does not fit it. A reply that does not fit leaves
     /// the call open.
     pub async fn reply(&self, tenant: &str, run_id: &str, call: &str, reply: &Reply) -> Result<RunState, Refused> {
-        let run = self.0.stored(tenant, run_id).await?;
-        take_reply(&*self.0.store, self.0.engine.tools(), &run, (call, reply)).await?;
+        self.take_reply(tenant, run_id, call, reply).await?;
         self.state(tenant, run_id).await
+    }
+
+    pub(crate) async fn take_reply(
+        &self,
+        tenant: &str,
+        run_id: &str,
+        call: &str,
+        reply: &Reply,
+    ) -> Result<(), Refused> {
+        let run = self.0.stored_in_turn(tenant, run_id).await?;
+        take_reply(&*self.0.store, self.0.engine.tools(), &run.value, (call, reply)).await
     }
 }
 

@@ -45,6 +45,19 @@ fn map(about: &str) -> RefOr<Schema> {
     object.additional_properties(Some(any)).description(Some(about)).build().into()
 }
 
+/// The arguments of a call.
+pub(super) fn arguments() -> RefOr<Schema> {
+    map("The arguments.")
+}
+
+/// The arguments of a reply.
+pub(super) fn new_arguments() -> RefOr<Schema> {
+    let object = ObjectBuilder::new().schema_type(SchemaType::from_iter([Type::Object, Type::Null]));
+    let any = AdditionalProperties::FreeForm(true);
+    let about = "Replacement arguments for an approved call.";
+    object.additional_properties(Some(any)).description(Some(about)).build().into()
+}
+
 fn number(about: &str) -> RefOr<Schema> {
     ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)).description(Some(about)).build().into()
 }

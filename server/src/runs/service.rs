@@ -181,10 +181,12 @@ impl Service {
             return Err(ServiceError::Isolation("they do on Linux only".to_owned()));
         }
         warn_of(&config, &tools.tools);
-        let asking = tools.tools.all().filter(|tool| tools.policy.asks_for(tool));
-        let asking = asking.map(|tool| tool.name().to_owned()).collect();
         let all = config.tenants.iter().chain(config.anonymous());
-        let tenants = all.map(|tenant| Arc::new(TenantState::new(&config, tenant))).collect();
+        let tenants = all.map(|tenant| {
+            let asking = tools.tools.all().filter(|tool| tools.policy.asks_for(tool) && tenant.sees(tool.given_name()));
+            Arc::new(TenantState::new(&config, tenant, asking.map(|tool| tool.name().to_owned()).collect()))
+        });
+        let tenants = tenants.collect();
         let limits = &config.service;
         let service = Service(Arc::new(Inner {
             engine,
@@ -206,7 +208,6 @@ impl Service {
             turns: AtomicU64::new(0),
             config,
             restored_until,
-            asking,
             tools,
         }));
         service.refill_budgets();

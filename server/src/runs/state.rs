@@ -1,6 +1,6 @@
 //! The shared state of the service, and how it runs programs.
 
-use super::admission::{Admission, Busy, TenantState};
+use super::admission::{Admission, Busy, InTurn, TenantState};
 use super::events::EventHub;
 use super::open_calls::OpenCalls;
 use super::watch::Watchers;
@@ -13,7 +13,7 @@ use lisp_runtime::request::ScriptedTool;
 use lisp_runtime::{
     Budget, Cancel, Engine, Error, Input, Limits, LimitsRequest, Outcome, Problem, Reason, Request, Tools,
 };
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -99,8 +99,6 @@ pub(crate) struct Inner {
     pub(crate) turns: AtomicU64,
     /// When the last run was submitted that came from a backup.
     pub(crate) restored_until: i64,
-    /// The names of the configured tools whose calls need approval, as programs write them.
-    pub(crate) asking: BTreeSet<String>,
     pub(crate) tools: ServiceTools,
 }
 
@@ -236,14 +234,29 @@ impl Inner {
     }
 
     pub(crate) async fn stored(&self, tenant: &str, run_id: &str) -> Result<StoredRun, Refused> {
+        Ok(self.stored_in_turn(tenant, run_id).await?.value)
+    }
+
+    /// Reads a run of a tenant, which keeps the turn.
+    pub(crate) async fn stored_in_turn(&self, tenant: &str, run_id: &str) -> Result<InTurn<StoredRun>, Refused> {
         let (store, id) = (self.store.clone(), run_id.to_owned());
-        let read = async move { store.run(&id).await };
+        let read = self.read(tenant, async move { store.run(&id).await }).await?;
+        let of_tenant = |run: Option<StoredRun>| run.filter(|run| run.summary.tenant == tenant);
+        let read = read.map(|run| of_tenant(run).ok_or_else(|| Refused::NotFound(format!("there is no run {run_id}"))));
+        read.transpose()
+    }
+
+    /// Reads from the store when it is the tenant's turn.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        tenant: &str,
+        read: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+    ) -> Result<InTurn<T>, Refused> {
         let read = match self.tenant(tenant) {
             Some(state) => state.read(read).await.map_err(|error| Refused::Fault(error.to_string()))?,
-            None => read.await,
+            None => InTurn { value: read.await, turn: None },
         };
-        let stored = read?.filter(|run| run.summary.tenant == tenant);
-        stored.ok_or_else(|| Refused::NotFound(format!("there is no run {run_id}")))
+        Ok(read.transpose()?)
     }
 
     /// Reads the tools of a request. Signatures and schemas are read on a thread that may block. Their size bounds the

@@ -1,10 +1,10 @@
 //! Durable runs: they are submitted, waited for, listed and cancelled.
 
-use super::admission::TenantState;
+use super::admission::{InTurn, TenantState};
 use super::open_calls::WaitingCall;
 use super::state::{Refused, Service};
 use super::watch::Watcher;
-use crate::store::{NewRun, Query, RequestKey, RunStatus, RunSummary, Store, StoredRun, Submitted, Usage};
+use crate::store::{NewRun, Page, Query, RequestKey, RunStatus, RunSummary, Store, StoredRun, Submitted, Usage};
 use lisp_runtime::Request;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -99,12 +99,21 @@ pub enum Done {
     Waiting(Box<RunState>),
 }
 
+impl From<RunState> for Done {
+    fn from(mut state: RunState) -> Self {
+        match state.answer.take() {
+            Some(answer) => Done::Answer(Box::<str>::from(answer).into_string()),
+            None => Done::Waiting(Box::new(state)),
+        }
+    }
+}
+
 impl Service {
-    /// Returns whether a request needs a journal, because it may call a tool that needs an outside answer.
-    pub fn needs_journal(&self, request: &Request<'_>) -> bool {
-        let asks = |name: &str| self.0.asking.contains(name) && !request.tools.contains_key(name);
+    /// Returns whether a request of a tenant needs a journal, because it may call a tool that needs an outside answer.
+    pub fn needs_journal(&self, tenant: &TenantState, request: &Request<'_>) -> bool {
+        let asks = |name: &str| tenant.asking.contains(name) && !request.tools.contains_key(name);
         request.tools.values().any(|tool| tool.client)
-            || (!self.0.asking.is_empty() && request.mentioned_tools().any(asks))
+            || (!tenant.asking.is_empty() && request.mentioned_tools().any(asks))
     }
 
     /// Submits a durable run. Once this returns, the run continues even if this process ends.
@@ -117,6 +126,17 @@ impl Service {
         request: &str,
         key: Option<RequestKey>,
     ) -> Result<RunState, Refused> {
+        let run_id = self.accept(tenant, request, key).await?;
+        self.state(&tenant.name, &run_id).await
+    }
+
+    /// Submits a durable run, and returns its ID.
+    pub(crate) async fn accept(
+        &self,
+        tenant: &TenantState,
+        request: &str,
+        key: Option<RequestKey>,
+    ) -> Result<String, Refused> {
         if self.is_draining() {
             return Err(Refused::Draining);
         }
@@ -124,7 +144,7 @@ impl Service {
         if let Some(key) = &key
             && let Some(known) = self.0.store.known_request(&tenant.name, key.clone()).await?
         {
-            return self.state_of_known(tenant, known).await;
+            return known_run(known);
         }
         tenant.check_rate()?;
         let submission = self.room_for(tenant, request.len() as u64).await?;
@@ -133,9 +153,9 @@ impl Service {
         match self.0.store.submit(run, key).await? {
             Submitted::New => {
                 submission.stored();
-                self.state(&tenant.name, &run_id).await
+                Ok(run_id)
             }
-            known => self.state_of_known(tenant, known).await,
+            known => known_run(known),
         }
     }
 
@@ -173,17 +193,6 @@ impl Service {
         })
     }
 
-    /// Returns the state of the run that an idempotency key names.
-    async fn state_of_known(&self, tenant: &TenantState, known: Submitted) -> Result<RunState, Refused> {
-        match known {
-            Submitted::New => Err(Refused::Fault("the stored run was not found".to_owned())),
-            Submitted::Known(run_id) => self.state(&tenant.name, &run_id).await,
-            Submitted::OtherRequest => Err(Refused::Unprocessable(
-                "the Idempotency-Key was used for another request; use a new key".to_owned(),
-            )),
-        }
-    }
-
     /// Submits a durable run, and waits until it has its answer or waits for an outside answer.
     ///
     /// # Errors
@@ -194,7 +203,7 @@ impl Service {
         request: &str,
         key: Option<RequestKey>,
     ) -> Result<Done, Refused> {
-        let run_id = self.submit(tenant, request, key).await?.run_id;
+        let run_id = self.accept(tenant, request, key).await?;
         self.wait(&tenant.name, &run_id).await
     }
 
@@ -208,25 +217,33 @@ impl Service {
     /// # Errors
     /// If the run does not exist.
     pub async fn wait(&self, tenant: &str, run_id: &str) -> Result<Done, Refused> {
+        Ok(Done::from(self.wait_in_turn(tenant, run_id).await?.value))
+    }
+
+    /// Waits like [`Service::wait`]. The state keeps its turn.
+    pub(crate) async fn wait_in_turn(&self, tenant: &str, run_id: &str) -> Result<InTurn<RunState>, Refused> {
         let mut watcher = self.watcher(run_id);
         let (mut seen, mut checks) = (None, 0);
         loop {
-            let state = self.state(tenant, run_id).await?;
-            if let Some(answer) = state.answer {
-                return Ok(Done::Answer(answer.get().to_owned()));
+            let read = self.state_in_turn(tenant, run_id).await?;
+            let state = &read.value;
+            if state.answer.is_some() {
+                return Ok(read);
             }
             if !state.calls.is_empty() {
                 let names: Vec<_> = state.calls.iter().map(|call| (call.call.clone(), call.asked())).collect();
                 if checks >= QUIET_CHECKS || seen.as_ref() == Some(&names) {
-                    return Ok(Done::Waiting(Box::new(state)));
+                    return Ok(read);
                 }
                 (seen, checks) = (Some(names), checks + 1);
+                drop(read);
                 tokio::time::sleep(QUIET).await;
                 continue;
             }
             if state.status == RunStatus::Stuck || (self.is_draining() && !self.is_active(run_id)) {
-                return Ok(Done::Waiting(Box::new(state)));
+                return Ok(read);
             }
+            drop(read);
             watcher.changed().await;
         }
     }
@@ -243,6 +260,17 @@ impl Service {
         time: Duration,
         since_ms: Option<i64>,
     ) -> Result<RunState, Refused> {
+        self.wait_for_news(tenant, run_id, time, since_ms).await?;
+        self.state(tenant, run_id).await
+    }
+
+    pub(crate) async fn wait_for_news(
+        &self,
+        tenant: &str,
+        run_id: &str,
+        time: Duration,
+        since_ms: Option<i64>,
+    ) -> Result<(), Refused> {
         let news = async {
             let mut watcher = self.watcher(run_id);
             while let Some(since_ms) = since_ms
@@ -250,14 +278,14 @@ impl Service {
             {
                 watcher.changed().await;
             }
-            self.wait(tenant, run_id).await.map(drop)
+            self.wait_in_turn(tenant, run_id).await.map(drop)
         };
         tokio::select! {
             waited = tokio::time::timeout(time, news) => if let Ok(waited) = waited { waited? },
             // Clients that wait do not hold a service back that shuts down.
             () = self.0.draining.cancelled() => {}
         }
-        self.state(tenant, run_id).await
+        Ok(())
     }
 
     /// Returns the state of a run.
@@ -265,7 +293,12 @@ impl Service {
     /// # Errors
     /// If the tenant has no such run.
     pub async fn state(&self, tenant: &str, run_id: &str) -> Result<RunState, Refused> {
-        Ok(self.0.stored(tenant, run_id).await?.into())
+        Ok(self.state_in_turn(tenant, run_id).await?.value)
+    }
+
+    /// Reads the state of a run, which keeps the turn.
+    pub(crate) async fn state_in_turn(&self, tenant: &str, run_id: &str) -> Result<InTurn<RunState>, Refused> {
+        Ok(self.0.stored_in_turn(tenant, run_id).await?.map(RunState::from))
     }
 
     /// Returns a page of a tenant's runs, newest first, without their answers.
@@ -273,8 +306,31 @@ impl Service {
     /// # Errors
     /// If the store fails, or the cursor is none of an earlier page.
     pub async fn runs(&self, tenant: &str, list: ListQuery<'_>) -> Result<RunList, Refused> {
-        let (runs, next) = page_of(&*self.0.store, Some(tenant), list).await?;
-        Ok(RunList { runs: runs.into_iter().map(RunState::from).collect(), next })
+        Ok(self.runs_in_turn(tenant, list).await?.value)
+    }
+
+    /// Returns what is made of a page of a tenant's runs: see [`Service::runs`]. A page may be large, so no caller holds it
+    /// while another waits for one.
+    ///
+    /// # Errors
+    /// Those of [`Service::runs`].
+    pub async fn map_runs<T>(
+        &self,
+        tenant: &str,
+        list: ListQuery<'_>,
+        map: impl FnOnce(RunList) -> T,
+    ) -> Result<T, Refused> {
+        Ok(self.runs_in_turn(tenant, list).await?.map(map).value)
+    }
+
+    /// Reads a page of a tenant's runs, which keeps the turn.
+    pub(crate) async fn runs_in_turn(&self, tenant: &str, list: ListQuery<'_>) -> Result<InTurn<RunList>, Refused> {
+        let (store, query) = (self.0.store.clone(), query_of(Some(tenant), list)?);
+        let read = self.0.read(tenant, async move { store.list(&query).await }).await?;
+        Ok(read.map(|page| {
+            let next = next_of(&page);
+            RunList { runs: page.runs.into_iter().map(RunState::from).collect(), next }
+        }))
     }
 
     /// Returns the first line of a run's program that is neither empty nor a comment.
@@ -282,10 +338,10 @@ impl Service {
     /// # Errors
     /// If the tenant has no such run.
     pub async fn first_line(&self, tenant: &str, run_id: &str) -> Result<String, Refused> {
-        let request = self.0.stored(tenant, run_id).await?.request;
-        // A request may be large.
+        // A request may be large: it keeps its turn.
+        let read = self.0.stored_in_turn(tenant, run_id).await?;
         let line = tokio::task::spawn_blocking(move || {
-            let request = Request::parse(&request).ok()?;
+            let request = Request::parse(&read.value.request).ok()?;
             let mut lines = request.program.lines().map(str::trim);
             lines.find(|line| !line.is_empty() && !line.starts_with(';')).map(str::to_owned)
         });
@@ -297,12 +353,28 @@ impl Service {
     /// # Errors
     /// If the run does not exist.
     pub async fn cancel(&self, tenant: &str, run_id: &str) -> Result<RunState, Refused> {
+        self.cancel_run(tenant, run_id).await?;
+        self.state(tenant, run_id).await
+    }
+
+    pub(crate) async fn cancel_run(&self, tenant: &str, run_id: &str) -> Result<(), Refused> {
         self.0.stored(tenant, run_id).await?;
         self.0.store.cancel(run_id).await?;
         if let Some(active) = self.0.active(run_id) {
             active.cancel.cancel();
         }
-        self.state(tenant, run_id).await
+        Ok(())
+    }
+}
+
+/// Returns the ID of the run that an idempotency key names.
+fn known_run(known: Submitted) -> Result<String, Refused> {
+    match known {
+        Submitted::New => Err(Refused::Fault("the stored run was not found".to_owned())),
+        Submitted::Known(run_id) => Ok(run_id),
+        Submitted::OtherRequest => {
+            Err(Refused::Unprocessable("the Idempotency-Key was used for another request; use a new key".to_owned()))
+        }
     }
 }
 
@@ -312,12 +384,19 @@ pub(super) async fn page_of(
     tenant: Option<&str>,
     list: ListQuery<'_>,
 ) -> Result<(Vec<RunSummary>, Option<String>), Refused> {
-    let after = list.cursor.map(|cursor| after(cursor).ok_or_else(|| bad_cursor(cursor))).transpose()?;
-    let query = Query { tenant: tenant.map(str::to_owned), status: list.status, after, max: list.max };
-    let page = store.list(&query).await?;
-    let last = page.runs.last().filter(|_| page.has_more);
-    let next = last.map(|run| cursor(run.created_ms, &run.run_id));
+    let page = store.list(&query_of(tenant, list)?).await?;
+    let next = next_of(&page);
     Ok((page.runs, next))
+}
+
+fn query_of(tenant: Option<&str>, list: ListQuery<'_>) -> Result<Query, Refused> {
+    let after = list.cursor.map(|cursor| after(cursor).ok_or_else(|| bad_cursor(cursor))).transpose()?;
+    Ok(Query { tenant: tenant.map(str::to_owned), status: list.status, after, max: list.max })
+}
+
+fn next_of(page: &Page) -> Option<String> {
+    let last = page.runs.last().filter(|_| page.has_more)?;
+    Some(cursor(last.created_ms, &last.run_id))
 }
 
 fn cursor(created_ms: i64, run_id: &str) -> String {
@@ -338,4 +417,35 @@ fn bad_cursor(cursor: &str) -> Refused {
 /// Returns the digest of a request, which binds an idempotency key to it.
 pub fn digest(request: &str) -> String {
     Sha256::digest(request.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::store::MemoryStore;
+    use std::pin::pin;
+    use std::sync::Arc;
+    use std::task::{Context, Poll, Waker};
+
+    /// A tenant that asks for many lists at once leaves readers of the store to the others.
+    #[tokio::test]
+    async fn a_list_is_read_in_a_turn_of_its_tenant() {
+        let tenant = |name: &str, digit: &str| {
+            format!("[[tenants]]\nname = \"{name}\"\ntoken_sha256 = \"{}\"\n", digit.repeat(64))
+        };
+        let text = format!("isolation = \"in-process\"\n{}{}", tenant("one", "a"), tenant("two", "b"));
+        let config = Config::parse_with(&text, "test.toml", &|_| None).unwrap();
+        let service = Service::open(config, Arc::new(MemoryStore::new())).await.unwrap();
+        let list = |tenant| service.runs(tenant, ListQuery { max: 1, ..ListQuery::default() });
+        let one = service.tenant("one").unwrap();
+        let read = [one.read(async {}).await.unwrap(), one.read(async {}).await.unwrap()];
+        let mut waits = pin!(list("one"));
+        for _ in 0..2 {
+            assert!(list("two").await.unwrap().runs.is_empty());
+            assert!(matches!(waits.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Pending));
+        }
+        drop(read);
+        assert!(waits.await.unwrap().runs.is_empty());
+    }
 }

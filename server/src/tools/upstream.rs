@@ -351,7 +351,8 @@ async fn list(peer: &Peer<RoleClient>) -> Result<ServerTools, String> {
         if tools.len() > TOOLS || bytes > LIST_BYTES {
             return Err(format!("its list of tools has more than {TOOLS} tools or {LIST_BYTES} bytes"));
         }
-        cursor = page.next_cursor;
+        // Some servers end the list so.
+        cursor = page.next_cursor.filter(|cursor| !cursor.is_empty());
         if cursor.is_none() {
             return Ok(ServerTools { json: format!("[{}]", tools.join(",")), with_output });
         }

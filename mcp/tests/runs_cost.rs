@@ -1,0 +1,83 @@
+//! What calls of the tool `runs` cost that wait for their turn: they keep no list. Counts what is allocated, so it is a binary
+//! of its own.
+
+mod support;
+
+use lisp_server::store::{Batch, End, MemoryStore, NewRun, Room, Store, StoredCall};
+use serde_json::json;
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+use std::alloc::System;
+use std::sync::Arc;
+use std::time::Duration;
+use support::Bench;
+
+/// Counts the bytes of all allocations, of all threads.
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// The runs of the list, the bytes of each one's open call, and the calls that ask for the list at once.
+const RUNS: usize = 8;
+const BYTES: usize = 400_000;
+const CALLS: usize = 60;
+
+fn in_use() -> usize {
+    let stats = ALLOCATOR.stats();
+    stats.bytes_allocated.saturating_sub(stats.bytes_deallocated)
+}
+
+/// Stores runs that wait for a call with large arguments.
+async fn fill(store: &Arc<dyn Store>) {
+    for run in 0..RUNS {
+        let run_id = format!("01900000-0000-7000-8000-{run:012}");
+        let tenant = "anonymous".to_owned();
+        let request = format!("{{\"program\": \"(tool/ask data/x)\", \"data\": {{\"x\": \"{}\"}}}}", "x".repeat(BYTES));
+        store.submit(NewRun { run_id, tenant: tenant.clone(), request }, None).await.unwrap();
+        let room = Room { slots: 1, tenants: vec![(tenant, 1)] };
+        let claim = store.claim("test", Duration::from_secs(60), &room).await.unwrap().remove(0);
+        let opened = StoredCall {
+            call: "1".to_owned(),
+            phase: "result".to_owned(),
+            number: 0,
+            tool: "ask".to_owned(),
+            arguments: format!("{{\"x\":\"{}\"}}", "y".repeat(BYTES)),
+            question: None,
+        };
+        let batch = Batch { first_line: 1, first_event: 1, opened: vec![opened], ..Batch::default() };
+        store.end(&claim.lease, batch, End::Suspended(0)).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_that_wait_keep_no_list() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    fill(&store).await;
+    let bench = Bench::with("", store).await;
+    let mut client = bench.client();
+    client.initialize(json!({})).await;
+    let listed = client.call("runs", json!({})).await;
+    assert_eq!(listed["structuredContent"]["runs"].as_array().map(Vec::len), Some(RUNS), "{listed}");
+    let before = in_use();
+    let all = async {
+        for _ in 0..CALLS {
+            client.ask("tools/call", json!({ "name": "runs", "arguments": {} })).await;
+        }
+        for _ in 0..CALLS {
+            let response = client.message().await;
+            assert!(response["result"]["structuredContent"]["runs"].is_array(), "{response}");
+        }
+    };
+    let mut peak = 0;
+    let sample = async {
+        loop {
+            peak = peak.max(in_use().saturating_sub(before));
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::select! {
+        () = all => {}
+        () = sample => {}
+    }
+    println!("{CALLS} calls of runs, with a list of {} bytes, take {peak} bytes", RUNS * BYTES);
+    // Two lists or programs are read at once.
+    assert!(peak < CALLS * RUNS * BYTES / 4, "{peak}");
+}
