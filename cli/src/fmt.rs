@@ -5,8 +5,7 @@ use crate::layout::{LayoutError, lay_out};
 use crate::options;
 use crate::output;
 use crate::render::errors;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use crate::replace;
 use std::path::{Path, PathBuf};
 
 /// What the command takes.
@@ -59,37 +58,8 @@ fn file(path: &Path, check: bool) -> Result<Exit, Failure> {
         }
         false if is_stream => output::print(&laid_out)?,
         false if laid_out == source => {}
-        false => replace(path, &laid_out).map_err(|error| Failure::File { path: path.to_owned(), error })?,
+        false => replace::replace(path, laid_out.as_bytes())
+            .map_err(|error| Failure::File { path: path.to_owned(), error })?,
     }
     Ok(Exit::Ok)
-}
-
-/// Replaces a file atomically: readers see the old text or the new text, whole.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
-    // Replace the target of a link, not the link.
-    let path = fs::canonicalize(path)?;
-    let metadata = fs::metadata(&path)?;
-    if !metadata.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
-    }
-    let permissions = metadata.permissions();
-    // A new file would replace one that must not be written.
-    if permissions.readonly() {
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only"));
-    }
-    let mut name = std::ffi::OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{}.ptcl", std::process::id()));
-    let beside = path.with_file_name(name);
-    let mut file = OpenOptions::new().write(true).create_new(true).open(&beside)?;
-    let written = file
-        .set_permissions(permissions)
-        .and_then(|()| file.write_all(text.as_bytes()))
-        .and_then(|()| file.sync_all())
-        .and_then(|()| fs::rename(&beside, &path));
-    if written.is_err() {
-        // Report the first error, why it was not written.
-        let _ = fs::remove_file(&beside);
-    }
-    written
 }

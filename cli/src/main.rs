@@ -51,6 +51,7 @@ mod prompt;
 mod record;
 mod render;
 mod repl;
+mod replace;
 mod replay;
 mod room;
 mod run;
@@ -218,6 +219,10 @@ fn command() -> ExitCode {
         && let Err(failure) = output::is_open()
     {
         return report_failure(&failure).into();
+    }
+    #[cfg(unix)]
+    if let Err(error) = replace::bear_file_limits() {
+        return report_failure(&error.into()).into();
     }
     let done = match arguments.command {
         Command::Run(arguments) => run::run(&arguments),

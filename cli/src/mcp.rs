@@ -1,9 +1,7 @@
 //! `ptcl mcp`: the MCP server, on standard input and output or over HTTP.
 
 use crate::exit::{Exit, Failure};
-use crate::service::{
-    ServiceOptions, at_signal, bear_file_limits, log_to_standard_error, not_begun, open_store, runtime, sweep,
-};
+use crate::service::{ServiceOptions, at_signal, log_to_standard_error, not_begun, open_store, runtime, sweep};
 use lisp_mcp::{Mcp, OpenError, add_approver};
 use lisp_server::config::Config;
 use lisp_server::http::{Listener, Server, approvals};
@@ -35,7 +33,6 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let config = arguments.options.config(arguments.listen.map(Into::into), arguments.store.as_ref())?;
     log_to_standard_error(&config);
-    bear_file_limits()?;
     let runtime = runtime("mcp")?;
     let done = runtime.block_on(serve(config, arguments));
     // A thread that reads standard input cannot be stopped.

@@ -9,6 +9,8 @@ use crate::record::Record;
 use crate::render::errors::{self, Text};
 use crate::render::profile::Drawn;
 use crate::render::values::{self, Format, OutputOptions, Unfit};
+#[cfg(feature = "flamegraph")]
+use crate::replace;
 use crate::watch;
 use lisp_core::text::near_names;
 use lisp_runtime::internal::visible;
@@ -286,7 +288,7 @@ fn show_profile(arguments: &Arguments, outcome: &Outcome, texts: &Texts<'_>) -> 
     if let Some(path) = &arguments.flame {
         drawn
             .flame()
-            .and_then(|svg| std::fs::write(path, svg))
+            .and_then(|svg| replace::write(path, &svg))
             .map_err(|error| Failure::File { path: path.clone(), error })?;
     }
     Ok(())

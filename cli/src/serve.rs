@@ -1,9 +1,7 @@
 //! `ptcl serve`: the HTTP service.
 
 use crate::exit::{Exit, Failure};
-use crate::service::{
-    ServiceOptions, at_signal, bear_file_limits, log_to_standard_error, not_begun, open_store, runtime, sweep,
-};
+use crate::service::{ServiceOptions, at_signal, log_to_standard_error, not_begun, open_store, runtime, sweep};
 use lisp_server::config::{Config, ListenAddress};
 use lisp_server::http::{Listener, Server};
 use lisp_server::runs::Service;
@@ -29,7 +27,6 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let config = arguments.options.config(arguments.listen.clone(), arguments.store.as_ref())?;
     log_to_standard_error(&config);
-    bear_file_limits()?;
     let runtime = runtime("serve")?;
     runtime.block_on(serve(config, arguments.no_worker))
 }

@@ -6,7 +6,7 @@ use lisp_runtime::request::Isolation;
 use lisp_server::config::{Config, ListenAddress, Scrubber};
 use lisp_server::runs::{Service, ServiceError};
 use lisp_server::store::{Store, StoreLocation};
-use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGINT, SIGTERM};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
@@ -136,12 +136,6 @@ impl io::Write for Scrubbed {
     fn flush(&mut self) -> io::Result<()> {
         io::stderr().flush()
     }
-}
-
-/// Makes a write beyond the file size limit (`ulimit -f`) fail like one on a full disk. By default it would end the
-/// process.
-pub(crate) fn bear_file_limits() -> io::Result<()> {
-    signal_hook::flag::register(SIGXFSZ, Arc::default()).map(drop)
 }
 
 /// Why a service does not start.

@@ -1,9 +1,7 @@
 //! `ptcl worker`: runs the durable runs of a store that others fill.
 
 use crate::exit::{Exit, Failure};
-use crate::service::{
-    ServiceOptions, at_signal, bear_file_limits, log_to_standard_error, not_begun, open_store, runtime, sweep,
-};
+use crate::service::{ServiceOptions, at_signal, log_to_standard_error, not_begun, open_store, runtime, sweep};
 use lisp_server::config::{Config, ListenAddress};
 use lisp_server::http::{Listener, Server, operation};
 use lisp_server::runs::Service;
@@ -39,7 +37,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         config.service.concurrency = slots;
     }
     log_to_standard_error(&config);
-    bear_file_limits()?;
     let runtime = runtime("worker")?;
     runtime.block_on(work(config))
 }

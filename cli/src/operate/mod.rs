@@ -5,7 +5,7 @@ mod show;
 pub(crate) mod store;
 
 use crate::exit::Failure;
-use crate::service::{bear_file_limits, log_to_standard_error, read_config, runtime};
+use crate::service::{log_to_standard_error, read_config, runtime};
 use lisp_server::config::Config;
 use lisp_server::store::{Store, StoreError, StoreLocation};
 use std::path::PathBuf;
@@ -27,7 +27,6 @@ impl Place {
     fn run<T>(&self, command: impl AsyncFnOnce(Config) -> Result<T, Failure>) -> Result<T, Failure> {
         let config = read_config(self.config.as_deref(), self.store.as_ref())?;
         log_to_standard_error(&config);
-        bear_file_limits()?;
         runtime("operate")?.block_on(command(config))
     }
 }

@@ -74,7 +74,10 @@ pub(crate) trait Texts {
 pub(crate) fn draw_in(problem: &Problem, texts: &impl Texts) -> String {
     let mut drawn = match texts.text(problem.setup, problem.turn) {
         Some(text) => draw(problem, &text.name, &text.source),
-        None => format!("{}\n", visible(&problem.to_string())),
+        None => {
+            let hint = problem.error.hint.as_ref().map(|hint| format!("  help: {}\n", visible(hint)));
+            format!("{}\n{}", visible(&problem.to_string()), hint.unwrap_or_default())
+        }
     };
     for (i, local) in problem.locals.iter().enumerate() {
         let value = visible(&local.value);

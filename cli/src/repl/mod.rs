@@ -15,17 +15,19 @@ use crate::render::errors::{self, Text};
 use crate::render::keys;
 use crate::render::profile::Drawn;
 use crate::render::values::{self, Format};
+use crate::replace;
 use commands::Command;
 use lisp_runtime::language::{builtin_names, describe_name};
 use lisp_runtime::outcome::{OutcomeKind, Usage};
-use lisp_runtime::{BuildError, Input, Limits, Outcome, Problem, Tool, Tools};
+use lisp_runtime::{BuildError, Input, Limits, Outcome, Tool, Tools};
 use prompt::Prompt;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use shown::Shown;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use typed::Typed;
 
 /// What the command takes.
@@ -111,7 +113,7 @@ struct Talk<'a> {
     mocks: BTreeMap<String, String>,
     /// The file that forms and their values are recorded to.
     recorded: Option<File>,
-    /// The exit code of the last form that failed.
+    /// The exit code of the last form or command that failed.
     exit: Exit,
 }
 
@@ -125,6 +127,7 @@ impl Talk<'_> {
                 Some((command, _)) if command.name == ":quit" => break,
                 Some((command, argument)) if commands::lacks(command, argument) => {
                     tell_line!("{} takes {}: {}", command.name, command.takes, command.does);
+                    self.exit = Exit::Usage;
                 }
                 Some((command, argument)) => self.command(command, argument)?,
                 None => self.form(line)?,
@@ -337,7 +340,7 @@ impl Talk<'_> {
                 self.recorded = Some(opened);
                 tell_line!("writing forms and values to {file}");
             }
-            Err(error) => tell_line!("ptcl: {file}: {error}"),
+            Err(error) => self.file_failed(file, &error),
         }
     }
 
@@ -354,6 +357,7 @@ impl Talk<'_> {
         };
         if let Err(error) = writeln!(file, "{}{came}", form.trim()) {
             tell_line!("ptcl: recording stopped: {error}");
+            self.exit = Exit::InputOutput;
             self.recorded = None;
         }
     }
@@ -376,17 +380,23 @@ impl Talk<'_> {
     fn save(&mut self, file: &str) {
         self.session.cancel_handle().reset();
         let saved = self.session.save();
-        match self.reported(saved).map(|text| std::fs::write(file, text)) {
+        match self.reported(saved).map(|text| replace::write(Path::new(file), text.as_bytes())) {
             Some(Ok(())) => tell_line!("saved the session to {file}"),
-            Some(Err(error)) => tell_line!("ptcl: {file}: {error}"),
+            Some(Err(error)) => self.file_failed(file, &error),
             None => {}
         }
+    }
+
+    /// Reports that a file cannot be read or written.
+    fn file_failed(&mut self, file: &str, error: &io::Error) {
+        tell_line!("ptcl: {file}: {error}");
+        self.exit = Exit::InputOutput;
     }
 
     fn load(&mut self, file: String) -> Result<(), Failure> {
         self.session.cancel_handle().reset();
         match std::fs::read_to_string(&file) {
-            Err(error) => tell_line!("ptcl: {file}: {error}"),
+            Err(error) => self.file_failed(&file, &error),
             Ok(text) => {
                 let loaded = self.runner.load(&text, self.input.clone())?;
                 if let Some(loaded) = self.reported(loaded) {
@@ -401,9 +411,14 @@ impl Talk<'_> {
     }
 
     /// Returns the result, or reports the problem and returns `None`.
-    fn reported<T>(&self, done: Result<T, SessionProblem>) -> Option<T> {
-        let say = |problem: Box<Problem>| tell!("{}", errors::draw_in(&problem, &self.texts));
-        done.map_err(|problem| problem.map(say)).ok()
+    fn reported<T>(&mut self, done: Result<T, SessionProblem>) -> Option<T> {
+        done.map_err(|problem| {
+            if let Some(problem) = problem {
+                tell!("{}", errors::draw_in(&problem, &self.texts));
+                self.exit = Exit::of_problem(&problem);
+            }
+        })
+        .ok()
     }
 }
 

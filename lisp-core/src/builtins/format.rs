@@ -57,6 +57,81 @@ impl Field {
     }
 }
 
+/// All flags, and a space.
+const FLAGS: &str = "-0+ ,(#";
+/// For each conversion, the flags that it refuses, and whether it takes a precision, as in Java. `%x` and `%o` refuse the
+/// flags for a sign too, but not for nil.
+const REFUSED: &[(char, &str, bool)] = &[
+    ('s', "0+ ,(#", true),
+    ('b', "0+ ,(#", true),
+    ('c', "0+ ,(#", false),
+    ('d', "#", false),
+    ('x', ",", false),
+    ('o', ",", false),
+    ('f', "", true),
+    ('e', ",", true),
+    ('g', "#", true),
+];
+
+impl Field {
+    fn has(&self, flag: char) -> bool {
+        match flag {
+            '-' => self.left,
+            '0' => self.zeros,
+            '+' => self.plus,
+            ' ' => self.space,
+            ',' => self.commas,
+            '(' => self.parentheses,
+            _ => self.marked,
+        }
+    }
+
+    /// Checks that a conversion takes the flags and the precision. `shown` is the specifier.
+    fn check(&self, letter: char, shown: &str) -> Res<()> {
+        let lower = letter.to_ascii_lowercase();
+        let Some(&(_, refused, takes_precision)) = REFUSED.iter().find(|(row, ..)| *row == lower) else {
+            return Ok(());
+        };
+        self.refuse(letter, refused, shown)?;
+        if self.precision.is_some() && !takes_precision {
+            return Err(misfit(format!("format's %{letter} takes no precision, got %{shown}"))
+                .hint(format!("leave out the precision; %{letter} takes a width, as in %8{letter}"))
+                .into());
+        }
+        let is_number = !matches!(lower, 's' | 'b' | 'c');
+        if is_number && (self.plus && self.space || self.left && self.zeros) {
+            let both = if self.left && self.zeros { "- and 0" } else { "+ and a space" };
+            return Err(misfit(format!("a format takes only one of the flags {both}, got %{shown}"))
+                .hint("leave out one of them")
+                .into());
+        }
+        if self.width == 0 && (self.left || self.zeros) {
+            let flag = if self.left { '-' } else { '0' };
+            return Err(misfit(format!("the flag {flag} of a format needs a width, got %{shown}"))
+                .hint(format!("write a width after it, as in %{flag}8{letter}"))
+                .into());
+        }
+        Ok(())
+    }
+
+    /// Fails if the field has one of these flags. `shown` is the specifier, or empty.
+    fn refuse(&self, letter: char, refused: &str, shown: &str) -> Res<()> {
+        let Some(flag) = refused.chars().find(|&flag| self.has(flag)) else { return Ok(()) };
+        let name = |flag: char| if flag == ' ' { "space".to_owned() } else { flag.to_string() };
+        let takes: Vec<String> = FLAGS.chars().filter(|flag| !refused.contains(*flag)).map(name).collect();
+        let plural = if takes.len() == 1 { "" } else { "s" };
+        let got = if shown.is_empty() { String::new() } else { format!(", got %{shown}") };
+        Err(misfit(format!("format's %{letter} does not take the flag {}{got}", name(flag)))
+            .hint(format!("leave it out; %{letter} takes the flag{plural} {}", takes.join(" ")))
+            .into())
+    }
+}
+
+#[cold]
+fn misfit(message: String) -> Error {
+    Error::new(Reason::RuntimeError, message)
+}
+
 /// A value by its number, or the value of the previous specifier.
 #[derive(Clone, Copy, PartialEq)]
 enum Which {
@@ -176,12 +251,12 @@ fn read_field(place: &str) -> Res<(Field, char, &str)> {
     }
     let mut letters = rest.chars();
     match letters.next() {
-        // Only decimal digits can be grouped.
-        Some(letter) if field.commas && !matches!(letter, 'd' | 'f' | 'g' | 'G') => Err(unsupported(place)),
         // A percent sign can only have a width and an alignment.
         Some('%') if field.width > 0 && field.is_plain() => Ok((field, '%', letters.as_str())),
         Some(letter @ ('s' | 'S' | 'd' | 'f' | 'e' | 'E' | 'g' | 'G' | 'x' | 'X' | 'o' | 'b' | 'B' | 'c' | 'C')) => {
-            Ok((field, letter, letters.as_str()))
+            let after = letters.as_str();
+            field.check(letter, place.strip_suffix(after).unwrap_or(place))?;
+            Ok((field, letter, after))
         }
         _ => Err(unsupported(place)),
     }
@@ -256,7 +331,10 @@ fn show<'h>(h: &'h Heap, field: Field, letter: char, value: Value<'h>, out: &mut
             };
             pad(h, field, shown, None, out)
         }
-        ('b', _) => pad(h, field, if value.truthy() { "true" } else { "false" }, None, out),
+        ('b', _) => {
+            let text = if value.truthy() { "true" } else { "false" };
+            pad(h, field, text.get(..field.precision.unwrap_or(text.len())).unwrap_or(text), None, out)
+        }
         (_, Value::Nil) => {
             pad(h, field, "null".get(..field.precision.unwrap_or(4).min(4)).unwrap_or_default(), None, out)
         }
@@ -271,6 +349,7 @@ fn show<'h>(h: &'h Heap, field: Field, letter: char, value: Value<'h>, out: &mut
         ('d', Value::Int(i)) => number(h, field, itoa::Buffer::new().format(i), out),
         ('d', _) => number(h, field, &decimal(h, value)?, out),
         ('x' | 'o', _) => {
+            field.refuse(letter, ",+ (", "")?;
             let digits = radix(h, letter, value)?;
             let mark = match (field.marked, letter) {
                 (false, _) => "",
@@ -305,11 +384,15 @@ fn float<'h>(h: &'h Heap, field: Field, letter: char, value: Value<'h>, out: &mu
     let whole = if letter == 'e' { 1 } else { whole_digits(f) };
     h.charge(cost::float_written(whole + precision))?;
     let digits = Digits::of(f);
-    let text = match letter {
+    let mut text = match letter {
         'f' => digits.fixed(precision),
         'e' => digits.scientific(precision),
         _ => digits.general(precision),
     };
+    if field.marked && precision == 0 {
+        let end = text.find('e').unwrap_or(text.len());
+        text.insert(end, '.');
+    }
     let sign = if f.is_sign_negative() { "-" } else { "" };
     number(h, field, &format!("{sign}{text}"), out)
 }
@@ -573,6 +656,13 @@ mod tests {
             ("%,.2f", float(-1_234.5), "-1,234.50"),
             ("%+.1f%%", float(2.25), "+2.3%"),
             ("%b", Value::Nil, "false"),
+            ("%.2b", float(1.5), "tr"),
+            ("%6.3B|", Value::Nil, "   FAL|"),
+            ("%.9b", Value::Nil, "false"),
+            ("%#.0f", float(0.0), "0."),
+            ("%#,.0f", float(12_345.0), "12,345."),
+            ("%#.0e", float(1234.5), "1.e+03"),
+            ("%#.1f", float(0.0), "0.0"),
             ("%B", Value::Int(0), "TRUE"),
             ("%c", Value::Int(65), "A"),
             ("%5c|", s, "    é|"),
@@ -620,6 +710,69 @@ mod tests {
             assert_eq!(text(&h, form, &[value]).as_deref(), Ok(answer), "{form}");
         }
         Ok(())
+    }
+
+    /// What Java answers: for each conversion, the flags that it takes with a width of 9, and whether it takes a
+    /// precision.
+    #[test]
+    fn flags_and_precisions_are_those_of_java() {
+        const TAKEN: &[(&str, &str, bool)] = &[
+            ("s", "-", true),
+            ("S", "-", true),
+            ("b", "-", true),
+            ("B", "-", true),
+            ("c", "-", false),
+            ("C", "-", false),
+            ("d", "-0+ ,(", false),
+            ("x", "-0#", false),
+            ("X", "-0#", false),
+            ("o", "-0#", false),
+            ("f", "-0+ ,(#", true),
+            ("e", "-0+ (#", true),
+            ("E", "-0+ (#", true),
+            ("g", "-0+ ,(", true),
+            ("G", "-0+ ,(", true),
+        ];
+        let h = Ctx::new(Heap::new(1, usize::MAX / 2));
+        for (letter, flags, precision) in TAKEN {
+            for flag in FLAGS.chars() {
+                let answer = text(&h, &format!("%{flag}9{letter}"), &[Value::Int(65)]);
+                assert_eq!(answer.is_ok(), flags.contains(flag), "%{flag}9{letter}: {answer:?}");
+                let bare = text(&h, &format!("%{flag}{letter}"), &[Value::Int(65)]);
+                let is_taken = flags.contains(flag) && !matches!(flag, '-' | '0');
+                assert_eq!(bare.is_ok(), is_taken, "%{flag}{letter}: {bare:?}");
+            }
+            for form in [format!("%.2{letter}"), format!("%9.2{letter}")] {
+                assert_eq!(text(&h, &form, &[Value::Int(65)]).is_ok(), *precision, "{form}");
+            }
+            for both in ["+ ", "-0"] {
+                assert!(text(&h, &format!("%{both}9{letter}"), &[Value::Int(65)]).is_err(), "%{both}9{letter}");
+            }
+        }
+        // An error says what is taken.
+        let said = |form: &str| match format(&h, &[h.str(form).expect("there is room"), Value::Int(255)]) {
+            Err(Fault::Error(error)) => (error.message.to_string(), error.hint.unwrap_or_default().to_string()),
+            _ => panic!("{form} is not an error"),
+        };
+        for (form, message, hint) in [
+            (
+                "%.2d",
+                "format's %d takes no precision, got %.2d",
+                "leave out the precision; %d takes a width, as in %8d",
+            ),
+            ("a %+s b", "format's %s does not take the flag +, got %+s", "leave it out; %s takes the flag -"),
+            (
+                "%#9d",
+                "format's %d does not take the flag #, got %#9d",
+                "leave it out; %d takes the flags - 0 + space , (",
+            ),
+            ("%+x", "format's %x does not take the flag +", "leave it out; %x takes the flags - 0 #"),
+            ("%-d", "the flag - of a format needs a width, got %-d", "write a width after it, as in %-8d"),
+            ("%-08d", "a format takes only one of the flags - and 0, got %-08d", "leave out one of them"),
+        ] {
+            assert_eq!(said(form), (message.to_owned(), hint.to_owned()), "{form}");
+        }
+        assert_eq!(text(&h, "%+x", &[Value::Nil]).as_deref(), Ok("null"));
     }
 
     #[test]

@@ -7,13 +7,16 @@ use crate::heap::{Heap, Res, TextBuf, Value};
 use crate::text::to_str;
 
 pub(super) const TABLE: &[Builtin] = &[
-    Builtin::java("Integer/toString", 1, 2, "(Integer/toString n radix)", to_string).aliases(&["Long/toString"]).doc(
+    Builtin::java("Integer/toString", 1, 2, "(Integer/toString n radix)", |h, args| {
+        to_string(h, "Integer/toString", args)
+    })
+    .doc(
         "Returns the digits of an integer, of base 10 or another from 2 to 36.",
-        &[
-            ("(Integer/toString 255 16)", "\"ff\""),
-            ("(Long/toString -5 2)", "\"-101\""),
-            ("(Integer/toString 1 99)", "!java_domain_error"),
-        ],
+        &[("(Integer/toString 255 16)", "\"ff\""), ("(Integer/toString 1 99)", "!java_domain_error")],
+    ),
+    Builtin::java("Long/toString", 1, 2, "(Long/toString n radix)", |h, args| to_string(h, "Long/toString", args)).doc(
+        "Returns the digits of an integer, of base 10 or another from 2 to 36.",
+        &[("(Long/toString -5 2)", "\"-101\""), ("(Long/toString \"5\")", "!java_type_error")],
     ),
     Builtin::java("Integer/toBinaryString", 1, 1, "(Integer/toBinaryString n)", |h, args| {
         shown(h, &format!("{:b}", bits_32("Integer/toBinaryString", args[0])?))
@@ -82,8 +85,7 @@ pub(super) const TABLE: &[Builtin] = &[
     ),
 ];
 
-fn to_string<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
-    let name = "Integer/toString";
+fn to_string<'h>(h: &'h Ctx, name: &str, args: &[Value<'h>]) -> Res<Value<'h>> {
     let number = long(name, args[0])?;
     let radix = args.get(1).map_or(Ok(10), |&radix| int(name, radix))?;
     let base = u64::try_from(radix).ok().filter(|base| (2..=36).contains(base));

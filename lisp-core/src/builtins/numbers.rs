@@ -177,7 +177,7 @@ const FROM_TEXT: &str = "turn text into a number with parse-long or parse-double
 
 /// Returns the error of arithmetic on a value that is not a number, with a hint about the usual cause.
 #[cold]
-pub(super) fn not_a_number(name: &str, got: Value<'_>) -> Fault {
+pub(crate) fn not_a_number(name: &str, got: Value<'_>) -> Fault {
     let expects = match name {
         "+" | "-" | "*" | "/" => "numbers",
         _ => "a number",
@@ -370,12 +370,15 @@ fn divide<'h>(h: &'h Heap, part: Part, args: &[Value<'h>]) -> Res<Value<'h>> {
     if y == 0.0 {
         return Err(division_by_zero(name));
     }
+    let quotient = x / y;
+    if !quotient.is_finite() {
+        return Err(fault(Reason::ArithmeticError, format!("{name}: the quotient is beyond the range of floats")));
+    }
     match part {
-        Part::Quot if (x / y).is_finite() => whole(h, name, (x / y).trunc()),
-        Part::Quot => Err(fault(Reason::ArithmeticError, "quot: the quotient is beyond the range of floats")),
+        Part::Quot => whole(h, name, quotient.trunc()),
         // As in Clojure: `(rem 1 0.1)` is 0.0.
-        Part::Rem => Ok(Value::Float(x - y * (x / y).trunc())),
-        Part::Mod => Ok(Value::Float(x - y * (x / y).floor())),
+        Part::Rem => Ok(Value::Float(x - y * quotient.trunc())),
+        Part::Mod => Ok(Value::Float(x - y * quotient.floor())),
     }
 }
 

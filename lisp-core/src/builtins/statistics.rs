@@ -34,9 +34,21 @@ fn median<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let half = numbers.len() / 2;
     match (numbers.get(half.wrapping_sub(1)), numbers.get(half)) {
         (_, Some(&middle)) if numbers.len() % 2 == 1 => Ok(middle),
-        (Some(&below), Some(&above)) => div(h, add(h, below, above)?, Value::Int(2)),
+        (Some(&below), Some(&above)) => {
+            let two = Value::Int(2);
+            match add(h, below, above)? {
+                sum if overflows(sum, below, above) => add(h, div(h, below, two)?, div(h, above, two)?),
+                sum => div(h, sum, two),
+            }
+        }
         _ => Ok(Value::Nil),
     }
+}
+
+/// Returns whether a sum or difference of two finite numbers is beyond the range of floats.
+fn overflows(result: Value<'_>, a: Value<'_>, b: Value<'_>) -> bool {
+    let is_finite = |v: Value<'_>| v.as_f64().is_some_and(f64::is_finite);
+    matches!(result, Value::Float(f) if f.is_infinite()) && is_finite(a) && is_finite(b)
 }
 
 fn percentile<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
@@ -56,7 +68,13 @@ fn percentile<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let Some(last) = numbers.len().checked_sub(1) else { return Ok(Value::Nil) };
     let (below, share) = place(percent, last);
     match (numbers.get(below), numbers.get(below + 1)) {
-        (Some(&low), Some(&high)) if share > 0.0 => add(h, low, mul(h, sub(h, high, low)?, Value::Float(share))?),
+        (Some(&low), Some(&high)) if share > 0.0 => {
+            let part = |v: Value<'h>, share: f64| mul(h, v, Value::Float(share));
+            match sub(h, high, low)? {
+                gap if overflows(gap, high, low) => add(h, part(low, 1.0 - share)?, part(high, share)?),
+                gap => add(h, low, part(gap, share)?),
+            }
+        }
         (Some(&low), _) => Ok(low),
         (None, _) => Ok(Value::Nil),
     }

@@ -226,6 +226,8 @@ instrs! {
     UnlessEqInt { a: u16, imm: i16, off: i16 }: [a] => next_or(off);
     /// R[dst] = R[a] op R[b]
     Compare { op: Cmp, dst: u16, a: u16, b: u16 }: [dst, a, b] => next;
+    /// R[dst] = R[a] < R[b], the number of times of `dotimes`
+    Times { dst: u16, a: u16, b: u16 }: [dst, a, b] => next;
     /// R[dst] = R[a] op imm
     CompareInt { op: Cmp, dst: u16, a: u16, imm: i16 }: [dst, a] => next;
     /// R[dst] = R[a] + R[b]
@@ -262,8 +264,8 @@ instrs! {
     Record { dst: u16, base: u16, k: u16 }: [dst; base, 0] => next;
     /// R[dst] = set of n registers from base
     Set { dst: u16, base: u16, n: u16 }: [dst; base, usize::from(n)] => next;
-    /// R[base] = elements of R[src], R[base + 1] = 0
-    Walk { base: u16, src: u16 }: [src; base, 2] => next;
+    /// R[base] = elements of R[src], R[base + 1] = 0; `collects` is true for `for`, false for `doseq`
+    Walk { collects: bool, base: u16, src: u16 }: [src; base, 2] => next;
     /// R[base + 2] = next element of the walk; at its end R[base] = nil, pc += off. An integer in R[base] is the end of
     /// a range
     Next { base: u16, off: i32 }: [; base, 3] => next_or(off);

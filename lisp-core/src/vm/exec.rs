@@ -4,7 +4,7 @@ use super::destructuring::{destructure, keyword_args, taken_apart};
 use super::errors::{loop_limit, not_in_a_worker, unbound};
 use super::machine::Ending;
 use super::quick::{compare, fast_arithmetic, fast_compare};
-use super::walks::{builder_of, elements_left, is_range, next_element, walk};
+use super::walks::{builder_of, elements_left, is_before_end, is_range, next_element, walk, walk_name};
 use crate::builtins::streams::reduced;
 use crate::builtins::{Imp, exceptions, instances, maps, numbers};
 use crate::code::{ArithName, BuiltinId, Bytecode, Cmp, Instr, Rare};
@@ -253,6 +253,13 @@ impl<'h> State<'h> {
                         };
                         w.set(dst, Value::Bool(holds));
                     }
+                    Instr::Times { dst, a, b } => {
+                        let holds = match fast_compare(Cmp::Lt, w.get(a), w.get(b)) {
+                            Some(holds) => holds,
+                            None => fallible!(is_before_end(h, *w.get(a), *w.get(b))),
+                        };
+                        w.set(dst, Value::Bool(holds));
+                    }
                     Instr::CompareInt { op, dst, a, imm } => {
                         let holds = match *w.get(a) {
                             Value::Int(a) => op.holds(a.cmp(&imm.into())),
@@ -401,8 +408,8 @@ impl<'h> State<'h> {
                         let value = fallible!(h.set(w.row(row, n as usize).iter().copied()));
                         w.set(dst, value);
                     }
-                    Instr::Walk { base: row, src } => {
-                        let items = fallible!(walk(h, *w.get(src)));
+                    Instr::Walk { collects, base: row, src } => {
+                        let items = fallible!(walk(h, walk_name(collects), *w.get(src)));
                         w.set(row, items);
                         w.set(row + 1, Value::Int(0));
                     }
@@ -433,7 +440,7 @@ impl<'h> State<'h> {
                         _ if calls && !matches!(w.get(row + 3), Value::Closure(_)) => w.skip(off),
                         Value::Vector(_) => w.set(row + 1, Value::Int(0)),
                         Value::Nil | Value::Map(_) | Value::Set(_) | Value::Str(_) => {
-                            let items = fallible!(walk(h, *w.get(row)));
+                            let items = fallible!(walk(h, "map", *w.get(row)));
                             w.set(row, items);
                             w.set(row + 1, Value::Int(0));
                         }
@@ -500,7 +507,7 @@ impl<'h> State<'h> {
                         };
                         w.set(dst, value);
                     }
-                    Instr::Seq { dst, src } => match fallible!(walk(h, *w.get(src))) {
+                    Instr::Seq { dst, src } => match fallible!(walk(h, "when-first", *w.get(src))) {
                         Value::Vector(v) if !v.is_empty() => w.set(dst, Value::Vector(v)),
                         _ => w.set(dst, Value::Nil),
                     },
@@ -643,7 +650,7 @@ impl<'h> State<'h> {
                     let next = pc as usize + 1;
                     return self.call_builtin(h, id, base as usize, [dst, row], argc.into(), next);
                 }
-                Some(Instr::Walk { .. }) => "for",
+                Some(&Instr::Walk { collects, .. }) => walk_name(collects),
                 _ => "this",
             },
             // Its next call, if any, is made through the machine.

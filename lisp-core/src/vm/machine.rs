@@ -204,6 +204,11 @@ impl Machine {
         self.store.heap().meter.watch(Some(interrupt));
     }
 
+    /// Removes the flag that ends the run from outside.
+    pub fn unwatch(&mut self) {
+        self.store.heap().meter.watch(None);
+    }
+
     /// Makes everything held now part of the baseline, and gives later programs a memory limit on top of it; 0 means
     /// unlimited. Returns the bytes held.
     pub fn rebaseline(&mut self, heap_bytes: usize) -> usize {

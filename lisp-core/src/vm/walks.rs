@@ -1,16 +1,26 @@
 //! The walks of loops in the code: over the elements of a vector, or the integers up to a number.
 
-use crate::builtins::args;
+use crate::builtins::{args, numbers};
 use crate::context::Ctx;
 use crate::cost;
 use crate::heap::{FrameRegs, MAX_LEN, Res, Value, VecBuilder};
 
-/// Returns what `for` and `doseq` walk, as a vector.
-pub(super) fn walk<'h>(h: &'h Ctx, coll: Value<'h>) -> Res<Value<'h>> {
+/// Returns the name of the form that walks a collection.
+pub(super) fn walk_name(collects: bool) -> &'static str {
+    if collects { "for" } else { "doseq" }
+}
+
+/// Returns what a form walks, as a vector; an error has the name of the form.
+pub(super) fn walk<'h>(h: &'h Ctx, name: &str, coll: Value<'h>) -> Res<Value<'h>> {
     match coll {
         Value::Vector(_) => Ok(coll),
-        other => h.vector(args::seq(h, "for", other)?),
+        other => h.vector(args::seq(h, name, other)?),
     }
+}
+
+/// Returns whether `dotimes` goes on with this index.
+pub(super) fn is_before_end<'h>(h: &'h Ctx, index: Value<'h>, end: Value<'h>) -> Res<bool> {
+    if end.is_number() { numbers::less(h, index, end) } else { Err(numbers::not_a_number("dotimes", end)) }
 }
 
 /// R[row + 2] = the next element of the walk whose elements are in R[row] and whose next index is in R[row + 1].

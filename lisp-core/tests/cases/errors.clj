@@ -180,3 +180,28 @@ n
 
 (try (read-string (apply str "[" (concat (map (fn [i] (str "k" i " ")) (range 10001)) ["]"]))) (catch Exception e (ex-message e)))
 ;=> "read-string cannot read the text: it has more distinct symbols and keywords than the limit of 10000"
+
+;; A loop names itself
+(try (doseq [x 42] x) (catch Exception e (ex-message e)))
+;=> "doseq expects a collection, got the integer 42"
+
+(try (doall (for [x 42] x)) (catch Exception e (ex-message e)))
+;=> "for expects a collection, got the integer 42"
+
+(try (doseq [x (range 1 "b")] x) (catch Exception e (ex-message e)))
+;=> "range expects finite numbers, got the string \"b\""
+
+(try (dotimes [i "a"] i) (catch Exception e (ex-message e)))
+;=> "dotimes expects a number, got the string \"a\""
+
+(try (dotimes [i nil] i) (catch Exception e (ex-message e)))
+;=> "dotimes expects a number, got nil"
+
+(try (Long/toString "x" 16) (catch Exception e (ex-message e)))
+;=> "Long/toString expects an integer of 64 bits, got the string \"x\""
+
+(try (Integer/toString "x" 16) (catch Exception e (ex-message e)))
+;=> "Integer/toString expects an integer of 64 bits, got the string \"x\""
+
+(try (when-first [x 42] x) (catch Exception e (ex-message e)))
+;=> "when-first expects a collection, got the integer 42"

@@ -103,3 +103,29 @@
 
 (let [{x 1.0 y 0} [5 6]] [x y])
 ;=> [6 5]
+
+;; A quotient beyond the range of floats is an error for all three
+(quot 5 1e-320)
+;! arithmetic_error
+
+(mod 5 1e-320)
+;! arithmetic_error
+
+(rem 7 5e-324)
+;! arithmetic_error
+
+(rem 1e308 1e-308)
+;! arithmetic_error
+
+(try (mod -1e308 1e-308) (catch ArithmeticException e (ex-message e)))
+;=> "mod: the quotient is beyond the range of floats"
+
+[(mod 5.5 2) (rem -5.5 2) (mod -5.5 2) (rem 1e308 3.0)]
+;=> [1.5 -1.5 0.5 0.0]
+
+;; The sum of the two in the middle, or the difference, may be beyond the range of floats
+[(median [1e308 1.7e308]) (median [-1.7e308 -1e308]) (median [1 2]) (median [##Inf 1.0]) (median [1e308 1])]
+;=> [1.35e308 -1.35e308 1.5 ##Inf 5.0e307]
+
+[(percentile 50 [-1.6e308 1.6e308]) (percentile 50 [1 4])]
+;=> [0.0 2.5]

@@ -171,7 +171,9 @@ fn code_exceeded(code: usize, ceiling: usize) -> Error {
 }
 
 pub(crate) fn setup_exceeded(ceiling: usize) -> Error {
-    Error::new(Reason::MemoryExceeded, format!("the data and the program of the run take more than {ceiling} bytes"))
+    let message =
+        format!("the data and the program of the run take more than {ceiling} bytes, the limit setup_heap_bytes");
+    Error::new(Reason::MemoryExceeded, message)
         .hint("give less data, or raise the limit setup_heap_bytes")
         .detail("limit_bytes", ceiling)
 }

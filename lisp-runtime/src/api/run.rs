@@ -395,7 +395,7 @@ impl Run {
     pub(super) fn in_time<T>(&mut self, work: impl Fn(&mut Run) -> Result<T, Error>) -> Result<T, Error> {
         match work(self) {
             Err(error) if error.reason == Reason::Timeout && !self.driver.is_watched() => {
-                self.driver.watch();
+                self.driver.watch_host_work();
                 work(self)
             }
             done => done,

@@ -215,9 +215,13 @@ impl Run {
 
     /// Returns the definitions or the history as text. This has the time limit of a turn.
     pub(crate) fn saved(&mut self, history: bool) -> Result<String, Error> {
-        self.in_time(|run| {
+        let saved = self.in_time(|run| {
             let limit = bytes(run.shared.setting.limits.session_bytes);
             run.driver.machine.save(history, limit, |h, write| convert::with_room_for_session(h, limit, write))
+        });
+        saved.map_err(|error| match error.reason {
+            Reason::Timeout => save_timeout(self.shared.setting.limits.timeout_ms),
+            _ => error,
         })
     }
 
@@ -230,6 +234,13 @@ impl Run {
     pub(crate) fn result_problem(&self, error: Error) -> Box<Problem> {
         self.problem(error, Phase::Result)
     }
+}
+
+/// Returns the error of a session that cannot be saved within the time of a turn.
+fn save_timeout(limit: u64) -> Error {
+    Error::new(Reason::Timeout, format!("saving the session takes longer than timeout_ms, which is {limit} ms"))
+        .hint("define less, as in (def name nil), or raise the limit timeout_ms")
+        .detail("limit_ms", limit)
 }
 
 /// Returns a limit where 0 is no limit.

@@ -312,12 +312,23 @@ impl MachineDriver {
     /// Makes the watchdog watch the loaded program, which pays off after more than one slice. A profiled program is not
     /// watched: it stops all the time, which a watched machine would not.
     pub(crate) fn watch(&mut self) {
-        if self.sampler.is_some() {
-            return;
+        if self.sampler.is_none() {
+            self.watch_host_work();
         }
+    }
+
+    /// Makes the watchdog watch work that the host does for the program, even if the program is profiled.
+    pub(crate) fn watch_host_work(&mut self) {
         let deadline = self.deadline();
         self.machine.watch(self.shared.setting.flag(deadline, &self.cancel));
         (self.watched, self.watched_until) = (true, deadline);
+    }
+
+    /// Ends the watch of a profiled program after work of the host.
+    fn unwatch_profiled(&mut self) {
+        if self.sampler.is_some() && std::mem::take(&mut self.watched) {
+            self.machine.unwatch();
+        }
     }
 
     /// Returns whether figures are due. With process isolation: after the first slice, then every 50 ms.
@@ -474,17 +485,19 @@ impl MachineDriver {
         });
         match taken {
             Ok(arguments) => {
+                self.unwatch_profiled();
                 let place = self.next_place();
                 self.decide(tool, arguments, place)
             }
             Err(None) => {
                 // Long arguments of a run that is not watched yet are taken again when it is.
                 if !self.stop_if_over() && !self.watched {
-                    self.watch();
+                    self.watch_host_work();
                 }
                 None
             }
             Err(Some(error)) => {
+                self.unwatch_profiled();
                 if matches!(error.reason, Reason::InvalidToolArgs | Reason::ResultLimitExceeded) {
                     self.refuse(&tool, &error, limit);
                 }

@@ -81,7 +81,7 @@ pub(crate) fn with_room_for_session(
                 .detail("limit_bytes", bytes)
         }
         Fault::Pause(_) | Fault::Clock | Fault::NeedsFrame => {
-            Error::new(Reason::Timeout, "there was no time left to save the session")
+            Error::new(Reason::Timeout, "timed out while saving the session")
         }
     })
 }
@@ -121,7 +121,7 @@ pub(crate) fn text_of_arguments<'h>(h: &'h Heap, value: Value<'h>, tool: &str, l
     let made = h.beyond_the_budget(room, || {
         let mut out = TextBuf::new(h);
         write(h, value, Style::Arguments, &mut out).map_err(|fault| of_tool(fault, tool))?;
-        within(out.into_string(), format_args!("tool/{tool}: its arguments"), limit)
+        within(out.into_string(), format_args!("tool/{tool}: the map of its arguments"), limit)
     });
     made.map_err(|fault| match fault {
         Fault::Collect(_) => no_room(limit).into(),

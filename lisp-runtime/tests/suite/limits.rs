@@ -325,3 +325,21 @@ fn a_ledger_does_not_keep_the_arguments() {
     let grown = resident().saturating_sub(before);
     assert!(grown < 150_000, "{grown} KiB");
 }
+
+#[test]
+fn an_error_about_size_names_its_limit() {
+    let engine = Engine::builder().limits(Limits::default().with_setup_heap_bytes(1_000)).build().unwrap();
+    let problem = engine.eval("1", Input::new().json("xs", format!("[{}1]", "1,".repeat(1_000))));
+    assert_eq!(
+        problem.problem().unwrap().error.message,
+        "the data and the program of the run take more than 1000 bytes, the limit setup_heap_bytes"
+    );
+    let engine = Engine::builder()
+        .tool("t", |_: &lisp_runtime::ToolCall| Ok::<_, lisp_runtime::ToolError>(1))
+        .limits(Limits::default().with_result_bytes(1_000))
+        .build()
+        .unwrap();
+    let outcome = engine.eval("(tool/t {:v (vec (range 1000))})", Input::new());
+    let message = &outcome.problem().unwrap().error.message;
+    assert_eq!(message, "tool/t: the map of its arguments takes 3897 bytes as JSON; the limit result_bytes is 1000");
+}

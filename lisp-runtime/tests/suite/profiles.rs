@@ -142,3 +142,17 @@ fn workers_and_turns_are_in_it() {
     assert_eq!(sum(profile(&outcome)).fuel, outcome.usage.fuel);
     assert!(profile(&outcome).nodes.iter().any(|node| node.setup == Some(0)), "{:?}", profile(&outcome));
 }
+
+#[test]
+fn a_call_with_long_arguments_is_profiled() {
+    let engine = Engine::builder()
+        .tool("n", |call: &lisp_runtime::ToolCall| Ok::<_, lisp_runtime::ToolError>(call.json().len()))
+        .build()
+        .unwrap();
+    let program = "(def v (vec (range 200000))) [(tool/n {:v v}) (tool/n {:v 1})]";
+    let plain = engine.eval(program, Input::new());
+    let seen = engine.eval(program, Input::new().profile());
+    assert!(seen.is_success(), "{:?}", seen.problem());
+    assert_eq!((seen.text(), seen.usage.fuel), (plain.text(), plain.usage.fuel));
+    assert_eq!(sum(profile(&seen)).fuel, seen.usage.fuel);
+}

@@ -104,6 +104,61 @@ fn what_is_saved_is_what_is_loaded() {
     }
 }
 
+/// Definitions that take longer than a moment to save, and a question about them.
+const LONG: &[(&str, &str)] = &[
+    ("(def v (vec (range 60000)))", "[(count v) (v 59999)]"),
+    ("(def rows (mapv (fn [i] {:id i :name (str \"row \" i) :tags #{i :a} :f 0.5}) (range 10000)))", "(rows 9999)"),
+    ("(def f (reduce (fn [g i] (fn [x] (if (zero? i) (g x) (+ x i)))) inc (range 20000)))", "(f 1)"),
+    ("(def s (set (range 60000)))", "[(count s) (s 59999)]"),
+    (
+        "(def c (reduce (fn [g i] (comp inc (partial + i))) inc (range 10))) (def v (vec (repeat 50000 [c])))",
+        "(count v)",
+    ),
+];
+
+#[test]
+fn what_takes_long_to_save_is_saved() {
+    let engine = Engine::default();
+    for (define, ask) in LONG {
+        for input in [Input::new(), Input::new().profile()] {
+            let mut first = engine.session(input);
+            text(&mut first, define);
+            let saved = first.save().unwrap_or_else(|problem| panic!("{define}: {problem:?}"));
+            assert!(saved.len() > 200_000, "{define}: {}", saved.len());
+            let mut fork = first.fork().unwrap_or_else(|problem| panic!("{define}: {problem:?}"));
+            let mut second = engine.load_session(&saved, Input::new()).unwrap();
+            assert_eq!(second.save().unwrap(), saved, "{define}");
+            let asked = text(&mut first, ask);
+            assert_eq!((text(&mut fork, ask), text(&mut second, ask)), (asked.clone(), asked), "{define}");
+        }
+    }
+}
+
+#[test]
+fn saving_ends_at_the_deadline_and_when_cancelled() {
+    let none = Limits::default().with_session_bytes(0).with_setup_heap_bytes(0);
+    let xs = format!("[{}0]", "1.5,".repeat(3_000_000));
+    for (timeout, reason) in [(10, Reason::Timeout), (600_000, Reason::Cancelled)] {
+        let engine = Engine::builder().limits(none.with_timeout_ms(timeout)).build().unwrap();
+        let set = engine.import("xs", &xs).unwrap();
+        for input in [Input::new().data_set(&set), Input::new().data_set(&set).profile()] {
+            let mut session = engine.session(input);
+            // On a busy machine the turn itself may end at the deadline.
+            while !session.eval("(def xs data/xs)").is_success() {}
+            if reason == Reason::Cancelled {
+                session.cancel_handle().cancel();
+            }
+            let error = session.save().unwrap_err().error;
+            assert_eq!(error.reason, reason, "{error:?}");
+            if reason == Reason::Timeout {
+                assert_eq!(error.message, "saving the session takes longer than timeout_ms, which is 10 ms");
+                assert!(error.hint.is_some_and(|hint| hint.contains("raise the limit timeout_ms")));
+            }
+            assert!(session.fork().is_err());
+        }
+    }
+}
+
 #[test]
 fn functions_of_several_turns_work_together_after_loading() {
     let mut session = session(Limits::default());

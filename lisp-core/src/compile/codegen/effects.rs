@@ -1,7 +1,7 @@
 //! Loops for effects, error handling, and functions that refer to each other.
 
 use super::{Function, Reg, Res};
-use crate::code::{ArithName, Bytecode, Cmp, HandledBy, Handler, Instr, Rare};
+use crate::code::{ArithName, Bytecode, HandledBy, Handler, Instr, Rare};
 use crate::compile::core::{FnGroup, Node, Var};
 use crate::error::Span;
 
@@ -27,7 +27,7 @@ impl<'p> Function<'_, 'p> {
         let (i, test) = (self.alloc(span)?, self.alloc(span)?);
         self.emit(Instr::Int { dst: i, value: 0 }, span);
         let top = self.here();
-        self.emit(Instr::Compare { op: Cmp::Lt, dst: test, a: i, b: limit }, span);
+        self.emit(Instr::Times { dst: test, a: i, b: limit }, span);
         let exit = self.emit(Instr::JumpFalse { src: test, off: 0 }, span);
         self.set_place(var, i);
         self.into(body, test)?;

@@ -346,18 +346,18 @@ impl<'p> Function<'_, 'p> {
         Ok(())
     }
 
-    /// Puts the collection that `for` walks into the registers from `base` on.
-    pub(super) fn walk(&mut self, source: &'p Node, base: Reg) -> Res<()> {
+    /// Puts the collection that `for` or `doseq` walks into the registers from `base` on.
+    pub(super) fn walk(&mut self, source: &'p Node, base: Reg, collects: bool) -> Res<()> {
         let (span, saved) = (source.span, self.top);
         match as_range(source) {
             Some(range) => {
                 let walk = self.enter_range(range, base, false)?;
-                self.emit(Instr::Walk { base, src: base }, span);
+                self.emit(Instr::Walk { collects, base, src: base }, span);
                 self.patch(walk)?;
             }
             None => {
                 let src = self.any(source)?;
-                self.emit(Instr::Walk { base, src }, span);
+                self.emit(Instr::Walk { collects, base, src }, span);
             }
         }
         self.top = saved;

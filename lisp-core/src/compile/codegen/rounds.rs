@@ -90,7 +90,7 @@ impl<'p> Function<'_, 'p> {
                     let base = self.alloc(at)?;
                     self.alloc(at)?;
                     let element = self.alloc(at)?;
-                    self.walk(coll, base)?;
+                    self.walk(coll, base, collects)?;
                     let exit = self.emit(Instr::Next { base, off: 0 }, at);
                     open.push(Open { base, top: self.here(), exits: vec![exit], skips: Vec::new() });
                     self.set_place(*var, element);
