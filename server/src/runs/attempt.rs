@@ -9,13 +9,16 @@ use super::stored_calls::{places_ended, places_started, settle};
 use super::writer::{Stored, Writer, patiently};
 use crate::store::{Batch, Claim, End, Ended, StoreError, StoredCall, StoredReply};
 use lisp_runtime::outcome::{Detail, Phase};
-use lisp_runtime::record::{RecordError, Recorder, RecordingBuilder};
+use lisp_runtime::record::{RecordError, Recorder, RecordingBuilder, Settled};
 use lisp_runtime::tools::Approval;
 use lisp_runtime::{
-    Budget, Error, Input, LimitsRequest, Outcome, Problem, Reason, Record, Recording, Request, Tool, Tools, Verdict,
+    Answer, Budget, Error, Input, LimitsRequest, Outcome, Problem, Reason, Record, Recording, Request, Tool, Tools,
+    Verdict,
 };
+use std::convert::Infallible;
 use std::error::Error as StdError;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -24,6 +27,9 @@ use tokio_util::task::AbortOnDropHandle;
 const MAX_FAULTS: u32 = 5;
 /// The pause before the first of these; it doubles each time.
 const FAULT_PAUSE: Duration = Duration::from_millis(50);
+
+/// How long a run that was cancelled may replay its journal.
+const REPLAY: Duration = Duration::from_secs(10);
 
 /// What is known of a run when one of its attempts starts.
 struct Known {
@@ -159,21 +165,9 @@ impl Attempt<'_> {
         let Ok(request) = Request::parse(&text) else {
             return self.end(Batch::default(), End::Stuck("this version does not read its request".to_owned())).await;
         };
-        if known.cancelled {
-            active.cancel.cancel();
-        }
         let lease = (inner.lease_period(), valid_until);
         let writer = Writer::new(inner.store.clone(), active.lease.clone(), known.stored, lease);
-        let quoted = |place: lisp_runtime::outcome::Place| format!("\"{place}\"");
-        let started = places_started(&journal.text).map(quoted).collect();
-        let ended = places_ended(&journal.text).map(quoted).collect();
-        let log = inner.hub.in_store(self.run_id, writer.clone(), known.printed, (started, ended));
-        if known.stored.events == 0 {
-            log.started();
-        }
-        if known.is_restored {
-            let _ = log.restored.set(RestoredCalls::new(places_started(&journal.text)));
-        }
+        let log = self.log(known, &journal.text, &writer);
         let calls = Arc::new(OpenCalls::new(log.clone(), &known.calls, &journal.replies));
         let own = inner.own_tools(&request).await;
         let start = Start {
@@ -189,7 +183,7 @@ impl Attempt<'_> {
         };
         let (input, source) = match prepared {
             Prepared::Run(input, source) => (input, source),
-            Prepared::Failed(outcome) => return self.finish(&writer, place, &request, &outcome).await,
+            Prepared::Failed(outcome) => return self.finish(&writer, place, request.answer(&outcome)).await,
             Prepared::Ends(mut batch, end) => {
                 let (rest, _) = writer.close().await;
                 (batch.first_event, batch.events) = (rest.first_event, rest.events);
@@ -203,6 +197,9 @@ impl Attempt<'_> {
         let replies_seen = active.detach().await;
         let (end, counts) = match stop {
             Stop::Lost(error) => return Err(error),
+            Stop::Outcome(outcome) if known.cancelled => {
+                return self.finish(&writer, place, cancelled(request.answer(&outcome))).await;
+            }
             Stop::Outcome(outcome) if known.faults < MAX_FAULTS && may_continue(&outcome, writer.longest_wait()) => {
                 let (run_id, faults, verdict) = (self.run_id, known.faults, outcome.verdict());
                 tracing::warn!(run_id, faults, %verdict, "a run continues from its journal: its process was lost, or the store took long");
@@ -211,7 +208,7 @@ impl Attempt<'_> {
             Stop::Outcome(outcome) => match uncompiled(&journal.text, &outcome) {
                 Some(why) => (End::Stuck(why), false),
                 // What is being written then is waited for: its lines come before those of the end.
-                None => return self.finish(&writer, place, &request, &outcome).await,
+                None => return self.finish(&writer, place, request.answer(&outcome)).await,
             },
             Stop::Drained | Stop::CallsHeldBack => (End::Requeued { after: Duration::ZERO, is_fault: false }, false),
             Stop::Waits => (End::Suspended(replies_seen), true),
@@ -225,6 +222,29 @@ impl Attempt<'_> {
             inner.hub.metrics().suspended.inc();
         }
         Ok(ended)
+    }
+
+    /// Opens the log of the attempt, and arranges how one of a run that was cancelled ends.
+    fn log(&self, known: &Known, journal: &str, writer: &Arc<Writer>) -> Arc<EventLog> {
+        let quoted = |place: lisp_runtime::outcome::Place| format!("\"{place}\"");
+        let started = places_started(journal).map(quoted).collect();
+        let ended = places_ended(journal).map(quoted).collect();
+        let log = self.inner.hub.in_store(self.run_id, writer.clone(), known.printed, (started, ended));
+        if known.stored.events == 0 {
+            log.started();
+        }
+        if known.is_restored {
+            let _ = log.restored.set(RestoredCalls::new(places_started(journal)));
+        }
+        if known.cancelled && !journal.is_empty() {
+            // What it has done is in its journal, and not in an answer yet.
+            self.active.ends_itself.store(true, Ordering::Relaxed);
+            self.active.cancel.reset();
+            let _ = log.cancelled.set(self.active.cancel.clone());
+        } else if known.cancelled {
+            self.active.cancel.cancel();
+        }
+        log
     }
 
     /// Runs a program until it ends or should stop.
@@ -262,6 +282,8 @@ impl Attempt<'_> {
         let stop = tokio::select! {
             outcome = run => return Stop::Outcome(Box::new(outcome)),
             stop = stops(inner, tenant, calls, (began, limits.timeout_ms)) => stop,
+            // A run that was cancelled may have much to do after its journal.
+            never = cancel_late(active) => match never {},
             error = writer.failed() => Stop::Lost(error),
             () = active.lost.cancelled() => Stop::Lost(StoreError::LeaseLost),
         };
@@ -276,11 +298,9 @@ impl Attempt<'_> {
         &self,
         writer: &Writer,
         place: &mut Option<Place>,
-        request: &Request<'_>,
-        outcome: &Outcome,
+        mut answer: Answer,
     ) -> Result<Ended, StoreError> {
         let (batch, _) = writer.close().await;
-        let mut answer = request.answer(outcome);
         self.run_id.clone_into(&mut answer.run_id);
         let answer: Arc<str> = answer.to_json().into();
         // A client that sees the answer may want the slot.
@@ -301,7 +321,11 @@ impl Attempt<'_> {
         let own = answered_by_client(own, start.request, calls);
         let (inner, request) = (self.inner, start.request);
         let run_budget = inner.run_budget(tenant, self.run_id);
-        let builder = Recording::builder().recorder(recorder(writer));
+        let builder = match start.cancelled {
+            // It makes no call, so nothing is added to its journal.
+            true => Recording::builder(),
+            false => Recording::builder().recorder(recorder(writer)),
+        };
         if start.journal.is_empty() {
             let input = inner.input(tenant, request, own).into_owned().run_id(self.run_id);
             let input = run_budget.iter().fold(input, |input, run_budget| input.budget(run_budget));
@@ -335,13 +359,17 @@ impl Attempt<'_> {
             let batch = Batch { opened: unknown.iter().map(StoredCall::from).collect(), ..Batch::default() };
             return Ok(Prepared::Ends(batch, End::Suspended(start.replies.len() as u64)));
         }
+        for call in &unknown {
+            // The replay ends here: its answer does not know either how the call ended.
+            record.settle(&call.call, Settled::NotMade)?;
+        }
         if let Some(run_budget) = run_budget {
             run_budget.note_paid(places_started(start.journal));
         }
         let given = Input::new().tools(own);
         let given = run_budget.into_iter().fold(given, Input::budget);
         let (source, input, _) = engine.open_record_source(&record, given, builder)?;
-        for line in record.text()[before..].split_inclusive('\n') {
+        for line in record.text()[before..].split_inclusive('\n').filter(|_| !start.cancelled) {
             // It is open: the attempt has just begun.
             let _ = writer.line(line);
         }
@@ -374,6 +402,27 @@ pub(super) fn stuck(error: &RecordError) -> String {
         RecordError::Program(why) => format!("this version does not compile its program: {why}"),
         error => error.to_string(),
     }
+}
+
+/// Cancels an attempt that should end by itself, if it does not.
+async fn cancel_late(active: &ActiveRun) -> Infallible {
+    tokio::time::sleep(REPLAY).await;
+    if active.ends_itself.load(Ordering::Relaxed) {
+        active.cancel.cancel();
+    }
+    std::future::pending().await
+}
+
+/// Returns the answer of a run that was cancelled: it has the calls and prints, and no result.
+fn cancelled(mut answer: Answer) -> Answer {
+    if answer.verdict != Verdict::Cancelled {
+        let error = Error::new(Reason::Cancelled, "the run was cancelled");
+        answer.error = Some((&Problem::new(error, Phase::Eval)).into());
+        answer.verdict = Verdict::Cancelled;
+        (answer.outcome, answer.value, answer.text, answer.memory) = (None, None, None, None);
+        answer.truncated.retain(|part, _| !matches!(part.as_str(), "value" | "text" | "memory"));
+    }
+    answer
 }
 
 /// Returns whether a run should go on from its journal although it has an outcome: its process was lost, or the store

@@ -3,9 +3,9 @@
 use super::metrics::Metrics;
 use super::restored::RestoredCalls;
 use super::writer::Writer;
-use lisp_runtime::Observer;
 use lisp_runtime::observe::{CallEnded, CallStarted, HostFault, PrintedLine, RunEnded, RunStarted};
 use lisp_runtime::outcome::CallStatus;
+use lisp_runtime::{Cancel, Observer};
 use serde_json::json;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -42,6 +42,8 @@ pub(crate) struct EventLog {
     sink: Sink,
     /// The calls that are held back, of a run that came from a backup.
     pub(crate) restored: OnceLock<RestoredCalls>,
+    /// What ends the attempt of a run that was cancelled, once it has replayed its journal.
+    pub(crate) cancelled: OnceLock<Cancel>,
 }
 
 /// Where the events go.
@@ -86,6 +88,11 @@ impl Drop for EventLog {
 }
 
 impl EventLog {
+    /// Ends a run that was cancelled, where it would go on from its journal. Returns whether it was.
+    pub(crate) fn ends_here(&self) -> bool {
+        self.cancelled.get().inspect(|cancel| cancel.cancel()).is_some()
+    }
+
     fn lock(&self) -> MutexGuard<'_, LogState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -288,6 +295,7 @@ impl EventHub {
             state: Mutex::new(state),
             sink,
             restored: OnceLock::new(),
+            cancelled: OnceLock::new(),
         });
         let former = self.0.logs().insert(run_id, Arc::downgrade(&log));
         // Its drop takes the lock.

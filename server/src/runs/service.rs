@@ -106,13 +106,14 @@ fn journaled(tools: &Tools) -> Result<Tools, lisp_runtime::BuildError> {
         all.add(tool.as_ref().clone().before_call(move |call| {
             // That of this attempt, and of no other.
             let log = ATTEMPT.try_with(Arc::clone).ok();
-            let restored = log.as_ref().and_then(|log| log.restored.get()).filter(|_| writes);
+            let ends = log.as_ref().is_some_and(|log| log.ends_here());
+            let restored = log.as_ref().and_then(|log| log.restored.get()).filter(|_| writes && !ends);
             let is_held_back = restored.is_some_and(|restored| restored.holds(call.place()));
             let place = call.place().to_string();
             async move {
                 match log.as_ref().and_then(|log| log.writer()) {
                     // The attempt is about to end, and drops this call.
-                    Some(_) if is_held_back => std::future::pending().await,
+                    Some(_) if is_held_back || ends => std::future::pending().await,
                     Some(writer) if writer.ready_to_call(place).await.is_err() => {
                         // The attempt is over, and drops this call.
                         std::future::pending().await

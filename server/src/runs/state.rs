@@ -15,7 +15,7 @@ use lisp_runtime::{
 };
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Mutex as AsyncMutex, Notify};
@@ -107,6 +107,8 @@ pub(crate) struct Inner {
 pub(crate) struct ActiveRun {
     pub(crate) lease: Lease,
     pub(crate) cancel: Cancel,
+    /// Whether the attempt ends by itself once it has replayed its journal: its run was cancelled before.
+    pub(crate) ends_itself: AtomicBool,
     /// What replies go to while the run is running.
     attempt: Mutex<Option<Attempt>>,
     /// The number of replies that were passed on or are in the journal. Held while replies are passed on.
@@ -127,6 +129,7 @@ impl ActiveRun {
         ActiveRun {
             lease,
             cancel: Cancel::new(),
+            ends_itself: AtomicBool::new(false),
             attempt: Mutex::default(),
             replies_seen: AsyncMutex::default(),
             lost: CancellationToken::new(),
@@ -158,6 +161,13 @@ impl ActiveRun {
         self.attempt().is_some() && self.replies_seen.try_lock().is_ok_and(|replies_seen| *replies_seen < replies)
     }
 
+    /// Cancels the attempt, if it does not end by itself.
+    pub(crate) fn cancel(&self) {
+        if !self.ends_itself.load(Ordering::Relaxed) {
+            self.cancel.cancel();
+        }
+    }
+
     /// Notes that the lease was renewed.
     pub(crate) fn renewed(&self, at: std::time::Instant) {
         if let Some(attempt) = &*self.attempt() {
@@ -175,7 +185,7 @@ impl ActiveRun {
         if replies.is_empty() {
             let renewed = store.renew(std::slice::from_ref(&self.lease), period).await?;
             match renewed.first() {
-                Some(Renewed::Held { cancelled: true, .. }) => self.cancel.cancel(),
+                Some(Renewed::Held { cancelled: true, .. }) => self.cancel(),
                 Some(Renewed::Held { .. }) => {}
                 _ => self.lost.cancel(),
             }

@@ -361,7 +361,7 @@ impl Service {
         self.0.stored(tenant, run_id).await?;
         self.0.store.cancel(run_id).await?;
         if let Some(active) = self.0.active(run_id) {
-            active.cancel.cancel();
+            active.cancel();
         }
         Ok(())
     }

@@ -150,7 +150,7 @@ async fn leases(inner: Weak<Inner>) {
                         Renewed::Held { cancelled, replies } => {
                             active.renewed(at);
                             if cancelled {
-                                active.cancel.cancel();
+                                active.cancel();
                             }
                             if active.may_have_missed(replies) {
                                 fetch_replies(&inner, active.clone());

@@ -50,6 +50,8 @@ struct State {
     is_closed: bool,
     /// The longest time that a call has waited to be made.
     longest_wait: Duration,
+    /// Since when each of the calls waits that wait now.
+    pending_since: Vec<Instant>,
     /// Calls that were dropped before they were made. Their starts may be stored.
     unmade: Vec<String>,
     /// By this process's clock; the store's decides.
@@ -84,6 +86,7 @@ impl Writer {
             changes: 0,
             is_closed: false,
             longest_wait: Duration::ZERO,
+            pending_since: Vec::new(),
             unmade: Vec::new(),
             valid_until,
         };
@@ -202,7 +205,9 @@ impl Writer {
     /// # Errors
     /// If writing has failed for good.
     pub(crate) async fn ready_to_call(&self, call: String) -> Result<(), StoreError> {
-        let mut pending = PendingStart { writer: self, since: Instant::now(), call: Some(call) };
+        let since = Instant::now();
+        self.lock().pending_since.push(since);
+        let mut pending = PendingStart { writer: self, since, call: Some(call) };
         self.wait_until_stored().await?;
         pending.call = None;
         Ok(())
@@ -236,9 +241,12 @@ impl Writer {
         }
     }
 
-    /// Returns the longest time that a call has waited to be made, for the store.
+    /// Returns the longest time that a call has waited to be made, for the store. Calls that have ended with their run may
+    /// still wait.
     pub(crate) fn longest_wait(&self) -> Duration {
-        self.lock().longest_wait
+        let state = self.lock();
+        let pending = state.pending_since.iter().min().map(Instant::elapsed);
+        pending.unwrap_or_default().max(state.longest_wait)
     }
 
     /// Writes down which calls were not made though their starts may be stored, so that they are not asked about.
@@ -276,6 +284,9 @@ impl Drop for PendingStart<'_> {
     fn drop(&mut self) {
         let mut state = self.writer.lock();
         state.unmade.extend(self.call.take());
+        if let Some(at) = state.pending_since.iter().position(|since| *since == self.since) {
+            state.pending_since.swap_remove(at);
+        }
         state.longest_wait = state.longest_wait.max(self.since.elapsed());
     }
 }
