@@ -76,10 +76,9 @@ pub(crate) fn bear_file_limits() -> io::Result<()> {
     signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default()).map(drop)
 }
 
+#[cfg(unix)]
 #[cfg(test)]
 mod tests {
-    #![cfg(unix)]
-
     use super::*;
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 

@@ -27,7 +27,7 @@ impl<'p> Checker<'p> {
 
     /// Functions that call others, or make functions of others; `None` for all other functions.
     fn of_functions(&mut self, name: &str, arguments: &[Known<'p>], span: Span) -> Option<Known<'p>> {
-        let Some((first, rest)) = arguments.split_first() else { return None };
+        let (first, rest) = arguments.split_first()?;
         Some(match (name, rest) {
             ("comp", _) => Known::function(Function::Composed(arguments.to_vec())),
             ("partial", _) => Known::function(Function::Partial(first.clone(), rest.to_vec())),

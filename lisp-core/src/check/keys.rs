@@ -94,7 +94,7 @@ impl<'p> Checker<'p> {
         if let Some((_, value)) = &fields.others {
             return Some(Found::Value(value.clone().or_nil()));
         }
-        self.spend(fields.known.len() as u32);
+        self.spend(map.weight());
         Some(match nearest(fields, name) {
             Some(meant) => Found::Missing(meant.to_owned()),
             // A key that is only absent may be optional.

@@ -305,17 +305,34 @@ impl<'p> Checker<'p> {
             Kind::Prim(prim, arguments) => self.prim(*prim, arguments),
             Kind::Key(map, key, default) => self.key_form(map, key, default.as_deref(), span),
             Kind::Name(_) => Known::types(Types::OTHER),
-            Kind::Def(global, value) | Kind::DefOnce(global, value) => {
-                let value = self.visit(value);
-                let is_sure = self.conditional == 0 && self.active.is_empty() && matches!(node.kind, Kind::Def(..));
-                let value = match is_sure {
-                    true => value,
-                    false => self.join(value, Known::unknown()),
-                };
-                self.globals.insert(*global, value);
-                Known::types(Types::OTHER)
-            }
+            Kind::Def(..) | Kind::DefOnce(..) => self.definition(node),
             Kind::For(clauses, body, collects) => self.comprehension(clauses, body, *collects),
+            Kind::Times(..)
+            | Kind::While(..)
+            | Kind::Try(..)
+            | Kind::Finally(..)
+            | Kind::Throw(_)
+            | Kind::Fail(_)
+            | Kind::Rethrow(_)
+            | Kind::Return(_) => self.effect(node),
+        }
+    }
+
+    fn definition(&mut self, node: &'p Node) -> Known<'p> {
+        let (Kind::Def(global, value) | Kind::DefOnce(global, value)) = &node.kind else { return Known::unknown() };
+        let value = self.visit(value);
+        let is_sure = self.conditional == 0 && self.active.is_empty() && matches!(node.kind, Kind::Def(..));
+        let value = match is_sure {
+            true => value,
+            false => self.join(value, Known::unknown()),
+        };
+        self.globals.insert(*global, value);
+        Known::types(Types::OTHER)
+    }
+
+    /// Repetitions, errors and early ends.
+    fn effect(&mut self, node: &'p Node) -> Known<'p> {
+        match &node.kind {
             Kind::Times(var, count, body) => {
                 self.visit(count);
                 self.set(*var, Known::types(Types::INT));
@@ -352,6 +369,7 @@ impl<'p> Checker<'p> {
                 }
                 Known::never()
             }
+            _ => Known::unknown(),
         }
     }
 
