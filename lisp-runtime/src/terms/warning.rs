@@ -63,8 +63,8 @@ impl WarningKind {
     }
 }
 
-impl From<FindingKind> for WarningKind {
-    fn from(kind: FindingKind) -> Self {
+impl WarningKind {
+    fn of_finding(kind: FindingKind) -> Self {
         match kind {
             FindingKind::UnknownKey => WarningKind::UnknownKey,
             FindingKind::NeverEqual => WarningKind::NeverEqual,
@@ -128,7 +128,7 @@ impl Warning {
         }
         let lines = LineIndex::new(program.source());
         let warning = |finding: Finding| Warning {
-            kind: finding.kind.into(),
+            kind: WarningKind::of_finding(finding.kind),
             message: finding.message,
             position: Some(Position::of(&lines, finding.span)),
             repair: finding.repair,
