@@ -479,7 +479,7 @@ fn what_a_dead_service_has_left_is_checked_and_answered() {
     // Questions are not broken within words.
     assert!(runs(&["show", &id]).1.contains("Look for the Idempotency-Key\n  "), "{}", runs(&["show", &id]).1);
     let (exit, _, said) = runs(&["approve", &id, "1"]);
-    assert!(exit == 2 && said.contains("add --phase unknown1"), "{exit} {said}");
+    assert!(exit == 1 && said.contains("add --phase unknown1"), "{exit} {said}");
     let answer = ["answer", &id, "1", "--result", "{\"n\": 7}"];
     let (exit, _, said) = runs(&answer);
     assert!(exit == 2 && said.contains("the result is checked against the tool pay, and no configuration"), "{said}");
