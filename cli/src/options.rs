@@ -62,8 +62,8 @@ impl LimitOptions {
 
     /// Returns an engine for programs whose printed lines go straight to standard output. Printing is unlimited, unless
     /// the options say otherwise.
-    pub(crate) fn engine_for_filters(&self) -> Result<Engine, Failure> {
-        self.engine_with(Limits::default().with_print_chars(0).with_prints_bytes(0), &[], Check::Warn)
+    pub(crate) fn engine_for_filters(&self, check: Check) -> Result<Engine, Failure> {
+        self.engine_with(Limits::default().with_print_chars(0).with_prints_bytes(0), &[], check)
     }
 
     /// Returns the limits of `--limits`.

@@ -15,7 +15,7 @@ use crate::watch;
 use lisp_core::text::near_names;
 use lisp_runtime::internal::visible;
 use lisp_runtime::outcome::OutcomeKind;
-use lisp_runtime::{Answer, Cancel, Engine, Input, Outcome, Reason};
+use lisp_runtime::{Answer, Cancel, Check, Engine, Input, Outcome, Reason};
 use serde::de::IgnoredAny;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -96,7 +96,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 
 fn once(arguments: &Arguments) -> Result<Exit, Failure> {
     // The answer says what it leaves out; output on standard output must be complete.
-    let engine = if arguments.json { arguments.limits.engine()? } else { arguments.limits.engine_for_filters()? };
+    // A check of each line would take longer than most lines do.
+    let engine = match (arguments.json, arguments.lines) {
+        (true, true) => arguments.limits.engine_under(&[])?,
+        (true, false) => arguments.limits.engine()?,
+        (false, true) => arguments.limits.engine_for_filters(Check::Off)?,
+        (false, false) => arguments.limits.engine_for_filters(Check::Warn)?,
+    };
     let (name, source) = options::read_program(arguments.file.as_deref(), arguments.expression.as_deref())?;
     let input = match arguments.lines {
         true => arguments.grant.shared_input(&engine)?,

@@ -792,3 +792,14 @@ fn a_session_goes_on_after_a_recursion_without_end() {
     assert!(err(&done).contains("make sure that the recursion ends"), "{}", err(&done));
     assert!(err(&done).contains("times more from there"), "{}", err(&done));
 }
+
+/// A misspelt key is announced, but not for each line.
+#[test]
+fn a_misspelt_key_is_announced() {
+    let (program, data) = ("(:totl data/in)", "{\"total\": 1}\n");
+    let once = ptcl(&["run", "-e", program], data);
+    assert_eq!(out(&once), "nil\n");
+    assert!(err(&once).contains("the key :totl") && err(&once).contains("write :total"), "{}", err(&once));
+    let by_line = ptcl(&["run", "--lines", "-e", program], data);
+    assert_eq!((out(&by_line), err(&by_line)), ("nil\n".to_owned(), String::new()));
+}

@@ -1,4 +1,4 @@
-//! What is known of the results of built-in functions, and which functions they call with what.
+//! The shapes of the results of built-in functions, and the calls of functions that are passed to them.
 
 use super::shape::{Fields, Shape, Types, joined, name_of};
 use super::walk::{Checker, Function, Known};

@@ -1,7 +1,7 @@
 //! Checks a program against the data and the tools that its run has, before it runs.
 //!
-//! The core forms are interpreted over [`Shape`]s: what is surely known of a value. Whatever is not sure is unknown, and what
-//! is unknown is never a finding. A place that is reached several times is a finding only if it is wrong each time.
+//! The core forms are interpreted over [`Shape`]s, the facts about a value that are certain. Everything else is unknown, and
+//! the unknown is never a finding. A place that is reached several times is a finding only if it is wrong each time.
 
 mod builtins;
 mod calls;
@@ -14,6 +14,7 @@ pub use shape::{Shape, Types};
 
 use crate::compile::Program;
 use crate::error::Span;
+use crate::syntax::Interrupt;
 use std::sync::Arc;
 
 /// The kind of a finding.
@@ -38,7 +39,7 @@ pub struct Finding {
     pub kind: FindingKind,
     /// The position in the source.
     pub span: Span,
-    /// What is wrong.
+    /// The mistake, for a person or a model.
     pub message: String,
     /// One repair, as code where possible.
     pub repair: Option<String>,
@@ -78,10 +79,10 @@ pub struct Parameter {
 /// The maximum number of findings of a check.
 pub const MAX_FINDINGS: usize = 16;
 
-/// Checks a program. Findings are in the order of their positions, at most [`MAX_FINDINGS`]. The work of a check is bounded:
-/// a program that takes more has no findings.
-pub fn check(program: &Program, facts: &dyn Facts) -> Vec<Finding> {
-    match program.analyzed(crate::library::rows()) {
+/// Checks a program, which is read and analyzed again until `stop` returns true. Findings are in the order of their positions,
+/// at most [`MAX_FINDINGS`]. The work of a check is bounded: a program that takes more has no findings.
+pub fn check(program: &Program, facts: &dyn Facts, stop: &dyn Fn() -> bool) -> Vec<Finding> {
+    match program.analyzed(crate::library::rows(), &Interrupt::new(stop)) {
         Some(analysis) => walk::Checker::new(&analysis, facts).findings(),
         None => Vec::new(),
     }

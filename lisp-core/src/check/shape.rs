@@ -1,4 +1,4 @@
-//! Shapes: what is surely known of a value before a program runs.
+//! Shapes: the facts about a value that are certain before a program runs.
 
 use crate::compile::core::Constant;
 use std::ops::BitOr;
@@ -61,7 +61,7 @@ impl BitOr for Types {
     }
 }
 
-/// What is surely known of a value.
+/// The facts about a value that are certain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shape {
     pub(super) types: Types,

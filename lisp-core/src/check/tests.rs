@@ -29,7 +29,7 @@ fn found(source: &str) -> Vec<Finding> {
     .expect("a grant");
     let program = Arc::new(Program::compile(source, &ReadLimits::default()).expect("a program"));
     let machine = Machine::new(vec![Arc::new(grant)], Settings::default());
-    machine.check(&program, &tool)
+    machine.check(&program, &tool, &|| false)
 }
 
 fn repairs(source: &str) -> Vec<(FindingKind, String)> {
@@ -111,6 +111,16 @@ fn what_may_be_meant_is_no_finding() {
     ] {
         assert_eq!(found(source), [], "{source}");
     }
+}
+
+/// A run that is over at its deadline is not checked to the end.
+#[test]
+fn a_check_can_be_stopped() {
+    let source = "(map :totl [{:total 1}])".repeat(2_000);
+    let program = Program::compile(&source, &ReadLimits::default()).expect("a program");
+    let machine = Machine::new(Vec::new(), Settings::default());
+    assert_eq!(machine.check(&program, &tool, &|| false).len(), MAX_FINDINGS);
+    assert_eq!(machine.check(&program, &tool, &|| true), []);
 }
 
 /// A check ends soon, whatever the program is.

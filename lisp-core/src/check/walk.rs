@@ -11,14 +11,14 @@ use crate::error::Span;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// The maximum work of a check, in steps of about 50 ns.
+/// The maximum work of a check, in steps: forms, calls, and shapes that are joined.
 const MAX_WORK: u32 = 100_000;
 /// The maximum nesting of forms and calls.
 const MAX_DEPTH: usize = 400;
 /// How often the body of a loop is walked until its variables are what they are.
 const ROUNDS: usize = 3;
 
-/// What is known of a value.
+/// A value during the walk.
 #[derive(Clone)]
 pub(super) struct Known<'p> {
     pub(super) shape: Shape,

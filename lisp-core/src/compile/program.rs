@@ -107,10 +107,9 @@ impl Program {
     }
 
     /// Reads and analyzes it again: the core forms are not kept.
-    pub(crate) fn analyzed(&self, rows: &Rows) -> Option<Analysis> {
-        let never = Interrupt::never();
-        let read = syntax::read_at(self.source(), &self.limits, &never).ok()?;
-        analyze::analyze(read.forms, (self.source(), &read.names), rows, &self.shadowed, false, &never).ok()
+    pub(crate) fn analyzed(&self, rows: &Rows, interrupt: &Interrupt<'_>) -> Option<Analysis> {
+        let read = syntax::read_at(self.source(), &self.limits, interrupt).ok()?;
+        analyze::analyze(read.forms, (self.source(), &read.names), rows, &self.shadowed, false, interrupt).ok()
     }
 
     /// Returns what its runs work with.

@@ -95,8 +95,14 @@ impl Machine {
         });
     }
 
-    /// Checks a program against the data of the machine, and tools whose shapes are passed.
-    pub fn check(&self, program: &Program, tools: &dyn Fn(&str) -> Option<ToolShape>) -> Vec<Finding> {
+    /// Checks a program against the data of the machine, and tools whose shapes are passed. Nothing is found once `stop`
+    /// returns true.
+    pub fn check(
+        &self,
+        program: &Program,
+        tools: &dyn Fn(&str) -> Option<ToolShape>,
+        stop: &dyn Fn() -> bool,
+    ) -> Vec<Finding> {
         struct Here<'a>(&'a [Arc<Grant>], &'a dyn Fn(&str) -> Option<ToolShape>);
         impl Facts for Here<'_> {
             fn data(&self, name: &str) -> Option<Shape> {
@@ -107,7 +113,7 @@ impl Machine {
                 self.1(name)
             }
         }
-        check(program, &Here(&self.grants, tools))
+        check(program, &Here(&self.grants, tools), stop)
     }
 
     /// Returns a hint for an error that missing data may have caused, because missing data is nil: the first `data/`

@@ -12,7 +12,7 @@ pub struct Grant {
     /// The indices of the entries, in the order of their names; equal names in the order of their entries.
     by_name: Box<[u32]>,
     frozen: Frozen,
-    /// What is known of the values before a run, once it was asked for.
+    /// The shapes of the values, each made when it is first needed.
     shapes: Box<[OnceLock<Shape>]>,
 }
 

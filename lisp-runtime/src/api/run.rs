@@ -189,7 +189,7 @@ impl Run {
             Ok(()) => {
                 if !self.is_set_up() && self.shared.setting.makes.check {
                     let tool = |name: &str| self.shared.setting.tool(name)?.shape();
-                    let findings = self.driver.machine.check(&program, &tool);
+                    let findings = self.driver.machine.check(&program, &tool, &stop);
                     self.findings = Warning::of_findings(&program, findings);
                 }
                 Ok(())

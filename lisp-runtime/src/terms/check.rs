@@ -4,7 +4,7 @@
 ///
 /// A check knows the keys of the data and the signatures of the tools. It finds keys that no map has while they have one with
 /// a similar name, comparisons that are never true, and unknown, missing and unsuitable arguments of tools. What is not sure is
-/// no finding. A check takes about as long as compiling the program, its work is bounded, and it does not count as fuel.
+/// no finding. A check analyzes the program once more, its work is bounded, and it costs no fuel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Check {
