@@ -123,6 +123,8 @@ reasons! {
     ToolError => "tool_error",
     /// A tool is called with invalid arguments.
     InvalidToolArgs => "invalid_tool_args",
+    /// A check before the run found calls of tools that would fail.
+    CheckFailed => "check_failed",
     /// The result or an argument does not match the signature.
     ValidationError => "validation_error",
     /// No parallel worker is free.
@@ -171,6 +173,7 @@ impl Reason {
                 | SymbolLimitExceeded
                 | ParallelCapacityExceeded
                 | UnknownTool
+                | CheckFailed
                 | ToolDenied
                 | ApprovalRequired
                 | BudgetExceeded

@@ -320,6 +320,13 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
         Example::Words("(tool/price \"KB-01\") where (tool/price {:sku \"KB-01\"}) is meant."),
     ),
     explain(
+        Reason::CheckFailed,
+        "A check before the run found calls of tools that would fail.",
+        "An argument is missing, misspelt, unknown or of the wrong type. The run did not start, so no tool was called.",
+        "Write what the message says; (doc tool/NAME) prints what a tool accepts. The host decides whether such a run is refused.",
+        Example::Words("(tool/price {:skuu 1}) where the tool takes :sku, in a host with Check::Refuse."),
+    ),
+    explain(
         Reason::ValidationError,
         "The result does not fit the signature that the host asked for.",
         "A field is missing or has another type; the message says which.",

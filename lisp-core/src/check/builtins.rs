@@ -261,18 +261,19 @@ impl<'p> Checker<'p> {
             (_, [value]) if tested(name).is_some() => {
                 let tested = tested(name).unwrap_or(Types::NEVER);
                 let types = value.shape.types;
-                return Some(Known::test(match (types.is_within(tested), types.may_be(tested)) {
+                let truth = match (types.is_within(tested), types.may_be(tested)) {
                     _ if types == Types::NEVER => None,
                     (true, _) => Some(true),
                     (_, false) => Some(false),
                     _ => None,
-                }));
+                };
+                return Some(Known { missed: value.missed.clone(), ..Known::test(truth) });
             }
             ("contains?", [set, value]) => {
                 if let Some((Constant::Set(members), at)) = set.constant {
                     self.compare_with_all(value, members.iter(), at);
                 }
-                return Some(Known::test(None));
+                return Some(Known::test(has_key(&set.shape, value)));
             }
             ("get", [map, key, rest @ ..]) => {
                 let value = match key.constant {
@@ -297,9 +298,10 @@ impl<'p> Checker<'p> {
             }
             ("select-keys", [map, keys]) => {
                 if let Some((Constant::Vector(keys), _)) = keys.constant {
-                    for key in keys {
-                        self.at_key(&map.shape, key, span);
-                    }
+                    let before = self.found.len();
+                    let missed: Vec<_> =
+                        keys.iter().filter_map(|key| self.at_key(&map.shape, key, span).missed).collect();
+                    self.excuse_missed(missed.iter(), before);
                     return Some(Known::of(selected(&map.shape, keys)));
                 }
                 Shape::of(Types::MAP)
@@ -480,6 +482,13 @@ fn selected(map: &Shape, keys: &[Constant]) -> Shape {
     let names: Vec<_> = keys.iter().filter_map(name_of).collect();
     let known = fields.known.iter().filter(|(key, _)| names.contains(key)).cloned().collect();
     Shape::of_fields(Fields { known, others: None })
+}
+
+/// Returns false if maps of this shape surely do not have a key.
+fn has_key(map: &Shape, key: &Known<'_>) -> Option<bool> {
+    let (fields, name) = (map.fields.as_deref()?, name_of(key.constant?.0)?);
+    let is_absent = fields.read_by_keyword(&name).is_none() && fields.others.is_none();
+    (is_absent && map.types.is_within(Types::MAP | Types::NIL)).then_some(false)
 }
 
 /// Returns the types for which a test of one value holds, and for no others.

@@ -252,35 +252,54 @@ impl<'p> Checker<'p> {
         span: Span,
     ) {
         let parameter = |name: &str| tool.parameters.iter().find(|parameter| same_name(&parameter.name, name));
-        let mut note = |what: &str, finding: Option<(FindingKind, String, Option<String>)>| {
+        let is_missing = |parameter: &Parameter| !given.iter().any(|(name, _)| same_name(&parameter.name, name));
+        let mut note = |what: &str, finding: Option<Misfit>| {
             let what = format!("{name} {what}");
             match finding {
-                Some((kind, message, repair)) => self.wrong(&what, Finding { kind, span, message, repair }),
+                Some(Misfit { kind, message, repair, fails }) => {
+                    self.wrong(&what, Finding { kind, span, message, repair, fails });
+                }
                 None => self.right(span, &what),
             }
         };
+        // Parameters whose names are misspelt: one finding is enough for each.
+        let mut misspelt = Vec::new();
         for (argument, shape) in given {
-            let finding = match parameter(argument) {
-                None if !tool.is_open => Some(unknown_argument(name, argument, &tool.parameters)),
-                Some(parameter) if never_fits(shape, &parameter.shape) => Some((
-                    FindingKind::WrongArgument,
-                    format!("tool/{name} does not take this value as :{argument}"),
-                    None,
-                )),
-                _ => None,
+            let misfit = match parameter(argument) {
+                None => {
+                    let meant = meant(tool, argument, is_missing);
+                    misspelt.extend(meant);
+                    let fails = !tool.is_open || is_closed && meant.is_some_and(|meant| meant.is_required);
+                    (fails || meant.is_some()).then(|| unknown_argument((name, tool), argument, meant, fails))
+                }
+                Some(parameter) => never_fits(shape, &parameter.shape).then(|| Misfit {
+                    kind: FindingKind::WrongArgument,
+                    message: format!("tool/{name} does not take this value as :{argument}"),
+                    repair: None,
+                    fails: true,
+                }),
             };
-            note(argument, finding);
+            note(argument, misfit);
         }
         for parameter in tool.parameters.iter().filter(|parameter| parameter.is_required) {
-            let is_given = !is_closed || given.iter().any(|(name, _)| same_name(&parameter.name, name));
-            let missing = (
-                FindingKind::MissingArgument,
-                format!("tool/{name} needs the argument :{}", parameter.name),
-                Some(format!("add :{} to the arguments", parameter.name)),
-            );
-            note(&format!("needs {}", parameter.name), (!is_given).then_some(missing));
+            let is_told = misspelt.iter().any(|told| told.name == parameter.name);
+            let misfit = (is_closed && is_missing(parameter) && !is_told).then(|| Misfit {
+                kind: FindingKind::MissingArgument,
+                message: format!("tool/{name} needs the argument :{}", parameter.name),
+                repair: Some(format!("add :{} to the arguments", parameter.name)),
+                fails: true,
+            });
+            note(&format!("needs {}", parameter.name), misfit);
         }
     }
+}
+
+/// What is wrong with an argument.
+struct Misfit {
+    kind: FindingKind,
+    message: String,
+    repair: Option<String>,
+    fails: bool,
 }
 
 /// Hyphens and underscores are the same in names of arguments.
@@ -288,14 +307,30 @@ fn same_name(a: &str, b: &str) -> bool {
     a == b || a.len() == b.len() && a.replace('-', "_") == b.replace('-', "_")
 }
 
-fn unknown_argument(tool: &str, name: &str, parameters: &[Parameter]) -> (FindingKind, String, Option<String>) {
-    let near = super::keys::nearest_of(parameters.iter().map(|parameter| &*parameter.name), name);
-    let all: Vec<String> = parameters.iter().take(12).map(|parameter| format!(":{}", parameter.name)).collect();
-    let message = match all.is_empty() {
-        true => format!("tool/{tool} has no argument :{name}; it takes none"),
-        false => format!("tool/{tool} has no argument :{name}; it takes {}", all.join(", ")),
+/// Returns the parameter that is probably meant by an argument: one that is missing, or of a tool that takes no others, any.
+fn meant<'t>(tool: &'t ToolShape, name: &str, is_missing: impl Fn(&Parameter) -> bool) -> Option<&'t Parameter> {
+    let nearest = |among: &dyn Fn(&Parameter) -> bool| {
+        let names: Vec<&str> = tool.parameters.iter().filter(|one| among(one)).map(|one| &*one.name).collect();
+        let name = super::keys::nearest_of(names.into_iter(), name)?;
+        tool.parameters.iter().find(|parameter| &*parameter.name == name)
     };
-    (FindingKind::UnknownArgument, message, near.map(|near| format!("write :{near}")))
+    nearest(&is_missing).or_else(|| if tool.is_open { None } else { nearest(&|_| true) })
+}
+
+/// An argument that is not among the parameters. A tool that takes others all the same has none that is similar to it.
+fn unknown_argument(
+    (name_of_tool, tool): (&str, &ToolShape),
+    name: &str,
+    meant: Option<&Parameter>,
+    fails: bool,
+) -> Misfit {
+    let all: Vec<String> = tool.parameters.iter().take(12).map(|parameter| format!(":{}", parameter.name)).collect();
+    let message = match all.is_empty() {
+        true => format!("tool/{name_of_tool} has no argument :{name}; it takes none"),
+        false => format!("tool/{name_of_tool} has no argument :{name}; it takes {}", all.join(", ")),
+    };
+    let repair = meant.map(|meant| format!("write :{}", meant.name));
+    Misfit { kind: FindingKind::UnknownArgument, message, repair, fails }
 }
 
 /// Returns whether no value of a shape is allowed.

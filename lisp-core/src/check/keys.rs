@@ -1,11 +1,12 @@
 //! Reading keys, and comparing values.
 
 use super::shape::{Fields, Shape, Types, name_of};
-use super::walk::{Checker, Known};
+use super::walk::{Checker, Known, Missed};
 use super::{Finding, FindingKind};
 use crate::compile::core::{Constant, Node};
 use crate::error::Span;
 use crate::text::near_names;
+use std::rc::Rc;
 
 /// What a key was found to be.
 enum Found {
@@ -50,9 +51,11 @@ impl<'p> Checker<'p> {
         match self.find(map, key, &name) {
             Some(Found::Value(shape)) => {
                 self.right(span, &name);
+                self.found.push(name);
                 Known::of(shape)
             }
             Some(Found::Missing(meant)) => {
+                let missed = Missed { span, name: name.clone(), meant: meant.as_str().into() };
                 let shown = |name: &str| match key {
                     Constant::Keyword(_) => format!(":{name}"),
                     _ => format!("{name:?}"),
@@ -63,9 +66,10 @@ impl<'p> Checker<'p> {
                     span,
                     message: format!("no map here has the key {name_shown}; they have {meant}"),
                     repair: Some(format!("write {meant}")),
+                    fails: false,
                 };
                 self.wrong(&name, finding);
-                Known::types(Types::NIL)
+                Known { missed: Some(Rc::new(missed)), ..Known::types(Types::NIL) }
             }
             None => {
                 self.right(span, &name);
@@ -141,6 +145,7 @@ impl<'p> Checker<'p> {
             span,
             message: format!("this compares {what}, which are never equal"),
             repair: Some(repair),
+            fails: false,
         })
     }
 
@@ -176,6 +181,7 @@ impl<'p> Checker<'p> {
             span,
             message: format!("this compares {what}, which are never equal"),
             repair: Some(repair),
+            fails: false,
         };
         self.wrong("among", finding);
     }

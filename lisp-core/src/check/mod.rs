@@ -12,9 +12,8 @@ mod walk;
 
 pub use shape::{Shape, Types};
 
-use crate::compile::Program;
+use crate::compile::{Forms, Program};
 use crate::error::Span;
-use crate::syntax::Interrupt;
 use std::sync::Arc;
 
 /// The kind of a finding.
@@ -43,6 +42,8 @@ pub struct Finding {
     pub message: String,
     /// One repair, as code where possible.
     pub repair: Option<String>,
+    /// Whether a call of a tool surely fails.
+    pub fails: bool,
 }
 
 /// What a program is checked against.
@@ -79,13 +80,10 @@ pub struct Parameter {
 /// The maximum number of findings of a check.
 pub const MAX_FINDINGS: usize = 16;
 
-/// Checks a program, which is read and analyzed again until `stop` returns true. Findings are in the order of their positions,
-/// at most [`MAX_FINDINGS`]. The work of a check is bounded: a program that takes more has no findings.
-pub fn check(program: &Program, facts: &dyn Facts, stop: &dyn Fn() -> bool) -> Vec<Finding> {
-    match program.analyzed(crate::library::rows(), &Interrupt::new(stop)) {
-        Some(analysis) => walk::Checker::new(&analysis, facts).findings(),
-        None => Vec::new(),
-    }
+/// Checks a program by its core forms. Findings are in the order of their positions, at most [`MAX_FINDINGS`]. The work of a
+/// check is bounded: a program that takes more has no findings.
+pub fn check(program: &Program, forms: &Forms, facts: &dyn Facts) -> Vec<Finding> {
+    walk::Checker::new(program, forms, facts).findings()
 }
 
 #[cfg(test)]

@@ -27,9 +27,11 @@ fn found(source: &str) -> Vec<Finding> {
         Ok(())
     })
     .expect("a grant");
-    let program = Arc::new(Program::compile(source, &ReadLimits::default()).expect("a program"));
-    let machine = Machine::new(vec![Arc::new(grant)], Settings::default());
-    machine.check(&program, &tool, &|| false)
+    let (program, forms) = Program::compile_unless(source, &ReadLimits::default(), &|| false).expect("a program");
+    let mut machine = Machine::new(vec![Arc::new(grant)], Settings::default());
+    let program = Arc::new(program);
+    machine.load(program.clone()).expect("the names");
+    machine.check(0, Some((&*program, &forms)), &tool, &|| false)
 }
 
 fn repairs(source: &str) -> Vec<(FindingKind, String)> {
@@ -52,6 +54,8 @@ fn mistakes_are_found() {
         ("(mapcat (fn [o] (map :quty (:items o))) data/orders)", "write :qty"),
         ("(get-in data/orders [0 :totl])", "write :total"),
         ("(map (juxt :id :totl) data/orders)", "write :total"),
+        ("(map #(or (:totl %) 0) data/orders)", "write :total"),
+        ("(map #(if (:totl %) (:totl %) (:id %)) data/orders)", "write :total"),
         ("(map (comp inc :totl) data/orders)", "write :total"),
         ("(reduce (fn [m o] (assoc m (:id o) (:totl o))) {} data/orders)", "write :total"),
         ("(let [m {:count 1 :sum 2}] (:cuont m))", "write :count"),
@@ -108,6 +112,13 @@ fn what_may_be_meant_is_no_finding() {
         "(defn walk-tree [n] (cons (:id n) (mapcat walk-tree (:children n)))) (walk-tree {:id 1 :children [{:id 2}]})",
         "(defn walk-tree [n] (cons (:ids n) (mapcat walk-tree (:id n)))) (walk-tree {:id [{:ids 2}]})",
         "((fn [f] (f {:totl 1})) :totl)",
+        "(if (contains? (first data/orders) :totals) (:totals (first data/orders)) 0)",
+        "(map #(or (get % :totals) (:total %)) data/orders)",
+        "(map #(if-let [t (:totals %)] t (:total %)) data/orders)",
+        "(map #(if (nil? (:totals %)) (:total %) (:totals %)) data/orders)",
+        "(map #(cond (:totals %) 1 :else (:total %)) data/orders)",
+        "(map #(select-keys % [:totals :total]) data/orders)",
+        "(filter #(or (= (:status %) :paid) (= (:status %) \"paid\")) data/orders)",
     ] {
         assert_eq!(found(source), [], "{source}");
     }
@@ -118,9 +129,10 @@ fn what_may_be_meant_is_no_finding() {
 fn a_check_can_be_stopped() {
     let source = "(map :totl [{:total 1}])".repeat(2_000);
     let program = Program::compile(&source, &ReadLimits::default()).expect("a program");
-    let machine = Machine::new(Vec::new(), Settings::default());
-    assert_eq!(machine.check(&program, &tool, &|| false).len(), MAX_FINDINGS);
-    assert_eq!(machine.check(&program, &tool, &|| true), []);
+    let mut machine = Machine::new(Vec::new(), Settings::default());
+    machine.load(Arc::new(program)).expect("the names");
+    assert_eq!(machine.check(0, None, &tool, &|| false).len(), MAX_FINDINGS);
+    assert_eq!(machine.check(0, None, &tool, &|| true), []);
 }
 
 /// A check ends soon, whatever the program is.

@@ -5,11 +5,12 @@ use super::{Facts, Finding, MAX_FINDINGS};
 use crate::Table;
 use crate::builtins::Rows;
 use crate::code::BuiltinId;
-use crate::compile::Analysis;
 use crate::compile::core::{Bind, Clause, Constant, FnNode, Kind, Node, Prim, Var};
+use crate::compile::{Forms, Program};
 use crate::error::Span;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// The maximum work of a check, in steps: forms, calls, and shapes that are joined.
 const MAX_WORK: u32 = 100_000;
@@ -28,6 +29,16 @@ pub(super) struct Known<'p> {
     pub(super) constant: Option<(&'p Constant, Span)>,
     /// Whether a condition with this value holds, if that is sure.
     pub(super) truth: Option<bool>,
+    /// The key that was looked for and not found, if it is nil for that, or tells whether it is.
+    pub(super) missed: Option<Rc<Missed>>,
+}
+
+/// A key that no map at a place has.
+pub(super) struct Missed {
+    pub(super) span: Span,
+    pub(super) name: Arc<str>,
+    /// The key that is probably meant.
+    pub(super) meant: Arc<str>,
 }
 
 /// A function.
@@ -62,7 +73,7 @@ impl<'p> Known<'p> {
     }
 
     pub(super) fn of(shape: Shape) -> Self {
-        Known { shape, function: None, constant: None, truth: None }
+        Known { shape, function: None, constant: None, truth: None, missed: None }
     }
 
     pub(super) fn types(types: Types) -> Self {
@@ -108,7 +119,8 @@ enum Place {
 type PlaceId = (u32, u32, String);
 
 pub(super) struct Checker<'p> {
-    analysis: &'p Analysis,
+    program: &'p Program,
+    forms: &'p Forms,
     pub(super) rows: &'static Rows,
     pub(super) facts: &'p dyn Facts,
     vars: Table<usize, Known<'p>>,
@@ -126,13 +138,16 @@ pub(super) struct Checker<'p> {
     pub(super) conditional: usize,
     /// Whether findings are not kept, because the code is walked again.
     pub(super) silent: usize,
+    /// The keys that were looked for and found, in the order of the walk.
+    pub(super) found: Vec<Arc<str>>,
     is_over: bool,
 }
 
 impl<'p> Checker<'p> {
-    pub(super) fn new(analysis: &'p Analysis, facts: &'p dyn Facts) -> Self {
+    pub(super) fn new(program: &'p Program, forms: &'p Forms, facts: &'p dyn Facts) -> Self {
         Checker {
-            analysis,
+            program,
+            forms,
             rows: crate::library::rows(),
             facts,
             vars: Table::default(),
@@ -145,12 +160,13 @@ impl<'p> Checker<'p> {
             returns: Vec::new(),
             conditional: 0,
             silent: 0,
+            found: Vec::new(),
             is_over: false,
         }
     }
 
     pub(super) fn findings(mut self) -> Vec<Finding> {
-        self.visit(&self.analysis.body);
+        self.visit(&self.forms.body);
         if self.is_over {
             return Vec::new();
         }
@@ -162,7 +178,7 @@ impl<'p> Checker<'p> {
     }
 
     pub(super) fn data_name(&self, global: u32) -> Option<&'p str> {
-        self.analysis.globals.get(global as usize)?.strip_prefix("data/")
+        self.program.code().globals.get(global as usize)?.strip_prefix("data/")
     }
 
     /// Counts work. Returns false if there was too much.
@@ -185,11 +201,6 @@ impl<'p> Checker<'p> {
             let id = (finding.span.start, finding.span.end, what.to_owned());
             self.places.entry(id).or_insert(Place::Wrong(finding));
         }
-    }
-
-    /// Returns whether a place is wrong so far.
-    fn is_wrong(&self, span: Span, what: &str) -> bool {
-        matches!(self.places.get(&(span.start, span.end, what.to_owned())), Some(Place::Wrong(_)))
     }
 
     pub(super) fn set(&mut self, var: Var, value: Known<'p>) {
@@ -216,7 +227,7 @@ impl<'p> Checker<'p> {
             (Some(f), Some(g)) if Rc::ptr_eq(f, g) => Some(f.clone()),
             _ => Some(Rc::new(Function::Either(a, b))),
         };
-        Known { shape, function, constant: None, truth }
+        Known { shape, function, constant: None, truth, missed: None }
     }
 
     pub(super) fn visit(&mut self, node: &'p Node) -> Known<'p> {
@@ -428,17 +439,21 @@ impl<'p> Checker<'p> {
             }
             Kind::Cond(clauses, last) => {
                 let mut value = Known::never();
+                let (before, mut missed) = (self.found.len(), Vec::new());
                 for (test, then) in clauses {
                     let test = self.visit_perhaps(test);
+                    missed.extend(test.missed.clone());
                     if test.holds() != Some(false) {
                         let then = self.visit_perhaps(then);
                         value = self.join(value, then);
                     }
                     if test.holds() == Some(true) {
+                        self.excuse_missed(missed.iter(), before);
                         return value;
                     }
                 }
                 let last = self.visit_perhaps(last);
+                self.excuse_missed(missed.iter(), before);
                 self.join(value, last)
             }
             Kind::And(nodes) => {
@@ -469,7 +484,8 @@ impl<'p> Checker<'p> {
     }
 
     fn either(&mut self, test: &Known<'p>, then: &'p Node, otherwise: &'p Node) -> Known<'p> {
-        match test.holds() {
+        let before = self.found.len();
+        let value = match test.holds() {
             Some(true) => self.visit(then),
             Some(false) => self.visit(otherwise),
             None => {
@@ -477,36 +493,57 @@ impl<'p> Checker<'p> {
                 let otherwise = self.visit_perhaps(otherwise);
                 self.join(then, otherwise)
             }
+        };
+        self.excuse_missed(test.missed.iter(), before);
+        value
+    }
+
+    /// A key that is tested is not wrong if the one that is probably meant is read then, as in
+    /// `(if-let [t (:totals r)] t (:total r))`. `before` is how many keys had been found before.
+    pub(super) fn excuse_missed<'m>(&mut self, missed: impl Iterator<Item = &'m Rc<Missed>>, before: usize) {
+        for missed in missed {
+            if self.found.get(before..).unwrap_or_default().contains(&missed.meant) {
+                self.right(missed.span, &missed.name);
+            }
         }
     }
 
     /// `or`. Keys of alternative names are not wrong: `(or (:total r) (:totals r))`.
     fn first_of(&mut self, nodes: &'p [Node]) -> Known<'p> {
         let mut value = Known::never();
-        let mut is_found = false;
-        let mut missed = Vec::new();
+        let (before, mut missed) = (self.found.len(), Vec::new());
         for node in nodes {
             let next = self.visit_perhaps(node);
-            if let Kind::Key(_, key, _) = &node.kind
-                && let Some(name) = name_of(key)
-            {
-                match self.is_wrong(node.span, &name) {
-                    true => missed.push((node.span, name)),
-                    false => is_found = true,
-                }
-            }
+            missed.extend(next.missed.clone());
             let is_last = next.holds() == Some(true);
             value = self.join(value, next);
             if is_last {
                 break;
             }
         }
-        if is_found {
-            for (span, name) in missed {
-                self.right(span, &name);
+        self.excuse_missed(missed.iter(), before);
+        self.excuse_spellings(nodes);
+        Known { truth: None, constant: None, ..value }
+    }
+
+    /// A comparison with a keyword and with its text is not wrong: `(or (= s :paid) (= s "paid"))`.
+    fn excuse_spellings(&mut self, nodes: &'p [Node]) {
+        let compared = |node: &'p Node| match &node.kind {
+            Kind::CallBuiltin(id, arguments) if self.rows.row(*id).name == "=" => {
+                arguments.iter().find_map(|argument| match &argument.kind {
+                    Kind::Const(Constant::Keyword(text)) => Some((node.span, &**text, true)),
+                    Kind::Const(Constant::Str(text)) => Some((node.span, &**text, false)),
+                    _ => None,
+                })
+            }
+            _ => None,
+        };
+        let all: Vec<_> = nodes.iter().take(MAX_FINDINGS).filter_map(compared).collect();
+        for (span, text, is_keyword) in &all {
+            if all.iter().any(|(_, other, other_is)| other == text && other_is != is_keyword) {
+                self.right(*span, "=");
             }
         }
-        Known { truth: None, constant: None, ..value }
     }
 
     fn looped(&mut self, variables: &'p [(Var, Node)], body: &'p Node) -> Known<'p> {
@@ -624,11 +661,12 @@ impl<'p> Checker<'p> {
             Prim::Rest(count) => Known::of(value.shape.rest(count.into())),
             Prim::IsNil => {
                 let types = value.shape.types;
-                Known::test(match (types == Types::NIL, types.may_be(Types::NIL)) {
+                let truth = match (types == Types::NIL, types.may_be(Types::NIL)) {
                     (true, _) => Some(true),
                     (_, false) if !value.shape.is_never() => Some(false),
                     _ => None,
-                })
+                };
+                Known { missed: value.missed, ..Known::test(truth) }
             }
             Prim::IsCaught(_) | Prim::IsInstance(_) => Known::test(None),
             Prim::KeywordArgs | Prim::SelfFn | Prim::Sibling(..) => {

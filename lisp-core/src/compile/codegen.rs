@@ -56,6 +56,8 @@ fn distance(from: usize, to: usize) -> Option<i32> {
 pub(super) struct Code {
     pub(super) protos: Vec<Proto>,
     pub(super) constants: Frozen,
+    /// The core forms that it was generated from.
+    pub(super) body: Node,
 }
 
 /// Generates the code of a program. `names` has the positions of the names of its variables.
@@ -82,7 +84,8 @@ pub(super) fn generate(body: Node, names: &[Option<Span>], rows: &Rows, interrup
     for proto in generator.protos {
         protos.push(proto.ok_or_else(|| Error::new(Reason::HostFault, "the compiler lost a function"))?);
     }
-    Ok(Code { protos, constants: generator.pool.freeze()? })
+    let constants = generator.pool.freeze()?;
+    Ok(Code { protos, constants, body: main.body })
 }
 
 /// The location of a variable's value, in the function being compiled.

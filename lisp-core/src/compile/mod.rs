@@ -6,6 +6,5 @@ mod constants;
 pub(crate) mod core;
 mod program;
 
-pub(crate) use analyze::Analysis;
 pub use analyze::{Free, MAX_DEPTH, SPECIAL_FORMS, SpecialForm, TOOL_PAGE};
-pub use program::Program;
+pub use program::{Forms, Program};

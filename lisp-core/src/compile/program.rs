@@ -1,7 +1,8 @@
 //! Compiled programs: immutable, shared by any number of runs and threads.
 
-use super::analyze::{self, Analysis, Free};
+use super::analyze::{self, Free};
 use super::codegen;
+use super::core::Node;
 use crate::builtins::Rows;
 use crate::code::{Instr, Proto};
 use crate::error::{Error, Span};
@@ -22,6 +23,20 @@ pub struct Program {
     doubled: Vec<Span>,
 }
 
+/// The core forms of a program, for [checks](crate::check) of its runs.
+#[derive(Debug)]
+pub struct Forms {
+    pub(crate) body: Node,
+    bytes: usize,
+}
+
+impl Forms {
+    /// Returns their approximate size in bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
 impl Program {
     /// Reads, analyzes and compiles a program. `rows` are the functions that exist, and `shadowed` the names of
     /// built-ins that definitions of earlier turns have.
@@ -32,11 +47,12 @@ impl Program {
         shadowed: &[Box<str>],
         prelude: bool,
         interrupt: &Interrupt<'_>,
-    ) -> Result<Program, Error> {
+    ) -> Result<(Program, Forms), Error> {
         let read = syntax::read_at(source, limits, interrupt)?;
         let analysis = analyze::analyze(read.forms, (source, &read.names), rows, shadowed, prelude, interrupt)?;
         let code = codegen::generate(analysis.body, &analysis.vars, rows, interrupt)?;
-        Ok(Program {
+        let forms = Forms { body: code.body, bytes: analysis.nodes * size_of::<Node>() + source.len() };
+        let program = Program {
             limits: *limits,
             shadowed: shadowed.into(),
             code: Arc::new(Compiled {
@@ -50,7 +66,8 @@ impl Program {
             tools: analysis.tools,
             patterns: analysis.patterns,
             doubled: analysis.doubled,
-        })
+        };
+        Ok((program, forms))
     }
 
     /// Returns the source text.
@@ -104,12 +121,6 @@ impl Program {
         let names: usize =
             self.code.globals.iter().chain(&self.tools).chain(&self.patterns).map(|n| n.len() + 16).sum();
         self.source().len() + code + names + self.code.constants.bytes()
-    }
-
-    /// Reads and analyzes it again: the core forms are not kept.
-    pub(crate) fn analyzed(&self, rows: &Rows, interrupt: &Interrupt<'_>) -> Option<Analysis> {
-        let read = syntax::read_at(self.source(), &self.limits, interrupt).ok()?;
-        analyze::analyze(read.forms, (self.source(), &read.names), rows, &self.shadowed, false, interrupt).ok()
     }
 
     /// Returns what its runs work with.

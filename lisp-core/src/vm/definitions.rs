@@ -3,7 +3,7 @@
 use super::Grant;
 use super::machine::Machine;
 use crate::check::{Facts, Finding, Shape, ToolShape, check};
-use crate::compile::Program;
+use crate::compile::{Forms, Program};
 use crate::heap::{Heap, Value};
 use crate::text::near_names;
 use std::sync::Arc;
@@ -95,11 +95,12 @@ impl Machine {
         });
     }
 
-    /// Checks a program against the data of the machine, and tools whose shapes are passed. Nothing is found once `stop`
-    /// returns true.
+    /// Checks the program that was last loaded with this number, against the data of the machine and tools whose shapes are
+    /// passed. `forms` are its core forms; without them it is analyzed again. Nothing is found once `stop` returns true.
     pub fn check(
         &self,
-        program: &Program,
+        number: u64,
+        forms: Option<(&Program, &Forms)>,
         tools: &dyn Fn(&str) -> Option<ToolShape>,
         stop: &dyn Fn() -> bool,
     ) -> Vec<Finding> {
@@ -113,7 +114,13 @@ impl Machine {
                 self.1(name)
             }
         }
-        check(program, &Here(&self.grants, tools), stop)
+        let Some(program) = self.program(number) else { return Vec::new() };
+        let facts = Here(&self.grants, tools);
+        match forms {
+            // One that was compiled again for the names of earlier definitions has other forms.
+            Some((of, forms)) if std::ptr::eq(of, &raw const *program) => check(&program, forms, &facts),
+            _ => program.forms(stop).map(|forms| check(&program, &forms, &facts)).unwrap_or_default(),
+        }
     }
 
     /// Returns a hint for an error that missing data may have caused, because missing data is nil: the first `data/`

@@ -127,7 +127,8 @@ impl Engine {
     pub fn compile(&self, source: &str) -> Result<Program, Box<Problem>> {
         let span = StepSpan::compile(None, source.len());
         let limits = &self.0.limits;
-        let compiled = self.0.programs.get(source, limits, || Program::compile(source, limits));
+        let compile = || Program::compile_whole(source, limits, self.checks());
+        let compiled = self.0.programs.get(source, limits, compile);
         span.end(reason_of(&compiled));
         compiled
     }
@@ -147,7 +148,7 @@ impl Engine {
         cancel: Option<&Cancel>,
     ) -> Result<Program, Box<Problem>> {
         let span = StepSpan::compile(Some(view.span()), source.len());
-        let compile = || Program::compile_since(started, source, limits, cancel);
+        let compile = || Program::compile_since(started, source, limits, cancel, self.checks());
         let compiled = self.0.programs.get(source, limits, compile);
         span.end(reason_of(&compiled));
         compiled
@@ -288,7 +289,12 @@ impl Engine {
 
     /// Returns the optional parts of the outcome of a run.
     pub(crate) fn makes(&self, input: &Input<'_>) -> Makes {
-        Makes { check: input.makes.check && self.0.check != Check::Off, ..input.makes }
+        Makes { check: input.makes.check.min(self.0.check), ..input.makes }
+    }
+
+    /// Returns whether programs are checked before they run.
+    fn checks(&self) -> bool {
+        self.0.check != Check::Off
     }
 
     /// Returns the default limits of a run.

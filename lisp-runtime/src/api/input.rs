@@ -332,7 +332,7 @@ impl<'a> Input<'a> {
         let compiled = self.setup.iter().enumerate().map(|(index, set_up)| match set_up {
             SetUp::Compiled(program) => Ok(program.clone()),
             SetUp::Source(source) => {
-                let compiled = Program::compile_since(started, source, limits, self.cancel.as_ref());
+                let compiled = Program::compile_since(started, source, limits, self.cancel.as_ref(), false);
                 compiled.map_err(|mut problem| {
                     problem.setup = Some(index);
                     problem

@@ -5,6 +5,7 @@ use crate::terms::deadline::{deadline, expired, run_timeout, stop_of_compiling};
 use crate::terms::limits::{Limits, bytes};
 use crate::terms::outcome::{Phase, Problem, lost};
 use crate::terms::warning::Warning;
+use lisp_core::compile::Forms;
 use lisp_core::error::{Error, Reason};
 use lisp_core::syntax::{Completeness, ReadLimits};
 use std::fmt;
@@ -14,7 +15,11 @@ use std::time::Instant;
 
 /// A compiled program: immutable, cheap to clone, and shared by any number of runs and threads.
 #[derive(Clone)]
-pub struct Program(Arc<lisp_core::compile::Program>);
+pub struct Program {
+    program: Arc<lisp_core::compile::Program>,
+    /// The core forms, if its runs are checked.
+    forms: Option<Arc<Forms>>,
+}
 
 impl Program {
     /// Compiles a program within limits. [`crate::Engine::compile`] does so within the limits of the engine.
@@ -22,22 +27,27 @@ impl Program {
     /// # Errors
     /// The first syntax or analysis error, with its position.
     pub fn compile(source: &str, limits: &Limits) -> Result<Program, Box<Problem>> {
-        Self::of(source, contained(|| lisp_core::compile::Program::compile(source, &read_limits(limits))))
+        Self::compile_whole(source, limits, false)
     }
 
-    /// Compiles as part of a run that started at `started`, until its deadline or its cancellation.
+    /// Compiles without a deadline. `keeps_forms` says that its runs are checked.
+    pub(crate) fn compile_whole(source: &str, limits: &Limits, keeps_forms: bool) -> Result<Program, Box<Problem>> {
+        Self::of(source, compiled(source, limits, keeps_forms, &|| false))
+    }
+
+    /// Compiles as part of a run that started at `started`, until its deadline or its cancellation. `keeps_forms` says that
+    /// its runs are checked.
     pub(crate) fn compile_since(
         started: Instant,
         source: &str,
         limits: &Limits,
         cancel: Option<&Cancel>,
+        keeps_forms: bool,
     ) -> Result<Program, Box<Problem>> {
         let until = deadline(started, limits.timeout_ms);
         let end = || expired(limits, cancel, until);
         let stop = stop_of_compiling(limits, cancel, until);
-        let compile = || lisp_core::compile::Program::compile_unless(source, &read_limits(limits), &stop);
-        let program = contained(compile);
-        match program {
+        match compiled(source, limits, keeps_forms, &stop) {
             Err(error) if error.reason == Reason::Timeout => {
                 let error = end().or_else(|| until.map(|_| run_timeout(limits))).unwrap_or(error);
                 Err(Box::new(Problem::new(error, Phase::Compile)))
@@ -46,42 +56,49 @@ impl Program {
         }
     }
 
-    fn of(source: &str, program: Result<lisp_core::compile::Program, Error>) -> Result<Program, Box<Problem>> {
-        match program {
-            Ok(program) => Ok(Program(Arc::new(program))),
+    fn of(source: &str, compiled: Result<Compiled, Error>) -> Result<Program, Box<Problem>> {
+        match compiled {
+            Ok((program, forms)) => Ok(Program { program: Arc::new(program), forms }),
             Err(error) => Err(Box::new(Problem::in_source(error, source, Phase::Compile))),
         }
     }
 
     /// Returns the source.
     pub fn source(&self) -> &str {
-        self.0.source()
+        self.program.source()
     }
 
     /// Returns warnings about the source, such as a Markdown code fence around it. Outcomes of its runs repeat them.
     pub fn warnings(&self) -> Vec<Warning> {
-        Warning::of_program(&self.0)
+        Warning::of_program(&self.program)
     }
 
     /// Returns the approximate size of the compiled program in bytes, with its source, without allocator overhead.
     pub fn bytes(&self) -> usize {
-        self.0.bytes()
+        self.program.bytes() + self.forms.as_ref().map_or(0, |forms| forms.bytes())
     }
 
     /// Returns the names of the tools that the program may call.
     pub fn tool_names(&self) -> impl Iterator<Item = &str> {
-        self.0.tool_names()
+        self.program.tool_names()
     }
 
     /// Returns the names of the data that the program reads as `data/name`.
     pub fn data_names(&self) -> impl Iterator<Item = &str> {
-        self.0.data_names()
+        self.program.data_names()
     }
 
     pub(crate) fn core(&self) -> &Arc<lisp_core::compile::Program> {
-        &self.0
+        &self.program
+    }
+
+    /// Returns the core forms, if they were kept.
+    pub(crate) fn forms(&self) -> Option<&Forms> {
+        self.forms.as_deref()
     }
 }
+
+type Compiled = (lisp_core::compile::Program, Option<Arc<Forms>>);
 
 impl fmt::Debug for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -89,10 +106,15 @@ impl fmt::Debug for Program {
     }
 }
 
+fn compiled(source: &str, limits: &Limits, keeps_forms: bool, stop: &dyn Fn() -> bool) -> Result<Compiled, Error> {
+    contained(|| {
+        let (program, forms) = lisp_core::compile::Program::compile_unless(source, &read_limits(limits), stop)?;
+        Ok((program, keeps_forms.then(|| Arc::new(forms))))
+    })
+}
+
 /// Compiles, and turns a panic of the compiler into an ordinary error.
-fn contained(
-    compile: impl FnOnce() -> Result<lisp_core::compile::Program, Error>,
-) -> Result<lisp_core::compile::Program, Error> {
+fn contained(compile: impl FnOnce() -> Result<Compiled, Error>) -> Result<Compiled, Error> {
     catch_unwind(AssertUnwindSafe(compile)).unwrap_or_else(|panic| Err(lost(panic)))
 }
 

@@ -115,7 +115,7 @@ impl Programs {
 
     /// Keeps a program, and returns the evicted ones.
     fn keep(&mut self, hash: u64, program: &Program, max: usize) -> Vec<Entry> {
-        if program.core().bytes() > LARGEST {
+        if program.bytes() > LARGEST {
             return Vec::new();
         }
         let mut evicted = Vec::new();
@@ -123,9 +123,9 @@ impl Programs {
             evicted = self.take_oldest();
         }
         let entry = Entry { program: program.clone(), asked: self.now };
-        self.usage.bytes += program.core().bytes();
+        self.usage.bytes += program.bytes();
         evicted.extend(self.programs.insert(hash, entry));
-        self.usage.bytes -= evicted.iter().map(|entry| entry.program.core().bytes()).sum::<usize>();
+        self.usage.bytes -= evicted.iter().map(|entry| entry.program.bytes()).sum::<usize>();
         self.usage.programs = self.programs.len();
         evicted
     }
@@ -219,7 +219,7 @@ mod tests {
             get(&cache, &number.to_string());
             assert!(cache.usage().programs <= 64);
         }
-        let bytes: usize = cache.lock().programs.values().map(|entry| entry.program.core().bytes()).sum();
+        let bytes: usize = cache.lock().programs.values().map(|entry| entry.program.bytes()).sum();
         assert_eq!(cache.usage().bytes, bytes);
     }
 

@@ -40,7 +40,7 @@ pub(super) struct RecordedTool<'a> {
 
 impl<'a> RecordedTool<'a> {
     fn of(tool: &'a Tool) -> Self {
-        let Contract { text, schemas, name: _, given_name: _, description: _, signature: _, hyphenated: _ } =
+        let Contract { text, schemas, name: _, given_name: _, description: _, signature: _, hyphenated: _, derived: _ } =
             &*tool.contract;
         let schemas = schemas.as_deref().map(|schemas| schemas.texts());
         RecordedTool {

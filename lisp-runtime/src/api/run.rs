@@ -10,6 +10,7 @@ use crate::parallel::executor::{Executor, LocalExecutor};
 use crate::parallel::group::{Group, Owner};
 use crate::parallel::task::Task;
 use crate::terms::budget::Taken;
+use crate::terms::check::Check;
 use crate::terms::deadline::{deadline, expired, micros, run_timeout, stop_of_compiling};
 use crate::terms::limits::{Limits, bytes};
 use crate::terms::outcome::{
@@ -21,6 +22,7 @@ use crate::terms::warning::Warning;
 use crate::text::convert;
 use crate::tools::signature::sentence;
 use crate::tools::tool::{Reply, Tool, ToolCall};
+use lisp_core::check::Finding;
 use lisp_core::cost::COST_SCHEDULE_VERSION;
 use lisp_core::heap::Fault;
 use lisp_core::syntax::LineIndex;
@@ -178,7 +180,8 @@ impl Run {
 
     /// Loads the current program.
     pub(super) fn load(&mut self) -> Result<(), Box<Problem>> {
-        let program = self.programs[self.current].core().clone();
+        let whole = self.programs[self.current].clone();
+        let program = whole.core();
         let number = self.number();
         self.driver.begin_program(self.current + 1 < self.programs.len());
         let setting = &self.shared.setting;
@@ -187,10 +190,16 @@ impl Run {
         let stop = stop_of_compiling(&setting.limits, Some(&setting.cancel), until);
         match self.driver.machine.load_unless(program.clone(), number, &stop) {
             Ok(()) => {
-                if !self.is_set_up() && self.shared.setting.makes.check {
+                let check = self.shared.setting.makes.check;
+                if !self.is_set_up() && check != Check::Off {
                     let tool = |name: &str| self.shared.setting.tool(name)?.shape();
-                    let findings = self.driver.machine.check(&program, &tool, &stop);
-                    self.findings = Warning::of_findings(&program, findings);
+                    let forms = whole.forms().map(|forms| (&**program, forms));
+                    let findings = self.driver.machine.check(number, forms, &tool, &stop);
+                    let refuses = check == Check::Refuse && self.shared.setting.replay.is_none();
+                    if let Some(error) = refusal(&findings).filter(|_| refuses) {
+                        return Err(self.problem(error, Phase::Compile));
+                    }
+                    self.findings = Warning::of_findings(program, findings);
                 }
                 Ok(())
             }
@@ -274,7 +283,8 @@ impl Run {
                 Ending::Error(mut error) => {
                     // Missing data is nil, which few functions accept.
                     if error.of_nil || error.reason == Reason::InvalidToolArgs {
-                        let program = self.programs[self.current].core().clone();
+                        let whole = self.programs[self.current].clone();
+                        let program = whole.core();
                         let missing = self.driver.machine.hint_of_missing_data(&program);
                         error.hint = match (missing, error.hint.take()) {
                             (Some(missing), Some(hint)) => Some(format!("{missing}; {hint}")),
@@ -638,4 +648,15 @@ impl Drop for Run {
         }
         self.shared.clear();
     }
+}
+
+/// Returns the error of a program with calls of tools that would fail.
+fn refusal(findings: &[Finding]) -> Option<Error> {
+    Error::of_several(findings.iter().filter(|finding| finding.fails).map(|finding| {
+        let error = Error::new(Reason::CheckFailed, finding.message.clone()).at(finding.span);
+        match &finding.repair {
+            Some(repair) => error.hint(repair.clone()),
+            None => error,
+        }
+    }))
 }

@@ -2,6 +2,7 @@
 
 use super::watchdog;
 use crate::terms::cancel::Cancel;
+use crate::terms::check::Check;
 use crate::terms::clock::{Clock, Reading};
 use crate::terms::deadline::ReplayEnd;
 use crate::terms::keys::Keys;
@@ -29,13 +30,13 @@ pub(crate) struct Makes {
     pub(crate) live: bool,
     /// The profile.
     pub(crate) profile: bool,
-    /// The warnings of a check before the program runs.
-    pub(crate) check: bool,
+    /// The check before the program runs.
+    pub(crate) check: Check,
 }
 
 impl Default for Makes {
     fn default() -> Self {
-        Makes { memory: true, live: false, profile: false, check: true }
+        Makes { memory: true, live: false, profile: false, check: Check::Refuse }
     }
 }
 

@@ -12,6 +12,7 @@ use crate::parallel::executor::{Executor, LocalExecutor};
 use crate::parallel::pool::Pool;
 use crate::parallel::task::run_task;
 use crate::terms::cancel::Cancel;
+use crate::terms::check::Check;
 use crate::terms::clock::Clock;
 use crate::terms::deadline::ReplayEnd;
 use crate::terms::limits::{Limits, bytes};
@@ -222,7 +223,9 @@ fn accept(
     input.clock = job.clock.into_owned();
     let program = match job.session {
         true => None,
-        false => Some(Program::compile_since(started, &job.program, &limits, Some(cancel))?),
+        false => {
+            Some(Program::compile_since(started, &job.program, &limits, Some(cancel), job.makes.check != Check::Off)?)
+        }
     };
     for set in &job.sets {
         let set = match set {

@@ -8,6 +8,7 @@ use crate::api::input::{DataSet, Input, Source};
 use crate::drive::setting::Makes;
 use crate::parallel::pool::cores;
 use crate::terms::budget::Taken;
+use crate::terms::check::Check;
 use crate::terms::clock::Reading;
 use crate::terms::deadline::RunTime;
 use crate::terms::keys::Keys;
@@ -61,12 +62,15 @@ pub(super) struct SentTool {
     /// Whether the text is a signature that arguments and results are checked against.
     checked: bool,
     hyphenated: Vec<String>,
+    /// The signature that its schemas imply, if the run is checked.
+    derived: Option<String>,
     treatment: Treatment,
 }
 
 impl SentTool {
-    fn of(tool: &Tool) -> Self {
-        let Contract { name, text, signature, hyphenated, given_name: _, description: _, schemas: _ } = &*tool.contract;
+    fn of(tool: &Tool, is_checked: bool) -> Self {
+        let Contract { name, text, signature, hyphenated, given_name: _, description: _, schemas: _, derived: _ } =
+            &*tool.contract;
         // The host half does the rest.
         let Treatment { tagged, redacted, effect: _, idempotent: _, cached: _, detached: _, max_calls: _ } =
             &*tool.treatment;
@@ -75,14 +79,16 @@ impl SentTool {
             text: text.clone(),
             checked: signature.is_some(),
             hyphenated: hyphenated.clone(),
+            derived: tool.contract.derived().filter(|_| is_checked).map(str::to_owned),
             treatment: Treatment { tagged: *tagged, redacted: redacted.clone(), ..Treatment::default() },
         }
     }
 
     /// Returns the tool as an external one.
     pub(super) fn received(self) -> Tool {
-        let SentTool { name, text, checked, hyphenated, treatment } = self;
-        let tool = Tool::external(name).treat(|it| *it = treatment).amend(|it| it.hyphenated = hyphenated);
+        let SentTool { name, text, checked, hyphenated, derived, treatment } = self;
+        let tool = Tool::external(name).treat(|it| *it = treatment);
+        let tool = tool.amend(|it| (it.hyphenated, it.derived) = (hyphenated, derived));
         match text {
             Some(text) if checked => tool.signature(text),
             Some(text) => tool.described(text),
@@ -174,6 +180,7 @@ impl Engine {
     ) -> (Job<'a>, HostHalf) {
         let limits = self.limits_for(input);
         let host = HostHalf::new(started, self, input, limits, view);
+        let makes = self.makes(input);
         let host_clock = self.clock().is_of_host() || input.journal.is_some();
         let job = Job {
             program: Cow::Borrowed(source),
@@ -188,10 +195,10 @@ impl Engine {
             clock: Cow::Borrowed(&input.clock),
             host_clock,
             cores: cores(),
-            tools: host.tools.values().map(|tool| SentTool::of(tool)).collect(),
+            tools: host.tools.values().map(|tool| SentTool::of(tool, makes.check != Check::Off)).collect(),
             session,
             resume: None,
-            makes: self.makes(input),
+            makes,
             replays: host.replays(),
         };
         (job, host)

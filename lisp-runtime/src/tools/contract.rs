@@ -2,6 +2,7 @@
 
 use super::json_contract::JsonContract;
 use super::signature::{Signature, sentence_of_arguments};
+use lisp_core::check::ToolShape;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fmt;
@@ -21,6 +22,8 @@ pub(crate) struct Contract {
     pub(crate) signature: Option<Signature>,
     /// The JSON Schemas that arguments and results are checked against.
     pub(crate) schemas: Option<Arc<JsonContract>>,
+    /// The signature that schemas imply, where the schemas are not: in the other half of a run.
+    pub(crate) derived: Option<String>,
     /// The parameters with hyphens in their names, for a tool without a signature.
     pub(crate) hyphenated: Vec<String>,
 }
@@ -41,6 +44,19 @@ impl Contract {
     pub(crate) fn has_parameter(&self, name: &str) -> bool {
         self.hyphenated.iter().any(|known| known == name)
             || self.signature.as_ref().is_some_and(|signature| signature.has_parameter(name))
+    }
+
+    /// Returns what is known of its arguments and its result before it is called.
+    pub(crate) fn shape(&self) -> Option<ToolShape> {
+        match &self.signature {
+            Some(signature) => signature.shape(),
+            None => Signature::parse(self.derived()?).ok()?.shape(),
+        }
+    }
+
+    /// Returns the signature that schemas imply.
+    pub(crate) fn derived(&self) -> Option<&str> {
+        self.derived.as_deref().or_else(|| self.schemas.as_ref()?.derived())
     }
 
     /// Returns why arguments do not match the signature, without the values of redacted ones.

@@ -1,6 +1,7 @@
 //! The JSON Schemas of a tool, and the line that models read.
 
 pub(crate) use super::allowance::Allowance;
+use super::derived::signature_of;
 use super::line::{Line, line, parameters};
 use super::schema::{Of, Schema};
 use super::schema_error::SchemaError;
@@ -23,6 +24,8 @@ pub(crate) struct JsonContract {
     line: Line,
     /// Both schemas as JSON text, made on first use.
     texts: OnceLock<(Box<RawValue>, Option<Box<RawValue>>)>,
+    /// Its signature for checks before a run, made on first use.
+    derived: OnceLock<Option<String>>,
 }
 
 impl JsonContract {
@@ -33,7 +36,7 @@ impl JsonContract {
 
     fn of(input: Schema, output: Option<Schema>, allowance: &mut Allowance) -> Self {
         let line = line(&input, output.as_ref(), &mut allowance.line_steps);
-        JsonContract { input, output, line, texts: OnceLock::new() }
+        JsonContract { input, output, line, texts: OnceLock::new(), derived: OnceLock::new() }
     }
 
     /// Parses both schemas, each within an allowance of its own.
@@ -68,6 +71,13 @@ impl JsonContract {
         let text = |schema: &Schema| to_raw_value(&schema.document).unwrap_or_else(|_| RawValue::NULL.to_owned());
         let (input, output) = self.texts.get_or_init(|| (text(&self.input), self.output.as_ref().map(text)));
         (input, output.as_deref())
+    }
+
+    /// Returns the signature that its schemas imply, for checks before a run.
+    pub(crate) fn derived(&self) -> Option<&str> {
+        let output = self.output.as_ref().map(|schema| &schema.document);
+        let derived = || signature_of(&self.input.document, output).map(|signature| signature.to_string());
+        self.derived.get_or_init(derived).as_deref()
     }
 
     /// Returns the line that models read.

@@ -11,6 +11,8 @@ pub(crate) mod bounded;
 pub(crate) mod cache;
 pub(crate) mod contract;
 #[cfg(feature = "json-schema")]
+mod derived;
+#[cfg(feature = "json-schema")]
 mod document;
 pub(crate) mod gate;
 #[cfg(feature = "json-schema")]

@@ -33,6 +33,10 @@ impl JsonContract {
         match *self {}
     }
 
+    pub(crate) fn derived(&self) -> Option<&str> {
+        match *self {}
+    }
+
     pub(crate) fn line_text(&self) -> &str {
         match *self {}
     }

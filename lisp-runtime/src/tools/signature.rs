@@ -24,7 +24,7 @@ const PRIMITIVES: &str = ":string :int :float :bool :keyword :datetime :map :any
 
 /// A type of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Type {
+pub(super) enum Type {
     String,
     Int,
     Float,
@@ -64,17 +64,17 @@ impl Type {
 
 /// The fields of a map, or the parameters of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Fields {
-    all: Vec<Field>,
+pub(super) struct Fields {
+    pub(super) all: Vec<Field>,
     /// Whether other keys are allowed in arguments.
-    open: bool,
+    pub(super) open: bool,
 }
 
 /// A named type: a field of a map, or a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Field {
-    name: String,
-    of: Type,
+pub(super) struct Field {
+    pub(super) name: String,
+    pub(super) of: Type,
 }
 
 /// A parsed signature.
@@ -140,7 +140,53 @@ pub(crate) fn sentence(mismatches: &[Mismatch]) -> String {
     mismatches.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Type::String => f.write_str(":string"),
+            Type::Int => f.write_str(":int"),
+            Type::Float => f.write_str(":float"),
+            Type::Bool => f.write_str(":bool"),
+            Type::Keyword => f.write_str(":keyword"),
+            Type::Datetime => f.write_str(":datetime"),
+            Type::Map => f.write_str(":map"),
+            Type::Any => f.write_str(":any"),
+            Type::List(of) => write!(f, "[{of}]"),
+            Type::Fields(fields) => write!(f, "{{{fields}}}"),
+            Type::Optional(of) => write!(f, "{of}?"),
+        }
+    }
+}
+
+impl fmt::Display for Fields {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, field) in self.all.iter().enumerate() {
+            let comma = if number == 0 { "" } else { ", " };
+            write!(f, "{comma}{} {}", field.name, field.of)?;
+        }
+        match (self.open, self.all.is_empty()) {
+            (true, true) => f.write_str("..."),
+            (true, false) => f.write_str(", ..."),
+            (false, _) => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.params {
+            Some(params) => write!(f, "({params}) -> {}", self.output),
+            None => write!(f, "{}", self.output),
+        }
+    }
+}
+
 impl Signature {
+    #[cfg(feature = "json-schema")]
+    pub(super) fn new(params: Fields, output: Type) -> Self {
+        Signature { params: Some(params), output }
+    }
+
     /// Returns the shape of the arguments and the result; `None` if it has no arguments.
     pub(crate) fn shape(&self) -> Option<ToolShape> {
         let params = self.params.as_ref()?;
@@ -617,8 +663,15 @@ fn names(key: Value<'_>, field: &str) -> bool {
     same_name(text, field)
 }
 
+/// Returns whether a text is a name in signatures.
+#[cfg(feature = "json-schema")]
+pub(super) fn is_name(text: &str) -> bool {
+    let mut parser = Parser { text, at: 0, depth: 0 };
+    parser.name().is_ok_and(|name| name == text)
+}
+
 /// Returns whether two names are equal, with hyphens equal to underscores.
-fn same_name(a: &str, b: &str) -> bool {
+pub(super) fn same_name(a: &str, b: &str) -> bool {
     let plain = |c: u8| if c == b'-' { b'_' } else { c };
     a.len() == b.len() && a.bytes().zip(b.bytes()).all(|(a, b)| plain(a) == plain(b))
 }

@@ -213,7 +213,7 @@ impl fmt::Debug for Tool {
 impl Tool {
     /// Returns what is known of its arguments and its result before it is called.
     pub(crate) fn shape(&self) -> Option<ToolShape> {
-        self.contract.signature.as_ref()?.shape()
+        self.contract.shape()
     }
 
     /// Creates a tool from a closure. The result may be any value that serde can serialize as JSON.

@@ -137,3 +137,100 @@ fn programs_are_checked_against_data_and_tools_if_the_host_asks_for_it() {
         assert_eq!(found(&engine, program), [], "{program}");
     }
 }
+
+/// The same from JSON Schemas. Most allow arguments that they do not name; one that is similar to a missing one is a finding.
+#[test]
+#[cfg(feature = "json-schema")]
+fn schemas_of_tools_are_known_to_a_check() {
+    let input = json!({
+        "type": "object",
+        "properties": {
+            "to": { "$ref": "#/$defs/address" },
+            "amount": { "type": "integer", "minimum": 1 },
+            "note": { "type": ["string", "null"] },
+            "tags": { "type": "array", "items": { "type": "string" } },
+            "mode": { "enum": ["fast", "slow"] },
+            "odd.name": { "type": "string" },
+        },
+        "required": ["to", "amount"],
+        "$defs": { "address": { "anyOf": [{ "type": "string" }, { "type": "string", "format": "uri" }] } },
+    });
+    let output =
+        json!({ "type": "object", "properties": { "receipt": { "type": "string" } }, "required": ["receipt"] });
+    let tool = Tool::from_json_schema("pay", "", &input.to_string(), Some(&output.to_string())).expect("schemas");
+    let tool = tool.with_handler(|_| Ok(json!({ "receipt": "r1" })));
+    let engine = Engine::builder().grant(tool).check(Check::Warn).build().unwrap();
+    let found = |program: &str| {
+        let outcome = engine.eval(program, Input::new());
+        outcome.warnings().iter().map(|w| (w.kind.name(), w.repair.clone().unwrap_or_default())).collect::<Vec<_>>()
+    };
+    for (program, kind, repair) in [
+        ("(tool/pay {:to \"a\" :amonut 1 :amount 2 :noet nil})", "unknown_argument", "write :note"),
+        ("(tool/pay {:to \"a\"})", "missing_argument", "add :amount to the arguments"),
+        ("(tool/pay {:to 5 :amount 1})", "wrong_argument", ""),
+        ("(tool/pay {:to \"a\" :amount \"1\"})", "wrong_argument", ""),
+        ("(tool/pay {:to \"a\" :amount 1 :mode 2})", "wrong_argument", ""),
+        ("(tool/pay {:to \"a\" :amount 1 :tags \"x\"})", "wrong_argument", ""),
+        ("(:reciept (tool/pay {:to \"a\" :amount 1}))", "unknown_key", "write :receipt"),
+        ("(= :r1 (:receipt (tool/pay {:to \"a\" :amount 1})))", "never_equal", "write \"r1\""),
+    ] {
+        assert_eq!(found(program), [(kind, repair.to_owned())], "{program}");
+    }
+    for program in [
+        "(tool/pay {:to :a :amount 1.0 :note nil :tags #{\"x\"} :mode :fast})",
+        "(tool/pay {:to (java.util.Date. 0) :amount (/ 4 2) :other 1 \"odd.name\" 7})",
+        "(tool/pay (merge {:to \"a\"} data/more))",
+        "(:status (tool/pay {:to \"a\" :amount 1}))",
+    ] {
+        assert_eq!(found(program), [], "{program}");
+    }
+    // What a schema may say in other ways is unknown.
+    for input in [
+        json!(true),
+        json!({ "allOf": [{ "properties": { "total": {} }, "additionalProperties": false }] }),
+        json!({ "type": "object", "properties": { "amount": { "not": { "type": "string" } } } }),
+        json!({ "$ref": "#/$defs/a", "$defs": { "a": { "$ref": "#/$defs/b" }, "b": { "$ref": "#/$defs/a" } } }),
+        json!({ "type": "object", "properties": { "amount": { "anyOf": [{ "type": "null" }, { "anyOf": [{}, { "type": "null" }] }, { "type": "object" }] } } }),
+    ] {
+        let Ok(tool) = Tool::from_json_schema("pay", "", &input.to_string(), None) else { continue };
+        let engine = Engine::builder().grant(tool).check(Check::Warn).build().unwrap();
+        let outcome = engine.eval("(tool/pay {:amount 1 :totl 2})", Input::new());
+        assert!(outcome.warnings().is_empty(), "{input}: {:?}", outcome.warnings());
+    }
+}
+
+/// A host can refuse runs whose calls would fail. Nothing was called then.
+#[test]
+fn calls_that_would_fail_can_end_a_run_before_it_starts() {
+    let called = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = called.clone();
+    let price = Tool::new("price", move |_| {
+        count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        Ok(1)
+    });
+    let engine =
+        Engine::builder().grant(price.signature("(sku :string) -> :int")).check(Check::Refuse).build().unwrap();
+    let outcome = engine.eval("(tool/price {:sku \"a\"})\n(tool/price {:skuu \"b\"})\n(tool/price {})", Input::new());
+    let problem = outcome.problem().expect("a problem");
+    assert_eq!(
+        (problem.reason().name(), problem.error.message.as_str()),
+        ("check_failed", "tool/price has no argument :skuu; it takes :sku")
+    );
+    assert_eq!(problem.error.hint.as_deref(), Some("write :sku"));
+    assert_eq!(problem.position.map(|at| (at.line, at.column)), Some((2, 1)));
+    assert_eq!(problem.more.len(), 1, "{:?}", problem.more);
+    // What is only suspicious is a warning.
+    let outcome = engine.eval("(:totl {:total 1}) (tool/price {:sku \"a\"})", Input::new());
+    assert_eq!((outcome.value::<i64>().ok(), outcome.warnings().len()), (Some(1), 1));
+    assert_eq!(called.load(std::sync::atomic::Ordering::SeqCst), 1);
+}
+
+/// A definition of an earlier turn with the name of a built-in is not that built-in.
+#[test]
+fn definitions_with_names_of_built_ins_are_unknown_to_a_check() {
+    let engine = Engine::builder().check(Check::Warn).build().unwrap();
+    let mut session = engine.session(Input::new());
+    assert!(session.eval("(defn first [xs] {:totl 1})").problem().is_none());
+    let outcome = session.eval("(:totl (first [{:total 1}]))");
+    assert_eq!((outcome.value::<i64>().ok(), outcome.warnings().len()), (Some(1), 0));
+}

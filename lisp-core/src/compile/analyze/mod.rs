@@ -54,6 +54,8 @@ pub(crate) struct Analysis {
     pub(crate) vars: Vec<Option<Span>>,
     /// Whether the program has a `lazy-seq` or a `lazy-cat`.
     pub(crate) has_lazy: bool,
+    /// The number of forms that were analyzed.
+    pub(crate) nodes: usize,
 }
 
 pub(super) type Res<T> = Result<T, Error>;
@@ -103,6 +105,8 @@ pub(crate) struct Analyzer<'a> {
     /// Whether the program has a `lazy-seq` or a `lazy-cat`.
     has_lazy: bool,
     depth: usize,
+    /// The number of forms so far.
+    nodes: usize,
     /// The number of `letfn` so far.
     groups: usize,
     synthetic: u32,
@@ -151,6 +155,7 @@ pub(crate) fn analyze(
         being_defined: Vec::new(),
         has_lazy: false,
         depth: 0,
+        nodes: 0,
         groups: 0,
         synthetic: 0,
         in_short_fn: false,
@@ -174,6 +179,7 @@ pub(crate) fn analyze(
         patterns: a.patterns,
         doubled: a.doubled,
         has_lazy: a.has_lazy,
+        nodes: a.nodes,
         vars,
     })
 }
@@ -314,6 +320,7 @@ impl<'a> Analyzer<'a> {
     fn enter_form(&mut self, span: Span) -> Res<()> {
         self.interrupt.tick()?;
         self.depth += 1;
+        self.nodes += 1;
         self.deeper(span)
     }
 
