@@ -14,11 +14,11 @@ fn run(engine: &Engine, source: &str) {
     assert!(outcome.is_success(), "{:?}", outcome.problem());
 }
 
-/// The same function over the same items, by `map` and by `pmap`.
+/// The same function over the same items, by `map` and by `pmap`. `EACH` in the body stands for that function too.
 fn pair(c: &mut Criterion, name: &str, engine: &Engine, body: &str, items: u64) {
     let mut group = c.benchmark_group(name);
     for function in ["map", "pmap"] {
-        let source = format!("{body} (count ({function} work (range {items})))");
+        let source = format!("{} (count ({function} work (range {items})))", body.replace("EACH", function));
         group.bench_function(function, |b| b.iter(|| run(engine, &source)));
     }
     group.finish();
@@ -30,6 +30,8 @@ fn items(c: &mut Criterion) {
     let fib = "(defn fib [n] (if (< n 2) n (+ (fib (- n 1)) (fib (- n 2))))) (defn work [_] (fib 22))";
     pair(c, "16 items of about 1 ms", &engine, fib, 16);
     pair(c, "16 items of about 5 ms", &engine, &fib.replace("22", "25"), 16);
+    let nested = fib.replace("(fib 22)", "(count (EACH (fn [_] (fib 12)) (range 32)))");
+    pair(c, "32 items, each of 32 items of about 10 us", &engine, &nested, 32);
 }
 
 fn tools(c: &mut Criterion) {

@@ -20,7 +20,7 @@ use std::time::Duration;
 /// number for everybody.
 const RUNS: (u128, u128) = (5, 100);
 const TURN: Duration = Duration::from_millis(60);
-/// The sum is to be at most so many times that of the Rust by hand.
+/// The sum is to be at most so many times that of handwritten Rust.
 const TARGET: f64 = 1.3;
 
 fn main() {
@@ -106,12 +106,12 @@ struct Hand;
 
 impl Peer for Hand {
     fn name(&self) -> &str {
-        "Rust by hand"
+        "handwritten Rust"
     }
 
     fn turn(&mut self, program: &DataProgram, runs: usize) -> Option<(f64, String)> {
-        let by_hand = hand::program(&program.name)?;
-        Some(timed(runs, || by_hand(&program.json)))
+        let rust = hand::program(&program.name)?;
+        Some(timed(runs, || rust(&program.json)))
     }
 
     fn is_exact(&self) -> bool {
@@ -234,22 +234,19 @@ fn print_table(names: &[&str], programs: &[DataProgram], rows: &[Vec<Option<f64>
         let cells = row.iter().map(|cell| cell.map(|time| show(time, row[1]))).map(|cell| cell.unwrap_or("-".into()));
         print_row(&program.name, cells);
     }
-    // Those with programs missing are compared with the same programs of the Rust by hand.
+    // Those with programs missing are compared with the same programs of handwritten Rust.
     let sums: Vec<(f64, f64)> = (0..names.len())
         .map(|peer| {
             let both = rows.iter().filter_map(|row| Some((row[peer]?, row[1]?)));
-            both.fold((0.0, 0.0), |sum, (time, by_hand)| (sum.0 + time, sum.1 + by_hand))
+            both.fold((0.0, 0.0), |sum, (time, rust)| (sum.0 + time, sum.1 + rust))
         })
         .collect();
-    print_row(
-        "sum",
-        sums.iter().map(|(time, by_hand)| if *time > 0.0 { show(*time, Some(*by_hand)) } else { "-".into() }),
-    );
-    let (ours, by_hand) = sums[0];
-    println!("\nThe sum is {:.2} times that of the Rust by hand; the target is {TARGET}.", ours / by_hand);
+    print_row("sum", sums.iter().map(|(time, rust)| if *time > 0.0 { show(*time, Some(*rust)) } else { "-".into() }));
+    let (ours, rust) = sums[0];
+    println!("\nThe sum is {:.2} times that of handwritten Rust; the target is {TARGET}.", ours / rust);
 }
 
-/// Where the time of this interpreter goes, and what reading the text alone takes the Rust by hand.
+/// Where the time of this interpreter goes, and what reading the text alone takes handwritten Rust.
 fn print_split(engine: &Engine, programs: &[DataProgram], runs: &[usize]) {
     println!();
     print_header("program", &["import", "compile", "run", "all three", "text to text", "`serde_json` into `Value`"]);

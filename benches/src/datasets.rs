@@ -139,7 +139,7 @@ mod tests {
     use crate::hand;
 
     #[test]
-    fn the_programs_and_the_rust_by_hand_answer_the_same() {
+    fn the_programs_and_handwritten_rust_answer_the_same() {
         let (engine, programs) = (engine(), programs());
         assert!(programs.len() >= 4);
         for program in &programs {
@@ -148,8 +148,8 @@ mod tests {
             if let Some(text) = program.expected["text"].as_str() {
                 assert_eq!(outcome.text(), Some(text), "{}", program.name);
             }
-            let by_hand = hand::program(&program.name).expect("Rust by hand");
-            assert_eq!(read(&by_hand(&program.json)), read(&answer(&outcome)), "{}", program.name);
+            let rust = hand::program(&program.name).expect("handwritten Rust");
+            assert_eq!(read(&rust(&program.json)), read(&answer(&outcome)), "{}", program.name);
         }
     }
 }

@@ -5,10 +5,10 @@
 mod service;
 
 use serde_json::{Value, json};
-use service::{Dir, Server, ToolServer, finished, ptcl, sha256_hex};
+use service::{Dir, Server, ToolServer, finished, ptcl, refused, sha256_hex};
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(100);
@@ -412,13 +412,10 @@ fn a_bad_configuration_is_named_with_its_place() {
         ("[tls]\ncertificate = \"empty.pem\"\nkey = \"empty.pem\"", "2:15", "tls.certificate"),
     ] {
         let config = dir.write("service.toml", text);
-        let out = ptcl()
-            .args(["serve", "--listen", "127.0.0.1:0", "--store", &dir.path("ptc.db"), "--config", &config])
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
-        let said = String::from_utf8(out.stderr).unwrap();
-        assert_eq!(out.status.code(), Some(2), "{text}: {said}");
+        let mut command = ptcl();
+        command.args(["serve", "--listen", "127.0.0.1:0", "--store", &dir.path("ptc.db"), "--config", &config]);
+        let (code, said) = refused(&mut command);
+        assert_eq!(code, Some(2), "{text}: {said}");
         assert!(said.starts_with(&format!("ptcl: {config}:{place}: ")) && said.contains(wanted), "{text}: {said}");
         assert!(!said.contains("listening"), "{said}");
     }

@@ -5,16 +5,16 @@
 mod service;
 
 use serde_json::{Value, json};
-use service::{Dir, parse, ptcl};
-use std::io::{BufRead, BufReader, Read, Write};
+use service::{Dir, Server, parse, ptcl, refused};
+use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// A service on a socket.
 struct OnSocket {
-    child: Child,
+    server: Server,
     path: String,
 }
 
@@ -22,17 +22,19 @@ fn command(dir: &Dir, path: &str, more: &[&str]) -> Command {
     let mut command = ptcl();
     command.args(["serve", "--isolation", "in-process", "--listen", &format!("unix:{path}")]);
     command.args(["--store", &dir.path("ptc.db")]).args(more);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     command
 }
 
 impl OnSocket {
     fn start(dir: &Dir, path: &str, more: &[&str]) -> OnSocket {
-        let mut child = command(dir, path, more).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
-        assert_eq!(line, format!("listening on unix:{path}\n"));
-        OnSocket { child, path: path.to_owned() }
+        OnSocket::of(&mut command(dir, path, more), path)
+    }
+
+    /// The service that a command starts at a path.
+    fn of(command: &mut Command, path: &str) -> OnSocket {
+        let server = Server::of(command);
+        assert_eq!((&*server.address, &*server.logged), (&*format!("unix:{path}"), ""));
+        OnSocket { server, path: path.to_owned() }
     }
 
     fn connect(&self) -> UnixStream {
@@ -58,31 +60,13 @@ impl OnSocket {
     fn mode(&self) -> u32 {
         std::fs::metadata(&self.path).unwrap().permissions().mode() & 0o777
     }
-
-    fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-
-    fn terminate(mut self) -> Option<i32> {
-        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), rustix::process::Signal::TERM)
-            .unwrap();
-        self.child.wait().unwrap().code()
-    }
-}
-
-impl Drop for OnSocket {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 #[test]
 fn its_owner_runs_programs_over_it() {
     let dir = Dir::new("socket");
     let path = dir.path("ptc.sock");
-    let service = OnSocket::start(&dir, &path, &[]);
+    let mut service = OnSocket::start(&dir, &path, &[]);
     assert_eq!(service.mode(), 0o600);
     let program = json!({ "program": "(+ 1 2)" }).to_string();
     // The name of the host says nothing here.
@@ -96,7 +80,8 @@ fn its_owner_runs_programs_over_it() {
         assert_eq!(service.ask("POST", "/v1/run", headers, &program).0, 403, "{headers}");
     }
     assert_eq!(service.ask("GET", "/healthz", "", "").0, 400, "one Host header is needed");
-    assert_eq!(service.terminate(), Some(0));
+    service.server.terminate();
+    assert_eq!(service.server.exit_code(), Some(0));
     assert!(!std::fs::exists(&path).unwrap(), "the file is gone after a clean end");
 }
 
@@ -104,16 +89,11 @@ fn its_owner_runs_programs_over_it() {
 fn a_socket_that_a_killed_service_left_is_replaced() {
     let dir = Dir::new("socket-stale");
     let path = dir.path("ptc.sock");
-    OnSocket::start(&dir, &path, &[]).kill();
+    OnSocket::start(&dir, &path, &[]).server.kill();
     assert!(std::fs::exists(&path).unwrap());
     let service = OnSocket::start(&dir, &path, &[]);
     assert_eq!(service.ask("GET", "/readyz", "Host: localhost\r\n", "").0, 200);
     assert_eq!(service.mode(), 0o600);
-}
-
-fn refused(dir: &Dir, path: &str, more: &[&str]) -> (Option<i32>, String) {
-    let output = command(dir, path, more).output().unwrap();
-    (output.status.code(), String::from_utf8(output.stderr).unwrap())
 }
 
 #[test]
@@ -123,23 +103,23 @@ fn what_is_not_its_own_is_left_alone() {
     let service = OnSocket::start(&dir, &path, &[]);
     // With a store of its own, so that only the socket is in the way.
     let other = Dir::new("socket-other");
-    let (code, said) = refused(&other, &path, &[]);
+    let (code, said) = refused(&mut command(&other, &path, &[]));
     assert!(code == Some(74) && said.contains("another process listens there"), "{code:?} {said}");
     assert_eq!(service.ask("GET", "/readyz", "Host: localhost\r\n", "").0, 200);
     // A socket of another program, which has no lock.
     let foreign = dir.path("foreign.sock");
     let _listener = std::os::unix::net::UnixListener::bind(&foreign).unwrap();
-    let (code, said) = refused(&other, &foreign, &[]);
+    let (code, said) = refused(&mut command(&other, &foreign, &[]));
     assert!(code == Some(74) && said.contains("another process listens there"), "{code:?} {said}");
     let file = dir.write("notes.txt", "keep me");
-    let (code, said) = refused(&other, &file, &[]);
+    let (code, said) = refused(&mut command(&other, &file, &[]));
     assert!(code == Some(74) && said.contains("is not a socket"), "{code:?} {said}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "keep me");
-    let (code, said) = refused(&other, &dir.path("no/such/folder/ptc.sock"), &[]);
+    let (code, said) = refused(&mut command(&other, &dir.path("no/such/folder/ptc.sock"), &[]));
     assert!(code == Some(74) && said.contains("cannot listen on unix:"), "{code:?} {said}");
     // The store of the first: the second binds its socket, and takes it away again.
     let second = dir.path("second.sock");
-    let (code, said) = refused(&dir, &second, &[]);
+    let (code, said) = refused(&mut command(&dir, &second, &[]));
     assert!(code == Some(74) && said.contains("ptc.db"), "{code:?} {said}");
     assert!(!std::fs::exists(&second).unwrap());
 }
@@ -149,17 +129,9 @@ fn the_configuration_says_where_and_for_whom() {
     let dir = Dir::new("socket-config");
     let config = dir
         .write("service.toml", "listen = \"unix:group.sock\"\nstore = \"ptc.db\"\n[service]\nsocket_mode = \"0660\"\n");
-    let mut child = ptcl()
-        .args(["serve", "--isolation", "in-process", "--config", &config])
-        .stdin(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
-    let path = dir.path("group.sock");
-    let service = OnSocket { child, path: path.clone() };
-    assert_eq!(line, format!("listening on unix:{path}\n"));
+    let mut command = ptcl();
+    command.args(["serve", "--isolation", "in-process", "--config", &config]);
+    let service = OnSocket::of(&mut command, &dir.path("group.sock"));
     assert_eq!(service.mode(), 0o660);
     for name in ["c.pem", "k.pem"] {
         dir.write(name, "nothing");
@@ -176,9 +148,8 @@ fn the_configuration_says_where_and_for_whom() {
         if text.starts_with("[tls]") {
             command.args(["--listen", &format!("unix:{}", dir.path("tls.sock"))]);
         }
-        let output = command.output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(output.status.code() == Some(2) && said.contains(wanted), "{text}: {said}");
+        let (code, said) = refused(&mut command);
+        assert!(code == Some(2) && said.contains(wanted), "{text}: {said}");
     }
 }
 

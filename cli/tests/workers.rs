@@ -240,9 +240,10 @@ fn commands_that_read_create_no_schema() {
 #[test]
 fn what_cannot_start_says_why() {
     let refused = |command: &[&str], exit: i32, wanted: &str| {
-        let output = ptcl().args(command).env("PTCL_LOG", "debug").env("PGPASSWORD", "hush-hush").output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(exit), "{command:?}: {said}");
+        let mut started = ptcl();
+        started.args(command).env("PTCL_LOG", "debug").env("PGPASSWORD", "hush-hush");
+        let (code, said) = service::refused(&mut started);
+        assert_eq!(code, Some(exit), "{command:?}: {said}");
         assert!(said.contains(wanted) && !said.contains("hush-hush") && !said.contains("se:cr"), "{command:?}: {said}");
     };
     refused(&["serve", "--no-worker", "--store", "runs.db"], 2, "leave out --no-worker");

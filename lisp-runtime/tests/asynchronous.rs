@@ -354,7 +354,7 @@ fn a_call_that_waits_for_a_thread_in_vain_says_so() {
 }
 
 #[test]
-fn recorded_runs_go_on_as_futures_and_by_hand() {
+fn recorded_runs_go_on_as_futures_and_step_by_step() {
     let engine = builder().build().unwrap();
     let source = "[(tool/now {:n 1}) (pmap (fn [n] (tool/now {:n n})) (range 3)) (tool/now {:n 2})]";
     let recording = Recording::new();

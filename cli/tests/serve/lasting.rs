@@ -185,9 +185,8 @@ fn a_store_has_one_owner_at_a_time() {
     let store = dir.path("ptc.db");
     let mut first = Server::start(&["--store", &store]);
     let refused = |command: &[&str], wanted: &str| {
-        let output = service::ptcl().args(command).stdin(std::process::Stdio::null()).output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(74), "{command:?}: {said}");
+        let (code, said) = service::refused(service::ptcl().args(command));
+        assert_eq!(code, Some(74), "{command:?}: {said}");
         assert!(said.contains(wanted), "{command:?}: {said}");
         said
     };

@@ -44,6 +44,7 @@ impl Drop for Dir {
 /// A service of a test.
 pub struct Server {
     child: Child,
+    /// Its host and port, or `unix:` and the path of its socket.
     pub address: String,
     /// What it has logged before.
     pub logged: String,
@@ -88,9 +89,9 @@ impl Server {
                 child.wait().unwrap();
                 return Err(logged);
             }
-            let address = line.trim().strip_prefix("listening on http://");
-            if let Some(address) = address.or_else(|| line.trim().strip_prefix("working; metrics at http://")) {
-                break address.to_owned();
+            let address = line.trim().strip_prefix("listening on ");
+            if let Some(address) = address.or_else(|| line.trim().strip_prefix("working; metrics at ")) {
+                break address.strip_prefix("http://").unwrap_or(address).to_owned();
             }
             logged += &line;
         };
@@ -253,6 +254,12 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Runs a command that does not start. Returns its exit code, and what it writes to standard error.
+pub fn refused(command: &mut Command) -> (Option<i32>, String) {
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
 }
 
 /// The state of a run with its answer.

@@ -4,7 +4,7 @@
 //! on a fresh copy of the shop's database and in three ways:
 //!
 //! - directly: the functions of `tools.rs` are called with the arguments of the task, and nothing else has a part in it;
-//! - by hand: a program is made of the task and driven from call to call; calls that the policy asks about are approved on the spot;
+//! - step by step: a program is made of the task and driven from call to call; calls that the policy asks about are approved on the spot;
 //! - recorded: the engine calls the tools, the program ends where it needs an approval, and goes on from its record.
 //!
 //! The three databases must be equal, and have the fingerprint that tau-bench's own functions leave behind.
@@ -140,7 +140,7 @@ impl Desk {
     }
 
     /// Runs a task's program and makes its calls; the customer's wishes are approved.
-    fn by_hand(&self, engine: &Engine, task: &Task) -> Fallible<Outcome> {
+    fn step_by_step(&self, engine: &Engine, task: &Task) -> Fallible<Outcome> {
         let program = engine.compile(&task.program())?;
         let mut progress = engine.start(&program, Input::new().tenant(&task.user_id));
         loop {
@@ -226,7 +226,7 @@ fn main() -> Fallible<()> {
 
     type Way = fn(&Desk, &Engine, &Task) -> Fallible<Outcome>;
     let mut ways = [
-        ("by hand", Desk::by_hand as Way, Counts::default(), Duration::ZERO),
+        ("step by step", Desk::step_by_step as Way, Counts::default(), Duration::ZERO),
         ("recorded", Desk::recorded, Counts::default(), Duration::ZERO),
     ];
     let mut changed = 0;

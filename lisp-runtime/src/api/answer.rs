@@ -5,7 +5,7 @@ use crate::terms::outcome::{
     Call, CallStatus, FurtherError, LedgerEntry, Local, Outcome, OutcomeKind, Position, Preview, Problem, Usage,
     Verdict,
 };
-use crate::terms::warning::{WarningKind, WarningReport};
+use crate::terms::warning::{Subject, WarningReport};
 use lisp_core::Detail;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
@@ -169,17 +169,11 @@ impl From<&Problem> for ErrorReport {
 }
 
 /// Returns the section of an answer that a warning is about, if any.
-fn part_of(kind: WarningKind) -> Option<AnswerPart> {
-    match kind {
-        WarningKind::NullInValue => Some(AnswerPart::Value),
-        WarningKind::NullInMemory => Some(AnswerPart::Memory),
-        WarningKind::CodeFence
-        | WarningKind::DoubledBackslash
-        | WarningKind::UnknownKey
-        | WarningKind::NeverEqual
-        | WarningKind::UnknownArgument
-        | WarningKind::MissingArgument
-        | WarningKind::WrongArgument => None,
+const fn part_of(subject: Subject) -> Option<AnswerPart> {
+    match subject {
+        Subject::Program => None,
+        Subject::Value => Some(AnswerPart::Value),
+        Subject::Memory => Some(AnswerPart::Memory),
     }
 }
 
@@ -373,7 +367,7 @@ impl Answer {
             warnings: outcome
                 .warnings()
                 .iter()
-                .filter(|warning| part_of(warning.kind).is_none_or(has))
+                .filter(|warning| part_of(warning.kind.subject()).is_none_or(has))
                 .map(Into::into)
                 .collect(),
             prints: outcome.prints.clone(),

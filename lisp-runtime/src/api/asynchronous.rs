@@ -154,7 +154,7 @@ impl RunFuture {
         let run = program.and_then(|program| self.engine.set_up(&self.view, self.started, &program, input, false));
         match run {
             Ok(mut run) => {
-                let inline = run.by_hand.get_or_insert_with(|| Arc::new(LocalExecutor::by_hand())).clone();
+                let inline = run.local_executor();
                 self.stage = Stage::Running(Box::new(run), inline);
                 Next::Go
             }

@@ -279,10 +279,7 @@ impl Engine {
         let started = Instant::now();
         let view = self.view(&input, started);
         match self.set_up(&view, started, program, &input, true) {
-            Ok(mut run) => {
-                run.by_hand = Some(Arc::new(LocalExecutor::by_hand()));
-                Progress::of(Box::new(run))
-            }
+            Ok(run) => Progress::of(Box::new(run)),
             Err(problem) => Progress::Done(Box::new(self.ended(&view, started, problem, self.limits_for(&input)))),
         }
     }
@@ -416,7 +413,7 @@ impl Engine {
             tenant: input.tenant.clone(),
             budget: input.budget.clone(),
             journal: input.journal.clone(),
-            by_hand: false,
+            step_by_step: false,
             in_session: false,
             #[cfg(feature = "async")]
             approver: input.approver.clone(),
@@ -435,13 +432,13 @@ impl Engine {
         started: Instant,
         program: &Program,
         input: &Input<'_>,
-        by_hand: bool,
+        step_by_step: bool,
     ) -> Result<Run, Box<Problem>> {
         let setup = || input.setup.iter().map(|set_up| set_up.source().to_owned()).collect();
         let taken = self.take_budget(input)?;
         let run = self.setting(input, view.clone()).and_then(|mut setting| {
-            self.begin_record(program.source(), setup, input, by_hand, view)?;
-            setting.gate.by_hand = by_hand;
+            self.begin_record(program.source(), setup, input, step_by_step, view)?;
+            setting.gate.step_by_step = step_by_step;
             setting.fuel = taken.as_ref().and_then(|taken| taken.fuel);
             let span = StepSpan::set_up(view.span(), input.setup.len());
             let run = Run::set_up(started, setting, program, input, 0);

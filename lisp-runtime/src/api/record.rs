@@ -535,7 +535,7 @@ impl Engine {
         source: &str,
         setup: impl FnOnce() -> Vec<String>,
         input: &Input<'_>,
-        by_hand: bool,
+        step_by_step: bool,
         view: &RunView,
     ) -> Result<(), Box<Problem>> {
         let Some(journal) = &input.journal else { return Ok(()) };
@@ -548,7 +548,7 @@ impl Engine {
             let terms = Terms { keys: self.keys_for(input), limits: self.limits_for(input), tools };
             header(run_id.to_owned(), source, &setup, input, terms)
         };
-        journal.begin_run(by_hand, view.run_id(), run).map_err(|error| Box::new(Problem::new(error, Phase::Setup)))
+        journal.begin_run(step_by_step, view.run_id(), run).map_err(|error| Box::new(Problem::new(error, Phase::Setup)))
     }
 
     /// Opens a record: returns its program and its input, ready to be run again.

@@ -59,8 +59,8 @@ pub(crate) struct Run {
     /// A stand-in while workers run for the program.
     pub(crate) driver: Box<MachineDriver>,
     away: Option<Away>,
-    /// Where workers run if the run is driven step by step.
-    pub(crate) by_hand: Option<Arc<LocalExecutor>>,
+    /// Where workers run unless the threads of a pool run them.
+    pub(crate) local: Option<Arc<LocalExecutor>>,
     pub(crate) shared: Arc<RunShared>,
     /// The set-up programs, then the program.
     pub(super) programs: Vec<Program>,
@@ -157,7 +157,7 @@ impl Run {
         Run {
             driver: Box::new(MachineDriver::new(machine, shared.clone(), None)),
             away: None,
-            by_hand: None,
+            local: None,
             shared,
             set_ups: 0,
             turn: 0,
@@ -338,9 +338,14 @@ impl Run {
         self.driver.reply(reply);
     }
 
+    /// Returns where workers run if the caller of [`Run::advance`] runs them too.
+    pub(crate) fn local_executor(&mut self) -> Arc<LocalExecutor> {
+        self.local.get_or_insert_default().clone()
+    }
+
     /// Passes a tool's reply to the worker, or the program, that made the call.
     pub(crate) fn reply_to(&mut self, number: u64, reply: Reply) {
-        match &self.by_hand {
+        match &self.local {
             Some(inline) if self.away.is_some() => drop(inline.reply(number, reply)),
             _ if self.driver.waits_for(number) => self.driver.reply(reply),
             _ => {}
@@ -639,7 +644,7 @@ pub(crate) fn settings(limits: &Limits, heap_bytes: usize, input: &Input<'_>) ->
 impl Drop for Run {
     /// Waiting workers, in the cache or for the host, refer to the run.
     fn drop(&mut self) {
-        if let Some(inline) = &self.by_hand {
+        if let Some(inline) = &self.local {
             inline.abandon();
         }
         if let Some(mut taken) = self.taken.take() {

@@ -1,7 +1,7 @@
 //! Runs that the host drives step by step: they suspend at each tool call and continue with the reply.
 
 use super::run::{Run, RunEvent};
-use crate::parallel::executor::{Executor, LocalExecutor};
+use crate::parallel::executor::Executor;
 use crate::parallel::task::run_task;
 use crate::terms::outcome::Outcome;
 use crate::tools::gate::rewrite;
@@ -9,7 +9,6 @@ use crate::tools::tool::{Reply, ToolCall, ToolError};
 use lisp_core::{Error, Reason};
 use serde::Serialize;
 use std::fmt;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The state of a run that is driven step by step.
@@ -25,7 +24,7 @@ pub enum Progress {
 
 impl Progress {
     pub(super) fn of(mut run: Box<Run>) -> Self {
-        let inline = run.by_hand.get_or_insert_with(|| Arc::new(LocalExecutor::by_hand())).clone();
+        let inline = run.local_executor();
         loop {
             if !run.is_back(Duration::ZERO) {
                 inline.run();
@@ -139,7 +138,7 @@ impl Waiting {
                 if let (Ok(Some(given)), Some(tool)) = (decided, shared.setting.tool(&call.contract.name)) {
                     rewrite(call, tool, given);
                 }
-                if let Some(inline) = &self.run.by_hand {
+                if let Some(inline) = &self.run.local {
                     inline.settle(call);
                 }
                 let Waiting { run, calls } = self;
@@ -226,7 +225,7 @@ impl Waiting {
     ///
     /// This is the deadline of the run or of its parallel call; it is now after a worker has failed. A handle that cancels the run does not wake anything: call `poll` after cancelling.
     pub fn wake_at(&self) -> Option<Instant> {
-        let workers = self.run.by_hand.as_ref().and_then(|inline| inline.wake_at());
+        let workers = self.run.local.as_ref().and_then(|inline| inline.wake_at());
         [self.run.ends_at(), workers].into_iter().flatten().min()
     }
 

@@ -189,10 +189,6 @@ impl State {
 }
 
 impl LocalExecutor {
-    pub(crate) fn by_hand() -> Self {
-        LocalExecutor::default()
-    }
-
     pub(crate) fn calling_on(tools: ToolThreads) -> Self {
         LocalExecutor { tools: Some(tools), ..LocalExecutor::default() }
     }

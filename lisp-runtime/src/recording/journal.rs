@@ -142,7 +142,7 @@ struct State {
     /// Whether a run has started with this journal.
     is_running: bool,
     /// Whether the run is driven step by step: a call is asked for before it starts.
-    by_hand: bool,
+    step_by_step: bool,
 }
 
 /// A call in the journal.
@@ -242,7 +242,7 @@ impl Journal {
     /// A run with this journal has started before.
     pub(crate) fn begin_run(
         &self,
-        by_hand: bool,
+        step_by_step: bool,
         run_id: &Arc<str>,
         header: impl FnOnce(&str) -> String,
     ) -> Result<(), Error> {
@@ -251,7 +251,7 @@ impl Journal {
             let error = Error::new(Reason::RuntimeError, "the recording is of another run");
             return Err(error.hint("make a recording for each run"));
         }
-        state.by_hand = by_hand;
+        state.step_by_step = step_by_step;
         if !state.text.is_empty() {
             return Ok(());
         }
@@ -370,7 +370,7 @@ impl Journal {
         let state = &mut *state;
         self.come_to(state, None);
         let Asking { place, tool, arguments, asks, .. } = *asking;
-        let call = if state.by_hand || asks { CallState::Asked } else { CallState::Started };
+        let call = if state.step_by_step || asks { CallState::Asked } else { CallState::Started };
         self.check_value(&format!("the arguments of tool/{tool}"), arguments.len())?;
         let name = place.to_string();
         let known = state.calls.get(place).is_some_and(|known| known.state == call);

@@ -282,7 +282,7 @@ fn reply(run: &mut Run, inline: &LocalExecutor, number: u64, reply: CallReply) {
 
 fn drive(run: &mut Run, host: &mut dyn RunHost, helpers: usize) -> Outcome {
     let mut begun = Instant::now();
-    let inline = run.by_hand.get_or_insert_with(|| Arc::new(LocalExecutor::by_hand())).clone();
+    let inline = run.local_executor();
     // The waiting calls that were sent to the host. A helper may add one after a later one of another worker.
     let mut sent = BTreeSet::new();
     loop {

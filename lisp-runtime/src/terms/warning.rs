@@ -7,63 +7,64 @@ use lisp_core::json::{Null, Nulls};
 use lisp_core::syntax::{LineIndex, fence_of};
 use serde::{Deserialize, Serialize};
 
-/// The kind of a warning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum WarningKind {
+/// What a warning is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// The source.
+    Program,
+    /// The result in JSON.
+    Value,
+    /// The definitions in JSON.
+    Memory,
+}
+
+macro_rules! warning_kinds {
+    ($($(#[$doc:meta])* $variant:ident => $name:literal, $subject:ident;)*) => {
+        /// The kind of a warning.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[non_exhaustive]
+        pub enum WarningKind { $($(#[$doc])* #[serde(rename = $name)] $variant,)* }
+
+        impl WarningKind {
+            /// Returns the name that answers use.
+            pub const fn name(self) -> &'static str {
+                match self { $(WarningKind::$variant => $name,)* }
+            }
+
+            pub(crate) const fn subject(self) -> Subject {
+                match self { $(WarningKind::$variant => Subject::$subject,)* }
+            }
+        }
+    };
+}
+
+warning_kinds! {
     /// A number of the result is null in JSON, or a key and a string there.
-    NullInValue,
+    NullInValue => "null_in_value", Value;
     /// A number of a definition is null in JSON, or a key and a string there.
-    NullInMemory,
+    NullInMemory => "null_in_memory", Memory;
     /// The program is in a Markdown code fence.
-    CodeFence,
+    CodeFence => "code_fence", Program;
     /// A regex literal has two backslashes where probably one is meant.
-    DoubledBackslash,
+    DoubledBackslash => "doubled_backslash", Program;
     /// A key is read that no map at this place has, while they have one with a similar name.
-    UnknownKey,
+    UnknownKey => "unknown_key", Program;
     /// A comparison is never true.
-    NeverEqual,
+    NeverEqual => "never_equal", Program;
     /// An argument is passed that the tool does not have.
-    UnknownArgument,
+    UnknownArgument => "unknown_argument", Program;
     /// A tool is called without an argument that it requires.
-    MissingArgument,
+    MissingArgument => "missing_argument", Program;
     /// An argument has a type that the tool does not take.
-    WrongArgument,
+    WrongArgument => "wrong_argument", Program;
 }
 
 impl WarningKind {
-    /// Returns the name that answers use.
-    pub const fn name(self) -> &'static str {
-        match self {
-            WarningKind::NullInValue => "null_in_value",
-            WarningKind::NullInMemory => "null_in_memory",
-            WarningKind::CodeFence => "code_fence",
-            WarningKind::DoubledBackslash => "doubled_backslash",
-            WarningKind::UnknownKey => "unknown_key",
-            WarningKind::NeverEqual => "never_equal",
-            WarningKind::UnknownArgument => "unknown_argument",
-            WarningKind::MissingArgument => "missing_argument",
-            WarningKind::WrongArgument => "wrong_argument",
-        }
-    }
-
     /// Returns whether it is about the source, not about the result.
     pub const fn is_of_program(self) -> bool {
-        match self {
-            WarningKind::CodeFence
-            | WarningKind::DoubledBackslash
-            | WarningKind::UnknownKey
-            | WarningKind::NeverEqual
-            | WarningKind::UnknownArgument
-            | WarningKind::MissingArgument
-            | WarningKind::WrongArgument => true,
-            WarningKind::NullInValue | WarningKind::NullInMemory => false,
-        }
+        matches!(self.subject(), Subject::Program)
     }
-}
 
-impl WarningKind {
     fn of_finding(kind: FindingKind) -> Self {
         match kind {
             FindingKind::UnknownKey => WarningKind::UnknownKey,

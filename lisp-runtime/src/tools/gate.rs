@@ -30,7 +30,7 @@ pub(crate) struct GateSetting {
     pub(crate) budget: Option<Budget>,
     pub(crate) journal: Option<Arc<Journal>>,
     /// Whether the run is driven step by step: its driver can approve calls.
-    pub(crate) by_hand: bool,
+    pub(crate) step_by_step: bool,
     /// Whether the run is a turn of a session.
     pub(crate) in_session: bool,
     /// Decides on calls of async tools that need approval.
@@ -56,7 +56,7 @@ impl GateSetting {
             return true;
         }
         let _ = tool;
-        self.by_hand
+        self.step_by_step
     }
 }
 
@@ -504,7 +504,7 @@ impl<W> ToolGate<W> {
     #[cfg(feature = "async")]
     fn approvals(&self, asked: &AllowedCall) -> Option<super::approval::ApprovalChannel<super::tool::ToolCall>> {
         let GateSetting { approver, journal, .. } = &self.setting;
-        let approver = approver.clone().filter(|_| asked.question.is_some() && !self.setting.by_hand)?;
+        let approver = approver.clone().filter(|_| asked.question.is_some() && !self.setting.step_by_step)?;
         Some(super::approval::ApprovalChannel { approver, journal: journal.clone() })
     }
 

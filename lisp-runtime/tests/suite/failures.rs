@@ -1,4 +1,4 @@
-//! Parallel calls whose workers fail: random programs, at any width, on any number of threads, in one half and in two, by hand in several
+//! Parallel calls whose workers fail: random programs, at any width, on any number of threads, in one half and in two, step by step in several
 //! orders, recorded, replayed, and cut anywhere and gone on with. Each comes to one answer.
 //!
 //! `PTC_FAILING_PROGRAMS` says how many programs there are: 120 unless it is set.
@@ -9,8 +9,8 @@ use lisp_runtime::threads::Pool;
 use lisp_runtime::{Engine, Input, Limits, LimitsRequest, Outcome, Progress, Record, Recording};
 use std::sync::{Arc, Mutex};
 
-/// Drives a run by hand; the calls are answered from the first on, from the last, or in turn.
-fn by_hand(engine: &Engine, source: &str, input: Input<'_>, order: usize) -> Outcome {
+/// Drives a run step by step; the calls are answered from the first on, from the last, or in turn.
+fn step_by_step(engine: &Engine, source: &str, input: Input<'_>, order: usize) -> Outcome {
     let mut progress = match engine.compile(source) {
         Ok(program) => engine.start(&program, input),
         Err(problem) => panic!("{source}: {problem}"),
@@ -68,8 +68,8 @@ impl Engines {
             }
             each(format!("two halves, window {window}"), eval_in_two(&self.alone, source, &bounds.input(window)));
             for order in 0..3 {
-                let outcome = by_hand(&self.alone, source, bounds.input(window), order);
-                each(format!("by hand in order {order}, window {window}"), outcome);
+                let outcome = step_by_step(&self.alone, source, bounds.input(window), order);
+                each(format!("step by step in order {order}, window {window}"), outcome);
             }
         }
         // What is left of a budget is another matter for a run that goes on.
@@ -142,9 +142,9 @@ fn the_ceiling_of_a_record_does_not_depend_on_the_time() {
                 engines.pools[1].eval(&source, input(window)),
                 engines.pools[2].eval(&source, input(window)),
                 eval_in_two(&engines.alone, &source, &input(window)),
-                by_hand(&engines.alone, &source, input(window), 0),
-                by_hand(&engines.alone, &source, input(window), 1),
-                by_hand(&engines.alone, &source, input(window), 2),
+                step_by_step(&engines.alone, &source, input(window), 0),
+                step_by_step(&engines.alone, &source, input(window), 1),
+                step_by_step(&engines.alone, &source, input(window), 2),
             ];
             for (way, outcome) in outcomes.iter().enumerate() {
                 assert_eq!(

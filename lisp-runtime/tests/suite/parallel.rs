@@ -435,7 +435,7 @@ fn one_pool_serves_short_runs_beside_endless_ones() {
 }
 
 #[test]
-fn a_run_driven_by_hand_has_the_calls_of_all_workers_to_answer() {
+fn a_run_driven_step_by_step_has_the_calls_of_all_workers_to_answer() {
     let engine =
         Engine::builder().limits(limits().with_parallel_window(3)).grant(Tool::external("fetch")).build().unwrap();
     let source =
@@ -463,7 +463,7 @@ fn a_run_driven_by_hand_has_the_calls_of_all_workers_to_answer() {
 }
 
 #[test]
-fn a_run_driven_by_hand_ends_at_its_deadline_or_when_it_is_dropped() {
+fn a_run_driven_step_by_step_ends_at_its_deadline_or_when_it_is_dropped() {
     let engine = Engine::builder()
         .limits(limits().with_parallel_timeout_ms(20))
         .grant(Tool::external("fetch").cached())
@@ -544,7 +544,7 @@ fn the_parallel_deadline_is_absolute() {
 
 /// A host knows until when a parallel call may last, and sees whose calls a failure makes superfluous.
 #[test]
-fn a_run_driven_by_hand_says_when_to_look() {
+fn a_run_driven_step_by_step_says_when_to_look() {
     let engine =
         Engine::builder().grant(Tool::external("slow")).limits(limits().with_timeout_ms(60_000)).build().unwrap();
     let program = engine.compile("(pmap #(tool/slow {:n %}) [0 1 2])").unwrap();

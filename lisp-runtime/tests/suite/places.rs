@@ -93,7 +93,7 @@ fn a_failed_tool_call_is_where_it_stands() {
 }
 
 #[test]
-fn a_failed_call_of_a_run_driven_by_hand_is_where_it_stands() {
+fn a_failed_call_of_a_run_driven_step_by_step_is_where_it_stands() {
     let engine = Engine::builder().grant(Tool::external("ask")).build().expect("an engine");
     let (program, wanted) = marked("[(tool/ask {})\n «(tool/ask {:n 2})»\n 3]");
     let program = engine.compile(&program).expect("a program");

@@ -173,7 +173,7 @@ fn check(number: u64) {
     for (key, times) in world.lock().unwrap().iter() {
         assert_eq!(*times, 1, "{number}: {key} of {source}\n{}", record.text());
     }
-    // The whole record, driven by hand, stops nowhere.
+    // The whole record, driven step by step, stops nowhere.
     let record = Record::parse(recording.text()).unwrap();
     match second.resume(&record).unwrap() {
         Progress::Done(outcome) => assert_eq!(gist(&outcome), gist(&resumed), "{number}: {source}"),
@@ -182,7 +182,7 @@ fn check(number: u64) {
 }
 
 #[test]
-fn a_run_driven_by_hand_goes_on_after_every_stop() {
+fn a_run_driven_step_by_step_goes_on_after_every_stop() {
     let tool = || Tool::external("ask").signature("(n :int) -> :int");
     let engine = Engine::builder().grant(tool()).build().unwrap();
     let program = engine.compile("[(tool/ask {:n 0}) (pmap #(tool/ask {:n %}) [1 2 3]) (tool/ask {:n 4})]").unwrap();

@@ -308,7 +308,7 @@ fn a_detached_tool_is_left_when_the_run_is_cancelled() {
 }
 
 #[test]
-fn a_run_driven_by_hand_stops_at_each_call() {
+fn a_run_driven_step_by_step_stops_at_each_call() {
     let engine = engine([Tool::external("fetch"), Tool::external("store")]);
     let program =
         engine.compile("(tool/store {:sum (+ (tool/fetch {:id 1}) (tool/fetch {:id 2}))})").expect("a program");

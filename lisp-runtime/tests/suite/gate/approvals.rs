@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 #[test]
-fn a_run_driven_by_hand_stops_for_an_approval() {
+fn a_run_driven_step_by_step_stops_for_an_approval() {
     let (engine, _, _) = asks();
     let program = engine.compile("(+ (tool/pay {:n 1}) (tool/pay {:n 100}))").unwrap();
     let stop = || {
