@@ -72,8 +72,8 @@ impl LimitOptions {
     }
 
     /// Returns an engine with these limits. Requests may ask for limits up to the ceiling.
-    pub(crate) fn engine_under(&self, ceiling: &[String]) -> Result<Engine, Failure> {
-        self.engine_with(Limits::default(), ceiling, Check::Off)
+    pub(crate) fn engine_under(&self, ceiling: &[String], check: Check) -> Result<Engine, Failure> {
+        self.engine_with(Limits::default(), ceiling, check)
     }
 
     fn engine_with(&self, defaults: Limits, ceiling: &[String], check: Check) -> Result<Engine, Failure> {

@@ -98,7 +98,7 @@ fn once(arguments: &Arguments) -> Result<Exit, Failure> {
     // The answer says what it leaves out; output on standard output must be complete.
     // A check of each line would take longer than most lines do.
     let engine = match (arguments.json, arguments.lines) {
-        (true, true) => arguments.limits.engine_under(&[])?,
+        (true, true) => arguments.limits.engine_under(&[], Check::Off)?,
         (true, false) => arguments.limits.engine()?,
         (false, true) => arguments.limits.engine_for_filters(Check::Off)?,
         (false, false) => arguments.limits.engine_for_filters(Check::Warn)?,

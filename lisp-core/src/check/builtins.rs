@@ -6,6 +6,9 @@ use crate::code::BuiltinId;
 use crate::compile::core::Constant;
 use crate::error::Span;
 
+/// The maximum number of constants for which a function is followed one by one.
+const MAX_ONE_BY_ONE: usize = 8;
+
 impl<'p> Checker<'p> {
     /// Calls a built-in function. Functions among the arguments of one that is not known here may be called with anything.
     pub(super) fn builtin(&mut self, id: BuiltinId, arguments: Vec<Known<'p>>, span: Span) -> Known<'p> {
@@ -55,6 +58,12 @@ impl<'p> Checker<'p> {
                     "some" => Known::of(result.or_nil()),
                     _ => Known::test(None),
                 }
+            }
+            ("sort", [list]) => {
+                self.escape(list);
+                let element = self.element(list);
+                self.call_shape(first, vec![element.clone(), element.clone()], span);
+                Known::of(Shape::list(element.shape))
             }
             ("sort-by" | "distinct-by" | "partition-by" | "group-by", _) => self.arranged(name, first, rest, span)?,
             ("sum-by" | "avg-by", [list]) => {
@@ -118,6 +127,13 @@ impl<'p> Checker<'p> {
 
     fn call_with_elements(&mut self, function: &Known<'p>, list: &Known<'p>, span: Span) -> Shape {
         self.escape(list);
+        if let Some((Constant::Vector(items), at)) = list.constant
+            && (1..=MAX_ONE_BY_ONE).contains(&items.len())
+        {
+            // Keys in a vector: each is looked up.
+            let call = |item: &'p Constant| self.call_shape(function, vec![Known::constant(item, at)], span);
+            return joined(&items.iter().map(call).collect::<Vec<_>>());
+        }
         let element = self.element(list);
         // The elements of an empty list are not there, and the function is not called.
         match element.shape.is_never() {
@@ -305,6 +321,15 @@ impl<'p> Checker<'p> {
                     return Some(Known::of(selected(&map.shape, keys)));
                 }
                 Shape::of(Types::MAP)
+            }
+            ("clojure.set/project" | "clojure.set/index", [set, keys]) => {
+                if let Some((Constant::Vector(keys), _)) = keys.constant {
+                    let element = set.shape.element();
+                    for key in keys {
+                        self.at_key(&element, key, span);
+                    }
+                }
+                return None;
             }
             ("dissoc", [map, keys @ ..]) => {
                 // A key that is removed is one that is there.

@@ -4,10 +4,11 @@ use serde::{Deserialize, Serialize};
 
 /// Whether programs are checked against their data and tools before they run.
 ///
-/// A check knows the keys of the data and the signatures of the tools. It finds keys that no map has while they have one with
-/// a similar name, comparisons that are never true, and unknown, missing and unsuitable arguments of tools. What is not sure is
-/// no finding. A check analyzes the program once more, its work is bounded, and it costs no fuel.
+/// A check knows the keys of the data, and the signatures and schemas of the tools. It finds keys that no map has while they
+/// have one with a similar name, comparisons that are never true, and unknown, missing and unsuitable arguments of tools. What
+/// is not sure is no finding. Its work is bounded, and it costs no fuel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Check {
     /// Programs are not checked.

@@ -1,7 +1,7 @@
 //! The configuration as serde reads it, before it is checked.
 
 use lisp_runtime::tools::Effect;
-use lisp_runtime::{Keys, LimitsRequest};
+use lisp_runtime::{Check, Keys, LimitsRequest};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -46,6 +46,7 @@ pub(super) struct File {
     pub(super) store: Option<String>,
     pub(super) isolation: Option<IsolationSetting>,
     pub(super) json_keys: Option<Keys>,
+    pub(super) check: Option<Check>,
     #[serde(default)]
     pub(super) limits: LimitsRequest,
     #[serde(default)]

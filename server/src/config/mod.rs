@@ -47,7 +47,7 @@ pub(crate) use tools::is_own_header;
 use document::Document;
 use file::{File, IsolationSetting};
 use lisp_runtime::request::Isolation;
-use lisp_runtime::{Keys, Limits, LimitsRequest};
+use lisp_runtime::{Check, Keys, Limits, LimitsRequest};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -70,6 +70,8 @@ pub struct Config {
     pub isolation: Isolation,
     /// How keys of JSON objects are represented if the request does not say.
     pub json_keys: Keys,
+    /// Whether programs are checked against their data and tools before they run.
+    pub check: Check,
     /// Limits of runs that ask for none. [`Config::limits`] combines them with the defaults.
     pub limits: LimitsRequest,
     /// The highest limits that requests may ask for. [`Config::ceiling_of`] combines them with the other limits.
@@ -111,6 +113,7 @@ impl Default for Config {
             restored: false,
             isolation: Isolation::Process,
             json_keys: Keys::default(),
+            check: Check::Warn,
             limits: LimitsRequest::default(),
             ceiling: LimitsRequest::default(),
             service: Service::default(),
@@ -259,6 +262,7 @@ impl Config {
                 Some(IsolationSetting::Process) | None => Isolation::Process,
             },
             json_keys: file.json_keys.unwrap_or_default(),
+            check: file.check.unwrap_or(Check::Warn),
             limits: file.limits,
             ceiling: file.ceiling,
             service: Service::read(&file.service, &document)?,

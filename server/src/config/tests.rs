@@ -97,6 +97,7 @@ const WRONG: &[(&str, (usize, usize), &str, &str)] = &[
     ("\n  store = []", (2, 11), "store", "expected a string"),
     ("isolation = \"thread\"", (1, 13), "isolation", "`in-process`"),
     ("json_keys = \"symbols\"", (1, 13), "json_keys", "`keywords`"),
+    ("check = \"strict\"", (1, 9), "check", "`refuse`"),
     ("limit = 1", (1, 1), "limit", "`limits`"),
     ("[limits]\ntimeout = 1", (2, 1), "limits.timeout", "`timeout_ms`"),
     ("[ceiling]\nfuel = \"much\"", (2, 8), "ceiling.fuel", "expected a whole number"),

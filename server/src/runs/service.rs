@@ -161,6 +161,7 @@ impl Service {
             // Each tenant has its own ceiling.
             .ceiling(Limits::unlimited())
             .json_keys(config.json_keys)
+            .check(config.check)
             .grant_all(journaled(&tools.tools)?)
             .policy(tools.policy.clone())
             .observer(hub.clone())
