@@ -69,7 +69,7 @@ pub(crate) async fn drive(
             Some(tenant) => attempt.run(&tenant, &mut known, &mut place, valid_until).await,
             None => {
                 let why = format!("the configuration has no tenant {tenant:?} any more; add it again");
-                attempt.end(Batch::default(), End::Stuck(why)).await
+                attempt.stick(why).await
             }
         };
         match ended {
@@ -82,7 +82,11 @@ pub(crate) async fn drive(
             }
             Err(error) => {
                 tracing::error!(run_id = &*run_id, %error, faults = known.faults, "a run cannot continue for now");
-                if let Err(error) = attempt.end(Batch::default(), after_failure(&error, known.faults)).await {
+                let handed_back = match after_failure(&error, known.faults) {
+                    End::Stuck(why) => attempt.stick(why).await,
+                    end => attempt.end(Batch::default(), end).await,
+                };
+                if let Err(error) = handed_back {
                     tracing::error!(run_id = &*run_id, %error, "a run cannot be handed back");
                 }
                 return;
@@ -146,6 +150,27 @@ impl Attempt<'_> {
         Ok(ended)
     }
 
+    /// Ends the attempt of a run that cannot continue. A run that was cancelled need not, and has its answer instead.
+    async fn stick(&self, why: String) -> Result<Ended, StoreError> {
+        match self.end(Batch::default(), End::Stuck(why)).await? {
+            Ended::Ended => Ok(Ended::Ended),
+            Ended::News => {
+                let request = Request::default();
+                let mut answer = request.answer(&self.cancelled_outcome(&request));
+                self.run_id.clone_into(&mut answer.run_id);
+                let ended = self.end(Batch::default(), End::Done(answer.to_json().into())).await?;
+                self.inner.run_budgets().remove(self.run_id);
+                Ok(ended)
+            }
+        }
+    }
+
+    /// Returns the outcome of a run that was cancelled and does not run.
+    fn cancelled_outcome(&self, request: &Request<'_>) -> Outcome {
+        let error = Error::new(Reason::Cancelled, "the run was cancelled");
+        request.failed(&self.inner.engine, Box::new(Problem::new(error, Phase::Setup)))
+    }
+
     async fn run(
         &self,
         tenant: &Arc<TenantState>,
@@ -163,7 +188,7 @@ impl Attempt<'_> {
         };
         let text = known.request.clone();
         let Ok(request) = Request::parse(&text) else {
-            return self.end(Batch::default(), End::Stuck("this version does not read its request".to_owned())).await;
+            return self.stick("this version does not read its request".to_owned()).await;
         };
         let lease = (inner.lease_period(), valid_until);
         let writer = Writer::new(inner.store.clone(), active.lease.clone(), known.stored, lease);
@@ -335,10 +360,7 @@ impl Attempt<'_> {
         match self.resume(tenant, start, (own, run_budget.as_ref()), (&builder, writer)) {
             Ok(prepared) => prepared,
             // It cannot continue, and need not.
-            Err(_) if start.cancelled => {
-                let error = Error::new(Reason::Cancelled, "the run was cancelled");
-                Prepared::Failed(Box::new(request.failed(&inner.engine, Box::new(Problem::new(error, Phase::Setup)))))
-            }
+            Err(_) if start.cancelled => Prepared::Failed(Box::new(self.cancelled_outcome(request))),
             Err(error) => Prepared::Ends(Batch::default(), End::Stuck(stuck(&error))),
         }
     }
@@ -514,6 +536,7 @@ async fn stops(inner: &Inner, tenant: &TenantState, calls: &OpenCalls, (began, t
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::{NewRun, Room, RunStore};
     use lisp_runtime::{Engine, Limits};
 
     /// What counts is the limit that has ended the run.
@@ -544,5 +567,37 @@ mod tests {
         assert!(matches!(after_failure(&failed(), MAX_FAULTS), End::Stuck(why) if why.contains("no row")));
         let damaged = StoreError::Damaged("line 2 of the journal of run a".to_owned());
         assert!(matches!(after_failure(&damaged, 0), End::Stuck(why) if why.contains("line 2")));
+    }
+
+    /// A run that its worker cannot continue, cancelled while the worker finds out: whatever the reason, it is cancelled.
+    #[tokio::test]
+    async fn a_run_that_is_cancelled_while_it_gets_stuck_is_cancelled() {
+        for (tenant, request) in [("anonymous", "{}"), ("anonymous", "[]"), ("gone", "{\"program\": \"1\"}")] {
+            for is_known in [false, true] {
+                let store = Arc::new(crate::store::MemoryStore::new());
+                let text = "isolation = \"in-process\"\n";
+                let config = crate::config::Config::parse_with(text, "test.toml", &|_| None).unwrap();
+                let service = super::super::Service::open_front(config, store.clone()).await.unwrap();
+                let run = NewRun { run_id: "run".to_owned(), tenant: tenant.to_owned(), request: request.to_owned() };
+                store.submit(run, None).await.unwrap();
+                if is_known {
+                    store.cancel("run").await.unwrap();
+                }
+                let room = Room { slots: 1, tenants: vec![(tenant.to_owned(), 1)] };
+                let claim = store.claim("worker", Duration::from_secs(60), &room).await.unwrap().remove(0);
+                let active = Arc::new(ActiveRun::new(claim.lease.clone()));
+                store.cancel("run").await.unwrap();
+                let inner = &service.0;
+                let mut slots = inner.admission.slots(&inner.tenants, 1).await;
+                let (_, place) = slots.take("anonymous").unwrap();
+                let until = Instant::now() + Duration::from_secs(60);
+                let driven = drive(inner, claim, &active, place, until);
+                tokio::time::timeout(Duration::from_secs(60), driven).await.unwrap();
+                let run = store.run("run").await.unwrap().unwrap();
+                assert_eq!(run.summary.status, crate::store::RunStatus::Done, "{tenant} {request}");
+                let answer: serde_json::Value = serde_json::from_str(&run.answer.unwrap()).unwrap();
+                assert_eq!((&answer["verdict"], &answer["run_id"]), (&"cancelled".into(), &"run".into()), "{answer}");
+            }
+        }
     }
 }
