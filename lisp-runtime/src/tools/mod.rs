@@ -31,6 +31,7 @@ pub(crate) mod operation;
 pub(crate) mod policy;
 mod presented;
 mod reply;
+pub(crate) mod result;
 #[cfg(feature = "json-schema")]
 mod schema;
 pub(crate) mod schema_error;
