@@ -248,13 +248,16 @@ impl Drive<'_> {
                 }
                 (Some(_), None) => is_undecided = true,
                 // The same request may arrive twice.
-                (None, Some(reply)) => match service.earlier_reply(tenant, &ticket.run_id, Some(name), &reply).await {
-                    Ok(EarlierReply::Other) => {
-                        return invalid(format!("the call {name} already has a different decision"));
+                (None, Some(reply)) => {
+                    let may_be_for = |call: &str, asked: &str| ticket.may_answer(Some(name), call, asked);
+                    match service.earlier_reply(tenant, &ticket.run_id, may_be_for, &reply).await {
+                        Ok(EarlierReply::Other) => {
+                            return invalid(format!("the call {name} already has a different decision"));
+                        }
+                        Ok(EarlierReply::Same | EarlierReply::None) => {}
+                        Err(refused) => return Ok(show::refused(&refused).into()),
                     }
-                    Ok(EarlierReply::Same | EarlierReply::None) => {}
-                    Err(refused) => return Ok(show::refused(&refused).into()),
-                },
+                }
                 (None, None) => {}
             }
         }
