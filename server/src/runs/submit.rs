@@ -9,7 +9,7 @@ use lisp_runtime::Request;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long the open calls of a run have to be the same before they are reported, because parallel workers make theirs
 /// one after the other.
@@ -172,7 +172,7 @@ impl Service {
         if let Some(submission) = tenant.stored.add(bytes, fits) {
             return Ok(submission);
         }
-        let started = Instant::now();
+        let started = tenant.stored.begin_count();
         let usage = self.0.store.usage(&tenant.name).await?;
         let with = match tenant.stored.add_after((usage, started), bytes, fits) {
             Ok(submission) => return Ok(submission),
