@@ -225,12 +225,15 @@ impl Service {
         let mut watcher = self.watcher(run_id);
         let (mut seen, mut checks) = (None, 0);
         loop {
-            let read = self.state_in_turn(tenant, run_id).await?;
+            let read = self.0.stored_in_turn(tenant, run_id).await?;
+            let is_cancelled = read.value.summary.cancelled;
+            let read = read.map(RunState::from);
             let state = &read.value;
             if state.answer.is_some() {
                 return Ok(read);
             }
-            if !state.calls.is_empty() {
+            // A run that was cancelled takes no answers, and ends soon.
+            if !state.calls.is_empty() && !is_cancelled {
                 let names: Vec<_> = state.calls.iter().map(|call| (call.call.clone(), call.asked())).collect();
                 if checks >= QUIET_CHECKS || seen.as_ref() == Some(&names) {
                     return Ok(read);
