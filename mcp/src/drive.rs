@@ -41,7 +41,7 @@ impl Drive<'_> {
             };
         }
         let run_id = uuid::Uuid::now_v7().to_string();
-        let mut reader = service.events_of_new_run(&run_id);
+        let mut reader = service.events_of_new_run(self.connection.name(), &run_id);
         let run = self.notes.follow(&mut reader, service.run(tenant, request, &run_id));
         // Dropping the future cancels the run.
         let answered = tokio::select! {
@@ -68,7 +68,7 @@ impl Drive<'_> {
 
     async fn follow_with(&self, run_id: &str, mut decisions: Decisions, ends: Ends) -> Responded {
         let (service, tenant) = (&self.connection.service, self.connection.name());
-        let mut reader = service.events(run_id, 0);
+        let mut reader = service.events(tenant, run_id, 0);
         loop {
             let waited = tokio::select! {
                 biased;

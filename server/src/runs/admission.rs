@@ -244,6 +244,21 @@ impl TenantState {
         permit.ok().map(|permit| BodyRoom { _permit: permit })
     }
 
+    /// Responses of at most this many bytes take no room.
+    pub(crate) const SMALL_RESPONSE: usize = 16_384;
+
+    /// Waits for room for more bytes of a stream, however long that takes. It does not stand in line: a stream that waits for
+    /// much keeps no room from responses, whose clients do not wait as long.
+    pub(crate) async fn response_room_when_free(&self, bytes: usize) -> BodyRoom {
+        const LOOK_AGAIN: Duration = Duration::from_millis(50);
+        loop {
+            if let Some(room) = self.response_room_now(bytes) {
+                return room;
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+
     /// Waits for room for more bytes of a response that is being sent.
     ///
     /// # Errors
