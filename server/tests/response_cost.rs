@@ -91,7 +91,7 @@ async fn peak(before: usize, what: impl Future<Output = ()>) -> usize {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_waits_for_room_keeps_no_texts() {
     let (store, [done, waits]) = store().await;
-    let text = "isolation = \"in-process\"\n[service]\nmax_bodies_bytes = 4500000\n";
+    let text = "isolation = \"in-process\"\n[service]\nmax_bodies_bytes = 4500000\nconcurrency = 1\n";
     let config = Config::parse_with(text, "test.toml", &|_| None).unwrap();
     let service = Service::open_front(config, store).await.unwrap();
     let server = Server::bind(service, "127.0.0.1:0".parse().unwrap()).unwrap();
@@ -116,6 +116,7 @@ async fn what_waits_for_room_keeps_no_texts() {
         assert!(peak < CLIENTS * BYTES / 2, "{path}: {peak}");
     }
     streams(address, &done, first).await;
+    streams_of_new_runs(address).await;
 }
 
 /// Streams whose clients do not read have the room of one between them, and each is sent in whole once its client reads.
@@ -152,13 +153,50 @@ async fn streams(address: SocketAddr, done: &str, first: TcpStream) {
     assert!(peak < CLIENTS * BYTES / 4, "{peak}");
 }
 
-/// Reads the head of a stream and the start of its event.
-async fn until_event(client: &mut TcpStream) {
-    let (mut read, mut seen) = (Vec::new(), [0; 256]);
-    while !String::from_utf8_lossy(&read).contains("event: answer") {
-        let length = timeout(Duration::from_secs(60), client.read(&mut seen)).await.unwrap().unwrap();
-        read.extend_from_slice(&seen[..length]);
+/// Streams of runs that are not durable. Runs whose answers find no room end in a problem, and nothing of them is kept.
+async fn streams_of_new_runs(address: SocketAddr) {
+    let program = format!("(apply str (repeat {BYTES} \\\"a\\\"))");
+    let body = format!(
+        "{{\"program\": \"{program}\", \"omit\": [\"text\"], \"limits\": {{\"result_bytes\": 5000000, \"heap_bytes\": 200000000, \"timeout_ms\": 60000}}}}"
+    );
+    let ask = async || {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(4_096).unwrap();
+        let mut client = socket.connect(address).await.unwrap();
+        let head =
+            format!("POST /v1/run?stream HTTP/1.1\r\nHost: {address}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        client.write_all(head.as_bytes()).await.unwrap();
+        client
+    };
+    let before = in_use();
+    let (mut clients, mut answers) = (Vec::new(), 0);
+    for _ in 0..CLIENTS / 2 {
+        clients.push(ask().await);
     }
+    for client in &mut clients {
+        let seen = until_event(client).await;
+        answers += usize::from(seen.contains("event: answer"));
+    }
+    let kept = in_use().saturating_sub(before);
+    println!("{} streams of new runs, {answers} with answers of {BYTES} bytes, keep {kept} bytes", clients.len());
+    assert!(answers >= 1 && kept < CLIENTS * BYTES / 8, "{answers} {kept}");
+    drop(clients);
+    let mut client = ask().await;
+    // The room is free once the service has seen that the clients have left.
+    while until_event(&mut client).await.contains("event: problem") {
+        client = ask().await;
+    }
+    assert!((BYTES - 2_000..BYTES + 2_000).contains(&rest_of(client).await));
+}
+
+/// Reads the head of a stream and the start of its last event.
+async fn until_event(client: &mut TcpStream) -> String {
+    let (mut read, mut seen) = (String::new(), [0; 256]);
+    while !read.contains("event: answer") && !read.contains("event: problem") {
+        let length = timeout(Duration::from_secs(60), client.read(&mut seen)).await.unwrap().unwrap();
+        read.push_str(&String::from_utf8_lossy(&seen[..length]));
+    }
+    read
 }
 
 /// Reads a stream to its end. Returns the number of the answer's letters.

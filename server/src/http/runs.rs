@@ -272,7 +272,7 @@ fn last_event(headers: &HeaderMap) -> Result<u64, ProblemDetails> {
         ("run_id" = String, Path, description = "the ID of the run"),
         ("Last-Event-ID" = Option<String>, Header, description = "the ID of the last event received; the stream continues after it"),
     ),
-    responses((status = 200, description = "the events", body = String, content_type = "text/event-stream"), ApproverResponses, NameResponses, StoreResponses)
+    responses((status = 200, description = "the events", body = String, content_type = "text/event-stream"), ApproverResponses, NameResponses, QueryResponses, StoreResponses)
 )]
 pub(crate) async fn events(
     State(service): State<Service>,
