@@ -91,7 +91,8 @@ async fn peak(before: usize, what: impl Future<Output = ()>) -> usize {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_waits_for_room_keeps_no_texts() {
     let (store, [done, waits]) = store().await;
-    let text = "isolation = \"in-process\"\n[service]\nmax_bodies_bytes = 4500000\nconcurrency = 1\n";
+    let text = "isolation = \"in-process\"\n[limits]\nresult_bytes = 20000000\nheap_bytes = 200000000\ntimeout_ms = 60000\n\
+        [service]\nmax_bodies_bytes = 4500000\nconcurrency = 1\n";
     let config = Config::parse_with(text, "test.toml", &|_| None).unwrap();
     let service = Service::open_front(config, store).await.unwrap();
     let server = Server::bind(service, "127.0.0.1:0".parse().unwrap()).unwrap();
@@ -156,9 +157,7 @@ async fn streams(address: SocketAddr, done: &str, first: TcpStream) {
 /// Streams of runs that are not durable. Runs whose answers find no room end in a problem, and nothing of them is kept.
 async fn streams_of_new_runs(address: SocketAddr) {
     let program = format!("(apply str (repeat {BYTES} \\\"a\\\"))");
-    let body = format!(
-        "{{\"program\": \"{program}\", \"omit\": [\"text\"], \"limits\": {{\"result_bytes\": 5000000, \"heap_bytes\": 200000000, \"timeout_ms\": 60000}}}}"
-    );
+    let body = format!("{{\"program\": \"{program}\", \"omit\": [\"text\"]}}");
     let ask = async || {
         let socket = TcpSocket::new_v4().unwrap();
         socket.set_recv_buffer_size(4_096).unwrap();
@@ -170,7 +169,7 @@ async fn streams_of_new_runs(address: SocketAddr) {
     };
     let before = in_use();
     let (mut clients, mut answers) = (Vec::new(), 0);
-    for _ in 0..CLIENTS / 2 {
+    for _ in 0..CLIENTS / 5 {
         clients.push(ask().await);
     }
     for client in &mut clients {

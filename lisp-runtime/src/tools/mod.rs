@@ -31,7 +31,6 @@ pub(crate) mod operation;
 pub(crate) mod policy;
 mod presented;
 mod reply;
-pub(crate) mod result;
 #[cfg(feature = "json-schema")]
 mod schema;
 pub(crate) mod schema_error;

@@ -497,16 +497,6 @@ impl Tool {
         }
     }
 
-    /// Checks that a program can receive a result, JSON text: that it can be read, and matches the tool's signature and
-    /// JSON Schema of results.
-    ///
-    /// # Errors
-    /// It cannot be read, or does not match.
-    pub fn validate_result(&self, result: &str) -> Result<(), Error> {
-        super::result::validate(self, result)?;
-        self.validate_result_by_schema(result)
-    }
-
     /// Checks a result, JSON text, against the tool's JSON Schema of results.
     pub(crate) fn validate_result_by_schema(&self, result: &str) -> Result<(), Error> {
         match &self.contract.schemas {

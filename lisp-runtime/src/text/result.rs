@@ -1,9 +1,9 @@
 //! Results of tools as programs receive them: read into an arena, and checked against the tool's signature.
 
-use super::signature::sentence;
-use super::tool::Tool;
+use super::convert;
 use crate::terms::keys::Keys;
-use crate::text::convert;
+use crate::tools::signature::sentence;
+use crate::tools::tool::Tool;
 use lisp_core::heap::{Fault, Heap, Res, Value};
 use lisp_core::vm::Grant;
 use lisp_core::{Error, Reason};
@@ -30,17 +30,23 @@ pub(crate) fn checked<'h>(h: &'h Heap, tool: &Tool, value: Value<'h>) -> Res<Val
     Err(Error::new(Reason::ToolError, text).into())
 }
 
-/// Checks without a run that a program can receive a result, JSON text. A result that takes much memory passes: whether
-/// there is room for it is decided by the limits of its run.
-pub(super) fn validate(tool: &Tool, json: &str) -> Result<(), Error> {
-    /// The bytes of the arena beside those for the text.
-    const ROOM: usize = 1 << 20;
-    let limit = json.len().saturating_mul(32).saturating_add(ROOM);
-    let read = Grant::build(limit, |h, _| {
-        read(h, tool, json, Keys::Strings).and_then(|value| checked(h, tool, value)).map(drop)
-    });
-    match read {
-        Err(Fault::Error(error)) if error.reason != Reason::MemoryExceeded => Err(*error),
-        _ => Ok(()),
+impl Tool {
+    /// Checks that a program can receive a result, JSON text: that it can be read, and matches the tool's signature and
+    /// JSON Schema of results. A result that takes much memory passes: the limits of a run decide whether there is room.
+    ///
+    /// # Errors
+    /// It cannot be read, or does not match.
+    pub fn validate_result(&self, result: &str) -> Result<(), Error> {
+        /// The bytes of the arena beside those for the text.
+        const ROOM: usize = 1 << 20;
+        let limit = result.len().saturating_mul(32).saturating_add(ROOM);
+        let received = Grant::build(limit, |h, _| {
+            let value = read(h, self, result, Keys::Strings)?;
+            checked(h, self, value).map(drop)
+        });
+        match received {
+            Err(Fault::Error(error)) if error.reason != Reason::MemoryExceeded => Err(*error),
+            _ => self.validate_result_by_schema(result),
+        }
     }
 }
