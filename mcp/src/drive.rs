@@ -41,7 +41,7 @@ impl Drive<'_> {
             };
         }
         let run_id = uuid::Uuid::now_v7().to_string();
-        let mut reader = service.events_of_new_run(&run_id);
+        let mut reader = service.events_of_new_run(self.connection.name(), &run_id);
         let run = self.notes.follow(&mut reader, service.run(tenant, request, &run_id));
         // Dropping the future cancels the run.
         let answered = tokio::select! {
@@ -68,7 +68,7 @@ impl Drive<'_> {
 
     async fn follow_with(&self, run_id: &str, mut decisions: Decisions, ends: Ends) -> Responded {
         let (service, tenant) = (&self.connection.service, self.connection.name());
-        let mut reader = service.events(run_id, 0);
+        let mut reader = service.events(tenant, run_id, 0);
         loop {
             let waited = tokio::select! {
                 biased;
@@ -248,13 +248,16 @@ impl Drive<'_> {
                 }
                 (Some(_), None) => is_undecided = true,
                 // The same request may arrive twice.
-                (None, Some(reply)) => match service.earlier_reply(tenant, &ticket.run_id, Some(name), &reply).await {
-                    Ok(EarlierReply::Other) => {
-                        return invalid(format!("the call {name} already has a different decision"));
+                (None, Some(reply)) => {
+                    let may_be_for = |call: &str, asked: &str| ticket.may_answer(Some(name), call, asked);
+                    match service.earlier_reply(tenant, &ticket.run_id, may_be_for, &reply).await {
+                        Ok(EarlierReply::Other) => {
+                            return invalid(format!("the call {name} already has a different decision"));
+                        }
+                        Ok(EarlierReply::Same | EarlierReply::None) => {}
+                        Err(refused) => return Ok(show::refused(&refused).into()),
                     }
-                    Ok(EarlierReply::Same | EarlierReply::None) => {}
-                    Err(refused) => return Ok(show::refused(&refused).into()),
-                },
+                }
                 (None, None) => {}
             }
         }

@@ -3,7 +3,7 @@
 #![expect(deprecated, reason = "clients of revision 2025-11-25 set the level of log messages")]
 
 use crate::connection::{Client, Connection};
-use crate::drive::Drive;
+use crate::drive::{Drive, Responded, cancelled};
 use crate::in_progress::InProgress;
 use crate::notes::{Notes, has_prints};
 use crate::ticket::Tickets;
@@ -163,6 +163,15 @@ fn contents(request: &CallToolRequestParams) -> [u8; 32] {
     digest.finalize().into()
 }
 
+/// Answers a request that changes no run when it is dropped, and drops it once it is cancelled: it leaves its turn to others.
+async fn while_wanted(client: &Client, answer: impl Future<Output = Responded>) -> Responded {
+    tokio::select! {
+        biased;
+        () = client.cancelled.cancelled() => Err(cancelled()),
+        answer = answer => answer,
+    }
+}
+
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
         let about = Implementation::new("ptc-lisp", env!("CARGO_PKG_VERSION")).with_title("PTC-Lisp");
@@ -231,10 +240,11 @@ impl ServerHandler for Handler {
         match (&*request.name, &request.request_state) {
             ("run" | "resume", Some(state)) => drive.next_round(state, request.input_responses.as_ref()).await,
             ("run", None) => run::call(&drive, arguments).await,
-            ("resume", None) => resume::call(&drive, arguments).await,
+            // The run goes on without the request.
+            ("resume", None) => while_wanted(&client, resume::call(&drive, arguments)).await,
             ("search", _) => Ok(lookup::search(&self.connection, &arguments).into()),
             ("describe", _) => Ok(lookup::describe(&self.connection, &arguments).into()),
-            ("runs", _) => Ok(runs::call(&drive, &arguments).await.into()),
+            ("runs", _) => while_wanted(&client, async { Ok(runs::call(&drive, &arguments).await.into()) }).await,
             (name, _) => {
                 let message = format!("unknown tool {name:?}; the tools are run, search, describe, resume and runs");
                 Err(ErrorData::invalid_params(message, None))

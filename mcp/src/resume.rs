@@ -155,14 +155,17 @@ async fn send_result(drive: &Drive<'_>, ticket: &Ticket, name: Option<&str>, rep
         },
     };
     if let Some(call) = open {
-        match service.reply(tenant, run_id, &call.call, reply).await {
+        // Only what the call waits for in the token: it may wait for another answer by now.
+        let reply = Reply { phase: Some(call.asked()), ..reply.clone() };
+        match service.reply(tenant, run_id, &call.call, &reply).await {
             Ok(_) => return drive.collect(run_id).await,
             // Another reply arrived first.
             Err(Refused::Conflict(_)) => {}
             Err(refused) => return again(format!("the reply was not accepted: {refused}")).await,
         }
     }
-    match service.earlier_reply(tenant, run_id, name, reply).await {
+    let may_be_for = |call: &str, asked: &str| ticket.may_answer(name, call, asked);
+    match service.earlier_reply(tenant, run_id, may_be_for, reply).await {
         Ok(EarlierReply::Same) => drive.collect(run_id).await,
         Ok(EarlierReply::Other) => {
             again("conflict: the call already has another result, which is kept".to_owned()).await

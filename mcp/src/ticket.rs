@@ -13,9 +13,10 @@ use uuid::Uuid;
 
 /// The name of the key in the store.
 const KEY: &str = "mcp-tokens";
-/// The lengths in bytes of a run ID, a time, the digest of a call, and the seal.
+/// The lengths in bytes of a run ID, a time, the digests of a call, and the seal.
 const RUN: usize = 16;
 const MOMENT: usize = 8;
+const NAME: usize = 4;
 const CALL: usize = 8;
 const SEAL: usize = 16;
 
@@ -41,18 +42,29 @@ pub(crate) enum BadTicket {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Ticket {
     pub(crate) run_id: String,
-    calls: Vec<[u8; CALL]>,
+    calls: Vec<Digests>,
 }
+
+/// The digest of a call's name and what it waits for, and that of the whole call.
+type Digests = [u8; NAME + CALL];
 
 impl Ticket {
     /// Returns whether the run waited for this call when the token was made.
     pub(crate) fn names(&self, call: &WaitingCall) -> bool {
-        self.calls.contains(&digest(call))
+        self.calls.contains(&digests(call))
     }
 
     /// Returns whether the run waited for this call only.
     pub(crate) fn names_only(&self, call: &WaitingCall) -> bool {
-        self.calls == [digest(call)]
+        self.calls == [digests(call)]
+    }
+
+    /// Returns whether the run waited for a call of this name, for what `asked` says, when the token was made. If no call is
+    /// named, it has to be the only one.
+    pub(crate) fn may_answer(&self, named: Option<&str>, call: &str, asked: &str) -> bool {
+        let is_meant = named.map_or(self.calls.len() == 1, |named| named == call);
+        let name = name_digest(call, asked);
+        is_meant && self.calls.iter().any(|digests| digests.starts_with(&name))
     }
 }
 
@@ -93,10 +105,10 @@ impl Tickets {
     pub(crate) fn make(&self, tenant: &str, purpose: Purpose<'_>, run_id: &str, calls: &[WaitingCall]) -> String {
         let run = Uuid::parse_str(run_id).unwrap_or_default();
         let until = now_ms().saturating_add(self.life_ms);
-        let mut body = Vec::with_capacity(RUN + MOMENT + CALL * calls.len() + SEAL);
+        let mut body = Vec::with_capacity(RUN + MOMENT + (NAME + CALL) * calls.len() + SEAL);
         body.extend(run.as_bytes());
         body.extend(until.to_be_bytes());
-        body.extend(calls.iter().flat_map(digest));
+        body.extend(calls.iter().flat_map(digests));
         let seal = self.seal(tenant, purpose, &body);
         body.extend(seal);
         BASE64.encode(body)
@@ -117,7 +129,7 @@ impl Tickets {
         if until < now_ms() {
             return Err(BadTicket::Expired);
         }
-        let calls = calls.chunks(CALL).map(|call| call.try_into().map_err(|_| BadTicket::Forged));
+        let calls = calls.chunks(NAME + CALL).map(|call| call.try_into().map_err(|_| BadTicket::Forged));
         Ok(Ticket { run_id: run.to_string(), calls: calls.collect::<Result<_, _>>()? })
     }
 }
@@ -127,11 +139,17 @@ fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
 }
 
-/// The digest of a call and what it waits for.
-fn digest(call: &WaitingCall) -> [u8; CALL] {
+fn digests(call: &WaitingCall) -> Digests {
     let text = serde_json::to_vec(&(call.asked(), call)).unwrap_or_default();
-    let mut short = [0; CALL];
-    short.copy_from_slice(&Sha256::digest(text)[..CALL]);
+    let mut digests = [0; NAME + CALL];
+    digests[..NAME].copy_from_slice(&name_digest(&call.call, &call.asked()));
+    digests[NAME..].copy_from_slice(&Sha256::digest(text)[..CALL]);
+    digests
+}
+
+fn name_digest(call: &str, asked: &str) -> [u8; NAME] {
+    let mut short = [0; NAME];
+    short.copy_from_slice(&Sha256::digest(format!("{asked} {call}"))[..NAME]);
     short
 }
 

@@ -443,3 +443,28 @@ async fn tokens_are_those_of_a_tenant() {
     let resumed = a.call("resume", json!({ "token": token })).await;
     assert_eq!((text(&resumed), bench.paid()), ("7", 1));
 }
+
+/// A result for a call that another client has answered is a conflict, also if an earlier call got the same result.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_result_that_was_not_taken_is_a_conflict() {
+    let bench = Bench::open().await;
+    let mut client = bench.client();
+    client.initialize(json!({})).await;
+    let tools = json!({ "ask": { "client": true } });
+    let arguments = json!({ "program": "[(tool/ask {:n 1}) (tool/ask {:n 2})]", "tools": tools });
+    let first = client.call("run", arguments).await["structuredContent"]["token"].clone();
+    let second = client.call("resume", json!({ "token": first, "result": 7 })).await;
+    let token = &second["structuredContent"]["token"];
+    bench.decide(&second, None, json!({ "result": 8 })).await;
+    for call in [json!(null), json!("2")] {
+        let lost = client.call("resume", json!({ "token": token, "call": call, "result": 7 })).await;
+        assert!(lost["isError"] == true && text(&lost).starts_with("conflict: "), "{call}: {lost}");
+        let same = client.call("resume", json!({ "token": token, "call": call, "result": 8 })).await;
+        assert_eq!(text(&same), "[7 8]", "{call}: {same}");
+        // The first call has this result, and its token is for that call.
+        let same = client.call("resume", json!({ "token": first, "call": null, "result": 7 })).await;
+        assert_eq!(text(&same), "[7 8]", "{call}: {same}");
+        let other = client.call("resume", json!({ "token": first, "result": 8 })).await;
+        assert!(other["isError"] == true && text(&other).starts_with("conflict: "), "{other}");
+    }
+}

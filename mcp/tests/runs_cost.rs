@@ -1,5 +1,5 @@
-//! What calls of the tool `runs` cost that wait for their turn: they keep no list. Counts what is allocated, so it is a binary
-//! of its own.
+//! What calls of the tool `runs` cost that wait for their turn: they keep no list, and read none once they are cancelled. Counts
+//! what is allocated, so it is a binary of its own, with one test.
 
 mod support;
 
@@ -48,7 +48,7 @@ async fn fill(store: &Arc<dyn Store>) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn calls_that_wait_keep_no_list() {
+async fn calls_that_wait_keep_no_list_and_read_none_once_cancelled() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     fill(&store).await;
     let bench = Bench::with("", store).await;
@@ -56,7 +56,7 @@ async fn calls_that_wait_keep_no_list() {
     client.initialize(json!({})).await;
     let listed = client.call("runs", json!({})).await;
     assert_eq!(listed["structuredContent"]["runs"].as_array().map(Vec::len), Some(RUNS), "{listed}");
-    let before = in_use();
+    let (before, allocated) = (in_use(), ALLOCATOR.stats().bytes_allocated);
     let all = async {
         for _ in 0..CALLS {
             client.ask("tools/call", json!({ "name": "runs", "arguments": {} })).await;
@@ -80,4 +80,15 @@ async fn calls_that_wait_keep_no_list() {
     println!("{CALLS} calls of runs, with a list of {} bytes, take {peak} bytes", RUNS * BYTES);
     // Two lists or programs are read at once.
     assert!(peak < CALLS * RUNS * BYTES / 4, "{peak}");
+    let (before, of_all) = (ALLOCATOR.stats().bytes_allocated, ALLOCATOR.stats().bytes_allocated - allocated);
+    for _ in 0..CALLS {
+        let id = client.ask("tools/call", json!({ "name": "runs", "arguments": {} })).await;
+        let cancelled = json!({ "requestId": id });
+        client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled })).await;
+    }
+    let last = client.ask("tools/call", json!({ "name": "runs", "arguments": {} })).await;
+    while client.message().await["id"] != last {}
+    let of_cancelled = ALLOCATOR.stats().bytes_allocated - before;
+    println!("{CALLS} calls allocate {of_all} bytes, and {of_cancelled} if they are cancelled");
+    assert!(of_cancelled < of_all / 3, "{of_cancelled} {of_all}");
 }

@@ -18,6 +18,8 @@ fn calls(answer: &Value) -> Vec<(String, String)> {
         "{answer}"
     );
     assert_eq!((&answer["prints"], answer.get("value")), (&json!(["before"]), None), "{answer}");
+    // Nothing is missing.
+    assert_eq!(answer["truncated"], json!({}), "{answer}");
     let text = |call: &Value, name: &str| call[name].as_str().unwrap().to_owned();
     let ledger = answer["ledger"].as_array().unwrap();
     ledger.iter().map(|call| (text(call, "name"), text(call, "status"))).collect()

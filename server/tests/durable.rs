@@ -102,6 +102,75 @@ async fn replies_are_checked_before_they_are_taken() {
     assert_eq!(done(&service, &run_id).await["error"]["reason"], "tool_denied");
 }
 
+/// A reply that the run could not read, or that its record has no room for, is refused, whichever text it is in.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn replies_that_the_run_cannot_take_are_refused() {
+    let store = in_memory();
+    let (service, tenant) = open(&store, &PAY.replace("input =", "# input =")).await;
+    let asks = |program: &str| json!({ "program": program, "tools": { "ask": { "client": true }, "int": { "client": true, "signature": "() -> :any" } } });
+    let long = "x".repeat(1_000_001);
+    let deep = format!("{}{}", "[".repeat(513), "]".repeat(513));
+    let digits = "9".repeat(4_301);
+    let unreadable = [r#""\ud800""#, "[1, 1e999999]", &deep, &digits];
+    let results = unreadable.map(|text| (format!(r#"{{"result": {text}}}"#), "result: "));
+    for program in ["(tool/ask {})", "(tool/int {})"] {
+        let run_id = service.submit(&tenant, &asks(program).to_string(), None).await.unwrap().run_id;
+        until(&service, &run_id, |state| state.calls.len() == 1).await;
+        let send = async |body: &str| {
+            let reply: Reply = serde_json::from_str(body).unwrap();
+            service.reply("anonymous", &run_id, "1", &reply).await
+        };
+        for (body, field) in &results {
+            let refused = send(body).await;
+            let is_told = |why: &str| why.contains(field) && why.contains("stays open");
+            assert!(matches!(&refused, Err(Refused::Unprocessable(why)) if is_told(why)), "{body:.60}: {refused:?}");
+        }
+        // It says where.
+        let refused = send("{\"result\": [1,\n 1e999999]}").await;
+        assert!(
+            matches!(&refused, Err(Refused::Unprocessable(why)) if why.contains("line 2, column 2")),
+            "{refused:?}"
+        );
+        for (body, field) in [
+            (json!({ "result": &long }), "result"),
+            (json!({ "error": { "message": &long } }), "error.message"),
+            (json!({ "error": { "message": "m", "code": &long } }), "error.code"),
+        ] {
+            let refused = send(&body.to_string()).await;
+            assert!(matches!(&refused, Err(Refused::TooLarge(why)) if why.starts_with(field)), "{field}: {refused:?}");
+        }
+        assert_eq!(service.state("anonymous", &run_id).await.unwrap().calls.len(), 1);
+        // The run takes the longest that is not refused.
+        send(&json!({ "error": { "message": "\u{1}".repeat(1_000_000), "code": "c".repeat(1_000_000) } }).to_string())
+            .await
+            .unwrap();
+        assert_eq!(done(&service, &run_id).await["error"]["reason"], "tool_error", "{program}");
+    }
+    for (last, reason) in [(json!({ "reject": "y".repeat(1_000_000) }), "tool_denied")] {
+        let run_id = service.submit(&tenant, r#"{"program": "(tool/pay {:n 1})"}"#, None).await.unwrap().run_id;
+        until(&service, &run_id, |state| state.calls.len() == 1).await;
+        let send = async |body: &str| {
+            let reply: Reply = serde_json::from_str(body).unwrap();
+            service.reply("anonymous", &run_id, "1", &reply).await
+        };
+        for text in [r#""\ud800""#, "1e999999"] {
+            let refused = send(&format!(r#"{{"approve": true, "arguments": {{"n": {text}}}}}"#)).await;
+            let is_told = |why: &str| why.contains("arguments: ") && why.contains("column");
+            assert!(matches!(&refused, Err(Refused::Unprocessable(why)) if is_told(why)), "{text}: {refused:?}");
+        }
+        for (body, field) in [
+            (json!({ "approve": true, "arguments": { "n": &long } }), "arguments"),
+            (json!({ "reject": &long }), "reject"),
+        ] {
+            let refused = send(&body.to_string()).await;
+            assert!(matches!(&refused, Err(Refused::TooLarge(why)) if why.starts_with(field)), "{field}: {refused:?}");
+        }
+        assert_eq!(service.state("anonymous", &run_id).await.unwrap().calls.len(), 1);
+        send(&last.to_string()).await.unwrap();
+        assert_eq!(done(&service, &run_id).await["error"]["reason"], reason);
+    }
+}
+
 /// A run whose tool is gone is stuck, and says so; it goes on when the tool is back, and can be cancelled before.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_without_its_tool_is_stuck_until_it_is_back() {
@@ -155,7 +224,7 @@ async fn a_front_and_a_worker_share_a_store() {
         r#"{"program": "(do (println \"a\") (println (tool/ask {:n 1})) 5)", "tools": {"ask": {"client": true}}}"#;
     let run_id = front.submit(&tenant, text, None).await.unwrap().run_id;
     assert_eq!(front.state("anonymous", &run_id).await.unwrap().status, RunStatus::Queued);
-    let mut events = front.events(&run_id, 0);
+    let mut events = front.events("anonymous", &run_id, 0);
     let (worker, _) = open(&store, "").await;
     until(&front, &run_id, |state| state.calls.len() == 1).await;
     front.reply("anonymous", &run_id, "1", &reply(json!({ "result": "b" }))).await.unwrap();
@@ -282,6 +351,31 @@ async fn a_client_waits_for_news_without_asking_again() {
     assert!(matches!(none, Err(Refused::NotFound(_))), "{none:?}");
 }
 
+/// A run that was cancelled waits for no answer: a client that waits for it waits for its end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_waits_for_the_end_of_a_cancelled_run() {
+    let store = in_memory();
+    let (service, tenant) = open(&store, "").await;
+    let text = r#"{"program": "(tool/ask {:n 1})", "tools": {"ask": {"client": true}}}"#;
+    let run_id = service.submit(&tenant, text, None).await.unwrap().run_id;
+    until(&service, &run_id, |state| state.status == RunStatus::Waiting).await;
+    service.drain();
+    service.ended_without_closing().await;
+    // No worker ends it yet.
+    let front = Service::open_front(config(""), store.clone()).await.unwrap();
+    front.cancel("anonymous", &run_id).await.unwrap();
+    let (began, time) = (Instant::now(), Duration::from_millis(300));
+    front.wait_at_most("anonymous", &run_id, time, None).await.unwrap();
+    assert!(began.elapsed() >= time, "{:?}", began.elapsed());
+    let waits = tokio::spawn({
+        let (front, run_id) = (front.clone(), run_id.clone());
+        async move { front.wait("anonymous", &run_id).await.unwrap() }
+    });
+    let (_worker, _) = open(&store, "").await;
+    let waited = tokio::time::timeout(Duration::from_secs(60), waits).await.unwrap().unwrap();
+    assert!(matches!(&waited, Done::Answer(answer) if answer.contains("cancelled")), "{waited:?}");
+}
+
 /// Runs whose callers wait leave slots to the durable runs of their tenant, however many they are.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn durable_runs_have_their_turn_among_others() {
@@ -322,7 +416,7 @@ async fn an_answer_is_one_event() {
     let run_id = service.submit(&tenant, r#"{"program": "(do (println 1) 2)"}"#, None).await.unwrap().run_id;
     done(&service, &run_id).await;
     let all = async |read: u64| {
-        let (mut events, mut all) = (service.events(&run_id, read), Vec::new());
+        let (mut events, mut all) = (service.events("anonymous", &run_id, read), Vec::new());
         while let Some(more) = events.next().await.unwrap() {
             all.extend(more.into_iter().map(|event| (event.number, event.kind.into_owned())));
         }

@@ -1,4 +1,5 @@
-//! What responses cost that wait for room: nothing of theirs is kept. Counts what is allocated, so it is a binary of its own.
+//! What responses and streams cost that wait for room, or whose clients do not read: little of theirs is kept. Counts what is
+//! allocated, so it is a binary of its own, with one test.
 
 use lisp_server::config::{Config, ListenAddress};
 use lisp_server::http::Server;
@@ -71,10 +72,27 @@ async fn status(client: &mut TcpStream) -> String {
     String::from_utf8_lossy(&start[9..]).into_owned()
 }
 
+/// Returns the most bytes that are in use beyond `before` until something has happened.
+async fn peak(before: usize, what: impl Future<Output = ()>) -> usize {
+    let mut peak = 0;
+    let sample = async {
+        loop {
+            peak = peak.max(in_use().saturating_sub(before));
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::select! {
+        () = what => {}
+        () = sample => {}
+    }
+    peak
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn responses_that_wait_for_room_keep_no_texts() {
+async fn what_waits_for_room_keeps_no_texts() {
     let (store, [done, waits]) = store().await;
-    let text = "isolation = \"in-process\"\n[service]\nmax_bodies_bytes = 4500000\n";
+    let text = "isolation = \"in-process\"\n[limits]\nresult_bytes = 20000000\nheap_bytes = 200000000\ntimeout_ms = 60000\n\
+        [service]\nmax_bodies_bytes = 4500000\nconcurrency = 1\n";
     let config = Config::parse_with(text, "test.toml", &|_| None).unwrap();
     let service = Service::open_front(config, store).await.unwrap();
     let server = Server::bind(service, "127.0.0.1:0".parse().unwrap()).unwrap();
@@ -84,7 +102,6 @@ async fn responses_that_wait_for_room_keep_no_texts() {
     let mut first = ask(address, &format!("/v1/runs/{done}")).await;
     assert_eq!(status(&mut first).await, "200");
     for path in [format!("/v1/runs/{done}"), format!("/v1/runs/{waits}"), "/v1/runs".to_owned()] {
-        let before = in_use();
         let all = async {
             let mut clients = Vec::new();
             for _ in 0..CLIENTS {
@@ -94,19 +111,102 @@ async fn responses_that_wait_for_room_keep_no_texts() {
                 assert_eq!(status(client).await, "429", "{path}");
             }
         };
-        let mut peak = 0;
-        let sample = async {
-            loop {
-                peak = peak.max(in_use().saturating_sub(before));
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
-        };
-        tokio::select! {
-            () = all => {}
-            () = sample => {}
-        }
+        let peak = peak(in_use(), all).await;
         println!("{path}: {CLIENTS} responses of {BYTES} bytes take {peak} bytes while they wait");
         // Two are read and written down at once.
         assert!(peak < CLIENTS * BYTES / 2, "{path}: {peak}");
     }
+    streams(address, &done, first).await;
+    streams_of_new_runs(address).await;
+}
+
+/// Streams whose clients do not read have the room of one between them, and each is sent in whole once its client reads.
+async fn streams(address: SocketAddr, done: &str, first: TcpStream) {
+    let path = format!("/v1/runs/{done}/events");
+    let before = in_use();
+    let mut clients = Vec::new();
+    let all = async {
+        for _ in 0..CLIENTS {
+            clients.push(ask(address, &path).await);
+        }
+        for client in &mut clients {
+            assert_eq!(status(client).await, "200");
+        }
+        // The first one has its event once there is room. Its client reads only the start.
+        drop(first);
+        let mut starts = clients.iter_mut().map(|client| Box::pin(until_event(client))).collect::<Vec<_>>();
+        futures_util::future::select_all(&mut starts).await;
+        // Long enough for the others to look for room, too.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    };
+    let mut peak = peak(before, all).await;
+    println!("{path}: {CLIENTS} streams of {BYTES} bytes take {peak} bytes while nobody reads");
+    assert!(peak < CLIENTS * BYTES / 4, "{peak}");
+    let all = async {
+        let rest = clients.into_iter().map(|client| tokio::spawn(rest_of(client)));
+        for read in futures_util::future::join_all(rest).await {
+            // One has read the start before, and the head has a few.
+            assert!((BYTES - 2_000..BYTES + 2_000).contains(&read.unwrap()));
+        }
+    };
+    peak = self::peak(before, all).await;
+    println!("{path}: and {peak} bytes while all read");
+    assert!(peak < CLIENTS * BYTES / 4, "{peak}");
+}
+
+/// Streams of runs that are not durable. Runs whose answers find no room end in a problem, and nothing of them is kept.
+async fn streams_of_new_runs(address: SocketAddr) {
+    let program = format!("(apply str (repeat {BYTES} \\\"a\\\"))");
+    let body = format!("{{\"program\": \"{program}\", \"omit\": [\"text\"]}}");
+    let ask = async || {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(4_096).unwrap();
+        let mut client = socket.connect(address).await.unwrap();
+        let head =
+            format!("POST /v1/run?stream HTTP/1.1\r\nHost: {address}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        client.write_all(head.as_bytes()).await.unwrap();
+        client
+    };
+    let before = in_use();
+    let (mut clients, mut answers) = (Vec::new(), 0);
+    for _ in 0..CLIENTS / 5 {
+        clients.push(ask().await);
+    }
+    for client in &mut clients {
+        let seen = until_event(client).await;
+        answers += usize::from(seen.contains("event: answer"));
+    }
+    let kept = in_use().saturating_sub(before);
+    println!("{} streams of new runs, {answers} with answers of {BYTES} bytes, keep {kept} bytes", clients.len());
+    assert!(answers >= 1 && kept < CLIENTS * BYTES / 8, "{answers} {kept}");
+    drop(clients);
+    let mut client = ask().await;
+    // The room is free once the service has seen that the clients have left.
+    while until_event(&mut client).await.contains("event: problem") {
+        client = ask().await;
+    }
+    assert!((BYTES - 2_000..BYTES + 2_000).contains(&rest_of(client).await));
+}
+
+/// Reads the head of a stream and the start of its last event.
+async fn until_event(client: &mut TcpStream) -> String {
+    let (mut read, mut seen) = (String::new(), [0; 256]);
+    while !read.contains("event: answer") && !read.contains("event: problem") {
+        let length = timeout(Duration::from_secs(60), client.read(&mut seen)).await.unwrap().unwrap();
+        read.push_str(&String::from_utf8_lossy(&seen[..length]));
+    }
+    read
+}
+
+/// Reads a stream to its end. Returns the number of the answer's letters.
+async fn rest_of(mut client: TcpStream) -> usize {
+    let (mut letters, mut read, mut last) = (0, vec![0; 65_536], Vec::new());
+    while !last.ends_with(b"0\r\n\r\n") {
+        let length = timeout(Duration::from_secs(60), client.read(&mut read)).await.unwrap().unwrap();
+        assert!(length > 0, "the stream ends early, after {letters}");
+        letters += read[..length].iter().filter(|&&byte| byte == b'a').count();
+        last.extend_from_slice(&read[..length]);
+        last.drain(..last.len().saturating_sub(8));
+    }
+    letters
 }

@@ -10,11 +10,11 @@ use crate::terms::limits::bytes;
 use crate::terms::outcome::lost;
 use crate::terms::place::Place;
 use crate::terms::scope::WorkerPath;
-use crate::text::convert;
+use crate::text::{convert, result};
 use crate::tools::cache::{CachedResult, CallKey};
 use crate::tools::gate::{AllowedCall, Decision, PendingCall};
 use crate::tools::ledger::Ledger;
-use crate::tools::signature::{sentence, sentence_of_arguments};
+use crate::tools::signature::sentence_of_arguments;
 use crate::tools::tool::{Reply, Tool, ToolCall, ToolError, ToolErrorKind};
 use lisp_core::heap::{Fault, Heap, Res, Value};
 use lisp_core::vm::{Effect, Ending, Machine, Settings, Step};
@@ -688,7 +688,7 @@ impl MachineDriver {
         // A result that does not match has ended the run: the next step reports it.
         let keys = self.shared.setting.keys;
         let replied = self.machine.reply(|h| {
-            let read = convert::read_json(h, json, keys).map_err(|fault| no_result(fault, tool));
+            let read = result::read(h, tool, json, keys);
             delivered(h, tool, keys, read)
         });
         if replied.is_err_and(|error| error.reason == Reason::Timeout) {
@@ -737,34 +737,13 @@ fn with_signature(error: Error, tool: &Tool) -> Error {
     }
 }
 
-fn no_result(fault: Fault, tool: &Tool) -> Fault {
-    match fault {
-        Fault::Error(error) if error.reason != Reason::MemoryExceeded => {
-            let text = format!("tool/{}: its result cannot be read: {}", tool.name(), error.message);
-            Error::new(Reason::ToolError, text).into()
-        }
-        fault => fault,
-    }
-}
-
 /// Returns a result as the program receives it.
 fn delivered<'h>(h: &'h Heap, tool: &Tool, keys: Keys, read: Res<Value<'h>>) -> Res<Value<'h>> {
-    match read.and_then(|value| checked(h, tool, value)) {
+    match read.and_then(|value| result::checked(h, tool, value)) {
         Ok(value) if tool.treatment.tagged => tagged::ok(h, keys, value),
         Err(Fault::Error(error)) if tool.treatment.tagged && error.reason == Reason::ToolError => {
             tagged::failed(h, keys, tool.name(), &error)
         }
         result => result,
     }
-}
-
-/// Returns the result if it matches the tool's signature.
-fn checked<'h>(h: &'h Heap, tool: &Tool, value: Value<'h>) -> Result<Value<'h>, Fault> {
-    let Some(signature) = &tool.contract.signature else { return Ok(value) };
-    let mismatches = signature.check_reply(h, value)?;
-    if mismatches.is_empty() {
-        return Ok(value);
-    }
-    let text = format!("tool/{}: its result does not fit its signature: {}", tool.name(), sentence(&mismatches));
-    Err(Error::new(Reason::ToolError, text).into())
 }

@@ -4,4 +4,5 @@ pub(crate) mod card;
 pub(crate) mod convert;
 mod problem;
 pub(crate) mod reference;
+pub(crate) mod result;
 pub(crate) mod visible;

@@ -274,34 +274,24 @@ impl Signature {
     }
 }
 
-/// Checks JSON that a policy, an approver or a client supplies, not the program or a tool.
+/// Checks arguments that a policy or an approver supplies as JSON, not the program.
 impl Signature {
     /// Returns the first argument that does not match.
     pub(crate) fn check_json_arguments(&self, arguments: &JsonMap<String, Json>) -> Result<(), Mismatch> {
-        self.params.as_ref().map_or(Ok(()), |params| params.check_json(Of::Arguments, arguments, ""))
-    }
-
-    /// Returns the first part of a result that does not match.
-    pub(crate) fn check_json_result(&self, result: &Json) -> Result<(), Mismatch> {
-        self.output.check_json(Of::Reply, result, "return")
+        self.params.as_ref().map_or(Ok(()), |params| params.check_json(arguments, ""))
     }
 }
 
 impl Fields {
-    fn check_json(&self, of: Of, map: &JsonMap<String, Json>, path: &str) -> Result<(), Mismatch> {
-        let is = |key: &str, field: &Field| match of {
-            Of::Arguments => key == field.name,
-            Of::Reply | Of::Result => same_name(key, &field.name),
-        };
-        let unknown = map.keys().find(|key| !self.all.iter().any(|field| is(key, field)));
-        if let Some(key) = unknown.filter(|_| of == Of::Arguments && !self.open) {
+    fn check_json(&self, map: &JsonMap<String, Json>, path: &str) -> Result<(), Mismatch> {
+        let unknown = map.keys().find(|key| !self.all.iter().any(|field| **key == field.name));
+        if let Some(key) = unknown.filter(|_| !self.open) {
             return Err(Mismatch::new(path.to_owned(), format!("unknown field {key:?}")));
         }
         self.all.iter().try_for_each(|field| {
             let path = if path.is_empty() { field.name.clone() } else { format!("{path}.{}", field.name) };
-            let value = map.iter().find(|(key, _)| is(key, field)).map(|(_, value)| value);
-            match (value, &field.of) {
-                (Some(value), kind) => kind.check_json(of, value, &path),
+            match (map.get(&field.name), &field.of) {
+                (Some(value), kind) => kind.check_json(value, &path),
                 (None, Type::Optional(_)) => Ok(()),
                 (None, _) => Err(Mismatch::new(path, "the field is missing".to_owned())),
             }
@@ -311,17 +301,17 @@ impl Fields {
 
 impl Type {
     /// The recursion is as deep as the signature.
-    fn check_json(&self, of: Of, value: &Json, path: &str) -> Result<(), Mismatch> {
+    fn check_json(&self, value: &Json, path: &str) -> Result<(), Mismatch> {
         let (fits, expected) = match (self, value) {
             (Type::Optional(_), Json::Null) => (true, ""),
-            (Type::Optional(kind), value) => return kind.check_json(of, value, path),
+            (Type::Optional(kind), value) => return kind.check_json(value, path),
             (Type::List(kind), Json::Array(items)) => {
                 return items
                     .iter()
                     .enumerate()
-                    .try_for_each(|(index, item)| kind.check_json(of, item, &format!("{path}[{index}]")));
+                    .try_for_each(|(index, item)| kind.check_json(item, &format!("{path}[{index}]")));
             }
-            (Type::Fields(fields), Json::Object(map)) => return fields.check_json(of, map, path),
+            (Type::Fields(fields), Json::Object(map)) => return fields.check_json(map, path),
             (Type::Any, _) => (true, ""),
             (Type::String | Type::Keyword, value) => (value.is_string(), "a string"),
             (Type::Datetime, value) => {

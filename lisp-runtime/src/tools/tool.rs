@@ -6,7 +6,7 @@ use super::json_contract::{Allowance, JsonContract};
 use super::operation::Operation;
 pub(crate) use super::reply::Reply;
 use super::schema_error::SchemaError;
-use super::signature::{Mismatch, Signature, SignatureError};
+use super::signature::{Signature, SignatureError};
 use super::threads::ToolThreads;
 pub use super::tool_error::ToolError;
 pub(crate) use super::tool_error::ToolErrorKind;
@@ -480,13 +480,13 @@ impl Tool {
     /// # Errors
     /// They do not match.
     pub fn validate_arguments(&self, arguments: &str) -> Result<(), Error> {
-        if self.contract.signature.is_some()
-            && let Ok(read) = serde_json::from_str(arguments)
-            && let Some(why) = self.contract.misfit(&read, &self.treatment.redacted)
-        {
-            return Err(Error::new(Reason::InvalidToolArgs, format!("tool/{}: {why}", self.name())));
+        let wrong = |why: String| Error::new(Reason::InvalidToolArgs, format!("tool/{}: {why}", self.name()));
+        let read = serde_json::from_str(arguments)
+            .map_err(|error| wrong(format!("the arguments are not a JSON object that can be read: {error}")))?;
+        match self.contract.misfit(&read, &self.treatment.redacted) {
+            Some(why) => Err(wrong(why)),
+            None => self.validate_arguments_by_schema(arguments),
         }
-        self.validate_arguments_by_schema(arguments)
     }
 
     /// Checks arguments, JSON text, against the tool's JSON Schema.
@@ -495,22 +495,6 @@ impl Tool {
             Some(schemas) => schemas.validate_arguments(self.name(), arguments, &self.treatment.redacted),
             None => Ok(()),
         }
-    }
-
-    /// Checks a result, JSON text, against the tool's signature and JSON Schema of results.
-    ///
-    /// # Errors
-    /// It does not match.
-    pub fn validate_result(&self, result: &str) -> Result<(), Error> {
-        if let Some(signature) = &self.contract.signature
-            && let Ok(read) = serde_json::from_str(result)
-        {
-            let unfit = |mismatch: Mismatch| {
-                Error::new(Reason::ToolError, format!("tool/{}: its result does not fit: {mismatch}", self.name()))
-            };
-            signature.check_json_result(&read).map_err(unfit)?;
-        }
-        self.validate_result_by_schema(result)
     }
 
     /// Checks a result, JSON text, against the tool's JSON Schema of results.

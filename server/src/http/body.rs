@@ -20,7 +20,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 /// The body of a request as text, within `max_body_bytes` and `body_seconds`.
@@ -211,16 +211,13 @@ fn last_of(text: &str, levels: &dyn Fn(&str) -> usize) -> Option<String> {
     if has_repeats { serde_json::to_string(&last).ok() } else { None }
 }
 
-/// Small responses take no room.
-const SMALL: usize = 16_384;
-
 /// A JSON response to a tenant. It takes room of the tenant's until it is sent.
 pub(crate) async fn json_to(
     tenant: &TenantState,
     status: StatusCode,
     text: String,
 ) -> Result<Response, ProblemDetails> {
-    if text.len() <= SMALL {
+    if text.len() <= TenantState::SMALL_RESPONSE {
         return Ok(json(status, text));
     }
     let room = tenant.response_room(text.len()).await.map_err(Refused::Busy)?;
@@ -238,7 +235,7 @@ where
     loop {
         let InTurn { value: (status, text), turn } = read().await?;
         let bytes = text.len();
-        if bytes <= SMALL {
+        if bytes <= TenantState::SMALL_RESPONSE {
             return Ok(json(status, text));
         }
         // What was read may have grown meanwhile.
@@ -271,13 +268,51 @@ impl HttpBody for ChunkedBody {
     type Error = Infallible;
 
     fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        const PIECE: usize = 65_536;
-        let length = self.bytes.len().min(PIECE);
-        Poll::Ready((length > 0).then(|| Ok(Frame::data(self.bytes.split_to(length)))))
+        Poll::Ready(next_piece(&mut self.bytes).map(|piece| Ok(Frame::data(piece))))
     }
 
     fn size_hint(&self) -> SizeHint {
         SizeHint::with_exact(self.bytes.len() as u64)
+    }
+}
+
+/// Takes a copy of the next piece of a text. What a connection has not sent yet does not keep the whole text.
+fn next_piece(bytes: &mut Bytes) -> Option<Bytes> {
+    const PIECE: usize = 65_536;
+    let length = bytes.len().min(PIECE);
+    (length > 0).then(|| Bytes::copy_from_slice(&bytes.split_to(length)))
+}
+
+/// A body whose frames are sent piece by piece. The next frame is asked for once the one before is sent.
+pub(super) struct FrameByFrame {
+    frames: Body,
+    rest: Bytes,
+}
+
+impl FrameByFrame {
+    pub(super) fn new(frames: Body) -> Self {
+        FrameByFrame { frames, rest: Bytes::new() }
+    }
+}
+
+impl HttpBody for FrameByFrame {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        loop {
+            if let Some(piece) = next_piece(&mut self.rest) {
+                return Poll::Ready(Some(Ok(Frame::data(piece))));
+            }
+            self.rest = Bytes::new();
+            match ready!(Pin::new(&mut self.frames).poll_frame(cx)) {
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) => self.rest = data,
+                    Err(frame) => return Poll::Ready(Some(Ok(frame))),
+                },
+                end => return Poll::Ready(end),
+            }
+        }
     }
 }
 

@@ -133,7 +133,7 @@ pub(crate) struct QueryResponses;
 
 impl IntoResponses for QueryResponses {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
-        problems(&[(StatusCode::BAD_REQUEST, "the query is invalid")])
+        problems(&[(StatusCode::BAD_REQUEST, "the query or a header is invalid")])
     }
 }
 
@@ -148,7 +148,7 @@ impl IntoResponses for BodyResponses {
                 "the body, the query or a percent escape of the path is invalid; field says where",
             ),
             (StatusCode::REQUEST_TIMEOUT, "the body took longer than body_seconds"),
-            (StatusCode::PAYLOAD_TOO_LARGE, "the body is larger than max_body_bytes"),
+            (StatusCode::PAYLOAD_TOO_LARGE, "the body is larger than max_body_bytes, or a text of a reply than 1 MB"),
             (StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body is compressed"),
         ])
     }

@@ -99,7 +99,7 @@ pub(crate) async fn run(
         drop(request);
         if query.stream {
             let run_id = service.accept(&tenant, &text, key).await?;
-            return Ok(sse::of_run(&service, &run_id, ""));
+            return Ok(sse::of_run(&service, &tenant, &run_id, 0));
         }
         let run_id = service.accept(&tenant, &text, key).await?;
         return json_read(&tenant, || async {
@@ -253,6 +253,16 @@ pub(crate) async fn state(
     state_of(&service, &caller.tenant, StatusCode::OK, &run_id).await
 }
 
+/// Returns the ID of the last event that the client has; 0 if it has none.
+fn last_event(headers: &HeaderMap) -> Result<u64, ProblemDetails> {
+    let Some(id) = headers.get(LAST_EVENT_ID).filter(|id| !id.is_empty()) else { return Ok(0) };
+    let number = id.to_str().ok().and_then(|id| id.parse().ok());
+    number.ok_or_else(|| {
+        let why = "it must be the `id` of an event of this run; leave the header out to get all events";
+        ProblemDetails::of_field("Last-Event-ID", why)
+    })
+}
+
 /// Stream the events of a run as server-sent events: started, print, call, waiting, cut, answer, problem
 #[utoipa::path(
     get,
@@ -262,7 +272,7 @@ pub(crate) async fn state(
         ("run_id" = String, Path, description = "the ID of the run"),
         ("Last-Event-ID" = Option<String>, Header, description = "the ID of the last event received; the stream continues after it"),
     ),
-    responses((status = 200, description = "the events", body = String, content_type = "text/event-stream"), ApproverResponses, NameResponses, StoreResponses)
+    responses((status = 200, description = "the events", body = String, content_type = "text/event-stream"), ApproverResponses, NameResponses, QueryResponses, StoreResponses)
 )]
 pub(crate) async fn events(
     State(service): State<Service>,
@@ -270,9 +280,9 @@ pub(crate) async fn events(
     Path(run_id): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, ProblemDetails> {
+    let last = last_event(&headers)?;
     let state = service.state(&caller.tenant.name, &run_id).await?;
-    let last = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok()).unwrap_or_default();
-    Ok(sse::of_run(&service, &state.run_id, last))
+    Ok(sse::of_run(&service, &caller.tenant, &state.run_id, last))
 }
 
 /// Cancel a run; a run that is done does not change

@@ -1,8 +1,9 @@
 //! Run events as server-sent events.
 
-use super::body::read_request;
+use super::body::{FrameByFrame, read_request};
 use super::problem::ProblemDetails;
-use crate::runs::{Event, EventReader, Service, TenantState};
+use crate::runs::{Event, EventReader, Refused, Service, TenantState};
+use axum::body::Body;
 use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{Stream, StreamExt, iter, unfold};
@@ -36,18 +37,20 @@ fn stream(reader: EventReader, run: Option<AbortOnDropHandle<()>>) -> impl Strea
 }
 
 fn respond(stream: impl Stream<Item = Result<SseEvent, Infallible>> + Send + 'static) -> Response {
-    Sse::new(stream).keep_alive(KeepAlive::new().interval(ALIVE)).into_response()
+    // A client that does not read has one page of events here, in room of its tenant.
+    let response = Sse::new(stream).keep_alive(KeepAlive::new().interval(ALIVE)).into_response();
+    response.map(|events| Body::new(FrameByFrame::new(events)))
 }
 
 /// Streams the events of a durable run, after the one with this ID.
-pub(crate) fn of_run(service: &Service, run_id: &str, last: &str) -> Response {
-    respond(stream(service.events(run_id, last.parse().unwrap_or(0)), None))
+pub(crate) fn of_run(service: &Service, tenant: &Arc<TenantState>, run_id: &str, last: u64) -> Response {
+    respond(stream(service.events(&tenant.name, run_id, last).taking_room(tenant), None))
 }
 
 /// Starts a run and streams its events. The run ends with the connection.
 pub(crate) fn of_new_run(service: Service, tenant: Arc<TenantState>, request: String, run_id: String) -> Response {
     let log = service.log_in_memory(&run_id);
-    let reader = EventReader::of_log(&service, &log);
+    let reader = EventReader::of_log(&service, &tenant.name, &log).taking_room(&tenant);
     let run = tokio::spawn(async move {
         log.started();
         let done = match read_request(&request) {
@@ -55,7 +58,19 @@ pub(crate) fn of_new_run(service: Service, tenant: Arc<TenantState>, request: St
             Err(problem) => return log.fail(&problem),
         };
         match done {
-            Ok(answer) => log.finish(&answer.to_json()),
+            Ok(answer) => {
+                let answer = answer.to_json();
+                // From here on the run has no slot, and what its client has not read takes room like a response.
+                let bytes = log.bytes_left().saturating_add(answer.len());
+                let room = match bytes {
+                    0..=TenantState::SMALL_RESPONSE => Ok(None),
+                    bytes => tenant.response_room(bytes).await.map(Some),
+                };
+                match room {
+                    Ok(room) => log.finish(&answer, room),
+                    Err(busy) => log.fail(&ProblemDetails::from(Refused::Busy(busy))),
+                }
+            }
             Err(refused) => log.fail(&ProblemDetails::from(refused)),
         }
     });

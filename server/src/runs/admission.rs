@@ -244,6 +244,21 @@ impl TenantState {
         permit.ok().map(|permit| BodyRoom { _permit: permit })
     }
 
+    /// Responses of at most this many bytes take no room.
+    pub(crate) const SMALL_RESPONSE: usize = 16_384;
+
+    /// Waits for room for more bytes of a stream, however long that takes. It does not stand in line: a stream that waits for
+    /// much keeps no room from responses, whose clients do not wait as long.
+    pub(crate) async fn response_room_when_free(&self, bytes: usize) -> BodyRoom {
+        const LOOK_AGAIN: Duration = Duration::from_millis(50);
+        loop {
+            if let Some(room) = self.response_room_now(bytes) {
+                return room;
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+
     /// Waits for room for more bytes of a response that is being sent.
     ///
     /// # Errors
@@ -316,18 +331,26 @@ pub(crate) struct RequestInProgress {
     _permit: OwnedSemaphorePermit,
 }
 
-/// What a tenant has in the store: the last count, and what was submitted since.
+/// What a tenant has in the store: the last count, and what was submitted since that count began.
 #[derive(Debug, Default)]
 pub(crate) struct Stored(Mutex<StoredCount>);
 
 #[derive(Debug, Default)]
 struct StoredCount {
-    /// The last count, and when it was made.
-    counted: Option<(Usage, Instant)>,
-    /// Runs, with their bytes, that were stored since.
-    since: (u64, u64),
+    /// The count that began last.
+    counted: Option<(Usage, CountStart)>,
+    /// Runs, with their bytes, that were stored by this process.
+    stored: (u64, u64),
     /// Runs, with their bytes, that are being stored.
     in_flight: (u64, u64),
+}
+
+/// The moment at which a count begins. It may miss what is stored from then on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CountStart {
+    at: Instant,
+    /// Runs, with their bytes, that this process had stored.
+    stored: (u64, u64),
 }
 
 /// A run that is being stored.
@@ -342,16 +365,18 @@ impl Stored {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Notes that a count begins now.
+    pub(crate) fn begin_count(&self) -> CountStart {
+        CountStart { at: Instant::now(), stored: self.lock().stored }
+    }
+
     /// Counts one more run, if the tenant was counted recently and the run fits.
     pub(crate) fn add(&self, bytes: u64, fits: impl FnOnce(Usage) -> bool) -> Option<Submission<'_>> {
         /// How long a count holds.
         const COUNT_AGAIN: Duration = Duration::from_millis(500);
         let count = self.lock();
-        let (usage, at) = count.counted?;
-        if at.elapsed() > COUNT_AGAIN {
-            return None;
-        }
-        self.add_to(count, usage, bytes, fits).ok()
+        let counted = count.counted.filter(|(_, start)| start.at.elapsed() <= COUNT_AGAIN)?;
+        self.add_to(count, counted, bytes, fits).ok()
     }
 
     /// Counts one more run on a count that was just made, however long that took.
@@ -360,24 +385,26 @@ impl Stored {
     /// If the run does not fit: what the tenant would have with it.
     pub(crate) fn add_after(
         &self,
-        (usage, started): (Usage, Instant),
+        made: (Usage, CountStart),
         bytes: u64,
         fits: impl FnOnce(Usage) -> bool,
     ) -> Result<Submission<'_>, Usage> {
         let mut count = self.lock();
-        count.counted = Some((usage, started));
-        count.since = (0, 0);
-        self.add_to(count, usage, bytes, fits)
+        // Another count may have begun later and be here already.
+        let counted = count.counted.filter(|(_, start)| start.at > made.1.at).unwrap_or(made);
+        count.counted = Some(counted);
+        self.add_to(count, counted, bytes, fits)
     }
 
     fn add_to(
         &self,
         mut count: MutexGuard<'_, StoredCount>,
-        usage: Usage,
+        (usage, start): (Usage, CountStart),
         bytes: u64,
         fits: impl FnOnce(Usage) -> bool,
     ) -> Result<Submission<'_>, Usage> {
-        let more = (count.since.0 + count.in_flight.0 + 1, count.since.1 + count.in_flight.1 + bytes);
+        let since = (count.stored.0 - start.stored.0, count.stored.1 - start.stored.1);
+        let more = (since.0 + count.in_flight.0 + 1, since.1 + count.in_flight.1 + bytes);
         let with = Usage { runs: usage.runs + more.0, queued: usage.queued + more.0, bytes: usage.bytes + more.1 };
         if !fits(with) {
             return Err(with);
@@ -399,7 +426,7 @@ impl Drop for Submission<'_> {
         let mut count = self.stored.lock();
         count.in_flight = (count.in_flight.0 - 1, count.in_flight.1 - self.bytes);
         if self.is_stored {
-            count.since = (count.since.0 + 1, count.since.1 + self.bytes);
+            count.stored = (count.stored.0 + 1, count.stored.1 + self.bytes);
         }
     }
 }
@@ -628,6 +655,25 @@ mod tests {
         assert_eq!((read.value, one.reads.available_permits()), (42, READS - 1));
         drop(read);
         assert_eq!(one.reads.available_permits(), READS);
+    }
+
+    /// A run that is stored while a tenant is counted may be missing in the count, and counts all the same.
+    #[test]
+    fn runs_that_are_stored_during_a_count_count() {
+        let stored = Stored::default();
+        let fits = |usage: Usage| usage.runs <= 2 && usage.bytes <= 20;
+        // Three requests come at once, and count before one of them is stored.
+        let starts = [(); 3].map(|()| stored.begin_count());
+        for (n, start) in starts.into_iter().enumerate() {
+            match stored.add_after((Usage::default(), start), 10, fits) {
+                Ok(submission) => submission.stored(),
+                Err(with) => {
+                    assert_eq!((n, with.runs, with.queued, with.bytes), (2, 3, 3, 30));
+                    return;
+                }
+            }
+        }
+        panic!("three were accepted");
     }
 
     /// Runs that wait for a slot of their tenant take no space in the service's queue, nor in that of another tenant.

@@ -1,6 +1,7 @@
 //! One durable run in this process: from its journal to its answer, or until it is suspended.
 
 use super::admission::{Place, TenantState};
+use super::cancelled::{cancelled, note_missing, note_unread};
 use super::events::{ATTEMPT, EventLog};
 use super::open_calls::OpenCalls;
 use super::restored::RestoredCalls;
@@ -69,7 +70,7 @@ pub(crate) async fn drive(
             Some(tenant) => attempt.run(&tenant, &mut known, &mut place, valid_until).await,
             None => {
                 let why = format!("the configuration has no tenant {tenant:?} any more; add it again");
-                attempt.end(Batch::default(), End::Stuck(why)).await
+                attempt.stick(&known, why).await
             }
         };
         match ended {
@@ -82,7 +83,11 @@ pub(crate) async fn drive(
             }
             Err(error) => {
                 tracing::error!(run_id = &*run_id, %error, faults = known.faults, "a run cannot continue for now");
-                if let Err(error) = attempt.end(Batch::default(), after_failure(&error, known.faults)).await {
+                let handed_back = match after_failure(&error, known.faults) {
+                    End::Stuck(why) => attempt.stick(&known, why).await,
+                    end => attempt.end(Batch::default(), end).await,
+                };
+                if let Err(error) = handed_back {
                     tracing::error!(run_id = &*run_id, %error, "a run cannot be handed back");
                 }
                 return;
@@ -146,6 +151,30 @@ impl Attempt<'_> {
         Ok(ended)
     }
 
+    /// Ends the attempt of a run that cannot continue. A run that was cancelled need not, and has its answer instead.
+    async fn stick(&self, known: &Known, why: String) -> Result<Ended, StoreError> {
+        match self.end(Batch::default(), End::Stuck(why.clone())).await? {
+            Ended::Ended => Ok(Ended::Ended),
+            Ended::News => {
+                let request = Request::default();
+                let mut answer = request.answer(&self.cancelled_outcome(&request));
+                self.run_id.clone_into(&mut answer.run_id);
+                if known.stored.lines > 0 {
+                    note_unread(&mut answer, &why);
+                }
+                let ended = self.end(Batch::default(), End::Done(answer.to_json().into())).await?;
+                self.inner.run_budgets().remove(self.run_id);
+                Ok(ended)
+            }
+        }
+    }
+
+    /// Returns the outcome of a run that was cancelled and does not run.
+    fn cancelled_outcome(&self, request: &Request<'_>) -> Outcome {
+        let error = Error::new(Reason::Cancelled, "the run was cancelled");
+        request.failed(&self.inner.engine, Box::new(Problem::new(error, Phase::Setup)))
+    }
+
     async fn run(
         &self,
         tenant: &Arc<TenantState>,
@@ -163,7 +192,7 @@ impl Attempt<'_> {
         };
         let text = known.request.clone();
         let Ok(request) = Request::parse(&text) else {
-            return self.end(Batch::default(), End::Stuck("this version does not read its request".to_owned())).await;
+            return self.stick(known, "this version does not read its request".to_owned()).await;
         };
         let lease = (inner.lease_period(), valid_until);
         let writer = Writer::new(inner.store.clone(), active.lease.clone(), known.stored, lease);
@@ -177,16 +206,17 @@ impl Attempt<'_> {
             cancelled: known.cancelled,
             is_restored: known.is_restored,
         };
+        let before = (&*journal.text, known.printed);
         let prepared = match own {
             Ok(own) => self.prepare(tenant, &start, (&own, &calls), &writer),
             Err(problem) => Prepared::Failed(Box::new(request.failed(&inner.engine, problem))),
         };
         let (input, source) = match prepared {
             Prepared::Run(input, source) => (input, source),
-            Prepared::Failed(outcome) => return self.finish(&writer, place, request.answer(&outcome)).await,
+            Prepared::Failed(outcome) => return self.finish(&writer, place, before, request.answer(&outcome)).await,
             Prepared::Ends(mut batch, end) => {
-                let (rest, _) = writer.close().await;
-                (batch.first_event, batch.events) = (rest.first_event, rest.events);
+                let (rest, stored) = writer.close().await;
+                (batch.first_event, batch.events, known.stored.events) = (rest.first_event, rest.events, stored.events);
                 return self.end(batch, end).await;
             }
         };
@@ -198,7 +228,7 @@ impl Attempt<'_> {
         let (end, counts) = match stop {
             Stop::Lost(error) => return Err(error),
             Stop::Outcome(outcome) if known.cancelled => {
-                return self.finish(&writer, place, cancelled(request.answer(&outcome))).await;
+                return self.finish(&writer, place, before, cancelled(request.answer(&outcome))).await;
             }
             Stop::Outcome(outcome) if known.faults < MAX_FAULTS && may_continue(&outcome, writer.longest_wait()) => {
                 let (run_id, faults, verdict) = (self.run_id, known.faults, outcome.verdict());
@@ -208,7 +238,7 @@ impl Attempt<'_> {
             Stop::Outcome(outcome) => match uncompiled(&journal.text, &outcome) {
                 Some(why) => (End::Stuck(why), false),
                 // What is being written then is waited for: its lines come before those of the end.
-                None => return self.finish(&writer, place, request.answer(&outcome)).await,
+                None => return self.finish(&writer, place, before, request.answer(&outcome)).await,
             },
             Stop::Drained | Stop::CallsHeldBack => (End::Requeued { after: Duration::ZERO, is_fault: false }, false),
             Stop::Waits => (End::Suspended(replies_seen), true),
@@ -293,13 +323,15 @@ impl Attempt<'_> {
         stop
     }
 
-    /// Stores the answer of a run.
+    /// Stores the answer of a run. The journal, and the number of printed lines, are those from before the attempt.
     async fn finish(
         &self,
         writer: &Writer,
         place: &mut Option<Place>,
+        (journal, printed): (&str, u64),
         mut answer: Answer,
     ) -> Result<Ended, StoreError> {
+        note_missing(&mut answer, journal, printed);
         let (batch, _) = writer.close().await;
         self.run_id.clone_into(&mut answer.run_id);
         let answer: Arc<str> = answer.to_json().into();
@@ -335,10 +367,7 @@ impl Attempt<'_> {
         match self.resume(tenant, start, (own, run_budget.as_ref()), (&builder, writer)) {
             Ok(prepared) => prepared,
             // It cannot continue, and need not.
-            Err(_) if start.cancelled => {
-                let error = Error::new(Reason::Cancelled, "the run was cancelled");
-                Prepared::Failed(Box::new(request.failed(&inner.engine, Box::new(Problem::new(error, Phase::Setup)))))
-            }
+            Err(_) if start.cancelled => Prepared::Failed(Box::new(self.cancelled_outcome(request))),
             Err(error) => Prepared::Ends(Batch::default(), End::Stuck(stuck(&error))),
         }
     }
@@ -411,18 +440,6 @@ async fn cancel_late(active: &ActiveRun) -> Infallible {
         active.cancel.cancel();
     }
     std::future::pending().await
-}
-
-/// Returns the answer of a run that was cancelled: it has the calls and prints, and no result.
-fn cancelled(mut answer: Answer) -> Answer {
-    if answer.verdict != Verdict::Cancelled {
-        let error = Error::new(Reason::Cancelled, "the run was cancelled");
-        answer.error = Some((&Problem::new(error, Phase::Eval)).into());
-        answer.verdict = Verdict::Cancelled;
-        (answer.outcome, answer.value, answer.text, answer.memory) = (None, None, None, None);
-        answer.truncated.retain(|part, _| !matches!(part.as_str(), "value" | "text" | "memory"));
-    }
-    answer
 }
 
 /// Returns whether a run should go on from its journal although it has an outcome: its process was lost, or the store
@@ -514,6 +531,7 @@ async fn stops(inner: &Inner, tenant: &TenantState, calls: &OpenCalls, (began, t
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::{NewRun, Room, RunStore};
     use lisp_runtime::{Engine, Limits};
 
     /// What counts is the limit that has ended the run.
@@ -544,5 +562,37 @@ mod tests {
         assert!(matches!(after_failure(&failed(), MAX_FAULTS), End::Stuck(why) if why.contains("no row")));
         let damaged = StoreError::Damaged("line 2 of the journal of run a".to_owned());
         assert!(matches!(after_failure(&damaged, 0), End::Stuck(why) if why.contains("line 2")));
+    }
+
+    /// A run that its worker cannot continue, cancelled while the worker finds out: whatever the reason, it is cancelled.
+    #[tokio::test]
+    async fn a_run_that_is_cancelled_while_it_gets_stuck_is_cancelled() {
+        for (tenant, request) in [("anonymous", "{}"), ("anonymous", "[]"), ("gone", "{\"program\": \"1\"}")] {
+            for is_known in [false, true] {
+                let store = Arc::new(crate::store::MemoryStore::new());
+                let text = "isolation = \"in-process\"\n";
+                let config = crate::config::Config::parse_with(text, "test.toml", &|_| None).unwrap();
+                let service = super::super::Service::open_front(config, store.clone()).await.unwrap();
+                let run = NewRun { run_id: "run".to_owned(), tenant: tenant.to_owned(), request: request.to_owned() };
+                store.submit(run, None).await.unwrap();
+                if is_known {
+                    store.cancel("run").await.unwrap();
+                }
+                let room = Room { slots: 1, tenants: vec![(tenant.to_owned(), 1)] };
+                let claim = store.claim("worker", Duration::from_secs(60), &room).await.unwrap().remove(0);
+                let active = Arc::new(ActiveRun::new(claim.lease.clone()));
+                store.cancel("run").await.unwrap();
+                let inner = &service.0;
+                let mut slots = inner.admission.slots(&inner.tenants, 1).await;
+                let (_, place) = slots.take("anonymous").unwrap();
+                let until = Instant::now() + Duration::from_secs(60);
+                let driven = drive(inner, claim, &active, place, until);
+                tokio::time::timeout(Duration::from_secs(60), driven).await.unwrap();
+                let run = store.run("run").await.unwrap().unwrap();
+                assert_eq!(run.summary.status, crate::store::RunStatus::Done, "{tenant} {request}");
+                let answer: serde_json::Value = serde_json::from_str(&run.answer.unwrap()).unwrap();
+                assert_eq!((&answer["verdict"], &answer["run_id"]), (&"cancelled".into(), &"run".into()), "{answer}");
+            }
+        }
     }
 }

@@ -16,7 +16,8 @@ pub enum EarlierReply {
 }
 
 impl Service {
-    /// Compares a reply with the stored replies to a call of the run, or to any of its calls if `call` is `None`.
+    /// Compares a reply with the stored replies to those calls of the run that it may be for. `may_be_for` is asked with the
+    /// name of a call and what it waited for.
     ///
     /// # Errors
     /// If the run does not exist or the store fails.
@@ -24,16 +25,17 @@ impl Service {
         &self,
         tenant: &str,
         run_id: &str,
-        call: Option<&str>,
+        may_be_for: impl Fn(&str, &str) -> bool,
         reply: &Reply,
     ) -> Result<EarlierReply, Refused> {
-        self.0.stored(tenant, run_id).await?;
-        let replies = self.0.store.replies(run_id, 0).await?;
+        drop(self.0.stored(tenant, run_id).await?);
+        let (store, id) = (self.0.store.clone(), run_id.to_owned());
+        let replies = self.0.read(tenant, async move { store.replies(&id, 0).await }).await?;
         let mut result = EarlierReply::None;
         let wanted =
             serde_json::to_string(&reply.without_phase()).map_err(|error| Refused::Fault(error.to_string()))?;
         let value = |text: &str| serde_json::from_str::<Value>(text).ok();
-        for known in replies.iter().filter(|known| call.is_none_or(|call| known.call == call)) {
+        for known in replies.value.iter().filter(|known| may_be_for(&known.call, &known.phase)) {
             // A reply that is nested too deeply for a value is compared as text only.
             let is_same = known.body == wanted || value(&known.body).is_some_and(|known| value(&wanted) == Some(known));
             match is_same {

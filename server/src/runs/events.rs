@@ -1,14 +1,16 @@
 //! Events of runs, for streams that watch them: in memory for runs that are not durable, in the store for others.
 
+use super::admission::BodyRoom;
 use super::metrics::Metrics;
 use super::restored::RestoredCalls;
 use super::writer::Writer;
+use crate::store::EVENT_BYTES;
 use lisp_runtime::observe::{CallEnded, CallStarted, HostFault, PrintedLine, RunEnded, RunStarted};
 use lisp_runtime::outcome::CallStatus;
 use lisp_runtime::{Cancel, Observer};
 use serde_json::json;
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use tokio::sync::watch;
 
@@ -50,9 +52,19 @@ pub(crate) struct EventLog {
 #[derive(Debug)]
 enum Sink {
     /// They stay in memory, and are gone with their reader.
-    Memory { events: Mutex<Vec<Event>>, changed: watch::Sender<usize> },
+    Memory { unread: Mutex<Unread>, changed: watch::Sender<u64> },
     /// They go to the store.
     Store(Arc<Writer>),
+}
+
+/// The events of a run in memory that its reader has not taken.
+#[derive(Debug, Default)]
+struct Unread {
+    events: VecDeque<Event>,
+    /// The number of all events so far.
+    count: u64,
+    /// The room of these events, once the run has ended.
+    room: Option<BodyRoom>,
 }
 
 #[derive(Debug, Default)]
@@ -87,6 +99,13 @@ impl Drop for EventLog {
     }
 }
 
+impl Event {
+    /// Returns whether no event follows this one.
+    pub(super) fn is_last(&self) -> bool {
+        matches!(&*self.kind, "answer" | "problem")
+    }
+}
+
 impl EventLog {
     /// Ends a run that was cancelled, where it would go on from its journal. Returns whether it was.
     pub(crate) fn ends_here(&self) -> bool {
@@ -111,17 +130,18 @@ impl EventLog {
         let Some((kind, data)) = kept else { return };
         match &self.sink {
             Sink::Store(writer) => writer.event(kind, data),
-            Sink::Memory { events, changed } => {
-                let mut events = events.lock().unwrap_or_else(PoisonError::into_inner);
-                let number = events.len() as u64 + 1;
-                events.push(Event { number, kind: kind.into(), data });
-                changed.send_replace(events.len());
+            Sink::Memory { unread, changed } => {
+                let mut unread = unread.lock().unwrap_or_else(PoisonError::into_inner);
+                unread.count += 1;
+                let number = unread.count;
+                unread.events.push_back(Event { number, kind: kind.into(), data });
+                changed.send_replace(number);
             }
         }
     }
 
     /// Returns a receiver that is notified of more events in memory; `None` if they are in the store.
-    pub(super) fn changes(&self) -> Option<watch::Receiver<usize>> {
+    pub(super) fn changes(&self) -> Option<watch::Receiver<u64>> {
         match &self.sink {
             Sink::Memory { changed, .. } => Some(changed.subscribe()),
             Sink::Store(_) => None,
@@ -133,24 +153,59 @@ impl EventLog {
         &self.run_id
     }
 
-    /// Returns the events in memory after the first ones.
-    pub(super) fn after(&self, read: usize) -> Vec<Event> {
+    /// Returns the events in memory that were not taken; `None` if they are in the store.
+    fn unread(&self) -> Option<MutexGuard<'_, Unread>> {
         match &self.sink {
-            Sink::Memory { events, .. } => {
-                let events = events.lock().unwrap_or_else(PoisonError::into_inner);
-                events.get(read..).unwrap_or_default().to_vec()
-            }
-            Sink::Store(_) => Vec::new(),
+            Sink::Memory { unread, .. } => Some(unread.lock().unwrap_or_else(PoisonError::into_inner)),
+            Sink::Store(_) => None,
         }
     }
 
-    /// Adds the answer, the last event of a run in memory.
-    pub(crate) fn finish(&self, answer: &str) {
+    /// Returns a page of the events in memory after the first ones: at most [`EVENT_BYTES`], or one event.
+    pub(super) fn page(&self, read: u64) -> Vec<Event> {
+        let Some(unread) = self.unread() else { return Vec::new() };
+        let mut bytes = 0_usize;
+        let next = unread.events.iter().filter(|event| event.number > read);
+        let fits = next.take_while(|event| {
+            let is_first = bytes == 0;
+            bytes = bytes.saturating_add(event.data.len().max(1));
+            is_first || bytes <= EVENT_BYTES
+        });
+        fits.cloned().collect()
+    }
+
+    /// Drops the events in memory up to a number: they were taken.
+    pub(super) fn forget(&self, number: u64) {
+        let Some(mut unread) = self.unread() else { return };
+        while unread.events.front().is_some_and(|event| event.number <= number) {
+            unread.events.pop_front();
+        }
+    }
+
+    /// Returns the bytes of the events in memory that were not taken.
+    pub(crate) fn bytes_left(&self) -> usize {
+        self.unread().map_or(0, |unread| unread.events.iter().map(|event| event.data.len()).sum())
+    }
+
+    /// Takes the room of the events in memory, once the run has ended.
+    pub(super) fn take_room(&self) -> Option<BodyRoom> {
+        self.unread()?.room.take()
+    }
+
+    /// Adds the answer, the last event of a run in memory. The room is that of all events that were not taken.
+    pub(crate) fn finish(&self, answer: &str, room: Option<BodyRoom>) {
+        if let Some(mut unread) = self.unread() {
+            unread.room = room;
+        }
         self.end("answer", answer.into());
     }
 
-    /// Adds a problem as the last event: the run did not start.
+    /// Adds a problem as the last event, in place of those that were not taken: the run did not start, or its answer cannot
+    /// be sent.
     pub(crate) fn fail(&self, problem: &impl serde::Serialize) {
+        if let Some(mut unread) = self.unread() {
+            unread.events.clear();
+        }
         self.end("problem", serde_json::to_string(problem).unwrap_or_default().into());
     }
 
@@ -272,7 +327,7 @@ impl EventHub {
 
     /// Creates the log of a run that is not durable.
     pub(crate) fn in_memory(&self, run_id: &str) -> Arc<EventLog> {
-        let sink = Sink::Memory { events: Mutex::default(), changed: watch::Sender::new(0) };
+        let sink = Sink::Memory { unread: Mutex::default(), changed: watch::Sender::new(0) };
         self.add(run_id, sink, LogState::default())
     }
 
@@ -366,13 +421,25 @@ mod tests {
             log.push("print", &"x".repeat(MAX_BYTES / 8));
         }
         log.push("waiting", &1);
-        let kinds = || log.after(0).into_iter().map(|event| event.kind.into_owned()).collect::<Vec<_>>();
+        let kinds = || {
+            let (mut kinds, mut read) = (Vec::new(), 0);
+            loop {
+                let page = log.page(read);
+                let Some(last) = page.last() else { return kinds };
+                assert!(page.len() == 1 || page.iter().map(|event| event.data.len()).sum::<usize>() <= EVENT_BYTES);
+                read = last.number;
+                kinds.extend(page.into_iter().map(|event| event.kind.into_owned()));
+            }
+        };
         assert_eq!(kinds(), [&["print"; 7][..], &["cut", "waiting"]].concat());
         // They have a maximum of their own.
         for _ in 0..10 {
             log.push("waiting", &"x".repeat(MAX_BYTES / 8));
         }
         assert_eq!(kinds().len(), 9 + 8);
+        // What was taken is gone.
+        log.forget(15);
+        assert_eq!((kinds().len(), log.bytes_left()), (2, 2 * (MAX_BYTES / 8 + 2)));
         drop(log);
         assert_eq!(hub.count(), 0);
     }

@@ -2,6 +2,7 @@
 
 mod admission;
 mod attempt;
+mod cancelled;
 mod earlier_reply;
 mod events;
 mod metrics;

@@ -186,6 +186,23 @@ impl Reply {
         }
     }
 
+    /// Returns the texts that the journal of the run takes, with their names.
+    pub(super) fn texts(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let error = self.error.as_ref();
+        let code = error.and_then(|error| match &error.code {
+            Some(ToolCode::Name(code)) => Some(code.as_str()),
+            _ => None,
+        });
+        let texts = [
+            ("result", self.result.as_ref().map(|result| result.get())),
+            ("arguments", self.arguments.as_ref().map(|arguments| arguments.get())),
+            ("error.message", error.map(|error| error.message.as_str())),
+            ("error.code", code),
+            ("reject", self.reject.as_deref()),
+        ];
+        texts.into_iter().filter_map(|(name, text)| Some((name, text?)))
+    }
+
     /// Returns the reply as it is stored, beside the phase.
     pub(super) fn without_phase(&self) -> Reply {
         Reply { phase: None, ..self.clone() }

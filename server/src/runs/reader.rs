@@ -1,48 +1,75 @@
-//! Reads the events of runs: of durable ones from the store, of others from memory.
+//! Reads the events of a run as they happen: of durable runs from the store, of others from memory.
 
+use super::admission::{BodyRoom, InTurn, TenantState};
 use super::events::{Event, EventLog};
 use super::state::{Refused, Service};
 use super::watch::Watcher;
-use crate::store::StoreError;
+use crate::store::StoredEvent;
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// Reads the events of a run.
+/// Reads the events of a run, a bounded page at a time.
 #[derive(Debug)]
 pub struct EventReader {
     service: Service,
+    /// The name of the run's tenant.
+    tenant: String,
     run_id: String,
     source: Source,
     /// The number of events read.
     read: u64,
     is_over: bool,
+    /// Whose room pages take; `None` if they take none.
+    takes_room: Option<Arc<TenantState>>,
+    /// The room of the page that was returned last, or of all that is left.
+    room: Option<BodyRoom>,
+    /// Whether the room is that of all that is left.
+    has_all_room: bool,
 }
 
 #[derive(Debug)]
 enum Source {
-    Memory(Arc<EventLog>, watch::Receiver<usize>),
+    Memory(Arc<EventLog>, watch::Receiver<u64>),
     Store(Watcher),
 }
 
 impl EventReader {
     /// Creates the reader of a durable run, after some events.
-    pub(crate) fn of_stored(service: &Service, run_id: &str, read: u64) -> Self {
-        let source = Source::Store(service.watcher(run_id));
-        EventReader { service: service.clone(), run_id: run_id.to_owned(), source, read, is_over: false }
+    pub(crate) fn of_stored(service: &Service, tenant: &str, run_id: &str, read: u64) -> Self {
+        EventReader {
+            service: service.clone(),
+            tenant: tenant.to_owned(),
+            run_id: run_id.to_owned(),
+            source: Source::Store(service.watcher(run_id)),
+            read,
+            is_over: false,
+            takes_room: None,
+            room: None,
+            has_all_room: false,
+        }
     }
 
-    /// Creates the reader of a run in memory.
-    pub(crate) fn of_log(service: &Service, log: &Arc<EventLog>) -> Self {
-        let Some(changes) = log.changes() else { return EventReader::of_stored(service, log.run_id(), 0) };
-        let source = Source::Memory(log.clone(), changes);
-        EventReader { service: service.clone(), run_id: log.run_id().to_owned(), source, read: 0, is_over: false }
+    /// Creates the reader of a run in memory. What it returns leaves the log.
+    pub(crate) fn of_log(service: &Service, tenant: &str, log: &Arc<EventLog>) -> Self {
+        let reader = EventReader::of_stored(service, tenant, log.run_id(), 0);
+        match log.changes() {
+            Some(changes) => EventReader { source: Source::Memory(log.clone(), changes), ..reader },
+            None => reader,
+        }
+    }
+
+    /// From now on each page takes room of a tenant's responses until the next one is asked for. A page that finds no room
+    /// is not kept meanwhile: it is read once there is.
+    #[must_use]
+    pub(crate) fn taking_room(self, tenant: &Arc<TenantState>) -> Self {
+        EventReader { takes_room: Some(tenant.clone()), ..self }
     }
 
     /// Waits for more events. Returns `None` after the last one, or when the service shuts down and the run does not
     /// continue here.
     ///
     /// # Errors
-    /// If the store fails.
+    /// If the store fails, or no longer has the run.
     pub async fn next(&mut self) -> Result<Option<Vec<Event>>, Refused> {
         loop {
             let events = self.ready().await?;
@@ -66,53 +93,97 @@ impl EventReader {
         }
     }
 
-    /// Returns the events that are there after those that were read, without waiting.
+    /// Returns a page of the events that are there after those that were read, without waiting for more.
     ///
     /// # Errors
-    /// If the store fails.
+    /// If the store fails, or no longer has the run.
     pub async fn ready(&mut self) -> Result<Vec<Event>, Refused> {
-        if self.is_over {
-            return Ok(Vec::new());
+        if !self.has_all_room {
+            self.room = None;
         }
-        let events = match &mut self.source {
-            Source::Memory(log, changes) => {
-                changes.borrow_and_update();
-                log.after(usize::try_from(self.read).unwrap_or(usize::MAX))
+        let mut free: Option<(usize, BodyRoom)> = None;
+        loop {
+            if self.is_over {
+                return Ok(Vec::new());
             }
-            Source::Store(_) => self.stored().await?,
-        };
-        if let Some(last) = events.last() {
-            self.read = last.number;
-            self.is_over |= matches!(&*last.kind, "answer" | "problem");
+            let InTurn { value: events, turn } = self.page().await?;
+            let bytes = events.iter().map(|event| event.data.len()).sum();
+            let has_room = match &self.takes_room {
+                Some(tenant) if bytes > TenantState::SMALL_RESPONSE && !self.has_all_room => {
+                    // What was read may have grown meanwhile.
+                    let known = free.take().filter(|(has, _)| *has >= bytes).map(|(_, room)| room);
+                    self.room = known.or_else(|| tenant.response_room_now(bytes));
+                    self.room.is_some()
+                }
+                _ => true,
+            };
+            if has_room {
+                return Ok(self.taken(events));
+            }
+            drop((events, turn));
+            if let Some(tenant) = &self.takes_room {
+                free = Some((bytes, tenant.response_room_when_free(bytes).await));
+            }
         }
-        Ok(events)
     }
 
-    async fn stored(&mut self) -> Result<Vec<Event>, StoreError> {
-        let read = self.service.0.store.events(&self.run_id, self.read).await?;
-        let event = |event: crate::store::StoredEvent| Event {
-            number: event.number,
-            kind: event.kind.into(),
-            data: event.data,
-        };
-        let mut events: Vec<Event> = read.events.into_iter().map(event).collect();
-        if read.is_over && events.is_empty() && self.has_read_answer().await? {
-            self.is_over = true;
-        } else if read.is_over {
-            let run = self.service.0.store.run(&self.run_id).await?;
-            if let Some(data) = run.and_then(|run| run.answer) {
-                let number = events.last().map_or(self.read, |event| event.number).saturating_add(1);
-                events.push(Event { number, kind: "answer".into(), data });
+    /// Notes that events are read.
+    fn taken(&mut self, events: Vec<Event>) -> Vec<Event> {
+        if let Some(last) = events.last() {
+            self.read = last.number;
+            self.is_over |= last.is_last();
+            if let Source::Memory(log, _) = &self.source {
+                log.forget(last.number);
             }
         }
-        Ok(events)
+        events
+    }
+
+    /// Reads the next page. It has no event if there is none yet.
+    async fn page(&mut self) -> Result<InTurn<Vec<Event>>, Refused> {
+        match &mut self.source {
+            Source::Memory(log, changes) => {
+                changes.borrow_and_update();
+                if let Some(room) = log.take_room() {
+                    (self.room, self.has_all_room) = (Some(room), true);
+                }
+                Ok(InTurn { value: log.page(self.read), turn: None })
+            }
+            Source::Store(_) => self.stored().await,
+        }
+    }
+
+    async fn stored(&mut self) -> Result<InTurn<Vec<Event>>, Refused> {
+        let read = self.stored_after(self.read).await?;
+        if !read.value.0.is_empty() || !read.value.1 {
+            return Ok(read.map(|(events, _)| events.into_iter().map(Event::from).collect()));
+        }
+        drop(read);
+        if self.has_read_answer().await? {
+            self.is_over = true;
+            return Ok(InTurn { value: Vec::new(), turn: None });
+        }
+        let number = self.read.saturating_add(1);
+        let run = self.service.0.stored_in_turn(&self.tenant, &self.run_id).await?;
+        Ok(run.map(|run| run.answer.map(|data| Event { number, kind: "answer".into(), data }).into_iter().collect()))
+    }
+
+    /// Reads a page of stored events after the first ones, and whether these are all of a run that is done.
+    async fn stored_after(&self, skip: u64) -> Result<InTurn<(Vec<StoredEvent>, bool)>, Refused> {
+        let (store, run_id) = (self.service.0.store.clone(), self.run_id.clone());
+        let read = self.service.0.read(&self.tenant, async move { store.events(&run_id, skip).await }).await?;
+        Ok(read.map(|read| (read.events, read.is_over)))
     }
 
     /// Returns whether the last event that was read is the answer: the one after all that are stored.
-    async fn has_read_answer(&self) -> Result<bool, StoreError> {
-        let is_stored = async |number: u64| {
-            Ok::<_, StoreError>(!self.service.0.store.events(&self.run_id, number - 1).await?.events.is_empty())
-        };
+    async fn has_read_answer(&self) -> Result<bool, Refused> {
+        let is_stored = async |number: u64| Ok::<_, Refused>(!self.stored_after(number - 1).await?.value.0.is_empty());
         Ok(self.read > 0 && !is_stored(self.read).await? && (self.read == 1 || is_stored(self.read - 1).await?))
+    }
+}
+
+impl From<StoredEvent> for Event {
+    fn from(event: StoredEvent) -> Self {
+        Event { number: event.number, kind: event.kind.into(), data: event.data }
     }
 }

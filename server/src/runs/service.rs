@@ -307,13 +307,13 @@ impl Service {
     }
 
     /// Returns a reader of the events of a run that is not durable, which is about to start in this process.
-    pub fn events_of_new_run(&self, run_id: &str) -> EventReader {
-        EventReader::of_log(self, &self.log_in_memory(run_id))
+    pub fn events_of_new_run(&self, tenant: &str, run_id: &str) -> EventReader {
+        EventReader::of_log(self, tenant, &self.log_in_memory(run_id))
     }
 
-    /// Returns a reader of the events of a durable run, after the first `read` ones.
-    pub fn events(&self, run_id: &str, read: u64) -> EventReader {
-        EventReader::of_stored(self, run_id, read)
+    /// Returns a reader of the events of a tenant's durable run, after the first `read` ones.
+    pub fn events(&self, tenant: &str, run_id: &str, read: u64) -> EventReader {
+        EventReader::of_stored(self, tenant, run_id, read)
     }
 
     /// Counts a request.

@@ -7,7 +7,7 @@ use lisp_runtime::record::{CallState, OpenCall, RecordError, Settled};
 use lisp_runtime::tools::Effect;
 use lisp_runtime::{Engine, Record, Request, Tool};
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What to do about a call that had started when its process ended.
 enum StartedCall {
@@ -79,6 +79,12 @@ const ENDED: &[CallState] = &[CallState::Done, CallState::Failed];
 /// Returns the calls that have ended.
 pub(crate) fn places_ended(journal: &str) -> impl Iterator<Item = Place> + use<'_> {
     lines(journal).filter_map(|line| line.call_in(ENDED)?.parse().ok())
+}
+
+/// Returns the number of calls that the program has come to.
+pub(crate) fn calls_begun(journal: &str) -> u64 {
+    let calls: BTreeSet<String> = lines(journal).filter_map(|line| line.state.and(line.call)).collect();
+    calls.len() as u64
 }
 
 /// Counts how often each call has started.

@@ -9,7 +9,7 @@ use lisp_runtime::Request;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long the open calls of a run have to be the same before they are reported, because parallel workers make theirs
 /// one after the other.
@@ -172,7 +172,7 @@ impl Service {
         if let Some(submission) = tenant.stored.add(bytes, fits) {
             return Ok(submission);
         }
-        let started = Instant::now();
+        let started = tenant.stored.begin_count();
         let usage = self.0.store.usage(&tenant.name).await?;
         let with = match tenant.stored.add_after((usage, started), bytes, fits) {
             Ok(submission) => return Ok(submission),
@@ -225,12 +225,15 @@ impl Service {
         let mut watcher = self.watcher(run_id);
         let (mut seen, mut checks) = (None, 0);
         loop {
-            let read = self.state_in_turn(tenant, run_id).await?;
+            let read = self.0.stored_in_turn(tenant, run_id).await?;
+            let is_cancelled = read.value.summary.cancelled;
+            let read = read.map(RunState::from);
             let state = &read.value;
             if state.answer.is_some() {
                 return Ok(read);
             }
-            if !state.calls.is_empty() {
+            // A run that was cancelled takes no answers, and ends soon.
+            if !state.calls.is_empty() && !is_cancelled {
                 let names: Vec<_> = state.calls.iter().map(|call| (call.call.clone(), call.asked())).collect();
                 if checks >= QUIET_CHECKS || seen.as_ref() == Some(&names) {
                     return Ok(read);

@@ -3,7 +3,9 @@
 mod sessions;
 
 use super::clock::{Clock, millis};
-use super::rules::{PRINT, RESTORED, call_bytes, closed, end_name, events_out_of_order, exists, known, shown};
+use super::rules::{
+    PRINT, RESTORED, call_bytes, closed, end_name, events_out_of_order, exists, has_news, known, shown,
+};
 use super::{
     Batch, Claim, EVENT_BYTES, End, Ended, Events, Journal, Lease, NewRun, News, PAGE_BYTES, Page, Query, Renewed,
     Replied, RequestKey, Result, Room, RunStatus, RunStore, RunSummary, Store, StoreError, StoredCall, StoredEvent,
@@ -371,8 +373,7 @@ impl RunStore for MemoryStore {
         }
         let run = inner.leased(lease)?;
         run.write(&lease.run_id, batch, wall)?;
-        let has_news = |seen| run.cancelled || run.replies.len() as u64 > seen;
-        if matches!(end, End::Suspended(seen) if has_news(seen)) {
+        if has_news(&end, run.cancelled, run.replies.len() as u64) {
             self.send(News::Changed(lease.run_id.clone()));
             return Ok(Ended::News);
         }

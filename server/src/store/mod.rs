@@ -380,7 +380,7 @@ pub enum End {
         /// Whether this counts as a lost attempt.
         is_fault: bool,
     },
-    /// The run cannot continue, with the reason. Its open calls stay.
+    /// The run cannot continue, with the reason. Its open calls stay. A run that was cancelled does not stick.
     Stuck(String),
 }
 
@@ -389,8 +389,8 @@ pub enum End {
 pub enum Ended {
     /// The attempt has ended.
     Ended,
-    /// The attempt was to be suspended, and goes on: there are replies that it has not seen, or the run was cancelled. Its
-    /// batch is stored.
+    /// The attempt goes on, and its batch is stored: it was to be suspended and there are replies that it has not seen, or
+    /// it was to be suspended or stuck and the run was cancelled.
     News,
 }
 

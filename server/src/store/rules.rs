@@ -25,6 +25,16 @@ pub(super) fn end_name(end: &End) -> &'static str {
     }
 }
 
+/// Returns whether an attempt that would end goes on instead: there is something that it has not seen. A run that was
+/// cancelled neither waits nor sticks, so no cancellation is lost.
+pub(super) fn has_news(end: &End, cancelled: bool, replies: u64) -> bool {
+    match end {
+        End::Suspended(seen) => cancelled || replies > *seen,
+        End::Stuck(_) => cancelled,
+        End::Done(_) | End::Requeued { .. } => false,
+    }
+}
+
 /// Returns how many things of a batch are stored already, or `None` if they do not follow those that are stored.
 ///
 /// `first` is the number of the first one, from 1.

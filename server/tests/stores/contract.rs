@@ -20,6 +20,7 @@ pub(crate) async fn check(store: Arc<dyn Store>) {
     a_restored_store_warns_approvers(&store).await;
     changes_send_news(&store).await;
     cancelled_runs_take_no_replies(&store).await;
+    cancelled_runs_do_not_stick(&store).await;
     tenants_take_turns(&store).await;
     a_lease_expires(&store).await;
     a_pause_ends(&store).await;
@@ -134,6 +135,37 @@ async fn cancelled_runs_take_no_replies(store: &Arc<dyn Store>) {
     assert_eq!(store.reply("over", reply("a")).await.unwrap(), Replied::Over(RunStatus::Done));
 }
 
+/// A cancellation that was acknowledged is not lost to an attempt that finds out that its run cannot continue.
+async fn cancelled_runs_do_not_stick(store: &Arc<dyn Store>) {
+    let stuck = || End::Stuck("no tool".to_owned());
+    for run_id in ["before", "while"] {
+        store.submit(run(run_id, run_id), None).await.unwrap();
+        if run_id == "before" {
+            store.cancel(run_id).await.unwrap();
+        }
+        let lease = claim_one(store, run_id).await.lease;
+        if run_id == "while" {
+            store.cancel(run_id).await.unwrap();
+        }
+        let batch = Batch { first_line: 1, lines: vec!["{}\n".to_owned()], ..opens("a") };
+        for _ in 0..2 {
+            assert_eq!(store.end(&lease, batch.clone(), stuck()).await.unwrap(), Ended::News, "{run_id}");
+        }
+        let summary = store.run(run_id).await.unwrap().unwrap().summary;
+        assert_eq!((summary.status, summary.error, summary.calls.len()), (RunStatus::Waiting, None, 1), "{run_id}");
+        assert_eq!(store.journal(run_id).await.unwrap().text, "{}\n");
+        store.end(&lease, Batch::default(), End::Done("{}".into())).await.unwrap();
+    }
+    // One that is stuck already is queued.
+    store.submit(run("after", "after"), None).await.unwrap();
+    let lease = claim_one(store, "after").await.lease;
+    assert_eq!(store.end(&lease, Batch::default(), stuck()).await.unwrap(), Ended::Ended);
+    store.cancel("after").await.unwrap();
+    let claim = claim_one(store, "after").await;
+    assert!(claim.run.summary.cancelled);
+    store.end(&claim.lease, Batch::default(), End::Done("{}".into())).await.unwrap();
+}
+
 async fn changes_send_news(store: &Arc<dyn Store>) {
     let mut news = store.news();
     let changed = |run_id: &str| News::Changed(run_id.into());
@@ -163,12 +195,19 @@ async fn changes_send_news(store: &Arc<dyn Store>) {
         store.end(&lease, Batch::default(), end).await.unwrap();
         expect(&mut news, &lease.run_id, &[News::Queued, changed(&lease.run_id)]).await;
     }
+    let stuck = || End::Stuck("no tool".to_owned());
+    let first = claim_one(store, "news-1").await.lease;
+    store.end(&first, Batch::default(), stuck()).await.unwrap();
+    expect(&mut news, "news-1", &[changed("news-1")]).await;
+    assert!(store.retry("news-1").await.unwrap());
+    expect(&mut news, "news-1", &[News::Queued, changed("news-1")]).await;
     let first = claim_one(store, "news-1").await.lease;
     assert!(store.cancel("news-1").await.unwrap());
     expect(&mut news, "news-1", &[replied("news-1"), changed("news-1")]).await;
-    store.end(&first, Batch::default(), End::Stuck("no tool".to_owned())).await.unwrap();
+    assert_eq!(store.end(&first, Batch::default(), stuck()).await.unwrap(), Ended::News);
     expect(&mut news, "news-1", &[changed("news-1")]).await;
-    assert!(store.retry("news-1").await.unwrap());
+    let end = End::Requeued { after: Duration::ZERO, is_fault: false };
+    store.end(&first, Batch::default(), end).await.unwrap();
     expect(&mut news, "news-1", &[News::Queued, changed("news-1")]).await;
     let second = claim_one(store, "news-2").await.lease;
     store.end(&second, opens("c"), End::Suspended(0)).await.unwrap();

@@ -137,7 +137,7 @@ fn of_runs() -> impl Strategy<Value = Op> {
         8 => (lease(), written(), ending(), again())
             .prop_map(|(lease, batch, end, again)| Op::End { lease, batch, end, again }),
         9 => (to(), 0..2u8).prop_map(|(to, body)| Op::Reply { to, body }),
-        2 => (0..7u8).prop_map(|run| Op::Cancel { run }),
+        3 => (0..7u8).prop_map(|run| Op::Cancel { run }),
         2 => (0..7u8).prop_map(|run| Op::Retry { run }),
         3 => (option::of(0..2u8), option::of(prop::sample::select(&RunStatus::ALL[..])), 1..4usize)
             .prop_map(|(tenant, status, max)| Op::List { tenant, status, max }),

@@ -367,7 +367,7 @@ impl Side {
                 let ended = self.store.end(&lease, batch.clone(), end.clone()).await;
                 self.advance(n, &batch, ended.as_ref().map(drop));
                 self.held[n].may_be_valid &= !matches!(ended, Ok(Ended::Ended));
-                if ended.is_ok() && matches!(end, End::Stuck(_)) {
+                if matches!((&ended, &end), (Ok(Ended::Ended), End::Stuck(_))) {
                     self.stuck.push(lease.run_id.to_string());
                 }
                 let second = if *again { shown(self.store.end(&lease, batch, end).await) } else { String::new() };

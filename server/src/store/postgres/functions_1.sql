@@ -336,7 +336,8 @@ begin
             a_calls, a_phases, a_tools, a_arguments, a_questions, a_closed_calls, a_closed_phases
         );
     end if;
-    goes_on := a_end = 'suspended' and (run.cancelled or run.replies > a_seen);
+    -- A run that was cancelled neither waits nor sticks.
+    goes_on := a_end in ('suspended', 'stuck') and run.cancelled or a_end = 'suspended' and run.replies > a_seen;
     if not goes_on then
         run.ended_epoch := a_epoch;
         run.ended := a_end;

@@ -353,7 +353,7 @@ impl RunStore for PostgresStore {
                     select * from (
                         select number, kind, data, sum(octet_length(data)) over (order by number) as bytes
                             from ptc_lisp.events where run_id = $1 and number > $2
-                    ) as next where bytes <= $3 or number = $2 + 1
+                    ) as next where bytes <= $3 or number - 1 = $2
                 ) as event on true
                 where run.run_id = $1 order by event.number";
         let rows = self.pool.query(sql, &[&escape(run_id), &signed(skip), &signed(EVENT_BYTES as u64)]).await?;

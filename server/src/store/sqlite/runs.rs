@@ -1,7 +1,7 @@
 //! Operations that write runs.
 
 use super::super::clock::millis;
-use super::super::rules::{PRINT, digest, end_name, events_out_of_order, exists, known};
+use super::super::rules::{PRINT, digest, end_name, events_out_of_order, exists, has_news, known};
 use super::super::{
     Batch, Claim, End, Ended, Lease, NewRun, News, Renewed, Replied, RequestKey, Result, Room, RunStatus, StoreError,
     StoredReply, StoredRun, Submitted,
@@ -335,7 +335,7 @@ pub(super) fn end(write: &mut Write<'_>, lease: &Lease, batch: &Batch, end: &End
     }
     let mut row = Row::leased(write, lease)?;
     row.write(write, run_id, batch)?;
-    if matches!(end, End::Suspended(seen) if row.cancelled || count(row.replies) > *seen) {
+    if has_news(end, row.cancelled, count(row.replies)) {
         if !batch.is_empty() {
             row.save(write, run_id)?;
         }
