@@ -266,6 +266,21 @@ impl OpenCalls {
         self.log.restored.get().map_or(0, RestoredCalls::count)
     }
 
+    /// Returns the number of calls that are not made, because the service shuts down.
+    pub(crate) fn held(&self) -> usize {
+        self.log.writer().map_or(0, |writer| writer.held())
+    }
+
+    /// Returns the number of calls of scripted tools in progress.
+    pub(crate) fn scripted(&self) -> usize {
+        self.log.scripted()
+    }
+
+    /// Returns the tools of the calls in progress.
+    pub(crate) fn tools_in_progress(&self) -> Vec<String> {
+        self.log.tools_in_progress()
+    }
+
     /// Returns the number of calls that this attempt waits for.
     pub(crate) fn waiting(&self) -> usize {
         let is_present =

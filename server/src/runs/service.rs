@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
-use tokio::sync::Notify;
+use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio_util::sync::CancellationToken;
 
 /// Why a service cannot start.
@@ -202,6 +202,7 @@ impl Service {
             active_runs: Mutex::default(),
             run_budgets: Mutex::default(),
             queued: Notify::new(),
+            claiming: AsyncMutex::default(),
             next_tenant: AtomicUsize::new(0),
             draining: CancellationToken::new(),
             drained_at: OnceLock::new(),
@@ -357,10 +358,28 @@ impl Service {
     /// Like [`Service::ended`], for a store that others use too.
     pub async fn ended_without_closing(&self) {
         let until = self.drained_at();
+        // Runs that are being claimed are active after that.
+        let _ = tokio::time::timeout_at(until, self.0.claiming.lock()).await;
         while self.active_count() > 0 && tokio::time::Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
+        self.tell_end();
         self.0.tools.close().await;
+    }
+
+    /// Logs the end of the shutdown, with the runs that it cuts off.
+    fn tell_end(&self) {
+        let drain_seconds = self.0.config.service.drain_seconds;
+        let active: Vec<_> = self.0.active_runs().values().cloned().collect();
+        for run in &active {
+            tracing::warn!(
+                run_id = &*run.lease.run_id,
+                calls = run.tools_in_progress().join(", "),
+                drain_seconds,
+                "a run is cut off: its calls in progress took longer than drain_seconds"
+            );
+        }
+        tracing::info!(cut_off = active.len(), "the service has shut down");
     }
 
     /// Runs a request and returns its answer. Nothing is stored. Dropping the future cancels the run.

@@ -87,6 +87,8 @@ pub(crate) struct Inner {
     pub(crate) run_budgets: Mutex<HashMap<String, Budget>>,
     /// Notified when a run may be claimed.
     pub(crate) queued: Notify,
+    /// Held while runs are claimed.
+    pub(crate) claiming: AsyncMutex<()>,
     /// The tenant whose runs are claimed first.
     pub(crate) next_tenant: AtomicUsize,
     /// Set once the service is shutting down.
@@ -154,6 +156,11 @@ impl ActiveRun {
             attempt.calls.end();
         }
         *replies_seen
+    }
+
+    /// Returns the tools of the calls in progress.
+    pub(crate) fn tools_in_progress(&self) -> Vec<String> {
+        self.attempt().as_ref().map_or_else(Vec::new, |attempt| attempt.calls.tools_in_progress())
     }
 
     /// Returns whether there are replies that were not passed on, or may be.
