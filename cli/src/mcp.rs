@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let config = arguments.options.config(arguments.listen.map(Into::into), arguments.store.as_ref())?;
-    log_to_standard_error(&config);
+    log_to_standard_error(&config)?;
     let runtime = runtime("mcp")?;
     let done = runtime.block_on(serve(config, arguments));
     // A thread that reads standard input cannot be stopped.

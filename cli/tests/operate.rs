@@ -339,8 +339,8 @@ fn a_restored_store_asks_before_it_repeats() {
         asked += 1;
         let wanted = format!(
             "The store was restored from a backup, and this may have been done since: a call of pay. Look for the \
-             Idempotency-Key {id}/{call} at the tool, then send its result or error, approve to make it, or reject to make it \
-             fail."
+             Idempotency-Key {id}/{call} at the tool, then send its result or error. If you cannot find out, approve to \
+             make it, or reject to make it fail, with the phase unknown1."
         );
         assert_eq!(state["calls"][0]["question"], wanted, "{state}");
         let made = tool.made(&format!("{id}/{call}")).expect("it was made after the backup");
@@ -460,7 +460,7 @@ fn what_a_dead_service_has_left_is_checked_and_answered() {
     let state = server.state_when(&path, |state| state["calls"][0].is_object());
     let question = format!(
         "It is unknown whether this was done: Pay 5? Look for the Idempotency-Key {id}/1 at the tool, then send its result or \
-         error, approve to make it again, or reject to make it fail."
+         error. If you cannot find out, approve to make it again, or reject to make it fail, with the phase unknown1."
     );
     assert_eq!(state["calls"][0]["question"], question, "{state}");
     // The approval of the first question comes once more, late: the call is not made a second time.

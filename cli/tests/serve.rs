@@ -763,7 +763,8 @@ fn a_query_that_does_not_fit_is_refused() {
     for (path, field, why) in [
         ("/v1/runs?status=bogus", "status", "`waiting`"),
         ("/v1/runs?limit=-1", "limit", "\"-1\" is not a whole number"),
-        ("/v1/runs?limit=1001", "limit", "0 to 1000"),
+        ("/v1/runs?limit=1001", "limit", "1 to 1000"),
+        ("/v1/runs?limit=0", "limit", "1 to 1000"),
         ("/v1/runs?stat=waiting", "stat", "`status`"),
         ("/v1/functions?query=x", "query", "`q`"),
         ("/v1/runs/x?wait=10s", "wait", "\"10s\" is not a whole number"),

@@ -29,6 +29,9 @@ const MAX_FAULTS: u32 = 5;
 /// The pause before the first of these; it doubles each time.
 const FAULT_PAUSE: Duration = Duration::from_millis(50);
 
+/// How a run is given back.
+const BACK: End = End::Requeued { after: Duration::ZERO, is_fault: false };
+
 /// How long a run that was cancelled may replay its journal.
 const REPLAY: Duration = Duration::from_secs(10);
 
@@ -216,7 +219,11 @@ impl Attempt<'_> {
                 // What is being written then is waited for: its lines come before those of the end.
                 None => return self.finish(&writer, place, request.answer(&outcome)).await,
             },
-            Stop::Drained | Stop::CallsHeldBack => (End::Requeued { after: Duration::ZERO, is_fault: false }, false),
+            Stop::Drained => {
+                tracing::info!(run_id = self.run_id, "a run is handed back: the service shuts down");
+                (BACK, false)
+            }
+            Stop::CallsHeldBack => (BACK, false),
             Stop::Waits => (End::Suspended(replies_seen), true),
         };
         writer.note_unmade();
@@ -362,6 +369,12 @@ impl Attempt<'_> {
         let denies = |tool: &Tool| self.inner.tools.policy.denies_now(tool.given_name(), &tenant.name);
         let unknown = settle(engine, (start.request, &denies), start.replies, &mut record, start.is_restored)?;
         if !unknown.is_empty() && !start.cancelled {
+            let calls: Vec<String> = unknown.iter().map(|call| format!("{} of {}", call.call, call.name)).collect();
+            tracing::info!(
+                run_id = self.run_id,
+                calls = calls.join(", "),
+                "a run waits: it is unknown whether its calls were done"
+            );
             let batch = Batch { opened: unknown.iter().map(StoredCall::from).collect(), ..Batch::default() };
             return Ok(Prepared::Ends(batch, End::Suspended(start.replies.len() as u64)));
         }

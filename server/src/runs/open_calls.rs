@@ -28,7 +28,7 @@ impl Phase {
         match name {
             "gate" => Some(Phase::Gate),
             "result" => Some(Phase::Result),
-            _ => name.strip_prefix("unknown")?.parse().ok().map(Phase::Unknown),
+            _ => name.strip_prefix("unknown")?.parse().ok().filter(|times| *times > 0).map(Phase::Unknown),
         }
     }
 
@@ -70,6 +70,17 @@ impl WaitingCall {
     /// `unknown1`, `unknown2` and so on ask how a call ended that had started when the service stopped.
     pub fn asked(&self) -> String {
         self.phase.name()
+    }
+}
+
+impl WaitingCall {
+    /// Returns the question without the note that the store was restored from a backup, and whether it had the note.
+    pub fn own_question(&self) -> Option<(&str, bool)> {
+        let question = self.question.as_deref()?;
+        Some(match question.strip_prefix(RESTORED) {
+            Some(own) => (own.trim_start_matches([':', ' ']), true),
+            None => (question, false),
+        })
     }
 }
 
@@ -122,7 +133,7 @@ pub struct Reply {
     #[schema(schema_with = super::schemas::new_arguments)]
     pub arguments: Option<Box<RawValue>>,
     /// The reason for not making the call.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "reason")]
     pub reject: Option<String>,
     /// The `phase` of the open call that this answers. A decision on a call that may have been made already needs it: one
     /// that was meant for an earlier question and comes late would make the call a second time.
@@ -133,6 +144,16 @@ pub struct Reply {
 /// Keeps a `null` result apart from a missing one.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
     Box::<RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// Reads the reason of a rejection.
+fn reason<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let given = Option::<Box<RawValue>>::deserialize(deserializer)?;
+    let read = |given: Box<RawValue>| serde_json::from_str(given.get());
+    given
+        .map(read)
+        .transpose()
+        .map_err(|_| serde::de::Error::custom("`reject` is the reason, a string, as in {\"reject\": \"too much\"}"))
 }
 
 /// The error of a call.

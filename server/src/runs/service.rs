@@ -7,7 +7,7 @@ use super::reader::EventReader;
 use super::state::{Inner, Refused, Service, now_ms};
 use super::watch::Watchers;
 use crate::config::Config;
-use crate::store::{RunStatus, Store, StoreError, Sweep};
+use crate::store::{Query, RunStatus, Store, StoreError, Sweep};
 use crate::tools::ServiceTools;
 use lisp_runtime::request::{Isolation, ScriptedTool};
 use lisp_runtime::tools::{BoxedCall, Effect};
@@ -201,6 +201,7 @@ impl Service {
             worker: format!("{}-{:08x}", std::process::id(), uuid::Uuid::new_v4().as_fields().0),
             active_runs: Mutex::default(),
             run_budgets: Mutex::default(),
+            is_worker,
             queued: Notify::new(),
             claiming: AsyncMutex::default(),
             next_tenant: AtomicUsize::new(0),
@@ -253,6 +254,10 @@ impl Service {
     /// Starts shutdown: nothing new starts, and durable runs stop where they can.
     pub fn drain(&self) {
         self.drained_at();
+        if !self.is_draining() {
+            let (active, drain_seconds) = (self.active_count(), self.0.config.service.drain_seconds);
+            tracing::info!(active, drain_seconds, "the service shuts down; durable runs make no more calls");
+        }
         self.0.draining.cancel();
     }
 
@@ -447,8 +452,15 @@ impl Service {
     }
 
     /// Returns the metrics for Prometheus.
-    pub fn metrics(&self) -> String {
+    pub async fn metrics(&self) -> String {
+        /// The maximum number of runs that are counted.
+        const MAX: usize = 1_000;
         let metrics = self.0.hub.metrics();
+        let stuck = Query { tenant: None, status: Some(RunStatus::Stuck), after: None, max: MAX };
+        // While the store is not available, the figure stays.
+        if let Ok(page) = self.0.store.list(&stuck).await {
+            set(&metrics.resources.stuck_runs, page.runs.len());
+        }
         set(&metrics.queued, self.0.admission.waiting());
         set(&metrics.resources.slots, self.0.admission.taken());
         set(&metrics.resources.all_slots, self.config().service.concurrency);

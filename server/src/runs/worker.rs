@@ -115,6 +115,20 @@ async fn claim(inner: &Arc<Inner>, mut slots: Slots) -> Result<bool, StoreError>
 }
 
 fn start(inner: &Arc<Inner>, claim: Claim, place: Place, valid_until: Instant) {
+    let (run_id, tenant, epoch, faults) =
+        (&*claim.lease.run_id, &*claim.run.summary.tenant, claim.lease.epoch, claim.faults);
+    let lease_seconds = inner.lease_period().as_secs();
+    match faults {
+        0 => tracing::info!(run_id, tenant, epoch, lease_seconds, "a run was claimed"),
+        _ => tracing::info!(
+            run_id,
+            tenant,
+            epoch,
+            lease_seconds,
+            faults,
+            "a run was taken over: its last attempt was lost"
+        ),
+    }
     let active = Arc::new(ActiveRun::new(claim.lease.clone()));
     if let Some(former) = inner.active_runs().insert(claim.lease.run_id.clone(), active.clone()) {
         // Its lease has expired.
