@@ -48,6 +48,16 @@ async fn serve(mut config: Config, arguments: &Arguments) -> Result<Exit, Failur
     for address in arguments.listen.iter().chain(&arguments.approvals) {
         config.check_exposure(&(*address).into()).map_err(|error| Failure::Usage(error.to_string()))?;
     }
+    // Before anything is printed that looks like a start.
+    match &arguments.tenant {
+        _ if arguments.listen.is_some() => {}
+        None if config.anonymous().is_some() => {}
+        None => return Err(Failure::Usage(OpenError::NoTenant.to_string())),
+        Some(name) if config.tenant_named(name).is_none() => {
+            return Err(Failure::Usage(OpenError::UnknownTenant(name.clone()).to_string()));
+        }
+        Some(_) => {}
+    }
     let token = add_approver(&mut config, arguments.tenant.as_deref()).map_err(|error| failed(&error))?;
     let bind = |address: SocketAddr| Listener::bind(&config, address.into()).map_err(|error| failed(&error));
     let listener = arguments.listen.map(bind).transpose()?;

@@ -220,8 +220,14 @@ fn a_stuck_run_is_retried() {
     let run_path = format!("/v1/runs/{}", ids[0]);
     {
         let mut server = Server::start(&["--store", &bench.store, "--config", &without]);
-        // An answer makes it go on, which it cannot.
-        assert_eq!(server.post(&format!("{run_path}/calls/1"), &json!({ "approve": true })).0, 200);
+        // An approval would have no effect.
+        let (status, refused) = server.post(&format!("{run_path}/calls/1"), &json!({ "approve": true }));
+        assert!(status == 409 && refused["detail"].as_str().unwrap().contains("no tool pay"), "{refused}");
+        server.terminate();
+        assert_eq!(server.exit_code(), Some(0));
+        // The command takes it without knowing the tools. It makes the run go on, which it cannot.
+        assert_eq!(bench.runs(&["approve", &ids[0], "1", "--phase", "gate"]).0, 0);
+        let mut server = Server::start(&["--store", &bench.store, "--config", &without]);
         server.state_when(&run_path, |state| state["status"] == "stuck");
         server.terminate();
         assert_eq!(server.exit_code(), Some(0));

@@ -92,7 +92,7 @@ fn every_bad_request_has_its_status_and_says_what_to_do() {
         ("/v1/runs?stream", "{\"program\": \"1\"}", "query", 400, "`stream`"),
         ("/v1/runs?limit=1", "{\"program\": \"1\"}", "query", 400, "`limit`"),
         ("/v1/run?streams", "{\"program\": \"1\"}", "streams", 400, "did you mean `stream`?"),
-        ("/v1/run?stream=maybe", "{\"program\": \"1\"}", "stream", 400, "\"maybe\" is not `true` or `false`"),
+        ("/v1/run?stream=maybe", "{\"program\": \"1\"}", "stream", 400, "\"maybe\" is not `true`, `1`, `false` or `0`"),
         ("/v1/sessions?stream=1", "{}", "query", 400, "`stream`"),
         ("/v1/sessions/x/turns?stream", "{\"program\": \"1\"}", "query", 400, "`stream`"),
         ("/v1/runs/x/calls/1?result=1", "{}", "result", 400, "`result`"),

@@ -47,6 +47,7 @@ pub struct ToolCall {
     /// Set to the arguments that the call is approved with.
     pub(crate) given: Option<Arc<std::sync::OnceLock<String>>>,
     /// True while it waits for approval.
+    #[cfg_attr(not(feature = "async"), allow(dead_code, reason = "only async calls wait for approval"))]
     pub(crate) waits: Option<super::ledger::WaitsForApproval>,
     /// What a budget paid for it.
     pub(crate) paid: Option<Arc<PaidCall>>,
