@@ -2,7 +2,7 @@
 
 use super::cache::CallDigest;
 use super::tool::Reply;
-use crate::terms::outcome::{CallStatus, LedgerEntry, Preview, Problem, Verdict};
+use crate::terms::outcome::{CallStatus, LedgerEntry, Preview, Problem};
 use lisp_core::Reason;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -46,8 +46,8 @@ impl TakenLedger {
     /// Adds to the error of a run that calls which write were in progress when it ended: made again, they may happen twice.
     /// Only to an error from outside: that of the program itself does not depend on how far its workers were.
     pub(crate) fn in_doubt(&self, mut problem: Box<Problem>) -> Box<Problem> {
-        let verdict = Verdict::of(problem.error.reason);
-        if self.in_doubt.is_empty() || !matches!(verdict, Verdict::Timeout | Verdict::Cancelled | Verdict::HostFault) {
+        let is_from_outside = matches!(problem.error.reason, Reason::Timeout | Reason::Cancelled | Reason::HostFault);
+        if self.in_doubt.is_empty() || !is_from_outside {
             return problem;
         }
         let names: Vec<String> = self.in_doubt.iter().take(Self::NAMES).map(|name| format!("tool/{name}")).collect();

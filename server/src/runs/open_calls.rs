@@ -422,3 +422,19 @@ impl Drop for WaitGuard<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_of_a_restored_run_is_its_own_after_the_note() {
+        let call = |question: Option<String>| {
+            let (call, phase, tool) = ("1".to_owned(), "gate".to_owned(), "refund".to_owned());
+            WaitingCall::from(&StoredCall { call, phase, number: 1, tool, arguments: "{}".to_owned(), question })
+        };
+        assert_eq!(call(Some("Refund 5?".to_owned())).own_question(), Some(("Refund 5?", false)));
+        assert_eq!(call(Some(format!("{RESTORED}: Refund 5?"))).own_question(), Some(("Refund 5?", true)));
+        assert_eq!(call(None).own_question(), None);
+    }
+}
