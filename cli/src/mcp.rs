@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let config = arguments.options.config(arguments.listen.map(Into::into), arguments.store.as_ref())?;
-    log_to_standard_error(&config);
+    log_to_standard_error(&config)?;
     let runtime = runtime("mcp")?;
     let done = runtime.block_on(serve(config, arguments));
     // A thread that reads standard input cannot be stopped.
@@ -47,6 +47,16 @@ fn failed(error: &dyn std::fmt::Display) -> Failure {
 async fn serve(mut config: Config, arguments: &Arguments) -> Result<Exit, Failure> {
     for address in arguments.listen.iter().chain(&arguments.approvals) {
         config.check_exposure(&(*address).into()).map_err(|error| Failure::Usage(error.to_string()))?;
+    }
+    // Before anything is printed that looks like a start.
+    match &arguments.tenant {
+        _ if arguments.listen.is_some() => {}
+        None if config.anonymous().is_some() => {}
+        None => return Err(Failure::Usage(OpenError::NoTenant.to_string())),
+        Some(name) if config.tenant_named(name).is_none() => {
+            return Err(Failure::Usage(OpenError::UnknownTenant(name.clone()).to_string()));
+        }
+        Some(_) => {}
     }
     let token = add_approver(&mut config, arguments.tenant.as_deref()).map_err(|error| failed(&error))?;
     let bind = |address: SocketAddr| Listener::bind(&config, address.into()).map_err(|error| failed(&error));

@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let config = arguments.options.config(arguments.listen.clone(), arguments.store.as_ref())?;
-    log_to_standard_error(&config);
+    log_to_standard_error(&config)?;
     let runtime = runtime("serve")?;
     runtime.block_on(serve(config, arguments.no_worker))
 }

@@ -107,9 +107,8 @@ pub(crate) fn runtime(name: &str) -> Result<tokio::runtime::Runtime, Failure> {
 const SWEEP: Duration = Duration::from_secs(600);
 
 /// Logs to standard error. `PTCL_LOG` sets the level, like `RUST_LOG` elsewhere.
-pub(crate) fn log_to_standard_error(config: &Config) {
-    // What rmcp logs about a server is also in the errors of calls.
-    let filter = EnvFilter::try_from_env("PTCL_LOG").unwrap_or_else(|_| EnvFilter::new("warn,rmcp=off"));
+pub(crate) fn log_to_standard_error(config: &Config) -> Result<(), Failure> {
+    let filter = log_filter(&std::env::var("PTCL_LOG").unwrap_or_default())?;
     let scrubber = config.scrubber();
     // In tests, a second call has no effect.
     let _ = tracing_subscriber::fmt()
@@ -119,6 +118,30 @@ pub(crate) fn log_to_standard_error(config: &Config) {
         .with_writer(move || Scrubbed(scrubber.clone()))
         .log_internal_errors(false)
         .try_init();
+    Ok(())
+}
+
+/// Reads the value of `PTCL_LOG`.
+fn log_filter(value: &str) -> Result<EnvFilter, Failure> {
+    /// What is logged if nothing is set. What rmcp logs about a server is also in the errors of calls.
+    const USUAL: &str = "warn,rmcp=off";
+    const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+    if value.trim().is_empty() {
+        return Ok(EnvFilter::new(USUAL));
+    }
+    let wrong = |part: &str| {
+        Failure::Usage(format!(
+            "PTCL_LOG: {part:?} is not a level: write {}, or several TARGET=LEVEL with commas between them",
+            LEVELS.join(", ")
+        ))
+    };
+    // The filter itself takes a word that is no level for a target.
+    let is_level = |part: &str| LEVELS.iter().any(|level| level.eq_ignore_ascii_case(part));
+    let parts = value.split(',').map(str::trim).filter(|part| !part.is_empty());
+    if let Some(part) = parts.clone().find(|part| !part.contains(['=', '[']) && !is_level(part)) {
+        return Err(wrong(part));
+    }
+    EnvFilter::try_new(parts.collect::<Vec<_>>().join(",")).map_err(|_| wrong(value))
 }
 
 /// Standard error without the secrets of the configuration. Each write is one line.
@@ -176,5 +199,22 @@ pub(crate) async fn sweep(service: Service) {
             Err(error) => tracing::error!(%error, "old runs and sessions cannot be deleted"),
         }
         tokio::time::sleep(SWEEP).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_that_is_none_is_an_error_with_all_levels() {
+        for value in ["", " ", "info", "WARN", "off", "warn,hyper=debug", "ptc_lisp_server=info,", "a[b]=trace"] {
+            assert!(log_filter(value).is_ok(), "{value:?}");
+        }
+        assert_eq!(log_filter("").unwrap().to_string(), "rmcp=off,warn");
+        for value in ["foo", "info,foo", "verbose", "hyper=loud"] {
+            let Err(Failure::Usage(error)) = log_filter(value) else { panic!("{value:?}") };
+            assert!(error.contains("off, error, warn, info, debug, trace"), "{error}");
+        }
     }
 }

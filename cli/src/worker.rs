@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if let Some(slots) = arguments.slots.and_then(|slots| usize::try_from(slots).ok()) {
         config.service.concurrency = slots;
     }
-    log_to_standard_error(&config);
+    log_to_standard_error(&config)?;
     let runtime = runtime("worker")?;
     runtime.block_on(work(config))
 }

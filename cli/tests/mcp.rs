@@ -146,7 +146,8 @@ fn a_person_is_told_where_to_approve_and_the_model_is_not() {
 fn wrong_options_say_what_to_do() {
     let tenants = std::env::temp_dir().join(format!("ptc-mcp-tenants-{}.toml", std::process::id()));
     let tenant = "[[tenants]]\nname = \"a\"\n\
-                  token_sha256 = \"2348f998744212575d85959674f9607ab26f67708a917157472832386337c904\"\n";
+                  token_sha256 = \"2348f998744212575d85959674f9607ab26f67708a917157472832386337c904\"\n\
+                  [tools.pay]\nurl = \"https://example.com/\"\ninput = {type = \"object\"}\npolicy = \"ask\"\n";
     std::fs::write(&tenants, tenant).unwrap();
     let tenants = tenants.display().to_string();
     for (options, code, wanted) in [
@@ -165,6 +166,8 @@ fn wrong_options_say_what_to_do() {
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(code), "{options:?}: {said}");
         assert!(said.contains(wanted) && output.stdout.is_empty(), "{options:?}: {said}");
+        // It does not look like a start.
+        assert!(!said.contains("approvals at"), "{options:?}: {said}");
     }
     std::fs::remove_file(tenants).unwrap();
 }

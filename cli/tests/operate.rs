@@ -220,8 +220,14 @@ fn a_stuck_run_is_retried() {
     let run_path = format!("/v1/runs/{}", ids[0]);
     {
         let mut server = Server::start(&["--store", &bench.store, "--config", &without]);
-        // An answer makes it go on, which it cannot.
-        assert_eq!(server.post(&format!("{run_path}/calls/1"), &json!({ "approve": true })).0, 200);
+        // An approval would have no effect.
+        let (status, refused) = server.post(&format!("{run_path}/calls/1"), &json!({ "approve": true }));
+        assert!(status == 409 && refused["detail"].as_str().unwrap().contains("no tool pay"), "{refused}");
+        server.terminate();
+        assert_eq!(server.exit_code(), Some(0));
+        // The command takes it without knowing the tools. It makes the run go on, which it cannot.
+        assert_eq!(bench.runs(&["approve", &ids[0], "1", "--phase", "gate"]).0, 0);
+        let mut server = Server::start(&["--store", &bench.store, "--config", &without]);
         server.state_when(&run_path, |state| state["status"] == "stuck");
         server.terminate();
         assert_eq!(server.exit_code(), Some(0));
@@ -339,8 +345,8 @@ fn a_restored_store_asks_before_it_repeats() {
         asked += 1;
         let wanted = format!(
             "The store was restored from a backup, and this may have been done since: a call of pay. Look for the \
-             Idempotency-Key {id}/{call} at the tool, then send its result or error, approve to make it, or reject to make it \
-             fail."
+             Idempotency-Key {id}/{call} at the tool, then send its result or error. If you cannot find out, approve to \
+             make it, or reject to make it fail, with the phase unknown1."
         );
         assert_eq!(state["calls"][0]["question"], wanted, "{state}");
         let made = tool.made(&format!("{id}/{call}")).expect("it was made after the backup");
@@ -460,7 +466,7 @@ fn what_a_dead_service_has_left_is_checked_and_answered() {
     let state = server.state_when(&path, |state| state["calls"][0].is_object());
     let question = format!(
         "It is unknown whether this was done: Pay 5? Look for the Idempotency-Key {id}/1 at the tool, then send its result or \
-         error, approve to make it again, or reject to make it fail."
+         error. If you cannot find out, approve to make it again, or reject to make it fail, with the phase unknown1."
     );
     assert_eq!(state["calls"][0]["question"], question, "{state}");
     // The approval of the first question comes once more, late: the call is not made a second time.

@@ -92,7 +92,7 @@ fn every_bad_request_has_its_status_and_says_what_to_do() {
         ("/v1/runs?stream", "{\"program\": \"1\"}", "query", 400, "`stream`"),
         ("/v1/runs?limit=1", "{\"program\": \"1\"}", "query", 400, "`limit`"),
         ("/v1/run?streams", "{\"program\": \"1\"}", "streams", 400, "did you mean `stream`?"),
-        ("/v1/run?stream=maybe", "{\"program\": \"1\"}", "stream", 400, "\"maybe\" is not `true` or `false`"),
+        ("/v1/run?stream=maybe", "{\"program\": \"1\"}", "stream", 400, "\"maybe\" is not `true`, `1`, `false` or `0`"),
         ("/v1/sessions?stream=1", "{}", "query", 400, "`stream`"),
         ("/v1/sessions/x/turns?stream", "{\"program\": \"1\"}", "query", 400, "`stream`"),
         ("/v1/runs/x/calls/1?result=1", "{}", "result", 400, "`result`"),
@@ -764,7 +764,8 @@ fn a_query_that_does_not_fit_is_refused() {
     for (path, field, why) in [
         ("/v1/runs?status=bogus", "status", "`waiting`"),
         ("/v1/runs?limit=-1", "limit", "\"-1\" is not a whole number"),
-        ("/v1/runs?limit=1001", "limit", "0 to 1000"),
+        ("/v1/runs?limit=1001", "limit", "1 to 1000"),
+        ("/v1/runs?limit=0", "limit", "1 to 1000"),
         ("/v1/runs?stat=waiting", "stat", "`status`"),
         ("/v1/functions?query=x", "query", "`q`"),
         ("/v1/runs/x?wait=10s", "wait", "\"10s\" is not a whole number"),

@@ -181,8 +181,10 @@ fn a_request_that_comes_again_needs_no_room() {
     assert_eq!(status, 200, "{first}");
     assert_eq!(send("/v1/run", "b", "2").0, 200);
     // There are as many as there may be; then the rate is used up, too.
-    let statuses: Vec<u16> = (0..3).map(|_| send("/v1/run", "c", "3").0).collect();
-    assert_eq!(statuses, [422, 422, 429]);
+    let refused: Vec<(u16, Value)> =
+        (0..3).map(|_| send("/v1/run", "c", "3")).map(|(status, _, why)| (status, why)).collect();
+    assert_eq!(refused.iter().map(|(status, _)| *status).collect::<Vec<_>>(), [422, 422, 429]);
+    assert!(refused[0].1["detail"].as_str().unwrap().contains("cancel runs that only wait"), "{refused:?}");
     for _ in 0..3 {
         let (status, _, again) = send("/v1/run", "a", "(+ 1 2)");
         assert_eq!((status, &again), (200, &first));

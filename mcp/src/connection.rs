@@ -35,14 +35,18 @@ impl Connection {
 
     /// Returns a sentence, without its full stop, that says who decides on a call if the client's user did not.
     pub(crate) fn approver(&self) -> String {
-        let has_approvers = self.settings().is_some_and(Tenant::has_approvers);
-        match (has_approvers, self.approvals.get()) {
+        match (self.has_approvers(), self.approvals.get()) {
             (true, Some(address)) => format!("An approver decides at {address} (resume cannot approve)"),
             (true, None) => "An approver decides (resume cannot approve)".to_owned(),
             (false, _) => "No one can decide yet: no approver is configured. The operator of this server can set \
                  approver_token_sha256 and restart it, or the user can use a client that shows forms (elicitation)"
                 .to_owned(),
         }
+    }
+
+    /// Returns whether the tenant has approvers.
+    pub(crate) fn has_approvers(&self) -> bool {
+        self.settings().is_some_and(Tenant::has_approvers)
     }
 
     /// Returns whether this tool of the service exists for the tenant's programs.

@@ -200,7 +200,8 @@ impl Drive<'_> {
     pub(crate) fn paused(&self, state: &RunState) -> CallToolResponse {
         let tickets = &self.connection.tickets;
         let token = tickets.make(self.connection.name(), Purpose::Resume, &state.run_id, &state.calls);
-        show::paused(&state.run_id, &token, &state.calls, &self.connection.approver()).into()
+        let approver = (&*self.connection.approver(), self.connection.has_approvers());
+        show::paused(&state.run_id, &token, &state.calls, approver).into()
     }
 
     /// The response for the current state of the run.

@@ -155,8 +155,19 @@ async fn send_result(drive: &Drive<'_>, ticket: &Ticket, name: Option<&str>, rep
         },
     };
     if let Some(call) = open {
+        let asked = call.asked();
+        if asked == "gate" || (asked != "result" && drive.connection.has_approvers()) {
+            let what = if asked == "gate" { "to be approved" } else { "for an approver to find out how it ended" };
+            let why = format!(
+                "the reply was not accepted: the call {} waits {what}, not for a result from you. {}. Call resume with only the \
+                 token for the outcome of the run",
+                call.call,
+                drive.connection.approver()
+            );
+            return again(why).await;
+        }
         // Only what the call waits for in the token: it may wait for another answer by now.
-        let reply = Reply { phase: Some(call.asked()), ..reply.clone() };
+        let reply = Reply { phase: Some(asked), ..reply.clone() };
         match service.reply(tenant, run_id, &call.call, &reply).await {
             Ok(_) => return drive.collect(run_id).await,
             // Another reply arrived first.

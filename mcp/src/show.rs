@@ -130,8 +130,14 @@ pub(crate) fn call(call: &WaitingCall) -> String {
     format!("tool/{} {}{cut}", call.name, &arguments[..end])
 }
 
-/// Returns the result for a run whose open calls cannot be answered within this request. `approver` says who decides.
-pub(crate) fn paused(run_id: &str, token: &str, calls: &[WaitingCall], approver: &str) -> CallToolResult {
+/// Returns the result for a run whose open calls cannot be answered within this request. `approver` says who decides, and
+/// `has_approvers` whether there is one.
+pub(crate) fn paused(
+    run_id: &str,
+    token: &str,
+    calls: &[WaitingCall],
+    (approver, has_approvers): (&str, bool),
+) -> CallToolResult {
     let mut text = "paused: the run is suspended until these calls are answered.\n".to_owned();
     for waiting in calls {
         let question = visible(waiting.question.as_deref().unwrap_or("What is its result?"));
@@ -140,7 +146,12 @@ pub(crate) fn paused(run_id: &str, token: &str, calls: &[WaitingCall], approver:
     if calls.iter().any(|call| call.question.is_some()) {
         let _ = writeln!(text, "{approver}. Tell the user.");
     }
-    let result = match calls.iter().all(|call| call.asked() == "gate") {
+    let needs_approver = |call: &WaitingCall| match call.asked().as_str() {
+        "gate" => true,
+        "result" => false,
+        _ => has_approvers,
+    };
+    let result = match calls.iter().all(needs_approver) {
         true => "",
         false => " To answer a call, add \"call\" and either \"result\" or \"error\".",
     };

@@ -190,9 +190,11 @@ async fn without_forms_an_approver_decides_and_the_model_cannot() {
         for said in [json!({ "token": token, "result": { "paid": 7 } }), json!({ "token": token, "error": "no" })] {
             let refused = client.call("resume", said).await;
             assert!(
-                text(&refused).starts_with("the reply was not accepted: the call waits to be approved"),
+                text(&refused)
+                    .starts_with("the reply was not accepted: the call 1 waits to be approved, not for a result"),
                 "{refused}"
             );
+            assert!(!text(&refused).contains("send {\"approve\""), "{refused}");
             assert_eq!(refused["structuredContent"]["status"], "paused");
         }
         let still = client.call("resume", json!({ "token": token })).await;

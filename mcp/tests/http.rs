@@ -349,7 +349,7 @@ async fn whatever_a_session_takes_is_given_back() {
     let address = listen(&bench).await;
     let service = bench.mcp.service();
     let figure = |name: &str| {
-        let figures = service.metrics();
+        let figures = tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(service.metrics()));
         let line = figures.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).unwrap();
         line.trim().parse::<u64>().unwrap()
     };

@@ -175,43 +175,58 @@ async fn replies_that_the_run_cannot_take_are_refused() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_without_its_tool_is_stuck_until_it_is_back() {
     let store = in_memory();
-    let pay = r#"{"program": "(tool/pay {:n 1})"}"#;
+    let gated = r#"{"program": "(tool/pay {:n 1})"}"#;
+    let pay = r#"{"program": "(do (tool/ask {:n 1}) (tool/pay {:n 1}))", "tools": {"ask": {"client": true}}}"#;
     let other = r#"{"program": "(tool/ask {:n 1})", "tools": {"ask": {"client": true}}}"#;
-    let (run_id, cancelled, unrelated) = {
+    let (run_id, cancelled, unrelated, waits) = {
         let (service, tenant) = open(&store, PAY).await;
         let mut ids = Vec::new();
-        for text in [pay, pay, other] {
+        for text in [pay, pay, other, gated] {
             let run_id = service.submit(&tenant, text, None).await.unwrap().run_id;
             until(&service, &run_id, |state| state.calls.len() == 1).await;
             ids.push(run_id);
         }
         service.drain();
         service.ended_without_closing().await;
-        (ids.remove(0), ids.remove(0), ids.remove(0))
+        (ids.remove(0), ids.remove(0), ids.remove(0), ids.remove(0))
     };
     {
         let (service, _) = open(&store, "").await;
         // A run that does not name the tool does not need it.
         service.reply("anonymous", &unrelated, "1", &reply(json!({ "result": 7 }))).await.unwrap();
         assert_eq!(done(&service, &unrelated).await["value"], 7);
+        // A decision on a call of the tool that is gone would have no effect.
+        for decision in [json!({ "approve": true }), json!({ "reject": "no" })] {
+            let refused = service.reply("anonymous", &waits, "1", &reply(decision)).await;
+            let Err(Refused::Conflict(why)) = refused else { panic!("{refused:?}") };
+            assert!(why.contains("no tool pay") && why.contains("the call stays open"), "{why}");
+        }
         for run_id in [&run_id, &cancelled] {
-            // Its tool is gone, but it waits: only an answer makes it go on.
-            service.reply("anonymous", run_id, "1", &reply(json!({ "reject": "no" }))).await.unwrap();
+            // Its tool is gone, but it waits for its client: only an answer makes it go on.
+            service.reply("anonymous", run_id, "1", &reply(json!({ "result": 1 }))).await.unwrap();
             let state = until(&service, run_id, |state| state.status == RunStatus::Stuck).await;
             let why = state.error.unwrap();
             assert!(why.contains("pay") && why.contains("configure") && !why.contains("Engine"), "{why}");
-            let refused = service.reply("anonymous", run_id, "1", &reply(json!({ "reject": "no" }))).await;
+            let refused = service.reply("anonymous", run_id, "1", &reply(json!({ "result": 1 }))).await;
             assert!(matches!(refused, Err(Refused::Conflict(_))), "{refused:?}");
         }
+        let metrics = service.metrics().await;
+        assert!(metrics.contains("ptc_stuck_runs 2\n") && metrics.contains("ptc_runs_stuck_total 2\n"), "{metrics}");
         let waited = service.wait("anonymous", &run_id).await.unwrap();
         assert!(matches!(waited, Done::Waiting(state) if state.error.is_some()));
         service.cancel("anonymous", &cancelled).await.unwrap();
         assert_eq!(done(&service, &cancelled).await["verdict"], "cancelled");
+        let metrics = service.metrics().await;
+        assert!(metrics.contains("ptc_stuck_runs 1\n") && metrics.contains("ptc_runs_stuck_total 2\n"), "{metrics}");
         service.drain();
         service.ended_without_closing().await;
     }
     let (service, _) = open(&store, PAY).await;
-    assert_eq!(done(&service, &run_id).await["error"]["reason"], "tool_denied");
+    for (run_id, call) in [(&run_id, "2"), (&waits, "1")] {
+        until(&service, run_id, |state| state.calls.len() == 1).await;
+        service.reply("anonymous", run_id, call, &reply(json!({ "reject": "no" }))).await.unwrap();
+        assert_eq!(done(&service, run_id).await["error"]["reason"], "tool_denied");
+    }
 }
 
 /// Fronts and workers share a store: a run is submitted, watched and answered at one process, and runs in another.

@@ -95,8 +95,8 @@ fn it_is_asked_over_tls_and_in_no_other_way() {
         let keeps = trusts(&[&certificate]);
         assert_eq!(ask(keeps.clone()).await.unwrap().status(), 200);
         let until = tokio::time::Instant::now() + Duration::from_secs(60);
-        while !service.metrics().contains("ptc_connections 0\n") {
-            assert!(tokio::time::Instant::now() < until, "{}", service.metrics());
+        while !service.metrics().await.contains("ptc_connections 0\n") {
+            assert!(tokio::time::Instant::now() < until, "{}", service.metrics().await);
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         drop((silent, greets));

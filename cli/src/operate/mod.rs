@@ -26,7 +26,7 @@ impl Place {
     /// Reads the configuration, and runs a command with it.
     fn run<T>(&self, command: impl AsyncFnOnce(Config) -> Result<T, Failure>) -> Result<T, Failure> {
         let config = read_config(self.config.as_deref(), self.store.as_ref())?;
-        log_to_standard_error(&config);
+        log_to_standard_error(&config)?;
         runtime("operate")?.block_on(command(config))
     }
 }

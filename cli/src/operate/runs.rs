@@ -94,6 +94,9 @@ enum Command {
         /// The message of the error, if the call failed
         #[arg(long, value_name = "TEXT", group = "outcome")]
         error: Option<String>,
+        /// What the call waits for, as `ptcl runs show` prints it; the reply is refused if the call waits for something else
+        #[arg(long, value_name = "PHASE")]
+        phase: Option<String>,
     },
     /// Cancel a run
     Cancel {
@@ -172,9 +175,9 @@ async fn command(operator: &Operator, config: &Config, command: &Command) -> Res
             let reply = Reply { reject: Some(why.clone()), phase: phase.clone(), ..Reply::default() };
             operator.reply(id, call, &reply).await
         }
-        Command::Answer { id, call, result, error } => {
+        Command::Answer { id, call, result, error, phase } => {
             let error = error.clone().map(|message| ReplyError { message, code: None });
-            let reply = Reply { result: result.clone(), error, ..Reply::default() };
+            let reply = Reply { result: result.clone(), error, phase: phase.clone(), ..Reply::default() };
             operator.reply(id, call, &reply).await
         }
         Command::Cancel { id } => {
@@ -300,7 +303,8 @@ async fn check(operator: &Operator, json: bool) -> Result<Exit, Failure> {
             text += &show::indented(&why);
         }
         let (count, cannot) = (seen.len(), bad.len());
-        text += &format!("{count} runs checked: {} can continue, {cannot} cannot\n", count - cannot);
+        let noun = if count == 1 { "run" } else { "runs" };
+        text += &format!("{count} {noun} checked: {} can continue, {cannot} cannot\n", count - cannot);
         print(&text)?;
     }
     Ok(if bad.is_empty() { Exit::Ok } else { Exit::Fail })

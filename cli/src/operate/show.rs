@@ -67,12 +67,14 @@ pub(super) fn table_of(runs: &[KnownRun]) -> String {
 
 /// Says what a call waits for.
 fn asks(call: &WaitingCall) -> String {
-    match &call.question {
+    match call.own_question() {
         Some(_) if call.asked().starts_with("unknown") => {
             // The name may be cut.
             format!("{} effect unknown: {}", call.call, call.name)
         }
-        Some(question) => format!("{} {question}", call.call),
+        // The reason would take the room of the question.
+        Some((question, true)) => format!("{} restored: {question}", call.call),
+        Some((question, false)) => format!("{} {question}", call.call),
         None => format!("{} result of {}", call.call, call.name),
     }
 }

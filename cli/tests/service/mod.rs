@@ -48,6 +48,7 @@ pub struct Server {
     pub address: String,
     /// What it has logged before.
     pub logged: String,
+    log: Arc<Mutex<String>>,
     _dir: Option<Dir>,
 }
 
@@ -95,10 +96,23 @@ impl Server {
             }
             logged += &line;
         };
+        let log = Arc::<Mutex<String>>::default();
+        let its = log.clone();
         std::thread::Builder::new()
-            .spawn(move || lines.lines().map_while(Result::ok).for_each(|line| println!("service: {line}")))
+            .spawn(move || {
+                for line in lines.lines().map_while(Result::ok) {
+                    println!("service: {line}");
+                    *its.lock().unwrap() += &format!("{line}\n");
+                }
+            })
             .unwrap();
-        Ok(Server { child, address, logged, _dir: None })
+        Ok(Server { child, address, logged, log, _dir: None })
+    }
+
+    /// Returns what it has logged since, once it has logged this.
+    pub fn log_with(&self, what: &str) -> String {
+        self.until(Duration::from_secs(100), what, || self.log.lock().unwrap().contains(what));
+        self.log.lock().unwrap().clone()
     }
 
     /// Reads a stream from a mark up to an end after it.

@@ -604,7 +604,7 @@ impl Run {
         let view = &self.shared.setting.view;
         view.ended(Outcome {
             run_id: view.run_id().clone(),
-            answer,
+            answer: answer.map_err(|problem| ledger.in_doubt(problem)),
             warnings,
             prints,
             prints_dropped,

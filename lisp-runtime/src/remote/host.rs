@@ -768,7 +768,7 @@ impl HostHalf {
         usage.tool_calls = ledger.made;
         self.view.ended(Outcome {
             run_id: self.view.run_id().clone(),
-            answer,
+            answer: answer.map_err(|problem| ledger.in_doubt(problem)),
             warnings: Vec::new(),
             prints,
             prints_dropped,

@@ -196,6 +196,7 @@ fn begin(tool: &Arc<Tool>, function: &AsyncFunction, call: ToolCall) -> BegunCal
 /// # Errors
 /// The call was rejected, or the decision cannot be stored.
 async fn approved(approvals: ApprovalChannel<ToolCall>, tool: &Tool, mut call: ToolCall) -> Result<ToolCall, Error> {
+    call.waits_for_approval(true);
     let decided = approvals.approver.ask(call.clone()).await;
     call.question = None;
     call.approvals = None;
@@ -216,6 +217,7 @@ async fn approved(approvals: ApprovalChannel<ToolCall>, tool: &Tool, mut call: T
     if let Some(why) = why {
         return Err(denied(tool, &why));
     }
+    call.waits_for_approval(false);
     if let Some(given) = given {
         rewrite(&mut call, tool, &given);
     }

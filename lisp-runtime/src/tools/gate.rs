@@ -3,7 +3,7 @@
 use super::cache::{CachedResult, CallDigest, CallKey, Lookup, ResultCache};
 use super::contract::Effect;
 use super::in_order::{AskedTurn, CallOrder, NotNow, ResultNote};
-use super::ledger::Ledger;
+use super::ledger::{Ledger, WaitsForApproval};
 use super::policy::{AskedCall, Policy, PolicyDecision};
 use super::tool::{Reply, Tool, ToolCall};
 use crate::recording::journal::{Asking, Journal, Recalled};
@@ -121,6 +121,8 @@ pub(crate) struct PendingCall {
     seen: Option<CallView>,
     /// The arguments for the ledger, if the call was approved with other ones.
     given: Option<GivenArguments>,
+    /// True while the call waits for approval.
+    waits: Option<WaitsForApproval>,
     /// What the budget paid for it.
     paid: Option<Arc<PaidCall>>,
     /// Where it is noted that the result serves equal calls.
@@ -137,6 +139,7 @@ impl PendingCall {
             place: None,
             seen: None,
             given: None,
+            waits: None,
             paid: None,
             result_note: None,
         }
@@ -338,8 +341,10 @@ impl<W> ToolGate<W> {
         let number = self.next_number();
         let entry = ledger.begin(name, &shown, worker, digest, number);
         let given = asked.question.is_some().then(GivenArguments::default);
+        let waits = asked.question.is_some().then(WaitsForApproval::default);
+        ledger.note(entry, !repeatable && !tool.treatment.idempotent, waits.clone());
         let result_note = counted.ok().flatten();
-        let pending = PendingCall { entry, key, given, result_note, ..PendingCall::numbered(number) };
+        let pending = PendingCall { entry, key, given, waits, result_note, ..PendingCall::numbered(number) };
         self.start(ledger, &asking, pending, (number, recalled, paid))
     }
 
@@ -444,6 +449,7 @@ impl<W> ToolGate<W> {
             arguments: asked.given.unwrap_or(asked.arguments),
             question: asked.question,
             given: pending.given.clone(),
+            waits: pending.waits.clone(),
             paid: pending.paid.clone(),
             #[cfg(feature = "async")]
             approvals,

@@ -262,7 +262,7 @@ impl OpenOrder<'_> {
         };
         let (counted, limit) = (&self.state.counted, self.order.limit);
         if max > 0 && counted.of(tool) >= max {
-            Err(over(&format!("tool/{tool}"), max, "Tool::max_calls"))
+            Err(over(&format!("tool/{tool}"), max, &format!("max_calls of tool/{tool}")))
         } else if limit > 0 && counted.calls >= limit {
             Err(over("tools", limit, "the limit tool_calls"))
         } else {

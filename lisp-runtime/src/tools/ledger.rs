@@ -2,9 +2,11 @@
 
 use super::cache::CallDigest;
 use super::tool::Reply;
-use crate::terms::outcome::{CallStatus, LedgerEntry, Preview};
+use crate::terms::outcome::{CallStatus, LedgerEntry, Preview, Problem};
 use lisp_core::Reason;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// The maximum number of calls with an entry.
@@ -33,6 +35,34 @@ pub(crate) struct TakenLedger {
     /// Number of calls that were made.
     pub(crate) made: u64,
     pub(crate) given_up: Vec<LedgerEntry>,
+    /// The tools of calls that write, and of which nobody knows whether they were done.
+    in_doubt: BTreeSet<String>,
+}
+
+impl TakenLedger {
+    /// The maximum number of tools that a hint names.
+    const NAMES: usize = 3;
+
+    /// Adds to the error of a run that calls which write were in progress when it ended: made again, they may happen twice.
+    /// Only to an error from outside: that of the program itself does not depend on how far its workers were.
+    pub(crate) fn in_doubt(&self, mut problem: Box<Problem>) -> Box<Problem> {
+        let is_from_outside = matches!(problem.error.reason, Reason::Timeout | Reason::Cancelled | Reason::HostFault);
+        if self.in_doubt.is_empty() || !is_from_outside {
+            return problem;
+        }
+        let names: Vec<String> = self.in_doubt.iter().take(Self::NAMES).map(|name| format!("tool/{name}")).collect();
+        let more = self.in_doubt.len() - names.len();
+        let names = names.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() };
+        let (are, they) = if self.in_doubt.len() == 1 { ("was", "it was") } else { ("were", "they were") };
+        let note = format!(
+            "{names} {are} in progress; it is unknown whether {they} done: find out before you make the call again"
+        );
+        problem.error.hint = Some(match problem.error.hint.take() {
+            Some(hint) => format!("{note}; {hint}"),
+            None => note,
+        });
+        problem
+    }
 }
 
 #[derive(Debug)]
@@ -42,12 +72,34 @@ struct Entry {
     key: Option<CallDigest>,
     /// The number of the call; 0 if it was served from the result of an earlier one.
     number: u64,
+    /// Whether making the call again may have another effect.
+    writes: bool,
+    /// True while the call waits for approval.
+    waits: Option<WaitsForApproval>,
 }
+
+/// True while a call waits for approval: it is not made.
+pub(crate) type WaitsForApproval = Arc<AtomicBool>;
 
 impl Entry {
     /// Returns whether the tool was called.
     fn is_made(&self) -> bool {
         !self.line.refused && self.line.status != CallStatus::Cached
+    }
+
+    /// Returns whether nobody knows if the call was done, and it may have changed something.
+    fn is_in_doubt(&self) -> bool {
+        self.writes && self.line.status == CallStatus::Unknown
+    }
+
+    /// The line of a run that has ended.
+    fn settled(mut self) -> Self {
+        let waits = self.waits.take().is_some_and(|waits| waits.load(Ordering::Relaxed));
+        if waits && self.line.status == CallStatus::Unknown {
+            (self.line.status, self.line.refused) = (CallStatus::Error, true);
+            self.line.error = Some("the call was not made: the run ended while it waited for approval".to_owned());
+        }
+        self
     }
 
     fn bytes(&self) -> usize {
@@ -80,7 +132,7 @@ impl Ledger {
             duration_us: 0,
             worker,
         };
-        self.push(Entry { line, key, number })
+        self.push(Entry { line, key, number, writes: false, waits: None })
     }
 
     fn push(&mut self, entry: Entry) -> Option<usize> {
@@ -119,7 +171,14 @@ impl Ledger {
             worker,
         };
         let number = if reason == Reason::ResultLimitExceeded { LedgerEntry::TOO_LONG } else { LedgerEntry::REFUSED };
-        self.push(Entry { line, key: None, number });
+        self.push(Entry { line, key: None, number, writes: false, waits: None });
+    }
+
+    /// Notes whether making a call again may have another effect, and what is true while it waits for approval.
+    pub(crate) fn note(&mut self, place: Option<usize>, writes: bool, waits: Option<WaitsForApproval>) {
+        if let Some(entry) = place.and_then(|place| self.entries.get_mut(place)) {
+            (entry.writes, entry.waits) = (writes, waits);
+        }
     }
 
     /// Moves the last entry to an index.
@@ -239,7 +298,11 @@ impl Ledger {
         let taken = std::mem::take(self);
         let mut first: HashMap<CallDigest, usize> = HashMap::new();
         let mut lines: Vec<LedgerEntry> = Vec::with_capacity(taken.entries.len());
-        for (i, Entry { line, key, .. }) in taken.entries.into_iter().enumerate() {
+        let entries: Vec<Entry> = taken.entries.into_iter().map(Entry::settled).collect();
+        let given_up: Vec<Entry> = taken.given_up.into_iter().map(Entry::settled).collect();
+        let in_doubt = entries.iter().chain(&given_up).filter(|entry| entry.is_in_doubt());
+        let in_doubt = in_doubt.map(|entry| entry.line.name.clone()).collect();
+        for (i, Entry { line, key, .. }) in entries.into_iter().enumerate() {
             lines.push(line);
             let Some(key) = key else { continue };
             match (lines[i].status, first.get(&key)) {
@@ -261,7 +324,8 @@ impl Ledger {
             lines,
             dropped: taken.dropped,
             made: made.saturating_add(taken.dropped_made),
-            given_up: taken.given_up.into_iter().map(|entry| entry.line).collect(),
+            given_up: given_up.into_iter().map(|entry| entry.line).collect(),
+            in_doubt,
         }
     }
 }

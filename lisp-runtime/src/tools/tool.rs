@@ -46,6 +46,9 @@ pub struct ToolCall {
     pub(crate) question: Option<String>,
     /// Set to the arguments that the call is approved with.
     pub(crate) given: Option<Arc<std::sync::OnceLock<String>>>,
+    /// True while it waits for approval.
+    #[cfg_attr(not(feature = "async"), allow(dead_code, reason = "only async calls wait for approval"))]
+    pub(crate) waits: Option<super::ledger::WaitsForApproval>,
     /// What a budget paid for it.
     pub(crate) paid: Option<Arc<PaidCall>>,
     /// Who approves it.
@@ -67,6 +70,14 @@ impl ToolCall {
     /// was returned; then the call must not be made.
     pub(crate) fn begin(&self) -> bool {
         self.paid.as_ref().is_none_or(|paid| paid.begin())
+    }
+
+    /// Notes whether the call waits for approval.
+    #[cfg(feature = "async")]
+    pub(crate) fn waits_for_approval(&self, does: bool) {
+        if let Some(waits) = &self.waits {
+            waits.store(does, std::sync::atomic::Ordering::Relaxed);
+        }
     }
 
     /// Returns the arguments as JSON text: an object.

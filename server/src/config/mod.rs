@@ -166,6 +166,22 @@ impl fmt::Debug for Source {
     }
 }
 
+/// Checks that the limits of runs are not above the ceiling of the same file, which would lower them.
+fn check_ceiling(file: &File, document: &Document<'_>) -> Result<(), ConfigError> {
+    let asked = Limits::default().with(&file.limits);
+    let given = asked.min(&Limits::unlimited().with(&file.ceiling));
+    let fields = |limits: Limits| serde_json::to_value(limits).unwrap_or_default();
+    let (asked, given) = (fields(asked), fields(given));
+    for (name, limit) in asked.as_object().into_iter().flatten() {
+        let path = ["limits", name.as_str()];
+        if given[name] != *limit && document.has(&path) && document.has(&["ceiling", name]) {
+            let message = format!("{limit} is above the ceiling of {}, which lowers it", given[name]);
+            return Err(document.error(&path, message, format!("lower it, or raise ceiling.{name}")));
+        }
+    }
+    Ok(())
+}
+
 impl Config {
     /// Reads a file of at most 16 MiB, with the files and environment variables it names. Relative paths start from the
     /// directory of the file.
@@ -249,6 +265,7 @@ impl Config {
             })?;
         }
         let tls = file.tls.as_ref().map(|tls| Tls::read(tls, &document)).transpose()?;
+        check_ceiling(&file, &document)?;
         let all = tools::read(&file, &document, &network)?;
         let mut anonymous = usual.anonymous;
         anonymous.read_approvers(&file, &document)?;

@@ -101,6 +101,13 @@ const WRONG: &[(&str, (usize, usize), &str, &str)] = &[
     ("limit = 1", (1, 1), "limit", "`limits`"),
     ("[limits]\ntimeout = 1", (2, 1), "limits.timeout", "`timeout_ms`"),
     ("[ceiling]\nfuel = \"much\"", (2, 8), "ceiling.fuel", "expected a whole number"),
+    (
+        "[limits]\ntimeout_ms = 5000\n[ceiling]\ntimeout_ms = 100",
+        (2, 14),
+        "limits.timeout_ms",
+        "above the ceiling of 100",
+    ),
+    ("[limits]\nfuel = 0\n[ceiling]\nfuel = 100", (2, 8), "limits.fuel", "ceiling.fuel"),
     ("[ceiling]\nfuel = -1", (2, 8), "ceiling.fuel", "-1"),
     ("[service]\nqueues = 1", (2, 1), "service.queues", "`queue`"),
     ("[service]\ndurability = \"disk\"", (2, 14), "service.durability", "`machine`"),

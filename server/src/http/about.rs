@@ -163,7 +163,7 @@ pub(crate) async fn ready(State(service): State<Service>) -> Result<&'static str
 )]
 pub(crate) async fn metrics(State(service): State<Service>, RequestTenant(_): RequestTenant) -> Response {
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    ([(header::CONTENT_TYPE, kind)], service.metrics()).into_response()
+    ([(header::CONTENT_TYPE, kind)], service.metrics().await).into_response()
 }
 
 /// The OpenAPI description, as JSON.

@@ -106,7 +106,7 @@ pub(crate) fn flag<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error>
     match &*Cow::<str>::deserialize(from)? {
         "" | "true" | "1" => Ok(true),
         "false" | "0" => Ok(false),
-        text => Err(D::Error::custom(format!("{text:?} is not `true` or `false`"))),
+        text => Err(D::Error::custom(format!("{text:?} is not `true`, `1`, `false` or `0`"))),
     }
 }
 

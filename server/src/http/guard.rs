@@ -3,7 +3,7 @@
 use super::problem::ProblemDetails;
 use super::{IDEMPOTENCY_KEY, LAST_EVENT_ID};
 use crate::config::Tenant;
-use crate::runs::{Refused, Reply, Service, TenantState};
+use crate::runs::{Refused, Service, TenantState};
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::http::uri::Authority;
@@ -62,14 +62,10 @@ impl FromRequestParts<Service> for Caller {
 }
 
 impl Caller {
-    /// Rejects a decision on a call unless the caller is an approver or the tenant has no approvers.
-    pub(crate) fn check_may_decide(&self, service: &Service, reply: &Reply) -> Result<(), ProblemDetails> {
+    /// Returns whether the caller may decide on calls: it is an approver, or the tenant has no approvers.
+    pub(crate) fn may_decide(&self, service: &Service) -> bool {
         let tenant = service.config().tenant_named(&self.tenant.name);
-        if self.is_approver || !reply.is_decision() || !tenant.is_some_and(Tenant::has_approvers) {
-            return Ok(());
-        }
-        let why = "an approver approves or rejects calls: send the header Authorization: Bearer TOKEN with an approver's token";
-        Err(ProblemDetails::new(StatusCode::FORBIDDEN, why))
+        self.is_approver || !tenant.is_some_and(Tenant::has_approvers)
     }
 }
 

@@ -49,6 +49,7 @@ impl From<Refused> for ProblemDetails {
         let detail = refused.to_string();
         match refused {
             Refused::NotFound(_) => ProblemDetails::new(StatusCode::NOT_FOUND, detail),
+            Refused::NeedsApprover(_) => ProblemDetails::new(StatusCode::FORBIDDEN, detail),
             Refused::Conflict(_) => ProblemDetails::new(StatusCode::CONFLICT, detail),
             Refused::Invalid { field, .. } => ProblemDetails::of_field(field, detail),
             Refused::Unprocessable(_) => ProblemDetails::new(StatusCode::UNPROCESSABLE_ENTITY, detail),

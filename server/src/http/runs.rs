@@ -188,7 +188,7 @@ pub(crate) struct RunsQuery {
     tag = "runs",
     params(
         ("status" = Option<RunStatus>, Query, description = "only runs with this status"),
-        ("limit" = Option<usize>, Query, description = "the maximum number of runs; 100 by default, at most 1000"),
+        ("limit" = Option<usize>, Query, description = "the maximum number of runs, 1 to 1000; 100 by default"),
         ("cursor" = Option<String>, Query, description = "`next` of the page before; omit it for the first page"),
     ),
     responses((status = 200, description = "the runs, newest first; a page may end early if its open calls are large", body = RunList), ApproverResponses, QueryResponses, StoreResponses)
@@ -199,8 +199,8 @@ pub(crate) async fn list(
     StrictQuery(query): StrictQuery<RunsQuery>,
 ) -> Result<Response, ProblemDetails> {
     let max = query.limit.unwrap_or(100);
-    if max > LIST {
-        return Err(ProblemDetails::of_field("limit", format!("it must be 0 to {LIST}; `next` leads to more")));
+    if !(1..=LIST).contains(&max) {
+        return Err(ProblemDetails::of_field("limit", format!("it must be 1 to {LIST}; `next` leads to more")));
     }
     let query = ListQuery { status: query.status, cursor: query.cursor.as_deref(), max };
     let (service, tenant) = (&service, &caller.tenant.name);
@@ -327,9 +327,8 @@ pub(crate) async fn reply(
     Text(text): Text,
 ) -> Result<Response, ProblemDetails> {
     let reply: Reply = read(&text)?;
-    caller.check_may_decide(&service, &reply)?;
     let (tenant, time) = (&caller.tenant.name, wait.time()?);
-    service.take_reply(tenant, &run_id, &call, &reply).await?;
+    service.take_reply(tenant, &run_id, (&call, &reply), caller.may_decide(&service)).await?;
     if let Some(time) = time {
         service.wait_for_news(tenant, &run_id, time, wait.since).await?;
     }

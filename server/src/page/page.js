@@ -178,9 +178,14 @@ function answer(data, program) {
   $("figures").hidden = false;
 }
 
-function waitingCall(run, call) {
+function ago(ms) {
+  const minutes = Math.floor((Date.now() - ms) / 60000);
+  return minutes < 1 ? "less than a minute" : minutes < 120 ? `${minutes} minutes` : `${Math.floor(minutes / 60)} hours`;
+}
+
+function waitingCall({ run_id: run, created_ms }, call) {
   const box = make("div", "", { className: "call" });
-  box.dataset.key = `${run}/${call.call}`;
+  box.dataset.key = keyOf(run, call);
   box.append(make("p", call.question ?? `tool/${call.name} waits for its result`), make("pre", `tool/${call.name} ${JSON.stringify(call.arguments, null, 1)}`));
   const form = make("form");
   const said = make("p", "", { className: "wrong" });
@@ -210,8 +215,12 @@ function waitingCall(run, call) {
     form.append(result, make("button", "Send result", { className: "main" }),
       make("button", "Send as error", { type: "button", onclick: () => say({ error: { message: result.value || "the call failed" } }) }));
   }
-  box.append(form, said);
+  box.append(form, said, make("p", `run ${run}, call ${call.call}, submitted ${ago(created_ms)} ago`, { className: "quiet" }));
   return box;
+}
+
+function keyOf(run, call) {
+  return `${run}/${call.call}/${call.phase}`;
 }
 
 async function look() {
@@ -225,7 +234,7 @@ async function look() {
   }
   // What somebody is filling in stays as it is.
   const known = new Map([...$("waiting").children].map((box) => [box.dataset.key, box]));
-  const boxes = runs.flatMap((run) => run.calls.map((call) => known.get(`${run.run_id}/${call.call}`) ?? waitingCall(run.run_id, call)));
+  const boxes = runs.flatMap((run) => run.calls.map((call) => known.get(keyOf(run.run_id, call)) ?? waitingCall(run, call)));
   if (boxes.length !== known.size || boxes.some((box) => !known.has(box.dataset.key))) $("waiting").replaceChildren(...boxes);
   $("none").textContent = "None";
   $("none").hidden = boxes.length > 0;

@@ -9,6 +9,7 @@ use super::state::{ActiveRun, Inner};
 use super::stored_calls::{places_ended, places_started, settle};
 use super::writer::{Stored, Writer, patiently};
 use crate::store::{Batch, Claim, End, Ended, StoreError, StoredCall, StoredReply};
+use crate::tools::SENDS;
 use lisp_runtime::outcome::{Detail, Phase};
 use lisp_runtime::record::{RecordError, Recorder, RecordingBuilder, Settled};
 use lisp_runtime::tools::Approval;
@@ -28,6 +29,9 @@ use tokio_util::task::AbortOnDropHandle;
 const MAX_FAULTS: u32 = 5;
 /// The pause before the first of these; it doubles each time.
 const FAULT_PAUSE: Duration = Duration::from_millis(50);
+
+/// How a run is given back.
+const BACK: End = End::Requeued { after: Duration::ZERO, is_fault: false };
 
 /// How long a run that was cancelled may replay its journal.
 const REPLAY: Duration = Duration::from_secs(10);
@@ -195,7 +199,8 @@ impl Attempt<'_> {
             return self.stick(known, "this version does not read its request".to_owned()).await;
         };
         let lease = (inner.lease_period(), valid_until);
-        let writer = Writer::new(inner.store.clone(), active.lease.clone(), known.stored, lease);
+        let writer =
+            Writer::new(inner.store.clone(), active.lease.clone(), known.stored, lease, inner.draining.clone());
         let log = self.log(known, &journal.text, &writer);
         let calls = Arc::new(OpenCalls::new(log.clone(), &known.calls, &journal.replies));
         let own = inner.own_tools(&request).await;
@@ -208,7 +213,11 @@ impl Attempt<'_> {
         };
         let before = (&*journal.text, known.printed);
         let prepared = match own {
-            Ok(own) => self.prepare(tenant, &start, (&own, &calls), &writer),
+            Ok(own) => {
+                let scripted = own.all().filter(|tool| !request.tools.get(tool.name()).is_some_and(|own| own.client));
+                log.is_scripted(scripted.map(|tool| tool.name().to_owned()));
+                self.prepare(tenant, &start, (&own, &calls), &writer)
+            }
             Err(problem) => Prepared::Failed(Box::new(request.failed(&inner.engine, problem))),
         };
         let (input, source) = match prepared {
@@ -240,7 +249,11 @@ impl Attempt<'_> {
                 // What is being written then is waited for: its lines come before those of the end.
                 None => return self.finish(&writer, place, before, request.answer(&outcome)).await,
             },
-            Stop::Drained | Stop::CallsHeldBack => (End::Requeued { after: Duration::ZERO, is_fault: false }, false),
+            Stop::Drained => {
+                tracing::info!(run_id = self.run_id, "a run is handed back: the service shuts down");
+                (BACK, false)
+            }
+            Stop::CallsHeldBack => (BACK, false),
             Stop::Waits => (End::Suspended(replies_seen), true),
         };
         writer.note_unmade();
@@ -308,7 +321,7 @@ impl Attempt<'_> {
             return Stop::Lost(error);
         }
         let run = ATTEMPT.scope(log.clone(), inner.run_isolated(tenant, request, source, input));
-        let run = std::pin::pin!(run);
+        let run = std::pin::pin!(SENDS.scope(writer.clone(), run));
         let stop = tokio::select! {
             outcome = run => return Stop::Outcome(Box::new(outcome)),
             stop = stops(inner, tenant, calls, (began, limits.timeout_ms)) => stop,
@@ -385,6 +398,12 @@ impl Attempt<'_> {
         let denies = |tool: &Tool| self.inner.tools.policy.denies_now(tool.given_name(), &tenant.name);
         let unknown = settle(engine, (start.request, &denies), start.replies, &mut record, start.is_restored)?;
         if !unknown.is_empty() && !start.cancelled {
+            let calls: Vec<String> = unknown.iter().map(|call| format!("{} of {}", call.call, call.name)).collect();
+            tracing::info!(
+                run_id = self.run_id,
+                calls = calls.join(", "),
+                "a run waits: it is unknown whether its calls were done"
+            );
             let batch = Batch { opened: unknown.iter().map(StoredCall::from).collect(), ..Batch::default() };
             return Ok(Prepared::Ends(batch, End::Suspended(start.replies.len() as u64)));
         }
@@ -493,9 +512,10 @@ fn recorder(writer: &Arc<Writer>) -> impl Recorder + use<> {
 
 /// Returns when the run should be stopped.
 ///
-/// A run is stopped only while all its calls in progress wait for outside answers. The reasons are:
+/// A run is stopped only while all its calls in progress wait for outside answers, or are held back. The reasons are:
 ///
-/// - The service is shutting down.
+/// - The service is shutting down. Calls that start from then on are held: a program that makes one call after the other
+///   would not stop otherwise, because the pauses between its calls are shorter than those between two looks at it.
 /// - A call is held back.
 /// - The run waits for outside answers, and has been quiet for `suspend_after_ms` or has used half of its timeout.
 ///   The next attempt gets the whole timeout again.
@@ -503,9 +523,13 @@ async fn stops(inner: &Inner, tenant: &TenantState, calls: &OpenCalls, (began, t
     let suspend_after = Duration::from_millis(inner.config.service.suspend_after_ms);
     let step = (suspend_after / 8).clamp(Duration::from_millis(5), Duration::from_millis(100));
     let half = if timeout_ms == 0 { Duration::MAX } else { Duration::from_millis(timeout_ms / 2) };
-    let (mut seen, mut since) = (calls.pace(), Instant::now());
+    let (mut seen, mut since, mut is_draining) = (calls.pace(), Instant::now(), false);
     loop {
-        tokio::time::sleep(step).await;
+        tokio::select! {
+            () = tokio::time::sleep(step) => {}
+            () = inner.draining.cancelled(), if !is_draining => {}
+        }
+        is_draining = inner.draining.is_cancelled();
         calls.close_left();
         let pace = calls.pace();
         if pace != seen {
@@ -516,8 +540,12 @@ async fn stops(inner: &Inner, tenant: &TenantState, calls: &OpenCalls, (began, t
         if held_back > 0 && in_progress <= outside + held_back {
             return Stop::CallsHeldBack;
         }
-        if inner.draining.is_cancelled() && in_progress <= outside {
-            return if outside > 0 { Stop::Waits } else { Stop::Drained };
+        if is_draining {
+            // Scripted tools have no effect: their calls can be made again.
+            let (held, scripted) = (calls.held(), calls.scripted());
+            if in_progress <= outside + held + scripted {
+                return if outside > 0 && held + scripted == 0 { Stop::Waits } else { Stop::Drained };
+            }
         }
         // Free the slot at once if others wait for one.
         let is_crowded = inner.admission.is_crowded() || tenant.is_crowded();

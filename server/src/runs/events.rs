@@ -10,7 +10,7 @@ use lisp_runtime::outcome::CallStatus;
 use lisp_runtime::{Cancel, Observer};
 use serde_json::json;
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use tokio::sync::watch;
 
@@ -46,6 +46,8 @@ pub(crate) struct EventLog {
     pub(crate) restored: OnceLock<RestoredCalls>,
     /// What ends the attempt of a run that was cancelled, once it has replayed its journal.
     pub(crate) cancelled: OnceLock<Cancel>,
+    /// The scripted tools of the request.
+    scripted: OnceLock<HashSet<String>>,
 }
 
 /// Where the events go.
@@ -80,6 +82,8 @@ struct LogState {
     /// Calls in progress, and a counter of prints, call starts and call ends.
     calls: usize,
     moved: u64,
+    /// The number of calls in progress by tool.
+    tools: BTreeMap<String, usize>,
     /// Counts steps of a run that continues. Calls that end because the run stops do not count.
     steps: u64,
     /// Calls whose start was reported. A later attempt starts them again.
@@ -233,6 +237,22 @@ impl EventLog {
         (state.calls, state.moved)
     }
 
+    /// Notes which tools of the request are scripted.
+    pub(crate) fn is_scripted(&self, tools: impl Iterator<Item = String>) {
+        let _ = self.scripted.set(tools.collect());
+    }
+
+    /// Returns the number of calls of scripted tools in progress.
+    pub(crate) fn scripted(&self) -> usize {
+        let Some(scripted) = self.scripted.get() else { return 0 };
+        self.lock().tools.iter().filter(|(name, _)| scripted.contains(*name)).map(|(_, calls)| calls).sum()
+    }
+
+    /// Returns the tools of the calls in progress.
+    pub(crate) fn tools_in_progress(&self) -> Vec<String> {
+        self.lock().tools.keys().cloned().collect()
+    }
+
     /// Returns a number that changes when the program continues.
     pub(crate) fn steps(&self) -> u64 {
         self.lock().steps
@@ -258,8 +278,9 @@ impl EventLog {
         drop(state);
     }
 
-    fn call(&self, begins: bool, is_step: bool, data: Option<&serde_json::Value>) {
+    fn call(&self, name: &str, begins: bool, is_step: bool, data: Option<&serde_json::Value>) {
         let mut state = self.lock();
+        state.count(name, begins);
         state.moved += 1;
         state.steps += u64::from(is_step);
         state.calls = if begins { state.calls.saturating_add(1) } else { state.calls.saturating_sub(1) };
@@ -278,6 +299,17 @@ impl EventLog {
 }
 
 impl LogState {
+    /// Counts a call of a tool that begins or ends.
+    fn count(&mut self, name: &str, begins: bool) {
+        match (self.tools.get_mut(name), begins) {
+            (Some(calls), true) => *calls += 1,
+            (Some(calls), false) if *calls > 1 => *calls -= 1,
+            (Some(_), false) => drop(self.tools.remove(name)),
+            (None, true) => drop(self.tools.insert(name.to_owned(), 1)),
+            (None, false) => {}
+        }
+    }
+
     /// Returns what is to be sent of an event, within the maximum.
     fn keep(&mut self, kind: &'static str, data: String) -> Option<(&'static str, Arc<str>)> {
         if self.is_over {
@@ -351,6 +383,7 @@ impl EventHub {
             sink,
             restored: OnceLock::new(),
             cancelled: OnceLock::new(),
+            scripted: OnceLock::new(),
         });
         let former = self.0.logs().insert(run_id, Arc::downgrade(&log));
         // Its drop takes the lock.
@@ -388,7 +421,7 @@ impl Observer for EventHub {
     fn call_started(&self, call: &CallStarted<'_>) {
         let Some(log) = self.log(call.run_id) else { return };
         let data = json!({ "call": call.place.to_string(), "name": call.name, "status": "begun" });
-        log.call(true, true, Some(&data).filter(|_| !call.replayed));
+        log.call(call.name, true, true, Some(&data).filter(|_| !call.replayed));
     }
 
     fn call_ended(&self, call: &CallEnded<'_>) {
@@ -400,7 +433,7 @@ impl Observer for EventHub {
         // A call replayed from the record took no time. How a call ends that is left when the run stops is unknown, and
         // not reported.
         let is_known = call.status != CallStatus::Unknown;
-        log.call(false, is_known, Some(&data).filter(|_| is_known && !call.duration.is_zero()));
+        log.call(call.name, false, is_known, Some(&data).filter(|_| is_known && !call.duration.is_zero()));
     }
 
     fn host_fault(&self, fault: &HostFault<'_>) {

@@ -74,6 +74,8 @@ pub(crate) struct ResourceGauges {
     pub(crate) all_slots: Gauge,
     /// Durable runs in progress in this process.
     pub(crate) durable_runs: Gauge,
+    /// Durable runs of the store that are stuck.
+    pub(crate) stuck_runs: Gauge,
     /// Sessions with a turn in progress.
     pub(crate) session_turns: Gauge,
     /// Runs with events in memory.
@@ -90,6 +92,11 @@ impl ResourceGauges {
             ("slots_taken", "Slots in use", &self.slots),
             ("slots", "Slots of the service", &self.all_slots),
             ("durable_runs", "Durable runs in progress in this process", &self.durable_runs),
+            (
+                "stuck_runs",
+                "Durable runs in the store that are stuck now; more than 1000 count as 1000",
+                &self.stuck_runs,
+            ),
             ("session_turns", "Sessions with a turn in progress", &self.session_turns),
             ("event_logs", "Runs whose events are in memory", &self.event_logs),
             ("watched_runs", "Durable runs that a request of this process waits for", &self.watched_runs),
@@ -159,7 +166,11 @@ impl Default for Metrics {
             metrics.suspended.clone(),
         );
         registry.register("runs_resumed", "Runs resumed from their journal", metrics.resumed.clone());
-        registry.register("runs_stuck", "Runs that cannot continue until someone acts", metrics.stuck.clone());
+        registry.register(
+            "runs_stuck",
+            "How often a durable run of this process got stuck; runs that are stuck now are in ptc_stuck_runs",
+            metrics.stuck.clone(),
+        );
         registry.register("connections", "Open connections", metrics.connections.clone());
         metrics.resources.register(&mut registry);
         Metrics { registry, ..metrics }

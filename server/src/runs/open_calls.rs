@@ -28,7 +28,7 @@ impl Phase {
         match name {
             "gate" => Some(Phase::Gate),
             "result" => Some(Phase::Result),
-            _ => name.strip_prefix("unknown")?.parse().ok().map(Phase::Unknown),
+            _ => name.strip_prefix("unknown")?.parse().ok().filter(|times| *times > 0).map(Phase::Unknown),
         }
     }
 
@@ -70,6 +70,17 @@ impl WaitingCall {
     /// `unknown1`, `unknown2` and so on ask how a call ended that had started when the service stopped.
     pub fn asked(&self) -> String {
         self.phase.name()
+    }
+}
+
+impl WaitingCall {
+    /// Returns the question without the note that the store was restored from a backup, and whether it had the note.
+    pub fn own_question(&self) -> Option<(&str, bool)> {
+        let question = self.question.as_deref()?;
+        Some(match question.strip_prefix(RESTORED) {
+            Some(own) => (own.trim_start_matches([':', ' ']), true),
+            None => (question, false),
+        })
     }
 }
 
@@ -122,7 +133,7 @@ pub struct Reply {
     #[schema(schema_with = super::schemas::new_arguments)]
     pub arguments: Option<Box<RawValue>>,
     /// The reason for not making the call.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "reason")]
     pub reject: Option<String>,
     /// The `phase` of the open call that this answers. A decision on a call that may have been made already needs it: one
     /// that was meant for an earlier question and comes late would make the call a second time.
@@ -133,6 +144,16 @@ pub struct Reply {
 /// Keeps a `null` result apart from a missing one.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
     Box::<RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// Reads the reason of a rejection.
+fn reason<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let given = Option::<Box<RawValue>>::deserialize(deserializer)?;
+    let read = |given: Box<RawValue>| serde_json::from_str(given.get());
+    given
+        .map(read)
+        .transpose()
+        .map_err(|_| serde::de::Error::custom("`reject` is the reason, a string, as in {\"reject\": \"too much\"}"))
 }
 
 /// The error of a call.
@@ -283,6 +304,21 @@ impl OpenCalls {
         self.log.restored.get().map_or(0, RestoredCalls::count)
     }
 
+    /// Returns the number of calls that are not made, because the service shuts down.
+    pub(crate) fn held(&self) -> usize {
+        self.log.writer().map_or(0, |writer| writer.held())
+    }
+
+    /// Returns the number of calls of scripted tools in progress.
+    pub(crate) fn scripted(&self) -> usize {
+        self.log.scripted()
+    }
+
+    /// Returns the tools of the calls in progress.
+    pub(crate) fn tools_in_progress(&self) -> Vec<String> {
+        self.log.tools_in_progress()
+    }
+
     /// Returns the number of calls that this attempt waits for.
     pub(crate) fn waiting(&self) -> usize {
         let is_present =
@@ -401,5 +437,21 @@ impl Drop for WaitGuard<'_> {
         if let Some(target) = self.calls.lock().open.get_mut(self.key) {
             *target = ReplyTarget::Gone(steps);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_of_a_restored_run_is_its_own_after_the_note() {
+        let call = |question: Option<String>| {
+            let (call, phase, tool) = ("1".to_owned(), "gate".to_owned(), "refund".to_owned());
+            WaitingCall::from(&StoredCall { call, phase, number: 1, tool, arguments: "{}".to_owned(), question })
+        };
+        assert_eq!(call(Some("Refund 5?".to_owned())).own_question(), Some(("Refund 5?", false)));
+        assert_eq!(call(Some(format!("{RESTORED}: Refund 5?"))).own_question(), Some(("Refund 5?", true)));
+        assert_eq!(call(None).own_question(), None);
     }
 }

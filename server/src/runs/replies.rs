@@ -17,19 +17,55 @@ impl Service {
     /// If there is no such call, it is already answered, or the reply does not fit it. A reply that does not fit leaves
     /// the call open.
     pub async fn reply(&self, tenant: &str, run_id: &str, call: &str, reply: &Reply) -> Result<RunState, Refused> {
-        self.take_reply(tenant, run_id, call, reply).await?;
+        self.take_reply(tenant, run_id, (call, reply), true).await?;
         self.state(tenant, run_id).await
     }
 
+    /// Stores a reply. `may_decide` says whether its sender may decide on calls.
     pub(crate) async fn take_reply(
         &self,
         tenant: &str,
         run_id: &str,
-        call: &str,
-        reply: &Reply,
+        (call, reply): (&str, &Reply),
+        may_decide: bool,
     ) -> Result<(), Refused> {
+        if !may_decide && reply.is_decision() {
+            return Err(Refused::NeedsApprover("an approver approves or rejects calls"));
+        }
         let run = self.0.stored_in_turn(tenant, run_id).await?;
+        if let Some(open) = run.value.summary.calls.iter().find(|open| open.call == call) {
+            // Whoever says that a call was not done can have it made again.
+            if !may_decide && matches!(Phase::of(&open.phase), Some(Phase::Unknown(_))) {
+                return Err(Refused::NeedsApprover("an approver finds out how a call of unknown result ended"));
+            }
+            self.check_tool(&run.value, &open.tool).await?;
+        }
         take_reply(&*self.0.store, self.0.engine.tools(), &run.value, (call, reply)).await
+    }
+}
+
+impl Service {
+    /// Checks that a run has the tool of its open call, if it runs in this process. The tools of other workers are not
+    /// known here.
+    async fn check_tool(&self, run: &StoredRun, tool: &str) -> Result<(), Refused> {
+        let is_configured = self.0.engine.tools().all().any(|known| known.name() == tool);
+        if is_configured || !self.0.is_worker {
+            return Ok(());
+        }
+        let (request, name) = (run.request.clone(), tool.to_owned());
+        let is_own = tokio::task::spawn_blocking(move || {
+            let own =
+                |request: Request<'_>| request.tools.keys().any(|own| Tool::external(own.as_str()).name() == name);
+            // A request that cannot be read makes its run stuck.
+            Request::parse(&request).map_or(true, own)
+        });
+        match is_own.await.map_err(|error| Refused::Fault(error.to_string()))? {
+            true => Ok(()),
+            false => Err(Refused::Conflict(format!(
+                "the configuration has no tool {tool} any more, so the run cannot continue: configure it again, or cancel \
+                 the run; the call stays open"
+            ))),
+        }
     }
 }
 
@@ -47,6 +83,10 @@ pub(super) async fn take_reply(
     let Some(open) = run.summary.calls.iter().find(|open| open.call == call).map(WaitingCall::from) else {
         return Err(no_open_call(store, run, call).await);
     };
+    if let Some(unknown) = reply.phase.as_ref().filter(|phase| Phase::of(phase).is_none()) {
+        let message = format!("unknown phase {unknown:?}: it must be gate, result, or unknown1, unknown2 and so on");
+        return Err(Refused::Invalid { field: "phase".to_owned(), message });
+    }
     if reply.phase.as_ref().is_some_and(|phase| *phase != open.phase.name()) {
         let why = format!("the call {call} is in the phase {} by now: read the run again", open.phase.name());
         return Err(Refused::Conflict(why));

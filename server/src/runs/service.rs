@@ -7,7 +7,7 @@ use super::reader::EventReader;
 use super::state::{Inner, Refused, Service, now_ms};
 use super::watch::Watchers;
 use crate::config::Config;
-use crate::store::{RunStatus, Store, StoreError, Sweep};
+use crate::store::{Query, RunStatus, Store, StoreError, Sweep};
 use crate::tools::ServiceTools;
 use lisp_runtime::request::{Isolation, ScriptedTool};
 use lisp_runtime::tools::{BoxedCall, Effect};
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
-use tokio::sync::Notify;
+use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio_util::sync::CancellationToken;
 
 /// Why a service cannot start.
@@ -202,7 +202,9 @@ impl Service {
             worker: format!("{}-{:08x}", std::process::id(), uuid::Uuid::new_v4().as_fields().0),
             active_runs: Mutex::default(),
             run_budgets: Mutex::default(),
+            is_worker,
             queued: Notify::new(),
+            claiming: AsyncMutex::default(),
             next_tenant: AtomicUsize::new(0),
             draining: CancellationToken::new(),
             drained_at: OnceLock::new(),
@@ -253,6 +255,10 @@ impl Service {
     /// Starts shutdown: nothing new starts, and durable runs stop where they can.
     pub fn drain(&self) {
         self.drained_at();
+        if !self.is_draining() {
+            let (active, drain_seconds) = (self.active_count(), self.0.config.service.drain_seconds);
+            tracing::info!(active, drain_seconds, "the service shuts down; durable runs make no more calls");
+        }
         self.0.draining.cancel();
     }
 
@@ -358,10 +364,28 @@ impl Service {
     /// Like [`Service::ended`], for a store that others use too.
     pub async fn ended_without_closing(&self) {
         let until = self.drained_at();
+        // Runs that are being claimed are active after that.
+        let _ = tokio::time::timeout_at(until, self.0.claiming.lock()).await;
         while self.active_count() > 0 && tokio::time::Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
+        self.tell_end();
         self.0.tools.close().await;
+    }
+
+    /// Logs the end of the shutdown, with the runs that it cuts off.
+    fn tell_end(&self) {
+        let drain_seconds = self.0.config.service.drain_seconds;
+        let active: Vec<_> = self.0.active_runs().values().cloned().collect();
+        for run in &active {
+            tracing::warn!(
+                run_id = &*run.lease.run_id,
+                calls = run.tools_in_progress().join(", "),
+                drain_seconds,
+                "a run is cut off: its calls in progress took longer than drain_seconds"
+            );
+        }
+        tracing::info!(cut_off = active.len(), "the service has shut down");
     }
 
     /// Runs a request and returns its answer. Nothing is stored. Dropping the future cancels the run.
@@ -429,8 +453,15 @@ impl Service {
     }
 
     /// Returns the metrics for Prometheus.
-    pub fn metrics(&self) -> String {
+    pub async fn metrics(&self) -> String {
+        /// The maximum number of runs that are counted.
+        const MAX: usize = 1_000;
         let metrics = self.0.hub.metrics();
+        let stuck = Query { tenant: None, status: Some(RunStatus::Stuck), after: None, max: MAX };
+        // While the store is not available, the figure stays.
+        if let Ok(page) = self.0.store.list(&stuck).await {
+            set(&metrics.resources.stuck_runs, page.runs.len());
+        }
         set(&metrics.queued, self.0.admission.waiting());
         set(&metrics.resources.slots, self.0.admission.taken());
         set(&metrics.resources.all_slots, self.config().service.concurrency);

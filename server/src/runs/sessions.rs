@@ -168,7 +168,7 @@ impl Service {
         match self.0.store.open_session(new, max as u64).await? {
             true => self.session_state(tenant, &session_id).await,
             false => Err(Refused::Unprocessable(format!(
-                "there are {max} sessions; delete some, or raise max_sessions of the service"
+                "the maximum of {max} sessions is reached; delete some, or raise max_sessions of the service"
             ))),
         }
     }

@@ -39,6 +39,11 @@ pub enum Refused {
         /// What is wrong.
         message: String,
     },
+    /// Only an approver may do this.
+    #[error(
+        "{0}: send the header Authorization: Bearer TOKEN with an approver's token; on the page, put it into the token field"
+    )]
+    NeedsApprover(&'static str),
     /// The request is larger than it may be.
     #[error("{0}")]
     TooLarge(String),
@@ -85,8 +90,12 @@ pub(crate) struct Inner {
     pub(crate) active_runs: Mutex<HashMap<Arc<str>, Arc<ActiveRun>>>,
     /// What unfinished runs use of their tenants' budgets.
     pub(crate) run_budgets: Mutex<HashMap<String, Budget>>,
+    /// Whether this process executes durable runs.
+    pub(crate) is_worker: bool,
     /// Notified when a run may be claimed.
     pub(crate) queued: Notify,
+    /// Held while runs are claimed.
+    pub(crate) claiming: AsyncMutex<()>,
     /// The tenant whose runs are claimed first.
     pub(crate) next_tenant: AtomicUsize,
     /// Set once the service is shutting down.
@@ -154,6 +163,11 @@ impl ActiveRun {
             attempt.calls.end();
         }
         *replies_seen
+    }
+
+    /// Returns the tools of the calls in progress.
+    pub(crate) fn tools_in_progress(&self) -> Vec<String> {
+        self.attempt().as_ref().map_or_else(Vec::new, |attempt| attempt.calls.tools_in_progress())
     }
 
     /// Returns whether there are replies that were not passed on, or may be.

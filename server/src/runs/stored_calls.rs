@@ -156,7 +156,7 @@ pub(crate) fn settle(
     let questions = if unknown.is_empty() { BTreeMap::new() } else { questions(record.text()) };
     let run_id = record.run_id();
     let open = unknown.into_iter().map(|(call, phase)| WaitingCall {
-        question: Some(unknown_question(run_id, &call, questions.get(&call.name), is_restored)),
+        question: Some(unknown_question(run_id, (&call, &phase), questions.get(&call.name), is_restored)),
         call: call.name,
         name: call.tool,
         arguments: arguments_of(call.arguments),
@@ -166,16 +166,22 @@ pub(crate) fn settle(
 }
 
 /// Asks what has come of a call.
-fn unknown_question(run_id: &str, call: &OpenCall, question: Option<&String>, is_restored: bool) -> String {
+fn unknown_question(
+    run_id: &str,
+    (call, phase): (&OpenCall, &Phase),
+    question: Option<&String>,
+    is_restored: bool,
+) -> String {
     let what = question.cloned().unwrap_or_else(|| format!("a call of {}.", call.tool));
     let (start, again) = match is_restored {
         true => (RESTORED, "make it"),
         false => ("It is unknown whether this was done", "make it again"),
     };
     format!(
-        "{start}: {what} Look for the Idempotency-Key {run_id}/{} at the tool, then send its result or error, approve to \
-         {again}, or reject to make it fail.",
-        call.name
+        "{start}: {what} Look for the Idempotency-Key {run_id}/{} at the tool, then send its result or error. \
+         If you cannot find out, approve to {again}, or reject to make it fail, with the phase {}.",
+        call.name,
+        phase.name()
     )
 }
 

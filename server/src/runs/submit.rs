@@ -178,7 +178,7 @@ impl Service {
             Ok(submission) => return Ok(submission),
             Err(with) => with,
         };
-        let keep = "finished ones are deleted after keep_finished_hours";
+        let keep = "finished ones are deleted after keep_finished_hours: cancel runs that only wait (DELETE /v1/runs/{run_id})";
         Err(if with.runs > max_runs {
             Refused::Unprocessable(format!(
                 "the store has {max_runs} runs of the tenant; {keep}, or raise max_runs_stored"

@@ -1,6 +1,6 @@
 //! The worker: claims durable runs for free slots, renews their leases, and passes the news of the store on.
 
-use super::admission::Place;
+use super::admission::{Place, Slots};
 use super::state::{ActiveRun, Inner, Service};
 use super::writer::patiently;
 use crate::store::{Claim, News, Query, Renewed, RunStatus, StoreError};
@@ -72,10 +72,14 @@ async fn claims(weak: Weak<Inner>) {
             () = tokio::time::sleep(LOOK_AGAIN) => {}
             () = inner.draining.cancelled() => return,
         }
-        let claimed = tokio::select! {
-            claimed = claim(&inner) => claimed,
+        let slots = tokio::select! {
+            slots = inner.admission.slots(&inner.tenants, AT_ONCE) => slots,
             () = inner.draining.cancelled() => return,
         };
+        // Not dropped at shutdown: a claim whose answer is lost holds its run until the lease expires.
+        let claiming = inner.claiming.lock().await;
+        let claimed = claim(&inner, slots).await;
+        drop(claiming);
         match claimed {
             // There may be more.
             Ok(true) => inner.queued.notify_one(),
@@ -90,8 +94,7 @@ async fn claims(weak: Weak<Inner>) {
 }
 
 /// Claims runs for the free slots, and starts them. Returns whether there may be more.
-async fn claim(inner: &Arc<Inner>) -> Result<bool, StoreError> {
-    let mut slots = inner.admission.slots(&inner.tenants, AT_ONCE).await;
+async fn claim(inner: &Arc<Inner>, mut slots: Slots) -> Result<bool, StoreError> {
     let (mut room, period) = (slots.room(), inner.lease_period());
     if room.tenants.is_empty() {
         return Ok(false);
@@ -100,10 +103,7 @@ async fn claim(inner: &Arc<Inner>) -> Result<bool, StoreError> {
     let first = inner.next_tenant() % room.tenants.len();
     room.tenants.rotate_left(first);
     let at = Instant::now();
-    // Not dropped at shutdown: a claim whose answer is lost holds its run until the lease expires.
-    let (its, worker) = (inner.clone(), inner.worker.clone());
-    let claiming = tokio::spawn(async move { its.store.claim(&worker, period, &room).await });
-    let claimed = claiming.await.map_err(|error| StoreError::Failed(error.to_string()))??;
+    let claimed = inner.store.claim(&inner.worker, period, &room).await?;
     let is_some = !claimed.is_empty();
     for claim in claimed {
         match slots.take(&claim.run.summary.tenant) {
@@ -115,6 +115,20 @@ async fn claim(inner: &Arc<Inner>) -> Result<bool, StoreError> {
 }
 
 fn start(inner: &Arc<Inner>, claim: Claim, place: Place, valid_until: Instant) {
+    let (run_id, tenant, epoch, faults) =
+        (&*claim.lease.run_id, &*claim.run.summary.tenant, claim.lease.epoch, claim.faults);
+    let lease_seconds = inner.lease_period().as_secs();
+    match faults {
+        0 => tracing::info!(run_id, tenant, epoch, lease_seconds, "a run was claimed"),
+        _ => tracing::info!(
+            run_id,
+            tenant,
+            epoch,
+            lease_seconds,
+            faults,
+            "a run was taken over: its last attempt was lost"
+        ),
+    }
     let active = Arc::new(ActiveRun::new(claim.lease.clone()));
     if let Some(former) = inner.active_runs().insert(claim.lease.run_id.clone(), active.clone()) {
         // Its lease has expired.

@@ -2,7 +2,10 @@
 //! the journal must have the call.
 
 use crate::store::{Batch, Lease, Renewed, Store, StoreError, StoredCall};
+use crate::tools::Sends;
+use async_trait::async_trait;
 use lisp_runtime::record::CallState;
+use std::convert::Infallible;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -31,6 +34,8 @@ pub(crate) struct Writer {
     failure: OnceLock<StoreError>,
     /// Cancelled with the failure.
     failed: CancellationToken,
+    /// Cancelled when the service shuts down.
+    draining: CancellationToken,
 }
 
 impl fmt::Debug for Writer {
@@ -52,6 +57,8 @@ struct State {
     longest_wait: Duration,
     /// Since when each of the calls waits that wait now.
     pending_since: Vec<Instant>,
+    /// The number of calls that are not made because the service shuts down.
+    held: usize,
     /// Calls that were dropped before they were made. Their starts may be stored.
     unmade: Vec<String>,
     /// By this process's clock; the store's decides.
@@ -77,6 +84,7 @@ impl Writer {
         lease: Lease,
         stored: Stored,
         (period, valid_until): (Duration, Instant),
+        draining: CancellationToken,
     ) -> Arc<Self> {
         let Stored { lines, events } = stored;
         let state = State {
@@ -87,6 +95,7 @@ impl Writer {
             is_closed: false,
             longest_wait: Duration::ZERO,
             pending_since: Vec::new(),
+            held: 0,
             unmade: Vec::new(),
             valid_until,
         };
@@ -101,6 +110,7 @@ impl Writer {
             written: watch::Sender::new(0),
             failure: OnceLock::new(),
             failed: CancellationToken::new(),
+            draining,
         })
     }
 
@@ -200,17 +210,25 @@ impl Writer {
         self.failure.get().cloned().unwrap_or(StoreError::LeaseLost)
     }
 
-    /// Returns when everything so far is stored and the lease is valid for at least a third of its period.
+    /// Returns when everything so far is stored and the lease is valid for at least a third of its period. While the
+    /// service shuts down, it does not return: the call is not made in this attempt.
     ///
     /// # Errors
     /// If writing has failed for good.
     pub(crate) async fn ready_to_call(&self, call: String) -> Result<(), StoreError> {
-        let since = Instant::now();
-        self.lock().pending_since.push(since);
-        let mut pending = PendingStart { writer: self, since, call: Some(call) };
-        self.wait_until_stored().await?;
+        let mut pending = PendingStart::new(self, call);
+        tokio::select! {
+            biased;
+            () = self.draining.cancelled() => match pending.hold().await {},
+            stored = self.wait_until_stored() => stored?,
+        }
         pending.call = None;
         Ok(())
+    }
+
+    /// Returns the number of calls that have started and are not made, because the service shuts down.
+    pub(crate) fn held(&self) -> usize {
+        self.lock().held
     }
 
     async fn wait_until_stored(&self) -> Result<(), StoreError> {
@@ -278,16 +296,44 @@ struct PendingStart<'a> {
     since: Instant,
     /// The call; `None` once it may be made.
     call: Option<String>,
+    is_held: bool,
+}
+
+impl<'a> PendingStart<'a> {
+    fn new(writer: &'a Writer, call: String) -> Self {
+        let since = Instant::now();
+        writer.lock().pending_since.push(since);
+        PendingStart { writer, since, call: Some(call), is_held: false }
+    }
+
+    /// Holds the call until it is dropped.
+    async fn hold(&mut self) -> Infallible {
+        self.is_held = true;
+        self.writer.lock().held += 1;
+        std::future::pending().await
+    }
 }
 
 impl Drop for PendingStart<'_> {
     fn drop(&mut self) {
         let mut state = self.writer.lock();
+        state.held -= usize::from(self.is_held);
         state.unmade.extend(self.call.take());
         if let Some(at) = state.pending_since.iter().position(|since| *since == self.since) {
             state.pending_since.swap_remove(at);
         }
         state.longest_wait = state.longest_wait.max(self.since.elapsed());
+    }
+}
+
+#[async_trait]
+impl Sends for Writer {
+    async fn end(&self) {
+        self.draining.cancelled().await;
+    }
+
+    async fn hold(&self, call: String) -> Infallible {
+        PendingStart::new(self, call).hold().await
     }
 }
 

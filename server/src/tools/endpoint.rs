@@ -2,6 +2,7 @@
 
 use super::clients::{NotPublic, innermost};
 use super::request::Request;
+use super::sending::before_sending;
 use crate::config::{CallSettings, Header, Method as ConfigMethod, Scrubber};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -100,8 +101,7 @@ impl Endpoint {
     /// Makes a call.
     pub(super) async fn call(&self, call: &ToolCall) -> Result<Json, ToolError> {
         let deadline = Deadline::of(call, &self.settings, &self.field);
-        let _place = deadline
-            .within(self.places.acquire())
+        let _place = before_sending(call, deadline.within(self.places.acquire()))
             .await
             .map_err(|error| {
                 let max = self.settings.concurrency;

@@ -11,11 +11,13 @@ mod lenient_http;
 mod policy;
 mod process;
 mod request;
+mod sending;
 mod style;
 mod upstream;
 
 pub use error::ToolsError;
 pub use policy::ServicePolicy;
+pub(crate) use sending::{SENDS, Sends};
 
 use crate::config::{
     Api, CallSettings, Config, Decision, Header, HttpTool, McpConnection, McpServer, Method, Network, Scrubber,

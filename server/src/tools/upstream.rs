@@ -6,6 +6,7 @@ use super::error::ToolsError;
 use super::lenient::raw_of;
 use super::lenient_http::Lenient;
 use super::process::Process;
+use super::sending::before_sending;
 use crate::config::{McpConnection, McpServer, Scrubber};
 use lisp_runtime::{ToolCall, ToolError};
 use reqwest::Client;
@@ -121,8 +122,7 @@ impl Upstream {
     /// Calls a tool, by the server's name for it.
     pub(super) async fn call(&self, tool: &str, has_output: bool, call: &ToolCall) -> Result<Value, ToolError> {
         let deadline = Deadline::of(call, &self.server.calls, &self.field());
-        let _place = deadline
-            .within(self.places.acquire())
+        let _place = before_sending(call, deadline.within(self.places.acquire()))
             .await
             .map_err(|error| {
                 let max = self.server.calls.concurrency;

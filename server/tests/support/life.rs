@@ -124,7 +124,7 @@ impl Life {
 
     /// A figure of its metrics.
     pub(crate) fn figure(&self, name: &str) -> u64 {
-        let metrics = self.runtime.block_on(async { self.service.metrics() });
+        let metrics = self.runtime.block_on(self.service.metrics());
         let line = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         line.unwrap_or_else(|| panic!("{name} in {metrics}")).parse().unwrap()
     }

@@ -1,0 +1,77 @@
+//! Durable runs of a service that shuts down: no call is made from then on, and those in progress end.
+
+#[path = "support/life.rs"]
+mod life;
+#[allow(dead_code, reason = "each test uses a part")]
+#[path = "support/postgres.rs"]
+mod postgres;
+#[path = "support/tool.rs"]
+mod tool;
+
+use life::{Life, stores, until};
+use lisp_server::store::{RunStatus, Store};
+use serde_json::json;
+use std::sync::Arc;
+use tool::ToolServer;
+
+/// Does something with each kind of store.
+fn on_each_store(name: &str, test: impl Fn(&Arc<dyn Store>)) {
+    stores(name).iter().for_each(&test);
+    if let Some(server) = postgres::shared() {
+        let address = server.address(&server.create_database());
+        // Connections belong to a runtime, and this one outlives those of the services.
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let store = runtime.block_on(lisp_server::store::PostgresStore::open(&address)).unwrap();
+        test(&(Arc::new(store) as Arc<dyn Store>));
+    }
+}
+
+/// A program makes one call after the other, or several at once. The calls in progress end, the run is handed back, and
+/// the next service makes the other calls. No call is asked about.
+#[test]
+fn no_call_is_made_after_the_shutdown_starts() {
+    let programs = [
+        ("(reduce + (mapv (fn [n] (tool/pay {:n n})) (range 4)))", "", 1, 10),
+        // Calls that wait for a slot of their tool have started, and are not sent.
+        ("(reduce + (pmap (fn [n] (tool/pay {:n n})) (range 4)))", "concurrency = 1", 1, 10),
+        ("(reduce + (pmap (fn [n] (+ (tool/pay {:n n}) (tool/pay {:n n}))) (range 2)))", "", 2, 10),
+    ];
+    on_each_store("drained", |store| {
+        for (program, more, before, value) in programs {
+            let server = ToolServer::start();
+            let config = server.config("pay", &format!("effect = \"write\"\n{more}")) + &server.network();
+            server.hold(true);
+            let first = Life::open(store, &config);
+            let run_id = first.submit(&json!({ "program": program }));
+            until("the calls", || server.count("pay") == before);
+            first.service.drain();
+            server.hold(false);
+            first.stop();
+            assert_eq!(server.count("pay"), before, "{program}");
+            let run = block_on(store.run(&run_id)).unwrap().unwrap();
+            assert_eq!((run.summary.status, run.summary.calls), (RunStatus::Queued, vec![]), "{program}");
+            let second = Life::open(store, &config);
+            assert_eq!(second.done(&run_id)["value"], value, "{program}");
+            assert_eq!(server.count("pay"), 4, "{program}");
+            second.stop();
+        }
+    });
+}
+
+/// Calls of scripted tools have no effect: they are not waited for.
+#[test]
+fn a_run_of_scripted_calls_stops_at_once() {
+    for store in stores("scripted").iter() {
+        let first = Life::open(store, "");
+        let program = "(mapv (fn [n] (tool/slow {:n n})) (range 1000))";
+        let tools = json!({ "slow": { "returns": 1, "delay_ms": 50 } });
+        let run_id = first.submit(&json!({ "program": program, "tools": tools }));
+        until("the run", || first.service.active_count() == 1);
+        first.stop();
+        assert_eq!(block_on(store.run(&run_id)).unwrap().unwrap().summary.status, RunStatus::Queued);
+    }
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Runtime::new().unwrap().block_on(future)
+}
