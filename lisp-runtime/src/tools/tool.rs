@@ -486,15 +486,16 @@ impl Tool {
         self.treatment.idempotent
     }
 
-    /// Checks arguments, JSON text, against the tool's signature and JSON Schema.
+    /// Checks that arguments, JSON text, can be read, and match the tool's signature and JSON Schema.
     ///
     /// # Errors
-    /// They do not match.
+    /// They cannot be read, or do not match.
     pub fn validate_arguments(&self, arguments: &str) -> Result<(), Error> {
         let wrong = |why: String| Error::new(Reason::InvalidToolArgs, format!("tool/{}: {why}", self.name()));
-        let read = serde_json::from_str(arguments)
-            .map_err(|error| wrong(format!("the arguments are not a JSON object that can be read: {error}")))?;
-        match self.contract.misfit(&read, &self.treatment.redacted) {
+        let read = serde_json::from_str::<serde_json::Value>(arguments)
+            .map_err(|error| wrong(format!("the arguments cannot be read: {error}")))?;
+        let misfit = read.as_object().and_then(|read| self.contract.misfit(read, &self.treatment.redacted));
+        match misfit {
             Some(why) => Err(wrong(why)),
             None => self.validate_arguments_by_schema(arguments),
         }
