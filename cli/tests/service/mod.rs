@@ -176,15 +176,16 @@ impl Server {
         let body = body.to_string();
         let length = body.len();
         self.events(
-            &format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n{body}"),
+            &format!("POST {path} HTTP/1.0\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n{body}"),
             more,
         );
     }
 
     pub fn get_stream(&self, path: &str, more: impl FnMut(&str, &Value) -> bool) {
-        self.events(&format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"), more);
+        self.events(&format!("GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n"), more);
     }
 
+    /// Reads events. With HTTP/1.0 they come as they are, without chunks.
     fn events(&self, request: &str, mut more: impl FnMut(&str, &Value) -> bool) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
