@@ -111,8 +111,15 @@ impl Server {
 
     /// Returns what it has logged since, once it has logged this.
     pub fn log_with(&self, what: &str) -> String {
-        self.until(Duration::from_secs(100), what, || self.log.lock().unwrap().contains(what));
-        self.log.lock().unwrap().clone()
+        let begun = Instant::now();
+        loop {
+            let log = self.log.lock().unwrap().clone();
+            if log.contains(what) {
+                return log;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(100), "waited 100 s for {what} in the log: {log}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Reads a stream from a mark up to an end after it.

@@ -285,7 +285,7 @@ impl Run {
                     if error.of_nil || error.reason == Reason::InvalidToolArgs {
                         let whole = self.programs[self.current].clone();
                         let program = whole.core();
-                        let missing = self.driver.machine.hint_of_missing_data(&program);
+                        let missing = self.driver.machine.hint_of_missing_data(program);
                         error.hint = match (missing, error.hint.take()) {
                             (Some(missing), Some(hint)) => Some(format!("{missing}; {hint}")),
                             (missing, hint) => missing.or(hint),

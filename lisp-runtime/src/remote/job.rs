@@ -80,7 +80,13 @@ impl SentTool {
             checked: signature.is_some(),
             hyphenated: hyphenated.clone(),
             derived: tool.contract.derived().filter(|_| is_checked).map(str::to_owned),
-            treatment: Treatment { tagged: *tagged, redacted: redacted.clone(), ..Treatment::default() },
+            // The host half says which calls are in doubt.
+            treatment: Treatment {
+                tagged: *tagged,
+                redacted: redacted.clone(),
+                idempotent: true,
+                ..Treatment::default()
+            },
         }
     }
 

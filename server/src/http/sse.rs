@@ -68,7 +68,12 @@ pub(crate) fn of_new_run(service: Service, tenant: Arc<TenantState>, request: St
                 };
                 match room {
                     Ok(room) => log.finish(&answer, room),
-                    Err(busy) => log.fail(&ProblemDetails::from(Refused::Busy(busy))),
+                    Err(busy) => {
+                        let mut problem = ProblemDetails::from(Refused::Busy(busy));
+                        problem.detail =
+                            format!("the run has ended, and there is no room for its answer: {}", problem.detail);
+                        log.fail(&problem);
+                    }
                 }
             }
             Err(refused) => log.fail(&ProblemDetails::from(refused)),

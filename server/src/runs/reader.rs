@@ -121,9 +121,28 @@ impl EventReader {
                 return Ok(self.taken(events));
             }
             drop((events, turn));
-            if let Some(tenant) = &self.takes_room {
-                free = Some((bytes, tenant.response_room_when_free(bytes).await));
+            if let Some(tenant) = self.takes_room.clone() {
+                free = self.room_or_news(&tenant, bytes).await;
             }
+        }
+    }
+
+    /// Waits until there is room for so many bytes, or something changes: a run in memory that ends takes the room of all that
+    /// is left, and nothing more is read of a run that stops here.
+    async fn room_or_news(&mut self, tenant: &TenantState, bytes: usize) -> Option<(usize, BodyRoom)> {
+        match &mut self.source {
+            Source::Memory(_, changes) => tokio::select! {
+                room = tenant.response_room_when_free(bytes) => Some((bytes, room)),
+                // The sender lives as long as the log.
+                _ = changes.changed() => None,
+            },
+            Source::Store(_) => tokio::select! {
+                room = tenant.response_room_when_free(bytes) => Some((bytes, room)),
+                () = self.service.stopped(&self.run_id) => {
+                    self.is_over = true;
+                    None
+                }
+            },
         }
     }
 
@@ -185,5 +204,39 @@ impl EventReader {
 impl From<StoredEvent> for Event {
     fn from(event: StoredEvent) -> Self {
         Event { number: event.number, kind: event.kind.into(), data: event.data }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::store::MemoryStore;
+    use std::time::Duration;
+
+    /// A run in memory that ends has the room of all that its client has not read. A stream that waits for room until then
+    /// goes on with it: nobody else would give that room back.
+    #[tokio::test]
+    async fn a_stream_that_waits_for_room_goes_on_with_that_of_its_run() {
+        let text = "isolation = \"in-process\"\n[service]\nmax_bodies_bytes = 1048576\n";
+        let config = Config::parse_with(text, "test.toml", &|_| None).unwrap();
+        let service = Service::open_front(config, Arc::new(MemoryStore::new())).await.unwrap();
+        let tenant = service.0.tenants[0].clone();
+        let log = service.log_in_memory("run");
+        let mut reader = EventReader::of_log(&service, &tenant.name, &log).taking_room(&tenant);
+        let room = tenant.response_room_now(1_048_576).expect("the room of a tenant");
+        log.push("print", &"x".repeat(TenantState::SMALL_RESPONSE + 1));
+        let read = tokio::spawn(async move {
+            let mut kinds = Vec::new();
+            while let Some(events) = reader.next().await.unwrap() {
+                kinds.extend(events.into_iter().map(|event| event.kind.into_owned()));
+            }
+            kinds
+        });
+        assert!(tenant.response_room_now(TenantState::SMALL_RESPONSE).is_none());
+        log.finish("{}", Some(room));
+        let kinds = tokio::time::timeout(Duration::from_secs(60), read).await.expect("the stream goes on").unwrap();
+        assert_eq!(kinds, ["print", "answer"]);
+        assert!(tenant.response_room_now(1_048_576).is_some());
     }
 }
