@@ -14,7 +14,7 @@ fn run(engine: &Engine, source: &str) {
     assert!(outcome.is_success(), "{:?}", outcome.problem());
 }
 
-/// The same function over the same items, by `map` and by `pmap`. `EACH` in the body stands for that function too.
+/// One function over the same items, with `map` and with `pmap`. `EACH` stands for either of them, also in the body.
 fn pair(c: &mut Criterion, name: &str, engine: &Engine, body: &str, items: u64) {
     let mut group = c.benchmark_group(name);
     for function in ["map", "pmap"] {

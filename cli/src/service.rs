@@ -123,7 +123,7 @@ pub(crate) fn log_to_standard_error(config: &Config) -> Result<(), Failure> {
 
 /// Reads the value of `PTCL_LOG`.
 fn log_filter(value: &str) -> Result<EnvFilter, Failure> {
-    /// What is logged if nothing is set. What rmcp logs about a server is also in the errors of calls.
+    /// The levels of the log if `PTCL_LOG` is not set. The errors of calls already say what rmcp would log about a server.
     const USUAL: &str = "warn,rmcp=off";
     const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
     if value.trim().is_empty() {

@@ -67,7 +67,7 @@ fn a_service_that_ends_makes_no_call() {
     assert_eq!(state["calls"][0]["phase"], "unknown1");
 }
 
-/// The same of a worker, whose run goes on in another one at once.
+/// A worker that is told to end does the same, and another worker continues its run at once.
 #[test]
 fn a_worker_that_ends_hands_its_run_back() {
     let Some(database) = postgres::shared() else { return };

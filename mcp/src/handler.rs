@@ -163,7 +163,8 @@ fn contents(request: &CallToolRequestParams) -> [u8; 32] {
     digest.finalize().into()
 }
 
-/// Answers a request that changes no run when it is dropped, and drops it once it is cancelled: it leaves its turn to others.
+/// Answers a request, and drops it when its client cancels it, so that others get its turn. Only for requests that change no run
+/// when they are dropped.
 async fn while_wanted(client: &Client, answer: impl Future<Output = Responded>) -> Responded {
     tokio::select! {
         biased;

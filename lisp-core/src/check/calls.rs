@@ -294,7 +294,7 @@ impl<'p> Checker<'p> {
     }
 }
 
-/// What is wrong with an argument.
+/// A mistake in one argument of a call.
 struct Misfit {
     kind: FindingKind,
     message: String,
@@ -317,7 +317,7 @@ fn meant<'t>(tool: &'t ToolShape, name: &str, is_missing: impl Fn(&Parameter) ->
     nearest(&is_missing).or_else(|| if tool.is_open { None } else { nearest(&|_| true) })
 }
 
-/// An argument that is not among the parameters. A tool that takes others all the same has none that is similar to it.
+/// Returns the mistake of an argument that is not among the parameters. `meant` is the one that was probably meant.
 fn unknown_argument(
     (name_of_tool, tool): (&str, &ToolShape),
     name: &str,

@@ -138,7 +138,8 @@ fn programs_are_checked_against_data_and_tools_if_the_host_asks_for_it() {
     }
 }
 
-/// The same from JSON Schemas. Most allow arguments that they do not name; one that is similar to a missing one is a finding.
+/// JSON Schemas give the same findings. Most of them allow arguments that they do not name: such an argument is a finding only if its
+/// name is similar to that of a missing one.
 #[test]
 #[cfg(feature = "json-schema")]
 fn schemas_of_tools_are_known_to_a_check() {

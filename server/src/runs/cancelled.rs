@@ -1,4 +1,4 @@
-//! Answers of runs that were cancelled.
+//! The answers of cancelled runs.
 
 use super::stored_calls::calls_begun;
 use lisp_runtime::outcome::Phase;
