@@ -1,29 +1,22 @@
 //! What calls of the tool `runs` cost that wait for their turn: they keep no list, and read none once they are cancelled. Counts
 //! what is allocated, so it is a binary of its own, with one test.
 
+#[path = "../../server/tests/support/allocations.rs"]
+mod allocations;
 mod support;
+
+use allocations::{allocated, in_use, peak};
 
 use lisp_server::store::{Batch, End, MemoryStore, NewRun, Room, Store, StoredCall};
 use serde_json::json;
-use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
-use std::alloc::System;
 use std::sync::Arc;
 use std::time::Duration;
 use support::Bench;
-
-/// Counts the bytes of all allocations, of all threads.
-#[global_allocator]
-static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// The runs of the list, the bytes of each one's open call, and the calls that ask for the list at once.
 const RUNS: usize = 8;
 const BYTES: usize = 400_000;
 const CALLS: usize = 60;
-
-fn in_use() -> usize {
-    let stats = ALLOCATOR.stats();
-    stats.bytes_allocated.saturating_sub(stats.bytes_deallocated)
-}
 
 /// Stores runs that wait for a call with large arguments.
 async fn fill(store: &Arc<dyn Store>) {
@@ -56,7 +49,7 @@ async fn calls_that_wait_keep_no_list_and_read_none_once_cancelled() {
     client.initialize(json!({})).await;
     let listed = client.call("runs", json!({})).await;
     assert_eq!(listed["structuredContent"]["runs"].as_array().map(Vec::len), Some(RUNS), "{listed}");
-    let (before, allocated) = (in_use(), ALLOCATOR.stats().bytes_allocated);
+    let (before, at_first) = (in_use(), allocated());
     let all = async {
         for _ in 0..CALLS {
             client.ask("tools/call", json!({ "name": "runs", "arguments": {} })).await;
@@ -66,21 +59,11 @@ async fn calls_that_wait_keep_no_list_and_read_none_once_cancelled() {
             assert!(response["result"]["structuredContent"]["runs"].is_array(), "{response}");
         }
     };
-    let mut peak = 0;
-    let sample = async {
-        loop {
-            peak = peak.max(in_use().saturating_sub(before));
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    };
-    tokio::select! {
-        () = all => {}
-        () = sample => {}
-    }
+    let peak = peak(before, all).await;
     println!("{CALLS} calls of runs, with a list of {} bytes, take {peak} bytes", RUNS * BYTES);
     // Two lists or programs are read at once.
     assert!(peak < CALLS * RUNS * BYTES / 4, "{peak}");
-    let (before, of_all) = (ALLOCATOR.stats().bytes_allocated, ALLOCATOR.stats().bytes_allocated - allocated);
+    let (before, of_all) = (allocated(), allocated() - at_first);
     for _ in 0..CALLS {
         let id = client.ask("tools/call", json!({ "name": "runs", "arguments": {} })).await;
         let cancelled = json!({ "requestId": id });
@@ -88,7 +71,7 @@ async fn calls_that_wait_keep_no_list_and_read_none_once_cancelled() {
     }
     let last = client.ask("tools/call", json!({ "name": "runs", "arguments": {} })).await;
     while client.message().await["id"] != last {}
-    let of_cancelled = ALLOCATOR.stats().bytes_allocated - before;
+    let of_cancelled = allocated() - before;
     println!("{CALLS} calls allocate {of_all} bytes, and {of_cancelled} if they are cancelled");
     assert!(of_cancelled < of_all / 3, "{of_cancelled} {of_all}");
 }

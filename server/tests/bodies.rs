@@ -132,6 +132,22 @@ async fn responses_are_admitted_by_bytes() {
         assert!(start.starts_with("HTTP/1.1 200") || start.starts_with("HTTP/1.1 429"), "{start}");
     }
     assert_eq!(refusals, CLIENTS - 1);
+    // What was done is not reported as if it were not.
+    let large = r#"{"program": "(reduce (fn [s _] (str s s)) \"0123456789abcdef\" (range 12))"}"#;
+    for (method, path, body, done) in [
+        ("POST", "/v1/run", large, "the run has ended"),
+        ("POST", "/v1/run?stream", large, "the run has ended"),
+        ("DELETE", &*path, "", "the run is cancelled, or was done before"),
+    ] {
+        let mut client = TcpStream::connect(address).await.unwrap();
+        let head =
+            format!("{method} {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer a\r\nConnection: close\r\n");
+        client.write_all(format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        timeout(Duration::from_secs(60), client.read_to_string(&mut answer)).await.unwrap().unwrap();
+        assert!(answer.contains("507") && answer.contains(done), "{method} {path}: {answer}");
+        assert!(!answer.to_lowercase().contains("retry-after"), "{answer}");
+    }
     let of_other = asked(address, "b").await;
     assert!(of_other.starts_with("HTTP/1.1 200"), "{of_other}");
     drop(clients);

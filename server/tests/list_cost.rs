@@ -1,26 +1,19 @@
 //! What a list of runs costs: it touches no requests, journals and answers. Counts what is allocated, so it is a binary of its
-//! own.
+//! own, with one test.
 
+#[path = "support/allocations.rs"]
+mod allocations;
 #[path = "support/life.rs"]
 mod life;
 
+use allocations::allocated;
 use life::{Life, stores};
 use lisp_server::runs::ListQuery;
 use lisp_server::store::{Batch, End, NewRun, Room, Store};
-use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
-use std::alloc::System;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
-
-/// Counts the bytes of all allocations, of all threads.
-#[global_allocator]
-static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
-
-fn allocated() -> usize {
-    ALLOCATOR.stats().bytes_allocated
-}
 
 /// Stores finished runs with requests, journals and answers of these sizes.
 async fn fill(store: &Arc<dyn Store>, runs: usize, bytes: usize) {
@@ -38,6 +31,11 @@ async fn fill(store: &Arc<dyn Store>, runs: usize, bytes: usize) {
 }
 
 #[test]
+fn a_list_costs_what_it_shows() {
+    a_page_touches_no_texts();
+    the_cursor_comes_to_every_run_once();
+}
+
 fn a_page_touches_no_texts() {
     const RUNS: usize = 60;
     for (kind, store) in ["memory", "SQLite"].into_iter().zip(stores("texts").iter()) {
@@ -57,7 +55,6 @@ fn a_page_touches_no_texts() {
     }
 }
 
-#[test]
 fn the_cursor_comes_to_every_run_once() {
     const RUNS: usize = 2_500;
     for store in stores("cursor").iter() {

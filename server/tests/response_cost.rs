@@ -1,12 +1,14 @@
 //! What responses and streams cost that wait for room, or whose clients do not read: little of theirs is kept. Counts what is
 //! allocated, so it is a binary of its own, with one test.
 
+#[path = "support/allocations.rs"]
+mod allocations;
+
+use allocations::{in_use, peak};
 use lisp_server::config::{Config, ListenAddress};
 use lisp_server::http::Server;
 use lisp_server::runs::Service;
 use lisp_server::store::{Batch, End, MemoryStore, NewRun, Room, Store, StoredCall};
-use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
-use std::alloc::System;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,18 +16,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
-/// Counts the bytes of all allocations, of all threads.
-#[global_allocator]
-static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
-
 /// The bytes of one response, and the clients that ask for it.
 const BYTES: usize = 4_000_000;
 const CLIENTS: usize = 40;
-
-fn in_use() -> usize {
-    let stats = ALLOCATOR.stats();
-    stats.bytes_allocated.saturating_sub(stats.bytes_deallocated)
-}
 
 /// A store with a run whose answer is large, and one whose open calls are.
 async fn store() -> (Arc<dyn Store>, [String; 2]) {
@@ -70,22 +63,6 @@ async fn status(client: &mut TcpStream) -> String {
     let mut start = vec![0; 12];
     timeout(Duration::from_secs(60), client.read_exact(&mut start)).await.unwrap().unwrap();
     String::from_utf8_lossy(&start[9..]).into_owned()
-}
-
-/// Returns the most bytes that are in use beyond `before` until something has happened.
-async fn peak(before: usize, what: impl Future<Output = ()>) -> usize {
-    let mut peak = 0;
-    let sample = async {
-        loop {
-            peak = peak.max(in_use().saturating_sub(before));
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    };
-    tokio::select! {
-        () = what => {}
-        () = sample => {}
-    }
-    peak
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,7 +1,7 @@
 //! Reads requests: bodies within their limits, JSON and queries.
 
 use super::problem::ProblemDetails;
-use crate::runs::{BodyRoom, InTurn, Refused, Service, TenantState};
+use crate::runs::{BodyRoom, InTurn, Refused, Service, Slot, TenantState};
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
@@ -211,23 +211,28 @@ fn last_of(text: &str, levels: &dyn Fn(&str) -> usize) -> Option<String> {
     if has_repeats { serde_json::to_string(&last).ok() } else { None }
 }
 
-/// A JSON response to a tenant. It takes room of the tenant's until it is sent.
-pub(crate) async fn json_to(
-    tenant: &TenantState,
-    status: StatusCode,
-    text: String,
-) -> Result<Response, ProblemDetails> {
-    if text.len() <= TenantState::SMALL_RESPONSE {
-        return Ok(json(status, text));
+/// The response to a tenant with the answer of a run. It takes room of the tenant's until it is sent, and has the slot of its
+/// run until there is some.
+pub(crate) async fn answer_to(tenant: &TenantState, answer: String, slot: Slot) -> Result<Response, ProblemDetails> {
+    if answer.len() <= TenantState::SMALL_RESPONSE {
+        return Ok(json(StatusCode::OK, answer));
     }
-    let room = tenant.response_room(text.len()).await.map_err(Refused::Busy)?;
-    Ok(json_in(room, status, text))
+    let room = tenant.response_room(answer.len()).await;
+    drop(slot);
+    match room {
+        Ok(room) => Ok(json_in(room, StatusCode::OK, answer)),
+        Err(busy) => Err(ProblemDetails::unsent("the run has ended", &busy)),
+    }
 }
 
 /// A JSON response to a tenant, of what `read` reads from the store and writes down in the tenant's turn. It takes room of
 /// the tenant's until it is sent. While there is no room, nothing that was read is kept, and no turn: it is read again
-/// once there is.
-pub(crate) async fn json_read<F>(tenant: &TenantState, read: impl Fn() -> F) -> Result<Response, ProblemDetails>
+/// once there is. `done` is what the request has done already.
+pub(crate) async fn json_read<F>(
+    tenant: &TenantState,
+    done: Option<&str>,
+    read: impl Fn() -> F,
+) -> Result<Response, ProblemDetails>
 where
     F: Future<Output = Result<InTurn<(StatusCode, String)>, Refused>>,
 {
@@ -247,7 +252,11 @@ where
             return Ok(json_in(room, status, text));
         }
         drop((text, turn));
-        room = Some((bytes, tenant.response_room(bytes).await.map_err(Refused::Busy)?));
+        let now = tenant.response_room(bytes).await.map_err(|busy| match done {
+            Some(done) => ProblemDetails::unsent(done, &busy),
+            None => Refused::Busy(busy).into(),
+        })?;
+        room = Some((bytes, now));
     }
 }
 
@@ -320,4 +329,46 @@ impl HttpBody for FrameByFrame {
 pub(crate) fn json(status: StatusCode, text: String) -> Response {
     let response = Response::builder().status(status).header(header::CONTENT_TYPE, "application/json");
     response.body(Body::from(text)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::store::MemoryStore;
+
+    /// An answer that waits for room has the slot of its run: no more answers are in memory than there are slots.
+    #[tokio::test]
+    async fn an_answer_has_its_slot_until_there_is_room_for_it() {
+        let text = "isolation = \"in-process\"\n[service]\nmax_bodies_bytes = 1048576\n";
+        let config = Config::parse_with(text, "test.toml", &|_| None).unwrap();
+        let service = Service::open_front(config, Arc::new(MemoryStore::new())).await.unwrap();
+        let tenant = service.tenant("anonymous").unwrap();
+        let request = read_request(r#"{"program": "1"}"#).unwrap();
+        let taken = async || {
+            let metrics = service.metrics().await;
+            let line = metrics.lines().find(|line| line.starts_with("ptc_slots_taken ")).unwrap();
+            line["ptc_slots_taken ".len()..].parse::<usize>().unwrap()
+        };
+        for is_freed in [true, false] {
+            let (_, slot) = service.run_in_slot(&tenant, &request, "run").await.unwrap();
+            let room = tenant.response_room_now(1_048_576).unwrap();
+            let answer = answer_to(&tenant, "x".repeat(TenantState::SMALL_RESPONSE + 1), slot);
+            let mut answer = std::pin::pin!(answer);
+            assert!(futures_util::poll!(&mut answer).is_pending());
+            assert_eq!(taken().await, 1);
+            if is_freed {
+                drop(room);
+            }
+            let answer = answer.await;
+            assert_eq!(taken().await, 0);
+            match answer {
+                Ok(response) => assert!(is_freed && response.status() == StatusCode::OK),
+                Err(problem) => {
+                    assert_eq!((is_freed, problem.status), (false, 507));
+                    assert!(problem.detail.starts_with("the run has ended"), "{}", problem.detail);
+                }
+            }
+        }
+    }
 }

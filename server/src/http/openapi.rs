@@ -116,6 +116,33 @@ impl IntoResponses for StoreResponses {
     }
 }
 
+/// Problem responses of routes that read runs, whose states may be large.
+pub(crate) struct RoomResponses;
+
+impl IntoResponses for RoomResponses {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        problems(&[(
+            StatusCode::TOO_MANY_REQUESTS,
+            "responses that the tenant's clients have not read take all of max_bodies_bytes; Retry-After says when to try again",
+        )])
+    }
+}
+
+/// The response to a request that was carried out.
+const UNSENT: (StatusCode, &str) = (
+    StatusCode::INSUFFICIENT_STORAGE,
+    "done, and the response cannot be sent: those that the tenant's clients have not read take all of max_bodies_bytes",
+);
+
+/// Problem responses of routes that change a run, whose state may be large.
+pub(crate) struct UnsentResponses;
+
+impl IntoResponses for UnsentResponses {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        problems(&[UNSENT])
+    }
+}
+
 /// Problem responses of routes that name a run, call, session or function.
 pub(crate) struct NameResponses;
 
@@ -173,6 +200,7 @@ impl IntoResponses for ProgramResponses {
                 StatusCode::SERVICE_UNAVAILABLE,
                 "shutting down, the store failed, or another process owns it; Retry-After may say when to try again",
             ),
+            UNSENT,
         ])
     }
 }

@@ -1,6 +1,6 @@
 //! Errors of the service as problem details (RFC 9457).
 
-use crate::runs::Refused;
+use crate::runs::{Busy, Refused};
 use crate::store::StoreError;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -41,6 +41,15 @@ impl ProblemDetails {
     pub(crate) fn of_field(field: impl Into<String>, detail: impl Into<String>) -> Self {
         let field = Some(field.into()).filter(|field| !matches!(field.as_str(), "" | "." | "?"));
         ProblemDetails { field, ..ProblemDetails::new(StatusCode::BAD_REQUEST, detail) }
+    }
+}
+
+impl ProblemDetails {
+    /// What was asked for is done, and the response to it cannot be sent. It has no `Retry-After`: a client that asks once more
+    /// could have it done twice.
+    pub(crate) fn unsent(done: &str, busy: &Busy) -> Self {
+        let detail = format!("{done}, and there is no room for the response: {busy}");
+        ProblemDetails::new(StatusCode::INSUFFICIENT_STORAGE, detail)
     }
 }
 

@@ -1,10 +1,10 @@
 //! The routes of runs.
 
-use super::body::{NoQuery, StrictQuery, Text, flag, json_read, json_to, read, read_request, whole};
+use super::body::{NoQuery, StrictQuery, Text, answer_to, flag, json_read, read, read_request, whole};
 use super::guard::{Caller, RequestTenant};
 use super::openapi::{
     ApproverResponses, BodyResponses, DecisionResponses, NameResponses, ProgramResponses, QueryResponses,
-    StoreResponses, TenantResponses,
+    RoomResponses, StoreResponses, TenantResponses, UnsentResponses,
 };
 use super::problem::ProblemDetails;
 use super::sse;
@@ -97,12 +97,11 @@ pub(crate) async fn run(
     if key.is_some() || service.needs_journal(&tenant, &request) {
         let text = traced(&text, &request, &headers);
         drop(request);
+        let run_id = service.accept(&tenant, &text, key).await?;
         if query.stream {
-            let run_id = service.accept(&tenant, &text, key).await?;
             return Ok(sse::of_run(&service, &tenant, &run_id, 0));
         }
-        let run_id = service.accept(&tenant, &text, key).await?;
-        return json_read(&tenant, || async {
+        return json_read(&tenant, Some(&accepted(&run_id)), || async {
             let waited = service.wait_in_turn(&tenant.name, &run_id).await?;
             Ok(waited.map(|state| match Done::from(state) {
                 Done::Answer(answer) => (StatusCode::OK, answer),
@@ -119,23 +118,29 @@ pub(crate) async fn run(
     }
     let traced = traced(&text, &request, &headers);
     let request = if matches!(traced, Cow::Owned(_)) { read_request(&traced)? } else { request };
-    let answer = service.run(&tenant, &request, &run_id).await?;
-    json_to(&tenant, StatusCode::OK, answer.to_json()).await
+    let (answer, slot) = service.run_in_slot(&tenant, &request, &run_id).await?;
+    answer_to(&tenant, answer.to_json(), slot).await
 }
 
 fn text_of(status: StatusCode, of: &impl serde::Serialize) -> (StatusCode, String) {
     (status, serde_json::to_string(of).unwrap_or_default())
 }
 
-/// The response with the state of a run as it is now.
+/// What a request has done that submits a run.
+fn accepted(run_id: &str) -> String {
+    format!("the run is accepted, and GET /v1/runs/{run_id} has its state")
+}
+
+/// The response with the state of a run as it is now, to a request that has done this.
 async fn state_of(
     service: &Service,
     tenant: &TenantState,
-    status: StatusCode,
-    run_id: &str,
+    (run_id, done): (&str, Option<&str>),
 ) -> Result<Response, ProblemDetails> {
-    let read = || async { Ok(service.state_in_turn(&tenant.name, run_id).await?.map(|state| text_of(status, &state))) };
-    json_read(tenant, read).await
+    let read = || async {
+        Ok(service.state_in_turn(&tenant.name, run_id).await?.map(|state| text_of(StatusCode::OK, &state)))
+    };
+    json_read(tenant, done, read).await
 }
 
 /// Submit a durable run
@@ -164,7 +169,8 @@ pub(crate) async fn submit(
     let text = traced(&text, &request, &headers);
     let run_id = service.accept(&tenant, &text, key).await?;
     let location = format!("/v1/runs/{run_id}");
-    let mut response = state_of(&service, &tenant, StatusCode::ACCEPTED, &run_id).await?;
+    let mut response = state_of(&service, &tenant, (&run_id, Some(&accepted(&run_id)))).await?;
+    *response.status_mut() = StatusCode::ACCEPTED;
     if let Ok(location) = location.parse() {
         response.headers_mut().insert(axum::http::header::LOCATION, location);
     }
@@ -191,7 +197,7 @@ pub(crate) struct RunsQuery {
         ("limit" = Option<usize>, Query, description = "the maximum number of runs, 1 to 1000; 100 by default"),
         ("cursor" = Option<String>, Query, description = "`next` of the page before; omit it for the first page"),
     ),
-    responses((status = 200, description = "the runs, newest first; a page may end early if its open calls are large", body = RunList), ApproverResponses, QueryResponses, StoreResponses)
+    responses((status = 200, description = "the runs, newest first; a page may end early if its open calls are large", body = RunList), ApproverResponses, QueryResponses, StoreResponses, RoomResponses)
 )]
 pub(crate) async fn list(
     State(service): State<Service>,
@@ -205,7 +211,7 @@ pub(crate) async fn list(
     let query = ListQuery { status: query.status, cursor: query.cursor.as_deref(), max };
     let (service, tenant) = (&service, &caller.tenant.name);
     let read = || async { Ok(service.runs_in_turn(tenant, query).await?.map(|runs| text_of(StatusCode::OK, &runs))) };
-    json_read(&caller.tenant, read).await
+    json_read(&caller.tenant, None, read).await
 }
 
 /// The query of a request that may wait.
@@ -238,7 +244,7 @@ impl Wait {
         ("wait" = Option<u64>, Query, description = "seconds to wait until the run is done, stuck, or has open calls; at most 60"),
         ("since" = Option<i64>, Query, description = "with `wait`: `updated_ms` of the state that the client knows; waits for a later one"),
     ),
-    responses((status = 200, description = "the state of the run", body = RunState), ApproverResponses, NameResponses, QueryResponses, StoreResponses)
+    responses((status = 200, description = "the state of the run", body = RunState), ApproverResponses, NameResponses, QueryResponses, StoreResponses, RoomResponses)
 )]
 pub(crate) async fn state(
     State(service): State<Service>,
@@ -250,7 +256,7 @@ pub(crate) async fn state(
     if let Some(time) = wait.time()? {
         service.wait_for_news(tenant, &run_id, time, wait.since).await?;
     }
-    state_of(&service, &caller.tenant, StatusCode::OK, &run_id).await
+    state_of(&service, &caller.tenant, (&run_id, None)).await
 }
 
 /// Returns the ID of the last event that the client has; 0 if it has none.
@@ -291,7 +297,7 @@ pub(crate) async fn events(
     path = "/v1/runs/{run_id}",
     tag = "runs",
     params(("run_id" = String, Path, description = "the ID of the run")),
-    responses((status = 200, description = "the state of the run", body = RunState), ApproverResponses, NameResponses, StoreResponses)
+    responses((status = 200, description = "the state of the run", body = RunState), ApproverResponses, NameResponses, StoreResponses, UnsentResponses)
 )]
 pub(crate) async fn cancel(
     State(service): State<Service>,
@@ -299,7 +305,7 @@ pub(crate) async fn cancel(
     Path(run_id): Path<String>,
 ) -> Result<Response, ProblemDetails> {
     service.cancel_run(&caller.tenant.name, &run_id).await?;
-    state_of(&service, &caller.tenant, StatusCode::OK, &run_id).await
+    state_of(&service, &caller.tenant, (&run_id, Some("the run is cancelled, or was done before"))).await
 }
 
 /// Answer an open call with its result or error, or approve or reject it
@@ -316,7 +322,7 @@ pub(crate) async fn cancel(
     responses(
         (status = 200, description = "the state of the run", body = RunState),
         (status = 409, description = "the call is already answered, or the run is stuck or done", body = ProblemDetails, content_type = "application/problem+json"),
-        DecisionResponses, NameResponses, BodyResponses, StoreResponses,
+        DecisionResponses, NameResponses, BodyResponses, StoreResponses, RoomResponses, UnsentResponses,
     )
 )]
 pub(crate) async fn reply(
@@ -332,5 +338,5 @@ pub(crate) async fn reply(
     if let Some(time) = time {
         service.wait_for_news(tenant, &run_id, time, wait.since).await?;
     }
-    state_of(&service, &caller.tenant, StatusCode::OK, &run_id).await
+    state_of(&service, &caller.tenant, (&run_id, Some("the reply is taken"))).await
 }

@@ -1,6 +1,6 @@
 //! The routes of sessions.
 
-use super::body::{NoQuery, Text, json, json_to, last_of_equal, read};
+use super::body::{NoQuery, Text, answer_to, json, last_of_equal, read};
 use super::guard::RequestTenant;
 use super::openapi::{BodyResponses, NameResponses, ProgramResponses, StoreResponses, TenantResponses};
 use super::problem::ProblemDetails;
@@ -94,7 +94,8 @@ pub(crate) async fn turn(
     Text(text): Text,
 ) -> Answered {
     let turn: Turn = read(&last_of_equal(&text))?;
-    json_to(&tenant, StatusCode::OK, service.turn(&tenant, &id, turn).await?.to_json()).await
+    let (answer, slot) = service.turn_in_slot(&tenant, &id, turn).await?;
+    answer_to(&tenant, answer.to_json(), slot).await
 }
 
 /// Copy a session with its definitions

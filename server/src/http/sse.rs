@@ -2,7 +2,7 @@
 
 use super::body::{FrameByFrame, read_request};
 use super::problem::ProblemDetails;
-use crate::runs::{Event, EventReader, Refused, Service, TenantState};
+use crate::runs::{Event, EventReader, Service, TenantState};
 use axum::body::Body;
 use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -54,26 +54,22 @@ pub(crate) fn of_new_run(service: Service, tenant: Arc<TenantState>, request: St
     let run = tokio::spawn(async move {
         log.started();
         let done = match read_request(&request) {
-            Ok(request) => service.run(&tenant, &request, &run_id).await,
+            Ok(request) => service.run_in_slot(&tenant, &request, &run_id).await,
             Err(problem) => return log.fail(&problem),
         };
         match done {
-            Ok(answer) => {
+            Ok((answer, slot)) => {
                 let answer = answer.to_json();
-                // From here on the run has no slot, and what its client has not read takes room like a response.
+                // What its client has not read takes room like a response. Until there is some, it has the slot.
                 let bytes = log.bytes_left().saturating_add(answer.len());
                 let room = match bytes {
                     0..=TenantState::SMALL_RESPONSE => Ok(None),
                     bytes => tenant.response_room(bytes).await.map(Some),
                 };
+                drop(slot);
                 match room {
                     Ok(room) => log.finish(&answer, room),
-                    Err(busy) => {
-                        let mut problem = ProblemDetails::from(Refused::Busy(busy));
-                        problem.detail =
-                            format!("the run has ended, and there is no room for its answer: {}", problem.detail);
-                        log.fail(&problem);
-                    }
+                    Err(busy) => log.fail(&ProblemDetails::unsent("the run has ended", &busy)),
                 }
             }
             Err(refused) => log.fail(&ProblemDetails::from(refused)),

@@ -33,7 +33,7 @@ pub struct TenantState {
     pub(crate) domain: bool,
     /// The names of its tools of the service whose calls need approval, as programs write them.
     pub(crate) asking: BTreeSet<String>,
-    places: Arc<Semaphore>,
+    free_slots: Arc<Semaphore>,
     rate: Option<DefaultDirectRateLimiter>,
     queue: usize,
     waiting: AtomicUsize,
@@ -53,7 +53,7 @@ pub struct TenantState {
 
 /// A slot for a run, freed when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct Slot {
     _of_tenant: OwnedSemaphorePermit,
     _of_service: OwnedSemaphorePermit,
     /// Dropped after the permits.
@@ -85,13 +85,13 @@ impl Turn {
     }
 
     /// Waits in the line, if nothing does yet. Tells the worker when there is a slot.
-    fn wait(self: &Arc<Self>, places: &Arc<Semaphore>, freed: &Arc<Notify>) {
+    fn wait(self: &Arc<Self>, free_slots: &Arc<Semaphore>, freed: &Arc<Notify>) {
         if self.is_waiting.swap(true, Ordering::AcqRel) {
             return;
         }
-        let (turn, places, freed) = (self.clone(), places.clone(), freed.clone());
+        let (turn, free_slots, freed) = (self.clone(), free_slots.clone(), freed.clone());
         tokio::spawn(async move {
-            let permit = permit(&places).await;
+            let permit = permit(&free_slots).await;
             *turn.permit.lock().unwrap_or_else(PoisonError::into_inner) = Some(permit);
             turn.is_waiting.store(false, Ordering::Release);
             freed.notify_one();
@@ -115,7 +115,7 @@ impl TenantState {
             budget,
             domain: tenant.domain,
             asking,
-            places: Arc::new(Semaphore::new(max.min(Semaphore::MAX_PERMITS))),
+            free_slots: Arc::new(Semaphore::new(max.min(Semaphore::MAX_PERMITS))),
             rate,
             queue: tenant.queue.unwrap_or(config.service.queue),
             waiting: AtomicUsize::new(0),
@@ -434,7 +434,7 @@ impl Drop for Submission<'_> {
 /// The slots of the service.
 #[derive(Debug)]
 pub(crate) struct Admission {
-    places: Arc<Semaphore>,
+    free_slots: Arc<Semaphore>,
     max: usize,
     queue: usize,
     waiting: AtomicUsize,
@@ -464,7 +464,7 @@ impl Drop for Waiting<'_> {
 impl Admission {
     pub(crate) fn new(max: usize, queue: usize, patience: Duration) -> Self {
         Admission {
-            places: Arc::new(Semaphore::new(max.min(Semaphore::MAX_PERMITS))),
+            free_slots: Arc::new(Semaphore::new(max.min(Semaphore::MAX_PERMITS))),
             max,
             queue,
             waiting: AtomicUsize::new(0),
@@ -481,7 +481,7 @@ impl Admission {
 
     /// Returns the number of slots taken.
     pub(crate) fn taken(&self) -> usize {
-        self.max.saturating_sub(self.places.available_permits())
+        self.max.saturating_sub(self.free_slots.available_permits())
     }
 
     /// Returns the number of runs that wait for a slot of the service, without durable ones.
@@ -493,29 +493,29 @@ impl Admission {
     ///
     /// # Errors
     /// If there is no slot within `queue_seconds`, or the queue of the tenant or of the service is full.
-    pub(crate) async fn place(&self, tenant: &TenantState) -> Result<Place, Busy> {
-        if let Some(place) = self.free(tenant) {
-            return Ok(place);
+    pub(crate) async fn slot(&self, tenant: &TenantState) -> Result<Slot, Busy> {
+        if let Some(slot) = self.free(tenant) {
+            return Ok(slot);
         }
         let full = |what: &str, queue: usize, raise: &str| Busy {
             why: format!("{queue} {what} wait for a slot already; try again later, or raise {raise}"),
             retry_after: self.patience,
         };
         // A run waits in one line at a time: first for a slot of its tenant, then for one of the service.
-        let place = async {
-            let of_tenant = match tenant.places.clone().try_acquire_owned() {
+        let slot = async {
+            let of_tenant = match tenant.free_slots.clone().try_acquire_owned() {
                 Ok(free) => free,
                 Err(_) => {
                     let _of_tenant = Waiting::in_line(&tenant.waiting, tenant.queue)
                         .ok_or_else(|| full("runs of the tenant", tenant.queue, "queue of the tenant"))?;
-                    permit(&tenant.places).await
+                    permit(&tenant.free_slots).await
                 }
             };
             let _of_service = Waiting::in_line(&self.waiting, self.queue)
                 .ok_or_else(|| full("runs", self.queue, "queue of the service"))?;
-            Ok(self.slot(of_tenant, permit(&self.places).await))
+            Ok(self.slot_of(of_tenant, permit(&self.free_slots).await))
         };
-        tokio::time::timeout(self.patience, place).await.unwrap_or_else(|_| {
+        tokio::time::timeout(self.patience, slot).await.unwrap_or_else(|_| {
             Err(Busy {
                 why: format!(
                     "no slot within {} s: {} runs of the tenant, or {} of the service, are in progress; try again later, or raise \
@@ -529,14 +529,14 @@ impl Admission {
         })
     }
 
-    fn free(&self, tenant: &TenantState) -> Option<Place> {
-        let of_tenant = tenant.places.clone().try_acquire_owned().ok()?;
-        let of_service = self.places.clone().try_acquire_owned().ok()?;
-        Some(self.slot(of_tenant, of_service))
+    fn free(&self, tenant: &TenantState) -> Option<Slot> {
+        let of_tenant = tenant.free_slots.clone().try_acquire_owned().ok()?;
+        let of_service = self.free_slots.clone().try_acquire_owned().ok()?;
+        Some(self.slot_of(of_tenant, of_service))
     }
 
-    fn slot(&self, of_tenant: OwnedSemaphorePermit, of_service: OwnedSemaphorePermit) -> Place {
-        Place { _of_tenant: of_tenant, _of_service: of_service, _freed: SlotFreed(self.freed.clone()) }
+    fn slot_of(&self, of_tenant: OwnedSemaphorePermit, of_service: OwnedSemaphorePermit) -> Slot {
+        Slot { _of_tenant: of_tenant, _of_service: of_service, _freed: SlotFreed(self.freed.clone()) }
     }
 
     /// Returns when a slot was freed since the last time.
@@ -550,11 +550,11 @@ impl Admission {
     /// left out, and waits in the line for its next slot. It, or the service, counts as crowded while durable runs may
     /// wait in the store.
     pub(crate) async fn slots(&self, tenants: &[Arc<TenantState>], max: usize) -> Slots {
-        self.is_wanted.store(self.places.available_permits() == 0, Ordering::Relaxed);
-        let mut of_service = vec![permit(&self.places).await];
+        self.is_wanted.store(self.free_slots.available_permits() == 0, Ordering::Relaxed);
+        let mut of_service = vec![permit(&self.free_slots).await];
         self.is_wanted.store(false, Ordering::Relaxed);
         while of_service.len() < max
-            && let Ok(more) = self.places.clone().try_acquire_owned()
+            && let Ok(more) = self.free_slots.clone().try_acquire_owned()
         {
             of_service.push(more);
         }
@@ -562,13 +562,13 @@ impl Admission {
         for tenant in tenants {
             let mut permits: Vec<_> = tenant.turn.take().into_iter().collect();
             while permits.len() < of_service.len()
-                && let Ok(more) = tenant.places.clone().try_acquire_owned()
+                && let Ok(more) = tenant.free_slots.clone().try_acquire_owned()
             {
                 permits.push(more);
             }
             tenant.is_wanted.store(permits.is_empty(), Ordering::Relaxed);
             match permits.is_empty() {
-                true => tenant.turn.wait(&tenant.places, &self.freed),
+                true => tenant.turn.wait(&tenant.free_slots, &self.freed),
                 false => of_tenants.push((tenant.clone(), permits)),
             }
         }
@@ -591,17 +591,17 @@ impl Slots {
     }
 
     /// Takes a slot for a run of a tenant.
-    pub(crate) fn take(&mut self, tenant: &str) -> Option<(Arc<TenantState>, Place)> {
+    pub(crate) fn take(&mut self, tenant: &str) -> Option<(Arc<TenantState>, Slot)> {
         let (tenant, permits) = self.of_tenants.iter_mut().find(|(its, _)| its.name == tenant)?;
         let (of_tenant, of_service) = (permits.pop()?, self.of_service.pop()?);
-        let place = Place { _of_tenant: of_tenant, _of_service: of_service, _freed: SlotFreed(self.freed.clone()) };
-        Some((tenant.clone(), place))
+        let slot = Slot { _of_tenant: of_tenant, _of_service: of_service, _freed: SlotFreed(self.freed.clone()) };
+        Some((tenant.clone(), slot))
     }
 }
 
-async fn permit(places: &Arc<Semaphore>) -> OwnedSemaphorePermit {
+async fn permit(semaphore: &Arc<Semaphore>) -> OwnedSemaphorePermit {
     loop {
-        match places.clone().acquire_owned().await {
+        match semaphore.clone().acquire_owned().await {
             Ok(permit) => return permit,
             // The semaphores are never closed.
             Err(_) => tokio::task::yield_now().await,
@@ -681,9 +681,9 @@ mod tests {
     async fn a_tenant_that_waits_for_itself_is_in_nobodys_way() {
         let [one, two] = &states()[..] else { panic!() };
         let admission = Admission::new(2, 1, Duration::from_secs(600));
-        let at_work = admission.place(one).await.unwrap();
-        let (mut first, mut second) = (pin!(admission.place(one)), pin!(admission.place(one)));
-        let (mut third, mut fourth) = (pin!(admission.place(one)), pin!(admission.place(one)));
+        let at_work = admission.slot(one).await.unwrap();
+        let (mut first, mut second) = (pin!(admission.slot(one)), pin!(admission.slot(one)));
+        let (mut third, mut fourth) = (pin!(admission.slot(one)), pin!(admission.slot(one)));
         for waits in [&mut first, &mut second, &mut third] {
             assert!(poll(waits).is_pending());
         }
@@ -692,8 +692,8 @@ mod tests {
         assert!(busy.why.contains("3 runs of the tenant wait") && busy.why.contains("queue of the tenant"), "{busy}");
 
         // The other tenant gets the service's second slot at once, then its queue.
-        let other = admission.place(two).await.unwrap();
-        let (mut waits, mut too_many) = (pin!(admission.place(two)), pin!(admission.place(two)));
+        let other = admission.slot(two).await.unwrap();
+        let (mut waits, mut too_many) = (pin!(admission.slot(two)), pin!(admission.slot(two)));
         assert!(poll(&mut waits).is_pending());
         assert_eq!((admission.taken(), admission.waiting(), admission.is_crowded()), (2, 1, true));
         assert_eq!(two.waiting.load(Ordering::Relaxed), 0, "it waits for the service only");

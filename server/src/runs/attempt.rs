@@ -1,6 +1,6 @@
 //! One durable run in this process: from its journal to its answer, or until it is suspended.
 
-use super::admission::{Place, TenantState};
+use super::admission::{Slot, TenantState};
 use super::cancelled::{cancelled, note_missing, note_unread};
 use super::events::{ATTEMPT, EventLog};
 use super::open_calls::OpenCalls;
@@ -49,14 +49,8 @@ struct Known {
 }
 
 /// Runs attempts until the run is done, suspended, stuck or given back.
-pub(crate) async fn drive(
-    inner: &Arc<Inner>,
-    claim: Claim,
-    active: &Arc<ActiveRun>,
-    place: Place,
-    valid_until: Instant,
-) {
-    let mut place = Some(place);
+pub(crate) async fn drive(inner: &Arc<Inner>, claim: Claim, active: &Arc<ActiveRun>, slot: Slot, valid_until: Instant) {
+    let mut slot = Some(slot);
     let run_id = claim.lease.run_id.clone();
     let tenant = claim.run.summary.tenant.clone();
     let mut known = Known {
@@ -71,7 +65,7 @@ pub(crate) async fn drive(
     loop {
         let attempt = Attempt { inner, active, run_id: &run_id };
         let ended = match inner.tenant(&tenant) {
-            Some(tenant) => attempt.run(&tenant, &mut known, &mut place, valid_until).await,
+            Some(tenant) => attempt.run(&tenant, &mut known, &mut slot, valid_until).await,
             None => {
                 let why = format!("the configuration has no tenant {tenant:?} any more; add it again");
                 attempt.stick(&known, why).await
@@ -183,7 +177,7 @@ impl Attempt<'_> {
         &self,
         tenant: &Arc<TenantState>,
         known: &mut Known,
-        place: &mut Option<Place>,
+        slot: &mut Option<Slot>,
         valid_until: Instant,
     ) -> Result<Ended, StoreError> {
         let (inner, active) = (self.inner, self.active);
@@ -222,7 +216,7 @@ impl Attempt<'_> {
         };
         let (input, source) = match prepared {
             Prepared::Run(input, source) => (input, source),
-            Prepared::Failed(outcome) => return self.finish(&writer, place, before, request.answer(&outcome)).await,
+            Prepared::Failed(outcome) => return self.finish(&writer, slot, before, request.answer(&outcome)).await,
             Prepared::Ends(mut batch, end) => {
                 let (rest, stored) = writer.close().await;
                 (batch.first_event, batch.events, known.stored.events) = (rest.first_event, rest.events, stored.events);
@@ -237,7 +231,7 @@ impl Attempt<'_> {
         let (end, counts) = match stop {
             Stop::Lost(error) => return Err(error),
             Stop::Outcome(outcome) if known.cancelled => {
-                return self.finish(&writer, place, before, cancelled(request.answer(&outcome))).await;
+                return self.finish(&writer, slot, before, cancelled(request.answer(&outcome))).await;
             }
             Stop::Outcome(outcome) if known.faults < MAX_FAULTS && may_continue(&outcome, writer.longest_wait()) => {
                 let (run_id, faults, verdict) = (self.run_id, known.faults, outcome.verdict());
@@ -247,7 +241,7 @@ impl Attempt<'_> {
             Stop::Outcome(outcome) => match uncompiled(&journal.text, &outcome) {
                 Some(why) => (End::Stuck(why), false),
                 // What is being written then is waited for: its lines come before those of the end.
-                None => return self.finish(&writer, place, before, request.answer(&outcome)).await,
+                None => return self.finish(&writer, slot, before, request.answer(&outcome)).await,
             },
             Stop::Drained => {
                 tracing::info!(run_id = self.run_id, "a run is handed back: the service shuts down");
@@ -340,7 +334,7 @@ impl Attempt<'_> {
     async fn finish(
         &self,
         writer: &Writer,
-        place: &mut Option<Place>,
+        slot: &mut Option<Slot>,
         (journal, printed): (&str, u64),
         mut answer: Answer,
     ) -> Result<Ended, StoreError> {
@@ -349,7 +343,7 @@ impl Attempt<'_> {
         self.run_id.clone_into(&mut answer.run_id);
         let answer: Arc<str> = answer.to_json().into();
         // A client that sees the answer may want the slot.
-        drop(place.take());
+        drop(slot.take());
         let ended = self.end(batch, End::Done(answer)).await?;
         self.inner.run_budgets().remove(self.run_id);
         Ok(ended)
@@ -612,9 +606,9 @@ mod tests {
                 store.cancel("run").await.unwrap();
                 let inner = &service.0;
                 let mut slots = inner.admission.slots(&inner.tenants, 1).await;
-                let (_, place) = slots.take("anonymous").unwrap();
+                let (_, slot) = slots.take("anonymous").unwrap();
                 let until = Instant::now() + Duration::from_secs(60);
-                let driven = drive(inner, claim, &active, place, until);
+                let driven = drive(inner, claim, &active, slot, until);
                 tokio::time::timeout(Duration::from_secs(60), driven).await.unwrap();
                 let run = store.run("run").await.unwrap().unwrap();
                 assert_eq!(run.summary.status, crate::store::RunStatus::Done, "{tenant} {request}");

@@ -21,7 +21,7 @@ mod watch;
 mod worker;
 mod writer;
 
-pub(crate) use admission::{BodyRoom, InTurn, RequestInProgress};
+pub(crate) use admission::{BodyRoom, InTurn, RequestInProgress, Slot};
 pub use admission::{Busy, TenantState};
 pub use earlier_reply::EarlierReply;
 pub use events::Event;

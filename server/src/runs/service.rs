@@ -1,6 +1,6 @@
 //! The service, independent of HTTP and MCP: plain runs, durable runs, and replies to their calls.
 
-use super::admission::{Admission, TenantState};
+use super::admission::{Admission, Slot, TenantState};
 use super::events::{ATTEMPT, EventHub, EventLog};
 use super::metrics::set;
 use super::reader::EventReader;
@@ -342,7 +342,7 @@ impl Service {
             return Err(Refused::Draining);
         }
         tenant.check_rate()?;
-        let _place = self.0.admission.place(tenant).await?;
+        let _slot = self.0.admission.slot(tenant).await?;
         let mut request = Request::default();
         (request.tools, request.json_keys) = (asked.tools, asked.json_keys);
         let invalid =
@@ -393,11 +393,21 @@ impl Service {
     /// # Errors
     /// If the service is shutting down, the tenant's rate is exceeded, or there is no slot.
     pub async fn run(&self, tenant: &TenantState, request: &Request<'_>, run_id: &str) -> Result<Answer, Refused> {
+        Ok(self.run_in_slot(tenant, request, run_id).await?.0)
+    }
+
+    /// Runs a request. Its answer has the slot of the run until there is room for it.
+    pub(crate) async fn run_in_slot(
+        &self,
+        tenant: &TenantState,
+        request: &Request<'_>,
+        run_id: &str,
+    ) -> Result<(Answer, Slot), Refused> {
         if self.is_draining() {
             return Err(Refused::Draining);
         }
         tenant.check_rate()?;
-        let _place = self.0.admission.place(tenant).await?;
+        let slot = self.0.admission.slot(tenant).await?;
         let own = self.0.own_tools(request).await;
         let outcome = match own {
             Ok(own) => {
@@ -408,7 +418,7 @@ impl Service {
         };
         let mut answer = request.answer(&outcome);
         run_id.clone_into(&mut answer.run_id);
-        Ok(answer)
+        Ok((answer, slot))
     }
 
     /// Deletes runs that finished, and sessions that last changed, more than `keep_finished_hours` ago. Returns how

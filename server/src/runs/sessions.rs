@@ -1,6 +1,6 @@
 //! Sessions: each turn loads the session from the store, runs one program, and saves it.
 
-use super::admission::TenantState;
+use super::admission::{Slot, TenantState};
 use super::state::{Inner, Refused, Service, TurnInProgress};
 use super::writer::patiently;
 use crate::store::{NewSession, StoredSession, TurnLease, TurnStart};
@@ -139,10 +139,10 @@ impl Service {
             let why = "sessions do not pay from a budget, and the tenant has one; use POST /v1/run or /v1/runs";
             return Err(Refused::Unprocessable(why.to_owned()));
         }
-        let place = self.0.admission.place(tenant).await?;
+        let slot = self.0.admission.slot(tenant).await?;
         let (inner, of) = (self.0.clone(), tenant.clone());
         let checked = tokio::task::spawn_blocking(move || {
-            let _held = place;
+            let _held = slot;
             let read: Opening<'_> = serde_json::from_str(&opening).map_err(|error| invalid(&error.to_string()))?;
             if let Some(name) = read.client_tool() {
                 let message =
@@ -200,6 +200,16 @@ impl Service {
     /// # Errors
     /// If the session does not exist, another turn is in progress, or there is no slot.
     pub async fn turn(&self, tenant: &Arc<TenantState>, session_id: &str, turn: Turn) -> Result<Answer, Refused> {
+        Ok(self.turn_in_slot(tenant, session_id, turn).await?.0)
+    }
+
+    /// Runs a turn. Its answer has the slot of the turn until there is room for it.
+    pub(crate) async fn turn_in_slot(
+        &self,
+        tenant: &Arc<TenantState>,
+        session_id: &str,
+        turn: Turn,
+    ) -> Result<(Answer, Slot), Refused> {
         if self.is_draining() {
             return Err(Refused::Draining);
         }
@@ -210,26 +220,24 @@ impl Service {
         // The turn keeps what it holds until it ends, even if its client disconnects.
         to_the_end(async move {
             let (one, session) = service.one_turn(&of, &session_id).await?;
-            let place = tokio::select! {
-                place = service.0.admission.place(&of) => place,
+            let slot = tokio::select! {
+                slot = service.0.admission.slot(&of) => slot,
                 () = disconnected.cancelled() => Err(super::Busy {
                     why: "the client has disconnected".to_owned(),
                     retry_after: std::time::Duration::ZERO,
                 }),
             };
-            let place = match place {
-                Ok(place) => place,
+            let slot = match slot {
+                Ok(slot) => slot,
                 Err(busy) => {
                     one.end().await?;
                     return Err(busy.into());
                 }
             };
             let (inner, cancel) = (service.0.clone(), handle.clone());
-            let ran = tokio::task::spawn_blocking(move || {
-                let _held = place;
-                run_turn(&inner, &of, &session, &turn.program, &cancel)
-            });
-            let (outcome, text, undos) = match ran.await {
+            let ran =
+                tokio::task::spawn_blocking(move || (run_turn(&inner, &of, &session, &turn.program, &cancel), slot));
+            let ((outcome, text, undos), slot) = match ran.await {
                 Ok(ran) => ran,
                 Err(error) => {
                     one.end().await?;
@@ -240,7 +248,7 @@ impl Service {
                 Some(text) => drop(one.put(text, undos).await?),
                 None => one.end().await?,
             }
-            Ok(Answer::new(turn.id, &outcome))
+            Ok((Answer::new(turn.id, &outcome), slot))
         })
         .await
     }

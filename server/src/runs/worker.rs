@@ -1,6 +1,6 @@
 //! The worker: claims durable runs for free slots, renews their leases, and passes the news of the store on.
 
-use super::admission::{Place, Slots};
+use super::admission::{Slot, Slots};
 use super::state::{ActiveRun, Inner, Service};
 use super::writer::patiently;
 use crate::store::{Claim, News, Query, Renewed, RunStatus, StoreError};
@@ -107,14 +107,14 @@ async fn claim(inner: &Arc<Inner>, mut slots: Slots) -> Result<bool, StoreError>
     let is_some = !claimed.is_empty();
     for claim in claimed {
         match slots.take(&claim.run.summary.tenant) {
-            Some((_, place)) => start(inner, claim, place, at + period),
+            Some((_, slot)) => start(inner, claim, slot, at + period),
             None => tracing::error!(run_id = &*claim.lease.run_id, "a run was claimed without a slot"),
         }
     }
     Ok(is_some)
 }
 
-fn start(inner: &Arc<Inner>, claim: Claim, place: Place, valid_until: Instant) {
+fn start(inner: &Arc<Inner>, claim: Claim, slot: Slot, valid_until: Instant) {
     let (run_id, tenant, epoch, faults) =
         (&*claim.lease.run_id, &*claim.run.summary.tenant, claim.lease.epoch, claim.faults);
     let lease_seconds = inner.lease_period().as_secs();
@@ -136,7 +136,7 @@ fn start(inner: &Arc<Inner>, claim: Claim, place: Place, valid_until: Instant) {
     }
     let inner = inner.clone();
     tokio::spawn(async move {
-        super::attempt::drive(&inner, claim, &active, place, valid_until).await;
+        super::attempt::drive(&inner, claim, &active, slot, valid_until).await;
         let mut active_runs = inner.active_runs();
         if active_runs.get(&active.lease.run_id).is_some_and(|run| run.lease == active.lease) {
             active_runs.remove(&active.lease.run_id);
