@@ -19,10 +19,10 @@ fn tenant(name: &str) -> String {
     format!("[[tenants]]\nname = \"{name}\"\ntoken_sha256 = \"{digest}\"\n")
 }
 
-async fn start() -> SocketAddr {
+async fn start(bodies: usize, more: &str) -> SocketAddr {
     let text = format!(
-        "isolation = \"in-process\"\n[limits]\nresult_bytes = 20000000\nheap_bytes = 200000000\ntimeout_ms = 60000\n[service]\nmax_body_bytes = {MIB}\nmax_bodies_bytes = {}\n{}{}",
-        4 * MIB,
+        "isolation = \"in-process\"\n[limits]\nresult_bytes = 20000000\nheap_bytes = 200000000\ntimeout_ms = 60000\n\
+         [service]\nmax_body_bytes = {MIB}\nmax_bodies_bytes = {bodies}\n{more}\n{}{}",
         tenant("a"),
         tenant("b")
     );
@@ -52,6 +52,21 @@ async fn asked(address: SocketAddr, token: &str) -> String {
     answer
 }
 
+/// The answer to a whole request; empty if the connection was closed.
+async fn try_asked(address: SocketAddr, token: &str) -> String {
+    let body = br#"{"program": "(+ 1 2)"}"#;
+    let mut answer = String::new();
+    let Ok(mut client) = TcpStream::connect(address).await else { return answer };
+    let head = format!(
+        "POST /v1/run HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    if client.write_all(&[head.as_bytes(), body].concat()).await.is_ok() {
+        let _ = timeout(Duration::from_secs(20), client.read_to_string(&mut answer)).await;
+    }
+    answer
+}
+
 /// The answer to a request whose body does not end; `None` if it is still being read after a while.
 async fn refused(client: &mut TcpStream) -> Option<String> {
     let mut answer = vec![0; 4_096];
@@ -62,7 +77,7 @@ async fn refused(client: &mut TcpStream) -> Option<String> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn bodies_are_admitted_by_bytes() {
     const CLIENTS: usize = 12;
-    let address = start().await;
+    let address = start(4 * MIB, "").await;
     // A body without a length counts as the largest.
     let lengths = [format!("Content-Length: {MIB}"), "Transfer-Encoding: chunked".to_owned()];
     for length in &lengths {
@@ -91,11 +106,62 @@ async fn bodies_are_admitted_by_bytes() {
     }
 }
 
+/// A body and a response that are larger than all of the room have it to themselves, whatever its size.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_largest_body_and_response_find_room() {
+    let address = start(MIB + 1, "").await;
+    let program = r#"{"program": "(reduce (fn [s _] (str s s)) \"0123456789abcdef\" (range 17))", "omit": ["text"]}"#;
+    let body = program.to_owned() + &" ".repeat(MIB - program.len());
+    let mut client = send(address, "a", &format!("Content-Length: {}", body.len()), body.as_bytes()).await;
+    let mut answer = String::new();
+    timeout(Duration::from_secs(60), client.read_to_string(&mut answer)).await.unwrap().unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.len() > 2 * MIB, "{}", &answer[..answer.len().min(500)]);
+}
+
+/// Clients without a token that ask for much and read nothing: their connections go for those of others.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_whose_clients_do_not_read_keep_nobody_out() {
+    const MAX: usize = 8;
+    let address = start(4 * MIB, &format!("max_connections = {MAX}\nbody_seconds = 600\nheader_seconds = 600")).await;
+    let ask = format!("GET /openapi.json HTTP/1.1\r\nHost: {address}\r\n\r\n").repeat(400);
+    let mut clients = Vec::new();
+    for _ in 0..10 * MAX {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(4_096).unwrap();
+        let Ok(mut client) = socket.connect(address).await else { continue };
+        // The service may have closed it.
+        let _ = client.write_all(ask.as_bytes()).await;
+        clients.push(client);
+    }
+    let end = Instant::now() + Duration::from_secs(60);
+    loop {
+        // A new connection may be the one that is closed, until a client has not read for a second.
+        let answer = try_asked(address, "b").await;
+        if answer.starts_with("HTTP/1.1 200") {
+            break;
+        }
+        assert!(Instant::now() < end, "the tenant is kept out: {answer}");
+    }
+    let mut client = TcpStream::connect(address).await.unwrap();
+    client
+        .write_all(
+            format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer b\r\nConnection: close\r\n\r\n")
+                .as_bytes(),
+        )
+        .await
+        .unwrap();
+    let mut metrics = String::new();
+    timeout(Duration::from_secs(60), client.read_to_string(&mut metrics)).await.unwrap().unwrap();
+    let open = metrics.lines().find_map(|line| line.strip_prefix("ptc_connections ")).expect("the figure");
+    assert!(open.parse::<usize>().unwrap() <= MAX + 16, "{open}");
+    drop(clients);
+}
+
 /// Responses that clients do not read take a bounded number of bytes of their tenant.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn responses_are_admitted_by_bytes() {
     const CLIENTS: usize = 6;
-    let address = start().await;
+    let address = start(4 * MIB, "").await;
     // More than the buffers of the system hold.
     let program = r#"{"program": "(reduce (fn [s _] (str s s)) \"0123456789abcdef\" (range 20))", "omit": ["text"]}"#;
     let mut client = TcpStream::connect(address).await.unwrap();

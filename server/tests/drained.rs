@@ -9,9 +9,12 @@ mod postgres;
 mod tool;
 
 use life::{Life, stores, until};
+use lisp_runtime::Request;
+use lisp_server::runs::Refused;
 use lisp_server::store::{RunStatus, Store};
 use serde_json::json;
 use std::sync::Arc;
+use std::time::Duration;
 use tool::ToolServer;
 
 /// Does something with each kind of store.
@@ -56,6 +59,31 @@ fn no_call_is_made_after_the_shutdown_starts() {
             second.stop();
         }
     });
+}
+
+/// A run that is not durable and takes longer than `drain_seconds` has an answer: it was cut off.
+#[test]
+fn a_run_that_is_cut_off_is_told_so() {
+    let store = stores("cut").iter().next().cloned().unwrap();
+    let server = ToolServer::start();
+    let config = server.config("pay", "effect = \"read\"") + &server.network() + "[service]\ndrain_seconds = 1\n";
+    server.hold(true);
+    let life = Life::open(&store, &config);
+    let tenant = life.service.tenant("anonymous").unwrap();
+    let request = Request::parse("{\"program\": \"(tool/pay {:n 1})\"}").unwrap();
+    let refused = life.block_on(async {
+        let run = life.service.run(&tenant, &request, "run");
+        let drained = async {
+            while server.count("pay") == 0 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            life.service.drain();
+        };
+        tokio::join!(run, drained).0
+    });
+    assert!(matches!(refused, Err(Refused::CutOff)), "{refused:?}");
+    server.hold(false);
+    life.stop();
 }
 
 /// Calls of scripted tools have no effect: they are not waited for.

@@ -4,7 +4,7 @@
 use lisp_runtime::Request;
 use lisp_server::config::Config;
 use lisp_server::runs::{Done, Refused, Reply, RunState, Service, TenantState};
-use lisp_server::store::{MemoryStore, RunStatus, Store};
+use lisp_server::store::{MemoryStore, RunStatus, SqliteStore, Store};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -468,4 +468,29 @@ async fn hidden_tools_that_ask_need_no_journal() {
     }
     let asks = r#"{"program": "1", "tools": {"ask": {"client": true}}}"#;
     assert!(needs("other", asks), "its own tools are its own");
+}
+
+/// Slots are taken for durable runs that are there: a worker without any is in nobody's way, even where nobody may wait.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_idle_worker_takes_no_slots() {
+    let path = std::env::temp_dir().join(format!("ptc-{}-idle-worker.db", std::process::id()));
+    let file: Arc<dyn Store> = Arc::new(SqliteStore::open(&path, lisp_server::config::Durability::Process).unwrap());
+    for store in [in_memory(), file] {
+        for limit in ["queue = 0", "queue_seconds = 0"] {
+            let text = format!("isolation = \"in-process\"\n[service]\nconcurrency = 2\n{limit}\n");
+            let config = Config::parse_with(&text, "test.toml", &|_| None).unwrap();
+            let service = Service::open(config, store.clone()).await.unwrap();
+            let tenant = service.tenant("anonymous").unwrap();
+            let request = Request::parse(r#"{"program": "(+ 1 2)"}"#).unwrap();
+            for n in 0..300 {
+                let answer = service.run(&tenant, &request, "run").await;
+                assert!(answer.is_ok(), "{limit} {n}: {answer:?}");
+            }
+            service.drain();
+            service.ended_without_closing().await;
+        }
+    }
+    for end in ["", "-wal", "-shm", "-lock"] {
+        let _ = std::fs::remove_file(format!("{}{end}", path.display()));
+    }
 }

@@ -2,11 +2,12 @@
 //!
 //! A connection without a request in progress is idle. It is closed once it has been idle for longer than
 //! `header_seconds`, counted from when it was accepted or last busy. It is closed earlier if a new connection needs its
-//! slot.
+//! slot. If none is idle, the one is closed whose client has not read for longest.
 
 use crate::config::Config;
 use crate::runs::RequestInProgress;
 use axum::body::{Body, Bytes, HttpBody};
+use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use axum_server::accept::Accept;
 use http_body::{Frame, SizeHint};
@@ -25,6 +26,10 @@ use tower_service::Service;
 
 /// A write of at least this many bytes is part of a response; HTTP/2 keep-alive frames are shorter.
 const PART_OF_RESPONSE: usize = 256;
+/// A client that has not read for so long may lose its connection to a new one.
+const STALLED: Duration = Duration::from_secs(1);
+/// The maximum number of connections beyond `max_connections`: those that were told to close, and have not yet.
+const CLOSING: usize = 16;
 
 /// All connections of a server.
 #[derive(Clone, Debug)]
@@ -46,12 +51,12 @@ struct Open {
 }
 
 impl Open {
-    /// Closes the connection that has been idle longest. Returns false if all are busy.
-    fn close_one(&mut self) -> bool {
-        let idle = self.connections.iter().filter_map(|(&number, activity)| Some((activity.idle_since()?, number)));
-        let Some((_, number)) = idle.min() else { return false };
-        self.connections.remove(&number).inspect(|activity| activity.close());
-        true
+    /// Tells a connection to close: the one that has been idle longest, or else the one whose client has not read for
+    /// longest. Returns false if all are busy. A connection counts until it is closed.
+    fn close_one(&self) -> bool {
+        let closable = self.connections.iter().filter_map(|(number, activity)| Some((activity.closable()?, number)));
+        let closed = closable.min().and_then(|(_, number)| self.connections.get(number));
+        closed.inspect(|activity| activity.close()).is_some()
     }
 }
 
@@ -76,11 +81,12 @@ impl Connections {
         self.open().close_one();
     }
 
-    /// Takes a slot for a new connection. If none is free, the connection that has been idle longest is closed.
+    /// Takes a slot for a new connection. If none is free, another one is closed.
     fn place(&self) -> Option<Place> {
         let activity = Arc::new(Activity::new());
         let mut open = self.open();
-        if open.connections.len() >= self.0.max && !open.close_one() {
+        let beyond = (open.connections.len() + 1).saturating_sub(self.0.max);
+        if beyond > 0 && (beyond > CLOSING || !open.close_one()) {
             return None;
         }
         open.last += 1;
@@ -118,6 +124,9 @@ struct State {
     last: u64,
     /// Requests with a part of the response ready that the connection has not taken on, and since when.
     given: BTreeMap<u64, Instant>,
+    /// Since when the client has not read.
+    blocked_since: Option<Instant>,
+    /// Another connection needs the slot.
     is_unwanted: bool,
     /// Wakes the task of the connection.
     waker: Option<Waker>,
@@ -130,6 +139,7 @@ impl Activity {
             idle_since: Instant::now(),
             last: 0,
             given: BTreeMap::new(),
+            blocked_since: None,
             is_unwanted: false,
             waker: None,
         }))
@@ -139,21 +149,37 @@ impl Activity {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a new request.
-    fn begin(self: &Arc<Self>) -> ActiveRequest {
+    /// Counts a new request. Returns whether it is the last one: the connection is to close.
+    fn begin(self: &Arc<Self>) -> (ActiveRequest, bool) {
         let mut state = self.lock();
         (state.requests, state.last) = (state.requests + 1, state.last + 1);
-        ActiveRequest { activity: self.clone(), number: state.last }
+        (ActiveRequest { activity: self.clone(), number: state.last }, state.is_unwanted)
     }
 
-    fn idle_since(&self) -> Option<Instant> {
+    /// Returns whether the connection can be closed for another one: since when it is idle, or else since when its client
+    /// has not read. Idle ones are less.
+    fn closable(&self) -> Option<(bool, Instant)> {
         let state = self.lock();
-        (state.requests == 0).then_some(state.idle_since)
+        match state.blocked_since.filter(|since| since.elapsed() >= STALLED) {
+            _ if state.is_unwanted => None,
+            _ if state.requests == 0 => Some((false, state.idle_since)),
+            stalled => stalled.map(|since| (true, since)),
+        }
     }
 
-    /// Records that part of a response was sent.
-    fn touch(&self) {
-        self.lock().idle_since = Instant::now();
+    /// Records a write. Returns whether the connection must be closed now: it is unwanted, and its client does not read.
+    fn has_written(&self, written: &Poll<io::Result<usize>>, waker: &Waker) -> bool {
+        let (mut state, now) = (self.lock(), Instant::now());
+        let was_blocked = state.blocked_since.is_some();
+        state.blocked_since = written.is_pending().then(|| state.blocked_since.unwrap_or(now));
+        let is_part = matches!(written, Poll::Ready(Ok(bytes)) if *bytes >= PART_OF_RESPONSE);
+        if (was_blocked && !written.is_pending()) || is_part {
+            state.idle_since = now;
+        }
+        if written.is_pending() {
+            state.woken_by(waker);
+        }
+        written.is_pending() && state.is_unwanted
     }
 
     fn close(&self) {
@@ -165,20 +191,26 @@ impl Activity {
     }
 
     /// Returns when the connection must be looked at again, or `None` if it must be closed now.
-    fn until(&self, waker: &Waker, is_blocked: bool, room: &Room) -> Option<Instant> {
+    fn until(&self, waker: &Waker, room: &Room) -> Option<Instant> {
         let mut state = self.lock();
-        if !state.waker.as_ref().is_some_and(|known| known.will_wake(waker)) {
-            state.waker = Some(waker.clone());
-        }
+        state.woken_by(waker);
         let now = Instant::now();
-        let at_work = state.requests > 0 || is_blocked;
+        let at_work = state.requests > 0 || state.blocked_since.is_some();
         // A request that ends meanwhile leaves at least this much time.
         let until = if at_work { now } else { state.idle_since } + room.idle_time;
         let stalled = state.given.values().min().map(|since| *since + room.write_time);
         let until = stalled.map_or(until, |stalled| until.min(stalled));
         // A request that arrived at the same time is still served.
-        let is_unwanted = state.is_unwanted && state.requests == 0;
+        let is_unwanted = state.is_unwanted && (state.requests == 0 || state.blocked_since.is_some());
         (!is_unwanted && until > now).then_some(until)
+    }
+}
+
+impl State {
+    fn woken_by(&mut self, waker: &Waker) {
+        if !self.waker.as_ref().is_some_and(|known| known.will_wake(waker)) {
+            self.waker = Some(waker.clone());
+        }
     }
 }
 
@@ -262,11 +294,14 @@ where
     }
 
     fn call(&mut self, request: R) -> Self::Future {
-        let in_progress = self.activity.begin();
+        let (in_progress, is_last) = self.activity.begin();
         let responds = self.service.call(request);
         Box::pin(async move {
             let mut response = responds.await?;
             let _of_tenant = response.extensions_mut().remove();
+            if is_last {
+                response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            }
             Ok(response.map(|body| Body::new(ResponseBody { body, request: in_progress, _of_tenant })))
         })
     }
@@ -310,7 +345,7 @@ impl<T: Socket, S: Send + 'static> Accept<T, S> for Acceptor {
             stream.set_write_timeout(Some(room.write_time));
             let service = CountedService { service, activity: place.activity.clone() };
             let wakes = Box::pin(sleep_until(Instant::now() + room.idle_time));
-            let connection = Connection { stream: Box::pin(stream), wakes, is_blocked: false, room, place };
+            let connection = Connection { stream: Box::pin(stream), wakes, room, place };
             Ok((connection, service))
         })
     }
@@ -320,8 +355,6 @@ impl<T: Socket, S: Send + 'static> Accept<T, S> for Acceptor {
 pub(super) struct Connection<T> {
     stream: Pin<Box<TimeoutStream<T>>>,
     wakes: Pin<Box<Sleep>>,
-    /// The last write was pending: the client does not read.
-    is_blocked: bool,
     room: Arc<Room>,
     place: Place,
 }
@@ -330,7 +363,7 @@ impl<T> Connection<T> {
     /// Returns whether the connection has been idle or stalled for too long. Called while there is nothing to read.
     fn is_over(&mut self, context: &mut Context<'_>) -> bool {
         loop {
-            let Some(until) = self.place.activity.until(context.waker(), self.is_blocked, &self.room) else {
+            let Some(until) = self.place.activity.until(context.waker(), &self.room) else {
                 return true;
             };
             if self.wakes.is_elapsed() || until < self.wakes.deadline() {
@@ -342,11 +375,10 @@ impl<T> Connection<T> {
         }
     }
 
-    fn has_written(&mut self, written: &Poll<io::Result<usize>>) {
-        let was_blocked = std::mem::replace(&mut self.is_blocked, written.is_pending());
-        let is_part = matches!(written, Poll::Ready(Ok(bytes)) if *bytes >= PART_OF_RESPONSE);
-        if (was_blocked && !self.is_blocked) || is_part {
-            self.place.activity.touch();
+    fn written(&self, written: Poll<io::Result<usize>>, context: &Context<'_>) -> Poll<io::Result<usize>> {
+        match self.place.activity.has_written(&written, context.waker()) {
+            true => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            false => written,
         }
     }
 }
@@ -364,8 +396,7 @@ impl<T: Socket> AsyncRead for Connection<T> {
 impl<T: Socket> AsyncWrite for Connection<T> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let polled = self.stream.as_mut().poll_write(context, bytes);
-        self.has_written(&polled);
-        polled
+        self.written(polled, context)
     }
 
     fn poll_write_vectored(
@@ -374,8 +405,7 @@ impl<T: Socket> AsyncWrite for Connection<T> {
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let polled = self.stream.as_mut().poll_write_vectored(context, bytes);
-        self.has_written(&polled);
-        polled
+        self.written(polled, context)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -172,12 +172,12 @@ impl Server {
     }
 
     /// Returns a function that stops the server. New connections are then refused; requests in progress get
-    /// `drain_seconds`.
+    /// `drain_seconds`, and a second more to send their responses.
     pub fn stop_handle(&self) -> impl Fn() + Send + Sync + 'static + use<> {
         let (service, stop) = (self.service.clone(), self.stop.clone());
         move || {
             service.drain();
-            stop.graceful_shutdown(Duration::from_secs(service.config().service.drain_seconds));
+            stop.graceful_shutdown(Duration::from_secs(service.config().service.drain_seconds.saturating_add(1)));
         }
     }
 

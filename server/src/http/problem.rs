@@ -70,6 +70,8 @@ impl From<Refused> for ProblemDetails {
                 retry_after: Some(Duration::from_secs(5)),
                 ..ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, detail)
             },
+            // A client that asks once more could have calls made twice.
+            Refused::CutOff => ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, detail),
             Refused::Fault(error) => {
                 tracing::error!(error, "a fault of the service");
                 ProblemDetails::new(StatusCode::INTERNAL_SERVER_ERROR, "a fault of the service; its log says more")

@@ -99,7 +99,7 @@ pub(crate) async fn run(
         drop(request);
         let run_id = service.accept(&tenant, &text, key).await?;
         if query.stream {
-            return Ok(sse::of_run(&service, &tenant, &run_id, 0));
+            return Ok(sse::of_run(service.events(&tenant.name, &run_id, 0), &tenant));
         }
         return json_read(&tenant, Some(&accepted(&run_id)), || async {
             let waited = service.wait_in_turn(&tenant.name, &run_id).await?;
@@ -259,14 +259,17 @@ pub(crate) async fn state(
     state_of(&service, &caller.tenant, (&run_id, None)).await
 }
 
-/// Returns the ID of the last event that the client has; 0 if it has none.
-fn last_event(headers: &HeaderMap) -> Result<u64, ProblemDetails> {
-    let Some(id) = headers.get(LAST_EVENT_ID).filter(|id| !id.is_empty()) else { return Ok(0) };
-    let number = id.to_str().ok().and_then(|id| id.parse().ok());
-    number.ok_or_else(|| {
-        let why = "it must be the `id` of an event of this run; leave the header out to get all events";
-        ProblemDetails::of_field("Last-Event-ID", why)
-    })
+/// Returns the ID of the last event that the client has; `None` if it has none.
+fn last_event(headers: &HeaderMap) -> Result<Option<u64>, ProblemDetails> {
+    let Some(id) = headers.get(LAST_EVENT_ID).filter(|id| !id.is_empty()) else { return Ok(None) };
+    let number = id.to_str().ok().and_then(|id| Some((id, id.parse::<u64>().ok()?)));
+    // It is compared as it was sent.
+    number.filter(|(id, number)| *id == number.to_string()).map(|(_, number)| Some(number)).ok_or_else(no_event)
+}
+
+fn no_event() -> ProblemDetails {
+    let why = "it must be the `id` of an event of this run; leave the header out to get all events";
+    ProblemDetails::of_field("Last-Event-ID", why)
 }
 
 /// Stream the events of a run as server-sent events: started, print, call, waiting, cut, answer, problem
@@ -287,8 +290,13 @@ pub(crate) async fn events(
     headers: HeaderMap,
 ) -> Result<Response, ProblemDetails> {
     let last = last_event(&headers)?;
-    let state = service.state(&caller.tenant.name, &run_id).await?;
-    Ok(sse::of_run(&service, &caller.tenant, &state.run_id, last))
+    let tenant = &caller.tenant;
+    let state = service.state(&tenant.name, &run_id).await?;
+    let reader = service.events(&tenant.name, &state.run_id, last.unwrap_or(0));
+    if last.is_some() && !reader.knows_last(state.answer.is_some()).await? {
+        return Err(no_event());
+    }
+    Ok(sse::of_run(reader, tenant))
 }
 
 /// Cancel a run; a run that is done does not change

@@ -42,9 +42,9 @@ fn respond(stream: impl Stream<Item = Result<SseEvent, Infallible>> + Send + 'st
     response.map(|events| Body::new(FrameByFrame::new(events)))
 }
 
-/// Streams the events of a durable run, after the one with this ID.
-pub(crate) fn of_run(service: &Service, tenant: &Arc<TenantState>, run_id: &str, last: u64) -> Response {
-    respond(stream(service.events(&tenant.name, run_id, last).taking_room(tenant), None))
+/// Streams the events of a durable run.
+pub(crate) fn of_run(reader: EventReader, tenant: &Arc<TenantState>) -> Response {
+    respond(stream(reader.taking_room(tenant), None))
 }
 
 /// Starts a run and streams its events. The run ends with the connection.

@@ -188,6 +188,9 @@ struct BodyBound {
     free: Arc<Semaphore>,
 }
 
+/// How long a body or a response waits for room.
+const ROOM_WAIT: Duration = Duration::from_secs(1);
+
 /// Bytes are counted in units, so that a semaphore can count them.
 const BODY_UNIT: usize = 1_024;
 
@@ -202,7 +205,7 @@ const READS: usize = 2;
 
 impl BodyBound {
     fn new(max: usize) -> Self {
-        BodyBound { max, free: Arc::new(Semaphore::new((max / BODY_UNIT).min(Semaphore::MAX_PERMITS))) }
+        BodyBound { max, free: Arc::new(Semaphore::new(max.div_ceil(BODY_UNIT).min(Semaphore::MAX_PERMITS))) }
     }
 
     fn units(&self, bytes: usize) -> u32 {
@@ -214,17 +217,20 @@ impl BodyBound {
     /// # Errors
     /// If there is none for a second.
     async fn room(&self, bytes: usize, what: &str) -> Result<BodyRoom, Busy> {
-        const WAIT: Duration = Duration::from_secs(1);
         let permit = self.free.clone().acquire_many_owned(self.units(bytes));
-        match tokio::time::timeout(WAIT, permit).await {
+        match tokio::time::timeout(ROOM_WAIT, permit).await {
             Ok(Ok(permit)) => Ok(BodyRoom { _permit: permit }),
-            _ => Err(Busy {
-                why: format!(
-                    "{what} of the tenant take {} bytes; ask for fewer at once, or raise max_bodies_bytes of the service",
-                    self.max
-                ),
-                retry_after: WAIT,
-            }),
+            _ => Err(self.is_full(what)),
+        }
+    }
+
+    fn is_full(&self, what: &str) -> Busy {
+        Busy {
+            why: format!(
+                "{what} of the tenant take too much of {} bytes; ask for fewer at once, or raise max_bodies_bytes of the service",
+                self.max
+            ),
+            retry_after: ROOM_WAIT,
         }
     }
 }
@@ -247,8 +253,8 @@ impl TenantState {
     /// Responses of at most this many bytes take no room.
     pub(crate) const SMALL_RESPONSE: usize = 16_384;
 
-    /// Waits for room for more bytes of a stream, however long that takes. It does not stand in line: a stream that waits for
-    /// much keeps no room from responses, whose clients do not wait as long.
+    /// Waits for room for more bytes of a response or a stream, however long that takes. It does not stand in line: what waits
+    /// for much keeps no room from smaller responses.
     pub(crate) async fn response_room_when_free(&self, bytes: usize) -> BodyRoom {
         const LOOK_AGAIN: Duration = Duration::from_millis(50);
         loop {
@@ -264,7 +270,8 @@ impl TenantState {
     /// # Errors
     /// If the tenant's responses take too many bytes for a second.
     pub(crate) async fn response_room(&self, bytes: usize) -> Result<BodyRoom, Busy> {
-        self.responses.room(bytes, "responses").await
+        let room = tokio::time::timeout(ROOM_WAIT, self.response_room_when_free(bytes)).await;
+        room.map_err(|_| self.responses.is_full("responses"))
     }
 
     /// Reads a whole run or a list when it is the tenant's turn. The turn lasts as long as the read, even if the caller
@@ -544,12 +551,23 @@ impl Admission {
         self.freed.notified().await;
     }
 
-    /// Waits for slots of the service for durable runs, and takes those of tenants that are free with them.
+    /// Waits for slots of the service for durable runs, and takes those of tenants that are free with them: at most as many as
+    /// are wanted, and `max`. Returns `None` if none is wanted.
     ///
     /// Durable runs are claimed from the store for slots that are there already. A tenant whose slots are all taken is
-    /// left out, and waits in the line for its next slot. It, or the service, counts as crowded while durable runs may
+    /// left out, and waits in the line for its next slot. It, or the service, counts as crowded while its durable runs
     /// wait in the store.
-    pub(crate) async fn slots(&self, tenants: &[Arc<TenantState>], max: usize) -> Slots {
+    pub(crate) async fn slots(&self, wanted: &[(Arc<TenantState>, usize)], max: usize) -> Option<Slots> {
+        for (tenant, _) in wanted.iter().filter(|(_, wanted)| *wanted == 0) {
+            // Its turn came after the last of them had left.
+            drop(tenant.turn.take());
+            tenant.is_wanted.store(false, Ordering::Relaxed);
+        }
+        let max = wanted.iter().fold(0_usize, |sum, (_, wanted)| sum.saturating_add(*wanted)).min(max);
+        if max == 0 {
+            self.is_wanted.store(false, Ordering::Relaxed);
+            return None;
+        }
         self.is_wanted.store(self.free_slots.available_permits() == 0, Ordering::Relaxed);
         let mut of_service = vec![permit(&self.free_slots).await];
         self.is_wanted.store(false, Ordering::Relaxed);
@@ -559,9 +577,9 @@ impl Admission {
             of_service.push(more);
         }
         let mut of_tenants = Vec::new();
-        for tenant in tenants {
+        for (tenant, wanted) in wanted.iter().filter(|(_, wanted)| *wanted > 0) {
             let mut permits: Vec<_> = tenant.turn.take().into_iter().collect();
-            while permits.len() < of_service.len()
+            while permits.len() < of_service.len().min(*wanted)
                 && let Ok(more) = tenant.free_slots.clone().try_acquire_owned()
             {
                 permits.push(more);
@@ -572,7 +590,7 @@ impl Admission {
                 false => of_tenants.push((tenant.clone(), permits)),
             }
         }
-        Slots { of_service, of_tenants, freed: self.freed.clone() }
+        Some(Slots { of_service, of_tenants, freed: self.freed.clone() })
     }
 }
 

@@ -605,7 +605,7 @@ mod tests {
                 let active = Arc::new(ActiveRun::new(claim.lease.clone()));
                 store.cancel("run").await.unwrap();
                 let inner = &service.0;
-                let mut slots = inner.admission.slots(&inner.tenants, 1).await;
+                let mut slots = inner.admission.slots(&[(inner.tenants[0].clone(), 1)], 1).await.unwrap();
                 let (_, slot) = slots.take("anonymous").unwrap();
                 let until = Instant::now() + Duration::from_secs(60);
                 let driven = drive(inner, claim, &active, slot, until);

@@ -95,7 +95,7 @@ mod tests {
             let active = Arc::new(ActiveRun::new(claim.lease.clone()));
             store.cancel(&run_id).await.unwrap();
             active.cancel();
-            let mut slots = second.0.admission.slots(&second.0.tenants, 1).await;
+            let mut slots = second.0.admission.slots(&[(second.0.tenants[0].clone(), 1)], 1).await.unwrap();
             let (_, place) = slots.take("anonymous").unwrap();
             tokio::time::timeout(LONG, drive(&second.0, claim, &active, place, until)).await.unwrap();
             let answer = store.run(&run_id).await.unwrap().unwrap().answer.unwrap();

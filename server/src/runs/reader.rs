@@ -194,6 +194,15 @@ impl EventReader {
         Ok(read.map(|read| (read.events, read.is_over)))
     }
 
+    /// Returns whether the last event that was read is one of the run, which is done or not.
+    ///
+    /// # Errors
+    /// If the store fails, or no longer has the run.
+    pub(crate) async fn knows_last(&self, is_done: bool) -> Result<bool, Refused> {
+        let is_stored = self.read > 0 && !self.stored_after(self.read - 1).await?.value.0.is_empty();
+        Ok(is_stored || (is_done && self.has_read_answer().await?))
+    }
+
     /// Returns whether the last event that was read is the answer: the one after all that are stored.
     async fn has_read_answer(&self) -> Result<bool, Refused> {
         let is_stored = async |number: u64| Ok::<_, Refused>(!self.stored_after(number - 1).await?.value.0.is_empty());

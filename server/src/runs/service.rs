@@ -262,6 +262,12 @@ impl Service {
         self.0.draining.cancel();
     }
 
+    /// Returns once the service shuts down and `drain_seconds` are over.
+    pub(super) async fn drained(&self) {
+        self.0.draining.cancelled().await;
+        tokio::time::sleep_until(self.drained_at()).await;
+    }
+
     /// Returns when `drain_seconds` are over. They count from the first call.
     fn drained_at(&self) -> tokio::time::Instant {
         let time = Duration::from_secs(self.0.config.service.drain_seconds);
@@ -412,7 +418,10 @@ impl Service {
         let outcome = match own {
             Ok(own) => {
                 let input = self.0.input(tenant, request, own).run_id(run_id).into_owned();
-                self.0.run_isolated(tenant, request, &request.program, input).await
+                tokio::select! {
+                    outcome = self.0.run_isolated(tenant, request, &request.program, input) => outcome,
+                    () = self.drained() => return Err(Refused::CutOff),
+                }
             }
             Err(problem) => request.failed(&self.0.engine, problem),
         };

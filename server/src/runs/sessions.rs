@@ -218,7 +218,7 @@ impl Service {
         let (service, of, session_id) = (self.clone(), tenant.clone(), session_id.to_owned());
         let (handle, disconnected) = (cancel.0.clone(), cancel.1.clone());
         // The turn keeps what it holds until it ends, even if its client disconnects.
-        to_the_end(async move {
+        let turn = to_the_end(async move {
             let (one, session) = service.one_turn(&of, &session_id).await?;
             let slot = tokio::select! {
                 slot = service.0.admission.slot(&of) => slot,
@@ -249,8 +249,11 @@ impl Service {
                 None => one.end().await?,
             }
             Ok((Answer::new(turn.id, &outcome), slot))
-        })
-        .await
+        });
+        tokio::select! {
+            done = turn => done,
+            () = self.drained() => Err(Refused::CutOff),
+        }
     }
 
     /// Copies a session with its definitions.

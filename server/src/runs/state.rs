@@ -56,6 +56,12 @@ pub enum Refused {
     /// The service is shutting down.
     #[error("the service is shutting down; try again later")]
     Draining,
+    /// The service shuts down, and the run took longer than `drain_seconds`.
+    #[error(
+        "the service shuts down, and the run was cut off: it took longer than drain_seconds; calls that it has made took effect, and those in \
+         progress may have"
+    )]
+    CutOff,
     /// An internal error.
     #[error("a fault of the service: {0}")]
     Fault(String),

@@ -1,6 +1,6 @@
 //! The worker: claims durable runs for free slots, renews their leases, and passes the news of the store on.
 
-use super::admission::{Slot, Slots};
+use super::admission::{Slot, Slots, TenantState};
 use super::state::{ActiveRun, Inner, Service};
 use super::writer::patiently;
 use crate::store::{Claim, News, Query, Renewed, RunStatus, StoreError};
@@ -72,10 +72,24 @@ async fn claims(weak: Weak<Inner>) {
             () = tokio::time::sleep(LOOK_AGAIN) => {}
             () = inner.draining.cancelled() => return,
         }
-        let slots = tokio::select! {
-            slots = inner.admission.slots(&inner.tenants, AT_ONCE) => slots,
+        // Slots are taken for runs that are there: whoever else wants one does not wait for the store.
+        let wanted = tokio::select! {
+            wanted = wanted(&inner) => wanted,
             () = inner.draining.cancelled() => return,
         };
+        let wanted = match wanted {
+            Ok(wanted) => wanted,
+            Err(error) => {
+                drop(inner);
+                pause(&error).await;
+                continue;
+            }
+        };
+        let slots = tokio::select! {
+            slots = inner.admission.slots(&wanted, AT_ONCE) => slots,
+            () = inner.draining.cancelled() => return,
+        };
+        let Some(slots) = slots else { continue };
         // Not dropped at shutdown: a claim whose answer is lost holds its run until the lease expires.
         let claiming = inner.claiming.lock().await;
         let claimed = claim(&inner, slots).await;
@@ -85,12 +99,24 @@ async fn claims(weak: Weak<Inner>) {
             Ok(true) => inner.queued.notify_one(),
             Ok(false) => {}
             Err(error) => {
-                tracing::warn!(%error, "runs cannot be claimed");
                 drop(inner);
-                tokio::time::sleep(LOOK_AGAIN).await;
+                pause(&error).await;
             }
         }
     }
+}
+
+/// Waits after the store has failed.
+async fn pause(error: &StoreError) {
+    tracing::warn!(%error, "runs cannot be claimed");
+    tokio::time::sleep(LOOK_AGAIN).await;
+}
+
+/// Returns the tenants with the number of their runs that can be claimed.
+async fn wanted(inner: &Inner) -> Result<Vec<(Arc<TenantState>, usize)>, StoreError> {
+    let names: Vec<String> = inner.tenants.iter().map(|tenant| tenant.name.clone()).collect();
+    let numbers = inner.store.claimable(&names, AT_ONCE).await?;
+    Ok(inner.tenants.iter().cloned().zip(numbers).collect())
 }
 
 /// Claims runs for the free slots, and starts them. Returns whether there may be more.

@@ -149,13 +149,16 @@ impl Inner {
     }
 
     /// Returns the run of a tenant that can be claimed first.
+    /// Returns the runs of a tenant that can be claimed.
+    fn claimable(&self, tenant: &str, now: i64) -> impl Iterator<Item = (&String, &Run)> {
+        self.runs.iter().filter(move |(_, run)| {
+            run.tenant == tenant && matches!(run.status, RunStatus::Queued | RunStatus::Running) && run.ready_ms <= now
+        })
+    }
+
     fn next(&self, tenant: &str, now: i64, but: &[Claim]) -> Option<String> {
-        let claimable = self.runs.iter().filter(|(run_id, run)| {
-            run.tenant == tenant
-                && matches!(run.status, RunStatus::Queued | RunStatus::Running)
-                && run.ready_ms <= now
-                && !but.iter().any(|claim| *claim.lease.run_id == ***run_id)
-        });
+        let claimable =
+            self.claimable(tenant, now).filter(|(run_id, _)| !but.iter().any(|claim| *claim.lease.run_id == ***run_id));
         claimable.min_by_key(|(run_id, run)| (run.ready_ms, *run_id)).map(|(run_id, _)| run_id.clone())
     }
 }
@@ -288,6 +291,12 @@ impl RunStore for MemoryStore {
 
     async fn known_request(&self, tenant: &str, key: RequestKey) -> Result<Option<Submitted>> {
         Ok(self.lock()?.known(tenant, &key))
+    }
+
+    async fn claimable(&self, tenants: &[String], max: usize) -> Result<Vec<usize>> {
+        let inner = self.lock()?;
+        let now = inner.clock.steady_ms();
+        Ok(tenants.iter().map(|tenant| inner.claimable(tenant, now).take(max).count()).collect())
     }
 
     async fn claim(&self, _worker: &str, period: Duration, room: &Room) -> Result<Vec<Claim>> {

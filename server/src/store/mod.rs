@@ -465,6 +465,12 @@ pub trait RunStore: Send + Sync + 'static {
     /// If the store fails.
     async fn known_request(&self, tenant: &str, key: RequestKey) -> Result<Option<Submitted>>;
 
+    /// Returns for each tenant how many of its runs can be claimed now, counted up to `max`.
+    ///
+    /// # Errors
+    /// If the store fails.
+    async fn claimable(&self, tenants: &[String], max: usize) -> Result<Vec<usize>>;
+
     /// Claims queued runs, and runs whose lease has expired, for a period. A run whose attempt was lost counts a fault.
     ///
     /// # Errors

@@ -235,10 +235,16 @@ async fn tenants_take_turns(store: &Arc<dyn Store>) {
         let claims: Vec<Claim> = store.claim("worker", LONG, &room).await.unwrap();
         claims.into_iter().map(|claim| claim.run.summary.tenant).collect::<Vec<_>>()
     };
+    let tenants = ["fair-none", "fair-few", "fair-many", "fair-none"].map(str::to_owned);
+    let claimable = async |max| store.claimable(&tenants, max).await.unwrap();
+    assert_eq!((claimable(9).await, claimable(3).await), (vec![0, 2, 5, 0], vec![0, 2, 3, 0]));
     assert!(claim(room(0, 9, 9)).await.is_empty());
     assert_eq!(claim(room(9, 2, 0)).await, ["fair-many", "fair-many"]);
+    assert_eq!(claimable(9).await, [0, 2, 3, 0]);
     assert_eq!(claim(room(3, 9, 9)).await, ["fair-many", "fair-few", "fair-many"]);
     assert_eq!(claim(room(9, 9, 9)).await, ["fair-many", "fair-few"]);
+    assert_eq!(claimable(9).await, [0; 4]);
+    assert!(store.claimable(&[], 9).await.unwrap().is_empty());
 }
 
 async fn a_lease_expires(store: &Arc<dyn Store>) {
@@ -247,6 +253,7 @@ async fn a_lease_expires(store: &Arc<dyn Store>) {
     let start = Instant::now();
     let first = store.claim("first", period, &room("lease", 1)).await.unwrap().remove(0);
     let mut second = Vec::new();
+    until(async || store.claimable(&["lease".to_owned()], 2).await.unwrap() == [1]).await;
     until(async || {
         second = store.claim("second", LONG, &room("lease", 1)).await.unwrap();
         !second.is_empty()

@@ -58,9 +58,10 @@ impl Life {
     pub(crate) fn open(store: &Arc<dyn Store>, config: &str) -> Self {
         let limits = if config.contains("[limits]") { "" } else { "[limits]" };
         let config = format!("{config}\n{limits}").replace("[limits]", "[limits]\ntimeout_ms = 60000");
-        let text = format!(
-            "isolation = \"in-process\"\n{config}\n[service]\nsuspend_after_ms = 0\nlease_seconds = 1\nconcurrency = 16\n"
-        );
+        let service = if config.contains("[service]") { "" } else { "[service]" };
+        let config = format!("{config}\n{service}")
+            .replace("[service]", "[service]\nsuspend_after_ms = 0\nlease_seconds = 1\nconcurrency = 16");
+        let text = format!("isolation = \"in-process\"\n{config}\n");
         let config = Config::parse_with(&text, "test.toml", &|_| None).unwrap();
         let tenant = config.tenants.first().map_or("anonymous", |tenant| &tenant.name).to_owned();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();

@@ -203,6 +203,25 @@ impl RunStore for PostgresStore {
         }))
     }
 
+    async fn claimable(&self, tenants: &[String], max: usize) -> Result<Vec<usize>> {
+        let tenants: Vec<_> = tenants.iter().map(|tenant| escape(tenant)).collect();
+        let sql = "
+            select first.number from unnest($1::text[]) with ordinality as listed (tenant, place)
+                cross join lateral (
+                    select count(*) as number from (
+                        select from ptc_lisp.runs
+                            where status in ('queued', 'running') and runs.tenant = listed.tenant
+                                and due_ms <= ptc_lisp.now_ms()
+                            limit $2
+                    ) as some_of_them
+                ) as first
+                order by place";
+        let max = i64::try_from(max).unwrap_or(i64::MAX);
+        let rows = self.pool.query(sql, &[&tenants, &max]).await?;
+        let number = |row| Ok(usize::try_from(get_count(row, "number")?).unwrap_or(usize::MAX));
+        rows.iter().map(number).collect()
+    }
+
     async fn claim(&self, worker: &str, period: Duration, room: &Room) -> Result<Vec<Claim>> {
         let small = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
         // Tells this call from others of the worker, if it has to be tried again.

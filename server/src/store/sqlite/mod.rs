@@ -122,6 +122,11 @@ impl RunStore for SqliteStore {
         self.read(move |db| reads::known_request(db, &tenant, &key)).await
     }
 
+    async fn claimable(&self, tenants: &[String], max: usize) -> Result<Vec<usize>> {
+        let (tenants, now) = (tenants.to_vec(), self.clock.steady_ms());
+        self.read(move |db| runs::claimable(db, &tenants, now, max)).await
+    }
+
     async fn claim(&self, worker: &str, period: Duration, room: &Room) -> Result<Vec<Claim>> {
         let (worker, room) = (worker.to_owned(), room.clone());
         self.write(move |write| runs::claim(write, &worker, period, &room)).await

@@ -8,7 +8,7 @@ use super::super::{
 };
 use super::reads::{count, known_request, request_of, sql_int, status_at, summary_of};
 use super::writer::Write;
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -227,6 +227,14 @@ pub(super) fn submit(write: &mut Write<'_>, run: &NewRun, key: Option<&RequestKe
     write.db.prepare_cached("INSERT INTO requests VALUES (?1, ?2)")?.execute([run_id, request])?;
     send_queued(write, run_id);
     Ok(Submitted::New)
+}
+
+pub(super) fn claimable(db: &Connection, tenants: &[String], now: i64, max: usize) -> Result<Vec<usize>> {
+    let mut select = db.prepare_cached(&format!("SELECT count(*) FROM ({CLAIMABLE})"))?;
+    let max = i64::try_from(max).unwrap_or(i64::MAX);
+    let of = |tenant: &String| select.query_row(params![tenant, now, max], |row| row.get::<_, i64>(0));
+    let numbers = tenants.iter().map(of).collect::<rusqlite::Result<Vec<_>>>()?;
+    Ok(numbers.into_iter().map(|number| usize::try_from(number).unwrap_or(0)).collect())
 }
 
 pub(super) fn claim(write: &mut Write<'_>, worker: &str, period: Duration, room: &Room) -> Result<Vec<Claim>> {
