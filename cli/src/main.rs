@@ -64,6 +64,7 @@ mod service;
 #[cfg(target_os = "linux")]
 mod slate;
 mod test;
+mod tools;
 mod watch;
 #[cfg(all(unix, feature = "serve"))]
 mod worker;
@@ -91,7 +92,7 @@ enum Command {
     Run(run::Arguments),
     /// Answer requests from standard input, one JSON object per line
     Batch(batch::Arguments),
-    /// Check a program without running it
+    /// Check programs against their data and tools without running them
     Check(check::Arguments),
     /// Format programs
     Fmt(fmt::Arguments),

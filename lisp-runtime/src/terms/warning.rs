@@ -26,6 +26,9 @@ macro_rules! warning_kinds {
         pub enum WarningKind { $($(#[$doc])* #[serde(rename = $name)] $variant,)* }
 
         impl WarningKind {
+            /// All kinds.
+            pub const ALL: &'static [WarningKind] = &[$(WarningKind::$variant,)*];
+
             /// Returns the name that answers use.
             pub const fn name(self) -> &'static str {
                 match self { $(WarningKind::$variant => $name,)* }
@@ -63,6 +66,11 @@ impl WarningKind {
     /// Returns whether it is about the source, not about the result.
     pub const fn is_of_program(self) -> bool {
         matches!(self.subject(), Subject::Program)
+    }
+
+    /// Returns the kind that has this name in answers.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.name() == name)
     }
 
     fn of_finding(kind: FindingKind) -> Self {
