@@ -1,10 +1,10 @@
 //! `ptcl check`: checks programs without running them.
 
 use crate::exit::{Exit, Failure};
+use crate::given::{self, Texts};
 use crate::options::{self, Grant, LimitOptions};
 use crate::output;
 use crate::render::errors;
-use crate::render::given::{self, Texts};
 use crate::tools::ToolsOption;
 use lisp_runtime::outcome::Warning;
 use lisp_runtime::request::CheckReport;

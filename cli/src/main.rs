@@ -34,6 +34,7 @@ mod doc;
 mod exit;
 mod explain;
 mod fmt;
+mod given;
 mod isolation;
 mod layout;
 mod lines;

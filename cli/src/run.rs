@@ -1,13 +1,13 @@
 //! `ptcl run`: runs a program and prints its value.
 
 use crate::exit::{Exit, Failure};
+use crate::given::{self, Texts};
 use crate::isolation::IsolationOption;
 use crate::lines::{self, Each};
 use crate::options::{self, Grant, LimitOptions};
 use crate::output;
 use crate::record::Record;
 use crate::render::errors;
-use crate::render::given::{self, Texts};
 use crate::render::profile::Drawn;
 use crate::render::values::{self, Format, OutputOptions, Unfit};
 #[cfg(feature = "flamegraph")]

@@ -2,7 +2,6 @@
 
 pub(crate) mod colour;
 pub(crate) mod errors;
-pub(crate) mod given;
 pub(crate) mod keys;
 pub(crate) mod profile;
 pub(crate) mod table;

@@ -1,8 +1,8 @@
 //! Errors of programs that run with what the options give them.
 
-use super::errors::{self, Text};
 use crate::exit::{detail, input_of};
 use crate::options::Grant;
+use crate::render::errors::{self, Text};
 use lisp_core::text::near_names;
 use lisp_runtime::internal::visible;
 use lisp_runtime::{Engine, Problem, Reason};
