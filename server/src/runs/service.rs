@@ -9,9 +9,9 @@ use super::watch::Watchers;
 use crate::config::Config;
 use crate::store::{Query, RunStatus, Store, StoreError, Sweep};
 use crate::tools::ServiceTools;
-use lisp_runtime::request::{Isolation, ScriptedTool};
+use lisp_runtime::request::{CheckReport, Isolation, ScriptedTool};
 use lisp_runtime::tools::{BoxedCall, Effect};
-use lisp_runtime::{Answer, Engine, Keys, Limits, Problem, Request, ToolError, Tools};
+use lisp_runtime::{Answer, Engine, Input, Keys, Limits, Outcome, Problem, Request, ToolError, Tools};
 use prometheus_client::metrics::gauge::Gauge;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -393,22 +393,42 @@ impl Service {
     /// # Errors
     /// If the service is shutting down, the tenant's rate is exceeded, or there is no slot.
     pub async fn run(&self, tenant: &TenantState, request: &Request<'_>, run_id: &str) -> Result<Answer, Refused> {
+        let outcome = self.outcome(tenant, request, |input| input.run_id(run_id)).await?;
+        let mut answer = request.answer(&outcome);
+        run_id.clone_into(&mut answer.run_id);
+        Ok(answer)
+    }
+
+    /// Checks the program of a request against its data and tools, where the service runs programs. Nothing of the program
+    /// runs, no tool is called, and nothing is stored. A check takes a slot, and counts as a run for the rate and the budget
+    /// of the tenant. Dropping the future cancels it.
+    ///
+    /// # Errors
+    /// Those of [`Service::run`].
+    pub async fn check(&self, tenant: &TenantState, request: &Request<'_>) -> Result<CheckReport, Refused> {
+        let outcome = self.outcome(tenant, request, |input| input.check_only()).await?;
+        Ok(CheckReport::new(request.id.clone(), outcome.problem(), outcome.warnings()))
+    }
+
+    /// Runs a request in a slot of its tenant.
+    async fn outcome(
+        &self,
+        tenant: &TenantState,
+        request: &Request<'_>,
+        with: impl FnOnce(Input<'_>) -> Input<'_>,
+    ) -> Result<Outcome, Refused> {
         if self.is_draining() {
             return Err(Refused::Draining);
         }
         tenant.check_rate()?;
         let _place = self.0.admission.place(tenant).await?;
-        let own = self.0.own_tools(request).await;
-        let outcome = match own {
+        Ok(match self.0.own_tools(request).await {
             Ok(own) => {
-                let input = self.0.input(tenant, request, own).run_id(run_id).into_owned();
+                let input = with(self.0.input(tenant, request, own)).into_owned();
                 self.0.run_isolated(tenant, request, &request.program, input).await
             }
             Err(problem) => request.failed(&self.0.engine, problem),
-        };
-        let mut answer = request.answer(&outcome);
-        run_id.clone_into(&mut answer.run_id);
-        Ok(answer)
+        })
     }
 
     /// Deletes runs that finished, and sessions that last changed, more than `keep_finished_hours` ago. Returns how
