@@ -102,7 +102,7 @@ enum Command {
     /// A comment after an expression, on its line or the next one, gives the expected result: `; => VALUE`, or
     /// `; => error: REASON`, short `; !REASON`. Expressions without one must succeed. There are no tools.
     Test(test::Arguments),
-    /// Explain an error reason
+    /// Explain an error reason or a kind of warning
     Explain(explain::Arguments),
     /// Show the documentation of a function or special form
     Doc(doc::Arguments),
