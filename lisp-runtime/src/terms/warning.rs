@@ -68,11 +68,6 @@ impl WarningKind {
         matches!(self.subject(), Subject::Program)
     }
 
-    /// Returns the kind that has this name in answers.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|kind| kind.name() == name)
-    }
-
     fn of_finding(kind: FindingKind) -> Self {
         match kind {
             FindingKind::UnknownKey => WarningKind::UnknownKey,
