@@ -61,11 +61,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 fn one(arguments: &Arguments, engine: &Engine, input: &Input<'_>, name: &str, source: &str) -> Result<Exit, Failure> {
     let compiled = engine.compile(source);
     let checked = compiled.and_then(|program| Ok((engine.check(&program, input)?, program)));
+    let missing = if checked.is_ok() { given::missing_data(source, &arguments.grant) } else { String::new() };
     let exit = match &checked {
-        Ok((warnings, _)) if warnings.is_empty() => Exit::Ok,
+        Ok((warnings, _)) if warnings.is_empty() && missing.is_empty() => Exit::Ok,
         Ok(_) => Exit::Fail,
         Err(problem) => Exit::of_problem(problem),
     };
+    tell!("{missing}");
     if arguments.json {
         print_json(name, &checked)?;
         return Ok(exit);
@@ -73,7 +75,7 @@ fn one(arguments: &Arguments, engine: &Engine, input: &Input<'_>, name: &str, so
     match checked {
         Ok((warnings, program)) => {
             warnings.iter().for_each(|warning| tell!("{}", errors::draw_warning(warning, name, source)));
-            output::print(&format!("{name}: {}{}\n", count(&warnings), uses(&program)))?;
+            output::print(&format!("{name}: {}{}\n", count(warnings.len() + missing.lines().count()), uses(&program)))?;
         }
         Err(problem) => {
             let texts = Texts { grant: &arguments.grant, name, source, is_shared: true };
@@ -100,8 +102,8 @@ fn print_json(name: &str, checked: &Result<(Vec<Warning>, Program), Box<Problem>
 }
 
 /// Says how many warnings there are.
-fn count(warnings: &[Warning]) -> String {
-    match warnings.len() {
+fn count(warnings: usize) -> String {
+    match warnings {
         0 => "no faults".to_owned(),
         1 => "1 warning".to_owned(),
         many => format!("{many} warnings"),

@@ -311,6 +311,10 @@ fn check_knows_the_data_and_the_tools() {
             "end_line": 1, "end_column": 28, "repair": "write :total",
         }])
     );
+    // Data under another name than the one that is given is said as for a run.
+    let done = check(&["-e", "(count data/order)"]);
+    assert_eq!(err(&done), "ptcl: data/order is not given, so it is nil: did you mean data/orders?\n");
+    assert_eq!((out(&done).as_str(), done.status.code()), ("-e: 1 warning; it uses data/order\n", Some(1)));
     // What is given is read as for a run.
     let wrong = file("check-wrong.json", "{\"orders\": [}").display().to_string();
     for (more, code, said) in [
