@@ -16,4 +16,6 @@ const reason: string | undefined = wrong.error?.reason;
 if (reason !== "type_error" || wrong.error?.line !== 1) throw new Error(JSON.stringify(wrong));
 const taken = await client.POST("/v1/runs", { body: { program: "(inc (tool/ask {:n 1}))", tools: { ask: { client: true } } } });
 if (!taken.data?.run_id) throw new Error(JSON.stringify(taken.error));
-console.log("typescript: 3 requests of 3");
+const checked = await client.POST("/v1/check", { body: { program: "(:totl data/row)", data: { row: { total: 1 } } } });
+if (checked.data?.warnings[0].repair !== "write :total") throw new Error(JSON.stringify(checked));
+console.log("typescript: 4 requests of 4");

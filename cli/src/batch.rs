@@ -8,7 +8,7 @@ use crate::output::shown;
 use crate::progress::Progress;
 use lisp_core::syntax::lexer::BYTE_ORDER_MARK;
 use lisp_runtime::request::{answer_bytes_by, answer_refused};
-use lisp_runtime::{Answer, Check, Engine, Error, Reason};
+use lisp_runtime::{Answer, Engine, Error, Reason};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let engine = arguments.limits.engine_under(&arguments.ceiling, Check::Warn)?;
+    let engine = arguments.limits.engine_under(&arguments.ceiling)?;
     let workers = arguments.isolation.side_by_side(ordered::workers(arguments.jobs), &engine);
     let runner = Arc::new(arguments.isolation.open(engine, workers)?);
     let line_bytes = arguments.line_bytes;

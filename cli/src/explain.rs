@@ -1,19 +1,18 @@
-//! `ptcl explain`: what an error reason means.
+//! `ptcl explain`: what an error reason or a kind of warning means.
 
 mod texts;
 
 use crate::exit::{Exit, Failure};
 use crate::output;
 use lisp_core::text::near_names;
-use lisp_runtime::Reason;
 use std::fmt::Write as _;
-use texts::{EXPLANATIONS, Example, Explanation};
+use texts::{EXPLANATIONS, Example, Explanation, Subject, WARNINGS};
 
 /// What the command takes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The reason, such as type_error; without it, lists all reasons
-    reason: Option<String>,
+    /// The reason of an error, such as type_error, or the kind of a warning, such as unknown_key; without it, lists them all
+    name: Option<String>,
 }
 
 /// The maximum width of a line.
@@ -21,7 +20,7 @@ const WIDTH: usize = 100;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let text = match &arguments.reason {
+    let text = match &arguments.name {
         Some(name) => page(explanation(name)?),
         None => list(),
     };
@@ -29,51 +28,65 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
+/// Returns the explanations of all errors, then those of all warnings.
+fn all() -> impl Iterator<Item = &'static Explanation> {
+    EXPLANATIONS.iter().chain(WARNINGS)
+}
+
 fn explanation(name: &str) -> Result<&'static Explanation, Failure> {
-    let reason = Reason::from_name(&name.replace('-', "_").to_ascii_lowercase());
-    let found = EXPLANATIONS.iter().find(|explanation| Some(explanation.reason) == reason);
-    found.ok_or_else(|| {
-        let near = near_names(name, Reason::ALL.iter().map(|reason| reason.name()), 3);
+    let wanted = name.replace('-', "_").to_ascii_lowercase();
+    all().find(|explanation| explanation.of.name() == wanted).ok_or_else(|| {
+        let near = near_names(name, all().map(|explanation| explanation.of.name()), 3);
         let hint = match near.as_slice() {
-            [] => "ptcl explain lists all reasons".to_owned(),
+            [] => "ptcl explain lists all of them".to_owned(),
             near => format!("did you mean {}?", near.join(" or ")),
         };
-        Failure::Usage(format!("unknown reason {name}: {hint}"))
+        Failure::Usage(format!("{name} is neither the reason of an error nor the kind of a warning: {hint}"))
     })
 }
 
 fn list() -> String {
-    let longest = Reason::ALL.iter().map(|reason| reason.name().len()).max().unwrap_or(0);
+    let longest = all().map(|explanation| explanation.of.name().len()).max().unwrap_or(0);
     let mut text = String::new();
-    for Explanation { reason, means, .. } in EXPLANATIONS {
-        let indent = " ".repeat(longest + 2);
-        let options = textwrap::Options::new(WIDTH).subsequent_indent(&indent);
-        let line = format!("{:longest$}  {means}", reason.name());
-        let _ = writeln!(text, "{}", textwrap::fill(&line, options));
+    for (title, explanations) in [("Errors", EXPLANATIONS), ("\nWarnings", WARNINGS)] {
+        let _ = writeln!(text, "{title}");
+        for Explanation { of, means, .. } in explanations {
+            let indent = " ".repeat(longest + 2);
+            let options = textwrap::Options::new(WIDTH).subsequent_indent(&indent);
+            let line = format!("{:longest$}  {means}", of.name());
+            let _ = writeln!(text, "{}", textwrap::fill(&line, options));
+        }
     }
     text
 }
 
 fn page(explanation: &Explanation) -> String {
-    let Explanation { reason, means, why, mend, example } = explanation;
-    let mut text = format!("{reason}\n\n{}\n", textwrap::fill(means, WIDTH));
+    let Explanation { of, means, why, mend, example } = explanation;
+    let name = of.name();
+    let mut text = format!("{name}\n\n{}\n", textwrap::fill(means, WIDTH));
     for (title, words) in [("Why", why), ("What to do", mend)] {
         let _ = write!(text, "\n{title}\n{}\n", indented(words));
     }
+    let what = if matches!(of, Subject::Error(_)) { "error" } else { "warning" };
     let example = match example {
-        Example::Program { wrong, limits: "", right } => {
-            format!("  {wrong} ; => error: {reason}\n  {right}\n")
-        }
         Example::Program { wrong, limits, right } => {
-            format!("  {wrong} ; => error: {reason}, with --limits {limits}\n  {right}\n")
+            let limits = if limits.is_empty() { String::new() } else { format!(", with --limits {limits}") };
+            format!("{} ; => {what}: {name}{limits}\n{}\n", inset(wrong), inset(right))
         }
         Example::Words(words) => format!("{}\n", indented(words)),
     };
     let _ = write!(text, "\nExample\n{example}");
-    if !reason.is_catchable() {
-        text.push_str("\nA program cannot catch this error.\n");
-    }
+    text.push_str(match of {
+        Subject::Error(reason) if reason.is_catchable() => "",
+        Subject::Error(_) => "\nA program cannot catch this error.\n",
+        Subject::Warning(_) => "\nThis is a warning: it does not change the outcome of a run.\n",
+    });
     text
+}
+
+/// Returns the lines of a program, indented.
+fn inset(program: &str) -> String {
+    program.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
 }
 
 fn indented(words: &str) -> String {
@@ -82,19 +95,49 @@ fn indented(words: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{EXPLANATIONS, Example, page};
-    use lisp_runtime::{Engine, Input, Limits, LimitsRequest, Reason};
+    use super::{EXPLANATIONS, Example, Subject, WARNINGS, all, page};
+    use lisp_runtime::outcome::WarningKind;
+    use lisp_runtime::{Check, Engine, Input, Limits, LimitsRequest, Reason, Tool};
 
     #[test]
-    fn every_reason_is_explained_once_in_the_order_of_the_list() {
-        let explained: Vec<Reason> = EXPLANATIONS.iter().map(|explanation| explanation.reason).collect();
-        assert_eq!(explained, Reason::ALL);
-        for explanation in EXPLANATIONS {
+    fn every_reason_and_kind_is_explained_once_in_the_order_of_its_list() {
+        let explained: Vec<Subject> = all().map(|explanation| explanation.of).collect();
+        let reasons = Reason::ALL.iter().map(|reason| Subject::Error(*reason));
+        let kinds = WarningKind::ALL.iter().map(|kind| Subject::Warning(*kind));
+        assert_eq!(explained, reasons.chain(kinds).collect::<Vec<_>>());
+        for explanation in all() {
             let page = page(explanation);
             assert!(page.lines().all(|line| line.chars().count() <= 120), "{page}");
             for words in [explanation.means, explanation.why, explanation.mend] {
-                assert!(words.len() > 20 && words.ends_with('.'), "{}: {words}", explanation.reason);
+                assert!(words.len() > 20 && words.ends_with('.'), "{}: {words}", explanation.of.name());
             }
+        }
+    }
+
+    /// The language's page has a row for each kind, and no other.
+    #[test]
+    fn every_kind_of_warning_is_in_the_documentation() {
+        let page =
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/language.md")).expect("the page");
+        let section = page.split("\n## ").find(|section| section.starts_with("Warnings\n")).expect("the section");
+        let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |"));
+        let kinds: Vec<&str> = WarningKind::ALL.iter().map(|kind| kind.name()).collect();
+        let mut documented: Vec<&str> = rows.map(|(name, _)| name).collect();
+        documented.sort_by_key(|name| kinds.iter().position(|kind| kind == name));
+        assert_eq!(documented, kinds);
+    }
+
+    #[test]
+    fn examples_have_their_warning_and_the_mended_ones_have_none() {
+        let price = Tool::new("price", |_| Ok(1.5)).signature("(sku :string, quantity :int?) -> :float");
+        let engine = Engine::builder().grant(price).check(Check::Warn).build().expect("an engine");
+        for explanation in WARNINGS {
+            let Example::Program { wrong, right, .. } = explanation.example else { panic!("it has a program") };
+            let kinds = |program: &str| {
+                let outcome = engine.eval(program, Input::new());
+                outcome.warnings().iter().map(|warning| warning.kind.name()).collect::<Vec<_>>()
+            };
+            assert_eq!((kinds(wrong), kinds(right)), (vec![explanation.of.name()], vec![]), "{wrong}");
         }
     }
 
@@ -113,7 +156,7 @@ mod tests {
                 engine.eval(program, Input::new()).problem().map(|problem| (problem.reason(), problem.to_string()))
             };
             let came = reason(&limited, wrong);
-            if came.as_ref().map(|(reason, _)| *reason) != Some(explanation.reason) {
+            if came.as_ref().map(|(reason, _)| Subject::Error(*reason)) != Some(explanation.of) {
                 bad.push(format!("{wrong}: {came:?}"));
             }
             bad.extend(reason(&Engine::default(), right).map(|(_, problem)| format!("{right}: {problem}")));

@@ -10,13 +10,17 @@ use crate::progress::Progress;
 use crate::render::values::{self, CsvLines, Format};
 use lisp_core::syntax::lexer::BYTE_ORDER_MARK;
 use lisp_runtime::internal::visible;
-use lisp_runtime::outcome::OutcomeKind;
-use lisp_runtime::{Input, Outcome, Program};
+use lisp_runtime::outcome::{OutcomeKind, Position, Warning, WarningKind};
+use lisp_runtime::{Check, Input, Outcome, Program};
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
 /// The size of a read from standard input.
 const BLOCK: usize = 256 << 10;
+
+/// The number of lines for which the program is checked. Most programs have the same mistake on each line, and a check takes
+/// longer than a short run.
+const CHECKED: u64 = 100;
 
 /// What to do with each line.
 pub(crate) struct Each {
@@ -50,6 +54,8 @@ enum Part {
     Row { line: u64, json: String },
     /// A note about a value that is still written.
     Note(String),
+    /// What a check found for a line.
+    Warnings { line: u64, warnings: Vec<Warning> },
     /// A run that failed.
     Failed { message: String, exit: Exit },
 }
@@ -73,6 +79,8 @@ pub(crate) fn run(each: Each, jobs: u16) -> Result<Exit, Failure> {
     let workers = each.runner.side_by_side(ordered::workers(jobs));
     let keep_going = each.keep_going;
     let mut blocks = Blocks::new(io::stdin(), each.line_bytes);
+    // The caller has written those about the text.
+    let told = each.program.warnings().iter().map(|warning| (warning.kind, warning.position)).collect();
     let each = Arc::new(each);
     let next = move || {
         let Some((block, first)) = blocks.next()? else { return Ok(None) };
@@ -80,7 +88,7 @@ pub(crate) fn run(each: Each, jobs: u16) -> Result<Exit, Failure> {
         Ok(Some(Box::new(move || each.block(&block, first)) as Work<Done>))
     };
     let progress = Progress::new("lines");
-    let mut writer = Writer { csv: CsvLines::default(), exit: Exit::Ok, keep_going, progress };
+    let mut writer = Writer { csv: CsvLines::default(), exit: Exit::Ok, keep_going, progress, told };
     let (ended, end) = std::sync::mpsc::channel();
     let take = move |next: Next<Done>| {
         let taken = writer.take(next);
@@ -125,13 +133,18 @@ impl Each {
 
     /// Runs the program for one line. Returns whether it failed.
     fn line(&self, line: &str, number: u64, done: &mut Done) -> bool {
-        let outcome = match self.runner.run_program(&self.program, self.input.clone().json("in", line)) {
+        let check = if number <= CHECKED { Check::Warn } else { Check::Off };
+        let input = self.input.clone().json("in", line).check(check);
+        let outcome = match self.runner.run_program(&self.program, input) {
             Ok(outcome) => outcome,
             Err(failure) => {
                 done.failed(number, &failure.to_string(), failure.exit());
                 return true;
             }
         };
+        if !outcome.warnings().is_empty() {
+            done.parts.push(Part::Warnings { line: number, warnings: outcome.warnings().to_vec() });
+        }
         for printed in &outcome.prints {
             done.text(printed.as_bytes());
             done.text(b"\n");
@@ -178,6 +191,8 @@ struct Writer {
     exit: Exit,
     keep_going: bool,
     progress: Progress,
+    /// The kinds and positions of the warnings that were written.
+    told: Vec<(WarningKind, Option<Position>)>,
 }
 
 impl Writer {
@@ -203,11 +218,8 @@ impl Writer {
                     Err(unfit) => (format!("ptcl: line {line}: {unfit}\n"), Exit::Error),
                 }
             }
-            Part::Note(message) => {
-                out.flush()?;
-                let _ = self.progress.aside(|| io::stderr().lock().write_all(message.as_bytes()));
-                return Ok(());
-            }
+            Part::Note(message) => return self.note(&message, out),
+            Part::Warnings { line, warnings } => return self.warn(line, warnings, out),
             Part::Failed { message, exit } => (message, exit),
         };
         out.flush()?;
@@ -221,6 +233,26 @@ impl Writer {
             self.exit = exit;
         }
         Ok(())
+    }
+}
+
+impl Writer {
+    /// Writes a note to standard error, after what was written for earlier lines.
+    fn note(&self, message: &str, out: &mut impl Write) -> io::Result<()> {
+        out.flush()?;
+        // If standard error is closed, the note is lost.
+        let _ = self.progress.aside(|| io::stderr().lock().write_all(message.as_bytes()));
+        Ok(())
+    }
+
+    /// Writes warnings about the program, each once: most lines have the same.
+    fn warn(&mut self, line: u64, mut warnings: Vec<Warning>, out: &mut impl Write) -> io::Result<()> {
+        warnings.retain(|warning| !self.told.contains(&(warning.kind, warning.position)));
+        self.told.extend(warnings.iter().map(|warning| (warning.kind, warning.position)));
+        let notes =
+            values::notes_on_program(&warnings).map(|note| format!("ptcl: {note} (for line {line} of the input)\n"));
+        let notes: String = notes.collect();
+        if notes.is_empty() { Ok(()) } else { self.note(&notes, out) }
     }
 }
 

@@ -34,6 +34,7 @@ mod doc;
 mod exit;
 mod explain;
 mod fmt;
+mod given;
 mod isolation;
 mod layout;
 mod lines;
@@ -64,6 +65,7 @@ mod service;
 #[cfg(target_os = "linux")]
 mod slate;
 mod test;
+mod tools;
 mod watch;
 #[cfg(all(unix, feature = "serve"))]
 mod worker;
@@ -91,7 +93,7 @@ enum Command {
     Run(run::Arguments),
     /// Answer requests from standard input, one JSON object per line
     Batch(batch::Arguments),
-    /// Check a program without running it
+    /// Check programs against their data and tools without running them
     Check(check::Arguments),
     /// Format programs
     Fmt(fmt::Arguments),
@@ -100,7 +102,7 @@ enum Command {
     /// A comment after an expression, on its line or the next one, gives the expected result: `; => VALUE`, or
     /// `; => error: REASON`, short `; !REASON`. Expressions without one must succeed. There are no tools.
     Test(test::Arguments),
-    /// Explain an error reason
+    /// Explain an error reason or a kind of warning
     Explain(explain::Arguments),
     /// Show the documentation of a function or special form
     Doc(doc::Arguments),

@@ -6,7 +6,7 @@ use crate::render::keys;
 use clap::Args;
 use lisp_runtime::observe::HostFault;
 use lisp_runtime::tools::Signature;
-use lisp_runtime::{Check, Engine, Input, Keys, Limits, LimitsRequest, Observer};
+use lisp_runtime::{Check, Engine, EngineBuilder, Input, Keys, Limits, LimitsRequest, Observer, Tool};
 use serde::de::IgnoredAny;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
@@ -57,13 +57,19 @@ impl LimitOptions {
     /// Returns an engine with these limits, which checks programs before they run. Requests may ask for higher limits: the
     /// user of the command is both operator and client.
     pub(crate) fn engine(&self) -> Result<Engine, Failure> {
-        self.engine_with(Limits::default(), &[], Check::Warn)
+        self.engine_under(&[])
+    }
+
+    /// Returns an engine like [`LimitOptions::engine`], with these tools of `--tools`.
+    pub(crate) fn engine_with_tools(&self, tools: Vec<Tool>) -> Result<Engine, Failure> {
+        let builder = tools.into_iter().fold(self.builder(Limits::default(), &[])?, EngineBuilder::grant);
+        builder.build().map_err(|error| Failure::Usage(format!("--tools: {error}")))
     }
 
     /// Returns an engine for programs whose printed lines go straight to standard output. Printing is unlimited, unless
     /// the options say otherwise.
-    pub(crate) fn engine_for_filters(&self, check: Check) -> Result<Engine, Failure> {
-        self.engine_with(Limits::default().with_print_chars(0).with_prints_bytes(0), &[], check)
+    pub(crate) fn engine_for_filters(&self) -> Result<Engine, Failure> {
+        built(self.builder(Limits::default().with_print_chars(0).with_prints_bytes(0), &[])?)
     }
 
     /// Returns the limits of `--limits`.
@@ -72,13 +78,13 @@ impl LimitOptions {
     }
 
     /// Returns an engine with these limits. Requests may ask for limits up to the ceiling.
-    pub(crate) fn engine_under(&self, ceiling: &[String], check: Check) -> Result<Engine, Failure> {
-        self.engine_with(Limits::default(), ceiling, check)
+    pub(crate) fn engine_under(&self, ceiling: &[String]) -> Result<Engine, Failure> {
+        built(self.builder(Limits::default(), ceiling)?)
     }
 
-    fn engine_with(&self, defaults: Limits, ceiling: &[String], check: Check) -> Result<Engine, Failure> {
+    fn builder(&self, defaults: Limits, ceiling: &[String]) -> Result<EngineBuilder, Failure> {
         let builder = Engine::builder()
-            .check(check)
+            .check(Check::Warn)
             .limits(defaults.with(&self.asked()?))
             .ceiling(Limits::unlimited().with(&asked("--ceiling", ceiling)?));
         let builder = if self.keywords { builder.json_keys(Keys::Keywords) } else { builder };
@@ -86,8 +92,12 @@ impl LimitOptions {
             Some(threads) => builder.tool_threads(threads),
             None => builder,
         };
-        builder.observer(StandardError).build().map_err(|error| Failure::Usage(error.to_string()))
+        Ok(builder.observer(StandardError))
     }
+}
+
+fn built(builder: EngineBuilder) -> Result<Engine, Failure> {
+    builder.build().map_err(|error| Failure::Usage(error.to_string()))
 }
 
 /// Reports internal errors on standard error.
@@ -262,13 +272,14 @@ impl Grant {
         all.any(|option| option.split_once('=').is_some_and(|(bound, _)| bound == name))
     }
 
-    /// Returns the option that defined an input, by the index of the input.
-    pub(crate) fn input_option(&self, number: usize) -> Option<String> {
+    /// Returns the option that defined an input, by the index of the input. If the data from files `is_shared`, it does not
+    /// count.
+    pub(crate) fn input_option(&self, number: usize, is_shared: bool) -> Option<String> {
         let with = |option: &'static str| move |value: &String| format!("{option} {value}");
         let data = self.data.iter().map(with("--data")).chain(self.arg.iter().map(with("--arg")));
         let data = data.chain(self.arg_json.iter().map(with("--arg-json")));
         let memory = self.memory.iter().map(|path| format!("--memory {}", path.display()));
-        data.chain(memory).nth(number)
+        data.chain(memory).nth(if is_shared { number + self.data.len() } else { number })
     }
 
     /// Returns a setup program and the name of its file.

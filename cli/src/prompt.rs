@@ -1,22 +1,15 @@
 //! `ptcl prompt`: prints a language reference for a model's system prompt.
 
 use crate::exit::{Exit, Failure};
-use crate::options;
 use crate::output;
-use lisp_runtime::request::ScriptedTool;
-use lisp_runtime::{Engine, Keys, Tool};
-use serde::Deserialize;
-use serde_json::value::RawValue;
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use crate::tools::ToolsOption;
+use lisp_runtime::{Engine, Keys};
 
 /// What the command takes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// JSON file of tools: an object from tool names to signatures or to tools as in requests, or a list of tools with
-    /// name, description and JSON Schema (as in MCP or function calling)
-    #[arg(long, value_name = "FILE")]
-    tools: Option<PathBuf>,
+    #[command(flatten)]
+    tools: ToolsOption,
     /// Describe the keys of JSON objects as keywords, for runs with --keywords
     #[arg(long)]
     keywords: bool,
@@ -25,86 +18,9 @@ pub(crate) struct Arguments {
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let keys = if arguments.keywords { Keys::Keywords } else { Keys::Strings };
-    let mut builder = Engine::builder().json_keys(keys);
-    if let Some(path) = &arguments.tools {
-        let wrong = |why: &dyn std::fmt::Display| Failure::Usage(format!("--tools {}: {why}", path.display()));
-        let text = options::read_file(path)?;
-        for tool in tools(&text).map_err(|why| wrong(&why))? {
-            builder = builder.grant(tool);
-        }
-    }
+    let tools = arguments.tools.tools()?;
+    let builder = tools.into_iter().fold(Engine::builder().json_keys(keys), |builder, tool| builder.grant(tool));
     let engine = builder.build().map_err(|error| Failure::Usage(format!("--tools: {error}")))?;
     output::print(&engine.prompt())?;
     Ok(Exit::Ok)
-}
-
-/// Parses the tools that a text describes.
-fn tools(text: &str) -> Result<Vec<Tool>, String> {
-    if let Some(list) = listed(text) {
-        return list.iter().map(Function::tool).collect();
-    }
-    let form = "{\"price\": \"(sku :string) -> :float\"}, or a list of tools with name, description and JSON Schema";
-    let tools: BTreeMap<String, Box<RawValue>> =
-        serde_json::from_str(text).map_err(|error| format!("{error}; write {form}"))?;
-    let read = |(name, tool): (String, Box<RawValue>)| {
-        if let Ok(signature) = serde_json::from_str::<String>(tool.get()) {
-            return Ok(Tool::external(&name).signature(signature));
-        }
-        let described: Result<ScriptedTool, _> = serde_json::from_str(tool.get());
-        described.map(|described| described.tool(&name)).map_err(|error| match tool.get().starts_with('{') {
-            true => format!("{name}: {error}"),
-            false => format!("{name}: it needs a signature, such as \"(n :int) -> :string\""),
-        })
-    };
-    tools.into_iter().map(read).collect()
-}
-
-/// Parses a list of tools: an array, or an object with an array in `tools`. `None` for other JSON.
-fn listed(text: &str) -> Option<Vec<Function<'_>>> {
-    #[derive(Deserialize)]
-    struct List<'a> {
-        #[serde(borrow)]
-        tools: Vec<Function<'a>>,
-    }
-    let list: Option<List<'_>> = serde_json::from_str(text).ok();
-    list.map(|list| list.tools).or_else(|| serde_json::from_str(text).ok())
-}
-
-/// A tool as function-calling APIs and MCP servers describe it.
-#[derive(Deserialize)]
-struct Function<'a> {
-    name: Option<String>,
-    #[cfg_attr(not(feature = "json-schema"), expect(dead_code, reason = "only a tool with schemas has it"))]
-    #[serde(default)]
-    description: String,
-    #[serde(borrow, alias = "inputSchema", alias = "input_schema")]
-    parameters: Option<&'a RawValue>,
-    #[cfg_attr(not(feature = "json-schema"), expect(dead_code, reason = "only a tool with schemas has it"))]
-    #[serde(borrow, rename = "outputSchema")]
-    results: Option<&'a RawValue>,
-    /// Set if the tool is in an envelope.
-    #[serde(borrow)]
-    function: Option<Box<Function<'a>>>,
-}
-
-impl Function<'_> {
-    fn tool(&self) -> Result<Tool, String> {
-        if let Some(inside) = &self.function {
-            return inside.tool();
-        }
-        let name = self.name.as_deref().ok_or("a tool of the list has no name")?;
-        let input = self.parameters.map_or("{}", RawValue::get);
-        self.with_schemas(name, input).map_err(|error| format!("{name}: {error}"))
-    }
-
-    #[cfg(feature = "json-schema")]
-    fn with_schemas(&self, name: &str, input: &str) -> Result<Tool, String> {
-        let tool = Tool::from_json_schema(name, &self.description, input, self.results.map(RawValue::get));
-        tool.map_err(|error| error.to_string())
-    }
-
-    #[cfg(not(feature = "json-schema"))]
-    fn with_schemas(&self, _: &str, _: &str) -> Result<Tool, String> {
-        Err("it has a JSON Schema: build ptcl with the feature json-schema, or give its signature".to_owned())
-    }
 }

@@ -1,21 +1,21 @@
 //! `ptcl run`: runs a program and prints its value.
 
-use crate::exit::{Exit, Failure, detail, input_of};
+use crate::exit::{Exit, Failure};
+use crate::given::{self, Texts};
 use crate::isolation::IsolationOption;
 use crate::lines::{self, Each};
 use crate::options::{self, Grant, LimitOptions};
 use crate::output;
 use crate::record::Record;
-use crate::render::errors::{self, Text};
+use crate::render::errors;
 use crate::render::profile::Drawn;
 use crate::render::values::{self, Format, OutputOptions, Unfit};
 #[cfg(feature = "flamegraph")]
 use crate::replace;
 use crate::watch;
-use lisp_core::text::near_names;
 use lisp_runtime::internal::visible;
 use lisp_runtime::outcome::OutcomeKind;
-use lisp_runtime::{Answer, Cancel, Check, Engine, Input, Outcome, Reason};
+use lisp_runtime::{Answer, Cancel, Engine, Input, Outcome};
 use serde::de::IgnoredAny;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -96,12 +96,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 
 fn once(arguments: &Arguments) -> Result<Exit, Failure> {
     // The answer says what it leaves out; output on standard output must be complete.
-    // A check of each line would take longer than most lines do.
-    let engine = match (arguments.json, arguments.lines) {
-        (true, true) => arguments.limits.engine_under(&[], Check::Off)?,
-        (true, false) => arguments.limits.engine()?,
-        (false, true) => arguments.limits.engine_for_filters(Check::Off)?,
-        (false, false) => arguments.limits.engine_for_filters(Check::Warn)?,
+    let engine = match arguments.json {
+        true => arguments.limits.engine()?,
+        false => arguments.limits.engine_for_filters()?,
     };
     let (name, source) = options::read_program(arguments.file.as_deref(), arguments.expression.as_deref())?;
     let input = match arguments.lines {
@@ -116,8 +113,8 @@ fn once(arguments: &Arguments) -> Result<Exit, Failure> {
         }
     };
     // Compile only if the program may name it. The run itself compiles it within its time limit.
-    let names_in = || engine.compile(&source).is_ok_and(|program| program.data_names().any(|name| name == IN));
-    let wants_in = source.contains("data/in") && names_in() && !arguments.grant.given_names().contains(IN);
+    let names_in = || engine.compile(&source).is_ok_and(|program| program.data_names().any(|name| name == given::IN));
+    let wants_in = source.contains("data/in") && names_in() && !arguments.grant.given_names().contains(given::IN);
     if arguments.watch && wants_in {
         return Err(Failure::Usage("--watch cannot follow standard input: pass data/in as --data in=FILE".to_owned()));
     }
@@ -175,7 +172,7 @@ fn each_line(
         skip_nil: arguments.skip_nil,
         line_bytes: arguments.line_bytes,
         complain: Box::new(move |outcome| {
-            complaint(outcome, &Texts { grant: &grant, name: &name, source: &text, by_line: true })
+            complaint(outcome, &Texts { grant: &grant, name: &name, source: &text, is_shared: true })
         }),
     };
     lines::run(each, arguments.jobs)
@@ -207,7 +204,7 @@ fn whole(
     if let (Some(record), Some(answer)) = (&record, &mut answer) {
         record.finish(answer)?;
     }
-    let texts = Texts { grant: &arguments.grant, name, source, by_line: false };
+    let texts = Texts { grant: &arguments.grant, name, source, is_shared: false };
     show_profile(arguments, &outcome, &texts)?;
     if let Some(error) = failed.and_then(|failed| failed.try_recv().ok()) {
         return Err(Failure::Stream(error));
@@ -246,7 +243,7 @@ fn write_outcome(outcome: &Outcome, format: Format, texts: &Texts<'_>) -> Result
     values::notes_on_program(outcome.warnings()).for_each(|note| tell_line!("ptcl: {note}"));
     tell!("{}", complaint(outcome, texts));
     if outcome.is_success() {
-        tell!("{}", missing_data(texts.source, texts.grant));
+        tell!("{}", given::missing_data(texts.source, texts.grant));
         if let Some(why) = output::lost_prints(outcome) {
             tell_line!("ptcl: {why}");
             exit = Exit::Limit;
@@ -255,16 +252,13 @@ fn write_outcome(outcome: &Outcome, format: Format, texts: &Texts<'_>) -> Result
     Ok(exit)
 }
 
-/// The name of standard input as data.
-const IN: &str = "in";
-
 /// Reads standard input as `data/in`.
 fn read_in(input: Input<'static>, slurp: bool) -> Result<Input<'static>, Failure> {
     let mut text = String::new();
     io::stdin().lock().read_to_string(&mut text)?;
     let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
     if !slurp {
-        return Ok(input.json(IN, text));
+        return Ok(input.json(given::IN, text));
     }
     let mut values = serde_json::Deserializer::from_str(&text).into_iter::<IgnoredAny>();
     let mut all = String::with_capacity(text.len() + 2);
@@ -280,7 +274,7 @@ fn read_in(input: Input<'static>, slurp: bool) -> Result<Input<'static>, Failure
         }
     }
     all.push_str(if all.is_empty() { "[]" } else { "]" });
-    Ok(input.json(IN, all))
+    Ok(input.json(given::IN, all))
 }
 
 /// Shows the profile and writes the flame graph. A run that did not start has no profile.
@@ -335,54 +329,5 @@ fn complaint(outcome: &Outcome, texts: &Texts<'_>) -> String {
     if outcome.kind() == Some(OutcomeKind::Fail) {
         return format!("failed: {}\n", visible(outcome.text().unwrap_or_default()));
     }
-    let Some(problem) = outcome.problem() else { return String::new() };
-    let option = |number: usize| texts.grant.input_option(number).unwrap_or_else(|| "standard input".to_owned());
-    if let Some(number) = input_of(problem) {
-        let earlier = detail(problem, "earlier_input").map(|number| format!(" and {}", option(number)));
-        let is_whole = !texts.by_line && texts.grant.input_option(number).is_none();
-        let help = match is_whole && problem.reason() == Reason::ParseError {
-            true => {
-                "\n  help: standard input is one JSON value: --lines takes one on each line, --slurp all of them as a vector"
-            }
-            false => "",
-        };
-        let message = &problem.error.message;
-        let said = format!("ptcl: {}{}: {message}{help}\n", option(number), earlier.unwrap_or_default());
-        return visible(&said).into_owned();
-    }
-    errors::draw_in(problem, texts)
-}
-
-/// A note about data that the program names but the options give under another name, so that it was nil.
-fn missing_data(source: &str, grant: &Grant) -> String {
-    let Ok(program) = Engine::default().compile(source) else { return String::new() };
-    let mut names = program.data_names().filter(|name| *name != IN && !grant.may_give(name)).peekable();
-    if names.peek().is_none() {
-        return String::new();
-    }
-    let given = grant.given_names();
-    let missing = names.filter(|name| !given.contains(*name));
-    let line = |name: &str| {
-        let near = *near_names(name, given.iter().map(String::as_str), 1).first()?;
-        Some(format!("ptcl: data/{name} is not given, so it is nil: did you mean data/{near}?\n"))
-    };
-    missing.filter_map(line).collect()
-}
-
-/// The program and its setup programs.
-struct Texts<'a> {
-    grant: &'a Grant,
-    name: &'a str,
-    source: &'a str,
-    /// Whether it runs once per line of standard input.
-    by_line: bool,
-}
-
-impl errors::Texts for Texts<'_> {
-    fn text(&self, setup: Option<usize>, _: Option<u64>) -> Option<Text> {
-        match setup {
-            Some(index) => self.grant.setup_text(index),
-            None => Some(Text { name: self.name.to_owned(), source: self.source.to_owned() }),
-        }
-    }
+    outcome.problem().map(|problem| given::draw(problem, texts)).unwrap_or_default()
 }

@@ -102,6 +102,42 @@ fn a_warning_on_the_program_goes_to_standard_error() {
     assert!(err.is_empty() && json.contains(r#""kind":"code_fence""#), "{json} {err}");
 }
 
+/// The first lines are checked, and a mistake that many lines have is written once.
+#[test]
+fn lines_are_checked_and_each_warning_is_written_once() {
+    let program = "(or (:totl data/in) (:total data/in))\n(if (= (:s data/in) :a) 1 (:total data/in))";
+    let line = |n: u32, s: &str| format!("{{\"total\": {n}, \"s\": {s}}}\n");
+    let input = line(1, "5") + &line(2, "\"a\"") + &line(3, "\"a\"") + &line(4, "\"b\"").repeat(200);
+    let warning = "ptcl: warning at line 2, column 5: this compares the keyword :a with strings, which are never equal; \
+        write \"a\" (for line 2 of the input)\n";
+    for jobs in ["1", "2"] {
+        let (code, out, err) = ptcl(&["--lines", "--jobs", jobs, "-e", program], input.as_bytes());
+        assert_eq!((code, out), (Some(0), format!("1\n2\n3\n{}", "4\n".repeat(200))));
+        assert_eq!(err, warning);
+    }
+    // Later ones are not.
+    let late = line(1, "5").repeat(100) + &line(2, "\"a\"");
+    let (_, _, err) = ptcl(&["--lines", "-e", program], late.as_bytes());
+    assert_eq!(err, "");
+    // Before the error of a line that fails, and after the output of the lines before it.
+    let (code, out, err) =
+        ptcl(&["--lines", "-e", "(:totl data/in) (quot 1 (:n data/in))"], b"{\"n\": 1}\n{\"n\": 0, \"total\": 1}\n");
+    assert_eq!((code, out.as_str()), (Some(4), "1\n"));
+    assert!(
+        err.starts_with("ptcl: warning at line 1, column 1: ") && err.contains("line 2: arithmetic_error"),
+        "{err}"
+    );
+}
+
+/// Data from files does not count when the option of an input is named.
+#[test]
+fn an_option_that_is_not_json_is_named_for_a_line() {
+    let (code, _, err) =
+        ptcl(&["--lines", "-e", "data/x", "--data", "examples/orders.json", "--arg-json", "x={"], b"1\n");
+    assert_eq!(code, Some(2));
+    assert!(err.starts_with("ptcl: line 1: --arg-json x={: cannot import data/x: invalid JSON"), "{err}");
+}
+
 /// NaN and infinities have no JSON: they are null in it, and each is named.
 #[test]
 fn a_number_that_json_has_not_is_null_and_named() {

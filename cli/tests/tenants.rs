@@ -379,3 +379,30 @@ fn a_run_that_waits_gives_way_to_its_tenants_next() {
     server.until(std::time::Duration::from_secs(60), "the second one is done", || has(&second, "done"));
     assert!(has(&first, "waiting"));
 }
+
+/// A check counts as a run of its tenant, and knows only the tools that the tenant sees.
+#[test]
+fn a_check_counts_as_a_run_and_knows_the_tools_of_its_tenant() {
+    let (tool, dir) = (ToolServer::start(), Dir::new("checks"));
+    let tenant = |name: &str, more: &str| {
+        format!(
+            "[[tenants]]\nname = \"{name}\"\ntoken_sha256 = \"{}\"\n{more}",
+            sha256_hex(&format!("token-of-{name}"))
+        )
+    };
+    let tenants = tenant("owner", "runs_per_second = 0.001\nburst = 3\n") + &tenant("guest", "tools = []\n");
+    let config = tool.config("ask").replace("[network]", &format!("{tenants}[network]"));
+    let server = Server::start(&["--config", &dir.write("service.toml", &config), "--store", &dir.path("ptc.db")]);
+    let send = |path: &str, name: &str, program: &str| {
+        let body = json!({ "program": program }).to_string();
+        server.send("POST", path, &[("Authorization", &*bearer(name))], body.as_bytes())
+    };
+    let call = "(tool/pay {:k 0 :n 0})";
+    assert_eq!(send("/v1/check", "owner", call).2, json!({ "warnings": [] }));
+    assert_eq!(send("/v1/check", "guest", call).2["error"]["reason"], "unknown_tool");
+    assert_eq!(send("/v1/check", "owner", "1").0, 200);
+    assert_eq!(send("/v1/run", "owner", "1").0, 200);
+    let (status, headers, _) = send("/v1/check", "owner", "1");
+    assert!(status == 429 && headers.contains_key("retry-after"), "{headers:?}");
+    assert_eq!(send("/v1/check", "nobody", "1").0, 401);
+}

@@ -140,7 +140,7 @@ fn test_reads_the_blocks_of_pages() {
 }
 
 #[test]
-fn explain_says_what_a_reason_means() {
+fn explain_says_what_a_reason_and_a_kind_mean() {
     let (code, out, said) = ptcl(&["explain", "arity_mismatch"], "");
     assert_eq!((code, said.as_str()), (0, ""));
     for part in ["A function of the program is called", "\nWhy\n", "\nWhat to do\n", "; => error: arity_mismatch\n"] {
@@ -153,10 +153,19 @@ fn explain_says_what_a_reason_means() {
         let (code, out, _) = ptcl(&["explain", reason.name()], "");
         assert!(code == 0 && out.starts_with(&format!("{reason}\n\n")), "{reason}");
     }
+    for kind in lisp_runtime::outcome::WarningKind::ALL.iter().map(|kind| kind.name()) {
+        assert!(list.lines().any(|line| line.starts_with(&format!("{kind} "))), "{kind}");
+        let (code, out, _) = ptcl(&["explain", &kind.replace('_', "-")], "");
+        assert!(code == 0 && out.starts_with(&format!("{kind}\n\n")), "{kind}");
+        assert!(
+            out.contains(&format!("; => warning: {kind}\n")) && out.contains("does not change the outcome"),
+            "{out}"
+        );
+    }
     let (code, _, said) = ptcl(&["explain", "type_eror"], "");
     assert_eq!((code, said.contains("did you mean type_error")), (2, true), "{said}");
     let (code, _, said) = ptcl(&["explain", "zzz"], "");
-    assert_eq!((code, said.contains("ptcl explain lists all reasons")), (2, true), "{said}");
+    assert_eq!((code, said.contains("ptcl explain lists all of them")), (2, true), "{said}");
 }
 
 /// The commands, as the help lists them.

@@ -107,7 +107,7 @@ pub mod outcome {
 
 /// The parts of a [`Request`] and of its [`Answer`], and how lines of answers are written.
 pub mod request {
-    pub use crate::api::answer::{AnswerPart, Cut, ErrorReport, LedgerLine, SCHEMA};
+    pub use crate::api::answer::{AnswerPart, CheckReport, Cut, ErrorReport, LedgerLine, SCHEMA};
     pub use crate::api::envelope::{
         Isolation, ScriptedTool, answer_bytes, answer_bytes_by, answer_line, answer_line_by, answer_refused, request_id,
     };

@@ -1,18 +1,38 @@
-//! Explanations of the error reasons, in the order of their list.
+//! Explanations of the error reasons and of the kinds of warnings, in the order of their lists.
 
 use lisp_runtime::Reason;
+use lisp_runtime::outcome::WarningKind;
 
-/// The explanation of a reason.
+/// What is explained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Subject {
+    /// A reason of an error.
+    Error(Reason),
+    /// A kind of warning.
+    Warning(WarningKind),
+}
+
+impl Subject {
+    /// Returns the name that answers use.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Subject::Error(reason) => reason.name(),
+            Subject::Warning(kind) => kind.name(),
+        }
+    }
+}
+
+/// The explanation of a reason or a kind.
 #[derive(Debug)]
 pub(super) struct Explanation {
-    pub(super) reason: Reason,
+    pub(super) of: Subject,
     pub(super) means: &'static str,
     pub(super) why: &'static str,
     pub(super) mend: &'static str,
     pub(super) example: Example,
 }
 
-/// What causes the error.
+/// What causes the error or the warning.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Example {
     /// A program that ends with it, under limits if needed, and a corrected program.
@@ -36,7 +56,17 @@ const fn explain(
     mend: &'static str,
     example: Example,
 ) -> Explanation {
-    Explanation { reason, means, why, mend, example }
+    Explanation { of: Subject::Error(reason), means, why, mend, example }
+}
+
+const fn warn(
+    kind: WarningKind,
+    means: &'static str,
+    why: &'static str,
+    mend: &'static str,
+    example: Example,
+) -> Explanation {
+    Explanation { of: Subject::Warning(kind), means, why, mend, example }
 }
 
 /// An explanation for every reason.
@@ -411,5 +441,76 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
         "This should not happen.",
         "Please report it with the program, its input and the message. ptcl run --record FILE makes a record that repeats it.",
         Example::Words("No program should end with this."),
+    ),
+];
+
+/// An explanation for every kind of warning. The tool of the examples is (tool/price (sku :string, quantity :int?) -> :float).
+pub(super) const WARNINGS: &[Explanation] = &[
+    warn(
+        WarningKind::NullInValue,
+        "A part of the value has no JSON form: it is null there, or a string if it is a key.",
+        "JSON has neither NaN nor infinities. They come from divisions by 0.0, and from Math functions outside of their domain.",
+        "Return nil or a string instead. `text` of an answer, and the output of ptcl run, have the exact value.",
+        program("[(/ 0.0 0.0)]", "(let [x (/ 0.0 0.0)] [(if (NaN? x) nil x)])"),
+    ),
+    warn(
+        WarningKind::NullInMemory,
+        "A part of a definition has no JSON form: it is null there, or a string if it is a key.",
+        "JSON has neither NaN nor infinities. Definitions are passed to later programs as JSON, unless they are turns of a session.",
+        "Define nil or a string instead.",
+        program("(def ratio (/ 0.0 0.0)) :done", "(def ratio (let [x (/ 0.0 0.0)] (if (NaN? x) nil x))) :done"),
+    ),
+    warn(
+        WarningKind::CodeFence,
+        "The program is in a Markdown code fence, whose lines are skipped.",
+        "A model wrote the program as part of a text.",
+        "Send the program without the lines of the fence.",
+        program("```clojure\n(+ 1 2)\n```", "(+ 1 2)"),
+    ),
+    warn(
+        WarningKind::DoubledBackslash,
+        "A pattern literal has two backslashes where probably one is meant.",
+        "A pattern literal is raw: \\\\d is a backslash and the letter d. In a string, two backslashes are needed.",
+        "Write one backslash in a pattern literal.",
+        program(r#"(re-seq #"\\d" "a1")"#, r#"(re-seq #"\d" "a1")"#),
+    ),
+    warn(
+        WarningKind::UnknownKey,
+        "A key is read that no map at this place has, while they have one with a similar name.",
+        "The key is misspelt, so that its value is nil in silence. A check knows the keys in the data, in literals and in the results of tools.",
+        "Write the key that the warning names. If the key may be absent, read both: (or (:totals row) (:total row)) has no warning.",
+        program("(map :totl [{:total 9}])", "(map :total [{:total 9}])"),
+    ),
+    warn(
+        WarningKind::NeverEqual,
+        "A comparison is never true, whatever the data is.",
+        "A keyword is compared with strings, or a number with strings. Data from JSON has strings, and a keyword does not equal the string of its \
+        name.",
+        "Write a string in place of the keyword, or convert one side: (parse-long s), (keyword s).",
+        program(
+            "(filter #(= (:status %) :paid) [{:status \"paid\"}])",
+            "(filter #(= (:status %) \"paid\") [{:status \"paid\"}])",
+        ),
+    ),
+    warn(
+        WarningKind::UnknownArgument,
+        "An argument is passed that the tool does not have.",
+        "The argument is misspelt, or belongs to another tool. The call would fail with invalid_tool_args. The tool of the example is (sku :string, quantity :int?) -> :float.",
+        "Write the argument that the warning names; (doc tool/NAME) prints those that a tool accepts.",
+        program("(tool/price {:sku \"A1\" :quantiy 2})", "(tool/price {:sku \"A1\" :quantity 2})"),
+    ),
+    warn(
+        WarningKind::MissingArgument,
+        "A tool is called without an argument that it requires.",
+        "The call would fail with invalid_tool_args. The tool of the example is (sku :string, quantity :int?) -> :float.",
+        "Add the argument; (doc tool/NAME) prints those that a tool requires.",
+        program("(tool/price {:quantity 2})", "(tool/price {:sku \"A1\" :quantity 2})"),
+    ),
+    warn(
+        WarningKind::WrongArgument,
+        "An argument has a type that the tool does not take.",
+        "A number is passed for a string, for example. The call would fail with invalid_tool_args. The tool of the example is (sku :string, quantity :int?) -> :float.",
+        "Convert the value: (str n), (parse-long s); (doc tool/NAME) prints the types.",
+        program("(tool/price {:sku 7})", "(tool/price {:sku (str 7)})"),
     ),
 ];

@@ -1,34 +1,36 @@
-//! Errors shown under their source line.
+//! Errors and warnings shown under their source line.
 
 use super::colour;
 use lisp_core::syntax::LineIndex;
 use lisp_runtime::internal::{visible, visible_in_place};
-use lisp_runtime::outcome::{Phase, Position};
+use lisp_runtime::outcome::{Phase, Position, Warning};
 use lisp_runtime::{Error, Problem};
-use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, Severity, SourceCode};
 use std::fmt::{self, Write};
 use std::io::IsTerminal;
+use std::ops::Range;
 
 /// If a line of the text is longer than this, the position is given in words instead.
 const LINE_BYTES: usize = 2_000;
 
-/// A problem with its text, as the report library needs it.
+/// A problem or a warning with its text, as the report library needs it.
+#[derive(Debug)]
 struct Drawing<'a> {
-    problem: &'a Problem,
+    severity: Severity,
+    code: &'a str,
+    message: &'a str,
+    help: Option<&'a str>,
+    position: Option<Position>,
+    /// The bytes of the source that it is about.
+    span: Option<Range<usize>>,
     name: &'a str,
     source: Option<NamedSource<String>>,
 }
 
-impl fmt::Debug for Drawing<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.problem.fmt(f)
-    }
-}
-
 impl fmt::Display for Drawing<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&visible(&self.problem.error.message))?;
-        match (&self.source, self.problem.position) {
+        f.write_str(&visible(self.message))?;
+        match (&self.source, self.position) {
             (None, Some(place)) => write!(f, " ({}:{}:{})", self.name, place.line, place.column),
             _ => Ok(()),
         }
@@ -38,12 +40,16 @@ impl fmt::Display for Drawing<'_> {
 impl std::error::Error for Drawing<'_> {}
 
 impl Diagnostic for Drawing<'_> {
+    fn severity(&self) -> Option<Severity> {
+        Some(self.severity)
+    }
+
     fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        Some(Box::new(self.problem.error.reason))
+        Some(Box::new(self.code))
     }
 
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.problem.error.hint.as_ref().map(|hint| Box::new(visible(hint)) as Box<dyn fmt::Display>)
+        self.help.map(|help| Box::new(visible(help)) as Box<dyn fmt::Display>)
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
@@ -51,9 +57,8 @@ impl Diagnostic for Drawing<'_> {
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let span = self.source.as_ref().and(self.problem.error.span)?;
-        let label = LabeledSpan::underline(span.start as usize..span.end.max(span.start) as usize);
-        Some(Box::new(std::iter::once(label)))
+        let span = self.source.as_ref().and(self.span.clone())?;
+        Some(Box::new(std::iter::once(LabeledSpan::underline(span))))
     }
 }
 
@@ -134,22 +139,76 @@ pub(crate) fn draw(problem: &Problem, name: &str, source: &str) -> String {
 }
 
 fn draw_one(problem: &Problem, name: &str, source: &str) -> String {
-    let short = source.lines().all(|line| line.len() <= LINE_BYTES);
-    let drawn = problem.error.span.is_some() && short;
-    let source = drawn.then(|| NamedSource::new(visible(name), visible_in_place(source).into_owned()));
-    let theme = if colour::is_wanted(std::io::stderr().is_terminal()) {
-        GraphicalTheme::unicode()
-    } else {
-        GraphicalTheme::unicode_nocolor()
+    let error = &problem.error;
+    let drawing = Drawing {
+        severity: Severity::Error,
+        code: error.reason.name(),
+        message: &error.message,
+        help: error.hint.as_deref(),
+        position: problem.position,
+        span: error.span.map(|span| span.start as usize..span.end.max(span.start) as usize),
+        name,
+        source: None,
     };
-    let mut text = String::new();
-    let handler = GraphicalReportHandler::new_themed(theme)
-        .with_width(100)
-        // Break code in hints at spaces only.
-        .with_break_words(false)
-        .with_word_separator(textwrap::WordSeparator::AsciiSpace);
-    match handler.render_report(&mut text, &Drawing { problem, name, source }) {
-        Ok(()) => text,
-        Err(_) => format!("{}\n", visible(&format!("{name}: {problem}"))),
+    drawing.draw(source).unwrap_or_else(|| format!("{}\n", visible(&format!("{name}: {problem}"))))
+}
+
+/// Formats a warning about a program for people, with its source line.
+pub(crate) fn draw_warning(warning: &Warning, name: &str, source: &str) -> String {
+    let Warning { kind, message, position, repair, .. } = warning;
+    let at = |line, column| offset(source, line, column);
+    let drawing = Drawing {
+        severity: Severity::Warning,
+        code: kind.name(),
+        message,
+        help: repair.as_deref(),
+        position: *position,
+        span: position.and_then(|p| Some(at(p.line, p.column)?..at(p.end_line, p.end_column)?)),
+        name,
+        source: None,
+    };
+    drawing.draw(source).unwrap_or_else(|| format!("{}\n", visible(&format!("{name}: {message}"))))
+}
+
+/// Returns the index of the byte at a line and a column, both from 1.
+fn offset(source: &str, line: u32, column: u32) -> Option<usize> {
+    let start: usize = source.split_inclusive('\n').take(line.checked_sub(1)? as usize).map(str::len).sum();
+    let mut characters = source.get(start..)?.char_indices();
+    let before = column.checked_sub(1)? as usize;
+    Some(start + characters.nth(before).map_or(source.len() - start, |(at, _)| at))
+}
+
+impl Drawing<'_> {
+    /// Returns the text, with its source line if that is short enough.
+    fn draw(mut self, source: &str) -> Option<String> {
+        let short = source.lines().all(|line| line.len() <= LINE_BYTES);
+        let drawn = self.span.is_some() && short;
+        self.source = drawn.then(|| NamedSource::new(visible(self.name), visible_in_place(source).into_owned()));
+        let theme = if colour::is_wanted(std::io::stderr().is_terminal()) {
+            GraphicalTheme::unicode()
+        } else {
+            GraphicalTheme::unicode_nocolor()
+        };
+        let mut text = String::new();
+        let handler = GraphicalReportHandler::new_themed(theme)
+            .with_width(100)
+            // Break code in hints at spaces only.
+            .with_break_words(false)
+            .with_word_separator(textwrap::WordSeparator::AsciiSpace);
+        handler.render_report(&mut text, &self).ok().map(|()| text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::offset;
+
+    #[test]
+    fn a_position_is_a_byte_of_the_source() {
+        let source = "ab\nä(c\n";
+        for (line, column, at) in [(1, 1, 0), (1, 2, 1), (2, 1, 3), (2, 2, 5), (2, 3, 6), (3, 1, 8), (3, 9, 8)] {
+            assert_eq!(offset(source, line, column), Some(at), "{line}:{column}");
+        }
+        assert_eq!(offset(source, 0, 1), None);
     }
 }

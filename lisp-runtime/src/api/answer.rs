@@ -5,7 +5,7 @@ use crate::terms::outcome::{
     Call, CallStatus, FurtherError, LedgerEntry, Local, Outcome, OutcomeKind, Position, Preview, Problem, Usage,
     Verdict,
 };
-use crate::terms::warning::{Subject, WarningReport};
+use crate::terms::warning::{Subject, Warning, WarningReport};
 use lisp_core::Detail;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
@@ -388,6 +388,33 @@ impl Answer {
         // Maps with string keys and JSON that this crate wrote: this cannot fail.
         let json = serde_json::to_string(self).unwrap_or_else(|_| "{}".to_owned());
         one_line(json)
+    }
+}
+
+/// What a check of a program found, as JSON: see [`Engine::check`](crate::Engine::check).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct CheckReport {
+    /// The id of the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<Box<RawValue>>,
+    /// Why the program cannot run, or not be checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorReport>,
+    /// What was found, in the order of the program.
+    pub warnings: Vec<WarningReport>,
+}
+
+impl CheckReport {
+    /// Creates the report of an error, or of warnings.
+    pub fn new(id: Option<Box<RawValue>>, error: Option<&Problem>, warnings: &[Warning]) -> Self {
+        CheckReport { id, error: error.map(ErrorReport::from), warnings: warnings.iter().map(Into::into).collect() }
+    }
+
+    /// Returns the report as one line of JSON.
+    pub fn to_json(&self) -> String {
+        // As for answers, this cannot fail.
+        one_line(serde_json::to_string(self).unwrap_or_else(|_| "{}".to_owned()))
     }
 }
 

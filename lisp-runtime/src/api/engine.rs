@@ -19,6 +19,7 @@ use crate::terms::observer::{Observed, Observer};
 use crate::terms::outcome::{Outcome, Phase, Problem};
 use crate::terms::run_view::RunView;
 use crate::terms::spans::StepSpan;
+use crate::terms::warning::Warning;
 use crate::tools::gate::GateSetting;
 use crate::tools::policy::{Policy, ToolPolicy};
 use crate::tools::signature::Signature;
@@ -156,6 +157,9 @@ impl Engine {
 
     /// Creates the view of a run that starts with `input`, and notifies the observer.
     pub(crate) fn view(&self, input: &Input<'_>, started: Instant) -> RunView {
+        if input.makes.check_only {
+            return RunView::quiet(&self.0.observed);
+        }
         // A resumed run keeps its name.
         let had = input.journal.as_ref().and_then(|journal| journal.run_to_go_on());
         let named = had.or_else(|| input.run_id.clone().filter(|_| input.check_name().is_ok()));
@@ -186,19 +190,34 @@ impl Engine {
         Ok(DataSet { source: Some(Arc::new(source.into_owned())), ..set })
     }
 
-    /// Checks that every name and every tool in a program is defined.
+    /// Checks a program without running it: that every name and every tool is defined, and what a check against the
+    /// data and the tools of `input` finds ([`EngineBuilder::check`]), whatever the engine's setting is. Returns the
+    /// warnings, with those about the source.
     ///
-    /// Names come from the language and from the memory of `input`; tools come from the engine and from `input`. If
-    /// neither has any tools, tool names are not checked.
+    /// Names come from the language, and from the memory and the set-up programs of `input`; tools come from the engine
+    /// and from `input`. If neither has any tools, tool names are not checked. Set-up programs run, and the tools that
+    /// they call are not called: see [`Input::check_only`].
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input};
+    /// let engine = Engine::default();
+    /// let program = engine.compile("(sum (map :totl data/orders))")?;
+    /// let warnings = engine.check(&program, &Input::new().json("orders", r#"[{"total": 9}]"#))?;
+    /// assert_eq!(warnings[0].repair.as_deref(), Some("write :total"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// The first undefined name, as `unbound_var` or `unknown_tool`, with its position and near matches; or an error in
-    /// the input.
-    pub fn check(&self, program: &Program, input: &Input<'_>) -> Result<(), Box<Problem>> {
-        let mut setting = self.setting(input, RunView::quiet(&Observed::default()))?;
+    /// the input or in a set-up program.
+    pub fn check(&self, program: &Program, input: &Input<'_>) -> Result<Vec<Warning>, Box<Problem>> {
+        let input = input.clone().check_only();
+        let mut setting = self.setting(&input, RunView::quiet(&Observed::default()))?;
         let no_tools = |tools: &Tools| tools.names().next().is_none();
         setting.any_tool = no_tools(&setting.tools) && setting.own_tools.as_deref().is_none_or(no_tools);
-        Run::set_up(Instant::now(), setting, program, input, 0).map(drop)
+        let mut run = Run::set_up(Instant::now(), setting, program, &input, 0)?;
+        let outcome = to_end(&mut run, self);
+        outcome.answer.map(|_| outcome.warnings)
     }
 
     /// Runs a program to its end on this thread.
@@ -286,7 +305,11 @@ impl Engine {
 
     /// Returns the optional parts of the outcome of a run.
     pub(crate) fn makes(&self, input: &Input<'_>) -> Makes {
-        Makes { check: input.makes.check.min(self.0.check), ..input.makes }
+        let check = match input.makes.check_only {
+            true => Check::Warn,
+            false => input.makes.check.min(self.0.check),
+        };
+        Makes { check, ..input.makes }
     }
 
     /// Returns whether programs are checked before they run.
@@ -412,9 +435,10 @@ impl Engine {
             policy: self.0.policy.clone(),
             tenant: input.tenant.clone(),
             budget: input.budget.clone(),
-            journal: input.journal.clone(),
+            journal: input.journal.clone().filter(|_| !input.makes.check_only),
             step_by_step: false,
             in_session: false,
+            check_only: input.makes.check_only,
             #[cfg(feature = "async")]
             approver: input.approver.clone(),
         }

@@ -5,6 +5,7 @@ use crate::drive::setting::Makes;
 use crate::recording::journal::Journal;
 use crate::terms::budget::Budget;
 use crate::terms::cancel::Cancel;
+use crate::terms::check::Check;
 use crate::terms::clock::Reading;
 use crate::terms::keys::Keys;
 use crate::terms::limits::{Limits, LimitsRequest};
@@ -271,6 +272,44 @@ impl<'a> Input<'a> {
     #[must_use]
     pub fn without_memory(mut self) -> Self {
         self.makes.memory = false;
+        self
+    }
+
+    /// Sets how the program of this run is checked, if it is less than the engine's setting
+    /// ([`EngineBuilder::check`](crate::EngineBuilder::check)).
+    ///
+    /// ```
+    /// use lisp_runtime::{Check, Engine, Input};
+    /// let engine = Engine::builder().check(Check::Warn).build()?;
+    /// let input = Input::new().json("order", r#"{"total": 9}"#);
+    /// assert_eq!(engine.eval("(:totl data/order)", input.clone()).warnings().len(), 1);
+    /// assert_eq!(engine.eval("(:totl data/order)", input.check(Check::Off)).warnings().len(), 0);
+    /// # Ok::<(), lisp_runtime::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn check(mut self, check: Check) -> Self {
+        self.makes.check = check;
+        self
+    }
+
+    /// Ends the run after the check of its program, whatever the engine's setting is.
+    ///
+    /// The program is compiled and checked, and nothing of it runs. The value is nil, and findings are
+    /// [warnings](crate::Outcome::warnings) of the outcome. Set-up programs run, because the program may use their
+    /// definitions. Their calls of tools are not made and fail with `tool_denied`. Observers see no run, and nothing is
+    /// recorded. [`Engine::check`](crate::Engine::check) is shorter where no isolation is needed.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input, Tool};
+    /// let engine = Engine::builder().grant(Tool::external("pay").signature("(amount :int) -> :bool")).build()?;
+    /// let outcome = engine.eval("(tool/pay {:amuont 5})", Input::new().check_only());
+    /// assert_eq!(outcome.warnings()[0].repair.as_deref(), Some("write :amount"));
+    /// assert_eq!(outcome.usage.tool_calls, 0);
+    /// # Ok::<(), lisp_runtime::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn check_only(mut self) -> Self {
+        self.makes.check_only = true;
         self
     }
 

@@ -538,7 +538,7 @@ impl Engine {
         step_by_step: bool,
         view: &RunView,
     ) -> Result<(), Box<Problem>> {
-        let Some(journal) = &input.journal else { return Ok(()) };
+        let Some(journal) = input.journal.as_ref().filter(|_| !input.makes.check_only) else { return Ok(()) };
         let own = input.tools.as_deref().into_iter();
         let tools = [self.tools()].into_iter().chain(own).flat_map(Tools::all).map(|tool| &**tool);
         let run = |run_id: &str| {

@@ -258,6 +258,9 @@ impl Run {
 
     fn advance_inner(&mut self, slices: u32) -> RunEvent {
         loop {
+            if self.shared.setting.makes.check_only && !self.is_set_up() {
+                return RunEvent::Done(Box::new(self.outcome(Ok(Answer::none()))));
+            }
             let ending = match self.driver.advance(slices, None) {
                 DriverEvent::Turn => return RunEvent::Turn,
                 DriverEvent::Call(tool, call) => return RunEvent::Call(tool, call),

@@ -32,11 +32,13 @@ pub(crate) struct Makes {
     pub(crate) profile: bool,
     /// The check before the program runs.
     pub(crate) check: Check,
+    /// Whether the run ends after the check.
+    pub(crate) check_only: bool,
 }
 
 impl Default for Makes {
     fn default() -> Self {
-        Makes { memory: true, live: false, profile: false, check: Check::Refuse }
+        Makes { memory: true, live: false, profile: false, check: Check::Refuse, check_only: false }
     }
 }
 

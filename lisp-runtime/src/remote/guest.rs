@@ -207,7 +207,7 @@ fn accept(
     clock: Clock,
 ) -> Result<GuestJob, Box<Problem>> {
     let limits = job.limits;
-    let mut builder = Engine::builder().limits(limits);
+    let mut builder = Engine::builder().limits(limits).check(job.makes.check);
     builder.clock = clock;
     builder.far_pages = true;
     builder = job.tools.into_iter().fold(builder, |builder, tool| builder.grant(tool.received()));

@@ -384,6 +384,14 @@ pub(crate) struct Answer {
     pub(crate) memory: Option<Result<String, Error>>,
 }
 
+impl Answer {
+    /// Returns the answer of a program that was not run: nil.
+    pub(crate) fn none() -> Self {
+        let (json, text) = (Ok("null".to_owned()), "nil".to_owned());
+        Answer { kind: OutcomeKind::Value, json, text_bytes: text.len(), text, memory: None }
+    }
+}
+
 /// The outcome of a run. Every run has one, with its prints, figures and ledger, even if it failed.
 #[derive(Clone, Debug)]
 #[non_exhaustive]

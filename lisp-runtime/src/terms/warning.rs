@@ -26,6 +26,9 @@ macro_rules! warning_kinds {
         pub enum WarningKind { $($(#[$doc])* #[serde(rename = $name)] $variant,)* }
 
         impl WarningKind {
+            /// All kinds.
+            pub const ALL: &'static [WarningKind] = &[$(WarningKind::$variant,)*];
+
             /// Returns the name that answers use.
             pub const fn name(self) -> &'static str {
                 match self { $(WarningKind::$variant => $name,)* }

@@ -33,6 +33,8 @@ pub(crate) struct GateSetting {
     pub(crate) step_by_step: bool,
     /// Whether the run is a turn of a session.
     pub(crate) in_session: bool,
+    /// Whether the run is a check, which makes no calls.
+    pub(crate) check_only: bool,
     /// Decides on calls of async tools that need approval.
     #[cfg(feature = "async")]
     pub(crate) approver: Option<super::approval::Approver<super::tool::ToolCall>>,
@@ -193,15 +195,19 @@ impl<W> ToolGate<W> {
         place: &Place,
     ) -> Result<AllowedCall, Error> {
         let GateSetting { policy, journal, .. } = &self.setting;
-        if tool.is_pages() || (!policy.is_some() && journal.is_none()) {
+        let is_free = !policy.is_some() && journal.is_none() && !self.setting.check_only;
+        if tool.is_pages() || is_free {
             return Ok(AllowedCall { arguments, given: None, question: None });
         }
-        let decided = self.decision(tool, &arguments, place).and_then(|gated| match gated {
-            Gated::Allow { given } => Ok((given, None)),
-            Gated::Deny { why } => Err(denied(tool, &why)),
-            Gated::Ask { question } if self.setting.can_ask(tool) => Ok((None, Some(question))),
-            Gated::Ask { question } => Err(approval_required(tool, place, &question, self.setting.in_session)),
-        });
+        let decided = match self.setting.check_only {
+            true => Err(not_made(tool)),
+            false => self.decision(tool, &arguments, place).and_then(|gated| match gated {
+                Gated::Allow { given } => Ok((given, None)),
+                Gated::Deny { why } => Err(denied(tool, &why)),
+                Gated::Ask { question } if self.setting.can_ask(tool) => Ok((None, Some(question))),
+                Gated::Ask { question } => Err(approval_required(tool, place, &question, self.setting.in_session)),
+            }),
+        };
         match decided {
             Ok((given, question)) => Ok(AllowedCall { arguments, given, question }),
             Err(error) => {
@@ -591,6 +597,12 @@ pub(super) fn unfit(tool: &Tool, given: &str) -> Option<String> {
 pub(super) fn denied(tool: &Tool, why: &str) -> Error {
     Error::new(Reason::ToolDenied, format!("tool/{} was denied: {why}", tool.name()))
         .hint("do without this call: it would be denied again")
+}
+
+/// Returns the error of a call in a set-up program of a check.
+fn not_made(tool: &Tool) -> Error {
+    Error::new(Reason::ToolDenied, format!("tool/{} was not called: a check makes no calls", tool.name()))
+        .hint("check the program without this set-up program, or let set-up programs only define names")
 }
 
 fn approval_required(tool: &Tool, place: &Place, question: &str, in_session: bool) -> Error {

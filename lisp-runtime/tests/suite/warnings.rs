@@ -226,6 +226,52 @@ fn calls_that_would_fail_can_end_a_run_before_it_starts() {
     assert_eq!(called.load(std::sync::atomic::Ordering::SeqCst), 1);
 }
 
+/// A check runs nothing of the program, makes no calls, and reports no run, whatever the engine's setting is.
+#[test]
+fn a_check_ends_before_the_program_starts() {
+    struct Runs(std::sync::Arc<std::sync::atomic::AtomicUsize>);
+    impl lisp_runtime::Observer for Runs {
+        fn run_started(&self, _: &lisp_runtime::observe::RunStarted<'_>) {
+            self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        }
+    }
+    let (seen, called) = (std::sync::Arc::<std::sync::atomic::AtomicUsize>::default(), std::sync::Arc::new(0.into()));
+    let count: std::sync::Arc<std::sync::atomic::AtomicUsize> = std::sync::Arc::clone(&called);
+    let pay = Tool::new("pay", move |_| Ok(count.fetch_add(1, std::sync::atomic::Ordering::SeqCst)));
+    let pay = pay.signature("(amount :int) -> :int");
+    for check in [Check::Off, Check::Warn, Check::Refuse] {
+        let engine = Engine::builder().grant(pay.clone()).check(check).observer(Runs(seen.clone())).build().unwrap();
+        let input = || {
+            Input::new().json("rows", r#"[{"total": 1}]"#).setup_source("(defn sum-of [rows] (sum (map :totl rows)))")
+        };
+        let source = "(println 1) (def x 1) (tool/pay {:amuont (sum-of data/rows)})";
+        let outcome = engine.eval(source, input().check_only());
+        let kinds: Vec<_> = outcome.warnings().iter().map(|warning| warning.kind.name()).collect();
+        assert_eq!((outcome.text(), kinds), (Some("nil"), vec!["unknown_argument"]), "{check:?}");
+        assert!(outcome.prints.is_empty() && outcome.memory().is_none() && outcome.ledger.is_empty());
+        let program = engine.compile(source).unwrap();
+        assert_eq!(engine.check(&program, &input()).unwrap(), outcome.warnings());
+        // A set-up program runs, but its calls are not made.
+        let calls = input().setup_source("(tool/pay {:amount 1})").check_only();
+        let outcome = engine.eval(source, calls);
+        let problem = outcome.problem().expect("a problem");
+        assert_eq!((problem.reason().name(), problem.setup), ("tool_denied", Some(1)));
+        assert_eq!(problem.error.message, "tool/pay was not called: a check makes no calls");
+    }
+    let none = std::sync::atomic::Ordering::SeqCst;
+    assert_eq!((seen.load(none), called.load(none)), (0, 0));
+}
+
+/// Names of tools are not checked by [`Engine::check`] if there are no tools.
+#[test]
+fn a_check_without_tools_allows_any() {
+    let engine = Engine::default();
+    let program = engine.compile("(:totl (tool/any {:a 1})) (:totl {:total 1})").unwrap();
+    assert_eq!(engine.check(&program, &Input::new()).unwrap().len(), 1);
+    let outcome = engine.eval("(tool/any {})", Input::new().check_only());
+    assert_eq!(outcome.problem().map(|problem| problem.reason().name()), Some("unknown_tool"));
+}
+
 /// A definition of an earlier turn with the name of a built-in is not that built-in.
 #[test]
 fn definitions_with_names_of_built_ins_are_unknown_to_a_check() {

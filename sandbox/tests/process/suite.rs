@@ -2,7 +2,8 @@
 
 use crate::{domains, failures, functions, killed, lost, pipes, records, seeing, sessions};
 use lisp_runtime::outcome::CallStatus;
-use lisp_runtime::{Answer, Cancel, Engine, Input, Keys, Limits, Outcome, Request, Tool, ToolError, Verdict};
+use lisp_runtime::request::CheckReport;
+use lisp_runtime::{Answer, Cancel, Check, Engine, Input, Keys, Limits, Outcome, Request, Tool, ToolError, Verdict};
 use lisp_sandbox::{CleanSlate, Sandbox, SlateFailure};
 use serde_json::Value;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -59,6 +60,34 @@ fn the_same_profile(sandbox: &Sandbox) {
         assert_eq!(here.is_some(), program != "(f", "{program}");
     }
     assert_eq!(sandbox.eval("1", &Input::new()).profile, None);
+}
+
+/// Programs are checked in their processes as in this one, and a check makes no calls.
+fn the_same_checks(_: &Sandbox) {
+    let pay = Tool::new("pay", |_| -> Result<(), ToolError> { panic!("it was called") });
+    let pay = pay.signature("(amount :int) -> :int");
+    for check in [Check::Off, Check::Warn, Check::Refuse] {
+        let engine = Engine::builder().grant(pay.clone()).check(check).build().unwrap();
+        let sandbox = Sandbox::builder().engine(engine.clone()).build().unwrap();
+        let input = || Input::new().json("rows", r#"[{"total": 1}]"#);
+        let (key, call) = ("(map :totl data/rows)", "(if (seq data/rows) 1 (tool/pay {:amuont 1}))");
+        for (program, input) in [
+            (key, input()),
+            (call, input()),
+            (key, input().check(Check::Off)),
+            (key, input().check_only()),
+            ("(tool/pay {:amuont 1})", input().check_only()),
+            ("(tool/pay {:amount 1})", input().setup_source("(tool/pay {:amount 1})").check_only()),
+            ("(nope)", input().check_only()),
+        ] {
+            let came = |outcome: &Outcome| {
+                let report = CheckReport::new(None, outcome.problem(), outcome.warnings());
+                (report.to_json(), outcome.text().map(str::to_owned))
+            };
+            let here = came(&engine.eval(program, input.clone()));
+            assert_eq!(came(&sandbox.eval(program, &input)), here, "{check:?} {program}");
+        }
+    }
 }
 
 fn the_same_answer(sandbox: &Sandbox) {
@@ -525,6 +554,7 @@ fn capabilities(_: &Sandbox) {
 type Test = fn(&Sandbox);
 
 const TESTS: &[(&str, Test)] = &[
+    ("the_same_checks", the_same_checks),
     ("the_same_answer", the_same_answer),
     ("the_same_profile", the_same_profile),
     ("timeouts", timeouts),

@@ -211,9 +211,13 @@ fn last_of(text: &str, levels: &dyn Fn(&str) -> usize) -> Option<String> {
     if has_repeats { serde_json::to_string(&last).ok() } else { None }
 }
 
-/// The response to a tenant with the answer of a run. It takes room of the tenant's until it is sent, and has the slot of its
-/// run until there is some.
-pub(crate) async fn answer_to(tenant: &TenantState, answer: String, slot: Slot) -> Result<Response, ProblemDetails> {
+/// The response to a tenant with the answer of a run, or of what else had a slot and is `done`. It takes room of the tenant's
+/// until it is sent, and has the slot until there is some.
+pub(crate) async fn answer_to(
+    tenant: &TenantState,
+    done: &str,
+    (answer, slot): (String, Slot),
+) -> Result<Response, ProblemDetails> {
     if answer.len() <= TenantState::SMALL_RESPONSE {
         return Ok(json(StatusCode::OK, answer));
     }
@@ -221,9 +225,12 @@ pub(crate) async fn answer_to(tenant: &TenantState, answer: String, slot: Slot) 
     drop(slot);
     match room {
         Ok(room) => Ok(json_in(room, StatusCode::OK, answer)),
-        Err(busy) => Err(ProblemDetails::unsent("the run has ended", &busy)),
+        Err(busy) => Err(ProblemDetails::unsent(done, &busy)),
     }
 }
+
+/// What is done when a run has its answer.
+pub(crate) const RUN_ENDED: &str = "the run has ended";
 
 /// A JSON response to a tenant, of what `read` reads from the store and writes down in the tenant's turn. It takes room of
 /// the tenant's until it is sent. While there is no room, nothing that was read is kept, and no turn: it is read again
@@ -353,7 +360,8 @@ mod tests {
         for is_freed in [true, false] {
             let (_, slot) = service.run_in_slot(&tenant, &request, "run").await.unwrap();
             let room = tenant.response_room_now(1_048_576).unwrap();
-            let answer = answer_to(&tenant, "x".repeat(TenantState::SMALL_RESPONSE + 1), slot);
+            let text = "x".repeat(TenantState::SMALL_RESPONSE + 1);
+            let answer = answer_to(&tenant, RUN_ENDED, (text, slot));
             let mut answer = std::pin::pin!(answer);
             assert!(futures_util::poll!(&mut answer).is_pending());
             assert_eq!(taken().await, 1);

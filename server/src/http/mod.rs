@@ -39,6 +39,7 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 pub fn router(service: Service) -> Router {
     let api = OpenApiRouter::new()
         .routes(routes!(runs::run))
+        .routes(routes!(runs::check))
         .routes(routes!(runs::submit, runs::list))
         .routes(routes!(runs::state, runs::cancel))
         .routes(routes!(runs::events))

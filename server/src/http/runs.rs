@@ -9,7 +9,7 @@ use super::openapi::{
 use super::problem::ProblemDetails;
 use super::sse;
 use super::{IDEMPOTENCY_KEY, LAST_EVENT_ID};
-use crate::runs::schemas::{Answer, RunRequest};
+use crate::runs::schemas::{Answer, CheckReport, RunRequest};
 use crate::runs::{Done, ListQuery, Reply, RunList, RunState, Service, TenantState};
 use crate::store::{RequestKey, RunStatus};
 use axum::extract::{Path, State};
@@ -120,6 +120,29 @@ pub(crate) async fn run(
     let request = if matches!(traced, Cow::Owned(_)) { read_request(&traced)? } else { request };
     let (answer, slot) = service.run_in_slot(&tenant, &request, &run_id).await?;
     answer_to(&tenant, answer.to_json(), slot).await
+}
+
+/// Check a program against its data and tools without running it
+#[utoipa::path(
+    post,
+    path = "/v1/check",
+    tag = "runs",
+    request_body(content = RunRequest, content_type = "application/json"),
+    responses(
+        (status = 200, description = "what was found", body = CheckReport),
+        (status = 429, description = "rate exceeded, queue full or no free slot; Retry-After says when to try again", body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 503, description = "shutting down", body = ProblemDetails, content_type = "application/problem+json"),
+        TenantResponses, BodyResponses,
+    )
+)]
+pub(crate) async fn check(
+    State(service): State<Service>,
+    RequestTenant(tenant): RequestTenant,
+    _: NoQuery,
+    Text(text): Text,
+) -> Result<Response, ProblemDetails> {
+    let report = service.check(&tenant, &request_of(&text)?).await?;
+    json_to(&tenant, StatusCode::OK, report.to_json()).await
 }
 
 fn text_of(status: StatusCode, of: &impl serde::Serialize) -> (StatusCode, String) {

@@ -240,6 +240,24 @@ schema!(
     )
 );
 
+fn warnings(about: &str) -> RefOr<Schema> {
+    list(map("a warning: kind, message, line, column, end_line, end_column, repair"), about)
+}
+
+schema!(
+    /// The result of a check: `lisp_runtime::request::CheckReport`.
+    CheckReport,
+    open(
+        "What a check of a program found.",
+        [
+            ("id", anything("the id of the request")),
+            ("error", Ref::from_schema_name(ErrorReport::name()).into()),
+            ("warnings", warnings("what was found, in the order of the program")),
+        ],
+        &["warnings"],
+    )
+);
+
 schema!(
     /// The answer of a run: `lisp_runtime::Answer`.
     Answer,
@@ -255,7 +273,7 @@ schema!(
             ("text", of(Type::String, "the result in Clojure syntax")),
             ("truncated", map_of(cut(), "the sections that were cut, by name")),
             ("error", Ref::from_schema_name(ErrorReport::name()).into()),
-            ("warnings", list(map("a warning: kind, message, line, column, end_line, end_column, repair"), "warnings about the run")),
+            ("warnings", warnings("warnings about the run")),
             ("prints", strings("the lines that the program printed")),
             ("memory", map("the definitions after the run, by name")),
             ("usage", Ref::from_schema_name(Usage::name()).into()),

@@ -9,9 +9,9 @@ use super::watch::Watchers;
 use crate::config::Config;
 use crate::store::{Query, RunStatus, Store, StoreError, Sweep};
 use crate::tools::ServiceTools;
-use lisp_runtime::request::{Isolation, ScriptedTool};
+use lisp_runtime::request::{CheckReport, Isolation, ScriptedTool};
 use lisp_runtime::tools::{BoxedCall, Effect};
-use lisp_runtime::{Answer, Engine, Keys, Limits, Problem, Request, ToolError, Tools};
+use lisp_runtime::{Answer, Engine, Input, Keys, Limits, Outcome, Problem, Request, ToolError, Tools};
 use prometheus_client::metrics::gauge::Gauge;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -409,15 +409,47 @@ impl Service {
         request: &Request<'_>,
         run_id: &str,
     ) -> Result<(Answer, Slot), Refused> {
+        let (outcome, slot) = self.outcome(tenant, request, |input| input.run_id(run_id)).await?;
+        let mut answer = request.answer(&outcome);
+        run_id.clone_into(&mut answer.run_id);
+        Ok((answer, slot))
+    }
+
+    /// Checks the program of a request against its data and tools, where the service runs programs. Nothing of the program
+    /// runs, no tool is called, and nothing is stored. A check takes a slot, and counts as a run for the rate and the budget
+    /// of the tenant. Dropping the future cancels it.
+    ///
+    /// # Errors
+    /// Those of [`Service::run`].
+    pub async fn check(&self, tenant: &TenantState, request: &Request<'_>) -> Result<CheckReport, Refused> {
+        Ok(self.check_in_slot(tenant, request).await?.0)
+    }
+
+    /// Checks a program. Its report has the slot of the check until there is room for it.
+    pub(crate) async fn check_in_slot(
+        &self,
+        tenant: &TenantState,
+        request: &Request<'_>,
+    ) -> Result<(CheckReport, Slot), Refused> {
+        let (outcome, slot) = self.outcome(tenant, request, |input| input.check_only()).await?;
+        Ok((CheckReport::new(request.id.clone(), outcome.problem(), outcome.warnings()), slot))
+    }
+
+    /// Runs a request in a slot of its tenant.
+    async fn outcome(
+        &self,
+        tenant: &TenantState,
+        request: &Request<'_>,
+        with: impl FnOnce(Input<'_>) -> Input<'_>,
+    ) -> Result<(Outcome, Slot), Refused> {
         if self.is_draining() {
             return Err(Refused::Draining);
         }
         tenant.check_rate()?;
         let slot = self.0.admission.slot(tenant).await?;
-        let own = self.0.own_tools(request).await;
-        let outcome = match own {
+        let outcome = match self.0.own_tools(request).await {
             Ok(own) => {
-                let input = self.0.input(tenant, request, own).run_id(run_id).into_owned();
+                let input = with(self.0.input(tenant, request, own)).into_owned();
                 tokio::select! {
                     outcome = self.0.run_isolated(tenant, request, &request.program, input) => outcome,
                     () = self.drained() => return Err(Refused::CutOff),
@@ -425,9 +457,7 @@ impl Service {
             }
             Err(problem) => request.failed(&self.0.engine, problem),
         };
-        let mut answer = request.answer(&outcome);
-        run_id.clone_into(&mut answer.run_id);
-        Ok((answer, slot))
+        Ok((outcome, slot))
     }
 
     /// Deletes runs that finished, and sessions that last changed, more than `keep_finished_hours` ago. Returns how

@@ -1,0 +1,63 @@
+//! Errors of programs that run with what the options give them.
+
+use crate::exit::{detail, input_of};
+use crate::options::Grant;
+use crate::render::errors::{self, Text};
+use lisp_core::text::near_names;
+use lisp_runtime::internal::visible;
+use lisp_runtime::{Engine, Problem, Reason};
+
+/// The name of standard input as data.
+pub(crate) const IN: &str = "in";
+
+/// The program and its setup programs.
+pub(crate) struct Texts<'a> {
+    pub(crate) grant: &'a Grant,
+    pub(crate) name: &'a str,
+    pub(crate) source: &'a str,
+    /// Whether the data from files is shared by several runs ([`Grant::shared_input`]).
+    pub(crate) is_shared: bool,
+}
+
+impl errors::Texts for Texts<'_> {
+    fn text(&self, setup: Option<usize>, _: Option<u64>) -> Option<Text> {
+        match setup {
+            Some(index) => self.grant.setup_text(index),
+            None => Some(Text { name: self.name.to_owned(), source: self.source.to_owned() }),
+        }
+    }
+}
+
+/// Formats a problem for people. If an option caused it, names the option.
+pub(crate) fn draw(problem: &Problem, texts: &Texts<'_>) -> String {
+    let given = |number: usize| texts.grant.input_option(number, texts.is_shared);
+    let option = |number: usize| given(number).unwrap_or_else(|| "standard input".to_owned());
+    let Some(number) = input_of(problem) else { return errors::draw_in(problem, texts) };
+    let earlier = detail(problem, "earlier_input").map(|number| format!(" and {}", option(number)));
+    let is_whole = !texts.is_shared && given(number).is_none();
+    let help = match is_whole && problem.reason() == Reason::ParseError {
+        true => {
+            "\n  help: standard input is one JSON value: --lines takes one on each line, --slurp all of them as a vector"
+        }
+        false => "",
+    };
+    let message = &problem.error.message;
+    let said = format!("ptcl: {}{}: {message}{help}\n", option(number), earlier.unwrap_or_default());
+    visible(&said).into_owned()
+}
+
+/// A note about data that the program names but the options give under another name, so that it was nil.
+pub(crate) fn missing_data(source: &str, grant: &Grant) -> String {
+    let Ok(program) = Engine::default().compile(source) else { return String::new() };
+    let mut names = program.data_names().filter(|name| *name != IN && !grant.may_give(name)).peekable();
+    if names.peek().is_none() {
+        return String::new();
+    }
+    let given = grant.given_names();
+    let missing = names.filter(|name| !given.contains(*name));
+    let line = |name: &str| {
+        let near = *near_names(name, given.iter().map(String::as_str), 1).first()?;
+        Some(format!("ptcl: data/{name} is not given, so it is nil: did you mean data/{near}?\n"))
+    };
+    missing.filter_map(line).collect()
+}
