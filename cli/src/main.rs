@@ -34,6 +34,7 @@ mod doc;
 mod exit;
 mod explain;
 mod fmt;
+mod formats;
 mod isolation;
 mod layout;
 mod lines;
@@ -63,6 +64,7 @@ mod serve;
 mod service;
 #[cfg(target_os = "linux")]
 mod slate;
+mod sources;
 mod test;
 mod watch;
 #[cfg(all(unix, feature = "serve"))]

@@ -1,12 +1,11 @@
 //! How values are shown in the REPL.
 
+use crate::output::columns;
 use crate::render::values::{self, Format};
 use lisp_runtime::Outcome;
 
 /// The maximum number of lines shown of a value on a terminal.
 const LINES: usize = 40;
-/// The assumed width if the terminal's is unknown.
-const COLUMNS: usize = 100;
 
 /// Settings for showing values.
 pub(super) struct Shown {
@@ -45,7 +44,7 @@ impl Shown {
         if !self.fits {
             return format!("{text}\n");
         }
-        cut_to(text, terminal_size::terminal_size().map_or(COLUMNS, |(width, _)| usize::from(width.0).max(20)))
+        cut_to(text, columns())
     }
 }
 
