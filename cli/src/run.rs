@@ -197,6 +197,7 @@ fn each_line(
     };
     values::notes_on_program(&program.warnings()).for_each(|note| tell_line!("ptcl: {note}"));
     let (grant, name, text) = (arguments.grant.clone(), name.to_owned(), source.to_owned());
+    let name_of_in = if arguments.inputs().len() < 2 { sources.name() } else { "the input".to_owned() };
     let each = Each {
         runner: arguments.isolation.open(engine, 1)?,
         program,
@@ -206,7 +207,7 @@ fn each_line(
         skip_nil: arguments.skip_nil,
         line_bytes: arguments.line_bytes,
         complain: Box::new(move |outcome| {
-            let name_of_in = "data/in";
+            let name_of_in = &name_of_in;
             complaint(outcome, &Texts { grant: &grant, name: &name, source: &text, by_line: true, name_of_in })
         }),
     };

@@ -42,7 +42,7 @@ pub(crate) fn lay_out(text: &str, layout: Layout) -> String {
 fn tokens(text: &str, is_json: bool) -> Option<Vec<Token>> {
     let bytes = text.as_bytes();
     let (mut tokens, mut open, mut at): (Vec<Token>, Vec<(usize, usize)>, usize) = (Vec::new(), Vec::new(), 0);
-    // The width of everything so far on one line. A part costs the space before it too.
+    // The width of everything so far on one line, with what separates it from the next part.
     let (mut width, between) = (0_usize, if is_json { 2 } else { 1 });
     while at < bytes.len() {
         let start = at;
@@ -56,15 +56,17 @@ fn tokens(text: &str, is_json: bool) -> Option<Vec<Token>> {
         match bytes[start] {
             byte if byte.is_ascii_whitespace() || byte == b',' || (is_json && byte == b':') => {}
             b']' | b'}' | b')' => {
-                width += 1;
                 let (begin, before) = open.pop()?;
+                let is_empty = begin + 1 == tokens.len();
+                width = if is_empty { width + 1 } else { width - between + 1 };
                 let Token::Open(_, wide) = &mut tokens[begin] else { return None };
                 *wide = width - before;
+                width += between;
                 tokens.push(Token::Close(start..at));
             }
             b'[' | b'{' | b'(' | b'#' if matches!(bytes[at - 1], b'[' | b'{' | b'(') && at - start <= 2 => {
                 open.push((tokens.len(), width));
-                width += at - start + between;
+                width += at - start;
                 tokens.push(Token::Open(start..at, 0));
             }
             _ => {
@@ -241,7 +243,7 @@ mod tests {
     fn what_does_not_fit_has_lines_of_its_own() {
         let rows = "[{:id 1 :name \"Ann\"} {:id 2 :tags [1 2 3]}]";
         assert_eq!(clojure(rows, 24), "[{:id 1 :name \"Ann\"}\n {:id 2 :tags [1 2 3]}]");
-        assert_eq!(clojure(rows, 20), "[{:id 1\n  :name \"Ann\"}\n {:id 2\n  :tags [1 2 3]}]");
+        assert_eq!(clojure(rows, 19), "[{:id 1\n  :name \"Ann\"}\n {:id 2\n  :tags [1 2 3]}]");
         assert_eq!(
             json(r#"{"a":[1,{"b":[]}],"c":{}}"#, 0),
             "{\n  \"a\": [\n    1,\n    {\n      \"b\": []\n    }\n  ],\n  \"c\": {}\n}"

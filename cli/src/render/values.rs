@@ -257,7 +257,7 @@ impl Sheet {
         Ok(Sheet { columns, cells })
     }
 
-    fn lines(&self, mut lines: CsvLines) -> Result<Vec<u8>, Unfit> {
+    fn lines(&self, lines: CsvLines) -> Result<Vec<u8>, Unfit> {
         let mut out = Vec::new();
         if let Some(columns) = &self.columns {
             lines.record(columns, &mut out)?;
@@ -388,7 +388,7 @@ mod tests {
         assert_eq!(csv(r#"{"b": "say \"hi\"", "a": true}"#).unwrap(), "b,a\n\"say \"\"hi\"\"\",true\n");
         assert_eq!(csv("[[1, \"a\\nb\"], [2.5]]").unwrap(), "1,\"a\nb\"\n2.5\n");
         assert_eq!(csv("[]").unwrap(), "");
-        let tsv = rows(r#"[{"b": "x\ty\\", "a": "\n\""}]"#, Format::Tsv).unwrap();
+        let tsv = super::rows(r#"[{"b": "x\ty\\", "a": "\n\""}]"#, Format::Tsv).unwrap();
         assert_eq!(String::from_utf8(tsv).unwrap(), "b\ta\nx\\ty\\\\\t\\n\"\n");
         // Numbers do not change, and any depth is accepted.
         assert_eq!(
