@@ -31,6 +31,9 @@ pub(crate) enum DataFormat {
     Toml,
 }
 
+/// JSON values on lines of their own, as they come.
+pub(crate) type JsonLines = Box<dyn Read + Send>;
+
 /// How rows of CSV and TSV are read.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct RowOptions {
@@ -105,7 +108,7 @@ impl DataFormat {
         input: impl Read + Send + 'static,
         rows: RowOptions,
         max: usize,
-    ) -> Result<Box<dyn Read + Send>, String> {
+    ) -> Result<JsonLines, String> {
         match self {
             // The reader of the lines bounds them.
             DataFormat::Json | DataFormat::Ndjson => Ok(Box::new(input)),

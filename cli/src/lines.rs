@@ -3,6 +3,7 @@
 //! Input is passed to the workers in blocks of whole lines, so memory use does not depend on the length of the input.
 
 use crate::exit::{Exit, Failure};
+use crate::formats::JsonLines;
 use crate::isolation::Runner;
 use crate::ordered::{self, Next, Work};
 use crate::output::{lost_prints, shown};
@@ -244,7 +245,7 @@ fn too_long(max: usize) -> String {
 /// The lines of all sources, one after the other.
 struct LinesOf {
     sources: Sources,
-    opened: Option<(Arc<Source>, Blocks<Box<dyn Read + Send>>)>,
+    opened: Option<(Arc<Source>, Blocks<JsonLines>)>,
     line_bytes: usize,
 }
 

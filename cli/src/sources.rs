@@ -1,7 +1,7 @@
 //! What `data/in` is read from: files, or standard input.
 
 use crate::exit::Failure;
-use crate::formats::{DataFormat, RowOptions, vector};
+use crate::formats::{DataFormat, JsonLines, RowOptions, vector};
 use crate::options::read_file;
 use clap::Args;
 use std::collections::VecDeque;
@@ -119,7 +119,7 @@ impl Sources {
     }
 
     /// Opens the next source, and returns its JSON lines.
-    pub(crate) fn open_next(&mut self, max: usize) -> Result<Option<(Source, Box<dyn Read + Send>)>, Failure> {
+    pub(crate) fn open_next(&mut self, max: usize) -> Result<Option<(Source, JsonLines)>, Failure> {
         let Some(path) = self.files.pop_front() else { return Ok(None) };
         let wrong = |why: String| Failure::Usage(format!("{}: {why}", name_of(&path)));
         let format = self.format(&path);
