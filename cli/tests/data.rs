@@ -190,7 +190,7 @@ fn a_value_is_written_in_the_format_that_is_asked_for() {
     assert_eq!(out(&["-e", "data/in", "--out", "tsv"], r#"[{"a": "x\ty"}]"#), "a\nx\\ty\n");
     assert_eq!(out(&["--lines", "-e", "data/in", "--out", "tsv"], "{\"a\": 1}\n{\"a\": 2}\n"), "a\n1\n2\n");
     let coloured = out(&["-e", "{:a 1}", "--color", "always"], "");
-    assert_eq!(coloured, "{\u{1b}[36m:a\u{1b}[0m \u{1b}[33m1\u{1b}[0m}\n");
+    assert_eq!(coloured, "{\u{1b}[36m:a\u{1b}[0m \u{1b}[35m1\u{1b}[0m}\n");
     let of = |option: &[&str]| out(&[&["-e", "data/in"], option].concat(), PEOPLE);
     assert_eq!(
         of(&["--out", "json"]),

@@ -1,6 +1,7 @@
 //! Values laid out over several lines, with colours. Works on the text of a value, in Clojure syntax or JSON; nothing recurses,
 //! however deep the value is.
 
+use super::colour::{FAINT, KEYWORD, NUMBER, STRING, in_colour};
 use std::ops::Range;
 use unicode_width::UnicodeWidthStr;
 
@@ -116,6 +117,8 @@ struct Open {
     indent: usize,
     /// The number of parts written; keys and values both count.
     parts: usize,
+    /// Whether the last part was no collection.
+    is_plain: bool,
 }
 
 struct Writer<'t> {
@@ -130,7 +133,8 @@ impl Writer<'_> {
     fn token(&mut self, token: &Token, is_last: bool) {
         match token {
             Token::Open(range, width) => {
-                self.before();
+                // It begins a line, even if it would fit on this one.
+                self.before(usize::MAX);
                 let bracket = &self.text[range.clone()];
                 let is_empty = is_last;
                 let fits = self.layout.columns > 0 && self.column + width <= self.layout.columns;
@@ -141,7 +145,7 @@ impl Writer<'_> {
                 };
                 let indent = indent.min(MAX_INDENT);
                 self.put(bracket, "");
-                self.open.push(Open { is_map: bracket == "{", is_flat, indent, parts: 0 });
+                self.open.push(Open { is_map: bracket == "{", is_flat, indent, parts: 0, is_plain: false });
             }
             Token::Close(range) => {
                 let Some(closed) = self.open.pop() else { return };
@@ -152,16 +156,17 @@ impl Writer<'_> {
             }
             Token::Atom(range) => {
                 let is_key = self.open.last().is_some_and(|open| open.is_map && open.parts % 2 == 0);
-                self.before();
                 let atom = &self.text[range.clone()];
+                self.before(atom.width());
                 self.put(atom, if self.layout.has_colours { colour(atom, is_key) } else { "" });
             }
         }
     }
 
-    /// Writes what comes before a part: a separator, a new line.
-    fn before(&mut self) {
+    /// Writes what comes before a part of this width: a separator, and a new line unless it is another plain part that fits.
+    fn before(&mut self, width: usize) {
         let is_json = self.layout.is_json;
+        let fits = width < self.layout.columns.saturating_sub(self.column + 2);
         let Some(open) = self.open.last_mut() else {
             if !self.out.is_empty() {
                 self.put(" ", "");
@@ -169,7 +174,8 @@ impl Writer<'_> {
             return;
         };
         let (is_value, is_first) = (open.is_map && open.parts % 2 == 1, open.parts == 0);
-        let (is_flat, indent) = (open.is_flat, open.indent);
+        let (is_flat, indent) = (open.is_flat || (fits && !open.is_map && open.is_plain), open.indent);
+        open.is_plain = width < usize::MAX;
         open.parts += 1;
         if is_value {
             return self.put(if is_json { ": " } else { " " }, "");
@@ -194,23 +200,20 @@ impl Writer<'_> {
 
     fn put(&mut self, text: &str, colour: &str) {
         self.column += text.width();
-        match colour {
-            "" => self.out.push_str(text),
-            colour => self.out.extend(["\u{1b}[", colour, "m", text, "\u{1b}[0m"]),
-        }
+        self.out.push_str(&in_colour(text, colour));
     }
 }
 
-/// Returns the colour of an atom. The basic colours follow the theme of the terminal, dark or light.
+/// Returns the colour of an atom.
 fn colour(atom: &str, is_key: bool) -> &'static str {
     match atom.as_bytes() {
-        _ if is_key => "36",
-        [b'"', ..] | [b'\\', ..] => "32",
-        [b':', ..] => "36",
-        b"nil" | b"null" => "2",
-        b"true" | b"false" => "33",
-        [b'-' | b'+', digit, ..] | [digit, ..] if digit.is_ascii_digit() => "33",
-        [b'#', ..] => "35",
+        [b':', ..] => KEYWORD,
+        _ if is_key => KEYWORD,
+        [b'"', ..] | [b'\\', ..] => STRING,
+        b"nil" | b"null" => FAINT,
+        b"true" | b"false" => NUMBER,
+        [b'-' | b'+', digit, ..] | [digit, ..] if digit.is_ascii_digit() => NUMBER,
+        [b'#', ..] => NUMBER,
         _ => "",
     }
 }
@@ -251,6 +254,12 @@ mod tests {
     }
 
     #[test]
+    fn plain_parts_fill_lines() {
+        assert_eq!(clojure("[1 22 333 4444 {:a 1} 5 6]", 12), "[1 22 333\n 4444\n {:a 1}\n 5 6]");
+        assert_eq!(json("[1,22,333,4444]", 12), "[\n  1, 22,\n  333, 4444\n]");
+    }
+
+    #[test]
     fn text_that_is_no_value_stays() {
         for text in ["[1", "a]", "\"abc", "#<fn [x>"] {
             assert_eq!(clojure(text, 5), text);
@@ -264,7 +273,7 @@ mod tests {
         let text = lay_out("{:a \"x\" \"b\" 1}", Layout { columns: 80, is_json: false, has_colours: true });
         assert_eq!(
             text,
-            "{\u{1b}[36m:a\u{1b}[0m \u{1b}[32m\"x\"\u{1b}[0m \u{1b}[36m\"b\"\u{1b}[0m \u{1b}[33m1\u{1b}[0m}"
+            "{\u{1b}[36m:a\u{1b}[0m \u{1b}[32m\"x\"\u{1b}[0m \u{1b}[36m\"b\"\u{1b}[0m \u{1b}[35m1\u{1b}[0m}"
         );
     }
 }
