@@ -78,7 +78,7 @@ fn one(arguments: &Arguments, engine: &Engine, input: &Input<'_>, name: &str, so
             output::print(&format!("{name}: {}{}\n", count(warnings.len() + missing.lines().count()), uses(&program)))?;
         }
         Err(problem) => {
-            let texts = Texts { grant: &arguments.grant, name, source, is_shared: true };
+            let texts = Texts { grant: &arguments.grant, name, source, is_shared: true, name_of_in: "data/in" };
             tell!("{}", given::draw(&problem, &texts));
         }
     }

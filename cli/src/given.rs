@@ -7,7 +7,7 @@ use lisp_core::text::near_names;
 use lisp_runtime::internal::visible;
 use lisp_runtime::{Engine, Problem, Reason};
 
-/// The name of standard input as data.
+/// The name of the input as data.
 pub(crate) const IN: &str = "in";
 
 /// The program and its setup programs.
@@ -17,6 +17,8 @@ pub(crate) struct Texts<'a> {
     pub(crate) source: &'a str,
     /// Whether the data from files is shared by several runs ([`Grant::shared_input`]).
     pub(crate) is_shared: bool,
+    /// Where `data/in` comes from.
+    pub(crate) name_of_in: &'a str,
 }
 
 impl errors::Texts for Texts<'_> {
@@ -31,13 +33,13 @@ impl errors::Texts for Texts<'_> {
 /// Formats a problem for people. If an option caused it, names the option.
 pub(crate) fn draw(problem: &Problem, texts: &Texts<'_>) -> String {
     let given = |number: usize| texts.grant.input_option(number, texts.is_shared);
-    let option = |number: usize| given(number).unwrap_or_else(|| "standard input".to_owned());
+    let option = |number: usize| given(number).unwrap_or_else(|| texts.name_of_in.to_owned());
     let Some(number) = input_of(problem) else { return errors::draw_in(problem, texts) };
     let earlier = detail(problem, "earlier_input").map(|number| format!(" and {}", option(number)));
     let is_whole = !texts.is_shared && given(number).is_none();
     let help = match is_whole && problem.reason() == Reason::ParseError {
         true => {
-            "\n  help: standard input is one JSON value: --lines takes one on each line, --slurp all of them as a vector"
+            "\n  help: data/in is one JSON value: --lines takes one on each line, --slurp all of them as a vector, --from another format"
         }
         false => "",
     };

@@ -1,13 +1,15 @@
-//! `ptcl run --lines`: runs a program for each line of standard input, in parallel, with output in order.
+//! `ptcl run --lines`: runs a program for each line of its input, in parallel, with output in order.
 //!
 //! Input is passed to the workers in blocks of whole lines, so memory use does not depend on the length of the input.
 
 use crate::exit::{Exit, Failure};
+use crate::formats::JsonLines;
 use crate::isolation::Runner;
 use crate::ordered::{self, Next, Work};
 use crate::output::{lost_prints, shown};
 use crate::progress::Progress;
 use crate::render::values::{self, CsvLines, Format};
+use crate::sources::{Source, Sources};
 use lisp_core::syntax::lexer::BYTE_ORDER_MARK;
 use lisp_runtime::internal::visible;
 use lisp_runtime::outcome::{OutcomeKind, Position, Warning, WarningKind};
@@ -51,11 +53,11 @@ enum Part {
     /// Values and printed lines.
     Text(Vec<u8>),
     /// A value as JSON, to be written as a row.
-    Row { line: u64, json: String },
+    Row { place: String, json: String },
     /// A note about a value that is still written.
     Note(String),
     /// What a check found for a line.
-    Warnings { line: u64, warnings: Vec<Warning> },
+    Warnings { place: String, warnings: Vec<Warning> },
     /// A run that failed.
     Failed { message: String, exit: Exit },
 }
@@ -69,26 +71,34 @@ impl Done {
         }
     }
 
-    fn failed(&mut self, line: u64, why: &str, exit: Exit) {
-        self.parts.push(Part::Failed { message: format!("ptcl: line {line}: {why}\n"), exit });
+    fn failed(&mut self, place: &str, why: &str, exit: Exit) {
+        self.parts.push(Part::Failed { message: format!("ptcl: {place}: {why}\n"), exit });
     }
 }
 
 /// Runs the program for each line. The exit code is the highest of all failed lines.
-pub(crate) fn run(each: Each, jobs: u16) -> Result<Exit, Failure> {
+pub(crate) fn run(each: Each, sources: Sources, jobs: u16) -> Result<Exit, Failure> {
     let workers = each.runner.side_by_side(ordered::workers(jobs));
-    let keep_going = each.keep_going;
-    let mut blocks = Blocks::new(io::stdin(), each.line_bytes);
+    let (keep_going, format) = (each.keep_going, each.format);
+    let mut input = LinesOf { sources, opened: None, line_bytes: each.line_bytes };
     // The caller has written those about the text.
     let told = each.program.warnings().iter().map(|warning| (warning.kind, warning.position)).collect();
     let each = Arc::new(each);
-    let next = move || {
-        let Some((block, first)) = blocks.next()? else { return Ok(None) };
-        let each = each.clone();
-        Ok(Some(Box::new(move || each.block(&block, first)) as Work<Done>))
+    let (fails, failed) = std::sync::mpsc::channel();
+    let next = move || match input.next() {
+        Ok(None) => Ok(None),
+        Ok(Some((source, block, first))) => {
+            let each = each.clone();
+            Ok(Some(Box::new(move || each.block(&block, &source, first)) as Work<Done>))
+        }
+        Err(failure) => {
+            let error = io::Error::other(failure.to_string());
+            let _ = fails.send(failure);
+            Err(error)
+        }
     };
     let progress = Progress::new("lines");
-    let mut writer = Writer { csv: CsvLines::default(), exit: Exit::Ok, keep_going, progress, told };
+    let mut writer = Writer { csv: CsvLines::of(format), exit: Exit::Ok, keep_going, progress, told };
     let (ended, end) = std::sync::mpsc::channel();
     let take = move |next: Next<Done>| {
         let taken = writer.take(next);
@@ -96,12 +106,15 @@ pub(crate) fn run(each: Each, jobs: u16) -> Result<Exit, Failure> {
         let _ = ended.send(writer.exit);
         taken
     };
-    ordered::in_order(workers, next, take)?;
+    let done = ordered::in_order(workers, next, take);
+    // The input failed, or a result could not be written.
+    failed.try_iter().next().map_or(Ok(()), Err)?;
+    done?;
     Ok(end.try_iter().last().unwrap_or(Exit::Ok))
 }
 
 impl Each {
-    fn block(&self, block: &[u8], first: u64) -> Done {
+    fn block(&self, block: &[u8], source: &Source, first: u64) -> Done {
         let mut done = Done::default();
         for (line, number) in block.split(|&byte| byte == b'\n').zip(first..) {
             // Skip a byte order mark at the start of the input.
@@ -113,14 +126,15 @@ impl Each {
                 continue;
             }
             done.lines += 1;
+            let place = || source.place(number);
             let failed = match std::str::from_utf8(line) {
                 _ if line.len() > self.line_bytes => {
-                    done.failed(number, &too_long(self.line_bytes), Exit::InputOutput);
+                    done.failed(&place(), &too_long(self.line_bytes), Exit::InputOutput);
                     true
                 }
-                Ok(line) => self.line(line, number, &mut done),
+                Ok(line) => self.line(line, (number, &place), &mut done),
                 Err(_) => {
-                    done.failed(number, "it is not UTF-8", Exit::InputOutput);
+                    done.failed(&place(), "it is not UTF-8", Exit::InputOutput);
                     true
                 }
             };
@@ -132,18 +146,18 @@ impl Each {
     }
 
     /// Runs the program for one line. Returns whether it failed.
-    fn line(&self, line: &str, number: u64, done: &mut Done) -> bool {
+    fn line(&self, line: &str, (number, place): (u64, &dyn Fn() -> String), done: &mut Done) -> bool {
         let check = if number <= CHECKED { Check::Warn } else { Check::Off };
         let input = self.input.clone().json("in", line).check(check);
         let outcome = match self.runner.run_program(&self.program, input) {
             Ok(outcome) => outcome,
             Err(failure) => {
-                done.failed(number, &failure.to_string(), failure.exit());
+                done.failed(&place(), &failure.to_string(), failure.exit());
                 return true;
             }
         };
         if !outcome.warnings().is_empty() {
-            done.parts.push(Part::Warnings { line: number, warnings: outcome.warnings().to_vec() });
+            done.parts.push(Part::Warnings { place: place(), warnings: outcome.warnings().to_vec() });
         }
         for printed in &outcome.prints {
             done.text(printed.as_bytes());
@@ -154,11 +168,11 @@ impl Each {
                 Some(OutcomeKind::Fail) => format!("failed: {}", visible(outcome.text().unwrap_or_default())),
                 _ => (self.complain)(&outcome).trim_start_matches("ptcl: ").trim_end().to_owned(),
             };
-            done.failed(number, &why, Exit::of(&outcome));
+            done.failed(&place(), &why, Exit::of(&outcome));
             return true;
         }
         if let Some(why) = lost_prints(&outcome) {
-            done.failed(number, &why, Exit::Limit);
+            done.failed(&place(), &why, Exit::Limit);
             return true;
         }
         if self.skip_nil && outcome.text() == Some("nil") {
@@ -166,13 +180,13 @@ impl Each {
         }
         if self.format != Format::Clojure {
             for note in values::notes(&outcome) {
-                done.parts.push(Part::Note(format!("ptcl: line {number}: {note}\n")));
+                done.parts.push(Part::Note(format!("ptcl: {}: {note}\n", place())));
             }
         }
         let written = match (self.format, outcome.text_cut()) {
             (Format::Clojure, Some(bytes)) => Err(values::Unfit::Cut(bytes)),
-            (Format::Csv, _) => {
-                values::json(&outcome).map(|json| done.parts.push(Part::Row { line: number, json: json.to_owned() }))
+            (Format::Csv | Format::Tsv, _) => {
+                values::json(&outcome).map(|json| done.parts.push(Part::Row { place: place(), json: json.to_owned() }))
             }
             (format, _) => {
                 let mut text = Vec::new();
@@ -180,7 +194,7 @@ impl Each {
             }
         };
         if let Err(unfit) = &written {
-            done.failed(number, &unfit.to_string(), Exit::Error);
+            done.failed(&place(), &unfit.to_string(), Exit::Error);
         }
         written.is_err()
     }
@@ -211,15 +225,15 @@ impl Writer {
     fn part(&mut self, part: Part, out: &mut impl Write) -> io::Result<()> {
         let (message, exit) = match part {
             Part::Text(text) => return out.write_all(shown(&String::from_utf8_lossy(&text)).as_bytes()),
-            Part::Row { line, json } => {
+            Part::Row { place, json } => {
                 let mut row = Vec::new();
                 match self.csv.row(&json, &mut row) {
                     Ok(()) => return out.write_all(shown(&String::from_utf8_lossy(&row)).as_bytes()),
-                    Err(unfit) => (format!("ptcl: line {line}: {unfit}\n"), Exit::Error),
+                    Err(unfit) => (format!("ptcl: {place}: {unfit}\n"), Exit::Error),
                 }
             }
             Part::Note(message) => return self.note(&message, out),
-            Part::Warnings { line, warnings } => return self.warn(line, warnings, out),
+            Part::Warnings { place, warnings } => return self.warn(&place, warnings, out),
             Part::Failed { message, exit } => (message, exit),
         };
         out.flush()?;
@@ -246,11 +260,11 @@ impl Writer {
     }
 
     /// Writes warnings about the program, each once: most lines have the same.
-    fn warn(&mut self, line: u64, mut warnings: Vec<Warning>, out: &mut impl Write) -> io::Result<()> {
+    fn warn(&mut self, place: &str, mut warnings: Vec<Warning>, out: &mut impl Write) -> io::Result<()> {
         warnings.retain(|warning| !self.told.contains(&(warning.kind, warning.position)));
         self.told.extend(warnings.iter().map(|warning| (warning.kind, warning.position)));
         let notes =
-            values::notes_on_program(&warnings).map(|note| format!("ptcl: {note} (for line {line} of the input)\n"));
+            values::notes_on_program(&warnings).map(|note| format!("ptcl: {note} (for {place} of the input)\n"));
         let notes: String = notes.collect();
         if notes.is_empty() { Ok(()) } else { self.note(&notes, out) }
     }
@@ -260,7 +274,31 @@ fn too_long(max: usize) -> String {
     format!("it has more than {max} bytes: raise --line-bytes, or write one JSON value a line")
 }
 
-/// Standard input in blocks of whole lines. Keeps just enough of a line that is too long to detect it.
+/// The lines of all sources, one after the other.
+struct LinesOf {
+    sources: Sources,
+    opened: Option<(Arc<Source>, Blocks<JsonLines>)>,
+    line_bytes: usize,
+}
+
+/// A source, a block of its lines, and the number of the first one.
+type Block = (Arc<Source>, Vec<u8>, u64);
+
+impl LinesOf {
+    fn next(&mut self) -> Result<Option<Block>, Failure> {
+        loop {
+            if let Some((source, blocks)) = &mut self.opened
+                && let Some((block, first)) = blocks.next().map_err(|error| source.failed(error))?
+            {
+                return Ok(Some((source.clone(), block, first)));
+            }
+            let Some((source, lines)) = self.sources.open_next(self.line_bytes)? else { return Ok(None) };
+            self.opened = Some((Arc::new(source), Blocks::new(lines, self.line_bytes)));
+        }
+    }
+}
+
+/// Input in blocks of whole lines. Keeps just enough of a line that is too long to detect it.
 struct Blocks<R> {
     input: R,
     /// The start of a line.

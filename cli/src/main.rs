@@ -34,6 +34,7 @@ mod doc;
 mod exit;
 mod explain;
 mod fmt;
+mod formats;
 mod given;
 mod isolation;
 mod layout;
@@ -64,6 +65,7 @@ mod serve;
 mod service;
 #[cfg(target_os = "linux")]
 mod slate;
+mod sources;
 mod test;
 mod tools;
 mod watch;

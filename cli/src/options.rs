@@ -1,6 +1,7 @@
 //! Options shared by several commands.
 
 use crate::exit::Failure;
+use crate::formats::{DataFormat, RowOptions};
 use crate::render::errors::Text;
 use crate::render::keys;
 use clap::Args;
@@ -15,10 +16,12 @@ use std::path::{Path, PathBuf};
 /// What a program gets.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Grant {
-    /// JSON file. An object binds each key as data/KEY; any other value is data/STEM, the file name without its extension.
-    /// NAME=FILE binds the whole file as data/NAME
+    /// Data file: CSV, TSV, NDJSON, YAML, TOML or text as its name says, else JSON. An object binds each key as data/KEY; any
+    /// other value is data/STEM, the file name without its extension. NAME=FILE binds the whole file as data/NAME
     #[arg(long, value_name = "[NAME=]FILE")]
     data: Vec<String>,
+    #[command(flatten)]
+    pub(crate) rows: RowOptions,
     /// Bind a string as data/NAME
     #[arg(long, value_name = "NAME=TEXT")]
     arg: Vec<String>,
@@ -165,7 +168,7 @@ impl Grant {
     pub(crate) fn input(&self, engine: &Engine) -> Result<Result<Input<'static>, SetupProblem>, Failure> {
         let mut input = Input::new().strict_data(self.strict_data);
         for option in &self.data {
-            input = match data_of(option)? {
+            input = match data_of(option, self.rows)? {
                 (Some(name), text) => input.json(name, text),
                 (None, text) => input.json_object(text),
             };
@@ -177,7 +180,7 @@ impl Grant {
     pub(crate) fn shared_input(&self, engine: &Engine) -> Result<Result<Input<'static>, SetupProblem>, Failure> {
         let mut input = Input::new().strict_data(self.strict_data);
         for option in &self.data {
-            let set = match data_of(option)? {
+            let set = match data_of(option, self.rows)? {
                 (Some(name), text) => engine.import(&name, text),
                 (None, text) => engine.import_object(text),
             };
@@ -237,7 +240,7 @@ impl Grant {
             Some(bound) => bound == name,
             None => text.contains(&key),
         };
-        self.names(name) || self.data.iter().filter_map(|option| data_of(option).ok()).any(gives)
+        self.names(name) || self.data.iter().filter_map(|option| data_of(option, self.rows).ok()).any(gives)
     }
 
     /// Returns the names of the data.
@@ -245,7 +248,7 @@ impl Grant {
         let bound = self.arg.iter().chain(&self.arg_json).filter_map(|argument| argument.split_once('='));
         let mut names: BTreeSet<String> = bound.map(|(name, _)| name.to_owned()).collect();
         // Data that cannot be read was reported before.
-        for (name, text) in self.data.iter().filter_map(|option| data_of(option).ok()) {
+        for (name, text) in self.data.iter().filter_map(|option| data_of(option, self.rows).ok()) {
             match name {
                 Some(name) => drop(names.insert(name)),
                 None => {
@@ -260,7 +263,7 @@ impl Grant {
     /// Returns the data names as `data/NAME`, and the keys in the data as keywords.
     pub(crate) fn data_names(&self) -> BTreeSet<String> {
         let mut names: BTreeSet<String> = self.given_names().iter().map(|name| format!("data/{name}")).collect();
-        for (_, text) in self.data.iter().filter_map(|option| data_of(option).ok()) {
+        for (_, text) in self.data.iter().filter_map(|option| data_of(option, self.rows).ok()) {
             keys::collect(&text, &mut names);
         }
         names
@@ -303,8 +306,12 @@ fn named<'a>(option: &str, argument: &'a str) -> Result<(&'a str, &'a str), Fail
     sides.ok_or_else(|| Failure::Usage(format!("{option} {argument}: write NAME=VALUE")))
 }
 
-/// Returns the text of a data file and the name to bind it to. Without a name, a JSON object binds each of its keys.
-fn data_of(option: &str) -> Result<(Option<String>, String), Failure> {
+/// Returns a data file as JSON and the name to bind it to. Without a name, a JSON object binds each of its keys.
+fn data_of(option: &str, rows: RowOptions) -> Result<(Option<String>, String), Failure> {
+    let json = |path: &Path| {
+        let value = DataFormat::of_file(path).value(read_file(path)?, rows);
+        value.map_err(|why| Failure::Usage(format!("--data {option}: {why}")))
+    };
     if let Some((name, file)) = option.split_once('=')
         && !name.contains(['/', '.'])
     {
@@ -312,10 +319,10 @@ fn data_of(option: &str) -> Result<(Option<String>, String), Failure> {
             let missing = if name.is_empty() { "the name before" } else { "the file after" };
             return Err(Failure::Usage(format!("--data {option}: {missing} = is missing; write NAME=FILE")));
         }
-        return Ok((Some(name.to_owned()), read_file(Path::new(file))?));
+        return Ok((Some(name.to_owned()), json(Path::new(file))?));
     }
     let path = Path::new(option);
-    let text = read_file(path)?;
+    let text = json(path)?;
     if text.trim_start().starts_with('{') {
         return Ok((None, text));
     }

@@ -11,6 +11,13 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     if io::stdout().is_terminal() { visible(text) } else { Cow::Borrowed(text) }
 }
 
+/// Returns the width of the terminal.
+pub(crate) fn columns() -> usize {
+    /// The width if the terminal does not tell it.
+    const COLUMNS: usize = 100;
+    terminal_size::terminal_size().map_or(COLUMNS, |(width, _)| usize::from(width.0).max(20))
+}
+
 /// Writes the main output of a command, as [`shown`] prepares it.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     is_open()?;

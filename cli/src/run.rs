@@ -7,17 +7,20 @@ use crate::lines::{self, Each};
 use crate::options::{self, Grant, LimitOptions};
 use crate::output;
 use crate::record::Record;
+use crate::render::colour;
 use crate::render::errors;
+use crate::render::pretty::{Layout, lay_out};
 use crate::render::profile::Drawn;
 use crate::render::values::{self, Format, OutputOptions, Unfit};
 #[cfg(feature = "flamegraph")]
 use crate::replace;
+use crate::sources::{FromOptions, Sources};
 use crate::watch;
 use lisp_runtime::internal::visible;
 use lisp_runtime::outcome::OutcomeKind;
 use lisp_runtime::{Answer, Cancel, Engine, Input, Outcome};
-use serde::de::IgnoredAny;
-use std::io::{self, Read, Write};
+use std::borrow::Cow;
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
@@ -25,11 +28,14 @@ use std::time::Duration;
 /// What the command takes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The program; - reads it from standard input
-    file: Option<PathBuf>,
-    /// Run EXPR instead of a file
-    #[arg(short, value_name = "EXPR", conflicts_with = "file")]
+    /// The program, unless -e gives it; then files to read as data/in, in place of standard input. - is standard input
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Run EXPR instead of a program file
+    #[arg(short, value_name = "EXPR")]
     expression: Option<String>,
+    #[command(flatten)]
+    from: FromOptions,
     #[command(flatten)]
     grant: Grant,
     #[command(flatten)]
@@ -38,10 +44,10 @@ pub(crate) struct Arguments {
     isolation: IsolationOption,
     #[command(flatten)]
     output: OutputOptions,
-    /// Run the program once per line of standard input, a JSON value bound to data/in; in parallel, with results in order
+    /// Run the program once per line of the input, a JSON value or a row bound to data/in; in parallel, with results in order
     #[arg(long, conflicts_with_all = ["record", "json", "table", "slurp"])]
     lines: bool,
-    /// Read all JSON values of standard input into one vector, data/in
+    /// Read all values of the input into one vector, data/in
     #[arg(long)]
     slurp: bool,
     /// With --lines: continue after a line whose run fails; the exit code is the highest of all lines
@@ -75,6 +81,16 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
+    /// Returns the file of the program.
+    fn program(&self) -> Option<&Path> {
+        if self.expression.is_some() { None } else { self.files.first().map(PathBuf::as_path) }
+    }
+
+    /// Returns the files after the program.
+    fn inputs(&self) -> &[PathBuf] {
+        self.files.get(usize::from(self.expression.is_none())..).unwrap_or_default()
+    }
+
     fn wants_profile(&self) -> bool {
         #[cfg(feature = "flamegraph")]
         if self.flame.is_some() {
@@ -89,7 +105,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if !arguments.watch {
         return once(arguments);
     }
-    let files: Vec<PathBuf> = arguments.file.iter().cloned().chain(arguments.grant.files()).collect();
+    let files: Vec<PathBuf> = arguments.files.iter().cloned().chain(arguments.grant.files()).collect();
     watch::check(&files)?;
     watch::again(&files, || once(arguments))
 }
@@ -100,7 +116,7 @@ fn once(arguments: &Arguments) -> Result<Exit, Failure> {
         true => arguments.limits.engine()?,
         false => arguments.limits.engine_for_filters()?,
     };
-    let (name, source) = options::read_program(arguments.file.as_deref(), arguments.expression.as_deref())?;
+    let (name, source) = options::read_program(arguments.program(), arguments.expression.as_deref())?;
     let input = match arguments.lines {
         true => arguments.grant.shared_input(&engine)?,
         false => arguments.grant.input(&engine)?,
@@ -115,20 +131,35 @@ fn once(arguments: &Arguments) -> Result<Exit, Failure> {
     // Compile only if the program may name it. The run itself compiles it within its time limit.
     let names_in = || engine.compile(&source).is_ok_and(|program| program.data_names().any(|name| name == given::IN));
     let wants_in = source.contains("data/in") && names_in() && !arguments.grant.given_names().contains(given::IN);
-    if arguments.watch && wants_in {
-        return Err(Failure::Usage("--watch cannot follow standard input: pass data/in as --data in=FILE".to_owned()));
+    let sources = Sources::new(arguments.inputs(), arguments.from, arguments.grant.rows);
+    let reads = arguments.lines || arguments.slurp || wants_in || !arguments.inputs().is_empty();
+    let reads_standard_input = reads && sources.read_standard_input();
+    if arguments.watch && reads_standard_input {
+        return Err(Failure::Usage("--watch cannot follow standard input: name a file after the program".to_owned()));
     }
-    let reads = arguments.lines || arguments.slurp || wants_in;
-    if reads && arguments.file.as_deref() == Some(Path::new("-")) {
+    if reads_standard_input && arguments.program() == Some(Path::new("-")) {
         let why = "the program and data/in cannot both come from standard input: give the program by -e or in a file";
         return Err(Failure::Usage(why.to_owned()));
     }
-    let input = if reads && !arguments.lines { read_in(input, arguments.slurp)? } else { input };
+    let name_of_in = sources.name();
+    let input = match reads && !arguments.lines {
+        true => input.json(given::IN, sources.value(arguments.slurp)?),
+        false => input,
+    };
     let cancel = cancelled_by_ctrl_c();
     let input = input.cancel_with(&cancel);
     match arguments.lines {
-        true => each_line(arguments, engine, (&name, &source), input.cancel_with(&cancel)),
-        false => whole(arguments, engine, (&name, &source), input, &cancel),
+        true => each_line(arguments, engine, (&name, &source), (input, sources)),
+        false => {
+            let texts = Texts {
+                grant: &arguments.grant,
+                name: &name,
+                source: &source,
+                is_shared: false,
+                name_of_in: &name_of_in,
+            };
+            whole(arguments, engine, &texts, input, &cancel)
+        }
     }
 }
 
@@ -147,12 +178,12 @@ fn cancelled_by_ctrl_c() -> Cancel {
     cancel
 }
 
-/// Runs the program once per line of standard input.
+/// Runs the program once per line of the input.
 fn each_line(
     arguments: &Arguments,
     engine: Engine,
     (name, source): (&str, &str),
-    input: Input<'static>,
+    (input, sources): (Input<'static>, Sources),
 ) -> Result<Exit, Failure> {
     let program = match engine.compile(source) {
         Ok(program) => program,
@@ -163,6 +194,7 @@ fn each_line(
     };
     values::notes_on_program(&program.warnings()).for_each(|note| tell_line!("ptcl: {note}"));
     let (grant, name, text) = (arguments.grant.clone(), name.to_owned(), source.to_owned());
+    let name_of_in = if arguments.inputs().len() < 2 { sources.name() } else { "the input".to_owned() };
     let each = Each {
         runner: arguments.isolation.open(engine, 1)?,
         program,
@@ -172,17 +204,18 @@ fn each_line(
         skip_nil: arguments.skip_nil,
         line_bytes: arguments.line_bytes,
         complain: Box::new(move |outcome| {
-            complaint(outcome, &Texts { grant: &grant, name: &name, source: &text, is_shared: true })
+            let name_of_in = &name_of_in;
+            complaint(outcome, &Texts { grant: &grant, name: &name, source: &text, is_shared: true, name_of_in })
         }),
     };
-    lines::run(each, arguments.jobs)
+    lines::run(each, sources, arguments.jobs)
 }
 
 /// Runs the program once, and writes its value or the whole answer.
 fn whole(
     arguments: &Arguments,
     engine: Engine,
-    (name, source): (&str, &str),
+    texts: &Texts<'_>,
     input: Input<'static>,
     cancel: &Cancel,
 ) -> Result<Exit, Failure> {
@@ -198,14 +231,13 @@ fn whole(
         Some(record) => input.record(record.recording()),
         None => input,
     };
-    let outcome = runner.eval(source, input)?;
+    let outcome = runner.eval(texts.source, input)?;
     // Only if needed: it processes the whole value again.
     let mut answer = (arguments.json || record.is_some()).then(|| Answer::new(None, &outcome));
     if let (Some(record), Some(answer)) = (&record, &mut answer) {
         record.finish(answer)?;
     }
-    let texts = Texts { grant: &arguments.grant, name, source, is_shared: false };
-    show_profile(arguments, &outcome, &texts)?;
+    show_profile(arguments, &outcome, texts)?;
     if let Some(error) = failed.and_then(|failed| failed.try_recv().ok()) {
         return Err(Failure::Stream(error));
     }
@@ -216,7 +248,7 @@ fn whole(
             out.flush()?;
             Ok(Exit::of(&outcome))
         }
-        None => write_outcome(&outcome, arguments.output.format(), &texts),
+        None => write_outcome(&outcome, arguments.output.format(), texts),
     }
 }
 
@@ -227,7 +259,7 @@ fn write_outcome(outcome: &Outcome, format: Format, texts: &Texts<'_>) -> Result
     if outcome.is_success() {
         match written(outcome, format) {
             Ok(text) => {
-                out.write_all(output::shown(&String::from_utf8_lossy(&text)).as_bytes())?;
+                out.write_all(laid_out(&output::shown(&String::from_utf8_lossy(&text)), format).as_bytes())?;
                 out.flush()?;
                 if format != Format::Clojure {
                     values::notes(outcome).for_each(|note| tell_line!("ptcl: {note}"));
@@ -252,31 +284,6 @@ fn write_outcome(outcome: &Outcome, format: Format, texts: &Texts<'_>) -> Result
     Ok(exit)
 }
 
-/// Reads standard input as `data/in`.
-fn read_in(input: Input<'static>, slurp: bool) -> Result<Input<'static>, Failure> {
-    let mut text = String::new();
-    io::stdin().lock().read_to_string(&mut text)?;
-    let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
-    if !slurp {
-        return Ok(input.json(given::IN, text));
-    }
-    let mut values = serde_json::Deserializer::from_str(&text).into_iter::<IgnoredAny>();
-    let mut all = String::with_capacity(text.len() + 2);
-    loop {
-        let before = values.byte_offset();
-        match values.next() {
-            None => break,
-            Some(Ok(_)) => {
-                all.push(if all.is_empty() { '[' } else { ',' });
-                all.push_str(&text[before..values.byte_offset()]);
-            }
-            Some(Err(error)) => return Err(Failure::Usage(format!("standard input: {error}"))),
-        }
-    }
-    all.push_str(if all.is_empty() { "[]" } else { "]" });
-    Ok(input.json(given::IN, all))
-}
-
 /// Shows the profile and writes the flame graph. A run that did not start has no profile.
 fn show_profile(arguments: &Arguments, outcome: &Outcome, texts: &Texts<'_>) -> Result<(), Failure> {
     let Some(profile) = &outcome.profile else { return Ok(()) };
@@ -294,10 +301,30 @@ fn show_profile(arguments: &Arguments, outcome: &Outcome, texts: &Texts<'_>) -> 
     Ok(())
 }
 
+/// Lays a value out for a terminal: over several lines if it does not fit, and with colours.
+fn laid_out(text: &str, format: Format) -> Cow<'_, str> {
+    let is_terminal = io::stdout().is_terminal();
+    let has_colours = colour::is_wanted(is_terminal);
+    let columns = match format {
+        Format::Clojure | Format::Json if is_terminal => output::columns(),
+        Format::Clojure | Format::Json | Format::Ndjson => usize::MAX,
+        Format::Pretty => 0,
+        Format::Raw | Format::Csv | Format::Tsv | Format::Table => return Cow::Borrowed(text),
+    };
+    if !is_terminal && !has_colours {
+        return Cow::Borrowed(text);
+    }
+    let layout = Layout { columns, is_json: format != Format::Clojure, has_colours };
+    match format {
+        Format::Ndjson => Cow::Owned(text.lines().map(|line| lay_out(line, layout) + "\n").collect()),
+        _ => Cow::Owned(lay_out(text, layout) + "\n"),
+    }
+}
+
 /// Returns the value in the requested format.
 fn written(outcome: &Outcome, format: Format) -> Result<Vec<u8>, Unfit> {
     match format {
-        Format::Csv | Format::Table => values::rows(values::json(outcome)?, format),
+        Format::Csv | Format::Tsv | Format::Table => values::rows(values::json(outcome)?, format),
         _ => {
             let mut text = Vec::new();
             values::line(outcome, format, &mut text).map(|()| text)

@@ -838,14 +838,17 @@ fn data_that_is_not_given_is_said() {
 
 #[test]
 fn the_prompt_says_what_its_commands_did() {
-    let typed = "; a comment\n:json\n:json\n(nope)\n(fail {:a 1})\n*e\n:undo 3\n(def z 1)\n:undo\n(require 's)\nquit\n";
+    let typed = "; a comment\n:json\n:json\n(nope)\n(fail {:a 1})\n*e\n:undo 3\n(def z 1)\n:undo\n(require 's)\nhelp\nquit\n(println \"gone\")\n";
     let done = ptcl(&["repl"], typed);
     let said = err(&done);
     for part in ["JSON output: on", "JSON output: off", ":undo takes no argument", "undid the last form"] {
         assert!(said.contains(part), "{part}: {said}");
     }
-    assert!(said.contains("to leave, type :quit or press Ctrl-D"), "{said}");
-    assert_eq!(out(&done), "failed: {:a 1}\n{:reason :failed :value {:a 1}}\n#'z\n");
+    let shown = out(&done);
+    let shown = shown.strip_prefix("failed: {:a 1}\n{:reason :failed :value {:a 1}}\n#'z\n").expect("values");
+    assert!(shown.contains(":undo") && shown.contains("Tab completes") && !shown.contains("gone"), "{shown}");
+    // A name that the session defines is that name.
+    assert_eq!(out(&ptcl(&["repl"], "(def quit 7)\nquit\n")), "#'quit\n7\n");
 }
 
 /// The room of a recursion without end is free again afterwards, and the error says what to do.

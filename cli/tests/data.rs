@@ -63,6 +63,59 @@ fn standard_input_is_data_in_when_the_program_names_it() {
 }
 
 /// Of equal keys the last counts, wherever JSON comes in.
+/// A file of this test's own.
+fn file(name: &str, text: &str) -> String {
+    let path = std::env::temp_dir().join(format!("ptcl-data-{}-{name}", std::process::id()));
+    std::fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn files_after_the_program_are_data_in() {
+    let csv = file("orders.csv", "id,total\n1,2.50\n2,\"1,000\"\n");
+    let rows = "[{\"id\" \"1\" \"total\" \"2.50\"} {\"id\" \"2\" \"total\" \"1,000\"}]\n";
+    assert_eq!(out(&["-e", "data/in", &csv], "not read"), rows);
+    let program = file("program.clj", "(map :id data/in)");
+    assert_eq!(out(&[&program, &csv, "--typed", "--keywords"], ""), "[1 2]\n");
+    // By its name as a data set too.
+    let bound = format!("orders={csv}");
+    assert_eq!(out(&["-e", "(count data/orders)", "--data", &bound], ""), "2\n");
+    // Standard input has the format of --from.
+    assert_eq!(out(&["-e", "data/in", "--from", "tsv", "--no-header"], "a\tb\\tc\n"), "[[\"a\" \"b\\tc\"]]\n");
+    assert_eq!(out(&["-e", "(:a data/in)", "--from", "yaml", "--keywords"], "a: [x, 1.5]\n"), "[\"x\" 1.5]\n");
+    assert_eq!(out(&["-e", "data/in", "-R"], "a\nb"), "\"a\\nb\"\n");
+    let toml = file("settings.toml", "[server]\nport = 80\n");
+    assert_eq!(out(&["-e", "(get data/server \"port\")", "--data", &toml], ""), "80\n");
+    // Several files are read line by line, or as one vector.
+    let more = file("more.ndjson", "{\"id\": 3}\n{\"id\": 4}\n");
+    assert_eq!(out(&["-e", "(map #(get % \"id\") data/in)", "--slurp", &csv, &more], ""), "[\"1\" \"2\" 3 4]\n");
+    assert_eq!(
+        out(&["--lines", "-e", "(get data/in \"id\")", &csv, "-", &more], "{\"id\": 0}"),
+        "\"1\"\n\"2\"\n0\n3\n4\n"
+    );
+    assert_eq!(out(&["--lines", "-R", "-e", "(count data/in)"], "ab\n\nc\r\n"), "2\n0\n1\n");
+    for (arguments, input, code, says) in [
+        (&["-e", "data/in", &csv, &more][..], "", 2, "--slurp"),
+        (&["-e", "data/in", "no-such.csv"], "", 74, "no-such.csv"),
+        (&["-e", "data/in", "--from", "csv"], "a,b\n1\n", 2, "standard input: line 2: the row has 1 cells"),
+        (
+            &["-e", "data/in", "--lines", "--from", "csv"],
+            "a,b\n1,2\n1\n",
+            2,
+            "standard input: line 3: the row has 1 cells",
+        ),
+        (&["-e", "(/ 1 0)", "--lines", "--from", "csv"], "a,b\n1,2\n", 4, "row 1"),
+        (&["-e", "(/ 1 0)", "--lines", &more], "", 4, &format!("{more}:1: ")),
+        (&["-e", "data/in", "--lines", "--from", "yaml"], "a: 1", 2, "YAML is one value"),
+        (&["-e", "data/in", "--lines", "-R", "--line-bytes", "3"], "abcd\n", 2, "line 1 has more than 3 bytes"),
+        (&["-e", "data/in", &toml, "--from", "json"], "", 2, &format!("{toml}: ")),
+    ] {
+        let (came, _, err) = ptcl(arguments, input.as_bytes());
+        assert!(err.contains(says), "{arguments:?}: {err}");
+        assert_eq!(came, Some(code), "{arguments:?}: {err}");
+    }
+}
+
 #[test]
 fn the_last_of_equal_keys_counts() {
     let twice = r#"{"a": 1, "b": 0, "a": 2}"#;
@@ -165,6 +218,15 @@ fn a_number_that_json_has_not_is_null_and_named() {
 
 #[test]
 fn a_value_is_written_in_the_format_that_is_asked_for() {
+    assert_eq!(
+        out(&["-e", "data/in", "--out", "pretty"], r#"{"b": [1, {}], "a": null}"#),
+        "{\n  \"a\": null,\n  \"b\": [\n    1,\n    {}\n  ]\n}\n"
+    );
+    assert_eq!(out(&["-e", "data/in", "--out", "ndjson"], "[1, [2, 3], \"a\"]"), "1\n[2,3]\n\"a\"\n");
+    assert_eq!(out(&["-e", "data/in", "--out", "tsv"], r#"[{"a": "x\ty"}]"#), "a\nx\\ty\n");
+    assert_eq!(out(&["--lines", "-e", "data/in", "--out", "tsv"], "{\"a\": 1}\n{\"a\": 2}\n"), "a\n1\n2\n");
+    let coloured = out(&["-e", "{:a 1}", "--color", "always"], "");
+    assert_eq!(coloured, "{\u{1b}[36m:a\u{1b}[0m \u{1b}[35m1\u{1b}[0m}\n");
     let of = |option: &[&str]| out(&[&["-e", "data/in"], option].concat(), PEOPLE);
     assert_eq!(
         of(&["--out", "json"]),

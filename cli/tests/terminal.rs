@@ -195,7 +195,7 @@ fn a_session_is_typed_completed_cancelled_and_remembered() {
     assert_eq!(terminal.form("(inc 5)"), "6");
     assert_eq!(terminal.form("\u{1b}[A\u{1b}[A"), "42");
     assert_eq!(terminal.form(":json"), "JSON output: on");
-    assert_eq!(terminal.form("{:a 1}"), "{\"a\":1}");
+    assert_eq!(terminal.form("{:a 1}"), "{\"a\": 1}");
     assert!(terminal.form(":help").contains(":apropos TEXT"));
     assert_eq!(terminal.leave(), Some(0));
     let file = home.join(".local/state/ptcl/history");

@@ -156,5 +156,7 @@ pub mod language {
 pub mod internal {
     pub use crate::terms::misfit::near_field;
     pub use crate::text::visible::{visible, visible_in_place};
+    #[cfg(feature = "json-schema")]
+    pub use crate::tools::yaml::as_json as yaml;
     pub use lisp_core::text::near_names;
 }

@@ -3,6 +3,22 @@
 use clap::ColorChoice;
 use std::sync::OnceLock;
 
+/// The colours of text: those of the terminal's theme that can be read on dark and on light.
+pub(crate) const STRING: &str = "32";
+/// Keywords, and keys of maps.
+pub(crate) const KEYWORD: &str = "36";
+/// Numbers, and other plain values.
+pub(crate) const NUMBER: &str = "35";
+/// What is there without being looked at.
+pub(crate) const FAINT: &str = "2";
+/// Names that are known.
+pub(crate) const KNOWN: &str = "1";
+
+/// Returns text in a colour.
+pub(crate) fn in_colour(text: &str, colour: &str) -> String {
+    if colour.is_empty() { text.to_owned() } else { format!("\u{1b}[{colour}m{text}\u{1b}[0m") }
+}
+
 static ASKED: OnceLock<ColorChoice> = OnceLock::new();
 
 /// Sets the choice of `--color`. Called once, before anything is written.

@@ -3,6 +3,7 @@
 pub(crate) mod colour;
 pub(crate) mod errors;
 pub(crate) mod keys;
+pub(crate) mod pretty;
 pub(crate) mod profile;
 pub(crate) mod table;
 pub(crate) mod values;

@@ -1,5 +1,6 @@
 //! Formats of values: Clojure syntax, JSON, text, CSV and tables.
 
+use super::pretty::{Layout, lay_out};
 use super::table;
 use clap::{Args, ValueEnum};
 use lisp_runtime::Outcome;
@@ -13,15 +14,21 @@ use std::marker::PhantomData;
 /// The ways.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// Clojure syntax
+    /// Clojure syntax; on a terminal over several lines
     #[default]
     Clojure,
-    /// JSON on one line
+    /// JSON; on a terminal over several lines
     Json,
+    /// JSON with every part on a line of its own
+    Pretty,
+    /// JSON, each element of a vector on a line of its own
+    Ndjson,
     /// Strings as they are, anything else as JSON
     Raw,
     /// CSV, for a vector of maps or vectors
     Csv,
+    /// Tab-separated values, for a vector of maps or vectors; \t, \n, \r and \\ stand for these characters in a cell
+    Tsv,
     /// A table, for a vector of maps or vectors
     Table,
 }
@@ -87,7 +94,13 @@ impl Unfit {
 pub(crate) fn line(outcome: &Outcome, format: Format, out: &mut Vec<u8>) -> Result<(), Unfit> {
     let text = match format {
         Format::Clojure => outcome.text().unwrap_or_default(),
-        Format::Json | Format::Csv | Format::Table => json(outcome)?,
+        Format::Json | Format::Csv | Format::Tsv | Format::Table => json(outcome)?,
+        Format::Pretty => {
+            let layout = Layout { columns: 0, is_json: true, has_colours: false };
+            out.extend_from_slice(lay_out(json(outcome)?, layout).as_bytes());
+            ""
+        }
+        Format::Ndjson => return ndjson(json(outcome)?, out),
         Format::Raw => match serde_json::from_str::<String>(json(outcome)?) {
             Ok(text) => {
                 out.extend_from_slice(text.as_bytes());
@@ -98,6 +111,23 @@ pub(crate) fn line(outcome: &Outcome, format: Format, out: &mut Vec<u8>) -> Resu
     };
     out.extend_from_slice(text.as_bytes());
     out.push(b'\n');
+    Ok(())
+}
+
+/// Writes each element of a JSON array on a line of its own; any other value is one line.
+fn ndjson(json: &str, out: &mut Vec<u8>) -> Result<(), Unfit> {
+    let values: Vec<&RawValue> = match json.starts_with('[') {
+        true => serde_json::from_str(json).map_err(|error| Unfit::NoJson(error.to_string()))?,
+        false => {
+            out.extend_from_slice(json.as_bytes());
+            out.push(b'\n');
+            return Ok(());
+        }
+    };
+    for value in values {
+        out.extend_from_slice(value.get().as_bytes());
+        out.push(b'\n');
+    }
     Ok(())
 }
 
@@ -126,7 +156,11 @@ pub(crate) fn notes_on_program(warnings: &[Warning]) -> impl Iterator<Item = Str
 
 /// The value as a table or CSV.
 pub(crate) fn rows(json: &str, format: Format) -> Result<Vec<u8>, Unfit> {
-    let name = if format == Format::Csv { "CSV" } else { "a table" };
+    let name = match format {
+        Format::Csv => "CSV",
+        Format::Tsv => "TSV",
+        _ => "a table",
+    };
     let no_rows = || Unfit::NoRows(name, kind(json));
     let rows: Vec<Row<'_>> = match Row::of(json).ok_or_else(no_rows)? {
         fields @ Row::Fields(_) => vec![fields],
@@ -136,7 +170,7 @@ pub(crate) fn rows(json: &str, format: Format) -> Result<Vec<u8>, Unfit> {
     };
     let sheet = Sheet::of(rows)?;
     match format {
-        Format::Csv => sheet.csv(),
+        Format::Csv | Format::Tsv => sheet.lines(CsvLines::of(format)),
         _ => Ok(table::draw(sheet.columns.as_deref(), &sheet.cells).into_bytes()),
     }
 }
@@ -223,8 +257,7 @@ impl Sheet {
         Ok(Sheet { columns, cells })
     }
 
-    fn csv(&self) -> Result<Vec<u8>, Unfit> {
-        let mut lines = CsvLines::default();
+    fn lines(&self, lines: CsvLines) -> Result<Vec<u8>, Unfit> {
         let mut out = Vec::new();
         if let Some(columns) = &self.columns {
             lines.record(columns, &mut out)?;
@@ -267,17 +300,24 @@ pub(crate) fn without_space(json: &str) -> String {
     text
 }
 
-/// Writes CSV rows one by one. The first row sets the columns.
+/// Writes rows of CSV or TSV one by one. The first row sets the columns.
 #[derive(Default)]
 pub(crate) struct CsvLines {
     columns: Option<Vec<String>>,
     rows: u64,
+    is_tsv: bool,
 }
 
 impl CsvLines {
+    pub(crate) fn of(format: Format) -> Self {
+        CsvLines { is_tsv: format == Format::Tsv, ..CsvLines::default() }
+    }
+
     /// Writes one row, given as the JSON text of a map or a vector.
     pub(crate) fn row(&mut self, json: &str, out: &mut Vec<u8>) -> Result<(), Unfit> {
-        let row = Row::of(json).ok_or_else(|| Unfit::NoRows("CSV with --lines", kind(json)))?;
+        let row = Row::of(json).ok_or_else(|| {
+            Unfit::NoRows(if self.is_tsv { "TSV with --lines" } else { "CSV with --lines" }, kind(json))
+        })?;
         self.rows += 1;
         match row {
             Row::Cells(cells) if self.columns.is_none() => {
@@ -305,12 +345,32 @@ impl CsvLines {
         }
     }
 
-    fn record(&mut self, cells: &[String], out: &mut Vec<u8>) -> Result<(), Unfit> {
+    fn record(&self, cells: &[String], out: &mut Vec<u8>) -> Result<(), Unfit> {
+        if self.is_tsv {
+            let cells: Vec<String> = cells.iter().map(|cell| tsv_cell(cell)).collect();
+            out.extend_from_slice(cells.join("\t").as_bytes());
+            out.push(b'\n');
+            return Ok(());
+        }
         let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(out);
         writer.write_record(cells)?;
         writer.flush().map_err(csv::Error::from)?;
         Ok(())
     }
+}
+
+fn tsv_cell(cell: &str) -> String {
+    let mut text = String::with_capacity(cell.len());
+    for c in cell.chars() {
+        match c {
+            '\t' => text.push_str("\\t"),
+            '\n' => text.push_str("\\n"),
+            '\r' => text.push_str("\\r"),
+            '\\' => text.push_str("\\\\"),
+            plain => text.push(plain),
+        }
+    }
+    text
 }
 
 #[cfg(test)]
@@ -328,6 +388,8 @@ mod tests {
         assert_eq!(csv(r#"{"b": "say \"hi\"", "a": true}"#).unwrap(), "b,a\n\"say \"\"hi\"\"\",true\n");
         assert_eq!(csv("[[1, \"a\\nb\"], [2.5]]").unwrap(), "1,\"a\nb\"\n2.5\n");
         assert_eq!(csv("[]").unwrap(), "");
+        let tsv = super::rows(r#"[{"b": "x\ty\\", "a": "\n\""}]"#, Format::Tsv).unwrap();
+        assert_eq!(String::from_utf8(tsv).unwrap(), "b\ta\nx\\ty\\\\\t\\n\"\n");
         // Numbers do not change, and any depth is accepted.
         assert_eq!(
             csv("[[123456789012345678901234567890, 1.50, -0.0]]").unwrap(),

@@ -78,11 +78,13 @@ pub(super) fn with_too_much(text: &str) -> Option<&'static str> {
     (!rest.trim_start().starts_with(['(', '[', '{', ':'])).then_some(command.name)
 }
 
-/// A hint for someone who types a command of another REPL.
-pub(super) fn meant(text: &str) -> Option<&'static str> {
-    match text.trim() {
-        "quit" | "exit" | "(quit)" | "(exit)" => Some("to leave, type :quit or press Ctrl-D"),
-        "help" | "?" | "(help)" => Some("type :help for the commands"),
+/// Returns the command that is meant by a word of other REPLs, and that word.
+pub(super) fn meant(text: &str) -> Option<(&'static str, &str)> {
+    let word = text.trim();
+    let word = word.strip_prefix('(').and_then(|call| call.strip_suffix(')')).unwrap_or(word);
+    match word {
+        "quit" | "exit" => Some((":quit", word)),
+        "help" | "?" => Some((":help", word)),
         _ => None,
     }
 }

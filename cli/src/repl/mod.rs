@@ -123,7 +123,7 @@ impl Talk<'_> {
             if commands::is_empty(&line) {
                 continue;
             }
-            match commands::parse(&line) {
+            match commands::parse(&line).or_else(|| self.meant(&line)) {
                 Some((command, _)) if command.name == ":quit" => break,
                 Some((command, argument)) if commands::lacks(command, argument) => {
                     tell_line!("{} takes {}: {}", command.name, command.takes, command.does);
@@ -137,6 +137,13 @@ impl Talk<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Returns the command that is meant by `exit` or `help`, unless the session defines the name.
+    fn meant(&mut self, line: &str) -> Option<(&'static Command, &'static str)> {
+        let (command, word) = commands::meant(line)?;
+        let is_defined = self.session.names().iter().any(|name| name == word);
+        commands::COMMANDS.iter().find(|known| known.name == command && !is_defined).map(|command| (command, ""))
     }
 
     /// All names that can be completed.
@@ -235,9 +242,6 @@ impl Talk<'_> {
         if let Some(word) = commands::unknown(&line) {
             tell_line!("{word} is not a command, so it is read as a keyword; the commands are {}", commands::names());
         }
-        if let Some(hint) = commands::meant(&line) {
-            tell_line!("{hint}");
-        }
         self.turn(line)
     }
 
@@ -268,7 +272,7 @@ impl Talk<'_> {
             None if outcome.kind() == Some(OutcomeKind::Fail) => {
                 writeln!(out, "failed: {}", output::shown(outcome.text().unwrap_or_default()))?;
             }
-            None => write!(out, "{}", output::shown(&self.shown.value(outcome)))?,
+            None => write!(out, "{}", self.shown.value(outcome))?,
         }
         for note in values::notes_on_program(outcome.warnings()) {
             writeln!(out, "; {note}")?;

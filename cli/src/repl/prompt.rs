@@ -2,6 +2,7 @@
 //! which colours does the line have?
 
 use super::commands::{self, COMMANDS};
+use crate::render::colour::{FAINT, KEYWORD, KNOWN, NUMBER, STRING, in_colour};
 use lisp_runtime::language::{builtin_names, describe_name};
 use rustyline::completion::{Completer, Pair};
 use rustyline::highlight::{CmdKind, Highlighter};
@@ -81,7 +82,7 @@ impl Highlighter for Prompt {
 
     fn highlight_hint<'h>(&self, hint: &'h str) -> Cow<'h, str> {
         match self.colours {
-            true => Cow::Owned(format!("\u{1b}[2m{hint}\u{1b}[0m")),
+            true => Cow::Owned(in_colour(hint, FAINT)),
             false => Cow::Borrowed(hint),
         }
     }
@@ -91,11 +92,6 @@ impl Highlighter for Prompt {
     }
 }
 
-const STRING: &str = "32";
-const COMMENT: &str = "2";
-const KEYWORD: &str = "36";
-const NUMBER: &str = "35";
-const KNOWN: &str = "34";
 const MATCH: &str = "1;7";
 
 /// Colours a line, and highlights the matching brackets at the cursor.
@@ -109,7 +105,7 @@ fn painted(line: &str, at: usize) -> String {
         let colour = match first {
             _ if is_match => MATCH,
             '"' => STRING,
-            ';' => COMMENT,
+            ';' => FAINT,
             ':' if start > 0 || commands::parse(line).is_none() => KEYWORD,
             '0'..='9' => NUMBER,
             '-' if word[1..].starts_with(|c: char| c.is_ascii_digit()) => NUMBER,
@@ -118,10 +114,7 @@ fn painted(line: &str, at: usize) -> String {
             _ if describe_name(word).is_ok() => KNOWN,
             _ => "",
         };
-        match colour {
-            "" => text.push_str(word),
-            colour => text.extend(["\u{1b}[", colour, "m", word, "\u{1b}[0m"]),
-        }
+        text.push_str(&in_colour(word, colour));
     }
     text
 }

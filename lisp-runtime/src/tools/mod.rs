@@ -48,7 +48,7 @@ mod turns;
 mod typed;
 pub(crate) mod words;
 #[cfg(feature = "json-schema")]
-mod yaml;
+pub(crate) mod yaml;
 
 #[cfg(feature = "async")]
 pub use approval::Approval;

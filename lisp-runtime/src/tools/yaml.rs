@@ -39,6 +39,14 @@ pub(super) fn read(text: &str) -> Result<Value, String> {
 /// The beginning of the position in an error.
 const PLACE: &str = " at line ";
 
+/// Returns YAML text as JSON text.
+///
+/// # Errors
+/// What is wrong, with line and column.
+pub fn as_json(text: &str) -> Result<String, String> {
+    read(text).map(|value| value.to_string()).map_err(|error| format!("invalid YAML: {error}"))
+}
+
 fn placed(message: &str, at: Location) -> String {
     format!("{message}{PLACE}{} column {}", at.line(), at.column())
 }

@@ -1,6 +1,6 @@
 //! The routes of runs.
 
-use super::body::{NoQuery, StrictQuery, Text, answer_to, flag, json_read, read, read_request, whole};
+use super::body::{NoQuery, RUN_ENDED, StrictQuery, Text, answer_to, flag, json_read, read, read_request, whole};
 use super::guard::{Caller, RequestTenant};
 use super::openapi::{
     ApproverResponses, BodyResponses, DecisionResponses, NameResponses, ProgramResponses, QueryResponses,
@@ -119,7 +119,7 @@ pub(crate) async fn run(
     let traced = traced(&text, &request, &headers);
     let request = if matches!(traced, Cow::Owned(_)) { read_request(&traced)? } else { request };
     let (answer, slot) = service.run_in_slot(&tenant, &request, &run_id).await?;
-    answer_to(&tenant, answer.to_json(), slot).await
+    answer_to(&tenant, RUN_ENDED, (answer.to_json(), slot)).await
 }
 
 /// Check a program against its data and tools without running it
@@ -141,8 +141,8 @@ pub(crate) async fn check(
     _: NoQuery,
     Text(text): Text,
 ) -> Result<Response, ProblemDetails> {
-    let report = service.check(&tenant, &request_of(&text)?).await?;
-    json_to(&tenant, StatusCode::OK, report.to_json()).await
+    let (report, slot) = service.check_in_slot(&tenant, &request_of(&text)?).await?;
+    answer_to(&tenant, "the program is checked", (report.to_json(), slot)).await
 }
 
 fn text_of(status: StatusCode, of: &impl serde::Serialize) -> (StatusCode, String) {

@@ -1,6 +1,6 @@
 //! The routes of sessions.
 
-use super::body::{NoQuery, Text, answer_to, json, last_of_equal, read};
+use super::body::{NoQuery, RUN_ENDED, Text, answer_to, json, last_of_equal, read};
 use super::guard::RequestTenant;
 use super::openapi::{BodyResponses, NameResponses, ProgramResponses, StoreResponses, TenantResponses};
 use super::problem::ProblemDetails;
@@ -95,7 +95,7 @@ pub(crate) async fn turn(
 ) -> Answered {
     let turn: Turn = read(&last_of_equal(&text))?;
     let (answer, slot) = service.turn_in_slot(&tenant, &id, turn).await?;
-    answer_to(&tenant, answer.to_json(), slot).await
+    answer_to(&tenant, RUN_ENDED, (answer.to_json(), slot)).await
 }
 
 /// Copy a session with its definitions

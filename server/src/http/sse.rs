@@ -1,6 +1,6 @@
 //! Run events as server-sent events.
 
-use super::body::{FrameByFrame, read_request};
+use super::body::{FrameByFrame, RUN_ENDED, read_request};
 use super::problem::ProblemDetails;
 use crate::runs::{Event, EventReader, Service, TenantState};
 use axum::body::Body;
@@ -69,7 +69,7 @@ pub(crate) fn of_new_run(service: Service, tenant: Arc<TenantState>, request: St
                 drop(slot);
                 match room {
                     Ok(room) => log.finish(&answer, room),
-                    Err(busy) => log.fail(&ProblemDetails::unsent("the run has ended", &busy)),
+                    Err(busy) => log.fail(&ProblemDetails::unsent(RUN_ENDED, &busy)),
                 }
             }
             Err(refused) => log.fail(&ProblemDetails::from(refused)),

@@ -1,0 +1,514 @@
+//! Formats of data that is read. Data of every format becomes JSON, which the engine imports.
+
+use clap::{Args, ValueEnum};
+use csv::{ByteRecord, Reader, ReaderBuilder};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// The formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DataFormat {
+    /// One JSON value
+    Json,
+    /// JSON values, one on each line
+    Ndjson,
+    /// CSV with a header (RFC 4180): each row is a map of strings
+    Csv,
+    /// Tab-separated values with a header; \t, \n, \r and \\ in a cell stand for these characters
+    Tsv,
+    /// Text: one string, or with --lines one string a line
+    Text,
+    /// YAML 1.2
+    #[cfg(feature = "json-schema")]
+    Yaml,
+    /// TOML
+    #[cfg(feature = "toml")]
+    Toml,
+}
+
+/// JSON values on lines of their own, as they come.
+pub(crate) type JsonLines = Box<dyn Read + Send>;
+
+/// How rows of CSV and TSV are read.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(crate) struct RowOptions {
+    /// In CSV and TSV, read cells that are JSON numbers, true or false as such, and empty cells as nil
+    #[arg(long)]
+    typed: bool,
+    /// The first row of CSV and TSV is no header: each row is a vector
+    #[arg(long)]
+    no_header: bool,
+}
+
+impl DataFormat {
+    /// Returns the format that the name of a file says.
+    pub(crate) fn of_file(path: &Path) -> DataFormat {
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_ascii_lowercase();
+        match ending.as_str() {
+            "ndjson" | "jsonl" => DataFormat::Ndjson,
+            "csv" => DataFormat::Csv,
+            "tsv" | "tab" => DataFormat::Tsv,
+            "txt" => DataFormat::Text,
+            #[cfg(feature = "json-schema")]
+            "yaml" | "yml" => DataFormat::Yaml,
+            #[cfg(feature = "toml")]
+            "toml" => DataFormat::Toml,
+            _ => DataFormat::Json,
+        }
+    }
+
+    /// Returns data as one JSON value.
+    ///
+    /// # Errors
+    /// What is wrong with it. The engine reads JSON, and says itself what is wrong with that.
+    pub(crate) fn value(self, text: String, rows: RowOptions) -> Result<String, String> {
+        match self {
+            DataFormat::Json => Ok(text),
+            DataFormat::Text => Ok(quoted(&text)),
+            #[cfg(feature = "json-schema")]
+            DataFormat::Yaml => lisp_runtime::internal::yaml(&text),
+            #[cfg(feature = "toml")]
+            DataFormat::Toml => of_toml(&text),
+            DataFormat::Ndjson | DataFormat::Csv | DataFormat::Tsv => vector(&self.values(text, rows)?),
+        }
+    }
+
+    /// Returns data as JSON values one after the other.
+    ///
+    /// # Errors
+    /// Those of [`DataFormat::value`].
+    pub(crate) fn values(self, text: String, rows: RowOptions) -> Result<String, String> {
+        match self {
+            DataFormat::Json | DataFormat::Ndjson => Ok(text),
+            DataFormat::Csv | DataFormat::Tsv | DataFormat::Text => {
+                let mut values = String::new();
+                let lines = self.lines(io::Cursor::new(text), rows, usize::MAX)?;
+                BufReader::new(lines).read_to_string(&mut values).map_err(|error| error.to_string())?;
+                Ok(values)
+            }
+            #[cfg(feature = "json-schema")]
+            DataFormat::Yaml => self.value(text, rows),
+            #[cfg(feature = "toml")]
+            DataFormat::Toml => self.value(text, rows),
+        }
+    }
+
+    /// Returns data, as it comes, as JSON values on lines of their own.
+    ///
+    /// # Errors
+    /// If the format has no lines. What is wrong with the data, or a line or row of more than `max` bytes, is an error of the
+    /// reader.
+    pub(crate) fn lines(
+        self,
+        input: impl Read + Send + 'static,
+        rows: RowOptions,
+        max: usize,
+    ) -> Result<JsonLines, String> {
+        match self {
+            // The reader of the lines bounds them.
+            DataFormat::Json | DataFormat::Ndjson => Ok(Box::new(input)),
+            DataFormat::Text => Ok(Box::new(Made::by(TextLines { input: BufReader::new(input), line: 0, max }))),
+            DataFormat::Csv => Ok(Box::new(Made::by(Rows::new(input, b',', rows, max)))),
+            DataFormat::Tsv => Ok(Box::new(Made::by(Rows::new(input, b'\t', rows, max)))),
+            #[cfg(feature = "json-schema")]
+            DataFormat::Yaml => Err("YAML is one value and has no lines: leave --lines out".to_owned()),
+            #[cfg(feature = "toml")]
+            DataFormat::Toml => Err("TOML is one value and has no lines: leave --lines out".to_owned()),
+        }
+    }
+}
+
+/// Returns JSON values, given one after the other, as a JSON array.
+///
+/// # Errors
+/// What is wrong with a value.
+pub(crate) fn vector(values: &str) -> Result<String, String> {
+    let mut read = serde_json::Deserializer::from_str(values).into_iter::<serde::de::IgnoredAny>();
+    let mut all = String::with_capacity(values.len() + 2);
+    loop {
+        let before = read.byte_offset();
+        match read.next() {
+            None => break,
+            Some(Ok(_)) => {
+                all.push(if all.is_empty() { '[' } else { ',' });
+                all.push_str(&values[before..read.byte_offset()]);
+            }
+            Some(Err(error)) => return Err(error.to_string()),
+        }
+    }
+    all.push_str(if all.is_empty() { "[]" } else { "]" });
+    Ok(all)
+}
+
+fn quoted(text: &str) -> String {
+    // A string always has a JSON text.
+    serde_json::to_string(text).unwrap_or_default()
+}
+
+#[cfg(feature = "toml")]
+fn of_toml(text: &str) -> Result<String, String> {
+    let table: toml::Table = toml::from_str(text).map_err(|error| {
+        let line = error.span().map_or(1, |span| text[..span.start].lines().count().max(1));
+        format!("invalid TOML in line {line}: {}", error.message())
+    })?;
+    serde_json::to_string(&JsonOf(&toml::Value::Table(table))).map_err(|error| error.to_string())
+}
+
+/// A TOML value as JSON: dates and times are strings.
+#[cfg(feature = "toml")]
+struct JsonOf<'a>(&'a toml::Value);
+
+#[cfg(feature = "toml")]
+impl serde::Serialize for JsonOf<'_> {
+    // The reader of TOML bounds the depth.
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::Error;
+        match self.0 {
+            toml::Value::Datetime(when) => serializer.collect_str(when),
+            toml::Value::Array(items) => serializer.collect_seq(items.iter().map(JsonOf)),
+            toml::Value::Table(table) => serializer.collect_map(table.iter().map(|(key, value)| (key, JsonOf(value)))),
+            toml::Value::Float(number) if !number.is_finite() => {
+                Err(S::Error::custom(format!("JSON does not have the number {number}")))
+            }
+            plain => serde::Serialize::serialize(plain, serializer),
+        }
+    }
+}
+
+/// Makes JSON lines, one after the other.
+trait Makes {
+    /// Appends the next line to `line`. Returns whether there was one.
+    fn make(&mut self, line: &mut Vec<u8>) -> io::Result<bool>;
+}
+
+/// Reads the lines that are made.
+struct Made<M> {
+    makes: M,
+    line: Vec<u8>,
+    /// The number of bytes of the line that were read.
+    read: usize,
+    /// Why no further line can be made. What was made before is read first.
+    failed: Option<io::Error>,
+}
+
+impl<M: Makes> Made<M> {
+    fn by(makes: M) -> Self {
+        Made { makes, line: Vec::new(), read: 0, failed: None }
+    }
+}
+
+impl<M: Makes> Read for Made<M> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        let mut count = 0;
+        while count < into.len() {
+            if self.read == self.line.len() {
+                self.line.clear();
+                self.read = 0;
+                match self.makes.make(&mut self.line) {
+                    Ok(true) => self.line.push(b'\n'),
+                    Ok(false) => break,
+                    Err(error) if count == 0 => return Err(error),
+                    Err(error) => {
+                        (self.line, self.failed) = (Vec::new(), Some(error));
+                        break;
+                    }
+                }
+            }
+            let now = (into.len() - count).min(self.line.len() - self.read);
+            into[count..count + now].copy_from_slice(&self.line[self.read..self.read + now]);
+            (count, self.read) = (count + now, self.read + now);
+        }
+        Ok(count)
+    }
+}
+
+/// The bytes that the reader of rows reads beyond a row.
+const READ_AHEAD: usize = 64 << 10;
+
+fn invalid(why: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why)
+}
+
+/// Makes a string of each line of text.
+struct TextLines<R> {
+    input: BufReader<R>,
+    line: u64,
+    /// The maximum bytes of a line.
+    max: usize,
+}
+
+impl<R: Read> Makes for TextLines<R> {
+    fn make(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
+        let mut line = Vec::new();
+        let max = u64::try_from(self.max).unwrap_or(u64::MAX).saturating_add(1);
+        if (&mut self.input).take(max).read_until(b'\n', &mut line)? == 0 {
+            return Ok(false);
+        }
+        self.line += 1;
+        if line.len() > self.max {
+            return Err(invalid(format!("line {} {}", self.line, too_long(self.max))));
+        }
+        let text = std::str::from_utf8(&line).map_err(|_| invalid(format!("line {} is not UTF-8", self.line)))?;
+        let text = if self.line == 1 { text.strip_prefix('\u{feff}').unwrap_or(text) } else { text };
+        let text = text.strip_suffix('\n').map_or(text, |text| text.strip_suffix('\r').unwrap_or(text));
+        serde_json::to_writer(out, text)?;
+        Ok(true)
+    }
+}
+
+fn too_long(max: usize) -> String {
+    format!("has more than {max} bytes: raise --line-bytes")
+}
+
+/// Reads what a row may have, and not more.
+struct Rationed<R> {
+    input: R,
+    left: Arc<AtomicUsize>,
+    max: usize,
+}
+
+impl<R: Read> Read for Rationed<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let left = self.left.load(Relaxed);
+        if left == 0 {
+            return Err(invalid(format!("a row {}; does the quote of a cell not end?", too_long(self.max))));
+        }
+        let fits = into.len().min(left);
+        let read = self.input.read(&mut into[..fits])?;
+        self.left.store(left - read, Relaxed);
+        Ok(read)
+    }
+}
+
+/// Makes a map or a vector of each row.
+struct Rows<R> {
+    reader: Reader<Rationed<R>>,
+    /// The bytes that may be read before the next row must be whole.
+    left: Arc<AtomicUsize>,
+    max: usize,
+    /// The column names as JSON; empty before the header was read, and without one.
+    columns: Vec<String>,
+    has_header: bool,
+    typed: bool,
+    is_tsv: bool,
+    row: ByteRecord,
+}
+
+impl<R: Read> Rows<R> {
+    fn new(input: R, delimiter: u8, rows: RowOptions, max: usize) -> Self {
+        let (is_tsv, left) = (delimiter == b'\t', Arc::<AtomicUsize>::default());
+        let input = Rationed { input, left: left.clone(), max };
+        let mut builder = ReaderBuilder::new();
+        let reader = builder.delimiter(delimiter).quoting(!is_tsv).has_headers(false).flexible(true).from_reader(input);
+        let (has_header, typed) = (!rows.no_header, rows.typed);
+        Rows { reader, left, max, columns: Vec::new(), has_header, typed, is_tsv, row: ByteRecord::new() }
+    }
+
+    /// Reads the next row. Returns whether there was one.
+    fn next(&mut self) -> io::Result<bool> {
+        // The reader reads ahead.
+        self.left.store(self.max.saturating_add(READ_AHEAD), Relaxed);
+        self.reader.read_byte_record(&mut self.row).map_err(|error| match error.into_kind() {
+            csv::ErrorKind::Io(error) => error,
+            kind => invalid(format!("{kind:?}")),
+        })
+    }
+
+    fn line(&self) -> u64 {
+        self.row.position().map_or(1, csv::Position::line)
+    }
+
+    fn cell(&self, at: usize) -> io::Result<Cow<'_, str>> {
+        let text = std::str::from_utf8(&self.row[at])
+            .map_err(|_| invalid(format!("line {}: cell {} is not UTF-8", self.line(), at + 1)))?;
+        if !self.is_tsv || !text.contains('\\') {
+            return Ok(Cow::Borrowed(text));
+        }
+        let mut plain = String::with_capacity(text.len());
+        let mut rest = text.chars();
+        while let Some(c) = rest.next() {
+            let escaped = if c == '\\' { rest.clone().next() } else { None };
+            let stands_for = match escaped {
+                Some('t') => '\t',
+                Some('n') => '\n',
+                Some('r') => '\r',
+                Some('\\') => '\\',
+                _ => {
+                    plain.push(c);
+                    continue;
+                }
+            };
+            plain.push(stands_for);
+            rest.next();
+        }
+        Ok(Cow::Owned(plain))
+    }
+
+    /// Writes a cell as JSON.
+    fn write(&self, at: usize, out: &mut Vec<u8>) -> io::Result<()> {
+        let cell = self.cell(at)?;
+        let is_number = || cell.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+        match &*cell {
+            "" if self.typed => out.extend_from_slice(b"null"),
+            "true" | "false" if self.typed => out.extend_from_slice(cell.as_bytes()),
+            text if self.typed && is_number() && serde_json::from_str::<&RawValue>(text).is_ok() => {
+                out.extend_from_slice(text.trim_end().as_bytes());
+            }
+            text => serde_json::to_writer(out, text)?,
+        }
+        Ok(())
+    }
+
+    fn read_header(&mut self) -> io::Result<bool> {
+        if !self.next()? {
+            return Ok(false);
+        }
+        let mut seen = HashSet::new();
+        for at in 0..self.row.len() {
+            let name = self.cell(at)?.into_owned();
+            if !seen.insert(name.clone()) {
+                let why = "rename one, or read rows as vectors with --no-header";
+                return Err(invalid(format!("the header has the column {name:?} twice: {why}")));
+            }
+            self.columns.push(quoted(&name));
+        }
+        Ok(true)
+    }
+}
+
+impl<R: Read> Makes for Rows<R> {
+    fn make(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
+        if self.has_header && self.columns.is_empty() && !self.read_header()? {
+            return Ok(false);
+        }
+        if !self.next()? {
+            return Ok(false);
+        }
+        if self.has_header && self.row.len() != self.columns.len() {
+            let (line, cells, columns) = (self.line(), self.row.len(), self.columns.len());
+            let why =
+                format!("line {line}: the row has {cells} cells and the header {columns}: quote cells with commas");
+            return Err(invalid(why));
+        }
+        out.push(if self.has_header { b'{' } else { b'[' });
+        for at in 0..self.row.len() {
+            if at > 0 {
+                out.push(b',');
+            }
+            if let Some(column) = self.columns.get(at) {
+                out.extend_from_slice(column.as_bytes());
+                out.push(b':');
+            }
+            self.write(at, out)?;
+        }
+        out.push(if self.has_header { b'}' } else { b']' });
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: RowOptions = RowOptions { typed: false, no_header: false };
+    const TYPED: RowOptions = RowOptions { typed: true, no_header: false };
+
+    fn value(format: DataFormat, text: &str, rows: RowOptions) -> Result<String, String> {
+        format.value(text.to_owned(), rows).map(|json| json.replace('\n', ""))
+    }
+
+    #[test]
+    fn rows_are_maps_of_their_header() {
+        let text = "\u{feff}id,na me,note\r\n1,\"a,\"\"b\"\"\",\"x\ny\"\r\n007,,true\r\n";
+        let rows = r#"[{"id":"1","na me":"a,\"b\"","note":"x\ny"},{"id":"007","na me":"","note":"true"}]"#;
+        assert_eq!(value(DataFormat::Csv, text, PLAIN).unwrap(), rows);
+        let typed = r#"[{"id":1,"na me":"a,\"b\"","note":"x\ny"},{"id":"007","na me":null,"note":true}]"#;
+        assert_eq!(value(DataFormat::Csv, text, TYPED).unwrap(), typed);
+        let numbers = "-1.50,1e400,+1,1.,- 1,123456789012345678901234567890,NaN";
+        let vectors = RowOptions { typed: true, no_header: true };
+        let read = r#"[[-1.50,1e400,"+1","1.","- 1",123456789012345678901234567890,"NaN"]]"#;
+        assert_eq!(value(DataFormat::Csv, numbers, vectors).unwrap(), read);
+        assert_eq!(value(DataFormat::Csv, "", PLAIN).unwrap(), "[]");
+        assert_eq!(value(DataFormat::Csv, "a,b\n", PLAIN).unwrap(), "[]");
+    }
+
+    #[test]
+    fn cells_of_tsv_have_escapes_and_no_quotes() {
+        let text = "a\tb\n\"x\ty\\tz\\\\n\\q\n";
+        assert_eq!(value(DataFormat::Tsv, text, PLAIN).unwrap(), r#"[{"a":"\"x","b":"y\tz\\n\\q"}]"#);
+    }
+
+    #[test]
+    fn rows_that_do_not_fit_are_named() {
+        for (text, says) in [
+            ("a,b\n1,2\n1\n", "line 3: the row has 1 cells and the header 2"),
+            ("a,a\n1,2\n", "the column \"a\" twice"),
+        ] {
+            let error = value(DataFormat::Csv, text, PLAIN).unwrap_err();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_row_without_an_end_is_not_read_to_the_end_of_the_input() {
+        let endless = io::Cursor::new(b"a,b\n1,\"").chain(io::repeat(b'x'));
+        let mut read = Vec::new();
+        let error = DataFormat::Csv.lines(endless, PLAIN, 1_000).unwrap().read_to_end(&mut read).unwrap_err();
+        assert!(error.to_string().contains("more than 1000 bytes") && error.to_string().contains("quote"), "{error}");
+        let mut lines = DataFormat::Text.lines(io::Cursor::new(b"ab\n").chain(io::repeat(b'x')), PLAIN, 3).unwrap();
+        let error = lines.read_to_end(&mut read).unwrap_err();
+        assert!(error.to_string().starts_with("line 2 has more than 3 bytes"), "{error}");
+        assert_eq!(read, b"\"ab\"\n");
+    }
+
+    #[test]
+    fn text_is_one_string_or_one_a_line() {
+        let text = "a \"b\"\r\n\nc";
+        assert_eq!(value(DataFormat::Text, text, PLAIN).unwrap(), r#""a \"b\"\r\n\nc""#);
+        assert_eq!(DataFormat::Text.values(text.to_owned(), PLAIN).unwrap(), "\"a \\\"b\\\"\"\n\"\"\n\"c\"\n");
+    }
+
+    #[cfg(all(feature = "json-schema", feature = "toml"))]
+    #[test]
+    fn documents_become_objects() {
+        let yaml = "a: [1, x]\nb: {c: 2020-01-01, d: ~}\n";
+        assert_eq!(value(DataFormat::Yaml, yaml, PLAIN).unwrap(), r#"{"a":[1,"x"],"b":{"c":"2020-01-01","d":null}}"#);
+        let toml = "a = [1, 2.5]\n[b]\nc = 2020-01-01\n";
+        assert_eq!(value(DataFormat::Toml, toml, PLAIN).unwrap(), r#"{"a":[1,2.5],"b":{"c":"2020-01-01"}}"#);
+        assert!(value(DataFormat::Toml, "a = 1\nb = ", PLAIN).unwrap_err().starts_with("invalid TOML in line 2"));
+        assert!(value(DataFormat::Toml, "a = nan", PLAIN).unwrap_err().contains("NaN"));
+        let deep = |open: &str, close: &str| format!("{}{}", open.repeat(50_000), close.repeat(50_000));
+        assert!(value(DataFormat::Toml, &format!("a = {}", deep("[", "]")), PLAIN).is_err());
+        assert!(value(DataFormat::Yaml, &deep("[", "]"), PLAIN).is_err());
+    }
+
+    /// What is read does not depend on how much is read at a time.
+    #[test]
+    fn pieces_of_any_size_are_the_same_lines() {
+        let text = "a,b\n1,2\n3,4\n5\n";
+        for size in 1..40 {
+            let mut lines = DataFormat::Csv.lines(io::Cursor::new(text), PLAIN, 100).unwrap();
+            let (mut all, mut piece) = (Vec::new(), vec![0; size]);
+            let error = loop {
+                match lines.read(&mut piece) {
+                    Ok(read) => all.extend_from_slice(&piece[..read]),
+                    Err(error) => break error.to_string(),
+                }
+            };
+            assert_eq!(
+                String::from_utf8(all).unwrap(),
+                "{\"a\":\"1\",\"b\":\"2\"}\n{\"a\":\"3\",\"b\":\"4\"}\n",
+                "{size}"
+            );
+            assert!(error.starts_with("line 4: the row has 1 cells"), "{error}");
+        }
+    }
+}
