@@ -475,6 +475,8 @@ pub enum Fault {
     /// The call needs a frame, because an argument is an endless sequence, or because the call would leave too much
     /// garbage on the way. The machine makes the call again with a frame, or reports what the program should do.
     NeedsFrame,
+    /// The position is needed for a note. The machine notes it and the instruction runs again.
+    Place,
     /// The operation needs the time. The driver supplies it and the instruction runs again.
     Clock,
     /// The program has an error.

@@ -140,6 +140,14 @@ const PROGRAMS: &[&str] = &[
     "(apply format (.repeat \"%5s\" 20000) (repeat 20000 \"\"))",
     "(json/parse-lines (.repeat \"\\n\" 20000))",
     "(lower-case (.repeat \"Σ\" 20000))",
+    // Keys that are missing while there is a similar one, and comparisons in vain.
+    "(let [m {:total 1 :status 2}] (map (fn [i] (:totl m)) data/numbers))",
+    "(map (fn [i] (:totl (assoc {:total 1} :i i))) data/numbers)",
+    "(map (fn [i] (:totl {:total 1 (keyword (str \"k\" i)) 2})) data/numbers)",
+    "(let [m (into {} (map (fn [i] [(keyword (str \"a-rather-long-name-of-a-key-\" i)) i]) (range 10 40)))] (map (fn [i] (get m (keyword (str \"a-rather-long-name-of-a-key-\" i)))) (range 100 2000)))",
+    "(sort-by :totl (map (fn [i] {:total i}) (range 3000)))",
+    "(let [m {:a-rather-long-name-of-a-key 1} ks (map (fn [i] (keyword (str \"a-rather-long-name-of-a-key\" i))) (range 10))] (map (fn [k] (sort-by k (map (fn [_] m) (range 2000)))) ks))",
+    "(let [s \"paid\"] (map (fn [i] (= s :paid)) data/numbers))",
     "(let [e (java.time.format.DateTimeParseException. \"a\" \"b\" 1)] (map (fn [i] (instance? AssertionError e)) data/numbers))",
     "(map (fn [i] (try (inc :a) (catch ArityException e 1) (catch AssertionError e 2) (catch ClassCastException e 3))) data/numbers)",
     "(map {\"k_0\" 1 \"k_1\" 2 \"k_2\" 3 \"k_3\" 4 \"k_4\" 5 \"k_5\" 6 \"k_6\" 7 \"k_7\" 8} (map (fn [i] (keyword (str \"k-\" i))) (range 30 99)))",
@@ -350,6 +358,7 @@ fn run(source: &str, grant: &Arc<Grant>) -> Option<Measured> {
         loop_iterations: 0,
         now_ms: Some(1_700_000_000_000),
         prints_bytes: 10_000,
+        notes: true,
         ..Settings::default()
     };
     let mut machine = Machine::new(vec![grant.clone()], settings.clone());

@@ -7,7 +7,7 @@ mod cpu;
 
 use cpu::thread_time;
 use lisp_runtime::outcome::Phase;
-use lisp_runtime::{Engine, Input, Limits, Outcome, Tool, Verdict};
+use lisp_runtime::{Check, Engine, Input, Limits, Outcome, Tool, Verdict};
 use std::time::Duration;
 
 /// The most time that a unit of fuel may take, as a multiple of what it takes in a loop. Without the optimizer the loop is
@@ -205,6 +205,67 @@ fn data_is_looked_up_by_name_at_once() {
     let names = program(5_000);
     let (few, many) = (run(10, &names), run(50_000, &names));
     assert!(many < few * 8, "{many:?} among 50,000 names, {few:?} among ten");
+}
+
+/// Programs that take a check as long as any.
+fn hard_to_check() -> Vec<(&'static str, String)> {
+    let names = |count: usize, prefix: &str| (0..count).map(|i| format!("{prefix}{i:03} {i} ")).collect::<String>();
+    let pairs: String = (0..24).map(|i| format!(" a{} {{:l a{i} :r a{i}}}", i + 1)).collect();
+    let similar: String = (0..2_000).map(|i| format!("(:a-rather-long-name-of-a-key-{i}x m)")).collect();
+    vec![
+        ("branches", format!("(let [o (first data/rows)] {}1{})", "(if (:x o) (:y o) ".repeat(60), ")".repeat(60))),
+        ("loops", format!("{}1{}", "(loop [x {:a 1}] (if (:b x) (recur {:a x}) ".repeat(30), "))".repeat(30))),
+        ("calls", "(defn f [g] (g g)) (f (fn [g] (f (fn [h] (g h) (h g)))))".to_owned()),
+        (
+            "functions",
+            format!(
+                "(defn f0 [x] x) {} (f30 1)",
+                (0..30).map(|i| format!("(defn f{} [x] (f{i} (f{i} x))) ", i + 1)).collect::<String>()
+            ),
+        ),
+        ("shapes", format!("(let [a0 {{:x 1}}{pairs}] (:ll a24))")),
+        (
+            "joined",
+            format!(
+                "(let [m {{{}}}] {}m{})",
+                names(200, ":k"),
+                "(if data/rows (assoc m :x 1) ".repeat(100),
+                ")".repeat(100)
+            ),
+        ),
+        ("names", format!("(let [m {{{}}}] {similar})", names(200, ":a-rather-long-name-of-a-key-"))),
+        (
+            "folds",
+            format!("{}1{}", "(reduce (fn [a x] (merge a {:b a :c x} ".repeat(20), ")) {} data/rows)".repeat(20)),
+        ),
+        ("tuples", format!("(map (fn [x] (nth x 1)) [{}])", "[1 {:a 1} \"a\"] ".repeat(3_000))),
+    ]
+}
+
+/// A check ends soon, whatever the program is: its work is bounded, and each step of it is small.
+#[test]
+fn a_check_takes_a_bounded_time() {
+    /// What the longest may take, in units of a loop's time. Without the optimizer the loop is favoured.
+    const MOST: f64 = if cfg!(debug_assertions) { 30e6 } else { 10e6 };
+    let rows = serde_json::json!([{ "x": 1, "y": [{ "z": 2 }] }, { "x": null, "w": "a" }]);
+    let engine = |check| Engine::builder().limits(limits()).check(check).build().expect("an engine");
+    let (checks, runs) = (engine(Check::Warn), engine(Check::Off));
+    for (kind, source) in hard_to_check() {
+        let [long, short] = [&checks, &runs].map(|engine| engine.compile(&source).expect("a program"));
+        let input = || Input::new().data("rows", &rows);
+        let mut least = f64::MAX;
+        for _ in 0..ATTEMPTS {
+            let (more, _) = timed(|| checks.run(&long, input()));
+            let (less, _) = timed(|| runs.run(&short, input()));
+            let took = more.saturating_sub(less);
+            least = least.min(took.as_nanos() as f64 / of_a_loop(&runs));
+            println!("{kind}: {took:?}");
+            if least < MOST / 2.0 {
+                break;
+            }
+        }
+        assert!(least < MOST, "{kind}: {least:.0} times a unit of a loop");
+    }
 }
 
 /// Programs whose forms, once read, are many.

@@ -513,4 +513,25 @@ pub(super) const WARNINGS: &[Explanation] = &[
         "Convert the value: (str n), (parse-long s); (doc tool/NAME) prints the types.",
         program("(tool/price {:sku 7})", "(tool/price {:sku (str 7)})"),
     ),
+    warn(
+        WarningKind::KeyNeverFound,
+        "A key was read and never found, while the maps that it was looked up in had one with a similar name.",
+        "The key is misspelt, so that its value was nil in silence. It was found out by the run: a check before it does not follow every function.",
+        "Write the key that the warning names. A key that may be absent has no warning if the program also tests it, or reads the similar one instead.",
+        program(
+            "(defn names [n] (cons (:nmae n) (mapcat names (:kids n)))) (names {:name \"a\" :kids [{:name \"b\" :kids []}]})",
+            "(defn names [n] (cons (:name n) (mapcat names (:kids n)))) (names {:name \"a\" :kids [{:name \"b\" :kids []}]})",
+        ),
+    ),
+    warn(
+        WarningKind::KeywordForString,
+        "A keyword was compared with a string of the same name: they are not equal.",
+        "Data from JSON has strings, and a keyword does not equal the string of its name. It was found out by the run: a check before it does not \
+        follow every function.",
+        "Write a string in place of the keyword, or convert one side: (keyword s), (name k).",
+        program(
+            "(defn paid? [s n] (if (= n 0) (= s :paid) (paid? s (dec n)))) (paid? \"paid\" 2)",
+            "(defn paid? [s n] (if (= n 0) (= s \"paid\") (paid? s (dec n)))) (paid? \"paid\" 2)",
+        ),
+    ),
 ];

@@ -99,6 +99,7 @@ fn all_equal<'h>(h: &'h Heap, args: &[Value<'h>]) -> Res<bool> {
     let [first, rest @ ..] = args else { return Ok(true) };
     for &arg in rest {
         if !h.equal(*first, arg)? {
+            h.note_unequal(*first, arg)?;
             return Ok(false);
         }
     }

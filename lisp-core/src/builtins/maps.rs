@@ -31,6 +31,16 @@ pub(crate) fn get<'h>(h: &'h Heap, coll: Value<'h>, key: Value<'h>) -> Res<Optio
     }
 }
 
+/// Like [`get`], for a program that reads: a miss may be noted.
+#[inline]
+pub(crate) fn read<'h>(h: &'h Heap, coll: Value<'h>, key: Value<'h>) -> Res<Option<Value<'h>>> {
+    let found = get(h, coll, key)?;
+    if found.is_none() {
+        h.note_missed(coll, key)?;
+    }
+    Ok(found)
+}
+
 /// Returns the value at the end of a path of keys; `None` if a step does not exist. A path inside a path is followed
 /// too, with a work list.
 pub(crate) fn get_path<'h>(h: &'h Heap, coll: Value<'h>, path: &'h [Value<'h>]) -> Res<Option<Value<'h>>> {
@@ -59,7 +69,7 @@ pub(crate) fn get_path<'h>(h: &'h Heap, coll: Value<'h>, path: &'h [Value<'h>]) 
         }
         let next = match at {
             Value::Set(members) => members.contains(h, key)?.then_some(key),
-            _ => get(h, at, key)?,
+            _ => read(h, at, key)?,
         };
         match next {
             Some(next) => (at, path) = (next, rest),
@@ -171,7 +181,7 @@ fn get_of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
         // A map as an index is a swapped argument.
         other @ Value::Vector(_) if matches!(args[1], Value::Map(_)) => Err(not_associative("get", other, args[1])),
         Value::Nil => Ok(default),
-        coll @ (Value::Map(_) | Value::Vector(_)) => Ok(get(h, coll, args[1])?.unwrap_or(default)),
+        coll @ (Value::Map(_) | Value::Vector(_)) => Ok(read(h, coll, args[1])?.unwrap_or(default)),
         Value::Set(members) => Ok(if members.contains(h, args[1])? { args[1] } else { default }),
         coll @ Value::Str(_) if args[1].is_number() => Ok(get(h, coll, args[1])?.unwrap_or(default)),
         other => Err(not_associative("get", other, args[1])),
@@ -444,7 +454,7 @@ fn select_keys<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     if keys.len() > SMALL {
         let mut found = Gathered::new(h);
         for &key in keys {
-            if let Some(value) = get(h, coll, key)? {
+            if let Some(value) = read(h, coll, key)? {
                 found.insert(key, value)?;
             }
         }
@@ -452,7 +462,7 @@ fn select_keys<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     }
     let builder = h.map_builder(keys.len())?;
     for &key in keys {
-        if let Some(value) = get(h, coll, key)? {
+        if let Some(value) = read(h, coll, key)? {
             builder.insert(h, key, value)?;
         }
     }
@@ -645,7 +655,13 @@ pub(super) const TABLE: &[Builtin] = &[
 #[inline]
 pub(crate) fn key_of<'h>(h: &'h Heap, coll: Value<'h>, key: Value<'h>) -> Res<Option<Value<'h>>> {
     match coll {
-        Value::Map(m) => m.get_flexible(h, key),
+        Value::Map(m) => {
+            let found = m.get_flexible(h, key)?;
+            if found.is_none() {
+                h.note_missed(coll, key)?;
+            }
+            Ok(found)
+        }
         other => key_of_other(h, other, key),
     }
 }

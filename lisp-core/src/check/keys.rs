@@ -194,6 +194,10 @@ pub(super) fn nearest<'f>(fields: &'f Fields, name: &str) -> Option<&'f str> {
 
 /// Returns the name that is probably meant by one that is not there.
 pub(super) fn nearest_of<'n>(names: impl Iterator<Item = &'n str> + Clone, name: &str) -> Option<&'n str> {
+    let wanted = letters_of(name);
+    // Two changes bring at most two letters and take at most two. The names that are left are few.
+    let names = names.filter(|other| (letters_of(other) ^ wanted).count_ones() <= 4);
+    names.clone().next()?;
     let plain = |text: &str| text.replace(['-', '_', ' ', '?'], "").to_lowercase();
     let wanted = plain(name);
     // A name in another case or with other separators, and one and many.
@@ -212,6 +216,22 @@ pub(super) fn nearest_of<'n>(names: impl Iterator<Item = &'n str> + Clone, name:
         _ => 2,
     };
     (crate::text::distance(name, near) <= max).then_some(near)
+}
+
+/// Returns the name among these that is probably meant by one that is not there.
+pub(crate) fn similar<'n>(names: &[&'n str], name: &str) -> Option<&'n str> {
+    nearest_of(names.iter().copied(), name)
+}
+
+/// Returns a bit for each letter and digit of a name, in either case; the other characters of other alphabets share one.
+fn letters_of(name: &str) -> u64 {
+    name.bytes().fold(0, |letters, byte| match byte.to_ascii_lowercase() {
+        letter @ b'a'..=b'z' => letters | 1 << (letter - b'a'),
+        digit @ b'0'..=b'9' => letters | 1 << (26 + digit - b'0'),
+        b'-' | b'_' | b' ' | b'?' => letters,
+        byte if byte.is_ascii() => letters | 1 << (36 + byte % 27),
+        _ => letters | 1 << 63,
+    })
 }
 
 /// Returns the different letters of a name, in order.

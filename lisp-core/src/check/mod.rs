@@ -6,10 +6,13 @@
 mod builtins;
 mod calls;
 mod keys;
+mod notes;
 mod observe;
 mod shape;
 mod walk;
 
+pub(crate) use keys::similar;
+pub(crate) use notes::notes;
 pub use shape::{Shape, Types};
 
 use crate::compile::{Forms, Program};
@@ -29,6 +32,10 @@ pub enum FindingKind {
     MissingArgument,
     /// An argument of a type that the tool does not take.
     WrongArgument,
+    /// A key that a run read and never found, while the maps there had one with a similar name.
+    KeyNeverFound,
+    /// A keyword that a run compared with a string of the same name.
+    KeywordForString,
 }
 
 /// Something in a program that is surely not meant.
@@ -79,6 +86,9 @@ pub struct Parameter {
 
 /// The maximum number of findings of a check.
 pub const MAX_FINDINGS: usize = 16;
+
+/// The maximum number of notes about a run.
+pub const MAX_NOTES: usize = crate::heap::Misses::MAX;
 
 /// Checks a program by its core forms. Findings are in the order of their positions, at most [`MAX_FINDINGS`]. The work of a
 /// check is bounded: a program that takes more has no findings.

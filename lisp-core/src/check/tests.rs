@@ -1,10 +1,12 @@
 use super::*;
 use crate::json;
 use crate::syntax::ReadLimits;
-use crate::vm::{Grant, Machine, Settings};
+use crate::vm::{Ending, Grant, Machine, Settings, Step};
 
 const ORDERS: &str = r#"[{"id": "o1", "status": "paid", "total": 120.5, "items": [{"sku": "A1", "qty": 2}]},
     {"id": "o2", "status": "open", "total": 80, "note": null, "items": []}]"#;
+
+const TREE: &str = r#"{"name": "a", "children": [{"name": "b", "children": [{"name": "c", "children": []}]}]}"#;
 
 fn tool(name: &str) -> Option<ToolShape> {
     let parameter =
@@ -19,19 +21,39 @@ fn tool(name: &str) -> Option<ToolShape> {
     })
 }
 
-fn found(source: &str) -> Vec<Finding> {
+/// A machine with data and a program.
+fn loaded(source: &str, settings: Settings) -> (Machine, Arc<Program>, Forms) {
     let grant = Grant::build(usize::MAX, |h, b| {
-        for (name, text) in [("orders", ORDERS), ("n", "3"), ("by_id", r#"{"o1": {"total": 1}}"#)] {
+        for (name, text) in [("orders", ORDERS), ("n", "3"), ("by_id", r#"{"o1": {"total": 1}}"#), ("tree", TREE)] {
             b.data(name, json::read(h, text).map_err(|_| ()).expect("JSON"));
         }
         Ok(())
     })
     .expect("a grant");
     let (program, forms) = Program::compile_unless(source, &ReadLimits::default(), &|| false).expect("a program");
-    let mut machine = Machine::new(vec![Arc::new(grant)], Settings::default());
+    let mut machine = Machine::new(vec![Arc::new(grant)], settings);
     let program = Arc::new(program);
     machine.load(program.clone()).expect("the names");
+    (machine, program, forms)
+}
+
+fn found(source: &str) -> Vec<Finding> {
+    let (machine, program, forms) = loaded(source, Settings::default());
     machine.check(0, Some((&*program, &forms)), &tool, &|| false)
+}
+
+/// The notes about a run in slices of this fuel, which compacts its heap this often.
+fn noted(source: &str, slice: u64, compact_every: Option<u64>) -> Vec<Finding> {
+    let settings = Settings { notes: true, compact_every, heap_bytes: 0, ..Settings::default() };
+    let (mut machine, program, forms) = loaded(source, settings);
+    let found = machine.check(0, Some((&*program, &forms)), &tool, &|| false);
+    let ending = loop {
+        if let Step::Done(ending) = machine.resume(slice) {
+            break ending;
+        }
+    };
+    assert!(matches!(ending, Ending::Value), "{source}: {ending:?}");
+    machine.notes(0, Some((&*program, &forms)), &found, &|| false)
 }
 
 fn repairs(source: &str) -> Vec<(FindingKind, String)> {
@@ -156,4 +178,109 @@ fn the_work_is_bounded() {
         found(source);
         assert!(started.elapsed() < std::time::Duration::from_secs(20), "{source:.80}");
     }
+}
+
+/// Programs with a mistake that shows only when they run: the position, the message, the repair.
+#[test]
+fn what_a_run_reads_in_vain_is_noted() {
+    let key = |name: &str, times: &str, meant: &str| {
+        (FindingKind::KeyNeverFound, format!(":{name} was read {times} and never found; these maps have :{meant}"))
+    };
+    for (source, at, (kind, message)) in [
+        (
+            "(defn names [n] (cons (:nmae n) (mapcat names (:children n)))) (names data/tree)",
+            "(:nmae n)",
+            key("nmae", "3 times", "name"),
+        ),
+        (
+            "(defn names [n] (cons (:name n) (mapcat names (:childern n)))) (names data/tree)",
+            "(:childern n)",
+            key("childern", "1 time", "children"),
+        ),
+        (
+            "(->> (tree-seq :children :childen data/tree) (mapv :name))",
+            "(tree-seq :children :childen data/tree)",
+            key("childen", "1 time", "children"),
+        ),
+        (
+            "(let [by (group-by :id data/orders)] (get-in by [\"o1\" 0 :toatl]))",
+            "(get-in by [\"o1\" 0 :toatl])",
+            key("toatl", "1 time", "total"),
+        ),
+        (
+            "(let [o (nth data/orders (dec (count [1 2])))] (for [n (range 5)] (:Total o)))",
+            "(:Total o)",
+            key("Total", "5 times", "total"),
+        ),
+        (
+            "(let [os (json/parse-string \"[{\\\"unit_price\\\": 1}, {\\\"unit_price\\\": 2}]\")] (sort-by :unit-prize os))",
+            "(sort-by :unit-prize os)",
+            key("unit-prize", "2 times", "unit_price"),
+        ),
+        (
+            "(let [os (json/parse-string \"[{\\\"a b\\\": 1, \\\"users\\\": 2}]\")] (map (fn [{:keys [user]}] user) os))",
+            "{:keys [user]}",
+            key("user", "1 time", "users"),
+        ),
+        (
+            "(let [o (json/parse-string \"{\\\"x\\\": \\\"role\\\"}\")] (if (= (:x o) :role) 1 2))",
+            "(= (:x o) :role)",
+            (
+                FindingKind::KeywordForString,
+                "the keyword :role and the string \"role\" were compared 1 time: they are not equal".to_owned(),
+            ),
+        ),
+    ] {
+        let notes = noted(source, u64::MAX, None);
+        let told: Vec<_> = notes.iter().map(|note| (note.kind, note.message.clone())).collect();
+        assert_eq!(told, [(kind, message)], "{source}");
+        let span = notes[0].span;
+        assert_eq!(&source[span.start as usize..span.end as usize], at, "{source}");
+        assert!(notes[0].repair.as_ref().is_some_and(|repair| repair.starts_with("write ")), "{source}");
+        for (slice, compact_every) in [(1, None), (7, None), (100, Some(1)), (u64::MAX, Some(3))] {
+            assert_eq!(noted(source, slice, compact_every), notes, "{source}, {slice}, {compact_every:?}");
+        }
+    }
+}
+
+/// A key may be absent, and what a check before the run says is not said twice.
+#[test]
+fn what_may_be_right_is_not_noted() {
+    let rows =
+        "(let [rows (json/parse-string \"[{\\\"total\\\": 1, \\\"id\\\": 1}, {\\\"total\\\": 2, \\\"id\\\": 2}]\")] ";
+    for body in [
+        "(map :note rows)",
+        "(map :totals [{:total 1} {:totals 2}])",
+        "(map #(or (:totals %) (:total %)) rows)",
+        "(map #(if-let [t (:totals %)] t (:total %)) rows)",
+        "(map #(let [a (:totals %) b (:total %)] (or a b)) rows)",
+        "(map (fn [{:keys [totals total]}] (or totals total)) rows)",
+        "(map #(get % :totals (:total %)) rows)",
+        "(map #(cond (:totals %) 1 :else (:total %)) rows)",
+        "(map (juxt :totals :total) rows)",
+        "(map (fn [r] (some r [:totals :total])) rows)",
+        "(map (fn [r] [(:totals r) (:total r)]) rows)",
+        "(map #(select-keys % [:totals :total]) rows)",
+        "(map #(if (contains? % :totals) (:totals %) 0) rows)",
+        "(map #(assoc % :totals (inc (or (:totals %) 0))) rows)",
+        "(reduce (fn [m k] (assoc m k (inc (get m k 0)))) {} (map keyword [\"total\" \"totals\"]))",
+        "(map #(update % :totals (fnil inc 0)) rows)",
+        "(map #(dissoc % :totals) rows)",
+        "(map #(get % \"totals\") rows)",
+        "(filter (fn [_] (or (= (name :total) :total) (= (name :total) \"total\"))) rows)",
+        "(= (first (keys (first rows))) :x)",
+        "(map :totl [{:total 1}])",
+    ] {
+        let source = format!("{rows}{body})");
+        assert_eq!(noted(&source, u64::MAX, None), [], "{body}");
+    }
+}
+
+/// What is noted is bounded, and so is what finding it takes.
+#[test]
+fn few_names_are_noted() {
+    let reads: String = (0..40).map(|n| format!("(:name{n}x r)")).collect();
+    let keys: String = (0..30).map(|n| format!(":name{n} {n} ")).collect();
+    let notes = noted(&format!("(let [r (into {{}} {{{keys}}})] (dotimes [_ 100] {reads}))"), 1_000, None);
+    assert!((1..=MAX_NOTES).contains(&notes.len()), "{notes:?}");
 }

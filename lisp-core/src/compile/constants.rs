@@ -88,7 +88,7 @@ impl<'p> Pool<'p> {
         })
         .map_err(|fault| match fault {
             Fault::Error(error) => *error,
-            Fault::Collect(_) | Fault::Pause(_) | Fault::Clock | Fault::NeedsFrame => {
+            Fault::Collect(_) | Fault::Pause(_) | Fault::Clock | Fault::Place | Fault::NeedsFrame => {
                 Error::new(Reason::ProgramTooLarge, "the constants of the program take too much memory")
             }
         })

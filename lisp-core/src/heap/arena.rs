@@ -2,6 +2,7 @@
 
 use super::header::Header;
 use super::memory::{self, OutOfMemory};
+use super::misses::Watch;
 use super::shapes::Shapes;
 use super::space::{ALIGN, Space, rounded};
 use super::{Fault, Res};
@@ -59,6 +60,7 @@ pub struct Heap {
     /// Fuel, slices and the flag that ends the run.
     pub(crate) meter: Meter,
     pub(super) shapes: Shapes,
+    pub(super) watch: Watch,
     /// Bytes of memory that the machine had free at the last check. The arena has not grown since.
     seen_free: Cell<usize>,
     /// A small buffer that is reused for strings under construction.
@@ -90,6 +92,7 @@ impl Heap {
             trapped_early: Cell::new(false),
             meter: Meter::new(),
             shapes: Shapes::new(),
+            watch: Watch::default(),
             seen_free: Cell::new(memory::SMALL),
             scratch: Cell::default(),
             builtin_text: |_| Cow::Borrowed("#<builtin>"),

@@ -4,6 +4,7 @@
 
 use super::map::{Entry, KeyArray, Map, Rep, TreeSize, address, may_contain};
 use super::node::{BITS, Step};
+use super::shapes::Place;
 use super::string::{SHORT_TEXT, hash_text, text_cost};
 use super::{Heap, Res, Value};
 use crate::cost;
@@ -62,10 +63,14 @@ impl<'h> Map<'h> {
         if let (Rep::Small(keys, values), Value::Keyword(..)) = (self.rep(), key) {
             return Ok(small_place(h, keys, key)?.map(|i| values[i]));
         }
-        match self.get(h, key)? {
-            Some(value) => Ok(Some(value)),
-            None => Ok(self.other_spelling(h, key)?.map(|entry| entry.1)),
+        let value = match self.get(h, key)? {
+            Some(value) => Some(value),
+            None => self.other_spelling(h, key)?.map(|entry| entry.1),
+        };
+        if let (Value::Keyword(hash, _), Some(_)) = (key, value) {
+            h.watch.found(hash);
         }
+        Ok(value)
     }
 
     /// Returns the value that a keyword reads, if its position is remembered. This is free, and so is
@@ -216,13 +221,20 @@ impl<'h> Map<'h> {
 /// so the position of a name in it is searched for once. A long search costs the same when its result is remembered.
 #[inline]
 fn small_place<'h>(h: &'h Heap, keys: &'h KeyArray<'h>, key: Value<'h>) -> Res<Option<usize>> {
-    let Value::Keyword(_, name) = key else { return Ok(None) };
+    let Value::Keyword(hash, name) = key else { return Ok(None) };
     if name.text().len() > SHORT_TEXT {
         h.charge(text_cost(name.text()).saturating_mul(keys.keys().len() as u64))?;
         return Ok(keys.place_of(key).0);
     }
     let (place, units) = h.shapes.find(address(keys), address(name), || {
         let (place, compared) = keys.place_of(key);
+        let place = place.and_then(|place| u8::try_from(place).ok());
+        let is_near = h.watch.is_there() && h.searched(keys, (hash, name.text()), place.is_some());
+        let place = match place {
+            Some(place) => Place::At(place),
+            None if is_near => Place::Near,
+            None => Place::Absent,
+        };
         (place, cost::names_compared(compared))
     });
     if units > 0 {

@@ -22,6 +22,15 @@ struct Steps {
 /// The address of a key array or a name.
 type Address = *const ();
 
+/// The position of a name in a key array.
+#[derive(Clone, Copy)]
+pub(super) enum Place {
+    At(u8),
+    Absent,
+    /// Absent, while there is a similar name.
+    Near,
+}
+
 /// A key array, a name, and the position of the name in it.
 #[derive(Clone, Copy)]
 struct Known {
@@ -57,6 +66,8 @@ impl Shapes {
     /// Added to a position that is not free to read: no key array has that many keys.
     const COSTS: u8 = 1 << 7;
     const ABSENT: u8 = u8::MAX;
+    /// Absent, while the key array has a similar name.
+    const NEAR: u8 = u8::MAX - 1;
 
     pub(super) fn new() -> Self {
         Shapes { known: OnceCell::new(), steps: OnceCell::new() }
@@ -88,22 +99,29 @@ impl Shapes {
         &self,
         keys: Address,
         name: Address,
-        search: impl FnOnce() -> (Option<usize>, u8),
+        search: impl FnOnce() -> (Place, u8),
     ) -> (Option<usize>, u8) {
         let Known { place, units, .. } = match self.entry(keys, name) {
             Some(known) => known,
             None => self.remember(keys, name, search()),
         };
-        ((place != Self::ABSENT).then_some((place % Self::COSTS).into()), units)
+        ((place < Self::NEAR).then_some((place % Self::COSTS).into()), units)
+    }
+
+    /// Returns whether the key array is remembered to have a name similar to this one only.
+    pub(super) fn is_near(&self, keys: Address, name: Address) -> bool {
+        self.entry(keys, name).is_some_and(|known| known.place == Self::NEAR)
     }
 
     /// Remembers a position before the others of its set, and drops the last one.
     #[cold]
-    fn remember(&self, keys: Address, name: Address, (found, units): (Option<usize>, u8)) -> Known {
-        let mut place = found.and_then(|i| u8::try_from(i).ok()).unwrap_or(Self::ABSENT);
-        if units > 0 {
-            place |= Self::COSTS;
-        }
+    fn remember(&self, keys: Address, name: Address, (found, units): (Place, u8)) -> Known {
+        let place = match found {
+            Place::At(i) if units > 0 => i | Self::COSTS,
+            Place::At(i) => i,
+            Place::Absent => Self::ABSENT,
+            Place::Near => Self::NEAR,
+        };
         let known = Known { keys, name, place, units };
         let [first, second] = &self.known.get_or_init(Self::none_known)[Self::set(keys, name)];
         second.set(first.replace(known));
@@ -136,10 +154,15 @@ impl Shapes {
         Box::new(Steps { grown: [const { Cell::new(Grown::NONE) }; Self::STEPS], oldest: Cell::new(0) })
     }
 
-    pub(super) fn clear(&self) {
+    /// Forgets the positions of names.
+    pub(super) fn clear_known(&self) {
         for slot in self.known.get().into_iter().flat_map(|known| known.as_flattened()) {
             slot.set(Known::NONE);
         }
+    }
+
+    pub(super) fn clear(&self) {
+        self.clear_known();
         for step in self.steps.get().into_iter().flat_map(|steps| &steps.grown) {
             step.set(Grown::NONE);
         }

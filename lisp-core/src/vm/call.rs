@@ -136,8 +136,8 @@ fn look_up<'h>(h: &'h Ctx, data: Value<'h>, args: &[Value<'h>]) -> Res<Value<'h>
     match (data, args) {
         (Value::Keyword(..), &[coll]) => Ok(maps::key_of(h, coll, data)?.unwrap_or(Value::Nil)),
         (Value::Keyword(..), &[coll, default]) => Ok(maps::key_of(h, coll, data)?.unwrap_or(default)),
-        (Value::Map(_), &[key]) => Ok(maps::get(h, data, key)?.unwrap_or(Value::Nil)),
-        (Value::Map(_), &[key, default]) => Ok(maps::get(h, data, key)?.unwrap_or(default)),
+        (Value::Map(_), &[key]) => Ok(maps::read(h, data, key)?.unwrap_or(Value::Nil)),
+        (Value::Map(_), &[key, default]) => Ok(maps::read(h, data, key)?.unwrap_or(default)),
         (Value::Vector(v), &[key]) if key.is_number() => match key.as_index().and_then(|i| v.get(i)) {
             Some(item) => Ok(item),
             None => Err(Error::new(

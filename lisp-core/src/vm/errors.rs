@@ -39,7 +39,7 @@ impl Machine {
         let error = match fault {
             Fault::Error(error) => *error,
             Fault::NeedsFrame => Error::endless("this"),
-            Fault::Pause(_) | Fault::Clock => return self.fuel_error(),
+            Fault::Pause(_) | Fault::Clock | Fault::Place => return self.fuel_error(),
             Fault::Collect(bytes) => self.memory_error(bytes),
         };
         self.place_error(error)

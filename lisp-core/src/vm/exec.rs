@@ -517,7 +517,7 @@ impl<'h> State<'h> {
                     }
                     Instr::IsNil { dst, src } => w.set(dst, Value::Bool(w.get(src).is_nil())),
                     Instr::IsCase { dst, src, k } => {
-                        let same = fallible!(h.equal(*w.get(src), constants[k as usize]));
+                        let same = fallible!(compare(h, Cmp::Eq, *w.get(src), constants[k as usize]));
                         w.set(dst, Value::Bool(same));
                     }
                     Instr::Rare { op, dst, src, n } => {

@@ -116,6 +116,7 @@ impl Machine {
             let _ = heap.charge_pattern(pattern, Extent::Part);
         }
         heap.meter.set_restart();
+        heap.forget_misses();
         true
     }
 

@@ -177,7 +177,10 @@ impl Machine {
 
     /// Creates an empty heap and empty roots, with the limits of the settings.
     pub(super) fn store(settings: &Settings, empty: impl FnOnce(usize) -> Ctx) -> Store<Roots> {
-        let context = empty(if settings.heap_bytes == 0 { usize::MAX } else { settings.heap_bytes });
+        let mut context = empty(if settings.heap_bytes == 0 { usize::MAX } else { settings.heap_bytes });
+        if settings.notes {
+            context.watch_misses(crate::check::similar);
+        }
         {
             let mut prints = context.prints.borrow_mut();
             prints.line_chars = settings.print_chars;

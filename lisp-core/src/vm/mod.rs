@@ -12,6 +12,7 @@ mod grant;
 mod load;
 mod locals;
 mod machine;
+mod notes;
 mod output;
 mod parallel;
 mod prelude;

@@ -8,7 +8,7 @@ use super::machine::{Ending, Machine, Status, Usage};
 use super::settings::Settings;
 use crate::context::{Ctx, InheritedPatterns, Prints};
 use crate::error::{Detail, Error, Reason};
-use crate::heap::{ExportedValue, Heap, Store, SuspendedHeap};
+use crate::heap::{ExportedValue, Heap, Misses, Store, SuspendedHeap};
 use crate::library::text_of;
 use crate::natives;
 use crate::stack::{NativeFn, ParallelFn, Roots, State, Units};
@@ -44,12 +44,14 @@ pub struct WorkerEnd {
     result: Result<ExportedValue, Box<Error>>,
     usage: Usage,
     prints: Prints,
+    misses: Misses,
 }
 
 impl WorkerEnd {
     /// Creates the end of a worker that could not start, or whose machine is lost.
     pub fn failed(error: Error) -> Self {
-        WorkerEnd { result: Err(Box::new(error)), usage: Usage::default(), prints: Prints::default() }
+        let result = Err(Box::new(error));
+        WorkerEnd { result, usage: Usage::default(), prints: Prints::default(), misses: Misses::default() }
     }
 
     /// Returns the error that the worker ended with.
@@ -71,6 +73,15 @@ impl WorkerEnd {
     pub fn usage(&self) -> Usage {
         self.usage
     }
+}
+
+/// What a joined worker has used and left behind.
+struct Joined {
+    usage: Usage,
+    prints: Prints,
+    misses: Misses,
+    /// The live bytes of its result.
+    live: usize,
 }
 
 /// Why the results of workers end a run.
@@ -199,6 +210,7 @@ impl Machine {
     pub fn end_worker(self, ending: Ending) -> WorkerEnd {
         let usage = self.usage();
         let prints = self.store.context().prints.take();
+        let misses = self.store.context().take_misses();
         let limit = self.store.heap().account().limit;
         let too_large = |what: &str| Box::new(budget_error(true, self.baseline, limit, what.to_owned()));
         let result = match (ending, &self.parent) {
@@ -212,7 +224,7 @@ impl Machine {
                 Err(Box::new(Error::new(Reason::HostFault, "a worker ended without a result")))
             }
         };
-        WorkerEnd { result, usage, prints }
+        WorkerEnd { result, usage, prints, misses }
     }
 
     /// Joins the next workers, in the order of their calls: the prints and the usage of all, and the results of those
@@ -224,8 +236,9 @@ impl Machine {
     pub fn join(&mut self, ends: Vec<WorkerEnd>) -> Result<(), usize> {
         let mut arrived = Vec::with_capacity(ends.len());
         let mut joined = Vec::with_capacity(ends.len());
-        for WorkerEnd { result, usage, prints } in ends {
-            joined.push((usage, prints, result.as_ref().map_or(0, ExportedValue::live_bytes)));
+        for WorkerEnd { result, usage, prints, misses } in ends {
+            let live = result.as_ref().map_or(0, ExportedValue::live_bytes);
+            joined.push(Joined { usage, prints, misses, live });
             arrived.extend(result);
         }
         let ended = self.take_results(arrived).err();
@@ -234,11 +247,12 @@ impl Machine {
             _ => (joined.len(), 0),
         };
         let heap = self.store.context();
-        for (usage, prints, _) in joined.into_iter().take(kept) {
+        for Joined { usage, prints, misses, .. } in joined.into_iter().take(kept) {
             heap.meter.add_spent(usage.fuel);
             self.cut_off_fuel = self.cut_off_fuel.saturating_add(usage.cut_off_fuel);
             heap.add_work(usage.allocated_bytes, usage.compactions);
             heap.prints.borrow_mut().absorb(prints);
+            heap.absorb_misses(misses);
         }
         let ceiling = self.fuel_ceiling();
         let error = if self.store.heap().spent() > ceiling {
@@ -287,10 +301,10 @@ impl Machine {
 
     /// For results that do not fit after a compaction: returns the number of workers up to the first one that exceeds
     /// the limit, and the bytes held with it.
-    fn first_beyond(&self, joined: &[(Usage, Prints, usize)]) -> (usize, usize) {
+    fn first_beyond(&self, joined: &[Joined]) -> (usize, usize) {
         let account = self.store.heap().account();
         let (mut kept, mut held) = (joined.len(), account.used);
-        while let Some((_, _, live)) = kept.checked_sub(1).and_then(|last| joined.get(last))
+        while let Some(Joined { live, .. }) = kept.checked_sub(1).and_then(|last| joined.get(last))
             && held.saturating_sub(*live) > account.limit
         {
             held -= live;
@@ -303,10 +317,11 @@ impl Machine {
     /// over.
     pub fn keep_work(&mut self, ends: Vec<WorkerEnd>) {
         let heap = self.store.context();
-        for WorkerEnd { usage, prints, .. } in ends {
+        for WorkerEnd { usage, prints, misses, .. } in ends {
             self.cut_off_fuel = self.cut_off_fuel.saturating_add(usage.fuel).saturating_add(usage.cut_off_fuel);
             heap.add_work(usage.allocated_bytes, usage.compactions);
             heap.prints.borrow_mut().absorb(prints);
+            heap.absorb_misses(misses);
         }
     }
 

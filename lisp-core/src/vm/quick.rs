@@ -46,7 +46,13 @@ pub(super) fn fast_arithmetic(
 #[cold]
 pub(super) fn compare<'h>(h: &'h Ctx, op: Cmp, a: Value<'h>, b: Value<'h>) -> Res<bool> {
     match op {
-        Cmp::Eq => h.equal(a, b),
+        Cmp::Eq => {
+            let same = h.equal(a, b)?;
+            if !same {
+                h.note_unequal(a, b)?;
+            }
+            Ok(same)
+        }
         Cmp::Lt => numbers::less(h, a, b),
         Cmp::Le => numbers::less_eq(h, a, b),
         Cmp::Gt => numbers::greater(h, a, b),

@@ -50,17 +50,21 @@ impl Machine {
         let needed = if is_first { 0 } else { self.wanted.saturating_sub(heap.spent()) };
         self.resumed_at = Some(heap.spent());
         heap.meter.set_slice(heap.spent().max(self.wanted).saturating_add(slice.max(needed)), self.fuel_ceiling());
+        heap.note_misses(true);
         let out = loop {
             if let Some(bytes) = self.compacting_for
                 && !self.compact(bytes)?
             {
                 break Err(Fault::Collect(bytes));
             }
+            self.store.heap().restart_misses();
             match self.store.enter(|h, state, _| state.run_and_catch(h)) {
                 Err(Fault::Collect(bytes)) if self.may_compact() => self.compacting_for = Some(bytes),
+                Err(Fault::Place) => self.place_miss(),
                 out => break out,
             }
         };
+        self.store.heap().note_misses(false);
         self.collected_at = None;
         Some(out)
     }

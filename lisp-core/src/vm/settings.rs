@@ -19,6 +19,8 @@ pub struct Settings {
     pub strict_data: bool,
     /// Whether an error shows the values of local names.
     pub shows_locals: bool,
+    /// Whether keys that are read in vain are noted ([`Machine::notes`](super::Machine::notes)).
+    pub notes: bool,
     /// For tests: compacts the heap after every n-th allocation, even if not needed.
     pub compact_every: Option<u64>,
     /// A fixed time, in milliseconds since 1970. Without it the driver is asked ([`Effect::Clock`](super::Effect)).
@@ -36,6 +38,7 @@ impl Default for Settings {
             print_pauses: false,
             strict_data: false,
             shows_locals: true,
+            notes: false,
             compact_every: None,
             now_ms: None,
         }

@@ -575,7 +575,7 @@ impl EngineBuilder {
         self
     }
 
-    /// Sets whether programs are checked against their data and tools before they run. The default is [`Check::Off`].
+    /// Sets whether programs are checked against their data and tools before they run. The default is [`Check::Warn`].
     ///
     /// ```
     /// use lisp_runtime::{Check, Engine, Input};

@@ -78,6 +78,13 @@ impl Program {
         self.program.bytes() + self.forms.as_ref().map_or(0, |forms| forms.bytes())
     }
 
+    /// Returns the program if it has at most this size, without its core forms if it is too large with them.
+    pub(crate) fn within(&self, bytes: usize) -> Option<Program> {
+        let bare = || Program { program: self.program.clone(), forms: None };
+        let program = if self.bytes() > bytes { bare() } else { self.clone() };
+        (program.bytes() <= bytes).then_some(program)
+    }
+
     /// Returns the names of the tools that the program may call.
     pub fn tool_names(&self) -> impl Iterator<Item = &str> {
         self.program.tool_names()

@@ -115,15 +115,13 @@ impl Programs {
 
     /// Keeps a program, and returns the evicted ones.
     fn keep(&mut self, hash: u64, program: &Program, max: usize) -> Vec<Entry> {
-        if program.bytes() > LARGEST {
-            return Vec::new();
-        }
+        let Some(program) = program.within(LARGEST) else { return Vec::new() };
         let mut evicted = Vec::new();
         if self.programs.len() >= max && !self.programs.contains_key(&hash) {
             evicted = self.take_oldest();
         }
-        let entry = Entry { program: program.clone(), asked: self.now };
         self.usage.bytes += program.bytes();
+        let entry = Entry { program, asked: self.now };
         evicted.extend(self.programs.insert(hash, entry));
         self.usage.bytes -= evicted.iter().map(|entry| entry.program.bytes()).sum::<usize>();
         self.usage.programs = self.programs.len();

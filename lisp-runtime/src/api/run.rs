@@ -83,7 +83,7 @@ pub(crate) struct Run {
     /// Warnings about the JSON of the result.
     warnings: Vec<Warning>,
     /// What a check of the program found before it ran.
-    findings: Vec<Warning>,
+    findings: Vec<Finding>,
     /// What the run has taken from its budget.
     pub(crate) taken: Option<Taken>,
     /// Whether results become `*1 *2 *3` of later turns.
@@ -152,6 +152,7 @@ impl Run {
         worker.fuel = setting.fuel.or(worker.fuel);
         worker.print_pauses = setting.streams_prints();
         worker.shows_locals = !setting.redacts();
+        worker.notes = setting.makes.check != Check::Off;
         let machine = Machine::new(grants, Settings { heap_bytes, ..worker.clone() });
         let shared = Arc::new(RunShared::new(setting, started, worker));
         Run {
@@ -199,7 +200,7 @@ impl Run {
                     if let Some(error) = refusal(&findings).filter(|_| refuses) {
                         return Err(self.problem(error, Phase::Compile));
                     }
-                    self.findings = Warning::of_findings(program, findings);
+                    self.findings = findings;
                 }
                 Ok(())
             }
@@ -568,6 +569,21 @@ impl Run {
         }
     }
 
+    /// Takes what the check of the program found before it ran, and what it read in vain.
+    fn findings_and_notes(&mut self) -> Vec<Warning> {
+        let mut findings = std::mem::take(&mut self.findings);
+        let whole = self.programs[self.current].clone();
+        let setting = &self.shared.setting;
+        if !self.is_set_up() && setting.makes.check != Check::Off {
+            let until = self.shared.run_time.deadline();
+            let stop = stop_of_compiling(&setting.limits, Some(&setting.cancel), until);
+            let forms = whole.forms().map(|forms| (&**whole.core(), forms));
+            let notes = self.driver.machine.notes(self.number(), forms, &findings, &stop);
+            findings.extend(notes);
+        }
+        Warning::of_findings(whole.core(), findings)
+    }
+
     fn outcome(&mut self, answer: Result<Answer, Box<Problem>>) -> Outcome {
         let figures = self.figures;
         let heap_live_bytes = self.live_bytes();
@@ -601,7 +617,7 @@ impl Run {
             taken.settle(&usage, true);
         }
         let mut warnings = self.programs.last().map_or_else(Vec::new, Program::warnings);
-        warnings.append(&mut self.findings);
+        warnings.extend(self.findings_and_notes());
         warnings.extend(std::mem::take(&mut self.warnings).into_iter().filter(|_| answer.is_ok()));
         debug_assert!(answer.as_ref().err().is_none_or(|problem| Verdict::of(problem.error.reason) != Verdict::Ok));
         let view = &self.shared.setting.view;

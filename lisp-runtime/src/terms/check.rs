@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 #[non_exhaustive]
 pub enum Check {
     /// Programs are not checked.
-    #[default]
     Off,
-    /// Findings are [warnings](crate::Outcome::warnings) of the outcome.
+    /// Findings are [warnings](crate::Outcome::warnings) of the outcome. So are keys that the run reads and never finds.
+    #[default]
     Warn,
     /// Findings are warnings, and a call of a tool that would fail ends the run as `check_failed` before it starts: an unknown,
     /// missing or unsuitable argument. A run that is resumed from its record is not refused.

@@ -1,7 +1,7 @@
 //! Warnings about a run.
 
 use crate::terms::position::Position;
-use lisp_core::check::{Finding, FindingKind, MAX_FINDINGS};
+use lisp_core::check::{Finding, FindingKind, MAX_FINDINGS, MAX_NOTES};
 use lisp_core::compile::Program;
 use lisp_core::json::{Null, Nulls};
 use lisp_core::syntax::{LineIndex, fence_of};
@@ -60,6 +60,10 @@ warning_kinds! {
     MissingArgument => "missing_argument", Program;
     /// An argument has a type that the tool does not take.
     WrongArgument => "wrong_argument", Program;
+    /// A key was read and never found, while the maps there had one with a similar name.
+    KeyNeverFound => "key_never_found", Program;
+    /// A keyword was compared with a string of the same name.
+    KeywordForString => "keyword_for_string", Program;
 }
 
 impl WarningKind {
@@ -75,6 +79,8 @@ impl WarningKind {
             FindingKind::UnknownArgument => WarningKind::UnknownArgument,
             FindingKind::MissingArgument => WarningKind::MissingArgument,
             FindingKind::WrongArgument => WarningKind::WrongArgument,
+            FindingKind::KeyNeverFound => WarningKind::KeyNeverFound,
+            FindingKind::KeywordForString => WarningKind::KeywordForString,
         }
     }
 }
@@ -95,7 +101,7 @@ pub struct Warning {
 
 impl Warning {
     /// The maximum number of warnings in an outcome.
-    pub(crate) const MAX: usize = 8 * (Nulls::TOLD + 1) + MAX_FINDINGS;
+    pub(crate) const MAX: usize = 8 * (Nulls::TOLD + 1) + MAX_FINDINGS + MAX_NOTES;
 
     /// Returns the warnings about the source of a program.
     pub(crate) fn of_program(program: &Program) -> Vec<Warning> {
@@ -125,7 +131,7 @@ impl Warning {
         fence.into_iter().chain(doubled).collect()
     }
 
-    /// Returns the warnings of a check of a program.
+    /// Returns the warnings of a check of a program, and of its notes.
     pub(crate) fn of_findings(program: &Program, findings: Vec<Finding>) -> Vec<Warning> {
         if findings.is_empty() {
             return Vec::new();

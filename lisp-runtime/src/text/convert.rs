@@ -58,7 +58,7 @@ pub(crate) fn with_room<T>(h: &Heap, bytes: usize, work: impl FnOnce() -> Res<T>
     h.unmetered(room, UNWATCHED, work).map_err(|fault| match fault {
         Fault::Error(error) => *error,
         Fault::Collect(_) => no_room(bytes),
-        Fault::Pause(_) | Fault::Clock | Fault::NeedsFrame => {
+        Fault::Pause(_) | Fault::Clock | Fault::Place | Fault::NeedsFrame => {
             Error::new(Reason::Timeout, "timed out while converting the result")
         }
     })
@@ -80,7 +80,7 @@ pub(crate) fn with_room_for_session(
                 .hint("define less, as in (def name nil), or raise the limit session_bytes")
                 .detail("limit_bytes", bytes)
         }
-        Fault::Pause(_) | Fault::Clock | Fault::NeedsFrame => {
+        Fault::Pause(_) | Fault::Clock | Fault::Place | Fault::NeedsFrame => {
             Error::new(Reason::Timeout, "timed out while saving the session")
         }
     })

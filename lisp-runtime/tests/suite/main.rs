@@ -2,6 +2,7 @@
 //! threads of the whole process is in binaries of its own.
 
 mod broken_records;
+mod checks;
 #[path = "../../../lisp-core/tests/cpu/mod.rs"]
 mod cpu;
 mod depth;

@@ -1,7 +1,10 @@
 //! Notes on the text of a program: they are in every answer, and change no outcome.
 
+use lisp_runtime::outcome::Warning;
 use lisp_runtime::request::answer_line;
-use lisp_runtime::{Check, Engine, Input, Program, Request, Tool};
+use lisp_runtime::threads::Pool;
+use lisp_runtime::tools::Effect;
+use lisp_runtime::{Check, Engine, Input, LimitsRequest, Outcome, Program, Recording, Request, Tool};
 use serde_json::{Value, json};
 
 /// The warnings of an answer to a program: kind, line, column, end of the column.
@@ -270,6 +273,65 @@ fn a_check_without_tools_allows_any() {
     assert_eq!(engine.check(&program, &Input::new()).unwrap().len(), 1);
     let outcome = engine.eval("(tool/any {})", Input::new().check_only());
     assert_eq!(outcome.problem().map(|problem| problem.reason().name()), Some("unknown_tool"));
+}
+
+/// What a run reads in vain is noted, also in workers, in the turns of a session, and when the run is done again from its record. A
+/// host that asks for no check gets no note.
+#[test]
+fn what_a_run_reads_in_vain_is_noted() {
+    const PROGRAM: &str = "(defn names [n] (cons (:nmae n) (pmap names (:children n))))
+        [(names data/tree) (:chidlren (nth (tool/find {}) (dec 1)))]";
+    let tree = json!({ "name": "a", "children": [{ "name": "b", "children": [] }, { "name": "c", "children": [] }] });
+    let find = || Tool::new("find", |_| Ok(json!([{ "children": 5 }]))).with_effect(Effect::Read);
+    let input = || Input::new().data("tree", &tree);
+    let noted = |outcome: &Outcome| {
+        assert!(outcome.is_success(), "{:?}", outcome.problem());
+        let note = |warning: &Warning| {
+            let at = warning.position.expect("a position");
+            (
+                warning.kind.name(),
+                at.line,
+                at.column,
+                warning.message.clone(),
+                warning.repair.clone().unwrap_or_default(),
+            )
+        };
+        outcome.warnings().iter().map(note).collect::<Vec<_>>()
+    };
+    let message = |key: &str, times: &str, meant: &str| {
+        format!(":{key} was read {times} and never found; these maps have :{meant}")
+    };
+    let wanted = [
+        ("key_never_found", 1, 24, message("nmae", "3 times", "name"), "write :name".to_owned()),
+        ("key_never_found", 2, 29, message("chidlren", "1 time", "children"), "write :children".to_owned()),
+    ];
+    for builder in
+        [Engine::builder(), Engine::builder().without_threads(), Engine::builder().pool(Pool::new(4).unwrap())]
+    {
+        let engine = builder.grant(find()).check(Check::Warn).build().unwrap();
+        for window in [1, 2, 8] {
+            let mut asked = LimitsRequest::default();
+            asked.set("parallel_window", window).unwrap();
+            assert_eq!(noted(&engine.eval(PROGRAM, input().limits(asked))), wanted);
+        }
+        let recording = Recording::new();
+        assert_eq!(noted(&engine.eval(PROGRAM, input().record(&recording))), wanted);
+        let (program, input, _) = engine.open_record(&recording.record().unwrap(), &[]).unwrap();
+        assert_eq!(noted(&engine.run(&program, input)), wanted);
+    }
+    assert_eq!(noted(&Engine::builder().grant(find()).check(Check::Off).build().unwrap().eval(PROGRAM, input())), []);
+    let engine = Engine::builder().check(Check::Warn).build().unwrap();
+    let mut session = engine.session(input());
+    assert_eq!(noted(&session.eval("(defn nmae [n] (get-in n [:children (dec 1) :nmae])) (nmae data/tree)")).len(), 1);
+    // A note is about a place in the program of the turn.
+    assert_eq!(noted(&session.eval("(nmae data/tree)")), []);
+    assert_eq!(noted(&session.eval("(get-in data/tree [:children (dec 1) :nmae])")).len(), 1);
+    // Found in this turn as in the one before.
+    let both = "(defn names [n] (if (:names n) 1 (map names (:children n))))";
+    assert_eq!(noted(&session.eval("(def rows [{:names 1} data/tree])")).len(), 0);
+    for _ in 0..2 {
+        assert_eq!(noted(&session.eval(&format!("{both} (map names rows)"))), []);
+    }
 }
 
 /// A definition of an earlier turn with the name of a built-in is not that built-in.

@@ -14,6 +14,7 @@ fn engine() -> Engine {
     Engine::builder()
         .limits(Limits::default().with_prints_bytes(100_000).with_tool_calls(5))
         .ceiling(Limits::unlimited())
+        .check(Check::Warn)
         .grant(Tool::new("price", |call| Ok(call.get::<i64>("n")? * 2)).signature("(n :int) -> :int").cached())
         .tool("broken", |_| Err::<(), _>(ToolError::new("it is broken")))
         .grant(Tool::echo("echo"))
@@ -139,6 +140,9 @@ fn the_same_answer(sandbox: &Sandbox) {
             "memory": {"m": {"é": 1}}, "tools": {"own": {"returns": {"b": [{"c": null}]}}}}"#,
         r#"{"program": "(vec (range 100000))"}"#,
         r#"{"program": "(pmap (fn [x] (println x) (tool/price {:n (mod x 3)})) (range 12))"}"#,
+        r#"{"program": "(defn names [n] (cons (:nmae n) (pmap names (:children n)))) (names data/tree)",
+            "data": {"tree": {"name": "a", "children": [{"name": "b", "children": [{"name": "c", "children": []}]}]}}}"#,
+        r#"{"program": "(def k (:k (tool/own {}))) (println (= k :role)) (/ 1 0)", "tools": {"own": {"returns": {"k": "role"}}}}"#,
         r#"{"program": "(pmap (fn [x] (if (= x 5) (/ 1 0) (tool/echo {:x x}))) [5])"}"#,
         r#"{"program": "(pmap (fn [n] (println n) (loop [i 0] (if (< i 40000) (recur (inc i)) (* n (tool/price {:n (mod n 4)}))))) (range 30))",
             "limits": {"loop_iterations": 0, "timeout_ms": 20000}}"#,

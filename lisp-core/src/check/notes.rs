@@ -1,0 +1,372 @@
+//! Notes about a run: what of that which it read and compared in vain is surely a mistake in the program.
+//!
+//! The run counts by name. The core forms then tell whether a name may be right: a key that the program also writes, tests or
+//! shows may be absent at first, and one that is read beside the similar key is meant.
+
+use super::{Finding, FindingKind};
+use crate::builtins::Rows;
+use crate::compile::Forms;
+use crate::compile::core::{Bind, Clause, Constant, FnNode, Kind, Node};
+use crate::heap::{Misses, Vain};
+
+/// The maximum nesting of forms.
+const MAX_DEPTH: usize = 400;
+
+/// A set of the names that are noted, by their indexes.
+type Names = u32;
+
+/// Returns the notes about a run of the program with this number, in the order of their positions. Leaves out what `found` has.
+pub(crate) fn notes(number: u64, forms: &Forms, misses: &Misses, found: &[Finding]) -> Vec<Finding> {
+    let mut uses = Uses::of(misses);
+    uses.walk(&forms.body);
+    if uses.is_over {
+        return Vec::new();
+    }
+    let mut notes: Vec<Finding> = (0..misses.noted.len())
+        .filter_map(|index| uses.note(index, number))
+        .filter(|note| !found.iter().any(|finding| repeats(note, finding)))
+        .collect();
+    notes.sort_by_key(|note| (note.span.start, note.span.end));
+    notes
+}
+
+/// Returns whether a check has found what a note says.
+fn repeats(note: &Finding, finding: &Finding) -> bool {
+    let is_same = match note.kind {
+        FindingKind::KeyNeverFound => finding.kind == FindingKind::UnknownKey && finding.repair == note.repair,
+        _ => finding.kind == FindingKind::NeverEqual,
+    };
+    is_same && finding.span.start < note.span.end && note.span.start < finding.span.end
+}
+
+/// How a program uses the names.
+struct Uses<'m> {
+    misses: &'m Misses,
+    rows: &'static Rows,
+    depth: usize,
+    is_over: bool,
+    /// Names that it reads as keys.
+    read: Names,
+    /// Names that may be right.
+    excused: Names,
+    /// Names that it has as keywords and as strings, but for those that it reads.
+    keywords: Names,
+    strings: Names,
+}
+
+/// The names in a part of a program.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    /// Names that are noted.
+    noted: Names,
+    /// Names whose similar key is there.
+    meant: Names,
+}
+
+impl std::ops::BitOr for Seen {
+    type Output = Seen;
+
+    fn bitor(self, other: Seen) -> Seen {
+        Seen { noted: self.noted | other.noted, meant: self.meant | other.meant }
+    }
+}
+
+impl<'m> Uses<'m> {
+    fn of(misses: &'m Misses) -> Self {
+        Uses {
+            misses,
+            rows: crate::library::rows(),
+            depth: 0,
+            is_over: false,
+            read: 0,
+            excused: 0,
+            keywords: 0,
+            strings: 0,
+        }
+    }
+
+    fn note(&self, index: usize, number: u64) -> Option<Finding> {
+        let noted = &self.misses.noted[index];
+        let (program, span) = noted.place?;
+        let has = |names: Names| names & 1 << index != 0;
+        let (name, count) = (&*noted.name, noted.count.max(1));
+        let times = if count == 1 { "1 time".to_owned() } else { format!("{count} times") };
+        let (kind, message, repair) = match &noted.what {
+            _ if program != number => return None,
+            Vain::Missed(_) if !has(self.read) || has(self.excused) || self.misses.was_found(noted) => return None,
+            Vain::Missed(meant) => {
+                let meant = shown(meant);
+                let message = format!("{} was read {times} and never found; these maps have {meant}", shown(name));
+                (FindingKind::KeyNeverFound, message, format!("write {meant}"))
+            }
+            Vain::Compared if has(self.keywords) == has(self.strings) => return None,
+            Vain::Compared => {
+                let message =
+                    format!("the keyword :{name} and the string {name:?} were compared {times}: they are not equal");
+                let repair = if has(self.keywords) { format!("write {name:?}") } else { format!("write :{name}") };
+                (FindingKind::KeywordForString, message, repair)
+            }
+        };
+        Some(Finding { kind, span, message, repair: Some(repair), fails: false })
+    }
+
+    /// Returns the names that a text is.
+    fn seen(&self, text: &str) -> Seen {
+        let mut seen = Seen::default();
+        for (index, noted) in self.misses.noted.iter().enumerate() {
+            seen.noted |= Names::from(*noted.name == *text) << index;
+            if let Vain::Missed(meant) = &noted.what {
+                seen.meant |= Names::from(is_spelt(meant, text)) << index;
+            }
+        }
+        seen
+    }
+
+    /// A constant that is read as a key.
+    fn key(&mut self, constant: &Constant) -> Seen {
+        match constant {
+            Constant::Keyword(text) | Constant::Str(text) => {
+                let seen = self.seen(text);
+                self.read |= seen.noted;
+                seen
+            }
+            _ => self.constant(constant),
+        }
+    }
+
+    /// A constant that is anything but a key that is read.
+    fn constant(&mut self, constant: &Constant) -> Seen {
+        let (mut all, mut left) = (Seen::default(), vec![constant]);
+        while let Some(constant) = left.pop() {
+            match constant {
+                Constant::Keyword(text) | Constant::Symbol(text) => {
+                    let seen = self.seen(text);
+                    self.keywords |= seen.noted;
+                    all = all | seen;
+                }
+                Constant::Str(text) => {
+                    let seen = self.seen(text);
+                    self.strings |= seen.noted;
+                    all = all | seen;
+                }
+                Constant::Vector(items) | Constant::Map(items) | Constant::Set(items) => left.extend(items),
+                _ => {}
+            }
+        }
+        self.excused |= all.noted;
+        all
+    }
+
+    /// Excuses names that one part of a form has while another part has the similar key.
+    fn beside(&mut self, parts: &[Seen]) -> Seen {
+        let (mut before, mut excused) = (Seen::default(), 0);
+        for part in parts {
+            excused |= before.noted & part.meant | before.meant & part.noted;
+            before = before | *part;
+        }
+        self.excused |= excused;
+        before
+    }
+
+    /// Forms of which each runs. Keys that are read directly are read beside each other.
+    fn each<'n>(&mut self, nodes: impl Iterator<Item = &'n Node> + Clone) -> Seen {
+        let direct: Vec<Seen> = nodes.clone().filter_map(|node| self.read_by(node)).collect();
+        self.beside(&direct);
+        nodes.fold(Seen::default(), |all, node| all | self.walk(node))
+    }
+
+    /// Forms of which one may be there in the place of another.
+    fn either<'n>(&mut self, nodes: impl Iterator<Item = &'n Node>) -> Seen {
+        let parts: Vec<Seen> = nodes.map(|node| self.walk(node)).collect();
+        self.beside(&parts)
+    }
+
+    /// Returns the key that a form reads, if it does nothing else.
+    fn read_by(&self, node: &Node) -> Option<Seen> {
+        let key = match &node.kind {
+            Kind::Key(_, key, _) => key,
+            Kind::Call(callee, _) => match &callee.kind {
+                Kind::Const(key) => key,
+                _ => return None,
+            },
+            Kind::CallBuiltin(id, arguments) if self.rows.row(*id).name == "get" => match &arguments.get(1)?.kind {
+                Kind::Const(key) => key,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        match key {
+            Constant::Keyword(text) | Constant::Str(text) => Some(self.seen(text)),
+            _ => None,
+        }
+    }
+
+    fn walk(&mut self, node: &Node) -> Seen {
+        self.is_over |= self.depth == MAX_DEPTH;
+        if self.is_over {
+            return Seen::default();
+        }
+        self.depth += 1;
+        let seen = self.form(node);
+        self.depth -= 1;
+        seen
+    }
+
+    fn form(&mut self, node: &Node) -> Seen {
+        match &node.kind {
+            Kind::Const(constant) => self.constant(constant),
+            Kind::Key(map, key, default) => {
+                let read = self.walk(map) | self.key(key);
+                let default = default.iter().fold(Seen::default(), |all, node| all | self.walk(node));
+                self.beside(&[read, default])
+            }
+            Kind::Call(callee, arguments) => {
+                let callee = match &callee.kind {
+                    Kind::Const(key) => self.key(key),
+                    _ => self.walk(callee),
+                };
+                let arguments = self.each(arguments.iter());
+                self.beside(&[callee, arguments])
+            }
+            Kind::CallBuiltin(id, arguments) => self.call(self.rows.row(*id).name, arguments),
+            Kind::Vector(nodes)
+            | Kind::Map(nodes)
+            | Kind::Set(nodes)
+            | Kind::Do(nodes)
+            | Kind::Recur(nodes)
+            | Kind::Prim(_, nodes) => self.each(nodes.iter()),
+            Kind::And(nodes) | Kind::Or(nodes) => self.either(nodes.iter()),
+            Kind::If(test, then, other) => self.either([test, then, other].into_iter().map(|node| &**node)),
+            Kind::Cond(pairs, last) => self.either(pairs.iter().flat_map(|(test, then)| [test, then]).chain([&**last])),
+            Kind::Case(value, clauses, last) => {
+                let constants = clauses.iter().flat_map(|(constants, _)| constants);
+                let constants = constants.fold(Seen::default(), |all, constant| all | self.constant(constant));
+                let value = self.walk(value);
+                let rest = self.either(clauses.iter().map(|(_, then)| then).chain([&**last]));
+                self.beside(&[value | constants, rest])
+            }
+            Kind::Let(binds, body) => {
+                // What is read first may be tested in the body, as by `if-let`.
+                let direct = binds.iter().filter_map(|bind| self.read_by(&bind.init));
+                let direct = direct.fold(Seen::default(), |all, seen| all | seen);
+                let (binds, body) = (self.binds(binds), self.walk(body));
+                self.beside(&[direct, body]) | binds
+            }
+            Kind::Loop(variables, body) => self.each(variables.iter().map(|(_, node)| node)) | self.walk(body),
+            Kind::Fn(function) => self.function(function),
+            Kind::Letfn(group, body) => {
+                let walk = |all, (_, function): &(_, FnNode)| all | self.function(function);
+                group.functions.iter().fold(Seen::default(), walk) | self.walk(body)
+            }
+            Kind::For(clauses, body, _) => {
+                clauses.iter().fold(Seen::default(), |all, clause| all | self.clause(clause)) | self.walk(body)
+            }
+            Kind::Times(_, a, b) | Kind::While(a, b) | Kind::Finally(a, b) => self.walk(a) | self.walk(b),
+            Kind::Try(body, _, handler) => self.either([body, handler].into_iter().map(|node| &**node)),
+            Kind::Def(_, node) | Kind::DefOnce(_, node) | Kind::Throw(node) | Kind::Return(node) | Kind::Fail(node) => {
+                self.walk(node)
+            }
+            Kind::Local(_)
+            | Kind::Global(_)
+            | Kind::Data(_)
+            | Kind::Builtin(_)
+            | Kind::Tool(_)
+            | Kind::Name(_)
+            | Kind::Rethrow(_) => Seen::default(),
+        }
+    }
+
+    /// The call of a built-in function. Some read keys that are passed to them.
+    fn call(&mut self, name: &str, arguments: &[Node]) -> Seen {
+        let (reads, reads_path) = (reads_keys(name), matches!(name, "get-in" | "select-keys"));
+        let (mut keys, mut rest) = (Vec::new(), Vec::new());
+        for argument in arguments {
+            match &argument.kind {
+                Kind::Const(key) if reads && key.is_scalar() => keys.push(self.key(key)),
+                Kind::Const(Constant::Vector(path)) if reads_path => keys.extend(path.iter().map(|key| self.key(key))),
+                Kind::Vector(path) if reads_path => keys.extend(path.iter().map(|node| match &node.kind {
+                    Kind::Const(key) => self.key(key),
+                    _ => self.walk(node),
+                })),
+                _ => rest.push(argument),
+            }
+        }
+        let read = match name {
+            // The two functions of a tree read different keys.
+            "tree-seq" => keys.into_iter().fold(Seen::default(), |all, key| all | key),
+            _ => self.beside(&keys),
+        };
+        let rest = self.each(rest.into_iter());
+        // The rest may be what is there in place of the key.
+        if matches!(name, "get" | "get-in") { self.beside(&[read, rest]) } else { read | rest }
+    }
+
+    fn binds(&mut self, binds: &[Bind]) -> Seen {
+        self.each(binds.iter().map(|bind| &bind.init))
+    }
+
+    fn clause(&mut self, clause: &Clause) -> Seen {
+        match clause {
+            Clause::Each(_, node, binds) => self.walk(node) | self.binds(binds),
+            Clause::Let(binds) => self.binds(binds),
+            Clause::When(node) | Clause::While(node) => self.walk(node),
+        }
+    }
+
+    fn function(&mut self, function: &FnNode) -> Seen {
+        let of = |uses: &mut Self, one: &FnNode| uses.binds(&one.prologue) | uses.walk(&one.body);
+        std::iter::once(function).chain(&function.others).fold(Seen::default(), |all, one| all | of(self, one))
+    }
+}
+
+/// Returns whether a built-in function reads the keys that are passed to it, and does nothing else with them.
+fn reads_keys(name: &str) -> bool {
+    matches!(
+        name,
+        "get"
+            | "map"
+            | "mapv"
+            | "pmap"
+            | "mapcat"
+            | "keep"
+            | "filter"
+            | "filterv"
+            | "remove"
+            | "take-while"
+            | "drop-while"
+            | "some"
+            | "every?"
+            | "not-any?"
+            | "not-every?"
+            | "sort-by"
+            | "group-by"
+            | "partition-by"
+            | "distinct-by"
+            | "sum-by"
+            | "avg-by"
+            | "min-by"
+            | "max-by"
+            | "min-key"
+            | "max-key"
+            | "comp"
+            | "juxt"
+            | "complement"
+            | "every-pred"
+            | "some-fn"
+            | "tree-seq"
+    )
+}
+
+/// Returns whether a program can write a key like this, with hyphens for its underscores.
+fn is_spelt(key: &str, text: &str) -> bool {
+    key.len() == text.len() && key.bytes().zip(text.bytes()).all(|(a, b)| a == b || a == b'_' && b == b'-')
+}
+
+/// Returns a key as a program can write it.
+fn shown(key: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '?' | '!' | '.' | '*' | '+' | '/');
+    match !key.is_empty() && key.chars().all(is_plain) {
+        true => format!(":{key}"),
+        false => format!("{key:?}"),
+    }
+}
