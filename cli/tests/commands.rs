@@ -82,7 +82,11 @@ fn exit_codes_tell_what_happened() {
         (&["run", "-e", "(loop [] (recur))"], 5, "loop_limit_exceeded"),
         (&["run", "-e", "(loop [] (recur))", "--limits", "loop_iterations=0,timeout_ms=20"], 5, "timeout"),
         (&["run", "-e", "(defn f [x] (inc (f x))) (f 1)", "--limits", "heap_bytes=100_000"], 5, "memory_exceeded"),
-        (&["run", "-e", "1", "--signature", "() -> :nothing!"], 2, "--signature () -> :nothing!: character 7: expected a type"),
+        (
+            &["run", "-e", "1", "--signature", "() -> :nothing!"],
+            2,
+            "--signature () -> :nothing!: character 7: expected a type",
+        ),
         (&["run", "-e", "1", "--data", "x="], 2, "the file after = is missing"),
         (&["run", "-e", "1", "--data", "=x"], 2, "the name before = is missing"),
         (&["run", "-e", "(+ 1 2)", "--limits", "fuel=1"], 5, "-e:1:1"),
