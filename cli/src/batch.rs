@@ -20,8 +20,8 @@ const BLOCK: usize = 256 << 10;
 pub(crate) struct Arguments {
     #[command(flatten)]
     limits: LimitOptions,
-    /// Maximum limits that requests may ask for, such as timeout_ms=1000,heap_bytes=10000000; --limits sets the defaults. 0 (the
-    /// default) is no ceiling, for limits that can be off
+    /// Maximum limits that requests may ask for, such as timeout_ms=1000,heap_bytes=10000000; --limits sets the defaults.
+    /// 0 (default): no ceiling, if that limit can be turned off
     #[arg(long, value_name = "NAME=N", value_delimiter = ',')]
     ceiling: Vec<String>,
     /// Maximum length of a line, in bytes; a longer one is skipped, and its answer is an error
@@ -29,8 +29,8 @@ pub(crate) struct Arguments {
     line_bytes: u64,
     #[command(flatten)]
     isolation: IsolationOption,
-    /// Requests processed in parallel, at most 1,024; 0 means one per core. For each, up to eight finished
-    /// answers wait for earlier ones
+    /// Requests processed in parallel, at most 1,024; 0 means one per core. Each may hold up to eight finished answers until
+    /// earlier ones are written
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=1024))]
     jobs: u16,
 }

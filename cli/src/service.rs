@@ -19,7 +19,7 @@ use tracing_subscriber::EnvFilter;
 enum Where {
     /// In a locked-down process of its own for each program (Linux)
     Process,
-    /// In the process of the service
+    /// In this process
     InProcess,
 }
 

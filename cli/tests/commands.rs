@@ -82,7 +82,11 @@ fn exit_codes_tell_what_happened() {
         (&["run", "-e", "(loop [] (recur))"], 5, "loop_limit_exceeded"),
         (&["run", "-e", "(loop [] (recur))", "--limits", "loop_iterations=0,timeout_ms=20"], 5, "timeout"),
         (&["run", "-e", "(defn f [x] (inc (f x))) (f 1)", "--limits", "heap_bytes=100_000"], 5, "memory_exceeded"),
-        (&["run", "-e", "1", "--signature", "() -> :nothing!"], 2, "--signature () -> :nothing!: expected a type"),
+        (
+            &["run", "-e", "1", "--signature", "() -> :nothing!"],
+            2,
+            "--signature () -> :nothing!: character 7: expected a type",
+        ),
         (&["run", "-e", "1", "--data", "x="], 2, "the file after = is missing"),
         (&["run", "-e", "1", "--data", "=x"], 2, "the name before = is missing"),
         (&["run", "-e", "(+ 1 2)", "--limits", "fuel=1"], 5, "-e:1:1"),
@@ -106,7 +110,7 @@ fn what_is_given_and_is_wrong_is_named() {
         (
             &["--data", &good, "--data", &broken][..],
             2,
-            format!("--data {broken}: cannot import the data: invalid JSON at byte"),
+            format!("--data {broken}: cannot import the data: invalid JSON at line"),
         ),
         (&["--data", &format!("x={broken}")], 2, format!("--data x={broken}: cannot import data/x")),
         (&["--data", &good, "--memory", &broken], 2, format!("--memory {broken}: cannot import the memory")),
@@ -825,7 +829,7 @@ fn data_that_is_not_given_is_said() {
     let with_in = file("with_in.json", "{\"in\": 5}").display().to_string();
     assert_eq!(out(&ptcl(&["run", "--data", &with_in, "-e", "data/in"], "")), "5\n");
     for (input, said) in [
-        ("{\"a\": 1}\n{\"a\": 2}\n", "invalid JSON at byte 9: trailing characters (line 2, column 1)"),
+        ("{\"a\": 1}\n{\"a\": 2}\n", "invalid JSON at line 2, column 1: trailing characters"),
         ("", "expected a JSON value, got an empty string"),
     ] {
         let done = ptcl(&["run", "-e", "data/in"], input);
@@ -857,7 +861,8 @@ fn a_session_goes_on_after_a_recursion_without_end() {
     let done = ptcl(&["repl"], "(defn f [n] (+ 1 (f n)))\n(f 0)\n(count (range 100000))\n");
     assert!(out(&done).ends_with("100000\n"), "{}", out(&done));
     assert!(err(&done).contains("make sure that the recursion ends"), "{}", err(&done));
-    assert!(err(&done).contains("times more from there"), "{}", err(&done));
+    assert!(err(&done).contains("more times from there\n"), "{}", err(&done));
+    assert!(err(&done).contains("\n  (at most 8 calls are shown)\n"), "{}", err(&done));
 }
 
 /// A misspelt key is announced, and once for all lines.

@@ -1,9 +1,10 @@
 //! PTC-Lisp: a small Clojure-like language with strict limits, in which language models write programs that transform
 //! data and call granted tools.
 //!
-//! A run is a value. [`vm::Machine`] is a pure, stackless state machine that owns all state of a run: one value stack,
-//! one frame stack and one heap. It does no I/O, reads no clock, starts no threads and calls no host closures. What it
-//! cannot do itself it returns as an effect; a driver performs the effect and resumes the machine.
+//! A run is a value. [`vm::Machine`] is a state machine that never uses the native stack for calls of a program; it owns
+//! the run's value stack, frame stack and heap. It does no I/O, reads no clock, starts no threads and calls no host
+//! closures. What it cannot do itself, such as a tool call, it returns as an *effect*. The caller, called its *driver*,
+//! performs the effect and resumes the machine.
 //!
 //! ```text
 //! source --lexer--> tokens --reader--> forms --analyzer--> core --compiler--> Program (immutable, Send + Sync)

@@ -19,8 +19,8 @@
 //! # }
 //! ```
 //!
-//! In-process limits are cooperative. To run hostile programs for many tenants, add process isolation with the crate
-//! `ptc-lisp-sandbox`.
+//! In-process limits are checked by the interpreter itself, so they do not protect against a bug in it. To run hostile
+//! programs for many tenants, add process isolation with the crate `ptc-lisp-sandbox`.
 //!
 //! # Terms
 //!
@@ -39,8 +39,15 @@
 //! | fuel | units of work; the same on every machine |
 //! | cost schedule | how much fuel each kind of work costs ([`COST_SCHEDULE_VERSION`](language::COST_SCHEDULE_VERSION)) |
 //! | record | a run as text, with which it can be replayed or resumed ([`Record`]) |
+//! | replay, resume | repeat what a record has, without calling tools; do that, then continue after its end |
+//! | journal | the lines of a record about calls, approvals and clock readings |
 //! | attempt | a recorded run from its start, or from its last resumption, until it ends or suspends |
 //! | handler | the closure or async function that serves the calls of a tool |
+//! | effect | what a tool's calls do to the outside world: read, write, or unknown ([`tools::Effect`]) |
+//! | external tool | a tool without a handler: the host replies to its calls step by step ([`Tool::external`]) |
+//! | scripted tool | a tool of a request, with fixed replies ([`request::ScriptedTool`]) |
+//! | tagged tool | a tool whose failures are values of the program ([`Tool::tagged`]) |
+//! | detached tool | a tool on a thread of its own, so that a run ends on time without it ([`Tool::detached`]) |
 //! | prompt | text that describes the language and the tools to a model ([`Engine::prompt`]) |
 //!
 //! # Features
@@ -154,6 +161,7 @@ pub mod language {
 /// What the project's own programs share. Not for hosts: it changes without notice.
 #[doc(hidden)]
 pub mod internal {
+    pub use crate::api::request_fields::request_word;
     pub use crate::terms::misfit::near_field;
     pub use crate::text::visible::{visible, visible_in_place};
     #[cfg(feature = "json-schema")]

@@ -3,12 +3,12 @@
 //!
 //! A [`Sandbox`] runs each program in its own process, which is forked from a *template*. A template is the host's own
 //! program, started again with one thread, prepared and locked down once. [`Layer`] and `docs/security.md` list the
-//! layers that protect the host. Tools, ledger, prints and clock stay in the host, which also decides how a run ended,
-//! from facts it owns. The outcome is the same as that of an in-process run. The outcome of a killed run has the prints
-//! and the ledger up to the kill.
+//! layers that protect the host. Tools, ledger, prints and clock stay in the host, which decides how a run ended without
+//! trusting the run's process. The outcome is the same as that of an in-process run. The outcome of a killed run has the
+//! prints and the ledger up to the kill.
 //!
-//! The crate is for Linux. On other Unix systems it has bounded closures only ([`run_bounded`]), with the limits that
-//! every Unix has and a kill at the deadline. Calls fail there until the caller accepts the missing layers
+//! The crate is for Linux. On other Unix systems it can only run closures in a process of their own ([`run_bounded`]),
+//! with the limits that every Unix has and a kill at the deadline. Calls fail there until the caller accepts the missing layers
 //! ([`Bounds::requiring`]). On systems that are not Unix the crate is empty.
 //!
 //! ```standalone_crate

@@ -30,6 +30,19 @@
 //!
 //! With the feature `postgres` the store can be in PostgreSQL, and many processes can share it: see
 //! [`store::StoreLocation`]. On Linux every program runs in a process of its own, unless the configuration says otherwise.
+//!
+//! # Terms
+//!
+//! | term | meaning |
+//! |---|---|
+//! | durable run | a run that is stored, and continues after a restart |
+//! | journal | the stored lines about what a durable run did: its calls and clock readings, with their results |
+//! | claim | taking a queued run from the store, to run it |
+//! | attempt | a durable run in one process, from its claim until it ends or is suspended |
+//! | lease | the right of one attempt to write its run; it expires unless it is renewed |
+//! | news | a notice of the store that a run is new, was cancelled or got a reply |
+//! | front, worker | a process that serves the API and leaves durable runs to others; a process that runs them |
+//! | slot | capacity for one run |
 
 #![forbid(unsafe_code)]
 // docs.rs says of each item which feature it needs.

@@ -206,7 +206,7 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
         Reason::RuntimeError,
         "Any other error while the program runs.",
         "Usually a built-in function called by map, update and others does not accept an element, such as nil.",
-        "The message and the hint say what was expected.",
+        "The message says what was expected.",
         program("(map name [1])", "(map str [1])"),
     ),
     explain(
@@ -301,7 +301,7 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
     ),
     explain(
         Reason::SessionLimitExceeded,
-        "A session has more definitions or programs than its limits, or its text is longer.",
+        "A session has more definitions or programs than its limits allow, or is too large when it is saved.",
         "Each turn adds definitions, and functions keep the programs that define them.",
         "Define fewer names, or put large values into fewer names; start a new session; or have the host raise the limit that the message \
         names.",
@@ -375,14 +375,16 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
     explain(
         Reason::PmapError,
         "A worker of pmap failed.",
-        "The function ended with an error for one of the elements; the message says for which, and with which error.",
+        "The function ended with an error for one of the elements. The message is that of the error; with --json, details.index is the index of \
+        the element, from 0.",
         "Fix the function for that element, or catch the error in it.",
         program("(pmap #(/ 1 %) [1 0])", "(pmap #(if (zero? %) 0 (/ 1 %)) [1 0])"),
     ),
     explain(
         Reason::PcallsError,
         "A worker of pcalls failed.",
-        "One of the functions ended with an error; the message says which, and with which error.",
+        "One of the functions ended with an error. The message is that of the error; with --json, details.index is the index of the function, \
+        from 0.",
         "Fix that function, or catch the error in it.",
         program("(pcalls #(/ 1 0))", "(pcalls #(/ 1 2))"),
     ),
@@ -397,7 +399,7 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
         Reason::UnsupportedJavaMember,
         "An unknown member of a Java class.",
         "The class exists here (Math, Integer, LocalDate, ...), but has no such method or constant.",
-        "Use a function of the language, or another member; the hint lists similar ones.",
+        "Use a function of the language, or another member; the hint lists them.",
         program("(Math/nosuch 1)", "(Math/abs -1)"),
     ),
     explain(
@@ -410,8 +412,8 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
     explain(
         Reason::JavaArityError,
         "A Java method is called with the wrong number of arguments.",
-        "There are too many or too few arguments after the object.",
-        "The message says how many it takes.",
+        "There are too many or too few arguments.",
+        "The message says how many it takes, the object included.",
         program("(.substring \"abc\")", "(.substring \"abc\" 1)"),
     ),
     explain(

@@ -1,6 +1,7 @@
 //! Errors and warnings shown under their source line.
 
 use super::colour;
+use lisp_core::Trace;
 use lisp_core::syntax::LineIndex;
 use lisp_runtime::internal::{visible, visible_in_place};
 use lisp_runtime::outcome::{Phase, Position, Warning};
@@ -105,6 +106,9 @@ pub(crate) fn draw_in(problem: &Problem, texts: &impl Texts) -> String {
         before = (said, 0);
     }
     say_again(&mut drawn, before.1);
+    if problem.calls.len() >= Trace::CALLS {
+        let _ = writeln!(drawn, "  (at most {} calls are shown)", Trace::CALLS);
+    }
     drawn
 }
 
@@ -113,7 +117,7 @@ fn say_again(drawn: &mut String, times: u32) {
     match times {
         0 => {}
         1 => drawn.push_str("  and once more from there\n"),
-        times => drop(writeln!(drawn, "  and {times} times more from there")),
+        times => drop(writeln!(drawn, "  and {times} more times from there")),
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("char", 1, 1, "(char x)", char_of).doc(
-        "Returns the character with a code, as a string; a character is its own.",
+        "Returns the character with a code, as a string; a character is returned unchanged.",
         &[("(char 97)", "\"a\""), ("(map char [104 105])", "[\"h\" \"i\"]"), ("(char -1)", "!runtime_error")],
     ),
     Builtin::java("Character/isDigit", 1, 1, "(Character/isDigit c)", |h, args| {

@@ -143,7 +143,7 @@ enum Which {
 
 pub(super) fn format<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let Some((&text, values)) = args.split_first() else {
-        return Err(fault(Reason::ArityError, "format takes at least 1 argument(s), got 0"));
+        return Err(fault(Reason::ArityError, "format takes at least 1 argument, got 0"));
     };
     let mut rest = string("format", text)?;
     let mut out = TextBuf::new(h);

@@ -89,7 +89,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::java(".toInstant", 1, 2, "(.toInstant x zone?)", to_instant).doc(
-        "Returns the instant of a date with a time in UTC, or of a legacy date.",
+        "Returns the instant of a date with a time in UTC, or of a java.util.Date.",
         &[
             ("(str (.toInstant (LocalDateTime/of 2024 2 29 10 30) ZoneOffset/UTC))", "\"2024-02-29T10:30:00Z\""),
             ("(str (.toInstant (java.util.Date. 0)))", "\"1970-01-01T00:00:00Z\""),

@@ -111,7 +111,7 @@ pub(super) const TABLE: &[Builtin] = &[
         date_new,
     )
     .doc(
-        "Returns a legacy date: of now, of milliseconds since 1970-01-01T00:00:00Z, or of a string such as \"8 Jan \
+        "Returns a java.util.Date: of now, of milliseconds since 1970-01-01T00:00:00Z, or of a string such as \"8 Jan \
          2026 14:30 UTC\".",
         &[
             ("(str (java.util.Date. 1))", "\"1970-01-01T00:00:00.001Z\""),
@@ -124,15 +124,15 @@ pub(super) const TABLE: &[Builtin] = &[
     })
     .aliases(&["Date/getTime"])
     .doc(
-        "Milliseconds from 1970-01-01T00:00:00Z to a legacy date.",
+        "Returns the milliseconds from 1970-01-01T00:00:00Z to a java.util.Date.",
         &[("(.getTime (java.util.Date. 1234))", "1234"), ("(.getTime 5)", "!java_type_error")],
     ),
     Builtin::java(".before", 2, 2, "(.before date other)", before).aliases(&["Date/before"]).doc(
-        "Returns whether the legacy date is before the other one.",
+        "Returns whether the java.util.Date is before the other one.",
         &[("(.before (java.util.Date. 0) (java.util.Date. 1))", "true"), ("(.before 1 2)", "!java_type_error")],
     ),
     Builtin::java(".after", 2, 2, "(.after date other)", after).aliases(&["Date/after"]).doc(
-        "Returns whether the legacy date is after the other one.",
+        "Returns whether the java.util.Date is after the other one.",
         &[("(.after (java.util.Date. 0) (java.util.Date. 1))", "false"), ("(.after 1 2)", "!java_type_error")],
     ),
 ];

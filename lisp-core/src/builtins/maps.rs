@@ -8,7 +8,7 @@ use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, ErrorClass, Reason};
 use crate::heap::{Entry, Fault, Gathered, Heap, List, Map, MapBuilder, Res, SMALL, Value, Vector, Work};
-use crate::text::describe;
+use crate::text::{arguments, describe};
 use std::slice::ChunksExact;
 
 /// Returns the element of `coll` at `key`: a map's value at the key or its counterpart, a vector's element, or a string's
@@ -287,7 +287,7 @@ fn with_places<'h>(h: &'h Heap, v: &'h Vector<'h>, pairs: ChunksExact<'_, Value<
 
 #[cold]
 fn pairs_expected(name: &str, count: usize) -> Error {
-    Error::new(Reason::ArityError, format!("{name} expects keys and values in pairs, got {count} argument(s)"))
+    Error::new(Reason::ArityError, format!("{name} expects keys and values in pairs, got {}", arguments(count)))
         .hint("write a value after each key")
 }
 

@@ -7,6 +7,7 @@ use crate::context::Ctx;
 use crate::error::{Error, Reason};
 use crate::heap::{Fault, Res, Step, Value};
 use crate::stack::Start;
+use crate::text::arguments;
 
 mod absent;
 pub(crate) mod args;
@@ -347,12 +348,12 @@ impl Builtin {
     /// Returns the error for a wrong number of arguments.
     pub fn arity_error(&self, count: usize) -> Fault {
         let takes = match (self.min, self.max) {
-            (min, MANY) => format!("at least {min}"),
-            (min, max) if min == max => min.to_string(),
-            (min, max) => format!("{min} to {max}"),
+            (min, MANY) => format!("at least {}", arguments(min.into())),
+            (min, max) if min == max => arguments(min.into()),
+            (min, max) => format!("{min} to {}", arguments(max.into())),
         };
         let reason = if self.namespace == "java" { Reason::JavaArityError } else { Reason::ArityError };
-        Error::new(reason, format!("{} takes {takes} argument(s), got {count}", self.name))
+        Error::new(reason, format!("{} takes {takes}, got {count}", self.name))
             .hint(format!("write {}", self.usage))
             .into()
     }

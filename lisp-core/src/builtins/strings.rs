@@ -110,7 +110,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::direct("name", 1, 1, "(name x)", name).doc(
-        "Returns the name of a keyword, without its colon, or of a symbol; a string is its own.",
+        "Returns the name of a keyword, without its colon, or of a symbol; a string is returned unchanged.",
         &[("(name :foo)", "\"foo\""), ("(name \"bar\")", "\"bar\""), ("(name nil)", "!runtime_error")],
     ),
     Builtin::direct("keyword", 1, 2, "(keyword name) (keyword namespace name)", keyword).doc(

@@ -1,7 +1,7 @@
 //! Checks a program against the data and the tools that its run has, before it runs.
 //!
 //! The core forms are interpreted over [`Shape`]s, the facts about a value that are certain. Everything else is unknown, and
-//! the unknown is never a finding. A place that is reached several times is a finding only if it is wrong each time.
+//! the unknown is never a finding. A form that runs several times is a finding only if it is wrong each time.
 
 mod builtins;
 mod calls;

@@ -30,15 +30,15 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(doc map)", "nil"), ("(doc \"no such name\")", "nil"), ("(doc 1)", "!type_error")],
     ),
     Builtin::direct("dir", 0, 1, "(dir), (dir namespace)", dir).lowered(Lowering::TakesNames).doc(
-        "Returns the namespaces of attached components, or the names in one of them; apropos finds functions.",
+        "Always returns []: programs here have no components, as those of PtcRunner may. apropos finds functions.",
         &[("(dir)", "[]"), ("(dir \"alpha\")", "[]"), ("(dir 1)", "!type_error")],
     ),
     Builtin::direct("export-meta", 1, 1, "(export-meta name)", export_meta).lowered(Lowering::TakesNames).doc(
-        "Returns an attached component's description of one of its functions, as a map, or nil.",
+        "Always returns nil: programs here have no components, as those of PtcRunner may.",
         &[("(export-meta alpha/search)", "nil"), ("(export-meta 1)", "!type_error")],
     ),
     Builtin::direct("source", 1, 1, "(source name)", source).lowered(Lowering::TakesNames).doc(
-        "Prints the text of an attached component's function.",
+        "Prints that there is no source and returns nil: programs here have no components, as those of PtcRunner may.",
         &[("(source alpha/search)", "nil"), ("(source 1)", "!type_error")],
     ),
 ];

@@ -36,7 +36,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(tree-seq vector? identity [1 [2]])", "[[1 [2]] 1 [2] 2]"), ("(tree-seq 1 2 [1])", "!not_callable")],
     ),
     Builtin::prelude("iteration", 1, MANY, "(iteration step & {:keys [kf vf somef initk]})").doc(
-        "Calls step with a key, starting with initk, and collects vf of each result, until kf of it is nil or somef of it is not true.",
+        "Calls step with initk, then with (kf result) each time, and collects (vf result). Stops when (kf result) is nil or (somef result) is not true.",
         &[
             ("(iteration (fn [n] {:n n :next (when (< n 3) (inc n))}) :initk 1 :vf :n :kf :next)", "[1 2 3]"),
             ("(iteration inc :kf)", "!destructure_error"),

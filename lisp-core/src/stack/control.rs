@@ -3,7 +3,8 @@
 use super::slots::slot_on_stack;
 use crate::heap::Value;
 
-/// What the machine cannot do itself. Its driver does it, informs the machine, and resumes it.
+/// What the machine cannot do itself, such as a tool call. Its driver, the caller that resumes it, does it and informs the
+/// machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// A tool must be called: see [`Machine::with_call`](crate::vm::Machine::with_call) and

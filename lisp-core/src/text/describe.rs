@@ -19,6 +19,11 @@ pub(crate) fn describe(v: Value<'_>) -> String {
     }
 }
 
+/// Returns a number of arguments with its noun.
+pub(crate) fn arguments(count: usize) -> String {
+    format!("{count} argument{}", if count == 1 { "" } else { "s" })
+}
+
 /// Returns as much of a name or a list of names as a message shows.
 pub(crate) fn beginning(text: &str) -> &str {
     const MAX: usize = 200;

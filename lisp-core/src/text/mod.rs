@@ -11,7 +11,7 @@ mod print;
 pub(crate) mod scan;
 
 pub use dates::is_instant_text;
-pub(crate) use describe::{beginning, describe};
+pub(crate) use describe::{arguments, beginning, describe};
 pub(crate) use near::distance;
 pub use near::near_names;
 pub use print::pr_str;

@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorClass, Reason};
 use crate::heap::{Closure, Fault, Res, Value};
 use crate::natives;
 use crate::stack::{Call, Code, Control, Effect, Frame, NativeFn, State, Unit, slot};
-use crate::text::{beginning, describe};
+use crate::text::{arguments, beginning, describe};
 
 impl<'h> State<'h> {
     /// Makes a call. If the value is known at once, returns it without storing it.
@@ -161,7 +161,7 @@ pub(super) fn not_loaded() -> Fault {
 /// Returns the error of a call of data: with the wrong number of arguments, or of data that is not callable.
 #[cold]
 fn not_callable(data: Value<'_>, argc: usize) -> Fault {
-    let arity = |message: String| Error::new(Reason::ArityError, format!("{message}, got {argc} argument(s)")).into();
+    let arity = |message: String| Error::new(Reason::ArityError, format!("{message}, got {}", arguments(argc))).into();
     match data {
         Value::Keyword(_, name) => arity(format!("the keyword :{} takes a map and a default", beginning(name.text()))),
         Value::Map(_) => arity("a map called as a function takes a key and a default".to_owned()),
@@ -184,13 +184,10 @@ fn wrong_arity(unit: &Unit, proto: &Proto, argc: usize) -> Fault {
         all.sort_by_key(|proto| (proto.arity, proto.variadic));
         let ways: Vec<String> = all.iter().take(SHOWN).map(|proto| format!("[{}]", beginning(&proto.params))).collect();
         let more = if all.len() > SHOWN { " ..." } else { "" };
-        let message = format!("{name} takes the arguments {}{more}, got {argc}", ways.join(" or "));
+        let message = format!("{name} takes the arguments {}{more}, got {}", ways.join(" or "), arguments(argc));
         return Error::new(Reason::ArityMismatch, message).into();
     }
     let more = if proto.variadic { "at least " } else { "" };
-    Error::new(
-        Reason::ArityMismatch,
-        format!("{name} takes {more}{} argument(s) [{}], got {argc}", proto.arity, beginning(&proto.params)),
-    )
-    .into()
+    let (takes, params) = (arguments(usize::from(proto.arity)), beginning(&proto.params));
+    Error::new(Reason::ArityMismatch, format!("{name} takes {more}{takes} [{params}], got {argc}")).into()
 }

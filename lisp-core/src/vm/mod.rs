@@ -1,4 +1,5 @@
-//! The machine: a run as a value. It only computes; everything else it returns to its driver as an effect.
+//! The machine: a run as a value. It only computes; everything else, such as a tool call, it returns as an effect to the
+//! driver, which resumes it.
 
 mod at_rest;
 mod call;

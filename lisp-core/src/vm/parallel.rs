@@ -14,7 +14,7 @@ use crate::natives;
 use crate::stack::{NativeFn, ParallelFn, Roots, State, Units};
 use std::sync::Arc;
 
-/// A parallel call that waits for its driver.
+/// A parallel call, which waits for the driver to run its workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParallelCall {
     /// The function's name: `pmap` or `pcalls`.

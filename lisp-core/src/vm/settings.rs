@@ -1,6 +1,6 @@
 //! The settings of a run.
 
-/// The limits and options of a run. The deadline is up to the driver.
+/// The limits and options of a run. A deadline is not one of them: the driver, which resumes the machine, checks it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// Maximum bytes held beyond the baseline; 0 means unlimited.

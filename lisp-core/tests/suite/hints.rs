@@ -247,3 +247,21 @@ fn a_list_of_classes_names_those_that_have_something() {
     let hint = common::refusal("(Nope/of 1)").and_then(|error| error.hint).unwrap_or_default();
     assert!(hint.contains("LocalDate, LocalDateTime") && !hint.contains("Period"), "{hint}");
 }
+
+#[test]
+fn a_wrong_number_of_arguments_is_named_with_its_noun() {
+    for (program, message) in [
+        ("((fn f ([a] a) ([a b] a)) 1 2 3)", "f takes the arguments [a] or [a b], got 3 arguments"),
+        ("((fn f ([] 0) ([a b] a)) 1)", "f takes the arguments [] or [a b], got 1 argument"),
+        ("((fn f [a] a))", "f takes 1 argument [a], got 0"),
+        ("((fn f [a & more] a))", "f takes at least 1 argument [a & more], got 0"),
+        ("(count)", "count takes 1 argument, got 0"),
+        ("(name 1 2)", "name takes 1 argument, got 2"),
+        ("(hash-map 1)", "hash-map expects keys and values in pairs, got 1 argument"),
+        ("(get {})", "get takes 2 to 3 arguments, got 1"),
+        ("({} 1 2 3)", "a map called as a function takes a key and a default, got 3 arguments"),
+    ] {
+        let error = common::refusal(program).expect(program);
+        assert_eq!(error.message, message, "{program}");
+    }
+}

@@ -172,7 +172,7 @@ impl Engine {
     /// are represented as the engine is set ([`EngineBuilder::json_keys`]), in every run.
     ///
     /// # Errors
-    /// The text is not JSON, or its values take more than the set-up ceiling (`setup_heap_bytes`).
+    /// The text is not JSON, or its values take more than `setup_heap_bytes`.
     pub fn import<'a>(&self, name: &'a str, json: impl Into<Cow<'a, str>>) -> Result<DataSet, Box<Problem>> {
         self.import_source(Source::Data(name.into(), Ok(json.into())))
     }
@@ -180,7 +180,7 @@ impl Engine {
     /// Imports each value of a JSON object as `data/key`. Otherwise like [`Engine::import`].
     ///
     /// # Errors
-    /// The text is not a JSON object, or its values take more than the set-up ceiling.
+    /// The text is not a JSON object, or its values take more than `setup_heap_bytes`.
     pub fn import_object<'a>(&self, json: impl Into<Cow<'a, str>>) -> Result<DataSet, Box<Problem>> {
         self.import_source(Source::DataObject(Ok(json.into())))
     }

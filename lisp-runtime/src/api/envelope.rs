@@ -4,11 +4,11 @@
 use crate::api::answer::{Answer, AnswerPart};
 use crate::api::engine::Engine;
 use crate::api::input::Input;
-use crate::api::request_fields::{self, json_text, request_setup, request_tools};
+use crate::api::request_fields::{self, json_text, request_setup, request_tools, request_word};
 use crate::terms::deadline::{deadline, expired};
 use crate::terms::keys::Keys;
 use crate::terms::limits::{Limits, LimitsRequest};
-use crate::terms::misfit::{near_field, plain};
+use crate::terms::misfit::{Misfit, near_field, plain};
 use crate::terms::outcome::{Outcome, Phase, Problem, lost};
 use crate::terms::tool_code::ToolCode;
 use crate::tools::json_contract::Allowance;
@@ -36,7 +36,7 @@ pub enum Isolation {
     Process,
 }
 
-/// A tool with scripted replies, for batches and tests.
+/// A tool of a request, with fixed replies: for batches and tests.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object that describes a tool")]
 #[non_exhaustive]
@@ -151,16 +151,16 @@ pub struct Request<'a> {
     #[serde(default)]
     pub strict_data: bool,
     /// How JSON object keys are represented. The default is the engine's setting.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "request_word", skip_serializing_if = "Option::is_none")]
     pub json_keys: Option<Keys>,
     /// The isolation of the run.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "request_fields::word")]
     pub isolation: Isolation,
     /// The domain whose runs share processes with this one. Setting it asks for process isolation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
     /// The sections that are left out of the answer.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "request_fields::words", skip_serializing_if = "Vec::is_empty")]
     pub omit: Vec<AnswerPart>,
     /// The trace that the run is part of; see [`Input::traceparent`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -279,7 +279,7 @@ impl<'a> Request<'a> {
     }
 
     /// Returns the names of the tools that the program and its set-up programs mention as `tool/name`, in comments and
-    /// strings too. They call no others. Nothing is compiled for this.
+    /// strings too. A request calls no other tools. Nothing is compiled for this.
     pub fn mentioned_tools(&self) -> impl Iterator<Item = &str> {
         let programs = std::iter::once(&*self.program).chain(self.setup.iter().map(String::as_str));
         programs.flat_map(names_in)
@@ -360,7 +360,7 @@ pub fn answer_line(engine: &Engine, line: &str) -> Answer {
 pub fn answer_line_by(engine: &Engine, line: &str, run: impl FnOnce(&Request<'_>) -> Outcome) -> Answer {
     let answer = || match Request::parse(line) {
         Ok(request) => request.answer(&run(&request)),
-        Err(error) => no_request(engine, id_of(line), &error.to_string()),
+        Err(error) => no_request(engine, id_of(line), &error.to_string(), &field_of(line, &error)),
     };
     catch_unwind(AssertUnwindSafe(answer)).unwrap_or_else(|panic| {
         let (started, problem) = (Instant::now(), Box::new(Problem::new(lost(panic), Phase::Eval)));
@@ -407,7 +407,7 @@ pub fn answer_bytes(engine: &Engine, line: &[u8]) -> Answer {
 pub fn answer_bytes_by(engine: &Engine, line: &[u8], run: impl FnOnce(&Request<'_>) -> Outcome) -> Answer {
     match std::str::from_utf8(line) {
         Ok(line) => answer_line_by(engine, line, run),
-        Err(error) => no_request(engine, None, &error.to_string()),
+        Err(error) => no_request(engine, None, &error.to_string(), ""),
     }
 }
 
@@ -416,9 +416,18 @@ pub fn answer_refused(engine: &Engine, error: Error) -> Answer {
     Answer::new(None, &Outcome::of_problem(Box::new(Problem::new(error, Phase::Setup)), *engine.limits()))
 }
 
-fn no_request(engine: &Engine, id: Option<Box<RawValue>>, why: &str) -> Answer {
+/// Returns the path of the field that an error of a request is about, followed by a colon and a space; empty if there
+/// is none.
+fn field_of(line: &str, error: &serde_json::Error) -> String {
+    let misfit = Misfit::of::<Request<'_>>(line.strip_prefix('\u{feff}').unwrap_or(line), error);
+    // A repeated field is an error for serde alone.
+    let is_same = error.is_data() && misfit.message == plain(error);
+    if is_same && !misfit.path.is_empty() { format!("{}: ", misfit.path) } else { String::new() }
+}
+
+fn no_request(engine: &Engine, id: Option<Box<RawValue>>, why: &str, field: &str) -> Answer {
     let near = near_field(why).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-    let error = Error::new(Reason::ParseError, format!("not a request: {why}"))
+    let error = Error::new(Reason::ParseError, format!("not a request: {field}{why}"))
         .hint(format!("{near}a request is one JSON object with at least `program`"));
     Answer::new(id, &Outcome::of_problem(Box::new(Problem::new(error, Phase::Setup)), *engine.limits()))
 }

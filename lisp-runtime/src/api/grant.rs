@@ -28,7 +28,7 @@ fn import_sources(
     const USUAL: u64 = 2_000_000;
     let sources = &input.sources;
     if let Some(name) = GivenNames::twice(&input.sets) {
-        return Err(bad_input(&format!("data/{name}"), "two data sets bind it; each name may be bound once"));
+        return Err(bad_input(&format!("data/{name}"), "two data sets have it; give each name once"));
     }
     if sources.is_empty() {
         return Ok(None);
@@ -226,17 +226,11 @@ impl<'a> GivenNames<'a> {
             return Err((why.to_owned(), None));
         }
         if self.sets.iter().any(|set| set.grant.has_data(name)) {
-            return Err(("a data set binds it too; each name may be bound once".to_owned(), None));
+            return Err(("a data set has it too; give each name once".to_owned(), None));
         }
         let Some(names) = &self.by_source else { return Ok(()) };
         match names.borrow_mut().insert(name.to_owned(), self.at.get()) {
-            Some(before) => {
-                let why = format!(
-                    "input {} binds it, and so does input {before}; each name may be bound once",
-                    self.at.get()
-                );
-                Err((why, Some(before)))
-            }
+            Some(before) => Err(("it is given twice; give each name once".to_owned(), Some(before))),
             None => Ok(()),
         }
     }

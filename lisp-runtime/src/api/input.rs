@@ -340,8 +340,7 @@ impl<'a> Input<'a> {
         self
     }
 
-    /// Adds a program to run first, under the set-up ceiling (`setup_heap_bytes`). Its definitions stay; its prints are
-    /// dropped.
+    /// Adds a program to run first, under the limit `setup_heap_bytes`. Its definitions stay; its prints are dropped.
     #[must_use]
     pub fn setup(mut self, program: &Program) -> Self {
         self.setup.push(SetUp::Compiled(program.clone()));
@@ -418,7 +417,7 @@ impl<'a> Input<'a> {
         self
     }
 
-    /// Asks for these limits. Limits that they leave out stay as asked for before.
+    /// Asks for these limits, and keeps earlier requests for all others.
     #[must_use]
     pub fn limits_over(mut self, asked: &LimitsRequest) -> Self {
         self.limits = asked.or(&self.limits);

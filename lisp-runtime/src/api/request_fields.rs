@@ -122,7 +122,7 @@ pub fn request_setup<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<S
         type Value = Vec<String>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a sequence")
+            f.write_str("an array of strings")
         }
 
         fn visit_seq<A: SeqAccess<'de>>(self, mut given: A) -> Result<Self::Value, A::Error> {
@@ -153,7 +153,7 @@ where
         type Value = BTreeMap<String, T>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a map")
+            f.write_str("an object of tools")
         }
 
         fn visit_map<A: MapAccess<'de>>(self, mut given: A) -> Result<Self::Value, A::Error> {
@@ -168,6 +168,50 @@ where
         }
     }
     deserializer.deserialize_map(ByName(PhantomData))
+}
+
+/// One of some words, such as `strings`. Without this, serde does not say which, if the value is not a string.
+struct Word<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Word<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(OneOf(PhantomData)).map(Word)
+    }
+}
+
+struct OneOf<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOf<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The error about a word that is unknown lists those that are known.
+        let unknown = T::deserialize(IntoDeserializer::<serde::de::value::Error>::into_deserializer("")).err();
+        let unknown = unknown.map(|error| error.to_string()).unwrap_or_default();
+        f.write_str(unknown.split_once(", expected ").map_or("a string", |(_, words)| words))
+    }
+
+    fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<T, E> {
+        T::deserialize(word.into_deserializer())
+    }
+}
+
+/// Reads a field of a request that is one of some words.
+pub(super) fn word<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
+    Word::deserialize(deserializer).map(|word| word.0)
+}
+
+/// Reads a field of a request that is one of some words, or null.
+///
+/// # Errors
+/// Another word, which the error lists, or not a string.
+pub fn request_word<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    Ok(Option::<Word<T>>::deserialize(deserializer)?.map(|word| word.0))
+}
+
+/// Reads a field of a request that is an array of words.
+pub(super) fn words<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    Ok(Vec::<Word<T>>::deserialize(deserializer)?.into_iter().map(|word| word.0).collect())
 }
 
 /// JSON text as a raw part of JSON.
@@ -190,12 +234,13 @@ pub(super) mod json_text {
 
 #[cfg(test)]
 mod tests {
+    use crate::api::answer::AnswerPart;
     use crate::api::engine::Engine;
-    use crate::api::envelope::{Request, answer_line};
+    use crate::api::envelope::{Isolation, Request, answer_line};
     use crate::terms::limits::Limits;
     use proptest::prelude::*;
 
-    const PARTS: [&str; 22] = [
+    const PARTS: [&str; 23] = [
         r#""program":"(inc data/n)""#,
         r#""program":"\"\u00e9\"""#,
         r#""program":1"#,
@@ -216,6 +261,7 @@ mod tests {
         r#""strict_data":true"#,
         r#""isolation":"process""#,
         r#""json_keys":"keywords""#,
+        r#""json_keys":3"#,
         "",
         "7",
     ];
@@ -261,10 +307,10 @@ mod tests {
     #[test]
     fn what_is_large_and_no_json_is_named_by_the_run() {
         for (field, message) in [
-            (r#""data":{"n":[1 2]}"#, "cannot import the data: invalid JSON at byte 8"),
-            (r#""data":nul"#, "cannot import the data: invalid JSON at byte 3"),
-            (r#""memory":{"n":tru}"#, "cannot import the memory: invalid JSON at byte 8"),
-            (r#""history":[1,]"#, "cannot import the history: invalid JSON at byte 2"),
+            (r#""data":{"n":[1 2]}"#, "cannot import the data: invalid JSON at line 1, column 9: "),
+            (r#""data":nul"#, "cannot import the data: invalid JSON at line 1, column 4: "),
+            (r#""memory":{"n":tru}"#, "cannot import the memory: invalid JSON at line 1, column 9: "),
+            (r#""history":[1,]"#, "cannot import the history: invalid JSON at line 1, column 3: "),
             (r#""data":{"n":[1 2]},"data":{}"#, "not a request: expected `,` or `]` at line 1 column"),
             (r#""data":{"n":[1}]}"#, "not a request: expected `,` or `]` at line 1 column"),
         ] {
@@ -273,6 +319,30 @@ mod tests {
             assert_eq!(error.reason, "parse_error");
             assert!(error.message.starts_with(message), "{field}: {}", error.message);
         }
+    }
+
+    #[test]
+    fn errors_about_fields_name_them() {
+        for (field, message) in [
+            (r#""json_keys":3"#, "json_keys: invalid type: integer `3`, expected `strings` or `keywords`"),
+            (r#""json_keys":"words""#, "json_keys: unknown variant `words`, expected `strings` or `keywords`"),
+            (r#""isolation":[]"#, "isolation: invalid type: sequence, expected `in_process` or `process`"),
+            (r#""omit":[null]"#, "omit[0]: invalid type: null, expected one of `value`, `text`,"),
+            (r#""limits":{"fuel":"x"}"#, "limits.fuel: invalid type: string \"x\", expected a whole number, 0 or more"),
+            (r#""limits":{"heap":1}"#, "limits: unknown field `heap`, expected"),
+            (r#""tools":{"f":{"signature":1}}"#, "tools.f.signature: invalid type: integer `1`, expected a string"),
+            (r#""tools":[]"#, "tools: invalid type: sequence, expected an object of tools"),
+            (r#""setup":"1""#, "setup: invalid type: string \"1\", expected an array of strings"),
+            (r#""dta":{}"#, "unknown field `dta`, expected"),
+        ] {
+            let answer = answer_line(&Engine::default(), &format!(r#"{{"program":"1",{field}}}"#));
+            let said = answer.error.expect("an error").message;
+            assert!(said.starts_with(&format!("not a request: {message}")), "{field}: {said}");
+        }
+        let request = Request::parse(r#"{"program":"1","json_keys":null,"isolation":"process","omit":["text"]}"#);
+        let request = request.expect("a request");
+        assert_eq!((request.json_keys, request.isolation), (None, Isolation::Process));
+        assert_eq!(request.omit, [AnswerPart::Text]);
     }
 
     #[test]

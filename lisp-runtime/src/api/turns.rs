@@ -23,7 +23,7 @@ impl Run {
     /// Creates a session's machine with the definitions of a saved session; no program is loaded.
     ///
     /// # Errors
-    /// An error in the text, with its line; `memory_exceeded` if the definitions exceed the set-up ceiling;
+    /// An error in the text, with its line; `memory_exceeded` if the definitions exceed `setup_heap_bytes`;
     /// `unknown_tool` if a function calls a missing tool; `session_limit_exceeded`; `timeout`; `cancelled`.
     pub(crate) fn restored(
         started: Instant,

@@ -193,7 +193,8 @@ impl Budget {
         self.account().left
     }
 
-    /// Fills what is left up to these amounts, for counted amounts, so that regular refills do not accumulate.
+    /// Raises what is left to at least these amounts; unlimited amounts stay unlimited. So regular refills do not
+    /// accumulate.
     ///
     /// What runs in progress have taken and may return counts as left.
     pub fn refill_to(&self, full: &Amounts) {

@@ -117,8 +117,8 @@ macro_rules! limits {
                 self.with(&LimitsRequest { $name: Some(value), ..LimitsRequest::default() })
             })*
 
-            /// Replaces the limits that are asked for, even by looser ones. A set-up ceiling or worker heap that is not
-            /// asked for follows the heap limit.
+            /// Sets the given limits, looser or tighter. If `heap_bytes` is given, limits of set-up and worker heaps
+            /// that are not given follow it.
             #[must_use]
             pub fn with(mut self, asked: &LimitsRequest) -> Self {
                 if let Some(heap) = asked.heap_bytes {
@@ -182,8 +182,7 @@ limits! {
     timeout_ms, with_timeout_ms = 1_000, Zero::Nothing;
     /// Bytes that the program may hold above the baseline. 0 is off.
     heap_bytes, with_heap_bytes = 10_000_000, Zero::Off;
-    /// Bytes that the host's input may take: data, memory, history and the compiled program (the set-up ceiling). 0 is
-    /// off.
+    /// Bytes that the host's input may take: data, memory, history and the compiled program. 0 is off.
     setup_heap_bytes, with_setup_heap_bytes = 40_000_000, Zero::Off;
     /// Bytes that each parallel worker may hold. 0 is off.
     worker_heap_bytes, with_worker_heap_bytes = 10_000_000, Zero::Off;
@@ -220,7 +219,7 @@ limits! {
 }
 
 impl Limits {
-    /// The default set-up ceiling, as a multiple of the heap limit.
+    /// The default of `setup_heap_bytes`, as a multiple of `heap_bytes`.
     pub const SETUP_FACTOR: u64 = 4;
 
     /// Returns limits that are all off where that is possible, as a ceiling for hosts that trust their clients.

@@ -1,7 +1,7 @@
 //! Rewords serde errors about JSON that does not match a type.
 
 use lisp_core::text::near_names;
-use serde::de::DeserializeOwned;
+use serde::Deserialize;
 use serde_path_to_error::Segment;
 
 /// A value that does not match its type.
@@ -14,7 +14,7 @@ pub(crate) struct Misfit {
 
 impl Misfit {
     /// Reads a text that does not match once more, to find the path. Only errors pay for this.
-    pub(crate) fn of<T: DeserializeOwned>(json: &str, error: &serde_json::Error) -> Self {
+    pub(crate) fn of<'de, T: Deserialize<'de>>(json: &'de str, error: &serde_json::Error) -> Self {
         match serde_path_to_error::deserialize::<_, T>(&mut serde_json::Deserializer::from_str(json)) {
             Err(error) => {
                 let message = plain(error.inner());

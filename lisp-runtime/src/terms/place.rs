@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// The name of an effect of a run: a tool call, a parallel call or a clock reading.
+/// The name of a tool call, a parallel call or a clock reading in its run; these are called effects here.
 ///
 /// It consists of the path to the worker and the index of the effect in that worker, from 1. It does not depend on the
 /// number of parallel workers, and is the same in every replay. As text, `3` is the program's third effect. `3:17/2` is

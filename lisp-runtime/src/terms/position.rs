@@ -4,7 +4,7 @@ use lisp_core::Span;
 use lisp_core::syntax::LineIndex;
 use serde::{Deserialize, Serialize};
 
-/// A range of the source for people. Lines and columns count from 1; columns count characters.
+/// A range of the source in lines and columns, from 1. Columns count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
     /// The line where it starts.

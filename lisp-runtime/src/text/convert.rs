@@ -34,8 +34,8 @@ fn unreadable(error: ReadError, text: &str) -> Fault {
         }
         ReadError::Syntax { offset, message } => {
             let (line, column) = LineIndex::new(text).position(u32::try_from(offset).unwrap_or(u32::MAX));
-            let message = format!("{message} (line {line}, column {column})");
-            ReadError::Syntax { offset, message }.into_fault(Reason::ParseError)
+            let message = format!("invalid JSON at line {line}, column {column}: {message}");
+            Error::new(Reason::ParseError, message).detail("offset", offset).into()
         }
         fault => fault.into_fault(Reason::ParseError),
     }

@@ -263,11 +263,25 @@ fn build(document: &Value, draft: Option<Draft>, of: Of, pattern_size: usize) ->
         Ok(Ok(validator)) => Ok(validator),
         Ok(Err(error)) => {
             let place = error.instance_path().to_string();
+            let why = unknown_type(&error, &place).unwrap_or_else(|| error.masked().to_string());
             let place = if place.is_empty() { String::new() } else { format!(" at {place}") };
-            Err(SchemaError::new(cut(&format!("it is not a valid JSON Schema{place}: {}", error.masked()), 400)))
+            Err(SchemaError::new(cut(&format!("it is not a valid JSON Schema{place}: {why}"), 400)))
         }
         Err(_) => Err(SchemaError::new("the validator failed on it")),
     }
+}
+
+/// Returns what is wrong with the keyword `type`, if a schema is not valid because of it: the validator only says that a
+/// schema for schemas has two forms there.
+fn unknown_type(error: &ValidationError<'_>, place: &str) -> Option<String> {
+    let above = place.strip_suffix("/type")?;
+    let is_name = ["/properties", "/dependencies"].iter().any(|names| above.ends_with(names));
+    if is_name || !matches!(error.kind(), ValidationErrorKind::AnyOf { .. }) {
+        return None;
+    }
+    const TYPES: &str = "\"string\", \"number\", \"integer\", \"boolean\", \"object\", \"array\" or \"null\"";
+    let given = cut(&error.instance().to_string(), 80);
+    Some(format!("{given} is not a type; write {TYPES}, or an array of some of these"))
 }
 
 /// Returns the number of values in a value; `None` if it is nested too deep.

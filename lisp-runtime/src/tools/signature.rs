@@ -93,7 +93,7 @@ pub struct Signature {
 
 /// Why a signature is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected {expected} at character {at} of the signature")]
+#[error("character {at}: expected {expected}")]
 pub struct SignatureError {
     expected: String,
     /// The character position, from 1.

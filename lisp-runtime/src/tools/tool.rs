@@ -550,6 +550,9 @@ impl Tool {
             // As JSON, arguments are checked as results.
             Body::Echo if call.is_rewritten || self.contract.schemas.is_some() => Reply::Json(call.arguments.clone()),
             Body::Echo => Reply::Echo,
+            Body::External if self.scripted => Reply::Error(ToolError::new(
+                "it is answered by its client, which only the service supports (ptcl serve); elsewhere give it `returns`, `error` or `echo`",
+            )),
             Body::External => Reply::Error(ToolError::new(
                 "it is external: only a run that its host drives step by step (Engine::start) replies to it; Tool::with_handler gives it a \
                  function for other runs",

@@ -18,19 +18,13 @@ fn a_name_of_data_is_given_once() {
     let engine = Engine::default();
     let set = engine.import("n", "1").expect("a data set");
     let other = engine.import_object(r#"{"n": 2, "m": 3}"#).expect("a data set");
-    let twice = "each name may be bound once";
+    let twice = "give each name once";
     for (input, why) in [
-        (Input::new().json("n", "1").json("n", "2"), format!("input 1 binds it, and so does input 0; {twice}")),
-        (
-            Input::new().json("n", "1").json_object(r#"{"n": 2}"#),
-            format!("input 1 binds it, and so does input 0; {twice}"),
-        ),
-        (
-            Input::new().json_object(r#"{"n": 2}"#).json("n", "1"),
-            format!("input 1 binds it, and so does input 0; {twice}"),
-        ),
-        (Input::new().data_set(&set).json("n", "2"), format!("a data set binds it too; {twice}")),
-        (Input::new().data_set(&set).data_set(&other), format!("two data sets bind it; {twice}")),
+        (Input::new().json("n", "1").json("n", "2"), format!("it is given twice; {twice}")),
+        (Input::new().json("n", "1").json_object(r#"{"n": 2}"#), format!("it is given twice; {twice}")),
+        (Input::new().json_object(r#"{"n": 2}"#).json("n", "1"), format!("it is given twice; {twice}")),
+        (Input::new().data_set(&set).json("n", "2"), format!("a data set has it too; {twice}")),
+        (Input::new().data_set(&set).data_set(&other), format!("two data sets have it; {twice}")),
     ] {
         let outcome = engine.eval("data/n", input);
         let wanted = format!("cannot import data/n: {why}");

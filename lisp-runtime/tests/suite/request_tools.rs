@@ -77,7 +77,14 @@ fn what_cannot_be_a_schema_is_an_error_before_anything_runs() {
     for (tool, wanted) in [
         (json!({ "signature": "() -> :int", "input": {} }), "has a signature and a JSON Schema"),
         (json!({ "signature": "() -> :int", "output": {} }), "give one of the two"),
-        (json!({ "input": { "type": "nothing" } }), "the schema of its arguments"),
+        (
+            json!({ "input": { "type": "nothing" } }),
+            "the schema of its arguments: it is not a valid JSON Schema at /type: \"nothing\" is not a type; write \"string\", ",
+        ),
+        (
+            json!({ "input": { "properties": { "n": { "type": ["string", "nothing"] } } } }),
+            "at /properties/n/type: [\"string\",\"nothing\"] is not a type; write",
+        ),
         (json!({ "output": { "required": 5 } }), "the schema of its results"),
         (json!({ "input": 5 }), "the schema of its arguments"),
         (json!({ "input": remote }), "it refers to \"http://127.0.0.1:9/schema.json\", which it does not contain"),
@@ -201,4 +208,12 @@ fn the_prompt_of_a_run_has_its_tools() {
     let line = "tool/price (sku :string, vat-rate? :float) -> {price :float} ; The price of a product.\n";
     assert!(prompt.contains(line) && prompt.contains("tool/now\n") && prompt.contains("keys are keywords"), "{prompt}");
     assert!(!engine.prompt().contains("tool/price"));
+}
+
+#[test]
+fn a_tool_of_the_client_says_where_it_works() {
+    let answer = ask(&json!({ "program": "(tool/ask {})", "tools": { "ask": { "client": true } } }));
+    let wanted = "tool/ask: it is answered by its client, which only the service supports (ptcl serve); elsewhere give it `returns`, \
+                  `error` or `echo`";
+    assert_eq!(message(&answer), wanted);
 }

@@ -99,7 +99,7 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// The maximum grace: an hour.
+    /// The maximum for [`Builder::grace`]: an hour.
     pub const MAX_GRACE: Duration = Duration::from_secs(3_600);
 
     /// Sets the engine, whose limits and tools all runs use.
@@ -120,7 +120,7 @@ impl Builder {
 
     /// Sets how long after its deadline a run is killed; the default is 50 ms.
     ///
-    /// A run normally ends by itself within the grace, with a clean error; only a run that cannot is killed. More than
+    /// A run normally ends by itself within this time, with a clean error; only a run that cannot is killed. More than
     /// [`Builder::MAX_GRACE`] is an error of [`Builder::build`].
     #[must_use]
     pub fn grace(mut self, grace: Duration) -> Self {
@@ -228,7 +228,7 @@ impl Builder {
     /// Starts the templates.
     ///
     /// # Errors
-    /// Returns an error if a template does not start, a required layer is missing, the grace is too long, or the
+    /// Returns an error if a template does not start, a required layer is missing, [`Builder::grace`] is too long, or the
     /// templates would be this program and its `main` has not called [`crate::init`].
     pub fn build(self) -> Result<Sandbox, SetupError> {
         if let Some(refusal) = template::refusal(&self.program) {

@@ -175,8 +175,9 @@ fn check_ceiling(file: &File, document: &Document<'_>) -> Result<(), ConfigError
     for (name, limit) in asked.as_object().into_iter().flatten() {
         let path = ["limits", name.as_str()];
         if given[name] != *limit && document.has(&path) && document.has(&["ceiling", name]) {
-            let message = format!("{limit} is above the ceiling of {}, which lowers it", given[name]);
-            return Err(document.error(&path, message, format!("lower it, or raise ceiling.{name}")));
+            let (ceiling, above) = (&given[name], if *limit == 0 { "no limit" } else { "above the ceiling" });
+            let message = format!("{limit} is {above}, but ceiling.{name} is {ceiling}, so runs would get {ceiling}");
+            return Err(document.error(&path, message, format!("write at most {ceiling}, or raise ceiling.{name}")));
         }
     }
     Ok(())

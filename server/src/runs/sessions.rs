@@ -31,7 +31,7 @@ pub struct Opening<'a> {
     limits: lisp_runtime::LimitsRequest,
     #[serde(default)]
     strict_data: bool,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lisp_runtime::internal::request_word")]
     json_keys: Option<lisp_runtime::Keys>,
 }
 

@@ -233,7 +233,7 @@ pub struct StoredRun {
 pub struct StoredCall {
     /// The name of the call in its run.
     pub call: String,
-    /// What the call waits for: `gate`, `result`, or `unknown1` and so on. The same call may wait for several answers,
+    /// What the call waits for: `gate` (an approval), `result`, or `unknown1` and so on. The same call may wait for several answers,
     /// one after the other.
     pub phase: String,
     /// Its position among the calls that were opened by the run, from 1: set by the store.
@@ -276,7 +276,7 @@ pub enum Replied {
     NoRun,
 }
 
-/// The right to write a run: of one attempt, until the run is claimed again.
+/// The right of one attempt to write its run, until the run is claimed again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
     /// The ID of the run.
@@ -341,7 +341,7 @@ pub struct Events {
     pub is_over: bool,
 }
 
-/// What an attempt writes at once.
+/// What an attempt of a run writes at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
     /// The number of the first line, from 1. A batch that is written again, because its result was lost, changes nothing.
@@ -365,7 +365,7 @@ impl Batch {
     }
 }
 
-/// How an attempt ends.
+/// How an attempt of a run ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     /// The run has its answer: JSON text. Its open calls are closed.
@@ -384,7 +384,7 @@ pub enum End {
     Stuck(String),
 }
 
-/// The result of ending an attempt.
+/// The result of ending an attempt of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// The attempt has ended.
@@ -394,7 +394,7 @@ pub enum Ended {
     News,
 }
 
-/// The state of a lease that was to be renewed.
+/// The result of renewing a lease, an attempt's right to write its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Renewed {
     /// It is valid for another period.

@@ -10,7 +10,7 @@ use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Limits of a bounded closure.
+/// Limits of a closure that runs in a process of its own ([`run_bounded`](crate::run_bounded)).
 #[derive(Clone, Debug)]
 pub struct Bounds {
     pub(crate) timeout: Duration,
@@ -114,7 +114,7 @@ impl Default for Bounds {
     }
 }
 
-/// The error of a bounded closure.
+/// The error of a closure that runs in a process of its own.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum BoundedError {
