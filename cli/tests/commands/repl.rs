@@ -1,0 +1,123 @@
+//! The prompt, with its input from a pipe.
+
+use super::{err, file, out, ptcl};
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+#[test]
+fn the_prompt_reads_whole_forms_and_keeps_definitions() {
+    let done = ptcl(
+        &["repl"],
+        "(defn f [x]\n  (* x 2))\n(f 21)\n(inc *1)\n(println \"hi\") :k\n(+ 1 nil)\n:names\n:help\n:quit\n1\n",
+    );
+    assert_eq!(done.status.code(), Some(4), "{}", err(&done));
+    let printed = out(&done);
+    assert!(printed.starts_with("#'f\n42\n43\nhi\n:k\nf\n"), "{printed}");
+    assert!(printed.contains(":quit"), "{printed}");
+    assert!(!printed.ends_with("\n1\n"), "nothing runs after :quit");
+    assert!(err(&done).contains("type_error"));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_prompt_saves_loads_and_takes_back() {
+    let file = std::env::temp_dir().join(format!("ptcl-session-{}", std::process::id()));
+    let path = file.to_string_lossy();
+    let typed = format!(
+        "(defn f [x] (* 2 x))\n(def y 1)\n:save {path}\n(def y 2)\n:undo\n[y (f 21)]\n:undo\n:undo\n:names\n:load {path}\n[y (f 4)]\n:load\n:undo\n:undo\n"
+    );
+    for isolation in ["in-process", "process"] {
+        let done = ptcl(&["repl", "--isolation", isolation], &typed);
+        assert_eq!(out(&done), "#'f\n#'y\n#'y\n[1 42]\nf\n[1 8]\n", "{isolation}: {}", err(&done));
+        assert!(err(&done).contains(":load takes FILE") && err(&done).contains("(session_undo)"), "{}", err(&done));
+    }
+    let _ = std::fs::remove_file(&file);
+}
+
+#[test]
+fn a_prompt_without_a_terminal_keeps_no_history_and_goes_on_after_a_bad_line() {
+    let home = std::env::temp_dir().join(format!("ptcl-test-home-{}", std::process::id()));
+    std::fs::create_dir_all(&home).expect("a directory");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ptcl"))
+        .arg("repl")
+        .env("HOME", &home)
+        .env_remove("XDG_STATE_HOME")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("ptcl starts");
+    let typed = b"(+ 1 1)\n(str \"\xff\")\n(+ 2\n   2)\n:load lib.clj\n:nope\n{:a";
+    child.stdin.take().expect("a pipe").write_all(typed).expect("it reads");
+    let done = child.wait_with_output().expect("ptcl ends");
+    let kept = std::fs::read_dir(&home).expect("a directory").count();
+    let _ = std::fs::remove_dir_all(&home);
+    let (out, said) = (out(&done), err(&done));
+    assert_eq!((out.as_str(), done.status.code()), ("2\n4\n:nope\n", Some(3)), "{said}");
+    assert!(said.contains("line 2 of standard input is skipped: invalid utf-8"), "{said}");
+    assert!(said.contains("ptcl: lib.clj: "), "{said}");
+    assert!(
+        said.contains(":nope is not a command, so it is read as a keyword; the commands are :help :doc :apropos"),
+        "{said}"
+    );
+    assert!(said.contains("parse_error"), "what is not complete at the end: {said}");
+    assert_eq!(kept, 0, "nothing is written at home");
+}
+
+#[test]
+fn the_prompt_shows_what_a_name_does() {
+    let done = ptcl(&["repl"], ":doc map\n:doc tool/rate\n:doc\n:doc nope-at-all\n(inc 1)\n");
+    let (out, said) = (out(&done), err(&done));
+    assert!(out.starts_with("(map f coll)"), "{out}");
+    assert!(out.contains("there is no tool/rate; this run has no tools"), "{out}");
+    assert!(out.ends_with("2\n"), "{out}");
+    assert!(said.contains(":doc takes NAME: show the documentation"), "{said}");
+    assert!(said.contains("unknown function or form nope-at-all"), "{said}");
+}
+
+#[test]
+fn the_prompt_has_its_error_tools_of_its_own_and_a_record() {
+    let record = file("typed.clj", "");
+    let typed = format!(
+        "*e\n(inc nil)\n(:message *e)\n(def x 5)\n:mock weather {{:t (+ 20 x)}}\n(:t (tool/weather {{}}))\n:tools\n:record {}\n\
+         (inc x)\n(inc nil)\n:record\n(inc x)\n:fuel (map inc (range 100))\n:mock a/b 1\n:mock q\n:mock f {{:a 1 \"a\" 2}}\n(count [x (tool/weather {{}})])\n",
+        record.display()
+    );
+    for mode in ["in-process", "process"] {
+        let done = ptcl(&["repl", "--isolation", mode], &typed);
+        let (out, err) = (String::from_utf8_lossy(&done.stdout).into_owned(), err(&done));
+        assert!(out.starts_with("nil\n\"inc expects a number, got nil\"\n#'x\n{:t 25}\n25\n"), "{out}");
+        assert!(out.contains("tool/weather always returns {\"t\":25}\n6\n6\n"), "{out}");
+        assert!(out.contains("359 fuel") && out.contains("prompt:1:1 (map inc (range 100))"), "{out}");
+        assert!(out.ends_with("\n2\n"), "{out}");
+        assert!(err.contains("cannot make tool/f: a tool returns JSON"), "{err}");
+        assert!(err.contains("\"a/b\" is not a valid tool name") && err.contains(":mock takes NAME FORM"), "{err}");
+        let kept = std::fs::read_to_string(&record).unwrap();
+        assert_eq!(kept, "(inc x)\n; => 6\n(inc nil)\n; => error: type_error\n");
+    }
+}
+
+#[test]
+fn the_prompt_says_what_its_commands_did() {
+    let typed = "; a comment\n:json\n:json\n(nope)\n(fail {:a 1})\n*e\n:undo 3\n(def z 1)\n:undo\n(require 's)\nhelp\nquit\n(println \"gone\")\n";
+    let done = ptcl(&["repl"], typed);
+    let said = err(&done);
+    for part in ["JSON output: on", "JSON output: off", ":undo takes no argument", "undid the last form"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let shown = out(&done);
+    let shown = shown.strip_prefix("failed: {:a 1}\n{:reason :failed :value {:a 1}}\n#'z\n").expect("values");
+    assert!(shown.contains(":undo") && shown.contains("Tab completes") && !shown.contains("gone"), "{shown}");
+    // A name that the session defines is that name.
+    assert_eq!(out(&ptcl(&["repl"], "(def quit 7)\nquit\n")), "#'quit\n7\n");
+}
+
+/// The room of a recursion without end is free again afterwards, and the error says what to do.
+#[test]
+fn a_session_goes_on_after_a_recursion_without_end() {
+    let done = ptcl(&["repl"], "(defn f [n] (+ 1 (f n)))\n(f 0)\n(count (range 100000))\n");
+    assert!(out(&done).ends_with("100000\n"), "{}", out(&done));
+    assert!(err(&done).contains("make sure that the recursion ends"), "{}", err(&done));
+    assert!(err(&done).contains("more times from there\n"), "{}", err(&done));
+    assert!(err(&done).contains("\n  (at most 8 calls are shown)\n"), "{}", err(&done));
+}
