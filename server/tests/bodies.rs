@@ -135,7 +135,7 @@ async fn connections_whose_clients_do_not_read_keep_nobody_out() {
     }
     let end = Instant::now() + Duration::from_secs(60);
     loop {
-        // A new connection may be the one that is closed, until a client has not read for a second.
+        // No new connection is served until a client has not read for some time.
         let answer = try_asked(address, "b").await;
         if answer.starts_with("HTTP/1.1 200") {
             break;
@@ -155,6 +155,44 @@ async fn connections_whose_clients_do_not_read_keep_nobody_out() {
     let open = metrics.lines().find_map(|line| line.strip_prefix("ptc_connections ")).expect("the figure");
     assert!(open.parse::<usize>().unwrap() <= MAX + 16, "{open}");
     drop(clients);
+}
+
+/// A client that reads slowly, but reads, keeps its connection while others come.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slow_reader_keeps_its_connection() {
+    const MAX: usize = 4;
+    let address = start(32 * MIB, &format!("max_connections = {MAX}")).await;
+    let program = r#"{"program": "(reduce (fn [s _] (str s s)) \"0123456789abcdef\" (range 17))", "omit": ["text"]}"#;
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(65_536).unwrap();
+    let mut reader = socket.connect(address).await.unwrap();
+    let head = format!(
+        "POST /v1/run HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer a\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{program}",
+        program.len()
+    );
+    reader.write_all(head.as_bytes()).await.unwrap();
+    let others = async {
+        let mut idle = Vec::new();
+        loop {
+            idle.push(TcpStream::connect(address).await);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let reads = async {
+        let (mut length, mut piece) = (0, vec![0; 65_536]);
+        loop {
+            match reader.read(&mut piece).await.expect("the rest of the answer") {
+                0 => return length,
+                read => length += read,
+            }
+            tokio::time::sleep(Duration::from_millis(150)).await;
+        }
+    };
+    let length = tokio::select! {
+        length = reads => length,
+        never = others => never,
+    };
+    assert!(length > 2 * MIB, "{length}");
 }
 
 /// Responses that clients do not read take a bounded number of bytes of their tenant.

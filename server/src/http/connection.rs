@@ -7,7 +7,7 @@
 use crate::config::Config;
 use crate::runs::RequestInProgress;
 use axum::body::{Body, Bytes, HttpBody};
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderValue, Request, Version, header};
 use axum::response::Response;
 use axum_server::accept::Accept;
 use http_body::{Frame, SizeHint};
@@ -26,8 +26,14 @@ use tower_service::Service;
 
 /// A write of at least this many bytes is part of a response; HTTP/2 keep-alive frames are shorter.
 const PART_OF_RESPONSE: usize = 256;
-/// A client that has not read for so long may lose its connection to a new one.
-const STALLED: Duration = Duration::from_secs(1);
+/// A client that has read nothing for so long may lose its connection to a new one.
+const STALLED: Duration = Duration::from_secs(10);
+/// The bytes that the system keeps of what a client has not read. It reports that a client reads only once it has read about a
+/// third of this, or of twice as much: a client that reads 20 kB a second is not stalled.
+#[cfg(unix)]
+const SEND_BUFFER: usize = 256 << 10;
+/// How long a connection is open after its last input, even if it is to close: what has arrived may be a request.
+const LINGER: Duration = Duration::from_millis(50);
 /// The maximum number of connections beyond `max_connections`: those that were told to close, and have not yet.
 const CLOSING: usize = 16;
 
@@ -86,7 +92,7 @@ impl Connections {
         let activity = Arc::new(Activity::new());
         let mut open = self.open();
         let beyond = (open.connections.len() + 1).saturating_sub(self.0.max);
-        if beyond > 0 && (beyond > CLOSING || !open.close_one()) {
+        if beyond > 0 && (!open.close_one() || beyond > CLOSING) {
             return None;
         }
         open.last += 1;
@@ -121,6 +127,8 @@ struct State {
     requests: usize,
     /// When the last request ended, or the last part of a response was sent.
     idle_since: Instant,
+    /// When the last input arrived.
+    last_input: Instant,
     last: u64,
     /// Requests with a part of the response ready that the connection has not taken on, and since when.
     given: BTreeMap<u64, Instant>,
@@ -137,6 +145,7 @@ impl Activity {
         Activity(Mutex::new(State {
             requests: 0,
             idle_since: Instant::now(),
+            last_input: Instant::now(),
             last: 0,
             given: BTreeMap::new(),
             blocked_since: None,
@@ -149,10 +158,12 @@ impl Activity {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a new request. Returns whether it is the last one: the connection is to close.
-    fn begin(self: &Arc<Self>) -> (ActiveRequest, bool) {
+    /// Counts a new request. Returns whether it is the last one: the connection is to close. One that has several requests at a
+    /// time cannot say so to its client, and stays.
+    fn begin(self: &Arc<Self>, has_several: bool) -> (ActiveRequest, bool) {
         let mut state = self.lock();
         (state.requests, state.last) = (state.requests + 1, state.last + 1);
+        state.is_unwanted &= !has_several;
         (ActiveRequest { activity: self.clone(), number: state.last }, state.is_unwanted)
     }
 
@@ -160,11 +171,16 @@ impl Activity {
     /// has not read. Idle ones are less.
     fn closable(&self) -> Option<(bool, Instant)> {
         let state = self.lock();
-        match state.blocked_since.filter(|since| since.elapsed() >= STALLED) {
+        match state.is_idle() {
             _ if state.is_unwanted => None,
-            _ if state.requests == 0 => Some((false, state.idle_since)),
-            stalled => stalled.map(|since| (true, since)),
+            true => Some((false, state.idle_since)),
+            false => state.stalled_since().map(|since| (true, since)),
         }
+    }
+
+    /// Records input.
+    fn has_read(&self) {
+        self.lock().last_input = Instant::now();
     }
 
     /// Records a write. Returns whether the connection must be closed now: it is unwanted, and its client does not read.
@@ -179,7 +195,7 @@ impl Activity {
         if written.is_pending() {
             state.woken_by(waker);
         }
-        written.is_pending() && state.is_unwanted
+        written.is_pending() && state.is_unwanted && state.stalled_since().is_some()
     }
 
     fn close(&self) {
@@ -190,8 +206,9 @@ impl Activity {
         }
     }
 
-    /// Returns when the connection must be looked at again, or `None` if it must be closed now.
-    fn until(&self, waker: &Waker, room: &Room) -> Option<Instant> {
+    /// Returns when the connection must be looked at again, or `None` if it must be closed now. `has_input` says whether a
+    /// request may have arrived.
+    fn until(&self, waker: &Waker, room: &Room, has_input: impl FnOnce() -> bool) -> Option<Instant> {
         let mut state = self.lock();
         state.woken_by(waker);
         let now = Instant::now();
@@ -200,13 +217,33 @@ impl Activity {
         let until = if at_work { now } else { state.idle_since } + room.idle_time;
         let stalled = state.given.values().min().map(|since| *since + room.write_time);
         let until = stalled.map_or(until, |stalled| until.min(stalled));
-        // A request that arrived at the same time is still served.
-        let is_unwanted = state.is_unwanted && (state.requests == 0 || state.blocked_since.is_some());
-        (!is_unwanted && until > now).then_some(until)
+        if state.is_unwanted && state.stalled_since().is_some() {
+            return None;
+        }
+        if state.is_unwanted && state.is_idle() {
+            // A request that arrived at the same time is still served.
+            let lingers = state.last_input + LINGER;
+            return if lingers > now { Some(until.min(lingers)) } else { has_input().then_some(now + LINGER) };
+        }
+        (until > now).then_some(until)
     }
 }
 
 impl State {
+    /// Returns whether nothing is to be done or sent.
+    fn is_idle(&self) -> bool {
+        self.requests == 0 && self.blocked_since.is_none()
+    }
+
+    /// Returns since when the client has read nothing, if that is too long: of no response if there are several.
+    fn stalled_since(&self) -> Option<Instant> {
+        let by_socket = self.blocked_since.filter(|since| since.elapsed() >= STALLED);
+        let is_stalled = |since: &&Instant| since.elapsed() >= STALLED;
+        let by_stream = self.given.values().filter(is_stalled).count() == self.requests;
+        let by_stream = self.given.values().min().copied().filter(|_| self.requests > 0 && by_stream);
+        by_socket.into_iter().chain(by_stream).min()
+    }
+
     fn woken_by(&mut self, waker: &Waker) {
         if !self.waker.as_ref().is_some_and(|known| known.will_wake(waker)) {
             self.waker = Some(waker.clone());
@@ -280,9 +317,9 @@ pub(super) struct CountedService<S> {
     activity: Arc<Activity>,
 }
 
-impl<S, R> Service<R> for CountedService<S>
+impl<S, B> Service<Request<B>> for CountedService<S>
 where
-    S: Service<R, Response = Response>,
+    S: Service<Request<B>, Response = Response>,
     S::Future: Send + 'static,
 {
     type Response = Response;
@@ -293,8 +330,8 @@ where
         self.service.poll_ready(context)
     }
 
-    fn call(&mut self, request: R) -> Self::Future {
-        let (in_progress, is_last) = self.activity.begin();
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let (in_progress, is_last) = self.activity.begin(request.version() == Version::HTTP_2);
         let responds = self.service.call(request);
         Box::pin(async move {
             let mut response = responds.await?;
@@ -315,11 +352,30 @@ pub(super) struct Acceptor(pub(super) Connections);
 pub(super) trait Socket: AsyncRead + AsyncWrite + Send + 'static {
     /// Sets what the stream needs before it is served.
     fn prepare(&self) -> io::Result<()>;
+
+    /// Returns whether input has arrived that was not read.
+    fn has_input(&self) -> bool;
+}
+
+#[cfg(unix)]
+fn has_input(socket: impl std::os::fd::AsFd) -> bool {
+    use rustix::net::RecvFlags;
+    let peeked = rustix::net::recv(socket, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT);
+    peeked.is_ok_and(|(_, bytes)| bytes > 0)
 }
 
 impl Socket for TcpStream {
     fn prepare(&self) -> io::Result<()> {
+        #[cfg(unix)]
+        rustix::net::sockopt::set_socket_send_buffer_size(self, SEND_BUFFER)?;
         self.set_nodelay(true)
+    }
+
+    fn has_input(&self) -> bool {
+        #[cfg(unix)]
+        return has_input(self);
+        #[cfg(not(unix))]
+        false
     }
 }
 
@@ -327,6 +383,10 @@ impl Socket for TcpStream {
 impl Socket for tokio::net::UnixStream {
     fn prepare(&self) -> io::Result<()> {
         Ok(())
+    }
+
+    fn has_input(&self) -> bool {
+        has_input(self)
     }
 }
 
@@ -359,11 +419,13 @@ pub(super) struct Connection<T> {
     place: Place,
 }
 
-impl<T> Connection<T> {
+impl<T: Socket> Connection<T> {
     /// Returns whether the connection has been idle or stalled for too long. Called while there is nothing to read.
     fn is_over(&mut self, context: &mut Context<'_>) -> bool {
         loop {
-            let Some(until) = self.place.activity.until(context.waker(), &self.room) else {
+            let Some(until) =
+                self.place.activity.until(context.waker(), &self.room, || self.stream.get_ref().has_input())
+            else {
                 return true;
             };
             if self.wakes.is_elapsed() || until < self.wakes.deadline() {
@@ -385,7 +447,11 @@ impl<T> Connection<T> {
 
 impl<T: Socket> AsyncRead for Connection<T> {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = into.filled().len();
         let polled = self.stream.as_mut().poll_read(context, into);
+        if into.filled().len() > before {
+            self.place.activity.has_read();
+        }
         match polled.is_pending() && self.is_over(context) {
             true => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
             false => polled,

@@ -132,6 +132,12 @@ impl TenantState {
         }
     }
 
+    /// Gives back the slot that its durable runs have waited for, if they have one: they cannot use it now.
+    pub(crate) fn pass_turn(&self) {
+        drop(self.turn.take());
+        self.is_wanted.store(false, Ordering::Relaxed);
+    }
+
     /// Takes one run from the tenant's rate, or returns when to try again.
     pub(crate) fn check_rate(&self) -> Result<(), Busy> {
         let Some(rate) = &self.rate else { return Ok(()) };
@@ -560,8 +566,7 @@ impl Admission {
     pub(crate) async fn slots(&self, wanted: &[(Arc<TenantState>, usize)], max: usize) -> Option<Slots> {
         for (tenant, _) in wanted.iter().filter(|(_, wanted)| *wanted == 0) {
             // Its turn came after the last of them had left.
-            drop(tenant.turn.take());
-            tenant.is_wanted.store(false, Ordering::Relaxed);
+            tenant.pass_turn();
         }
         let max = wanted.iter().fold(0_usize, |sum, (_, wanted)| sum.saturating_add(*wanted)).min(max);
         if max == 0 {
@@ -590,7 +595,15 @@ impl Admission {
                 false => of_tenants.push((tenant.clone(), permits)),
             }
         }
+        // Tenants may have fewer slots than runs.
+        of_service.truncate(of_tenants.iter().map(|(_, permits)| permits.len()).sum());
         Some(Slots { of_service, of_tenants, freed: self.freed.clone() })
+    }
+
+    /// Waits for a slot for a durable run that was claimed without one.
+    pub(crate) async fn late_slot(&self, tenant: &TenantState) -> Slot {
+        let of_tenant = permit(&tenant.free_slots).await;
+        self.slot_of(of_tenant, permit(&self.free_slots).await)
     }
 }
 

@@ -295,10 +295,11 @@ impl Service {
         self.0.active(run_id).is_some()
     }
 
-    /// Returns when the service is shutting down and the run is no longer active in it.
+    /// Returns when the service is shutting down and the run is no longer active in it, or `drain_seconds` are over.
     pub(crate) async fn stopped(&self, run_id: &str) {
         self.0.draining.cancelled().await;
-        while self.is_active(run_id) {
+        let until = self.drained_at();
+        while self.is_active(run_id) && tokio::time::Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }

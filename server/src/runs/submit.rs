@@ -223,7 +223,7 @@ impl Service {
     /// Waits like [`Service::wait`]. The state keeps its turn.
     pub(crate) async fn wait_in_turn(&self, tenant: &str, run_id: &str) -> Result<InTurn<RunState>, Refused> {
         let mut watcher = self.watcher(run_id);
-        let (mut seen, mut checks) = (None, 0);
+        let (mut seen, mut checks, mut is_stopped) = (None, 0, false);
         loop {
             let read = self.0.stored_in_turn(tenant, run_id).await?;
             let is_cancelled = read.value.summary.cancelled;
@@ -243,11 +243,14 @@ impl Service {
                 tokio::time::sleep(QUIET).await;
                 continue;
             }
-            if state.status == RunStatus::Stuck || (self.is_draining() && !self.is_active(run_id)) {
+            if state.status == RunStatus::Stuck || is_stopped {
                 return Ok(read);
             }
             drop(read);
-            watcher.changed().await;
+            tokio::select! {
+                () = watcher.changed() => {}
+                () = self.stopped(run_id) => is_stopped = true,
+            }
         }
     }
 

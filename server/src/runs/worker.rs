@@ -74,12 +74,13 @@ async fn claims(weak: Weak<Inner>) {
         }
         // Slots are taken for runs that are there: whoever else wants one does not wait for the store.
         let wanted = tokio::select! {
-            wanted = wanted(&inner) => wanted,
+            wanted = in_time(wanted(&inner), || inner.tenants.iter().for_each(|tenant| tenant.pass_turn())) => wanted,
             () = inner.draining.cancelled() => return,
         };
         let wanted = match wanted {
             Ok(wanted) => wanted,
             Err(error) => {
+                inner.tenants.iter().for_each(|tenant| tenant.pass_turn());
                 drop(inner);
                 pause(&error).await;
                 continue;
@@ -106,6 +107,17 @@ async fn claims(weak: Weak<Inner>) {
     }
 }
 
+/// Waits for the store. If it takes long, `late` gives back what others could use meanwhile.
+async fn in_time<T>(store: impl Future<Output = T>, late: impl FnOnce()) -> T {
+    const LONG: Duration = Duration::from_millis(100);
+    let mut store = std::pin::pin!(store);
+    if let Ok(done) = tokio::time::timeout(LONG, &mut store).await {
+        return done;
+    }
+    late();
+    store.await
+}
+
 /// Waits after the store has failed.
 async fn pause(error: &StoreError) {
     tracing::warn!(%error, "runs cannot be claimed");
@@ -120,7 +132,7 @@ async fn wanted(inner: &Inner) -> Result<Vec<(Arc<TenantState>, usize)>, StoreEr
 }
 
 /// Claims runs for the free slots, and starts them. Returns whether there may be more.
-async fn claim(inner: &Arc<Inner>, mut slots: Slots) -> Result<bool, StoreError> {
+async fn claim(inner: &Arc<Inner>, slots: Slots) -> Result<bool, StoreError> {
     let (mut room, period) = (slots.room(), inner.lease_period());
     if room.tenants.is_empty() {
         return Ok(false);
@@ -129,18 +141,18 @@ async fn claim(inner: &Arc<Inner>, mut slots: Slots) -> Result<bool, StoreError>
     let first = inner.next_tenant() % room.tenants.len();
     room.tenants.rotate_left(first);
     let at = Instant::now();
-    let claimed = inner.store.claim(&inner.worker, period, &room).await?;
+    let mut slots = Some(slots);
+    let claimed = in_time(inner.store.claim(&inner.worker, period, &room), || drop(slots.take())).await?;
     let is_some = !claimed.is_empty();
     for claim in claimed {
-        match slots.take(&claim.run.summary.tenant) {
-            Some((_, slot)) => start(inner, claim, slot, at + period),
-            None => tracing::error!(run_id = &*claim.lease.run_id, "a run was claimed without a slot"),
-        }
+        let slot = slots.as_mut().and_then(|slots| slots.take(&claim.run.summary.tenant)).map(|(_, slot)| slot);
+        start(inner, claim, slot, at + period);
     }
     Ok(is_some)
 }
 
-fn start(inner: &Arc<Inner>, claim: Claim, slot: Slot, valid_until: Instant) {
+/// Starts a run that was claimed, once it has a slot.
+fn start(inner: &Arc<Inner>, claim: Claim, slot: Option<Slot>, valid_until: Instant) {
     let (run_id, tenant, epoch, faults) =
         (&*claim.lease.run_id, &*claim.run.summary.tenant, claim.lease.epoch, claim.faults);
     let lease_seconds = inner.lease_period().as_secs();
@@ -162,7 +174,20 @@ fn start(inner: &Arc<Inner>, claim: Claim, slot: Slot, valid_until: Instant) {
     }
     let inner = inner.clone();
     tokio::spawn(async move {
-        super::attempt::drive(&inner, claim, &active, slot, valid_until).await;
+        let slot = match (slot, inner.tenant(&claim.run.summary.tenant)) {
+            (None, Some(tenant)) => tokio::select! {
+                slot = inner.admission.late_slot(&tenant) => Some(slot),
+                () = active.lost.cancelled() => None,
+            },
+            (slot, _) => slot,
+        };
+        match slot {
+            Some(slot) => super::attempt::drive(&inner, claim, &active, slot, valid_until).await,
+            None => tracing::info!(
+                run_id = &*active.lease.run_id,
+                "a run was claimed, and another worker has taken it over"
+            ),
+        }
         let mut active_runs = inner.active_runs();
         if active_runs.get(&active.lease.run_id).is_some_and(|run| run.lease == active.lease) {
             active_runs.remove(&active.lease.run_id);
