@@ -101,9 +101,9 @@ fn a_program_and_the_turns_of_a_session_have_their_warnings() {
     assert_eq!([told("```\n(def x 1)\n```"), told("x"), told("#\"\\\\s\""), told("(/ x 0)")], [1, 0, 1, 0]);
 }
 
-/// What a check finds before a run, with its repair. Nothing is found unless the host asks for it.
+/// What a check finds before a run, with its repair. Nothing is found if the host turns it off.
 #[test]
-fn programs_are_checked_against_data_and_tools_if_the_host_asks_for_it() {
+fn programs_are_checked_against_data_and_tools_unless_the_host_turns_it_off() {
     let tools = || {
         let price = Tool::new("price", |_| Ok(json!({ "total": 1.5 })))
             .signature("(sku :string, quantity :int?) -> {total :float}");
@@ -129,7 +129,8 @@ fn programs_are_checked_against_data_and_tools_if_the_host_asks_for_it() {
         ("(:totl (tool/price {:sku \"A1\"}))", "unknown_key", "write :total"),
     ] {
         assert_eq!(found(&engine, program), [(kind, repair.to_owned())], "{program}");
-        assert_eq!(found(&tools().build().unwrap(), program), [], "{program}");
+        assert_eq!(found(&tools().build().unwrap(), program), [(kind, repair.to_owned())], "{program}: the default");
+        assert_eq!(found(&tools().check(Check::Off).build().unwrap(), program), [], "{program}");
     }
     for program in [
         "(map :note data/orders)",
@@ -302,8 +303,8 @@ fn what_a_run_reads_in_vain_is_noted() {
         format!(":{key} was read {times} and never found; these maps have :{meant}")
     };
     let wanted = [
-        ("key_never_found", 1, 24, message("nmae", "3 times", "name"), "write :name".to_owned()),
-        ("key_never_found", 2, 29, message("chidlren", "1 time", "children"), "write :children".to_owned()),
+        ("key_never_found", 1, 23, message("nmae", "3 times", "name"), "write :name".to_owned()),
+        ("key_never_found", 2, 28, message("chidlren", "1 time", "children"), "write :children".to_owned()),
     ];
     for builder in
         [Engine::builder(), Engine::builder().without_threads(), Engine::builder().pool(Pool::new(4).unwrap())]
