@@ -236,7 +236,7 @@ fn hard_to_check() -> Vec<(&'static str, String)> {
         ("names", format!("(let [m {{{}}}] {similar})", names(200, ":a-rather-long-name-of-a-key-"))),
         (
             "folds",
-            format!("{}1{}", "(reduce (fn [a x] (merge a {:b a :c x} ".repeat(20), ")) {} data/rows)".repeat(20)),
+            format!("{}1{}", "(reduce (fn [a x] (merge a {:b a :c x} ".repeat(15), ")) {} data/rows)".repeat(15)),
         ),
         ("tuples", format!("(map (fn [x] (nth x 1)) [{}])", "[1 {:a 1} \"a\"] ".repeat(3_000))),
     ]

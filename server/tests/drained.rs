@@ -10,7 +10,7 @@ mod tool;
 
 use life::{Life, stores, until};
 use lisp_runtime::Request;
-use lisp_server::runs::Refused;
+use lisp_server::runs::{Done, Refused};
 use lisp_server::store::{RunStatus, Store};
 use serde_json::json;
 use std::sync::Arc;
@@ -61,9 +61,10 @@ fn no_call_is_made_after_the_shutdown_starts() {
     });
 }
 
-/// A run that is not durable and takes longer than `drain_seconds` has an answer: it was cut off.
+/// Runs that take longer than `drain_seconds`: whoever waits for one that is not durable is told that it was cut off, and whoever
+/// waits for a durable one gets its state.
 #[test]
-fn a_run_that_is_cut_off_is_told_so() {
+fn who_waits_for_a_run_that_is_cut_off_is_told_so() {
     let store = stores("cut").iter().next().cloned().unwrap();
     let server = ToolServer::start();
     let config = server.config("pay", "effect = \"read\"") + &server.network() + "[service]\ndrain_seconds = 1\n";
@@ -71,17 +72,19 @@ fn a_run_that_is_cut_off_is_told_so() {
     let life = Life::open(&store, &config);
     let tenant = life.service.tenant("anonymous").unwrap();
     let request = Request::parse("{\"program\": \"(tool/pay {:n 1})\"}").unwrap();
-    let refused = life.block_on(async {
+    let (refused, waits, ()) = life.block_on(async {
         let run = life.service.run(&tenant, &request, "run");
+        let durable = life.service.submit_and_wait(&tenant, "{\"program\": \"(tool/pay {:n 2})\"}", None);
         let drained = async {
-            while server.count("pay") == 0 {
+            while server.count("pay") < 2 {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
             life.service.drain();
         };
-        tokio::join!(run, drained).0
+        tokio::join!(run, durable, drained)
     });
     assert!(matches!(refused, Err(Refused::CutOff)), "{refused:?}");
+    assert!(matches!(waits, Ok(Done::Waiting(_))), "{waits:?}");
     server.hold(false);
     life.stop();
 }
