@@ -218,9 +218,27 @@ pub(super) fn nearest_of<'n>(names: impl Iterator<Item = &'n str> + Clone, name:
     (crate::text::distance(name, near) <= max).then_some(near)
 }
 
-/// Returns the name among these that is probably meant by one that is not there.
+/// Returns the name among these that is probably meant by one that is not there. Among many that may be, none is: maps with such
+/// keys are rather an index. What it takes is small.
 pub(crate) fn similar<'n>(names: &[&'n str], name: &str) -> Option<&'n str> {
-    nearest_of(names.iter().copied(), name)
+    const FEW: usize = 4;
+    const LONGEST: usize = 40;
+    if name.len() > LONGEST {
+        return None;
+    }
+    let wanted = letters_of(name);
+    let may_be = |other: &&str| {
+        other.len() <= LONGEST
+            && other.len().abs_diff(name.len()) <= FEW
+            && (letters_of(other) ^ wanted).count_ones() <= 4
+    };
+    let mut few = [""; FEW];
+    let mut count = 0;
+    for &other in names.iter().filter(|other| may_be(other)) {
+        *few.get_mut(count)? = other;
+        count += 1;
+    }
+    nearest_of(few[..count].iter().copied(), name)
 }
 
 /// Returns a bit for each letter and digit of a name, in either case; the other characters of other alphabets share one.

@@ -113,16 +113,16 @@ pub(super) struct Watch {
     misses: RefCell<Misses>,
 }
 
-/// Pairs of a name and a key array without it, by their texts, and whether the key array has a similar name. Of any further pair
-/// that is not known, so that the work is bounded. It depends on no address: what is noted must not.
+/// Pairs of a name and a key array without it, by their texts, and whether the key array has a similar name. For further pairs the
+/// answer is no, so that the work is bounded. It depends on no address: what is noted must not.
 struct Tried {
     pairs: [Cell<u64>; Tried::PLACES],
     count: Cell<usize>,
 }
 
 impl Tried {
-    const PLACES: usize = 128;
-    const MAX: usize = 96;
+    const PLACES: usize = 64;
+    const MAX: usize = 48;
 
     /// Returns whether there is a similar name: by `search` the first time.
     fn find(&self, pair: u64, search: impl FnOnce() -> bool) -> bool {

@@ -39,6 +39,12 @@ pub(crate) fn distance(a: &str, b: &str) -> usize {
     if a.len() > LONGEST || b.len() > LONGEST {
         return usize::MAX;
     }
+    // What both begin and end with does not matter.
+    let begin = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).map(|(c, _)| c.len_utf8()).sum::<usize>();
+    let (a, b) = (&a[begin..], &b[begin..]);
+    let end =
+        a.chars().rev().zip(b.chars().rev()).take_while(|(a, b)| a == b).map(|(c, _)| c.len_utf8()).sum::<usize>();
+    let (a, b) = (&a[..a.len() - end], &b[..b.len() - end]);
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut rows = vec![vec![0usize; b.len() + 1]; a.len() + 1];
     for i in 0..=a.len() {
