@@ -125,7 +125,7 @@ async fn connections_whose_clients_do_not_read_keep_nobody_out() {
     let address = start(4 * MIB, &format!("max_connections = {MAX}\nbody_seconds = 600\nheader_seconds = 600")).await;
     let ask = format!("GET /openapi.json HTTP/1.1\r\nHost: {address}\r\n\r\n").repeat(400);
     let mut clients = Vec::new();
-    for _ in 0..10 * MAX {
+    for _ in 0..20 * MAX {
         let socket = TcpSocket::new_v4().unwrap();
         socket.set_recv_buffer_size(4_096).unwrap();
         let Ok(mut client) = socket.connect(address).await else { continue };
@@ -153,7 +153,7 @@ async fn connections_whose_clients_do_not_read_keep_nobody_out() {
     let mut metrics = String::new();
     timeout(Duration::from_secs(60), client.read_to_string(&mut metrics)).await.unwrap().unwrap();
     let open = metrics.lines().find_map(|line| line.strip_prefix("ptc_connections ")).expect("the figure");
-    assert!(open.parse::<usize>().unwrap() <= MAX + 16, "{open}");
+    assert!(open.parse::<usize>().unwrap() <= MAX + 64, "{open}");
     drop(clients);
 }
 

@@ -44,7 +44,7 @@ impl Shown {
     /// Lays a value out for the window. One that is too long is cut, and has no colours.
     fn laid_out(&self, text: &str, is_json: bool) -> String {
         if !self.fits {
-            return format!("{text}\n");
+            return format!("{}\n", output::shown(text));
         }
         let layout = |has_colours| Layout { columns: columns(), is_json, has_colours };
         let text = output::shown(text);

@@ -35,7 +35,7 @@ const SEND_BUFFER: usize = 256 << 10;
 /// How long a connection is open after its last input, even if it is to close: what has arrived may be a request.
 const LINGER: Duration = Duration::from_millis(50);
 /// The maximum number of connections beyond `max_connections`: those that were told to close, and have not yet.
-const CLOSING: usize = 16;
+const CLOSING: usize = 64;
 
 /// All connections of a server.
 #[derive(Clone, Debug)]
@@ -127,8 +127,8 @@ struct State {
     requests: usize,
     /// When the last request ended, or the last part of a response was sent.
     idle_since: Instant,
-    /// When the last input arrived.
-    last_input: Instant,
+    /// When input arrived that has not led to a request yet.
+    last_input: Option<Instant>,
     last: u64,
     /// Requests with a part of the response ready that the connection has not taken on, and since when.
     given: BTreeMap<u64, Instant>,
@@ -145,7 +145,7 @@ impl Activity {
         Activity(Mutex::new(State {
             requests: 0,
             idle_since: Instant::now(),
-            last_input: Instant::now(),
+            last_input: None,
             last: 0,
             given: BTreeMap::new(),
             blocked_since: None,
@@ -162,7 +162,7 @@ impl Activity {
     /// time cannot say so to its client, and stays.
     fn begin(self: &Arc<Self>, has_several: bool) -> (ActiveRequest, bool) {
         let mut state = self.lock();
-        (state.requests, state.last) = (state.requests + 1, state.last + 1);
+        (state.requests, state.last, state.last_input) = (state.requests + 1, state.last + 1, None);
         state.is_unwanted &= !has_several;
         (ActiveRequest { activity: self.clone(), number: state.last }, state.is_unwanted)
     }
@@ -180,7 +180,7 @@ impl Activity {
 
     /// Records input.
     fn has_read(&self) {
-        self.lock().last_input = Instant::now();
+        self.lock().last_input = Some(Instant::now());
     }
 
     /// Records a write. Returns whether the connection must be closed now: it is unwanted, and its client does not read.
@@ -222,8 +222,8 @@ impl Activity {
         }
         if state.is_unwanted && state.is_idle() {
             // A request that arrived at the same time is still served.
-            let lingers = state.last_input + LINGER;
-            return if lingers > now { Some(until.min(lingers)) } else { has_input().then_some(now + LINGER) };
+            let lingers = state.last_input.map(|input| input + LINGER).filter(|lingers| *lingers > now);
+            return lingers.or_else(|| has_input().then_some(now + LINGER)).map(|lingers| until.min(lingers));
         }
         (until > now).then_some(until)
     }
