@@ -521,8 +521,8 @@ pub(super) const WARNINGS: &[Explanation] = &[
         "The key is misspelt, so that its value was nil in silence. It was found out by the run: a check before it does not follow every function.",
         "Write the key that the warning names. A key that may be absent has no warning if the program also tests it, or reads the similar one instead.",
         program(
-            "(defn names [n] (cons (:nmae n) (mapcat names (:kids n)))) (names {:name \"a\" :kids [{:name \"b\"}]})",
-            "(defn names [n] (cons (:name n) (mapcat names (:kids n)))) (names {:name \"a\" :kids [{:name \"b\"}]})",
+            "(defn f [n] (cons (:nmae n) (mapcat f (:kids n)))) (f {:name \"a\" :kids [{:name \"b\"}]})",
+            "(defn f [n] (cons (:name n) (mapcat f (:kids n)))) (f {:name \"a\" :kids [{:name \"b\"}]})",
         ),
     ),
     warn(
@@ -532,8 +532,8 @@ pub(super) const WARNINGS: &[Explanation] = &[
         follow every function.",
         "Write a string in place of the keyword, or convert one side: (keyword s), (name k).",
         program(
-            "(defn paid? [s n] (if (= n 0) (= s :paid) (paid? s (dec n)))) (paid? (str \"pa\" \"id\") 2)",
-            "(defn paid? [s n] (if (= n 0) (= s \"paid\") (paid? s (dec n)))) (paid? (str \"pa\" \"id\") 2)",
+            "(defn f [s n] (if (= n 0) (= s :paid) (f s (dec n)))) (f (str \"pa\" \"id\") 2)",
+            "(defn f [s n] (if (= n 0) (= s \"paid\") (f s (dec n)))) (f (str \"pa\" \"id\") 2)",
         ),
     ),
 ];

@@ -57,6 +57,11 @@ struct Open {
 }
 
 impl Open {
+    /// Returns the number of connections that were told to close.
+    fn closing(&self) -> usize {
+        self.connections.values().filter(|activity| activity.lock().is_unwanted).count()
+    }
+
     /// Tells a connection to close: the one that has been idle longest, or else the one whose client has not read for
     /// longest. Returns false if all are busy. A connection counts until it is closed.
     fn close_one(&self) -> bool {
@@ -92,7 +97,8 @@ impl Connections {
         let activity = Arc::new(Activity::new());
         let mut open = self.open();
         let beyond = (open.connections.len() + 1).saturating_sub(self.0.max);
-        if beyond > 0 && (!open.close_one() || beyond > CLOSING) {
+        // So many connections must close.
+        if beyond > 0 && ((open.closing() < beyond && !open.close_one()) || beyond > CLOSING) {
             return None;
         }
         open.last += 1;
