@@ -128,7 +128,9 @@ impl Tried {
     fn find(&self, pair: u64, search: impl FnOnce() -> bool) -> bool {
         // The lowest bit is the answer.
         let pair = pair | 2;
-        let places = (0..Self::PLACES).map(|i| &self.pairs[(pair as usize / 4 + i) % Self::PLACES]);
+        // The number of a place fits.
+        let first = usize::try_from(pair / 4 % Self::PLACES as u64).unwrap_or_default();
+        let places = (0..Self::PLACES).map(|i| &self.pairs[(first + i) % Self::PLACES]);
         for place in places {
             match place.get() {
                 0 if self.count.get() == Self::MAX => return false,
