@@ -229,7 +229,8 @@ impl Activity {
         if state.is_unwanted && state.is_idle() {
             // A request that arrived at the same time is still served.
             let lingers = state.last_input.map(|input| input + LINGER).filter(|lingers| *lingers > now);
-            return lingers.or_else(|| has_input().then_some(now + LINGER)).map(|lingers| until.min(lingers));
+            let lingers = lingers.or_else(|| has_input().then_some(now + LINGER));
+            return lingers.map(|lingers| until.min(lingers)).filter(|until| *until > now);
         }
         (until > now).then_some(until)
     }
@@ -490,5 +491,39 @@ impl<T: Socket> AsyncWrite for Connection<T> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.stream.as_mut().poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A connection that is to close, and whose time is over, closes even if input seems to be there: looking at it again at once
+    /// would not end.
+    #[tokio::test]
+    async fn a_connection_is_looked_at_again_later_or_closed() {
+        let config = Config::parse_with("[service]\nheader_seconds = 1\n", "test.toml", &|_| None).unwrap();
+        let room = Connections::new(&config, Gauge::default()).0;
+        let idle = [Duration::ZERO, room.idle_time * 2];
+        for (since, is_unwanted, input, has_input, is_closed) in [
+            (idle[0], false, None, false, false),
+            (idle[1], false, None, true, true),
+            (idle[0], true, None, false, true),
+            (idle[0], true, None, true, false),
+            (idle[0], true, Some(Duration::ZERO), false, false),
+            (idle[0], true, Some(LINGER * 2), false, true),
+            (idle[1], true, Some(Duration::ZERO), true, true),
+        ] {
+            let activity = Activity::new();
+            let now = Instant::now();
+            {
+                let mut state = activity.lock();
+                (state.idle_since, state.is_unwanted) = (now.checked_sub(since).unwrap(), is_unwanted);
+                state.last_input = input.map(|input| now.checked_sub(input).unwrap());
+            }
+            let until = activity.until(Waker::noop(), &room, || has_input);
+            assert_eq!(until.is_none(), is_closed, "{since:?} {is_unwanted} {input:?} {has_input}");
+            assert!(until.is_none_or(|until| until > now));
+        }
     }
 }
