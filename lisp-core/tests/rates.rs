@@ -146,6 +146,8 @@ const PROGRAMS: &[&str] = &[
     "(map (fn [i] (:totl {:total 1 (keyword (str \"k\" i)) 2})) data/numbers)",
     "(let [m (into {} (map (fn [i] [(keyword (str \"a-rather-long-name-of-a-key-\" i)) i]) (range 10 40)))] (map (fn [i] (get m (keyword (str \"a-rather-long-name-of-a-key-\" i)))) (range 100 2000)))",
     "(sort-by :totl (map (fn [i] {:total i}) (range 3000)))",
+    // More such keys than are noted: the last one is read often.
+    "(let [m (into {} (map (fn [i] [(keyword (str (char i) \"-total\")) i]) (range 97 117)))] (map (fn [i] (:t-totl m)) (concat (map (fn [i] (get m (keyword (str (char i) \"-totl\")))) (range 97 117)) data/numbers)))",
     "(let [m {:a-rather-long-name-of-a-key 1} ks (map (fn [i] (keyword (str \"a-rather-long-name-of-a-key\" i))) (range 10))] (map (fn [k] (sort-by k (map (fn [_] m) (range 2000)))) ks))",
     "(let [s \"paid\"] (map (fn [i] (= s :paid)) data/numbers))",
     "(let [e (java.time.format.DateTimeParseException. \"a\" \"b\" 1)] (map (fn [i] (instance? AssertionError e)) data/numbers))",

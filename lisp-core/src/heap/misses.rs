@@ -195,6 +195,11 @@ impl Watch {
         self.some_near.get()
     }
 
+    /// Returns whether no further name can be noted.
+    pub(super) fn is_full(&self) -> bool {
+        self.misses.borrow().noted.len() == Misses::MAX
+    }
+
     /// Returns whether a name is noted.
     pub(super) fn has(&self, what: &Vain, name: &str) -> bool {
         self.misses.borrow().find(what, name).is_some()

@@ -93,7 +93,8 @@ impl Heap {
             return Ok(());
         }
         let name = name.text();
-        let meant = match self.watch.has(&Vain::Missed("".into()), name) {
+        // Searched for once: what is noted keeps it, and what cannot be noted does not need it.
+        let meant = match self.watch.is_full() || self.watch.has(&Vain::Missed("".into()), name) {
             true => "",
             false => similar(&names(keys), name).unwrap_or_default(),
         };
