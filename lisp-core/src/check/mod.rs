@@ -87,6 +87,11 @@ pub struct Parameter {
 /// The maximum number of findings of a check.
 pub const MAX_FINDINGS: usize = 16;
 
+/// The maximum work of a check, in steps: forms, calls, and shapes that are joined. Notes have as much.
+const MAX_WORK: u32 = 100_000;
+/// The maximum nesting of forms and calls.
+const MAX_DEPTH: usize = 400;
+
 /// The maximum number of notes about a run.
 pub const MAX_NOTES: usize = crate::heap::Misses::MAX;
 

@@ -3,14 +3,11 @@
 //! The run counts by name. The core forms then tell whether a name may be right: a key that the program also writes, tests or
 //! shows may be absent at first, and one that is read beside the similar key is meant.
 
-use super::{Finding, FindingKind};
+use super::{Finding, FindingKind, MAX_DEPTH, MAX_WORK};
 use crate::builtins::Rows;
 use crate::compile::Forms;
 use crate::compile::core::{Bind, Clause, Constant, FnNode, Kind, Node};
 use crate::heap::{Misses, Vain};
-
-/// The maximum nesting of forms.
-const MAX_DEPTH: usize = 400;
 
 /// A set of the names that are noted, by their indexes.
 type Names = u32;
@@ -44,6 +41,9 @@ struct Uses<'m> {
     misses: &'m Misses,
     rows: &'static Rows,
     depth: usize,
+    /// The forms and constants so far.
+    work: u32,
+    /// Whether the program is too large or nested too deep.
     is_over: bool,
     /// Names that it reads as keys.
     read: Names,
@@ -77,6 +77,7 @@ impl<'m> Uses<'m> {
             misses,
             rows: crate::library::rows(),
             depth: 0,
+            work: 0,
             is_over: false,
             read: 0,
             excused: 0,
@@ -110,6 +111,13 @@ impl<'m> Uses<'m> {
         Some(Finding { kind, span, message, repair: Some(repair), fails: false })
     }
 
+    /// Counts work. Returns false if there was too much.
+    fn spend(&mut self) -> bool {
+        self.work += 1;
+        self.is_over |= self.work > MAX_WORK;
+        !self.is_over
+    }
+
     /// Returns the names that a text is.
     fn seen(&self, text: &str) -> Seen {
         let mut seen = Seen::default();
@@ -137,7 +145,7 @@ impl<'m> Uses<'m> {
     /// A constant that is anything but a key that is read.
     fn constant(&mut self, constant: &Constant) -> Seen {
         let (mut all, mut left) = (Seen::default(), vec![constant]);
-        while let Some(constant) = left.pop() {
+        while let Some(constant) = left.pop().filter(|_| self.spend()) {
             match constant {
                 Constant::Keyword(text) | Constant::Symbol(text) => {
                     let seen = self.seen(text);
@@ -203,7 +211,7 @@ impl<'m> Uses<'m> {
 
     fn walk(&mut self, node: &Node) -> Seen {
         self.is_over |= self.depth == MAX_DEPTH;
-        if self.is_over {
+        if !self.spend() {
             return Seen::default();
         }
         self.depth += 1;

@@ -276,7 +276,7 @@ fn what_may_be_right_is_not_noted() {
     }
 }
 
-/// What is noted is bounded. Among many similar names none is meant.
+/// At most so many names are noted, and of many similar names none is said to be meant.
 #[test]
 fn few_names_are_noted() {
     const WORDS: &str = "total status customer region address country quantity price invoice payment delivery product warehouse \

@@ -1,7 +1,7 @@
 //! The walk over the core forms.
 
 use super::shape::{Shape, Types, joined, name_of};
-use super::{Facts, Finding, MAX_FINDINGS};
+use super::{Facts, Finding, MAX_DEPTH, MAX_FINDINGS, MAX_WORK};
 use crate::Table;
 use crate::builtins::Rows;
 use crate::code::BuiltinId;
@@ -12,10 +12,6 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The maximum work of a check, in steps: forms, calls, and shapes that are joined.
-const MAX_WORK: u32 = 100_000;
-/// The maximum nesting of forms and calls.
-const MAX_DEPTH: usize = 400;
 /// How often the body of a loop is walked until its variables are what they are.
 const ROUNDS: usize = 3;
 
