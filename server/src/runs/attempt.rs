@@ -98,6 +98,15 @@ pub(crate) async fn drive(inner: &Arc<Inner>, claim: Claim, active: &Arc<ActiveR
     }
 }
 
+/// Gives a run back that was claimed and has not started. Another worker may have it by now.
+pub(crate) async fn give_back(inner: &Inner, active: &ActiveRun) {
+    tracing::info!(run_id = &*active.lease.run_id, "a run is handed back: it got no slot");
+    match patiently(|| inner.store.end(&active.lease, Batch::default(), BACK)).await {
+        Ok(_) | Err(StoreError::LeaseLost) => {}
+        Err(error) => tracing::error!(run_id = &*active.lease.run_id, %error, "a run cannot be handed back"),
+    }
+}
+
 /// Returns how an attempt ends when its store has failed: another attempt may find the store well again, but not what is
 /// damaged.
 fn after_failure(error: &StoreError, faults: u32) -> End {

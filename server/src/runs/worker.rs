@@ -178,15 +178,13 @@ fn start(inner: &Arc<Inner>, claim: Claim, slot: Option<Slot>, valid_until: Inst
             (None, Some(tenant)) => tokio::select! {
                 slot = inner.admission.late_slot(&tenant) => Some(slot),
                 () = active.lost.cancelled() => None,
+                () = inner.draining.cancelled() => None,
             },
             (slot, _) => slot,
         };
         match slot {
             Some(slot) => super::attempt::drive(&inner, claim, &active, slot, valid_until).await,
-            None => tracing::info!(
-                run_id = &*active.lease.run_id,
-                "a run was claimed, and another worker has taken it over"
-            ),
+            None => super::attempt::give_back(&inner, &active).await,
         }
         let mut active_runs = inner.active_runs();
         if active_runs.get(&active.lease.run_id).is_some_and(|run| run.lease == active.lease) {
