@@ -2,7 +2,7 @@
 
 use super::body::{NoQuery, StrictQuery, Text, json, last_of_equal, read};
 use super::guard::RequestTenant;
-use super::openapi::{BodyResponses, NameResponses, QueryResponses, TenantResponses};
+use super::openapi::{BodyResponses, NameResponses, QueryResponses, SlotResponses, TenantResponses};
 use super::problem::ProblemDetails;
 use crate::runs::schemas::PromptSchema;
 use crate::runs::{PromptRequest, Service};
@@ -107,9 +107,7 @@ pub(crate) async fn prompt(State(service): State<Service>, RequestTenant(tenant)
     request_body(content = PromptSchema, content_type = "application/json"),
     responses(
         (status = 200, description = "Markdown", body = String, content_type = "text/markdown"),
-        (status = 429, description = "rate exceeded, queue full or no free slot; Retry-After says when to try again", body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 503, description = "shutting down", body = ProblemDetails, content_type = "application/problem+json"),
-        TenantResponses, BodyResponses,
+        TenantResponses, BodyResponses, SlotResponses,
     )
 )]
 pub(crate) async fn prompt_with(

@@ -181,6 +181,19 @@ impl IntoResponses for BodyResponses {
     }
 }
 
+/// The response to a request that cannot have a slot.
+const NO_SLOT: (StatusCode, &str) =
+    (StatusCode::TOO_MANY_REQUESTS, "rate exceeded, queue full or no free slot; Retry-After says when to try again");
+
+/// Problem responses of routes that take a slot and use no store.
+pub(crate) struct SlotResponses;
+
+impl IntoResponses for SlotResponses {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        problems(&[NO_SLOT, (StatusCode::SERVICE_UNAVAILABLE, "shutting down")])
+    }
+}
+
 /// Problem responses of routes that run programs.
 pub(crate) struct ProgramResponses;
 
@@ -192,10 +205,7 @@ impl IntoResponses for ProgramResponses {
                 "the Idempotency-Key belongs to another request, the tenant's maximum of runs or sessions is reached, or \
                  a tenant with a budget opens a session",
             ),
-            (
-                StatusCode::TOO_MANY_REQUESTS,
-                "rate exceeded, queue full or no free slot; Retry-After says when to try again",
-            ),
+            NO_SLOT,
             (
                 StatusCode::SERVICE_UNAVAILABLE,
                 "shutting down, the store failed, or another process owns it; Retry-After may say when to try again",

@@ -4,7 +4,7 @@ use super::body::{NoQuery, RUN_ENDED, StrictQuery, Text, answer_to, flag, json_r
 use super::guard::{Caller, RequestTenant};
 use super::openapi::{
     ApproverResponses, BodyResponses, DecisionResponses, NameResponses, ProgramResponses, QueryResponses,
-    RoomResponses, StoreResponses, TenantResponses, UnsentResponses,
+    RoomResponses, SlotResponses, StoreResponses, TenantResponses, UnsentResponses,
 };
 use super::problem::ProblemDetails;
 use super::sse;
@@ -130,9 +130,7 @@ pub(crate) async fn run(
     request_body(content = RunRequest, content_type = "application/json"),
     responses(
         (status = 200, description = "what was found", body = CheckReport),
-        (status = 429, description = "rate exceeded, queue full or no free slot; Retry-After says when to try again", body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 503, description = "shutting down", body = ProblemDetails, content_type = "application/problem+json"),
-        TenantResponses, BodyResponses,
+        TenantResponses, BodyResponses, SlotResponses, UnsentResponses,
     )
 )]
 pub(crate) async fn check(
