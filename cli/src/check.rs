@@ -49,10 +49,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut highest = Exit::Ok;
     for file in &arguments.files {
         let (name, source) = options::read_program(Some(file), None)?;
-        let exit = one(arguments, &engine, &input, &name, &source)?;
-        if exit as i32 > highest as i32 {
-            highest = exit;
-        }
+        highest = highest.max(one(arguments, &engine, &input, &name, &source)?);
     }
     Ok(highest)
 }

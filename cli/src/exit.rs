@@ -6,8 +6,8 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// The exit codes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The exit codes. The higher one is the more serious.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
     /// A value or `(return v)`.
     Ok = 0,

@@ -65,7 +65,7 @@ impl DataFormat {
     /// Returns data as one JSON value.
     ///
     /// # Errors
-    /// What is wrong with it. The engine reads JSON, and says itself what is wrong with that.
+    /// Why it is not data of this format. JSON is not read here: the engine reads it, and reports its errors.
     pub(crate) fn value(self, text: String, rows: RowOptions) -> Result<String, String> {
         match self {
             DataFormat::Json => Ok(text),
@@ -126,7 +126,7 @@ impl DataFormat {
 /// Returns JSON values, given one after the other, as a JSON array.
 ///
 /// # Errors
-/// What is wrong with a value.
+/// Why one of them is no JSON.
 pub(crate) fn vector(values: &str) -> Result<String, String> {
     let mut read = serde_json::Deserializer::from_str(values).into_iter::<serde::de::IgnoredAny>();
     let mut all = String::with_capacity(values.len() + 2);
@@ -394,9 +394,8 @@ impl<R: Read> Makes for Rows<R> {
         }
         if self.has_header && self.row.len() != self.columns.len() {
             let (line, cells, columns) = (self.line(), self.row.len(), self.columns.len());
-            let why =
-                format!("line {line}: the row has {cells} cells and the header {columns}: quote cells with commas");
-            return Err(invalid(why));
+            let hint = if self.is_tsv { "write \\t for a tab in a cell" } else { "quote a cell that has a comma" };
+            return Err(invalid(format!("line {line}: the row has {cells} cells and the header {columns}: {hint}")));
         }
         out.push(if self.has_header { b'{' } else { b'[' });
         for at in 0..self.row.len() {
@@ -490,7 +489,7 @@ mod tests {
         assert!(value(DataFormat::Yaml, &deep("[", "]"), PLAIN).is_err());
     }
 
-    /// What is read does not depend on how much is read at a time.
+    /// The lines do not depend on how many bytes are read at a time.
     #[test]
     fn pieces_of_any_size_are_the_same_lines() {
         let text = "a,b\n1,2\n3,4\n5\n";

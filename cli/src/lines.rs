@@ -243,9 +243,7 @@ impl Writer {
             // The reader is blocked in a read whose line is not needed any more.
             std::process::exit(exit as i32);
         }
-        if exit as i32 > self.exit as i32 {
-            self.exit = exit;
-        }
+        self.exit = self.exit.max(exit);
         Ok(())
     }
 }

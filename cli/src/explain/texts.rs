@@ -3,7 +3,7 @@
 use lisp_runtime::Reason;
 use lisp_runtime::outcome::WarningKind;
 
-/// What is explained.
+/// The subject of an explanation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Subject {
     /// A reason of an error.

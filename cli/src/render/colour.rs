@@ -9,7 +9,7 @@ pub(crate) const STRING: &str = "32";
 pub(crate) const KEYWORD: &str = "36";
 /// Numbers, and other plain values.
 pub(crate) const NUMBER: &str = "35";
-/// What is there without being looked at.
+/// Comments, nil and hints.
 pub(crate) const FAINT: &str = "2";
 /// Names that are known.
 pub(crate) const KNOWN: &str = "1";
