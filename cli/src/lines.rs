@@ -189,7 +189,7 @@ impl Each {
                 values::json(&outcome).map(|json| done.parts.push(Part::Row { place: place(), json: json.to_owned() }))
             }
             (format, _) => {
-                let mut text = Vec::new();
+                let mut text = before(format).to_vec();
                 values::line(&outcome, format, &mut text).map(|()| done.text(&text))
             }
         };
@@ -265,6 +265,15 @@ impl Writer {
             values::notes_on_program(&warnings).map(|note| format!("ptcl: {note} (for {place} of the input)\n"));
         let notes: String = notes.collect();
         if notes.is_empty() { Ok(()) } else { self.note(&notes, out) }
+    }
+}
+
+/// Returns what is written before each value.
+fn before(format: Format) -> &'static [u8] {
+    match format {
+        #[cfg(feature = "json-schema")]
+        Format::Yaml => b"---\n",
+        _ => b"",
     }
 }
 

@@ -309,7 +309,8 @@ fn laid_out(text: &str, format: Format) -> Cow<'_, str> {
         Format::Clojure | Format::Json if is_terminal => output::columns(),
         Format::Clojure | Format::Json | Format::Ndjson => usize::MAX,
         Format::Pretty => 0,
-        Format::Raw | Format::Csv | Format::Tsv | Format::Table => return Cow::Borrowed(text),
+        // The others are as they are.
+        _ => return Cow::Borrowed(text),
     };
     if !is_terminal && !has_colours {
         return Cow::Borrowed(text);

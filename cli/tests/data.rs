@@ -62,7 +62,6 @@ fn standard_input_is_data_in_when_the_program_names_it() {
     );
 }
 
-/// Of equal keys the last counts, wherever JSON comes in.
 /// A file of this test's own.
 fn file(name: &str, text: &str) -> String {
     let path = std::env::temp_dir().join(format!("ptcl-data-{}-{name}", std::process::id()));
@@ -116,6 +115,7 @@ fn files_after_the_program_are_data_in() {
     }
 }
 
+/// Of equal keys the last counts, wherever JSON comes in.
 #[test]
 fn the_last_of_equal_keys_counts() {
     let twice = r#"{"a": 1, "b": 0, "a": 2}"#;
@@ -222,6 +222,11 @@ fn a_value_is_written_in_the_format_that_is_asked_for() {
         out(&["-e", "data/in", "--out", "pretty"], r#"{"b": [1, {}], "a": null}"#),
         "{\n  \"a\": null,\n  \"b\": [\n    1,\n    {}\n  ]\n}\n"
     );
+    let yaml = "a:\n- 1\n- \"010\"\nb: \"2020-01-01\"\nc: null\n";
+    assert_eq!(out(&["-e", "data/in", "--out", "yaml"], r#"{"b": "2020-01-01", "a": [1, "010"], "c": null}"#), yaml);
+    assert_eq!(out(&["-e", "data/in", "--out", "yaml", "--from", "yaml"], yaml), yaml);
+    assert_eq!(out(&["-e", "{:x 1N}", "--out", "yaml"], ""), "x: 1\n");
+    assert_eq!(out(&["--lines", "-e", "data/in", "--out", "yaml"], "{\"a\": 1}\n[]\n"), "---\na: 1\n---\n[]\n");
     assert_eq!(out(&["-e", "data/in", "--out", "ndjson"], "[1, [2, 3], \"a\"]"), "1\n[2,3]\n\"a\"\n");
     assert_eq!(out(&["-e", "data/in", "--out", "tsv"], r#"[{"a": "x\ty"}]"#), "a\nx\\ty\n");
     assert_eq!(out(&["--lines", "-e", "data/in", "--out", "tsv"], "{\"a\": 1}\n{\"a\": 2}\n"), "a\n1\n2\n");
@@ -243,6 +248,7 @@ fn a_value_is_written_in_the_format_that_is_asked_for() {
         (&["--csv", "-e", "(+ 1 2)"][..], "CSV takes a vector of maps or of vectors; this value is a number"),
         (&["--table", "-e", "[1 2]"], "a table takes a vector of maps"),
         (&["--out", "json", "-e", "{:a 1 \"a\" 2}"], "has no JSON text"),
+        (&["--out", "yaml", "-e", &format!("[{}N]", "9".repeat(50))], "cannot be written as YAML"),
     ] {
         let (code, out, err) = ptcl(arguments, b"");
         assert!(err.contains(says), "{err}");

@@ -7,3 +7,5 @@ pub(crate) mod pretty;
 pub(crate) mod profile;
 pub(crate) mod table;
 pub(crate) mod values;
+#[cfg(feature = "json-schema")]
+mod yaml;

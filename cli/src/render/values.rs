@@ -1,4 +1,4 @@
-//! Formats of values: Clojure syntax, JSON, text, CSV and tables.
+//! Formats of values: Clojure syntax, JSON, text, YAML, CSV and tables.
 
 use super::pretty::{Layout, lay_out};
 use super::table;
@@ -31,6 +31,9 @@ pub(crate) enum Format {
     Tsv,
     /// A table, for a vector of maps or vectors
     Table,
+    /// YAML 1.2; with --lines each value is a document
+    #[cfg(feature = "json-schema")]
+    Yaml,
 }
 
 /// The options.
@@ -76,6 +79,9 @@ pub(crate) enum Unfit {
     NewColumn(u64, String),
     #[error("row {0} is a vector and earlier rows are maps, or vice versa: make all rows the same kind")]
     Mixed(u64),
+    #[cfg(feature = "json-schema")]
+    #[error("the value cannot be written as YAML: {0}; write it with --out json")]
+    NoYaml(String),
     #[error("a row cannot be written as CSV: {0}")]
     Csv(#[from] csv::Error),
 }
@@ -101,6 +107,11 @@ pub(crate) fn line(outcome: &Outcome, format: Format, out: &mut Vec<u8>) -> Resu
             ""
         }
         Format::Ndjson => return ndjson(json(outcome)?, out),
+        #[cfg(feature = "json-schema")]
+        Format::Yaml => {
+            out.extend_from_slice(super::yaml::document(json(outcome)?)?.as_bytes());
+            return Ok(());
+        }
         Format::Raw => match serde_json::from_str::<String>(json(outcome)?) {
             Ok(text) => {
                 out.extend_from_slice(text.as_bytes());
@@ -204,7 +215,7 @@ impl<'j> Row<'j> {
 }
 
 /// The fields of a JSON object, in their order.
-struct Fields<'j>(Vec<(String, &'j RawValue)>);
+pub(super) struct Fields<'j>(pub(super) Vec<(String, &'j RawValue)>);
 
 impl<'de: 'j, 'j> Deserialize<'de> for Fields<'j> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

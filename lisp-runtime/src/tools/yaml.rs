@@ -1,13 +1,17 @@
 //! YAML text as a JSON value: most API descriptions are YAML.
 //!
-//! Plain scalars follow the core schema of YAML 1.2: `yes`, `on` and dates are strings, `010` is ten. Keys are strings,
-//! as in JSON. Aliases and merge keys (`<<`) are expanded, within limits.
+//! Plain scalars follow the core schema of YAML 1.2: `yes`, `0b11`, `-0x1F` and dates are strings, `010` is ten. Integers of any
+//! size are exact. Keys are strings, as in JSON. Aliases and merge keys (`<<`) are expanded, within limits.
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value};
+use serde::ser::{Error as _, Serialize, Serializer};
+use serde_json::value::RawValue;
+use serde_json::{Number, Value};
 use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::options::{DuplicateKeyPolicy, MergeKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{Error, Location, MessageFormatter, Options, Spanned, UserMessageFormatter};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// The maximum depth of arrays and objects, as for JSON.
@@ -26,8 +30,11 @@ const SCALAR_BYTES: usize = 64 << 20;
 /// # Errors
 /// What is wrong, with line and column.
 pub(super) fn read(text: &str) -> Result<Value, String> {
-    let read = serde_saphyr::from_str_with_options::<Node>(text, options());
-    read.map(|Node(value)| value).map_err(|error| {
+    serde_json::to_value(Json(&parse(text)?, text)).map_err(|error| error.to_string())
+}
+
+fn parse(text: &str) -> Result<Node, String> {
+    serde_saphyr::from_str_with_options::<Node>(text, options()).map_err(|error| {
         let message = message(&error);
         match error.location() {
             Some(at) if !message.contains(PLACE) => placed(&message, at),
@@ -44,7 +51,9 @@ const PLACE: &str = " at line ";
 /// # Errors
 /// What is wrong, with line and column.
 pub fn as_json(text: &str) -> Result<String, String> {
-    read(text).map(|value| value.to_string()).map_err(|error| format!("invalid YAML: {error}"))
+    let json =
+        parse(text).and_then(|node| serde_json::to_string(&Json(&node, text)).map_err(|error| error.to_string()));
+    json.map_err(|error| format!("invalid YAML: {error}"))
 }
 
 fn placed(message: &str, at: Location) -> String {
@@ -52,11 +61,31 @@ fn placed(message: &str, at: Location) -> String {
 }
 
 /// A value whose keys are distinct as strings: `200` and `"200"` are the same JSON key.
-struct Node(Value);
+enum Node {
+    /// A value that is no number, no list and no map.
+    Plain(Value),
+    /// A number as the parser understood it, and where its text starts, in bytes.
+    Number(Number, Option<u64>),
+    List(Vec<Node>),
+    Map(BTreeMap<String, Node>),
+}
 
 impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(NodeVisitor)
+        let Spanned { value: Unplaced(mut node), defined, .. } = Spanned::deserialize(deserializer)?;
+        if let Node::Number(_, start) = &mut node {
+            *start = defined.span().byte_offset();
+        }
+        Ok(node)
+    }
+}
+
+/// A node whose number does not have its place yet.
+struct Unplaced(Node);
+
+impl<'de> Deserialize<'de> for Unplaced {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NodeVisitor).map(Unplaced)
     }
 }
 
@@ -70,48 +99,104 @@ impl<'de> Visitor<'de> for NodeVisitor {
     }
 
     fn visit_unit<E>(self) -> Result<Node, E> {
-        Ok(Node(Value::Null))
+        Ok(Node::Plain(Value::Null))
     }
 
     fn visit_bool<E>(self, value: bool) -> Result<Node, E> {
-        Ok(Node(value.into()))
+        Ok(Node::Plain(value.into()))
     }
 
     fn visit_i64<E>(self, value: i64) -> Result<Node, E> {
-        Ok(Node(value.into()))
+        Ok(Node::Number(value.into(), None))
     }
 
     fn visit_u64<E>(self, value: u64) -> Result<Node, E> {
-        Ok(Node(value.into()))
+        Ok(Node::Number(value.into(), None))
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Node, E> {
         let number = Number::from_f64(value).ok_or_else(|| E::custom("JSON does not have this number"))?;
-        Ok(Node(number.into()))
+        Ok(Node::Number(number, None))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Node, E> {
-        Ok(Node(value.into()))
+        Ok(Node::Plain(value.into()))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Node, A::Error> {
         let mut all = Vec::new();
-        while let Some(Node(item)) = items.next_element()? {
+        while let Some(item) = items.next_element()? {
             all.push(item);
         }
-        Ok(Node(all.into()))
+        Ok(Node::List(all))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Node, A::Error> {
-        let mut all = Map::new();
+        let mut all = BTreeMap::new();
         while let Some(Spanned { value: key, referenced: at, .. }) = entries.next_key::<Spanned<String>>()? {
             if all.contains_key(&key) {
                 return Err(A::Error::custom(placed(&twice(&key), at)));
             }
-            let Node(value) = entries.next_value()?;
+            let value = entries.next_value()?;
             all.insert(key, value);
         }
-        Ok(Node(all.into()))
+        Ok(Node::Map(all))
+    }
+}
+
+/// A node of a text as JSON.
+struct Json<'a>(&'a Node, &'a str);
+
+impl Serialize for Json<'_> {
+    // The parser bounds the depth.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Json(node, text) = *self;
+        match node {
+            Node::Plain(value) => value.serialize(serializer),
+            Node::List(items) => serializer.collect_seq(items.iter().map(|item| Json(item, text))),
+            Node::Map(entries) => serializer.collect_map(entries.iter().map(|(key, node)| (key, Json(node, text)))),
+            Node::Number(number, start) => match start.and_then(|start| by_core_schema(number, text, start)) {
+                None => number.serialize(serializer),
+                Some(Core::Text(word)) => serializer.serialize_str(word),
+                Some(Core::Integer(digits)) => {
+                    RawValue::from_string(digits.into_owned()).map_err(S::Error::custom)?.serialize(serializer)
+                }
+            },
+        }
+    }
+}
+
+/// What the core schema reads where the parser reads another number.
+#[derive(Debug, PartialEq, Eq)]
+enum Core<'t> {
+    Text(&'t str),
+    /// An integer as JSON.
+    Integer(Cow<'t, str>),
+}
+
+/// Returns what the core schema reads, if it differs from what the parser read. The parser reads binary numbers and signs before
+/// `0x` and `0o`, which the core schema does not have, and reads integers with leading zeros or of more than 64 bits as floats.
+fn by_core_schema<'t>(number: &Number, text: &'t str, start: u64) -> Option<Core<'t>> {
+    let rest = text.get(usize::try_from(start).ok()?..)?;
+    let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '+' | '-' | '.'));
+    let word = &rest[..end.unwrap_or(rest.len())];
+    let digits = word.strip_prefix(['+', '-']).unwrap_or(word);
+    let is_signed = digits.len() < word.len();
+    match digits.as_bytes() {
+        [b'0', b'b', ..] => Some(Core::Text(word)),
+        [b'0', b'x' | b'o', ..] if is_signed => Some(Core::Text(word)),
+        [b'0'..=b'9', ..] if number.is_f64() && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+            let short = digits.trim_start_matches('0');
+            let is_negative = word.starts_with('-') && !short.is_empty();
+            let fits = if is_negative { word.parse::<i64>().is_ok() } else { digits.parse::<u64>().is_ok() };
+            // `!!float 1` stays a float.
+            if short.len() == digits.len() && fits {
+                return None;
+            }
+            let short = if short.is_empty() { "0" } else { short };
+            Some(Core::Integer(if is_negative { format!("-{short}").into() } else { short.into() }))
+        }
+        _ => None,
     }
 }
 

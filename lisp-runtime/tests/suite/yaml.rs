@@ -230,6 +230,50 @@ fn hostile_yaml_is_an_error_with_a_place() {
     }
 }
 
+/// Scalars as the core schema of YAML 1.2 reads them, in block and flow style, by alias and through a merge key.
+#[test]
+fn scalars_follow_the_core_schema() {
+    for (scalar, json) in [
+        ("010", "10"),
+        ("-007", "-7"),
+        ("00", "0"),
+        ("-00", "0"),
+        ("+12", "12"),
+        ("0o17", "15"),
+        ("0x1F", "31"),
+        ("0b11", "\"0b11\""),
+        ("-0b11", "\"-0b11\""),
+        ("-0x1F", "\"-0x1F\""),
+        ("+0o7", "\"+0o7\""),
+        ("1_000", "\"1_000\""),
+        ("0o9", "\"0o9\""),
+        ("18446744073709551616", "18446744073709551616"),
+        ("-9223372036854775809", "-9223372036854775809"),
+        ("+00123456789012345678901234567890", "123456789012345678901234567890"),
+        ("1.", "1.0"),
+        (".5", "0.5"),
+        ("01.5", "1.5"),
+        ("1e3", "1000.0"),
+        ("!!float 1", "1.0"),
+        ("!!int \"7\"", "7"),
+        ("!!str 010", "\"010\""),
+        ("\"010\"", "\"010\""),
+        ("yes", "\"yes\""),
+        ("2020-01-01", "\"2020-01-01\""),
+        ("True", "true"),
+        ("~", "null"),
+    ] {
+        for (text, wanted) in [
+            (scalar.to_owned(), json.to_owned()),
+            (format!("é: [x, {scalar}]"), format!(r#"{{"é":["x",{json}]}}"#)),
+            (format!("a: &a {scalar}\nb: *a # {scalar}\n"), format!(r#"{{"a":{json},"b":{json}}}"#)),
+            (format!("a: &a\n  k: {scalar}\nb: {{<<: *a}}\n"), format!(r#"{{"a":{{"k":{json}}},"b":{{"k":{json}}}}}"#)),
+        ] {
+            assert_eq!(lisp_runtime::internal::yaml(&text).as_deref(), Ok(wanted.as_str()), "{text}");
+        }
+    }
+}
+
 #[test]
 fn what_is_no_description_says_so() {
     for (text, wanted) in [
