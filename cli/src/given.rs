@@ -5,7 +5,7 @@ use crate::options::Grant;
 use crate::render::errors::{self, Text};
 use lisp_core::text::near_names;
 use lisp_runtime::internal::visible;
-use lisp_runtime::{Engine, Problem, Reason};
+use lisp_runtime::{Engine, Outcome, Problem, Reason};
 
 /// The name of the input as data.
 pub(crate) const IN: &str = "in";
@@ -46,6 +46,15 @@ pub(crate) fn draw(problem: &Problem, texts: &Texts<'_>) -> String {
     let message = &problem.error.message;
     let said = format!("ptcl: {}{}: {message}{help}\n", option(number), earlier.unwrap_or_default());
     visible(&said).into_owned()
+}
+
+/// What a setup program printed before it failed. What setup programs print is not shown otherwise.
+pub(crate) fn printed_by_setup(outcome: &Outcome) -> String {
+    let lines = || outcome.prints.iter().map(|line| visible(line).into_owned() + "\n");
+    match outcome.problem() {
+        Some(problem) if problem.setup.is_some() => lines().collect(),
+        _ => String::new(),
+    }
 }
 
 /// A note about data that the program names but the options give under another name, so that it was nil.

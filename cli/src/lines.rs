@@ -159,7 +159,9 @@ impl Each {
         if !outcome.warnings().is_empty() {
             done.parts.push(Part::Warnings { place: place(), warnings: outcome.warnings().to_vec() });
         }
-        for printed in &outcome.prints {
+        // What a setup program printed is part of its error.
+        let of_setup = outcome.problem().is_some_and(|problem| problem.setup.is_some());
+        for printed in outcome.prints.iter().filter(|_| !of_setup) {
             done.text(printed.as_bytes());
             done.text(b"\n");
         }

@@ -31,7 +31,7 @@ pub(crate) struct Grant {
     /// The definitions of earlier runs, a JSON object
     #[arg(long, value_name = "FILE")]
     memory: Option<PathBuf>,
-    /// A program to run first, for its definitions; its output is not shown
+    /// A program to run first, for its definitions; its output is shown only if it fails, on standard error
     #[arg(long, value_name = "FILE")]
     setup: Vec<PathBuf>,
     /// Fail when data/NAME is missing, instead of using nil

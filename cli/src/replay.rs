@@ -2,7 +2,8 @@
 
 use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::render::{errors, values};
+use crate::render::errors::{self, Text};
+use crate::render::values;
 use lisp_runtime::internal::visible;
 use lisp_runtime::language::COST_SCHEDULE_VERSION;
 use lisp_runtime::outcome::OutcomeKind;
@@ -86,11 +87,31 @@ fn show(outcome: &Outcome, record: &Record) -> Result<(), Failure> {
     let lines = outcome.prints.iter().map(String::as_str).chain(value);
     output::print(&lines.flat_map(|line| [line, "\n"]).collect::<String>())?;
     match outcome.problem() {
-        Some(problem) => tell!("{}", errors::draw(problem, "record", &record.program())),
+        Some(problem) => tell!("{}", errors::draw_in(problem, &Recorded(record))),
         None if outcome.kind() == Some(OutcomeKind::Fail) => tell_line!("failed: {}", visible(text)),
         None => {}
     }
     Ok(())
+}
+
+/// The programs of a record.
+struct Recorded<'a>(&'a Record);
+
+impl errors::Texts for Recorded<'_> {
+    fn text(&self, setup: Option<usize>, _: Option<u64>) -> Option<Text> {
+        /// What the first line of a record has.
+        #[derive(serde::Deserialize)]
+        struct Header {
+            #[serde(default)]
+            setup: Vec<String>,
+        }
+        let Some(index) = setup else {
+            return Some(Text { name: "record".to_owned(), source: self.0.program() });
+        };
+        let header: Header = serde_json::from_str(self.0.text().lines().next()?).ok()?;
+        let source = header.setup.into_iter().nth(index)?;
+        Some(Text { name: format!("setup program {} of the record", index + 1), source })
+    }
 }
 
 /// Reads a record. Of a file that is too large, reads only enough to detect it.

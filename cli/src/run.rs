@@ -357,5 +357,6 @@ fn complaint(outcome: &Outcome, texts: &Texts<'_>) -> String {
     if outcome.kind() == Some(OutcomeKind::Fail) {
         return format!("failed: {}\n", visible(outcome.text().unwrap_or_default()));
     }
-    outcome.problem().map(|problem| given::draw(problem, texts)).unwrap_or_default()
+    let drawn = |problem| given::printed_by_setup(outcome) + &given::draw(problem, texts);
+    outcome.problem().map(drawn).unwrap_or_default()
 }

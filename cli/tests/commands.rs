@@ -169,6 +169,32 @@ fn errors_are_drawn_in_the_text_that_they_are_of() {
     }
 }
 
+/// What a setup program prints is shown if it fails, on standard error, and its error names its file.
+#[test]
+fn setup_programs_print_nothing_unless_they_fail() {
+    let good = file("setup_good.clj", "(println \"said\") (defn half [x] (/ x 0))").display().to_string();
+    let bad = file("setup_bad.clj", "(def a 1)\n(println \"said\")\n(/ a 0)").display().to_string();
+    let record = file("setup_record", "").display().to_string();
+    for isolation in ["in-process", "in_process", "process"] {
+        for (command, typed) in [
+            (&["run", "-e", "(inc 1)"][..], ""),
+            (&["run", "--lines", "-e", "(inc data/in)"], "1\n"),
+            (&["repl"], "(inc 1)\n"),
+        ] {
+            let command = [command, &["--isolation", isolation, "--setup"]].concat();
+            let done = ptcl(&[&command[..], &[&good]].concat(), typed);
+            assert_eq!((out(&done).as_str(), err(&done).as_str()), ("2\n", ""), "{command:?}");
+            let done = ptcl(&[&command[..], &[&bad]].concat(), typed);
+            let said = err(&done);
+            assert_eq!((out(&done).as_str(), done.status.code()), ("", Some(4)), "{command:?}: {said}");
+            assert!(said.contains("said\n") && said.contains(&format!("{bad}:3:1")), "{command:?}: {said}");
+        }
+    }
+    ptcl(&["run", "--setup", &good, "--record", &record, "-e", "(half 1)"], "");
+    let said = err(&ptcl(&["replay", &record], ""));
+    assert!(said.contains("setup program 1 of the record:1:") && said.contains("called at record:1:1"), "{said}");
+}
+
 #[test]
 fn data_and_memory_are_bound_by_name() {
     let rows = file("rows.json", "[1, 2, 3]");

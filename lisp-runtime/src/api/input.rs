@@ -340,7 +340,8 @@ impl<'a> Input<'a> {
         self
     }
 
-    /// Adds a program to run first, under the limit `setup_heap_bytes`. Its definitions stay; its prints are dropped.
+    /// Adds a program to run first, under the limit `setup_heap_bytes`. Its definitions stay; its prints are dropped, unless it
+    /// fails: then they are those of the outcome.
     #[must_use]
     pub fn setup(mut self, program: &Program) -> Self {
         self.setup.push(SetUp::Compiled(program.clone()));

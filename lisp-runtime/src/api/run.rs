@@ -591,7 +591,9 @@ impl Run {
         let prints_cut = self.driver.machine.prints_cut();
         let prints = self.driver.machine.take_prints();
         self.driver.show_rest(&prints);
-        let prints = if self.driver.keeps_prints() { prints } else { Vec::new() };
+        // Lines of a set-up program are not shown, so an error has them.
+        let keeps = self.driver.keeps_prints() || self.is_set_up();
+        let prints = if keeps { prints } else { Vec::new() };
         let duration = self.started.elapsed();
         let workers = self.shared.worker_nanos.load(Ordering::Relaxed) / 1_000;
         let output = prints.iter().map(String::len).sum::<usize>()

@@ -92,6 +92,13 @@ fn an_observer_sees_runs_calls_and_prints_in_order() {
     let setup = engine.compile("(println :hidden)").unwrap();
     assert!(engine.eval("1", Input::new().run_id("r2").setup(&setup)).is_success());
     assert_eq!(notes.take(), ["started r2 -", "ended r2 ok - true 0"]);
+    let fails = engine.compile("(println :hidden) (/ 1 0)").unwrap();
+    let failed = engine.eval("1", Input::new().print_to(|line| panic!("{line} is shown")).setup(&fails));
+    assert_eq!(
+        (failed.problem().and_then(|problem| problem.setup), failed.prints),
+        (Some(0), vec![":hidden".to_owned()])
+    );
+    notes.take();
     engine.eval("(", Input::new().run_id("r3"));
     assert_eq!(notes.take(), ["started r3 -", "ended r3 error parse_error false 0"]);
 }
