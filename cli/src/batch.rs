@@ -2,7 +2,7 @@
 
 use crate::exit::{Exit, Failure};
 use crate::isolation::{IsolationOption, Runner};
-use crate::options::LimitOptions;
+use crate::limits::LimitOptions;
 use crate::ordered::{self, Next, Work};
 use crate::output::shown;
 use crate::progress::Progress;

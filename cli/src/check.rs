@@ -2,7 +2,8 @@
 
 use crate::exit::{Exit, Failure};
 use crate::given::{self, Texts};
-use crate::options::{self, Grant, LimitOptions};
+use crate::limits::LimitOptions;
+use crate::options::{self, Grant};
 use crate::output;
 use crate::render::errors;
 use crate::tools::ToolsOption;

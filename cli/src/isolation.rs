@@ -12,6 +12,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 enum Choice {
     /// In this process
     #[default]
+    // As requests spell it.
+    #[value(alias = "in_process")]
     InProcess,
     /// In a locked-down process of its own for each program (Linux)
     Process,

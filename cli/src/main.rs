@@ -38,6 +38,7 @@ mod formats;
 mod given;
 mod isolation;
 mod layout;
+mod limits;
 mod lines;
 #[cfg(feature = "manual")]
 mod man;
@@ -215,6 +216,7 @@ fn command() -> ExitCode {
             {
                 return report_failure(&failure).into();
             }
+            let error = with_better_tip(error);
             return if error.print().is_ok() { code.into() } else { Exit::InputOutput.into() };
         }
     };
@@ -262,6 +264,15 @@ fn command() -> ExitCode {
         Ok(exit) => exit.into(),
         Err(failure) => report_failure(&failure).into(),
     }
+}
+
+/// Returns an error about an unknown option without the tip to pass it after `--`: no command takes values that look like options.
+fn with_better_tip(mut error: clap::Error) -> clap::Error {
+    use clap::error::{ContextKind, ErrorKind};
+    if error.kind() == ErrorKind::UnknownArgument && error.get(ContextKind::SuggestedArg).is_none() {
+        error.remove(ContextKind::Suggested);
+    }
+    error
 }
 
 /// The command that this build leaves out, and the feature that includes it, if that is what the error is about.

@@ -5,12 +5,11 @@ use crate::formats::{DataFormat, RowOptions};
 use crate::render::errors::Text;
 use crate::render::keys;
 use clap::Args;
-use lisp_runtime::observe::HostFault;
 use lisp_runtime::tools::Signature;
-use lisp_runtime::{Check, Engine, EngineBuilder, Input, Keys, Limits, LimitsRequest, Observer, Tool};
+use lisp_runtime::{Engine, Input};
 use serde::de::IgnoredAny;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// What a program gets.
@@ -40,126 +39,6 @@ pub(crate) struct Grant {
     /// The type the result must have, such as '{total :float}'
     #[arg(long, value_name = "TEXT")]
     signature: Option<String>,
-}
-
-/// Limits.
-#[derive(Debug, Args)]
-pub(crate) struct LimitOptions {
-    /// Change limits, such as timeout_ms=5s,heap_bytes=64MB,loop_iterations=0; 0 turns a limit off where that is possible
-    #[arg(long, value_name = "NAME=N", value_delimiter = ',')]
-    limits: Vec<String>,
-    /// Maximum number of threads for tool calls, 0 to 1024 [default: 64]
-    #[arg(long, value_name = "N")]
-    tool_threads: Option<usize>,
-    /// Turn the keys of JSON objects into keywords, in data, memory and results of tools
-    #[arg(long)]
-    keywords: bool,
-}
-
-impl LimitOptions {
-    /// Returns an engine with these limits, which checks programs before they run. Requests may ask for higher limits: the
-    /// user of the command is both operator and client.
-    pub(crate) fn engine(&self) -> Result<Engine, Failure> {
-        self.engine_under(&[])
-    }
-
-    /// Returns an engine like [`LimitOptions::engine`], with these tools of `--tools`.
-    pub(crate) fn engine_with_tools(&self, tools: Vec<Tool>) -> Result<Engine, Failure> {
-        let builder = tools.into_iter().fold(self.builder(Limits::default(), &[])?, EngineBuilder::grant);
-        builder.build().map_err(|error| Failure::Usage(format!("--tools: {error}")))
-    }
-
-    /// Returns an engine for programs whose printed lines go straight to standard output. Printing is unlimited, unless
-    /// the options say otherwise.
-    pub(crate) fn engine_for_filters(&self) -> Result<Engine, Failure> {
-        built(self.builder(Limits::default().with_print_chars(0).with_prints_bytes(0), &[])?)
-    }
-
-    /// Returns the limits of `--limits`.
-    pub(crate) fn asked(&self) -> Result<LimitsRequest, Failure> {
-        asked("--limits", &self.limits)
-    }
-
-    /// Returns an engine with these limits. Requests may ask for limits up to the ceiling.
-    pub(crate) fn engine_under(&self, ceiling: &[String]) -> Result<Engine, Failure> {
-        built(self.builder(Limits::default(), ceiling)?)
-    }
-
-    fn builder(&self, defaults: Limits, ceiling: &[String]) -> Result<EngineBuilder, Failure> {
-        let builder = Engine::builder()
-            .check(Check::Warn)
-            .limits(defaults.with(&self.asked()?))
-            .ceiling(Limits::unlimited().with(&asked("--ceiling", ceiling)?));
-        let builder = if self.keywords { builder.json_keys(Keys::Keywords) } else { builder };
-        let builder = match self.tool_threads {
-            Some(threads) => builder.tool_threads(threads),
-            None => builder,
-        };
-        Ok(builder.observer(StandardError))
-    }
-}
-
-fn built(builder: EngineBuilder) -> Result<Engine, Failure> {
-    builder.build().map_err(|error| Failure::Usage(error.to_string()))
-}
-
-/// Reports internal errors on standard error.
-struct StandardError;
-
-impl Observer for StandardError {
-    fn host_fault(&self, fault: &HostFault<'_>) {
-        let line = format!("ptcl: host_fault: {}\n", fault.message.replace('\n', " "));
-        // If standard error is closed, the message is lost.
-        let _ = std::io::stderr().lock().write_all(line.as_bytes());
-    }
-}
-
-/// Parses the limits of an option.
-fn asked(option: &str, limits: &[String]) -> Result<LimitsRequest, Failure> {
-    let mut asked = LimitsRequest::default();
-    for limit in limits {
-        let wrong = |why: String| Failure::Usage(format!("{option} {limit}: {why}"));
-        let (name, value) = limit.split_once('=').ok_or_else(|| wrong("write NAME=N".to_owned()))?;
-        // Check the name first: the unit depends on it, and an unknown name is the better error.
-        asked.set(name, 0).map_err(|error| wrong(error.to_string()))?;
-        let value = amount(name, value).ok_or_else(|| wrong(no_amount(name, value)))?;
-        asked.set(name, value).map_err(|error| wrong(error.to_string()))?;
-    }
-    Ok(asked)
-}
-
-/// The units of a limit: of time, of bytes, or of plain numbers.
-fn units(name: &str) -> &'static [(&'static str, u64)] {
-    match name {
-        _ if name.ends_with("_ms") => &[("ms", 1), ("s", 1_000), ("min", 60_000)],
-        _ if name.ends_with("_bytes") => &[
-            ("kB", 1_000),
-            ("MB", 1_000_000),
-            ("GB", 1_000_000_000),
-            ("KiB", 1 << 10),
-            ("MiB", 1 << 20),
-            ("GiB", 1 << 30),
-        ],
-        _ => &[("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000)],
-    }
-}
-
-/// Parses the value of a limit, with an optional unit.
-fn amount(name: &str, value: &str) -> Option<u64> {
-    let digits = value.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let number: u64 = digits.replace('_', "").parse().ok()?;
-    match &value[digits.len()..] {
-        "" => Some(number),
-        unit => number.checked_mul(units(name).iter().find(|(known, _)| *known == unit)?.1),
-    }
-}
-
-fn no_amount(name: &str, value: &str) -> String {
-    let units: Vec<&str> = units(name).iter().map(|(unit, _)| *unit).collect();
-    format!(
-        "{value} is not a whole number, or is too large; one of these units may follow the number: {}",
-        units.join(" ")
-    )
 }
 
 impl Grant {

@@ -3,8 +3,9 @@
 use crate::exit::{Exit, Failure};
 use crate::given::{self, Texts};
 use crate::isolation::IsolationOption;
+use crate::limits::LimitOptions;
 use crate::lines::{self, Each};
-use crate::options::{self, Grant, LimitOptions};
+use crate::options::{self, Grant};
 use crate::output;
 use crate::record::Record;
 use crate::render::colour;

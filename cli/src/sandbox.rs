@@ -1,7 +1,8 @@
 //! `ptcl sandbox`: shows what process isolation can do here, or runs a program controlled through named pipes.
 
 use crate::exit::{Exit, Failure};
-use crate::options::{Grant, LimitOptions};
+use crate::limits::LimitOptions;
+use crate::options::Grant;
 use crate::output;
 use crate::render::errors;
 use lisp_runtime::{Answer, Tool, Tools};

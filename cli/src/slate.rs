@@ -1,7 +1,8 @@
 //! `ptcl slate`: runs programs one after the other, each in a fresh process.
 
 use crate::exit::{Exit, Failure};
-use crate::options::{self, LimitOptions};
+use crate::limits::LimitOptions;
+use crate::options;
 use crate::output::shown;
 use crate::render::errors;
 use lisp_runtime::Outcome;

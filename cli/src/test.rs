@@ -4,7 +4,8 @@ mod examples;
 mod pages;
 
 use crate::exit::{Exit, Failure};
-use crate::options::{self, LimitOptions};
+use crate::limits::LimitOptions;
+use crate::options;
 use crate::output::shown;
 use crate::render::errors;
 use crate::watch;
@@ -18,7 +19,7 @@ use std::path::{Path, PathBuf};
 /// What the command takes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Programs and Markdown pages (.md). A program is one session, and so is each clojure or lisp block of a page
+    /// Programs and Markdown pages (.md). A program is one session, and so is each clojure, clj or lisp block of a page
     #[arg(required = true)]
     files: Vec<PathBuf>,
     /// Run again whenever one of the files changes

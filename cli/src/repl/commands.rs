@@ -23,7 +23,7 @@ pub(super) const COMMANDS: &[Command] = &[
     command(":type", "FORM", "show the type of a form's value"),
     command(":time", "[FORM]", "show time and fuel of a form; without one, switch it on or off for every form"),
     command(":fuel", "FORM", "show the fuel of each part of a form"),
-    command(":limits", "", "show the limits"),
+    command(":limits", "[NAME=N]", "show the limits, or change one for this session"),
     command(":usage", "", "show what the last form used, and the session"),
     command(":defs", "", "list the definitions"),
     command(":data", "", "list the data"),
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(parsed(":names"), Some((":defs", "")));
         assert_eq!(parsed(":time"), Some((":time", "")));
         assert_eq!(parsed(":time (+ 1 2)"), Some((":time", "(+ 1 2)")));
-        assert_eq!((with_too_much(":undo 3"), with_too_much(":limits a=1")), (Some(":undo"), Some(":limits")));
+        assert_eq!((with_too_much(":undo 3"), with_too_much(":usage a=1")), (Some(":undo"), Some(":usage")));
         assert_eq!((with_too_much(":undo (a)"), with_too_much(":doc map"), with_too_much(":a 1")), (None, None, None));
         assert!(is_empty(" ; nothing\n") && is_empty(",") && !is_empty("; a\n1") && !is_empty("#_"));
         // A keyword with forms after it.

@@ -3,12 +3,15 @@
 mod commands;
 mod last_error;
 mod prompt;
+mod renew;
 mod shown;
 mod typed;
 
 use crate::exit::{Exit, Failure};
+use crate::given;
 use crate::isolation::{IsolationOption, Runner, SessionProblem, TurnRunner};
-use crate::options::{Grant, LimitOptions};
+use crate::limits::{self, LimitOptions};
+use crate::options::Grant;
 use crate::output;
 use crate::render::colour;
 use crate::render::errors::{self, Text};
@@ -19,10 +22,9 @@ use crate::replace;
 use commands::Command;
 use lisp_runtime::language::{builtin_names, describe_name};
 use lisp_runtime::outcome::{OutcomeKind, Usage};
-use lisp_runtime::{BuildError, Input, Limits, Outcome, Tool, Tools};
+use lisp_runtime::{Input, Limits, Outcome};
 use prompt::Prompt;
-use serde_json::Value;
-use serde_json::value::RawValue;
+use renew::Earlier;
 use shown::Shown;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -62,6 +64,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         runner,
         input: again,
         limits,
+        earlier: Earlier::new(),
         session: &mut session,
         texts: Texts::new(&arguments.grant),
         shown: Shown { json: false, time: false, fits: at_terminal && std::io::stdout().is_terminal() },
@@ -97,6 +100,8 @@ struct Talk<'a> {
     input: Input<'static>,
     limits: Limits,
     session: &'a mut TurnRunner,
+    /// The sessions that this one continues, for `:undo`.
+    earlier: Earlier,
     texts: Texts<'a>,
     shown: Shown,
     /// The names of the data, and the keys in it.
@@ -178,7 +183,8 @@ impl Talk<'_> {
             ":tools" => show(&self.tools())?,
             ":mock" => self.mock(argument)?,
             ":record" => self.record(argument),
-            ":limits" => show(&limits_text(&self.limits))?,
+            ":limits" if argument.is_empty() => show(&limits::listed(&self.limits))?,
+            ":limits" => self.set_limits(argument)?,
             ":usage" => match &self.last {
                 Some(last) => show(&format!("the last form: {}; all: {} fuel\n", figures(&last.usage), self.fuel))?,
                 None => show("nothing has run yet\n")?,
@@ -193,12 +199,7 @@ impl Talk<'_> {
                 }
             }
             ":isolation" => show(&format!("{}\n", self.runner.place()))?,
-            ":undo" => {
-                let undone = self.session.undo();
-                if self.reported(undone).is_some() {
-                    tell_line!("undid the last form");
-                }
-            }
+            ":undo" => self.undo()?,
             ":save" => self.save(argument),
             ":load" => self.load(argument.to_owned())?,
             ":reload" => match self.loaded.clone() {
@@ -267,7 +268,7 @@ impl Talk<'_> {
         match outcome.problem() {
             Some(problem) => {
                 out.flush()?;
-                tell!("{}", errors::draw_in(problem, &self.texts));
+                tell!("{}{}", given::printed_by_setup(outcome), errors::draw_in(problem, &self.texts));
             }
             None if outcome.kind() == Some(OutcomeKind::Fail) => {
                 writeln!(out, "failed: {}", output::shown(outcome.text().unwrap_or_default()))?;
@@ -300,46 +301,17 @@ impl Talk<'_> {
         self.mocks.iter().map(|(name, json)| format!("tool/{name} always returns {json}\n")).collect()
     }
 
-    /// Adds a tool that returns the value of a form. The session continues.
-    fn mock(&mut self, argument: &str) -> Result<(), Failure> {
-        let Some((name, form)) = argument.split_once(char::is_whitespace) else {
-            tell_line!(":mock takes NAME FORM, and makes (tool/NAME {{...}}) return the value of FORM");
-            return Ok(());
-        };
-        self.turn(form.trim().to_owned())?;
-        let Some(last) = self.last.as_ref().filter(|last| last.is_success()) else { return Ok(()) };
-        let Some(json) = last.json() else {
-            tell_line!("cannot make tool/{name}: a tool returns JSON, and this value has no JSON form");
-            return Ok(());
-        };
-        let mut mocks = self.mocks.clone();
-        mocks.insert(name.strip_prefix("tool/").unwrap_or(name).to_owned(), json.to_owned());
-        let tools = match made(&mocks) {
-            Ok(tools) => tools,
-            Err(error) => {
-                tell_line!("ptcl: {error}");
-                return Ok(());
-            }
-        };
-        let saved = self.session.save();
-        let Some(text) = self.reported(saved) else { return Ok(()) };
-        let input = self.input.clone().tools(tools);
-        let loaded = self.runner.load(&text, input.clone())?;
-        if let Some(loaded) = self.reported(loaded) {
-            *self.session = loaded;
-            (self.input, self.mocks) = (input, mocks);
-            tell_line!("added tool/{}", name.strip_prefix("tool/").unwrap_or(name));
-        }
-        Ok(())
-    }
-
     /// Starts or stops recording forms and values to a file.
     fn record(&mut self, file: &str) {
         self.recorded = None;
         if file.is_empty() {
             return;
         }
-        match File::create(file) {
+        let opened = match regular(file) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => File::create(file),
+        };
+        match opened {
             Ok(opened) => {
                 self.recorded = Some(opened);
                 tell_line!("writing forms and values to {file}");
@@ -399,12 +371,13 @@ impl Talk<'_> {
 
     fn load(&mut self, file: String) -> Result<(), Failure> {
         self.session.cancel_handle().reset();
-        match std::fs::read_to_string(&file) {
+        match regular(&file).and_then(|()| std::fs::read_to_string(&file)) {
             Err(error) => self.file_failed(&file, &error),
             Ok(text) => {
                 let loaded = self.runner.load(&text, self.input.clone())?;
                 if let Some(loaded) = self.reported(loaded) {
                     *self.session = loaded;
+                    self.earlier = Earlier::new();
                     (self.texts.before, self.texts.turns) = (self.session.turns(), Vec::new());
                     tell_line!("loaded {file}: {} definitions", self.session.names().len());
                     self.loaded = Some(file);
@@ -426,22 +399,23 @@ impl Talk<'_> {
     }
 }
 
+/// Fails unless a path is a file. Opening a named pipe would wait for its other side.
+fn regular(file: &str) -> io::Result<()> {
+    match std::fs::metadata(file)? {
+        found if found.is_file() => Ok(()),
+        found => {
+            let what = if found.is_dir() { "it is a directory" } else { "it is a pipe or a device" };
+            Err(io::Error::other(format!("{what}: name a file")))
+        }
+    }
+}
+
 /// Reports that a setting was turned on or off.
 fn say_whether(what: &str, on: bool) {
     match on {
         true => tell_line!("{what}: on"),
         false => tell_line!("{what}: off"),
     }
-}
-
-/// Creates tools that always return the same value.
-fn made(mocks: &BTreeMap<String, String>) -> Result<Tools, BuildError> {
-    let mut tools = Tools::new();
-    for (name, json) in mocks {
-        let value = RawValue::from_string(json.clone()).unwrap_or_default();
-        tools.add(Tool::new(name, move |_| Ok(value.clone())))?;
-    }
-    Ok(tools)
 }
 
 /// Lists functions and special forms whose name or documentation contains a text, with their first lines.
@@ -479,12 +453,6 @@ fn figures(usage: &Usage) -> String {
     )
 }
 
-fn limits_text(limits: &Limits) -> String {
-    let values = serde_json::to_value(limits).unwrap_or_default();
-    let value = |name: &str| values.get(name).map_or_else(String::new, Value::to_string);
-    Limits::NAMES.iter().map(|name| format!("  {name:<24} {}\n", value(name))).collect()
-}
-
 /// The programs typed so far, turn by turn, and the setup programs.
 struct Texts<'a> {
     grant: &'a Grant,
@@ -496,6 +464,12 @@ struct Texts<'a> {
 impl<'a> Texts<'a> {
     fn new(grant: &'a Grant) -> Self {
         Texts { grant, before: 0, turns: Vec::new() }
+    }
+
+    /// Forgets the programs after this number of turns.
+    fn cut_to(&mut self, turns: u64) {
+        let kept = usize::try_from(turns.saturating_sub(self.before)).unwrap_or(usize::MAX);
+        self.turns.truncate(kept);
     }
 }
 

@@ -1,6 +1,9 @@
 //! The programs in a Markdown page.
 
-/// Returns the fenced clojure or lisp blocks. Each is padded with empty lines, so that its line numbers are those of
+/// The names of blocks that are programs.
+const PROGRAMS: [&str; 3] = ["clojure", "clj", "lisp"];
+
+/// Returns the fenced clojure, clj or lisp blocks. Each is padded with empty lines, so that its line numbers are those of
 /// the page.
 pub(super) fn blocks(page: &str) -> Vec<String> {
     let mut blocks = Vec::new();
@@ -39,7 +42,7 @@ impl Fence {
             return None;
         }
         let language = info.trim().split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or("");
-        let is_program = language.eq_ignore_ascii_case("clojure") || language.eq_ignore_ascii_case("lisp");
+        let is_program = PROGRAMS.iter().any(|name| language.eq_ignore_ascii_case(name));
         Some(Fence { mark, length, program: is_program.then(|| "\n".repeat(number + 1)) })
     }
 
@@ -55,9 +58,9 @@ mod tests {
 
     #[test]
     fn blocks_of_programs_keep_their_lines() {
-        let page = "text\n```clojure\n(a)\n```\n```text\n```clojure\n```\n~~~ lisp\n(b)\n```\n~~~\n  ````Clojure title\n  (c)\n  ```\n  `````\n```clojured\n```\n`` `clojure\n```lisp\n(d)";
+        let page = "text\n```clojure\n(a)\n```\n```text\n```clojure\n```\n~~~ lisp\n(b)\n```\n~~~\n  ````Clojure title\n  (c)\n  ```\n  `````\n```clojured\n```\n`` `clojure\n```clj\n(e)\n```\n```lisp\n(d)";
         let found: Vec<_> = blocks(page);
         let numbered: Vec<_> = found.iter().map(|b| (b.matches('\n').count(), b.trim())).collect();
-        assert_eq!(numbered, [(3, "(a)"), (10, "(b)\n```"), (14, "(c)\n  ```"), (20, "(d)")]);
+        assert_eq!(numbered, [(3, "(a)"), (10, "(b)\n```"), (14, "(c)\n  ```"), (20, "(e)"), (23, "(d)")]);
     }
 }

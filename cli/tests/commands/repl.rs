@@ -97,6 +97,42 @@ fn the_prompt_has_its_error_tools_of_its_own_and_a_record() {
     }
 }
 
+/// A new tool and other limits leave what can be undone.
+#[test]
+fn a_session_with_new_tools_and_limits_undoes_what_was_before() {
+    let typed = "(def x 1)\n(def x 2)\n:mock a 5\n(def x (tool/a {}))\n:limits loop_iterations=2\n(loop [n 0] (if (< n 5) (recur (inc n)) n))\n\
+                 x\n:undo\n:undo\nx\n:undo\n:undo\n:undo\n[x (tool/a {})]\n(inc nil)\n:undo\n:undo\n:names\n:undo\n";
+    for isolation in ["in-process", "process"] {
+        let done = ptcl(&["repl", "--isolation", isolation], typed);
+        let (out, said) = (out(&done), err(&done));
+        assert_eq!(out, "#'x\n#'x\n5\n#'x\n5\n2\n[1 5]\n\n", "{said}");
+        assert!(said.contains("loop_limit_exceeded") && said.contains("there is no turn to undo"), "{said}");
+        assert!(said.contains("prompt:1:1") || said.contains("(inc nil)"), "{said}");
+    }
+    let done = ptcl(&["repl"], ":limits timeout_ms=7s, fuel=0\n:limits nope=1\n:limits fuel\n:limits\n");
+    let (out, said) = (out(&done), err(&done));
+    assert!(
+        out.contains("timeout_ms               7000\n") && out.contains("fuel                     0 (no limit)\n"),
+        "{out}"
+    );
+    assert!(said.contains(":limits nope=1: unknown limit nope") && said.contains("write NAME=N"), "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_not_loaded() {
+    let pipe = std::env::temp_dir().join(format!("ptcl-test-{}-pipe", std::process::id()));
+    let made = Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
+    assert!(made.success());
+    let typed = format!(":load {0}\n:record {0}\n:load /tmp\n(inc 1)\n", pipe.display());
+    let done = ptcl(&["repl"], &typed);
+    let _ = std::fs::remove_file(&pipe);
+    let said = err(&done);
+    assert_eq!((out(&done).as_str(), done.status.code()), ("2\n", Some(74)), "{said}");
+    assert_eq!(said.matches("it is a pipe or a device").count(), 2, "{said}");
+    assert!(said.contains("/tmp: it is a directory"), "{said}");
+}
+
 #[test]
 fn the_prompt_says_what_its_commands_did() {
     let typed = "; a comment\n:json\n:json\n(nope)\n(fail {:a 1})\n*e\n:undo 3\n(def z 1)\n:undo\n(require 's)\nhelp\nquit\n(println \"gone\")\n";
