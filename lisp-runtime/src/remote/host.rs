@@ -54,6 +54,8 @@ pub struct HostHalf {
     /// The figures that were last reported, and when.
     figures: Option<(Figures, Instant)>,
     prints: Vec<String>,
+    /// Whether a set-up program failed: its lines are not shown, so the outcome has them.
+    set_up_failed: bool,
     /// Lines of workers that may not count, by the worker of the program.
     ahead: BTreeMap<u32, Vec<String>>,
     print_bytes: u64,
@@ -267,6 +269,7 @@ impl HostHalf {
             in_tools: Duration::ZERO,
             figures: None,
             prints: Vec::new(),
+            set_up_failed: false,
             ahead: BTreeMap::new(),
             print_bytes: 0,
             prints_dropped: 0,
@@ -314,7 +317,7 @@ impl HostHalf {
         self.ledger = Ledger::default();
         self.in_tools = Duration::ZERO;
         self.figures = None;
-        self.prints = Vec::new();
+        (self.prints, self.set_up_failed) = (Vec::new(), false);
         self.ahead.clear();
         self.print_bytes = 0;
         self.prints_dropped = 0;
@@ -466,6 +469,9 @@ impl HostHalf {
 
     /// Shows the host's hook the lines that it has not seen.
     fn show_prints(&mut self) {
+        if self.set_up_failed {
+            return;
+        }
         let lines = self.prints.get_mut(self.hooked..).unwrap_or_default();
         self.view.printed(lines);
         if let Some(hook) = &self.on_print {
@@ -634,6 +640,7 @@ impl HostHalf {
             return self.fail(fault, None);
         }
         let prints = std::mem::take(&mut report.prints);
+        self.set_up_failed = report.set_up_failed();
         let clock = std::mem::take(&mut report.clock);
         if clock.len() > self.max_readings {
             return self
@@ -759,7 +766,7 @@ impl HostHalf {
 
     fn outcome(&mut self, answer: Result<Answer, Box<Problem>>, prints_dropped: u64, mut usage: Usage) -> Outcome {
         usage.duration_us = micros(self.started.elapsed());
-        let keeps = self.on_print.as_ref().is_none_or(|hook| hook.keeps);
+        let keeps = self.set_up_failed || self.on_print.as_ref().is_none_or(|hook| hook.keeps);
         let prints = std::mem::take(&mut self.prints).into_iter().filter(|_| keeps).collect::<Vec<_>>();
         let value = answer.as_ref().map_or(0, |a| a.json.as_ref().map_or(0, String::len));
         usage.output_bytes = (prints.iter().map(String::len).sum::<usize>() + value) as u64;

@@ -263,6 +263,11 @@ impl Report {
         };
         (end, [self.prints_dropped, self.prints_cut], self.usage)
     }
+
+    /// Returns whether a set-up program failed.
+    pub(super) fn set_up_failed(&self) -> bool {
+        self.end.as_ref().err().is_some_and(|problem| problem.setup.is_some())
+    }
 }
 
 /// Returns the denied calls of a ledger, as far as there is room, and how many more there were.

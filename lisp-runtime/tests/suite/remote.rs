@@ -417,6 +417,14 @@ fn set_up_programs_print_for_nobody() {
     let (answer, lines) = in_two(&engine(), json);
     // The last line goes with the report.
     assert_eq!((lines.len(), answer.prints), (0, vec!["2".to_owned()]));
+    // Those of one that fails are in the outcome only, whoever takes lines.
+    let input = Input::new().setup_source("(println 1) (/ 1 0)").print_to(|line| panic!("{line} is shown"));
+    let (job, home) = engine().split("2", &input, &[], false).unwrap();
+    let mut near = Near { home, replies: Vec::new(), lines: Vec::new(), told: Vec::new() };
+    let mut far = GuestHalf::new(job, &[], Arc::default(), Cancel::new(), |_| 0);
+    let report = far.run(near.home.started(), None, &mut near);
+    let outcome = near.home.finish(report);
+    assert_eq!((outcome.problem().and_then(|problem| problem.setup), outcome.prints), (Some(0), vec!["1".to_owned()]));
 }
 
 /// A guest half tells where it stands as it goes on; what the host half heard last is what it knows of one that breaks.
