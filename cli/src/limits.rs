@@ -20,6 +20,42 @@ pub(crate) struct LimitOptions {
     keywords: bool,
 }
 
+/// Whose programs run.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct TrustOption {
+    /// Use the strict limits for programs of others, such as those of a model, in place of those for one's own
+    #[arg(long)]
+    untrusted: bool,
+}
+
+impl TrustOption {
+    /// Returns the limits if the options do not set others. Printed lines are shown as they come, so they have no limit.
+    pub(crate) fn limits(self) -> Limits {
+        let limits = if self.untrusted { Limits::default() } else { of_own_programs() };
+        limits.with_print_chars(0).with_prints_bytes(0)
+    }
+}
+
+/// The limits of programs that a person runs on data of their own: what a mistake must not exceed.
+fn of_own_programs() -> Limits {
+    const HOUR: u64 = 3_600_000;
+    const GB: u64 = 1_000_000_000;
+    Limits::default()
+        .with_timeout_ms(HOUR)
+        .with_parallel_timeout_ms(HOUR)
+        .with_heap_bytes(GB)
+        // Time bounds these.
+        .with_fuel(0)
+        .with_loop_iterations(0)
+        .with_program_bytes(100_000_000)
+        .with_symbols(1_000_000)
+        .with_result_bytes(GB)
+        .with_session_definitions(100_000)
+        .with_session_programs(100_000)
+        .with_session_program_bytes(GB)
+        .with_session_bytes(GB)
+}
+
 impl LimitOptions {
     /// Returns an engine with these limits, which checks programs before they run. Requests may ask for higher limits: the
     /// user of the command is both operator and client.
@@ -33,10 +69,9 @@ impl LimitOptions {
         builder.build().map_err(|error| Failure::Usage(format!("--tools: {error}")))
     }
 
-    /// Returns an engine for programs whose printed lines go straight to standard output. Printing is unlimited, unless
-    /// the options say otherwise.
-    pub(crate) fn engine_for_filters(&self) -> Result<Engine, Failure> {
-        built(self.builder(Limits::default().with_print_chars(0).with_prints_bytes(0), &[])?)
+    /// Returns an engine with these limits, and others for what the options do not set.
+    pub(crate) fn engine_over(&self, defaults: Limits) -> Result<Engine, Failure> {
+        built(self.builder(defaults, &[])?)
     }
 
     /// Returns the limits of `--limits`.

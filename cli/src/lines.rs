@@ -80,7 +80,7 @@ impl Done {
 pub(crate) fn run(each: Each, sources: Sources, jobs: u16) -> Result<Exit, Failure> {
     let workers = each.runner.side_by_side(ordered::workers(jobs));
     let (keep_going, format) = (each.keep_going, each.format);
-    let mut input = LinesOf { sources, opened: None, line_bytes: each.line_bytes };
+    let mut input = LinesOf::new(sources, each.line_bytes);
     // The caller has written those about the text.
     let told = each.program.warnings().iter().map(|warning| (warning.kind, warning.position)).collect();
     let each = Arc::new(each);
@@ -116,25 +116,13 @@ pub(crate) fn run(each: Each, sources: Sources, jobs: u16) -> Result<Exit, Failu
 impl Each {
     fn block(&self, block: &[u8], source: &Source, first: u64) -> Done {
         let mut done = Done::default();
-        for (line, number) in block.split(|&byte| byte == b'\n').zip(first..) {
-            // Skip a byte order mark at the start of the input.
-            let line = match line.strip_prefix(BYTE_ORDER_MARK.as_bytes()) {
-                Some(rest) if number == 1 => rest,
-                _ => line,
-            };
-            if line.iter().all(u8::is_ascii_whitespace) {
-                continue;
-            }
+        for (number, line) in lines_of(block, first, self.line_bytes) {
             done.lines += 1;
             let place = || source.place(number);
-            let failed = match std::str::from_utf8(line) {
-                _ if line.len() > self.line_bytes => {
-                    done.failed(&place(), &too_long(self.line_bytes), Exit::InputOutput);
-                    true
-                }
+            let failed = match line {
                 Ok(line) => self.line(line, (number, &place), &mut done),
-                Err(_) => {
-                    done.failed(&place(), "it is not UTF-8", Exit::InputOutput);
+                Err((why, exit)) => {
+                    done.failed(&place(), &why, exit);
                     true
                 }
             };
@@ -196,7 +184,7 @@ impl Each {
             }
         };
         if let Err(unfit) = &written {
-            done.failed(&place(), &unfit.to_string(), Exit::Error);
+            done.failed(&place(), &unfit.to_string(), unfit.exit());
         }
         written.is_err()
     }
@@ -283,18 +271,47 @@ fn too_long(max: usize) -> String {
     format!("it has more than {max} bytes: raise --line-bytes, or write one JSON value a line")
 }
 
+/// Returns the lines of a block that are not blank, with their numbers, or why one cannot be used.
+pub(crate) fn lines_of(
+    block: &[u8],
+    first: u64,
+    max: usize,
+) -> impl Iterator<Item = (u64, Result<&str, (String, Exit)>)> {
+    block.split(|&byte| byte == b'\n').zip(first..).filter_map(move |(line, number)| {
+        // Skip a byte order mark at the start of the input.
+        let line = match line.strip_prefix(BYTE_ORDER_MARK.as_bytes()) {
+            Some(rest) if number == 1 => rest,
+            _ => line,
+        };
+        if line.iter().all(u8::is_ascii_whitespace) {
+            return None;
+        }
+        let line = match std::str::from_utf8(line) {
+            _ if line.len() > max => Err((too_long(max), Exit::InputOutput)),
+            Ok(line) => Ok(line),
+            Err(_) => Err(("it is not UTF-8".to_owned(), Exit::InputOutput)),
+        };
+        Some((number, line))
+    })
+}
+
 /// The lines of all sources, one after the other.
-struct LinesOf {
+pub(crate) struct LinesOf {
     sources: Sources,
     opened: Option<(Arc<Source>, Blocks<JsonLines>)>,
     line_bytes: usize,
 }
 
 /// A source, a block of its lines, and the number of the first one.
-type Block = (Arc<Source>, Vec<u8>, u64);
+pub(crate) type Block = (Arc<Source>, Vec<u8>, u64);
 
 impl LinesOf {
-    fn next(&mut self) -> Result<Option<Block>, Failure> {
+    pub(crate) fn new(sources: Sources, line_bytes: usize) -> Self {
+        LinesOf { sources, opened: None, line_bytes }
+    }
+
+    /// Returns the next block of lines.
+    pub(crate) fn next(&mut self) -> Result<Option<Block>, Failure> {
         loop {
             if let Some((source, blocks)) = &mut self.opened
                 && let Some((block, first)) = blocks.next().map_err(|error| source.failed(error))?

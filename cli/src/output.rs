@@ -18,6 +18,13 @@ pub(crate) fn columns() -> usize {
     terminal_size::terminal_size().map_or(COLUMNS, |(width, _)| usize::from(width.0).max(20))
 }
 
+/// Returns the number of lines of the terminal.
+pub(crate) fn rows() -> usize {
+    /// The number if the terminal does not tell it.
+    const ROWS: usize = 24;
+    terminal_size::terminal_size().map_or(ROWS, |(_, height)| usize::from(height.0).max(8))
+}
+
 /// Writes the main output of a command, as [`shown`] prepares it.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     is_open()?;

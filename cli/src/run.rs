@@ -1,12 +1,14 @@
 //! `ptcl run`: runs a program and prints its value.
 
 use crate::exit::{Exit, Failure};
+use crate::fold::{self, Fold};
 use crate::given::{self, Texts};
 use crate::isolation::IsolationOption;
-use crate::limits::LimitOptions;
+use crate::limits::{LimitOptions, TrustOption};
 use crate::lines::{self, Each};
 use crate::options::{self, Grant};
 use crate::output;
+use crate::pager;
 use crate::record::Record;
 use crate::render::colour;
 use crate::render::errors;
@@ -19,7 +21,7 @@ use crate::sources::{FromOptions, Sources};
 use crate::watch;
 use lisp_runtime::internal::visible;
 use lisp_runtime::outcome::OutcomeKind;
-use lisp_runtime::{Answer, Cancel, Engine, Input, Outcome};
+use lisp_runtime::{Answer, Cancel, Engine, Input, Limits, Outcome};
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -42,6 +44,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     limits: LimitOptions,
     #[command(flatten)]
+    trust: TrustOption,
+    #[command(flatten)]
     isolation: IsolationOption,
     #[command(flatten)]
     output: OutputOptions,
@@ -51,6 +55,11 @@ pub(crate) struct Arguments {
     /// Read all values of the input into one vector, data/in
     #[arg(long)]
     slurp: bool,
+    /// With --lines: reduce the lines to one value, which is written at the end. EXPR is run for each line, one after the other;
+    /// acc is its value for the line before, and INIT for the first one; data/in is the line. There is no program
+    #[arg(long, num_args = 2, value_names = ["INIT", "EXPR"], allow_hyphen_values = true, requires = "lines",
+          conflicts_with_all = ["expression", "skip_nil", "jobs", "signature"])]
+    fold: Option<Vec<String>>,
     /// With --lines: continue after a line whose run fails; the exit code is the highest of all lines
     #[arg(long, requires = "lines")]
     keep_going: bool,
@@ -76,6 +85,9 @@ pub(crate) struct Arguments {
     /// Run again whenever the program or a file that it reads changes
     #[arg(long, conflicts_with_all = ["lines", "slurp"])]
     watch: bool,
+    /// On a terminal: write a value that is longer than the window as it is, not through $PAGER (or less)
+    #[arg(long)]
+    no_pager: bool,
     /// Print the whole answer as JSON; --out json prints the value only
     #[arg(long, conflicts_with_all = ["out", "raw", "csv", "table"])]
     json: bool,
@@ -84,12 +96,30 @@ pub(crate) struct Arguments {
 impl Arguments {
     /// Returns the file of the program.
     fn program(&self) -> Option<&Path> {
-        if self.expression.is_some() { None } else { self.files.first().map(PathBuf::as_path) }
+        if self.has_program_file() { self.files.first().map(PathBuf::as_path) } else { None }
+    }
+
+    fn has_program_file(&self) -> bool {
+        self.expression.is_none() && self.fold.is_none()
+    }
+
+    /// Returns INIT and EXPR of the fold.
+    fn fold(&self) -> Option<(&str, &str)> {
+        match self.fold.as_deref()? {
+            [init, expression] => Some((init, expression)),
+            _ => None,
+        }
+    }
+
+    /// Returns the name and the source of the program.
+    fn source(&self) -> Result<(String, String), Failure> {
+        let expression = self.fold().map(|(_, expression)| expression).or(self.expression.as_deref());
+        options::read_program(self.program(), expression)
     }
 
     /// Returns the files after the program.
     fn inputs(&self) -> &[PathBuf] {
-        self.files.get(usize::from(self.expression.is_none())..).unwrap_or_default()
+        self.files.get(usize::from(self.has_program_file())..).unwrap_or_default()
     }
 
     fn wants_profile(&self) -> bool {
@@ -112,12 +142,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 }
 
 fn once(arguments: &Arguments) -> Result<Exit, Failure> {
-    // The answer says what it leaves out; output on standard output must be complete.
-    let engine = match arguments.json {
-        true => arguments.limits.engine()?,
-        false => arguments.limits.engine_for_filters()?,
-    };
-    let (name, source) = options::read_program(arguments.program(), arguments.expression.as_deref())?;
+    let engine = arguments.limits.engine_over(default_limits(arguments))?;
+    let (name, source) = arguments.source()?;
     let input = match arguments.lines {
         true => arguments.grant.shared_input(&engine)?,
         false => arguments.grant.input(&engine)?,
@@ -149,18 +175,29 @@ fn once(arguments: &Arguments) -> Result<Exit, Failure> {
     };
     let cancel = cancelled_by_ctrl_c();
     let input = input.cancel_with(&cancel);
-    match arguments.lines {
-        true => each_line(arguments, engine, (&name, &source), (input, sources)),
-        false => {
-            let texts = Texts {
-                grant: &arguments.grant,
-                name: &name,
-                source: &source,
-                is_shared: false,
-                name_of_in: &name_of_in,
-            };
-            whole(arguments, engine, &texts, input, &cancel)
-        }
+    if arguments.lines && arguments.fold.is_none() {
+        return each_line(arguments, engine, (&name, &source), (input, sources));
+    }
+    let is_shared = arguments.lines;
+    let texts = Texts { grant: &arguments.grant, name: &name, source: &source, is_shared, name_of_in: &name_of_in };
+    match arguments.fold() {
+        Some(texts_of_fold) => folded(arguments, engine, texts_of_fold, &texts, (input, sources), &cancel),
+        None => whole(arguments, engine, &texts, input, &cancel),
+    }
+}
+
+/// Returns the limits for what the options do not set.
+fn default_limits(arguments: &Arguments) -> Limits {
+    /// What an answer keeps of what was printed.
+    const PRINTS_BYTES: u64 = 1_000_000_000;
+    let strict = Limits::default().with_print_chars(0).with_prints_bytes(0);
+    match (arguments.lines, arguments.json) {
+        // The value so far cannot be undone.
+        (true, _) if arguments.fold.is_some() => arguments.trust.limits().with_session_undo(0),
+        // Many runs side by side, each of a small part.
+        (true, _) => strict,
+        (false, true) => arguments.trust.limits().with_prints_bytes(PRINTS_BYTES),
+        (false, false) => arguments.trust.limits(),
     }
 }
 
@@ -171,6 +208,10 @@ fn cancelled_by_ctrl_c() -> Cancel {
     // The run ends in an orderly way. Code that does not check the handle, such as a blocked write to a pipe, has one
     // second.
     let handler = move || {
+        // What interrupts a pager is for the pager.
+        if pager::is_open() {
+            return;
+        }
         interrupt.cancel();
         std::thread::sleep(Duration::from_secs(1));
         std::process::exit(130)
@@ -212,6 +253,34 @@ fn each_line(
     lines::run(each, sources, arguments.jobs)
 }
 
+/// Folds the lines of the input, and writes the value.
+fn folded(
+    arguments: &Arguments,
+    engine: Engine,
+    (init, expression): (&str, &str),
+    texts: &Texts<'_>,
+    (input, sources): (Input<'static>, Sources),
+    cancel: &Cancel,
+) -> Result<Exit, Failure> {
+    let (input, failed) = streaming(input, cancel, false);
+    let fold = Fold {
+        runner: arguments.isolation.open(engine, 1)?,
+        input,
+        init,
+        expression,
+        keep_going: arguments.keep_going,
+        line_bytes: arguments.line_bytes,
+    };
+    let done = fold::run(fold, sources, texts)?;
+    if let Some(error) = failed.and_then(|failed| failed.try_recv().ok()) {
+        return Err(Failure::Stream(error));
+    }
+    match done {
+        Ok(folded) => Ok(write_outcome(&folded.outcome, arguments, texts)?.max(folded.exit)),
+        Err(exit) => Ok(exit),
+    }
+}
+
 /// Runs the program once, and writes its value or the whole answer.
 fn whole(
     arguments: &Arguments,
@@ -247,28 +316,36 @@ fn whole(
             let mut out = io::stdout().lock();
             writeln!(out, "{}", output::shown(&answer.to_json()))?;
             out.flush()?;
-            Ok(Exit::of(&outcome))
+            Ok(lost(&outcome, Exit::of(&outcome)))
         }
-        None => write_outcome(&outcome, arguments.output.format(), texts),
+        None => write_outcome(&outcome, arguments, texts),
     }
 }
 
 /// Writes the value to standard output, and notes to standard error.
-fn write_outcome(outcome: &Outcome, format: Format, texts: &Texts<'_>) -> Result<Exit, Failure> {
+fn write_outcome(outcome: &Outcome, arguments: &Arguments, texts: &Texts<'_>) -> Result<Exit, Failure> {
+    let format = arguments.output.format();
+    let pages = !arguments.no_pager && !arguments.watch;
     let mut out = io::stdout().lock();
     let mut exit = Exit::of(outcome);
     if outcome.is_success() {
         match written(outcome, format) {
             Ok(text) => {
-                out.write_all(laid_out(&output::shown(&String::from_utf8_lossy(&text)), format).as_bytes())?;
+                let text = String::from_utf8_lossy(&text);
+                let text = laid_out(&output::shown(&text), format).into_owned();
                 out.flush()?;
+                let is_paged = pages && io::stdout().is_terminal() && pager::is_longer_than_window(&text);
+                if !is_paged || !pager::show(&text)? {
+                    out.write_all(text.as_bytes())?;
+                    out.flush()?;
+                }
                 if format != Format::Clojure {
                     values::notes(outcome).for_each(|note| tell_line!("ptcl: {note}"));
                 }
             }
             Err(unfit) => {
                 tell_line!("ptcl: {unfit}");
-                exit = Exit::Error;
+                exit = unfit.exit();
             }
         }
     }
@@ -277,12 +354,20 @@ fn write_outcome(outcome: &Outcome, format: Format, texts: &Texts<'_>) -> Result
     tell!("{}", complaint(outcome, texts));
     if outcome.is_success() {
         tell!("{}", given::missing_data(texts.source, texts.grant));
-        if let Some(why) = output::lost_prints(outcome) {
-            tell_line!("ptcl: {why}");
-            exit = Exit::Limit;
-        }
+        exit = lost(outcome, exit);
     }
     Ok(exit)
+}
+
+/// Reports printed lines that were lost, and returns the exit code.
+fn lost(outcome: &Outcome, exit: Exit) -> Exit {
+    match output::lost_prints(outcome) {
+        Some(why) => {
+            tell_line!("ptcl: {why}");
+            exit.max(Exit::Limit)
+        }
+        None => exit,
+    }
 }
 
 /// Shows the profile and writes the flame graph. A run that did not start has no profile.
@@ -325,8 +410,9 @@ fn laid_out(text: &str, format: Format) -> Cow<'_, str> {
 
 /// Returns the value in the requested format.
 fn written(outcome: &Outcome, format: Format) -> Result<Vec<u8>, Unfit> {
-    match format {
-        Format::Csv | Format::Tsv | Format::Table => values::rows(values::json(outcome)?, format),
+    match (format, outcome.text_cut()) {
+        (Format::Clojure, Some(bytes)) => Err(Unfit::Cut(bytes)),
+        (Format::Csv | Format::Tsv | Format::Table, _) => values::rows(values::json(outcome)?, format),
         _ => {
             let mut text = Vec::new();
             values::line(outcome, format, &mut text).map(|()| text)
@@ -352,11 +438,9 @@ fn streaming<'a>(input: Input<'a>, cancel: &Cancel, keeps: bool) -> (Input<'a>, 
 
 /// The message for standard error: the error, or what was left out.
 fn complaint(outcome: &Outcome, texts: &Texts<'_>) -> String {
-    if let Some(total) = outcome.text_cut() {
-        return format!("ptcl: the value is cut; the whole of it has {total} bytes\n");
-    }
     if outcome.kind() == Some(OutcomeKind::Fail) {
-        return format!("failed: {}\n", visible(outcome.text().unwrap_or_default()));
+        let cut = outcome.text_cut().map(|total| format!("... ({total} bytes in all: the limit is result_bytes)"));
+        return format!("failed: {}{}\n", visible(outcome.text().unwrap_or_default()), cut.unwrap_or_default());
     }
     let drawn = |problem| given::printed_by_setup(outcome) + &given::draw(problem, texts);
     outcome.problem().map(drawn).unwrap_or_default()

@@ -97,7 +97,14 @@ fn exit_codes_tell_what_happened() {
         (&["run", "-e", "(tool/nope)"], 3, "unknown_tool"),
         (&["run", "-e", "(+ 1 nil)"], 4, "type_error"),
         (&["run", "-e", "1", "--signature", "() -> :string"], 4, "validation_error"),
-        (&["run", "-e", "(loop [] (recur))"], 5, "loop_limit_exceeded"),
+        (&["run", "--untrusted", "-e", "(loop [] (recur))"], 5, "loop_limit_exceeded"),
+        (&["run", "--untrusted", "-e", "(count (vec (range 10000000)))"], 5, "heap_bytes"),
+        (
+            &["run", "--limits", "result_bytes=70", "-e", "(vec (repeat 20 #{}))"],
+            5,
+            "the value has 81 bytes, more than",
+        ),
+        (&["run", "--json", "--limits", "print_chars=2", "-e", "(println \"abc\")"], 5, "1 printed line is cut"),
         (&["run", "-e", "(loop [] (recur))", "--limits", "loop_iterations=0,timeout_ms=20"], 5, "timeout"),
         (&["run", "-e", "(defn f [x] (inc (f x))) (f 1)", "--limits", "heap_bytes=100_000"], 5, "memory_exceeded"),
         (
@@ -174,8 +181,41 @@ fn errors_are_drawn_in_the_text_that_they_are_of() {
         let typed = "(defn bad [x]\n  (let [y (* x 2)]\n    (+ y \"a\")))\n(println \"a text\") (bad 3)\n";
         let drawn = err(&ptcl(&["repl", "--isolation", mode], typed));
         assert!(drawn.contains("turn 1:3:5") && drawn.contains("(+ y \"a\")))"), "{drawn}");
-        assert!(drawn.contains("bad was called at prompt:1:20") && !drawn.contains("OutOfBounds"), "{drawn}");
+        assert!(drawn.contains("bad was called at prompt:1:1") && !drawn.contains("OutOfBounds"), "{drawn}");
     }
+}
+
+/// A person's own program has room and time; each line of `--lines` and programs of others have the strict limits.
+#[test]
+fn limits_are_those_of_who_wrote_the_program() {
+    let work = "[(count (vec (range 3000000))) (loop [n 0] (if (< n 100000) (recur (inc n)) n))]";
+    assert_eq!(out(&ptcl(&["run", "-e", work], "")), "[3000000 100000]\n");
+    assert_eq!(out(&ptcl(&["repl"], &format!("{work}\n"))), "[3000000 100000]\n");
+    for strict in [&["run", "--untrusted", "-e", work][..], &["run", "--lines", "-e", work]] {
+        let done = ptcl(strict, "1\n");
+        assert!(done.status.code() == Some(5) && err(&done).contains("memory_exceeded"), "{strict:?}: {}", err(&done));
+    }
+    assert_eq!(ptcl(&["repl", "--untrusted"], &format!("{work}\n")).status.code(), Some(5));
+    let limits = out(&ptcl(&["repl", "--untrusted"], ":limits\n"));
+    assert!(
+        limits.contains("heap_bytes               10000000\n") && limits.contains("prints_bytes             0 (no"),
+        "{limits}"
+    );
+    // What is printed is whole everywhere.
+    let prints = "(dotimes [_ 30] (println (apply str (repeat 50000 \"ab\"))))";
+    for command in
+        [&["run", "-e", prints][..], &["run", "--untrusted", "-e", prints], &["repl"], &["repl", "--untrusted"]]
+    {
+        let done = ptcl(command, &format!("{prints}\n"));
+        assert_eq!(out(&done).matches("ab").count(), 1_500_000, "{command:?}: {}", err(&done));
+    }
+    let answer: serde_json::Value =
+        serde_json::from_slice(&ptcl(&["run", "--json", "-e", prints], "").stdout).expect("JSON");
+    assert_eq!(
+        answer["prints"].as_array().map(|lines| lines.iter().all(|line| line.as_str().unwrap().len() == 100_000)),
+        Some(true)
+    );
+    assert_eq!((answer["prints"].as_array().map(Vec::len), &answer["truncated"]), (Some(30), &serde_json::json!({})));
 }
 
 /// What a setup program prints is shown if it fails, on standard error, and its error names its file.
@@ -196,7 +236,10 @@ fn setup_programs_print_nothing_unless_they_fail() {
             let done = ptcl(&[&command[..], &[&bad]].concat(), typed);
             let said = err(&done);
             assert_eq!((out(&done).as_str(), done.status.code()), ("", Some(4)), "{command:?}: {said}");
-            assert!(said.contains("said\n") && said.contains(&format!("{bad}:3:1")), "{command:?}: {said}");
+            assert!(said.contains(&format!("{bad}:3:1")), "{command:?}: {said}");
+            // A session in another process does not send it.
+            let is_sent = !(command.contains(&"repl") && isolation == "process");
+            assert_eq!(said.contains("said\n"), is_sent, "{command:?}: {said}");
         }
     }
     ptcl(&["run", "--setup", &good, "--record", &record, "-e", "(half 1)"], "");

@@ -454,3 +454,66 @@ fn outputs_that_take_nothing_break_nothing() {
         assert_eq!(shell(command), Some(code), "{command}");
     }
 }
+
+/// One value of all lines, in every format that has lines.
+#[test]
+fn lines_are_folded_to_one_value() {
+    let sum = ["--lines", "--fold", "0", "(+ acc (get data/in \"n\"))"];
+    assert_eq!(out(&sum, "{\"n\": 1}\n\n{\"n\": 2}\n{\"n\": 39}"), "42\n");
+    assert_eq!(out(&sum, ""), "0\n");
+    let typed = |format: &str, text: &str| {
+        let fold = "(update acc (keyword (:k data/in)) (fnil + 0) (:n data/in)) ; data/in";
+        out(&["--lines", "--from", format, "--typed", "--keywords", "--fold", "{:seen #{}}", fold], text)
+    };
+    assert_eq!(typed("csv", "k,n\na,1\nb,2\na,3\n"), "{:a 4 :b 2 :seen #{}}\n");
+    assert_eq!(typed("tsv", "k\tn\na\t1\n"), "{:a 1 :seen #{}}\n");
+    assert_eq!(out(&["--lines", "-R", "--fold", "-1", "(max acc (count data/in))"], "ab\n\nabc\n"), "3\n");
+    // Values of the language stay what they are; what is given is there, and what is printed is in order.
+    let file = file("fold.ndjson", "1\n2\n");
+    let program = "(println data/in (str \"data/in\")) (conj acc [:k data/x (inc data/in)])";
+    assert_eq!(
+        out(&["--lines", "--fold", "#{}", program, "--arg", "x=y", "--out", "json", &file, "-"], "3"),
+        "1 data/in\n2 data/in\n3 data/in\n[[\"k\",\"y\",2],[\"k\",\"y\",3],[\"k\",\"y\",4]]\n"
+    );
+    for (arguments, code, says) in [
+        (&["--fold", "0", "(/ acc data/in)"][..], 4, "line 2: arithmetic_error"),
+        (&["--fold", "0", "(+ acc\n  (quot 1 data/in))"], 4, "--fold EXPR:2:3"),
+        (&["--fold", "0", "(+ acc\n  (quot 1 data/in))"], 4, "(quot 1 data/in)"),
+        (&["--fold", "0", "(let [a data/in] (quot a 0))"], 4, "line 1: arithmetic_error"),
+        (&["--fold", "(inc nil)", "acc"], 4, "--fold INIT:1:1"),
+        (&["--fold", "0", "(+ acc"], 3, "--fold EXPR:1:1"),
+        (&["--fold", "0", "acc) 1"], 3, "--fold EXPR:1:4"),
+        (&["--fold", "0", "(nope acc)"], 3, "--fold EXPR:1:2"),
+        (&["--fold", "0", "(nope acc)\n(nope2 1)"], 3, "--fold EXPR:2:2"),
+        (&["--fold", "0", "(fail {:a data/in})"], 1, "line 1: failed: {:a 1}"),
+        (&["--fold", "0", "(if (= data/in 0) (inc nil) 1)", "-"], 4, "line 2: type_error"),
+        (&["--fold", "0", "acc", "-e", "1"], 2, "cannot be used with"),
+        (&["--fold", "0"], 2, "2 values required"),
+    ] {
+        let (came, out, err) = ptcl(&[&["--lines"], arguments].concat(), b"1\n0\n");
+        assert!(err.contains(says) && !err.contains("*input*") && !err.contains("ptcl-fold"), "{arguments:?}: {err}");
+        assert_eq!((came, out.as_str()), (Some(code), ""), "{arguments:?}: {err}");
+    }
+    let (code, _, err) = ptcl(&["--fold", "0", "acc"], b"1\n");
+    assert!(code == Some(2) && err.contains("--lines"), "{err}");
+    let fold = &["--lines", "--keep-going", "--fold", "0", "(+ acc data/in)"];
+    let (code, out, err) = ptcl(fold, b"1\nnope\n\"x\"\n4\n");
+    assert_eq!((code, out.as_str()), (Some(4), "5\n"), "{err}");
+    assert!(err.contains("line 2: invalid JSON") && err.contains("line 3: type_error"), "{err}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn lines_are_folded_behind_the_process_door_too() {
+    let fold = ["--lines", "--isolation", "process", "--fold", "[]", "(do (println acc) (conj acc data/in))"];
+    assert_eq!(out(&fold, "1\n{\"a\": null}\n"), "[]\n[1]\n[1 {\"a\" nil}]\n");
+}
+
+/// Memory does not grow with the lines: the data has ten times what the program may hold.
+#[test]
+fn a_fold_holds_one_line() {
+    let line = format!("{{\"n\": 1, \"text\": \"{}\"}}\n", "x".repeat(1_000));
+    let limit = "heap_bytes=1MB,setup_heap_bytes=4MB";
+    let fold = ["--lines", "--fold", "0", "(+ acc (get data/in \"n\"))", "--limits", limit];
+    assert_eq!(out(&fold, &line.repeat(10_000)), "10000\n");
+}

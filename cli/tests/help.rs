@@ -76,6 +76,7 @@ const SAID: &[(&str, &str)] = &[
     ("examples/orders.clj", ":counted 310"),
     ("(frequencies", "\"shipped\""),
     ("--table", "status"),
+    ("--fold", "19\n"),
     ("--from csv", "19\n"),
     ("--from yaml", "{\"a\":[\"x\",\"y\"],\"b\":1}\n"),
     ("-R --lines", "ONE\nTWO\n"),

@@ -76,7 +76,7 @@ fn a_failed_command_of_a_piped_prompt_makes_the_exit_code() {
         (":record /nosuch/x\n", 74),
         (":undo\n", 5),
         (":save\n", 2),
-        (":load /dev/null\n", 4),
+        (":load /dev/null\n", 74),
         (":save /dev/null\n", 0),
     ] {
         let done = ptcl(&["repl"], typed);

@@ -2,6 +2,7 @@
 
 use super::pretty::{Layout, lay_out};
 use super::table;
+use crate::exit::Exit;
 use clap::{Args, ValueEnum};
 use lisp_runtime::Outcome;
 use lisp_runtime::outcome::{Warning, WarningKind};
@@ -69,7 +70,9 @@ impl OutputOptions {
 pub(crate) enum Unfit {
     #[error("the value has no JSON text: {0}")]
     NoJson(String),
-    #[error("the value is cut; the whole of it has {0} bytes: raise the limit result_bytes")]
+    #[error(
+        "the value has {0} bytes, more than the limit result_bytes: raise it, such as with --limits result_bytes=1GB"
+    )]
     Cut(usize),
     #[error("{0} takes a vector of maps or of vectors; this value is {1}: write it with --out json")]
     NoRows(&'static str, &'static str),
@@ -87,6 +90,10 @@ pub(crate) enum Unfit {
 }
 
 impl Unfit {
+    pub(crate) fn exit(&self) -> Exit {
+        if matches!(self, Unfit::Cut(_)) { Exit::Limit } else { Exit::Error }
+    }
+
     /// The message for the REPL, which has no options.
     pub(crate) fn at_prompt(&self) -> String {
         match self {

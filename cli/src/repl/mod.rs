@@ -10,9 +10,10 @@ mod typed;
 use crate::exit::{Exit, Failure};
 use crate::given;
 use crate::isolation::{IsolationOption, Runner, SessionProblem, TurnRunner};
-use crate::limits::{self, LimitOptions};
+use crate::limits::{self, LimitOptions, TrustOption};
 use crate::options::Grant;
 use crate::output;
+use crate::pager;
 use crate::render::colour;
 use crate::render::errors::{self, Text};
 use crate::render::keys;
@@ -40,14 +41,16 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     limits: LimitOptions,
     #[command(flatten)]
+    trust: TrustOption,
+    #[command(flatten)]
     isolation: IsolationOption,
 }
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let engine = arguments.limits.engine()?;
+    let engine = arguments.limits.engine_over(arguments.trust.limits())?;
     let input = match arguments.grant.input(&engine)? {
-        Ok(input) => input.on_print(print_line).profile(),
+        Ok(input) => input.print_to(print_line).profile(),
         Err(setup) => {
             tell!("{}", errors::draw(&setup.problem, &setup.file, &setup.source));
             return Ok(Exit::of_problem(&setup.problem));
