@@ -30,6 +30,7 @@ impl Terminal {
             .args(arguments)
             .env("HOME", home)
             .env("TERM", "xterm")
+            .env("PAGER", "sed s/^/paged:/")
             .env_remove("XDG_STATE_HOME")
             .env_remove("NO_COLOR")
             .stdin(side())
@@ -115,6 +116,7 @@ fn on_terminal(arguments: &[&str]) -> String {
     let mut child = Command::new(env!("CARGO_BIN_EXE_ptcl"))
         .args(arguments)
         .env("NO_COLOR", "1")
+        .env("PAGER", "sed s/^/paged:/")
         .stdin(Stdio::null())
         .stdout(side(&name))
         .stderr(side(&name))
@@ -215,16 +217,90 @@ fn values_fit_the_window() {
     let mut terminal = Terminal::open(&home, 60, &[]);
     let table = terminal.form("[{:a 1 :b \"x\"} {:a 22 :b \"y\"}]");
     assert_eq!(table.replace('\r', ""), "a  b\n--  -\n 1  x\n22  y");
-    let long = terminal.form("(vec (range 3000))");
-    assert!(long.starts_with("[0 1 2") && long.contains("... (cut to the window; 13891 bytes in all: :page"), "{long}");
-    assert!(terminal.form(":page").ends_with("2998 2999]"));
+    // What is longer than the window is shown part by part, or in the pager.
+    let long = terminal.form("(vec (range 800))");
+    let lines: Vec<&str> = long.lines().collect();
+    assert!(lines.len() == 22 && lines.iter().all(|line| line.len() <= 60), "{long}");
+    assert!(
+        long.starts_with("[0 1 2") && lines[21].starts_with("... (35 more lines: :more shows them, :page"),
+        "{long}"
+    );
+    assert!(terminal.form(":more").ends_with("... (14 more lines: :more shows them, :page shows all)"));
+    assert!(terminal.form(":more").ends_with(" 799]"));
+    assert!(terminal.form(":more").contains("no more to show"));
+    let paged = terminal.form(":page");
+    assert!(paged.starts_with("paged:[0 1 2") && paged.ends_with(" 799]"), "{paged}");
+    assert!(paged.lines().all(|line| line.starts_with("paged:")), "{paged}");
+    // Nested values have lines of their own, and a long string is folded.
+    let nested = terminal.form("{:a {:b (vec (range 30))} :c \"x\"}").replace('\r', "");
+    assert!(nested.starts_with("{:a {:b [0 1 2") && nested.ends_with("\n :c \"x\"}"), "{nested}");
+    let folded = terminal.form("(apply str (repeat 100 \"é\"))").replace('\r', "");
+    assert_eq!(folded, format!("\"{}\n{}\"", "é".repeat(59), "é".repeat(41)));
     assert_eq!(terminal.form("(def w (apply str (repeat 70 \"w\")))"), "#'w");
     let wide = terminal.form("(mapv (fn [n] {:n n :w w}) (range 60))");
     let (said, rows): (Vec<&str>, Vec<&str>) = wide.lines().partition(|line| line.starts_with("..."));
-    assert!(rows.len() == 40 && rows.iter().all(|line| line.len() <= 60), "{wide:?}");
-    assert!(said.len() == 1 && said[0].contains(":page shows them"), "{wide:?}");
+    assert!(rows.len() == 21 && rows.iter().all(|line| line.len() <= 60), "{wide:?}");
+    assert!(said.len() == 1 && said[0].contains("41 more lines"), "{wide:?}");
+    assert!(terminal.form(":page").contains(&"w".repeat(70)));
     assert_eq!(terminal.leave(), Some(0));
     std::fs::remove_dir_all(&home).unwrap();
+}
+
+#[test]
+fn a_block_is_pasted_and_all_of_it_runs() {
+    let home = home("paste");
+    let mut terminal = Terminal::open(&home, 80, &[]);
+    let block = "(def a 1) ; one\n(defn f [x]\n  (str x \"\n     y\"))\n(nope)\n(println (+ a 1))\n[a (f a)]";
+    // As a terminal sends it that marks what is pasted, and as one that does not.
+    for pasted in [format!("\u{1b}[200~{block}\u{1b}[201~\r"), block.replace('\n', "\r") + "\r"] {
+        terminal.keys(&pasted);
+        for shown in ["#'a", "#'f", "nope is not defined", "\n2\r\nnil", "[1 \"1\\n     y\"]"] {
+            terminal.until(shown);
+        }
+        terminal.until("ptc> ");
+    }
+    assert_eq!(terminal.form("(inc a) :b"), "2\r\n:b");
+    assert_eq!(terminal.leave(), Some(0));
+    std::fs::remove_dir_all(&home).unwrap();
+}
+
+#[test]
+fn a_form_goes_on_under_its_beginning() {
+    let home = home("lines");
+    let mut terminal = Terminal::open(&home, 80, &["--color", "never"]);
+    terminal.keys("(let [x 1\r");
+    terminal.keys("y 2]\r");
+    terminal.keys("(str x y \"a\r");
+    terminal.keys("b\"))\r");
+    let shown = terminal.until("\"12a\\nb\"");
+    assert!(shown.contains("ptc> (let [x 1\r\n...>       y 2]\r\n...>   (str x y \"a\r\nb\""), "{shown:?}");
+    terminal.until("ptc> ");
+    // The history has it as it was typed, and what it says is the same.
+    terminal.keys("\u{1b}[A\r");
+    terminal.until("\"12a\\nb\"");
+    terminal.until("ptc> ");
+    // Names of any script are typed and completed.
+    assert_eq!(terminal.form("(def größe 5)"), "#'größe");
+    assert_eq!(terminal.form("(inc grö\t)"), "6");
+    assert_eq!(terminal.form("(def 名前 {:größe \"é\"})"), "#'名前");
+    assert_eq!(terminal.form("名\t"), "{:größe \"é\"}");
+    assert_eq!(terminal.form("(:grö\t 名\t)"), "\"é\"");
+    assert_eq!(terminal.leave(), Some(0));
+    std::fs::remove_dir_all(&home).unwrap();
+}
+
+#[test]
+fn a_value_longer_than_the_window_goes_through_the_pager() {
+    let long = "(do (println \"first\") (vec (range 2000)))";
+    let paged = on_terminal(&["run", "-e", long]);
+    assert!(paged.starts_with("first\npaged:[0 1") && paged.ends_with("1998 1999]\n"), "{paged}");
+    for arguments in [&["run", "--no-pager", "-e", long][..], &["run", "-e", "(vec (range 300))"]] {
+        let plain = on_terminal(arguments);
+        assert!(!plain.contains("paged:"), "{plain}");
+    }
+    assert!(
+        on_terminal(&["run", "--table", "-e", "(mapv (fn [n] {:n n}) (range 50))"]).starts_with("paged: n\npaged:--")
+    );
 }
 
 /// Controls, invisible characters, and some that turn the direction of text. Nothing may write them to a terminal.

@@ -37,7 +37,8 @@ pub(super) const COMMANDS: &[Command] = &[
     command(":reload", "", "load the last file again"),
     command(":json", "", "switch JSON output on or off"),
     command(":table", "", "show the last value as a table"),
-    command(":page", "", "show the whole last value"),
+    command(":more", "", "show the next lines of the last value"),
+    command(":page", "", "show the whole last value in a pager ($PAGER, or less)"),
     command(":quit", "", "leave; same as Ctrl-D"),
 ];
 

@@ -2,6 +2,7 @@
 
 mod commands;
 mod last_error;
+mod lines;
 mod prompt;
 mod renew;
 mod shown;
@@ -26,7 +27,7 @@ use lisp_runtime::outcome::{OutcomeKind, Usage};
 use lisp_runtime::{Input, Limits, Outcome};
 use prompt::Prompt;
 use renew::Earlier;
-use shown::Shown;
+use shown::{Rest, Shown};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
@@ -73,6 +74,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         shown: Shown { json: false, time: false, fits: at_terminal && std::io::stdout().is_terminal() },
         data: arguments.grant.data_names(),
         last: None,
+        rest: Rest::default(),
         fuel: 0,
         loaded: None,
         error: None,
@@ -111,6 +113,8 @@ struct Talk<'a> {
     data: BTreeSet<String>,
     /// The last value.
     last: Option<Outcome>,
+    /// What of it was not shown yet.
+    rest: Rest,
     /// The fuel of all turns.
     fuel: u64,
     /// The file of the last `:load`.
@@ -217,9 +221,28 @@ impl Talk<'_> {
                 let table = values::json(outcome).and_then(|json| values::rows(json, Format::Table));
                 table.map_err(|unfit| unfit.at_prompt()).map(|table| String::from_utf8_lossy(&table).into_owned())
             })?,
-            _ => self.with_last(|outcome| Ok(format!("{}\n", outcome.text().unwrap_or_default())))?,
+            ":more" if self.rest.is_empty() => tell_line!("there is no more to show"),
+            ":more" => show(&self.rest.next(output::rows()))?,
+            _ => self.page()?,
         }
         Ok(())
+    }
+
+    /// Shows the whole last value, in a pager at a terminal.
+    fn page(&self) -> Result<(), Failure> {
+        let is_paged = |text: &str| Ok::<bool, Failure>(self.shown.fits && pager::show(text)?);
+        let Some(last) = self.last.as_ref().filter(|last| last.is_success()) else {
+            tell_line!("no last value yet");
+            return Ok(());
+        };
+        match self.shown.whole(last).map(|text| text + "\n") {
+            Ok(text) if is_paged(&text)? => Ok(()),
+            Ok(text) => show(&text),
+            Err(unfit) => {
+                tell_line!("{unfit}");
+                Ok(())
+            }
+        }
     }
 
     /// Prints text made from the last value.
@@ -246,7 +269,18 @@ impl Talk<'_> {
         if let Some(word) = commands::unknown(&line) {
             tell_line!("{word} is not a command, so it is read as a keyword; the commands are {}", commands::names());
         }
-        self.turn(line)
+        let forms = lines::forms(&line);
+        if forms.len() == 1 {
+            return self.turn(line);
+        }
+        // Each form of a block has its value, and the others go on after an error.
+        for form in forms {
+            self.turn(form.to_owned())?;
+            if self.session.cancel_handle().is_cancelled() {
+                break;
+            }
+        }
+        Ok(())
     }
 
     fn turn(&mut self, line: String) -> Result<(), Failure> {
@@ -255,18 +289,23 @@ impl Talk<'_> {
         let outcome = self.session.eval(self.texts.turns.last().map_or("", String::as_str));
         self.fuel = self.fuel.saturating_add(outcome.usage.fuel);
         let shown = self.show(&outcome);
+        if !outcome.is_success() {
+            self.rest = Rest::default();
+        }
         if let Some(error) = last_error::literal(&outcome) {
             self.error = Some(error);
         }
         if !outcome.is_success() {
             self.exit = Exit::of(&outcome);
+        } else if outcome.text_cut().is_some() || output::lost_prints(&outcome).is_some() {
+            self.exit = Exit::Limit;
         }
         self.keep(&outcome);
         self.last = Some(outcome);
         shown
     }
 
-    fn show(&self, outcome: &Outcome) -> Result<(), Failure> {
+    fn show(&mut self, outcome: &Outcome) -> Result<(), Failure> {
         let mut out = std::io::stdout().lock();
         match outcome.problem() {
             Some(problem) => {
@@ -276,13 +315,20 @@ impl Talk<'_> {
             None if outcome.kind() == Some(OutcomeKind::Fail) => {
                 writeln!(out, "failed: {}", output::shown(outcome.text().unwrap_or_default()))?;
             }
-            None => write!(out, "{}", self.shown.value(outcome))?,
+            None => {
+                let (text, rest) = self.shown.value(outcome);
+                self.rest = rest;
+                write!(out, "{text}")?;
+            }
         }
         for note in values::notes_on_program(outcome.warnings()) {
             writeln!(out, "; {note}")?;
         }
         if let Some(total) = outcome.text_cut() {
-            writeln!(out, "... ({total} bytes in all)")?;
+            writeln!(out, "... ({total} bytes in all: the limit is result_bytes)")?;
+        }
+        if let Some(why) = output::lost_prints(outcome) {
+            writeln!(out, "; {why}")?;
         }
         if self.shown.time {
             writeln!(out, "; {}", figures(&outcome.usage))?;

@@ -2,13 +2,14 @@
 //! which colours does the line have?
 
 use super::commands::{self, COMMANDS};
+use super::lines::{CONTINUED, PADDING, indentation};
 use crate::render::colour::{FAINT, KEYWORD, KNOWN, NUMBER, STRING, in_colour};
 use lisp_runtime::language::{builtin_names, describe_name};
 use rustyline::completion::{Completer, Pair};
 use rustyline::highlight::{CmdKind, Highlighter};
 use rustyline::hint::Hinter;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
-use rustyline::{Context, Helper};
+use rustyline::{Cmd, ConditionalEventHandler, Context, Event, EventContext, Helper, RepeatCount};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -74,10 +75,7 @@ impl Hinter for Prompt {
 
 impl Highlighter for Prompt {
     fn highlight<'l>(&self, line: &'l str, at: usize) -> Cow<'l, str> {
-        match self.colours {
-            true => Cow::Owned(painted(line, at)),
-            false => Cow::Borrowed(line),
-        }
+        Cow::Owned(painted(line, at, self.colours))
     }
 
     fn highlight_hint<'h>(&self, hint: &'h str) -> Cow<'h, str> {
@@ -87,19 +85,42 @@ impl Highlighter for Prompt {
         }
     }
 
-    fn highlight_char(&self, _: &str, _: usize, _: CmdKind) -> bool {
-        self.colours
+    fn highlight_char(&self, line: &str, _: usize, _: CmdKind) -> bool {
+        self.colours || line.contains('\n')
+    }
+}
+
+/// Return: a form that is not complete continues on the next line, under what is open.
+pub(super) struct Return;
+
+impl ConditionalEventHandler for Return {
+    fn handle(&self, _: &Event, _: RepeatCount, _: bool, context: &EventContext<'_>) -> Option<Cmd> {
+        if commands::is_whole(context.line()) {
+            return None;
+        }
+        let before = &context.line()[..context.pos()];
+        Some(Cmd::Insert(1, "\n".to_owned() + &indentation(before).unwrap_or_default()))
     }
 }
 
 const MATCH: &str = "1;7";
 
-/// Colours a line, and highlights the matching brackets at the cursor.
-fn painted(line: &str, at: usize) -> String {
+/// Colours a line, highlights the matching brackets at the cursor, and shows the prompt of lines that continue a form.
+fn painted(line: &str, at: usize, has_colours: bool) -> String {
     let (words, pairs) = words_of(line);
     let of_cursor = pairs.into_iter().find(|(open, close)| *open == at || *close == at || *close + 1 == at);
     let mut text = String::with_capacity(line.len() * 2);
+    let mut padded_to = 0;
     for (start, word) in words {
+        if start < padded_to {
+            continue;
+        }
+        if word == "\n" && line[start + 1..].starts_with(PADDING) {
+            padded_to = start + 1 + PADDING.len();
+            text.push('\n');
+            text.push_str(&in_colour(CONTINUED, if has_colours { FAINT } else { "" }));
+            continue;
+        }
         let first = word.chars().next().unwrap_or(' ');
         let is_match = of_cursor.is_some_and(|(open, close)| start == open || start == close);
         let colour = match first {
@@ -114,7 +135,7 @@ fn painted(line: &str, at: usize) -> String {
             _ if describe_name(word).is_ok() => KNOWN,
             _ => "",
         };
-        text.push_str(&in_colour(word, colour));
+        text.push_str(&in_colour(word, if has_colours { colour } else { "" }));
     }
     text
 }
@@ -122,13 +143,13 @@ fn painted(line: &str, at: usize) -> String {
 type Words<'l> = Vec<(usize, &'l str)>;
 
 /// The tokens of a line with their positions, and the pairs of matching brackets. Works for any text.
-fn words_of(line: &str) -> (Words<'_>, Vec<(usize, usize)>) {
+pub(super) fn words_of(line: &str) -> (Words<'_>, Vec<(usize, usize)>) {
     let (mut words, mut open, mut pairs) = (Vec::new(), Vec::new(), Vec::new());
     let mut at = 0;
     while let Some(first) = line[at..].chars().next() {
         let rest = &line[at..];
         let long = match first {
-            '"' => string_end(rest),
+            '"' => end_of_string(rest).unwrap_or(rest.len()),
             ';' => rest.find('\n').unwrap_or(rest.len()),
             '(' | '[' | '{' => {
                 open.push((first, at));
@@ -153,18 +174,18 @@ fn words_of(line: &str) -> (Words<'_>, Vec<(usize, usize)>) {
     (words, pairs)
 }
 
-/// The end of the string at the start of a text.
-fn string_end(text: &str) -> usize {
+/// Returns the end of the string at the start of a text, if it has one.
+pub(super) fn end_of_string(text: &str) -> Option<usize> {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {
         match c {
             _ if escaped => escaped = false,
             '\\' => escaped = true,
-            '"' => return at + 1,
+            '"' => return Some(at + 1),
             _ => {}
         }
     }
-    text.len()
+    None
 }
 
 #[cfg(test)]
@@ -186,11 +207,13 @@ mod tests {
     fn colours_change_nothing_else_and_show_the_other_bracket() {
         for line in ["(map #(inc %) [1 -2.5 \"a\\\"(b\" :k]) ; c (", "\\( )", "\"open", "é(ü \"日", "", "{:a [}"] {
             for at in 0..=line.len() {
-                assert_eq!(plain(&painted(line, at)), line);
+                assert_eq!(plain(&painted(line, at, true)), line);
+                assert_eq!(painted(line, at, false), line);
             }
         }
-        assert_eq!(painted("(f (g))", 7), "\u{1b}[1;7m(\u{1b}[0mf (g)\u{1b}[1;7m)\u{1b}[0m");
-        assert!(painted("(str \")\" 1)", 0).contains("\u{1b}[32m\")\"\u{1b}[0m"));
+        assert_eq!(painted("(f (g))", 7, true), "\u{1b}[1;7m(\u{1b}[0mf (g)\u{1b}[1;7m)\u{1b}[0m");
+        assert_eq!(painted("(f\n       x\n     \"a\n     b\"", 0, false), "(f\n...>   x\n...> \"a\n     b\"");
+        assert!(painted("(str \")\" 1)", 0, true).contains("\u{1b}[32m\")\"\u{1b}[0m"));
     }
 
     #[test]

@@ -1,13 +1,11 @@
-//! How values are shown in the REPL.
+//! How values are shown in the REPL: whole, or the part of them that fits the window.
 
 use crate::output::{self, columns};
 use crate::render::colour;
 use crate::render::pretty::{Layout, lay_out};
 use crate::render::values::{self, Format};
 use lisp_runtime::Outcome;
-
-/// The maximum number of lines shown of a value on a terminal.
-const LINES: usize = 40;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Settings for showing values.
 pub(super) struct Shown {
@@ -19,69 +17,117 @@ pub(super) struct Shown {
     pub(super) fits: bool,
 }
 
+/// Lines that were not shown yet, as wide as the window at most.
+#[derive(Debug, Default)]
+pub(super) struct Rest {
+    lines: Vec<String>,
+    /// The number of lines that were shown.
+    shown: usize,
+    /// Whether lines were cut, such as the rows of a table.
+    is_cut: bool,
+}
+
 impl Shown {
-    /// The text of a value, with a final newline.
-    pub(super) fn value(&self, outcome: &Outcome) -> String {
-        if self.json {
-            return match values::json(outcome) {
-                Ok(json) => {
-                    let notes: String = values::notes(outcome).map(|note| format!("; {note}\n")).collect();
-                    self.laid_out(json, true) + &notes
-                }
-                Err(unfit) => format!("{unfit}\n"),
-            };
-        }
-        if self.fits
-            && let Some(json) = outcome.json().filter(|json| is_rows(json) && values::notes(outcome).next().is_none())
-            && let Ok(table) = values::rows(json, Format::Table)
-        {
-            let table = String::from_utf8_lossy(&table);
-            return cut_to(output::shown(&table).trim_end_matches('\n'), columns(), table.len());
-        }
-        self.laid_out(outcome.text().unwrap_or_default(), false)
-    }
-
-    /// Lays a value out for the window. One that is too long is cut, and has no colours.
-    fn laid_out(&self, text: &str, is_json: bool) -> String {
+    /// The text of a value, with a final newline, and the lines of it that do not fit.
+    pub(super) fn value(&self, outcome: &Outcome) -> (String, Rest) {
+        let notes: String = match self.json {
+            true => values::notes(outcome).map(|note| format!("; {note}\n")).collect(),
+            false => String::new(),
+        };
+        let text = match self.whole(outcome) {
+            Ok(text) => text,
+            Err(unfit) => return (format!("{unfit}\n"), Rest::default()),
+        };
         if !self.fits {
-            return format!("{}\n", output::shown(text));
+            return (text + "\n" + &notes, Rest::default());
         }
-        let layout = |has_colours| Layout { columns: columns(), is_json, has_colours };
+        let mut rest = Rest::of(&text, columns(), self.is_table(outcome));
+        (rest.next(output::rows()) + &notes, rest)
+    }
+
+    /// The whole text of a value, laid out for the window, without a final newline.
+    pub(super) fn whole(&self, outcome: &Outcome) -> Result<String, values::Unfit> {
+        if self.is_table(outcome) {
+            let table = values::rows(values::json(outcome)?, Format::Table)?;
+            return Ok(output::shown(String::from_utf8_lossy(&table).trim_end_matches('\n')).into_owned());
+        }
+        let text = if self.json { values::json(outcome)? } else { outcome.text().unwrap_or_default() };
         let text = output::shown(text);
+        if !self.fits {
+            return Ok(text.into_owned());
+        }
+        let layout = |has_colours| Layout { columns: columns(), is_json: self.json, has_colours };
         let plain = lay_out(&text, layout(false));
-        let cut = cut_to(&plain, columns(), text.len());
-        match cut.len() == plain.len() + 1 && colour::is_wanted(true) {
-            true => lay_out(&text, layout(true)) + "\n",
-            false => cut,
-        }
+        // Lines with colours are not folded.
+        let fits = plain.lines().all(|line| line.width() <= columns());
+        Ok(if fits && colour::is_wanted(true) { lay_out(&text, layout(true)) } else { plain })
+    }
+
+    /// Returns whether a value is shown as a table: a vector of maps.
+    fn is_table(&self, outcome: &Outcome) -> bool {
+        let json = outcome.json().filter(|json| json.starts_with("[{") && values::notes(outcome).next().is_none());
+        self.fits && !self.json && json.is_some_and(|json| values::rows(json, Format::Table).is_ok())
     }
 }
 
-/// Returns whether the JSON is an array of objects.
-fn is_rows(json: &str) -> bool {
-    json.starts_with("[{")
-}
-
-/// Cuts text to the window, with a note on how to see the rest: the whole value has `total` bytes.
-fn cut_to(text: &str, columns: usize, total: usize) -> String {
-    let is_table = text.lines().count() > 1;
-    let max = if is_table { columns } else { columns * LINES / 2 };
-    let (mut shown, mut is_cut) = (String::new(), text.lines().count() > LINES);
-    for line in text.lines().take(LINES) {
-        let mut end = line.char_indices().map(|(at, _)| at).chain([line.len()]);
-        match end.nth(max) {
-            Some(at) if at < line.len() => {
-                shown.push_str(&line[..at]);
-                is_cut = true;
+impl Rest {
+    /// Folds text at so many columns; lines of a table are cut.
+    fn of(text: &str, columns: usize, is_table: bool) -> Self {
+        let mut rest = Rest::default();
+        for line in text.lines() {
+            // Colours are there only if every line fits.
+            if line.contains('\u{1b}') || line.width() <= columns {
+                rest.lines.push(line.to_owned());
+                continue;
             }
-            _ => shown.push_str(line),
+            let mut parts = parts(line, columns);
+            if is_table {
+                rest.is_cut = true;
+                rest.lines.extend(parts.next());
+            } else {
+                rest.lines.extend(parts);
+            }
         }
-        shown.push('\n');
+        rest
     }
-    if is_cut {
-        shown.push_str(&format!("... (cut to the window; {total} bytes in all: :page shows them)\n"));
+
+    /// Returns the next lines for a window with so many, and says how to see the others.
+    pub(super) fn next(&mut self, rows: usize) -> String {
+        // The form and the note take lines too.
+        let room = rows.saturating_sub(3).max(5);
+        let left = self.lines.len() - self.shown;
+        let count = if left <= room + 1 { left } else { room };
+        let mut text: String =
+            self.lines[self.shown..self.shown + count].iter().flat_map(|line| [line, "\n"]).collect();
+        self.shown += count;
+        match (left - count, self.is_cut) {
+            (0, false) => {}
+            (0, true) => text.push_str("... (lines are cut to the window: :page shows them)\n"),
+            (more, _) => text.push_str(&format!("... ({more} more lines: :more shows them, :page shows all)\n")),
+        }
+        text
     }
-    shown
+
+    /// Returns whether everything was shown.
+    pub(super) fn is_empty(&self) -> bool {
+        self.shown == self.lines.len()
+    }
+}
+
+/// Splits a line into parts of at most so many columns.
+fn parts(line: &str, columns: usize) -> impl Iterator<Item = String> {
+    let mut chars = line.chars().peekable();
+    std::iter::from_fn(move || {
+        let (mut part, mut width) = (String::new(), 0);
+        while let Some(c) = chars.peek() {
+            width += c.width().unwrap_or(0);
+            if width > columns && !part.is_empty() {
+                break;
+            }
+            part.extend(chars.next());
+        }
+        (!part.is_empty()).then_some(part)
+    })
 }
 
 #[cfg(test)]
@@ -89,13 +135,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_texts_are_cut_and_say_so() {
-        assert_eq!(cut_to("[1 2]", 20, 5), "[1 2]\n");
-        let long = cut_to(&"é".repeat(401), 20, 802);
-        assert_eq!(long, format!("{}\n... (cut to the window; 802 bytes in all: :page shows them)\n", "é".repeat(400)));
-        let wide = cut_to(&format!("{}\nb", "a".repeat(30)), 20, 32);
-        assert!(wide.starts_with(&format!("{}\nb\n...", "a".repeat(20))), "{wide}");
-        let many = cut_to(&"x\n".repeat(50), 20, 100);
-        assert_eq!(many.lines().count(), LINES + 1);
+    fn what_does_not_fit_is_folded_and_shown_part_by_part() {
+        assert_eq!(Rest::of("[1 2]", 20, false).next(24), "[1 2]\n");
+        assert_eq!(Rest::of(&"é".repeat(45), 20, false).lines, ["é".repeat(20), "é".repeat(20), "é".repeat(5)]);
+        assert_eq!(Rest::of("名前名", 5, false).lines, ["名前", "名"]);
+        let mut rest = Rest::of(&"x\n".repeat(30), 20, false);
+        let first = rest.next(20);
+        assert!(
+            first.lines().count() == 18 && first.ends_with("... (13 more lines: :more shows them, :page shows all)\n")
+        );
+        assert_eq!((rest.is_empty(), rest.next(20), rest.is_empty()), (false, "x\n".repeat(13), true));
+        // A note in place of one line would say nothing.
+        assert_eq!(Rest::of(&"x\n".repeat(18), 20, false).next(20), "x\n".repeat(18));
+        let mut table = Rest::of(&format!("a\n{}\nb", "-".repeat(30)), 20, true);
+        assert_eq!(
+            table.next(24),
+            format!("a\n{}\nb\n... (lines are cut to the window: :page shows them)\n", "-".repeat(20))
+        );
     }
 }

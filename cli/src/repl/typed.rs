@@ -1,11 +1,12 @@
 //! Where input comes from: a terminal with a history, or a file or pipe.
 
 use super::commands;
-use super::prompt::Prompt;
+use super::lines::without_padding;
+use super::prompt::{Prompt, Return};
 use crate::exit::Failure;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
-use rustyline::{CompletionType, Config, Editor};
+use rustyline::{ColorMode, CompletionType, Config, Editor, EventHandler, KeyCode, KeyEvent, Modifiers};
 use std::io::{BufRead, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -30,9 +31,12 @@ impl Typed {
             .map_err(failed)?
             .history_ignore_space(true)
             .completion_type(CompletionType::List)
+            // The prompt of further lines is drawn like a colour. Whether there are colours is decided there.
+            .color_mode(ColorMode::Forced)
             .build();
         let mut editor: Editor<Prompt, FileHistory> = Editor::with_config(config).map_err(failed)?;
         editor.set_helper(Some(prompt));
+        editor.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::NONE), EventHandler::Conditional(Box::new(Return)));
         let history = history_file();
         if let Some(path) = &history {
             // The file does not exist the first time.
@@ -49,7 +53,7 @@ impl Typed {
                     Ok(line) => {
                         // Continue if the history cannot be kept.
                         let _ = editor.add_history_entry(line.trim_end());
-                        return Ok(Some(line));
+                        return Ok(Some(without_padding(&line)));
                     }
                     Err(ReadlineError::Interrupted) => {}
                     Err(ReadlineError::Eof) => return Ok(None),

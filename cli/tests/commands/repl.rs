@@ -12,7 +12,7 @@ fn the_prompt_reads_whole_forms_and_keeps_definitions() {
     );
     assert_eq!(done.status.code(), Some(4), "{}", err(&done));
     let printed = out(&done);
-    assert!(printed.starts_with("#'f\n42\n43\nhi\n:k\nf\n"), "{printed}");
+    assert!(printed.starts_with("#'f\n42\n43\nhi\nnil\n:k\nf\n"), "{printed}");
     assert!(printed.contains(":quit"), "{printed}");
     assert!(!printed.ends_with("\n1\n"), "nothing runs after :quit");
     assert!(err(&done).contains("type_error"));
