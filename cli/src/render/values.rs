@@ -1,16 +1,13 @@
 //! Formats of values: Clojure syntax, JSON, text, YAML, CSV and tables.
 
+use super::fields::Fields;
 use super::pretty::{Layout, lay_out};
 use super::table;
 use crate::exit::Exit;
 use clap::{Args, ValueEnum};
 use lisp_runtime::Outcome;
 use lisp_runtime::outcome::{Warning, WarningKind};
-use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use std::fmt;
-use std::marker::PhantomData;
 
 /// The ways.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -116,7 +113,7 @@ pub(crate) fn line(outcome: &Outcome, format: Format, out: &mut Vec<u8>) -> Resu
         Format::Ndjson => return ndjson(json(outcome)?, out),
         #[cfg(feature = "json-schema")]
         Format::Yaml => {
-            out.extend_from_slice(super::yaml::document(json(outcome)?)?.as_bytes());
+            out.extend_from_slice(super::yaml::document(json(outcome)?).map_err(Unfit::NoYaml)?.as_bytes());
             return Ok(());
         }
         Format::Raw => match serde_json::from_str::<String>(json(outcome)?) {
@@ -218,29 +215,6 @@ impl<'j> Row<'j> {
             b'[' => serde_json::from_str(json).ok().map(Row::Cells),
             _ => None,
         }
-    }
-}
-
-/// The fields of a JSON object, in their order.
-pub(super) struct Fields<'j>(pub(super) Vec<(String, &'j RawValue)>);
-
-impl<'de: 'j, 'j> Deserialize<'de> for Fields<'j> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reads<'j>(PhantomData<&'j ()>);
-        impl<'de: 'j, 'j> Visitor<'de> for Reads<'j> {
-            type Value = Fields<'j>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a JSON object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'j>, A::Error> {
-                let mut fields = Vec::new();
-                while let Some(field) = map.next_entry()? {
-                    fields.push(field);
-                }
-                Ok(Fields(fields))
-            }
-        }
-        deserializer.deserialize_map(Reads(PhantomData))
     }
 }
 

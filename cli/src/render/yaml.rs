@@ -1,18 +1,21 @@
 //! Values as YAML. Strings that a reader of YAML 1.1 or 1.2 would take for something else are quoted.
 
-use super::values::{Fields, Unfit};
+use super::fields::Fields;
 use serde::ser::{Error, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 /// Returns JSON text as a YAML document.
-pub(crate) fn document(json: &str) -> Result<String, Unfit> {
-    let value: &RawValue = serde_json::from_str(json).map_err(|error| Unfit::NoJson(error.to_string()))?;
+///
+/// # Errors
+/// Why it has none, such as an integer of more than 128 bits.
+pub(super) fn document(json: &str) -> Result<String, String> {
+    let value: &RawValue = serde_json::from_str(json).map_err(|error| error.to_string())?;
     let options = serde_saphyr::ser_options! {
         // Lines stay as long as they are.
         folded_wrap_chars: usize::MAX,
     };
     let text = serde_saphyr::to_string_with_options(&Node(value), options);
-    text.map_err(|error| Unfit::NoYaml(error.to_string()))
+    text.map_err(|error| error.to_string())
 }
 
 /// A value as JSON text, whose numbers stay exact.
@@ -166,7 +169,7 @@ mod tests {
         for text in ["123456789012345678901234567890", "-9223372036854775809", "18446744073709551616", "-1"] {
             assert_eq!(again(text).1, text);
         }
-        let error = document(&"9".repeat(60)).unwrap_err().to_string();
+        let error = document(&"9".repeat(60)).unwrap_err();
         assert!(error.contains("too large"), "{error}");
     }
 

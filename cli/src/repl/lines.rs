@@ -1,6 +1,6 @@
 //! Input over several lines: how a line that continues a form begins, and where the forms of a block are.
 
-use super::prompt::{end_of_string, words_of};
+use super::words::{end_of_string, words_of};
 use lisp_core::syntax::lexer::{Token, tokens};
 use lisp_core::syntax::{ReadLimits, read};
 use unicode_width::UnicodeWidthStr;

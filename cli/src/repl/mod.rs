@@ -7,6 +7,7 @@ mod prompt;
 mod renew;
 mod shown;
 mod typed;
+mod words;
 
 use crate::exit::{Exit, Failure};
 use crate::given;
