@@ -179,7 +179,7 @@ impl Each {
                 values::json(&outcome).map(|json| done.parts.push(Part::Row { place: place(), json: json.to_owned() }))
             }
             (format, _) => {
-                let mut text = before(format).to_vec();
+                let mut text = format.separator().to_vec();
                 values::line(&outcome, format, &mut text).map(|()| done.text(&text))
             }
         };
@@ -255,15 +255,6 @@ impl Writer {
             values::notes_on_program(&warnings).map(|note| format!("ptcl: {note} (for {place} of the input)\n"));
         let notes: String = notes.collect();
         if notes.is_empty() { Ok(()) } else { self.note(&notes, out) }
-    }
-}
-
-/// Returns what is written before each value.
-fn before(format: Format) -> &'static [u8] {
-    match format {
-        #[cfg(feature = "json-schema")]
-        Format::Yaml => b"---\n",
-        _ => b"",
     }
 }
 

@@ -34,6 +34,17 @@ pub(crate) enum Format {
     Yaml,
 }
 
+impl Format {
+    /// Returns what is written before each of several values.
+    pub(crate) fn separator(self) -> &'static [u8] {
+        #[cfg(feature = "json-schema")]
+        if self == Format::Yaml {
+            return b"---\n";
+        }
+        b""
+    }
+}
+
 /// The options.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct OutputOptions {
