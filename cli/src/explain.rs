@@ -134,7 +134,7 @@ mod tests {
         for explanation in WARNINGS {
             let Example::Program { wrong, right, .. } = explanation.example else { panic!("it has a program") };
             let kinds = |program: &str| {
-                let outcome = engine.eval(program, Input::new());
+                let outcome = engine.eval(program, Input::new().json("orders", "[1]"));
                 outcome.warnings().iter().map(|warning| warning.kind.name()).collect::<Vec<_>>()
             };
             assert_eq!((kinds(wrong), kinds(right)), (vec![explanation.of.name()], vec![]), "{wrong}");

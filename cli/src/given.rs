@@ -3,9 +3,8 @@
 use crate::exit::{detail, input_of};
 use crate::options::Grant;
 use crate::render::errors::{self, Text};
-use lisp_core::text::near_names;
 use lisp_runtime::internal::visible;
-use lisp_runtime::{Engine, Problem, Reason};
+use lisp_runtime::{Problem, Reason};
 
 /// The name of the input as data.
 pub(crate) const IN: &str = "in";
@@ -46,20 +45,4 @@ pub(crate) fn draw(problem: &Problem, texts: &Texts<'_>) -> String {
     let message = &problem.error.message;
     let said = format!("ptcl: {}{}: {message}{help}\n", option(number), earlier.unwrap_or_default());
     visible(&said).into_owned()
-}
-
-/// A note about data that the program names but the options give under another name, so that it was nil.
-pub(crate) fn missing_data(source: &str, grant: &Grant) -> String {
-    let Ok(program) = Engine::default().compile(source) else { return String::new() };
-    let mut names = program.data_names().filter(|name| *name != IN && !grant.may_give(name)).peekable();
-    if names.peek().is_none() {
-        return String::new();
-    }
-    let given = grant.given_names();
-    let missing = names.filter(|name| !given.contains(*name));
-    let line = |name: &str| {
-        let near = *near_names(name, given.iter().map(String::as_str), 1).first()?;
-        Some(format!("ptcl: data/{name} is not given, so it is nil: did you mean data/{near}?\n"))
-    };
-    missing.filter_map(line).collect()
 }

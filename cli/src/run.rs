@@ -275,7 +275,6 @@ fn write_outcome(outcome: &Outcome, format: Format, texts: &Texts<'_>) -> Result
     values::notes_on_program(outcome.warnings()).for_each(|note| tell_line!("ptcl: {note}"));
     tell!("{}", complaint(outcome, texts));
     if outcome.is_success() {
-        tell!("{}", given::missing_data(texts.source, texts.grant));
         if let Some(why) = output::lost_prints(outcome) {
             tell_line!("ptcl: {why}");
             exit = Exit::Limit;
