@@ -227,8 +227,8 @@ impl<'p> Checker<'p> {
             [list] => {
                 self.escape(list);
                 let element = self.element(list);
-                // With one element alone it is not called.
-                let is_exact = self.is_exact_list(list) && element.shape.types.are_several();
+                // With one element alone it is not called: in a part that runs several times, perhaps with one each time.
+                let is_exact = self.is_exact_list(list) && element.shape.types.are_several() && self.pass == 0;
                 let folded = self.folded(function, element.clone(), is_exact, vec![element], span);
                 // Of an empty list it is what the function returns without arguments.
                 self.join(folded, Known::unknown())

@@ -203,6 +203,8 @@ fn what_may_not_fail_is_no_finding() {
         "(reduce + [\"a\"])",
         "(sum-by :note data/orders)",
         "(sort-by :note data/mixed)",
+        "(map (fn [[k os]] (reduce + (map :price os))) (group-by :id data/mixed))",
+        "(map (fn [[k os]] (sort-by :price os)) (group-by :id data/mixed))",
         "(map #(+ 1 %) [])",
         "(for [x []] (+ 1 \"a\"))",
         "(and (> data/n 5) (+ 1 (:note (first data/mixed))))",
