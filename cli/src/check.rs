@@ -59,13 +59,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 fn one(arguments: &Arguments, engine: &Engine, input: &Input<'_>, name: &str, source: &str) -> Result<Exit, Failure> {
     let compiled = engine.compile(source);
     let checked = compiled.and_then(|program| Ok((engine.check(&program, input)?, program)));
-    let missing = if checked.is_ok() { given::missing_data(source, &arguments.grant) } else { String::new() };
     let exit = match &checked {
-        Ok((warnings, _)) if warnings.is_empty() && missing.is_empty() => Exit::Ok,
+        Ok((warnings, _)) if warnings.is_empty() => Exit::Ok,
         Ok(_) => Exit::Fail,
         Err(problem) => Exit::of_problem(problem),
     };
-    tell!("{missing}");
     if arguments.json {
         print_json(name, &checked)?;
         return Ok(exit);
@@ -73,7 +71,7 @@ fn one(arguments: &Arguments, engine: &Engine, input: &Input<'_>, name: &str, so
     match checked {
         Ok((warnings, program)) => {
             warnings.iter().for_each(|warning| tell!("{}", errors::draw_warning(warning, name, source)));
-            output::print(&format!("{name}: {}{}\n", count(warnings.len() + missing.lines().count()), uses(&program)))?;
+            output::print(&format!("{name}: {}{}\n", count(warnings.len()), uses(&program)))?;
         }
         Err(problem) => {
             let texts = Texts { grant: &arguments.grant, name, source, is_shared: true, name_of_in: "data/in" };

@@ -3,9 +3,8 @@
 use crate::exit::{detail, input_of};
 use crate::options::Grant;
 use crate::render::errors::{self, Text};
-use lisp_core::text::near_names;
 use lisp_runtime::internal::visible;
-use lisp_runtime::{Engine, Outcome, Problem, Reason};
+use lisp_runtime::{Outcome, Problem, Reason};
 
 /// The name of the input as data.
 pub(crate) const IN: &str = "in";
@@ -55,20 +54,4 @@ pub(crate) fn printed_by_setup(outcome: &Outcome) -> String {
         Some(problem) if problem.setup.is_some() => lines().collect(),
         _ => String::new(),
     }
-}
-
-/// A note about data that the program names but the options give under another name, so that it was nil.
-pub(crate) fn missing_data(source: &str, grant: &Grant) -> String {
-    let Ok(program) = Engine::default().compile(source) else { return String::new() };
-    let mut names = program.data_names().filter(|name| *name != IN && !grant.may_give(name)).peekable();
-    if names.peek().is_none() {
-        return String::new();
-    }
-    let given = grant.given_names();
-    let missing = names.filter(|name| !given.contains(*name));
-    let line = |name: &str| {
-        let near = *near_names(name, given.iter().map(String::as_str), 1).first()?;
-        Some(format!("ptcl: data/{name} is not given, so it is nil: did you mean data/{near}?\n"))
-    };
-    missing.filter_map(line).collect()
 }

@@ -112,16 +112,6 @@ impl Grant {
         data.chain(self.memory.clone()).chain(self.setup.clone()).collect()
     }
 
-    /// Returns whether a name may be defined by the data. Objects are searched as text, not parsed.
-    pub(crate) fn may_give(&self, name: &str) -> bool {
-        let key = format!("\"{name}\"");
-        let gives = |(bound, text): (Option<String>, String)| match bound {
-            Some(bound) => bound == name,
-            None => text.contains(&key),
-        };
-        self.names(name) || self.data.iter().filter_map(|option| data_of(option, self.rows).ok()).any(gives)
-    }
-
     /// Returns the names of the data.
     pub(crate) fn given_names(&self) -> BTreeSet<String> {
         let bound = self.arg.iter().chain(&self.arg_json).filter_map(|argument| argument.split_once('='));
@@ -146,12 +136,6 @@ impl Grant {
             keys::collect(&text, &mut names);
         }
         names
-    }
-
-    /// Returns whether an option itself defines this name. Keys of objects in files are not considered.
-    pub(crate) fn names(&self, name: &str) -> bool {
-        let mut all = self.data.iter().chain(&self.arg).chain(&self.arg_json);
-        all.any(|option| option.split_once('=').is_some_and(|(bound, _)| bound == name))
     }
 
     /// Returns the option that defined an input, by the index of the input. If the data from files `is_shared`, it does not

@@ -353,7 +353,6 @@ fn write_outcome(outcome: &Outcome, arguments: &Arguments, texts: &Texts<'_>) ->
     values::notes_on_program(outcome.warnings()).for_each(|note| tell_line!("ptcl: {note}"));
     tell!("{}", complaint(outcome, texts));
     if outcome.is_success() {
-        tell!("{}", given::missing_data(texts.source, texts.grant));
         exit = lost(outcome, exit);
     }
     Ok(exit)

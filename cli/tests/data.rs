@@ -439,7 +439,7 @@ fn outputs_that_take_nothing_break_nothing() {
         ("ptcl check /nosuch 2>/dev/full", 74),
         ("ptcl explain nosuch 2>/dev/full", 2),
         ("ptcl serve --config /nosuch 2>/dev/full", 2),
-        ("echo ':save /nosuch/x' | ptcl repl 2>/dev/full", 74),
+        ("echo ':save /dev/null/x' | ptcl repl 2>/dev/full", 74),
         ("echo ':foo' | ptcl repl 2>/dev/full", 0),
         ("ptcl run -e '(+ 1 2)' >/dev/full", 74),
         ("ptcl run -e '(+ 1 2)' >&-", 74),

@@ -516,6 +516,39 @@ pub(super) const WARNINGS: &[Explanation] = &[
         program("(tool/price {:sku 7})", "(tool/price {:sku (str 7)})"),
     ),
     warn(
+        WarningKind::WrongType,
+        "A function gets a value of a type with which it fails.",
+        "Arithmetic takes numbers, and functions of strings take strings. In some rows of the data the value is of another type, or nil. It is \
+        reported only where the call surely runs, and with each row.",
+        "Convert the value, give nil another one, or leave such rows out: (parse-double s), (or x 0), (filter (comp number? :total) rows).",
+        program(
+            "(reduce + (map :total [{:total 9} {:total \"7\"}]))",
+            "(reduce + (filter number? (map :total [{:total 9} {:total \"7\"}])))",
+        ),
+    ),
+    warn(
+        WarningKind::ConstantTest,
+        "A test always goes the same way.",
+        "A list is true even if it is empty, and so is a function. A quotient is never an integer: / returns a float. contains? looks for an \
+        element of a list, not for an index.",
+        "Write what the warning names: (seq list) is nil if the list is empty.",
+        program("(if (keys {}) :some :none)", "(if (seq (keys {})) :some :none)"),
+    ),
+    warn(
+        WarningKind::FunctionResult,
+        "The result of the program is a function.",
+        "A function such as map was called without its list, or a function was named and not called.",
+        "Call it, or pass the list.",
+        program("(map :id)", "(map :id [{:id 1}])"),
+    ),
+    warn(
+        WarningKind::UnknownData,
+        "The program reads data that is not given, while other data with a similar name is.",
+        "The name is misspelt, so that the data is nil in silence. The example is given data/orders.",
+        "Write the name of the data that is given.",
+        program("(count data/order)", "(count data/orders)"),
+    ),
+    warn(
         WarningKind::KeyNeverFound,
         "A key was read and never found, while the maps that it was looked up in had one with a similar name.",
         "The key is misspelt, so that its value was nil in silence. It was found out by the run: a check before it does not follow every function.",

@@ -1,7 +1,7 @@
 //! The shapes of the results of built-in functions, and the calls of functions that are passed to them.
 
 use super::shape::{Fields, Shape, Types, joined, name_of};
-use super::walk::{Checker, Function, Known};
+use super::walk::{Checker, Function, Habit, Known};
 use crate::code::BuiltinId;
 use crate::compile::core::Constant;
 use crate::error::Span;
@@ -18,6 +18,12 @@ impl<'p> Checker<'p> {
             self.escape_all(&arguments);
             return Known::unknown();
         }
+        if arguments.iter().any(|value| value.shape.is_never()) {
+            // What is passed to it is never there, so that it is not called.
+            self.escape_all(&arguments);
+            return Known::never();
+        }
+        self.operands(row.name, &arguments, span);
         let result = match self.of_functions(row.name, &arguments, span) {
             Some(result) => Some(result),
             None => {
@@ -25,7 +31,8 @@ impl<'p> Checker<'p> {
                 self.of_values(row.name, &arguments, span)
             }
         };
-        result.unwrap_or_else(|| Known::types(result_types(row.name)))
+        let result = result.unwrap_or_else(|| Known::types(result_types(row.name, count)));
+        Known { habit: habit_of(row.name, count), ..result }
     }
 
     /// Functions that call others, or make functions of others; `None` for all other functions.
@@ -45,44 +52,50 @@ impl<'p> Checker<'p> {
             ("map" | "mapv" | "pmap" | "mapcat" | "keep", [_, ..]) => self.mapped(name, first, rest, span),
             ("map-indexed" | "keep-indexed", [list]) => {
                 let arguments = vec![Known::types(Types::INT), self.element(list)];
-                let result = self.call_shape(first, arguments, span);
-                Known::of(Shape::list(if name == "keep-indexed" { result.without_nil() } else { result }))
+                let result = self.call_shape(first, self.is_exact_list(list), arguments, span);
+                listed(result, |shape| if name == "keep-indexed" { shape.without_nil() } else { shape })
             }
-            ("filter" | "filterv" | "remove" | "take-while" | "drop-while", [list]) => {
+            ("filter" | "filterv" | "remove", [list]) => {
                 self.call_with_elements(first, list, span);
                 Known::of(Shape::list(list.shape.element()))
             }
+            ("take-while" | "drop-while", [list]) => {
+                self.call_with_some(first, list, span);
+                Known::of(Shape::list(list.shape.element()))
+            }
             ("some" | "every?" | "not-any?" | "not-every?", [list]) => {
-                let result = self.call_with_elements(first, list, span);
+                let result = self.call_with_some(first, list, span);
                 match name {
-                    "some" => Known::of(result.or_nil()),
+                    "some" => Known::of(result.shape.or_nil()),
                     _ => Known::test(None),
                 }
             }
             ("sort", [list]) => {
                 self.escape(list);
                 let element = self.element(list);
-                self.call_shape(first, vec![element.clone(), element.clone()], span);
+                self.call_shape(first, false, vec![element.clone(), element.clone()], span);
                 Known::of(Shape::list(element.shape))
             }
             ("sort-by" | "distinct-by" | "partition-by" | "group-by", _) => self.arranged(name, first, rest, span)?,
             ("sum-by" | "avg-by", [list]) => {
-                self.call_with_elements(first, list, span);
+                let number = self.call_with_elements(first, list, span);
+                self.operand(name, &[&number], span);
                 Known::types(Types::NUMBER | Types::NIL)
             }
             ("min-by" | "max-by", [list]) => {
-                self.call_with_elements(first, list, span);
+                let key = self.call_with_elements(first, list, span);
+                self.order(name, &key, span);
                 Known::of(list.shape.element().or_nil())
             }
             ("max-key" | "min-key", [_, ..]) => {
                 let shape = joined(&rest.iter().map(|value| value.shape.clone()).collect::<Vec<_>>());
-                self.call_shape(first, vec![Known::of(shape.clone())], span);
+                self.call_shape(first, false, vec![Known::of(shape.clone())], span);
                 Known::of(shape)
             }
             ("reduce", [_, ..]) => self.reduced(first, rest, span),
             ("reduce-kv", [init, map]) => {
                 let entry = map.shape.element();
-                self.folded(first, init.clone(), vec![Known::of(entry.nth(0)), Known::of(entry.nth(1))], span)
+                self.folded(first, init.clone(), false, vec![Known::of(entry.nth(0)), Known::of(entry.nth(1))], span)
             }
             ("apply", [.., list]) if list.function.is_none() => {
                 let before = &rest[..rest.len() - 1];
@@ -91,19 +104,16 @@ impl<'p> Checker<'p> {
             ("update" | "update-in", [..]) if rest.len() >= 2 => self.updated(name, first, rest, span),
             ("update-vals", [function]) => {
                 let value = first.shape.element().nth(1);
-                let value = self.call_shape(function, vec![Known::of(value)], span);
+                let value = self.call_shape(function, false, vec![Known::of(value)], span).shape;
                 Known::of(match first.shape.fields.as_deref() {
-                    Some(fields) if first.shape.types == Types::MAP => Shape::of_fields(Fields {
-                        known: fields
-                            .known
-                            .iter()
-                            .map(|(key, field)| {
-                                let field = super::shape::Field { shape: value.clone(), ..field.clone() };
-                                (key.clone(), field)
-                            })
-                            .collect(),
-                        others: fields.others.as_ref().map(|(key, _)| (key.clone(), value.clone())),
-                    }),
+                    Some(fields) if first.shape.types == Types::MAP => {
+                        let mut fields = fields.clone();
+                        fields.known.iter_mut().for_each(|(_, field)| field.shape = value.clone());
+                        if let Some((_, other)) = &mut fields.others {
+                            *other = value;
+                        }
+                        Shape::of_fields(fields)
+                    }
                     _ => Shape::map_of(Shape::UNKNOWN, value),
                 })
             }
@@ -113,35 +123,63 @@ impl<'p> Checker<'p> {
 
     fn element(&mut self, list: &Known<'p>) -> Known<'p> {
         self.spend(list.shape.weight());
-        Known::of(list.shape.element())
+        Known { exact: list.exact, ..Known::of(list.shape.element()) }
     }
 
-    /// Calls a function and returns the shape of the result, which is no longer followed.
-    fn call_shape(&mut self, function: &Known<'p>, arguments: Vec<Known<'p>>, span: Span) -> Shape {
+    /// Calls a function and returns its result, which is no longer followed. `is_exact` says that it is called with arguments of
+    /// each of the types, where these are exact.
+    fn call_shape(
+        &mut self,
+        function: &Known<'p>,
+        is_exact: bool,
+        mut arguments: Vec<Known<'p>>,
+        span: Span,
+    ) -> Known<'p> {
+        let pass = self.pass;
         self.conditional += 1;
-        let result = self.call(function, arguments, span);
-        self.escape(&result);
+        let result = self.pass(is_exact, |checker| {
+            for argument in &mut arguments {
+                argument.exact = (is_exact && argument.exact == Some(pass)).then_some(checker.pass);
+            }
+            let result = checker.call(function, arguments, span);
+            checker.escape(&result);
+            let is_exact = is_exact && result.exact == Some(checker.pass);
+            Known { exact: is_exact.then_some(pass), ..Known::of(result.shape) }
+        });
         self.conditional -= 1;
-        result.shape
+        result
     }
 
-    fn call_with_elements(&mut self, function: &Known<'p>, list: &Known<'p>, span: Span) -> Shape {
+    /// Calls a function with all elements of a list.
+    fn call_with_elements(&mut self, function: &Known<'p>, list: &Known<'p>, span: Span) -> Known<'p> {
+        self.call_each(function, list, self.is_exact_list(list), span)
+    }
+
+    /// Calls a function with the elements of a list until it is clear what they are.
+    fn call_with_some(&mut self, function: &Known<'p>, list: &Known<'p>, span: Span) -> Known<'p> {
+        self.call_each(function, list, false, span)
+    }
+
+    fn call_each(&mut self, function: &Known<'p>, list: &Known<'p>, is_exact: bool, span: Span) -> Known<'p> {
         self.escape(list);
         if let Some((Constant::Vector(items), at)) = list.constant
             && (1..=MAX_ONE_BY_ONE).contains(&items.len())
         {
             // Keys in a vector: each is looked up.
-            let call = |item: &'p Constant| self.call_shape(function, vec![Known::constant(item, at)], span);
-            return joined(&items.iter().map(call).collect::<Vec<_>>());
+            let call = |item: &'p Constant| {
+                let item = self.constant(item, at);
+                self.call_shape(function, is_exact, vec![item], span).shape
+            };
+            return Known::of(joined(&items.iter().map(call).collect::<Vec<_>>()));
         }
         let element = self.element(list);
         // The elements of an empty list are not there, and the function is not called.
         match element.shape.is_never() {
             true => {
                 self.escape(function);
-                Shape::of(Types::NEVER)
+                Known::never()
             }
-            false => self.call_shape(function, vec![element], span),
+            false => self.call_shape(function, is_exact, vec![element], span),
         }
     }
 
@@ -151,14 +189,14 @@ impl<'p> Checker<'p> {
             [list] => self.call_with_elements(function, list, span),
             lists => {
                 let elements = lists.iter().map(|list| self.element(list)).collect();
-                self.call_shape(function, elements, span)
+                self.call_shape(function, false, elements, span)
             }
         };
-        Known::of(Shape::list(match name {
-            "mapcat" => result.element(),
-            "keep" => result.without_nil(),
-            _ => result,
-        }))
+        listed(result, |shape| match name {
+            "mapcat" => shape.element(),
+            "keep" => shape.without_nil(),
+            _ => shape,
+        })
     }
 
     fn arranged(&mut self, name: &str, key: &Known<'p>, rest: &[Known<'p>], span: Span) -> Option<Known<'p>> {
@@ -171,12 +209,17 @@ impl<'p> Checker<'p> {
             _ => return None,
         };
         let key = self.call_with_elements(key, list, span);
+        if let ("sort-by", [_]) = (name, rest) {
+            self.order(name, &key, span);
+        }
         let element = list.shape.element();
-        Some(Known::of(match name {
-            "group-by" => Shape::map_of(key, Shape::list(element)),
+        let exact = list.exact.filter(|_| name != "distinct-by" && (name != "group-by" || key.exact.is_some()));
+        let shape = match name {
+            "group-by" => Shape::map_of(key.shape, Shape::list(element)),
             "partition-by" => Shape::list(Shape::list(element)),
             _ => Shape::list(element),
-        }))
+        };
+        Some(Known { exact, ..Known::of(shape) })
     }
 
     fn reduced(&mut self, function: &Known<'p>, rest: &[Known<'p>], span: Span) -> Known<'p> {
@@ -184,26 +227,39 @@ impl<'p> Checker<'p> {
             [list] => {
                 self.escape(list);
                 let element = self.element(list);
-                let folded = self.folded(function, element.clone(), vec![element], span);
+                // With one element alone it is not called: in a part that runs several times, perhaps with one each time.
+                let is_exact = self.is_exact_list(list) && element.shape.types.are_several() && self.pass == 0;
+                let folded = self.folded(function, element.clone(), is_exact, vec![element], span);
                 // Of an empty list it is what the function returns without arguments.
                 self.join(folded, Known::unknown())
             }
             [init, list] => {
                 self.escape(list);
                 let element = self.element(list);
-                self.folded(function, init.clone(), vec![element], span)
+                if element.shape.is_never() {
+                    self.escape(function);
+                    return init.clone();
+                }
+                self.folded(function, init.clone(), self.is_exact_list(list), vec![element], span)
             }
             _ => Known::unknown(),
         }
     }
 
     /// Calls a function with what it has returned before.
-    fn folded(&mut self, function: &Known<'p>, init: Known<'p>, more: Vec<Known<'p>>, span: Span) -> Known<'p> {
+    fn folded(
+        &mut self,
+        function: &Known<'p>,
+        init: Known<'p>,
+        is_exact: bool,
+        more: Vec<Known<'p>>,
+        span: Span,
+    ) -> Known<'p> {
         self.escape(&init);
         let mut value = Known::of(init.shape);
         let call = |checker: &mut Self, value: &Known<'p>| {
             let arguments = std::iter::once(value.clone()).chain(more.iter().cloned()).collect();
-            Known::of(checker.call_shape(function, arguments, span))
+            Known::of(checker.call_shape(function, is_exact, arguments, span).shape)
         };
         self.silent += 1;
         for round in 0..3 {
@@ -232,9 +288,12 @@ impl<'p> Checker<'p> {
                 match function.function.as_deref() {
                     Some(Function::Builtin(id)) => {
                         let name = self.rows.row(*id).name;
+                        let element = self.element(list);
+                        let is_exact = before.is_empty() && self.is_exact_list(list);
+                        self.operand(name, &[&Known { exact: element.exact.filter(|_| is_exact), ..element }], span);
                         match name {
                             "concat" => Known::of(Shape::list(list.shape.element().element())),
-                            _ => Known::types(result_types(name)),
+                            _ => Known::types(result_types(name, 2)),
                         }
                     }
                     _ => Known::unknown(),
@@ -256,13 +315,14 @@ impl<'p> Checker<'p> {
         let value = match (name_of(key), map.shape.fields.as_deref()) {
             (Some(name), Some(fields)) if map.shape.types.is_within(Types::MAP | Types::NIL) => match fields.get(&name)
             {
+                _ if fields.has_other_spelling(&name) => Shape::UNKNOWN,
                 Some(field) => field.shape.clone().or_nil(),
                 None => fields.others.as_ref().map_or(Shape::of(Types::NIL), |(_, value)| value.clone().or_nil()),
             },
             _ => Shape::UNKNOWN,
         };
         let arguments = std::iter::once(Known::of(value)).chain(more.iter().cloned()).collect();
-        let value = self.call_shape(function, arguments, span);
+        let value = self.call_shape(function, false, arguments, span).shape;
         Known::of(put(&map.shape, name_of(key), value))
     }
 
@@ -286,14 +346,15 @@ impl<'p> Checker<'p> {
                 return Some(Known { missed: value.missed.clone(), ..Known::test(truth) });
             }
             ("contains?", [set, value]) => {
-                if let Some((Constant::Set(members), at)) = set.constant {
-                    self.compare_with_all(value, members.iter(), at);
+                match set.constant {
+                    Some((Constant::Set(members), at)) => self.compare_with_all(value, members.iter(), at),
+                    _ => self.index_for_member(set, value, span),
                 }
                 return Some(Known::test(has_key(&set.shape, value)));
             }
             ("get", [map, key, rest @ ..]) => {
                 let value = match key.constant {
-                    Some((constant, _)) => self.at_key(&map.shape, constant, span),
+                    Some((constant, _)) => self.read(map, constant, span),
                     None => Known::of(self.at_any_key(&map.shape)),
                 };
                 return Some(match rest.first() {
@@ -303,9 +364,10 @@ impl<'p> Checker<'p> {
             }
             ("get-in", [map, path, rest @ ..]) => {
                 let Some((Constant::Vector(path), _)) = path.constant else { return Some(Known::unknown()) };
-                let mut value = Known::of(map.shape.clone());
+                self.spend_on(path.len());
+                let mut value = Known { exact: map.exact, ..Known::of(map.shape.clone()) };
                 for key in path {
-                    value = self.at_key(&value.shape, key, span);
+                    value = self.read(&value, key, span);
                 }
                 return Some(match rest.first() {
                     None => value,
@@ -314,6 +376,7 @@ impl<'p> Checker<'p> {
             }
             ("select-keys", [map, keys]) => {
                 if let Some((Constant::Vector(keys), _)) = keys.constant {
+                    self.spend_on(keys.len());
                     let before = self.found.len();
                     let missed: Vec<_> =
                         keys.iter().filter_map(|key| self.at_key(&map.shape, key, span).missed).collect();
@@ -324,6 +387,7 @@ impl<'p> Checker<'p> {
             }
             ("clojure.set/project" | "clojure.set/index", [set, keys]) => {
                 if let Some((Constant::Vector(keys), _)) = keys.constant {
+                    self.spend_on(keys.len());
                     let element = set.shape.element();
                     for key in keys {
                         self.at_key(&element, key, span);
@@ -338,14 +402,23 @@ impl<'p> Checker<'p> {
                 }
                 self.of_maps(name, arguments)?
             }
+            ("int?" | "integer?", [value]) => {
+                self.whole_quotient(name, value, span);
+                return None;
+            }
             _ => self.of_lists(name, arguments).or_else(|| self.of_maps(name, arguments))?,
         };
-        Some(Known::of(shape))
+        let exact = match (name, arguments) {
+            // Each element is still there.
+            ("reverse" | "vec" | "doall" | "rseq" | "distinct" | "dedupe" | "sort" | "vals", [list]) => list.exact,
+            _ => None,
+        };
+        Some(Known { exact, ..Known::of(shape) })
     }
 
     /// Returns the value at a key that is not known.
     fn at_any_key(&self, map: &Shape) -> Shape {
-        if !map.types.is_within(Types::MAP | Types::LIST | Types::NIL) {
+        if map.is_never() || !map.types.is_within(Types::MAP | Types::LIST | Types::NIL) {
             return Shape::UNKNOWN;
         }
         let value = match map.types.may_be(Types::MAP) {
@@ -362,7 +435,8 @@ impl<'p> Checker<'p> {
         let list = &arguments.last()?.shape;
         let first = &arguments[0].shape;
         Some(match (name, arguments.len()) {
-            ("first" | "peek", 1) => list.nth(0),
+            ("first", 1) => list.nth(0),
+            ("peek", 1) => list.element().or_nil(),
             ("second", 1) => list.nth(1),
             ("last", 1) => list.element().or_nil(),
             ("ffirst", 1) => list.nth(0).nth(0),
@@ -380,10 +454,8 @@ impl<'p> Checker<'p> {
                 Shape::list(list.element())
             }
             ("sort", 2) => Shape::list(list.element()),
-            ("seq" | "not-empty", 1) => match list.types.is_within(Types::MAP | Types::NIL) && name == "not-empty" {
-                true => list.clone().or_nil(),
-                false => Shape::list(list.element()).or_nil(),
-            },
+            ("not-empty", 1) => list.clone().or_nil(),
+            ("seq", 1) => Shape::list(list.element()).or_nil(),
             ("subvec", _) => Shape::list(first.element()),
             ("set", 1) => Shape::set(list.element()),
             ("partition" | "partition-all", _) => Shape::list(Shape::list(list.element())),
@@ -400,7 +472,10 @@ impl<'p> Checker<'p> {
             ("into", 2) if first.types == Types::SET => Shape::set(first.element().join(&list.element())),
             ("into", 2) if first.types == Types::MAP => {
                 let entry = list.element();
-                let added = Fields { known: Vec::new(), others: Some((entry.nth(0), entry.nth(1))) };
+                if !entry.types.is_within(Types::LIST) {
+                    return Some(Shape::of(Types::MAP));
+                }
+                let added = Fields::new(Vec::new(), Some((entry.nth(0), entry.nth(1))));
                 match first.fields.as_deref() {
                     Some(fields) => Shape::of_fields(fields.merge(&added)),
                     None => Shape::of(Types::MAP),
@@ -462,12 +537,31 @@ impl<'p> Checker<'p> {
     }
 }
 
+/// Returns a list of the results of a function.
+fn listed(result: Known<'_>, element: impl FnOnce(Shape) -> Shape) -> Known<'_> {
+    Known { exact: result.exact, ..Known::of(Shape::list(element(result.shape))) }
+}
+
+/// Returns what the result of a function is often mistaken for.
+fn habit_of(name: &str, arguments: usize) -> Option<Habit> {
+    match (name, arguments) {
+        ("keys" | "vals" | "rest" | "reverse" | "distinct" | "sort" | "concat", 1)
+        | (
+            "re-seq" | "map" | "mapv" | "filter" | "filterv" | "remove" | "keep" | "mapcat" | "sort-by" | "take"
+            | "drop" | "take-while" | "drop-while" | "split",
+            2,
+        ) => Some(Habit::List),
+        ("/", _) => Some(Habit::Quotient),
+        _ => None,
+    }
+}
+
 /// Returns the shape of a map with one more entry.
 fn put(map: &Shape, key: Option<std::sync::Arc<str>>, value: Shape) -> Shape {
     if !map.types.is_within(Types::MAP | Types::NIL) {
         return Shape::UNKNOWN;
     }
-    let empty = || Fields { known: Vec::new(), others: None };
+    let empty = || Fields::new(Vec::new(), None);
     let fields = match (map.types.may_be(Types::MAP), map.fields.as_deref()) {
         (true, None) => return Shape::of(Types::MAP),
         (true, Some(fields)) if map.types == Types::MAP => fields.clone(),
@@ -479,8 +573,9 @@ fn put(map: &Shape, key: Option<std::sync::Arc<str>>, value: Shape) -> Shape {
         (false, _) => empty(),
     };
     Shape::of_fields(match key {
+        Some(name) if fields.has_other_spelling(&name) => return Shape::of(Types::MAP),
         Some(name) => fields.with(&name, value),
-        None => fields.merge(&Fields { known: Vec::new(), others: Some((Shape::UNKNOWN, value)) }),
+        None => fields.merge(&Fields::new(Vec::new(), Some((Shape::UNKNOWN, value)))),
     })
 }
 
@@ -490,11 +585,11 @@ fn without_keys(map: &Shape, keys: &[Known<'_>]) -> Shape {
     let (Some(fields), Some(names)) = (map.fields.as_deref(), named.collect::<Option<Vec<_>>>()) else {
         return Shape::of(Types::MAP | Types::NIL);
     };
-    let mut fields = fields.clone();
-    // Which of two spellings is removed is not followed.
-    for (key, field) in &mut fields.known {
-        field.is_always &= !names.iter().any(|name| name.replace('-', "_") == key.replace('-', "_"));
+    if names.iter().any(|name| fields.has_other_spelling(name)) {
+        return Shape::of(Types::MAP | Types::NIL);
     }
+    let mut fields = fields.clone();
+    fields.known.retain(|(key, _)| !names.contains(key));
     let shape = Shape::of_fields(fields);
     if map.types.may_be(Types::NIL) { shape.or_nil() } else { shape }
 }
@@ -505,8 +600,11 @@ fn selected(map: &Shape, keys: &[Constant]) -> Shape {
         return Shape::of(Types::MAP);
     }
     let names: Vec<_> = keys.iter().filter_map(name_of).collect();
+    if names.iter().any(|name| fields.has_other_spelling(name)) {
+        return Shape::of(Types::MAP);
+    }
     let known = fields.known.iter().filter(|(key, _)| names.contains(key)).cloned().collect();
-    Shape::of_fields(Fields { known, others: None })
+    Shape::of_fields(Fields::new(known, None))
 }
 
 /// Returns false if maps of this shape surely do not have a key.
@@ -532,8 +630,15 @@ fn tested(name: &str) -> Option<Types> {
 }
 
 /// Returns the types of the results of functions whose results have few.
-fn result_types(name: &str) -> Types {
+fn result_types(name: &str, arguments: usize) -> Types {
     match name {
+        // Without a list these return a function of lists.
+        "map" | "filter" | "remove" | "keep" | "mapcat" | "take" | "drop" | "take-while" | "drop-while"
+        | "map-indexed"
+            if arguments == 1 =>
+        {
+            Types::FN
+        }
         "count" | "quot" | "compare" | "index-of" | "last-index-of" | "int" | "long" | "floor" | "ceil" | "round"
         | ".length" | "bit-and" | "bit-or" | "bit-xor" => match name {
             "index-of" | "last-index-of" => Types::INT | Types::NIL,

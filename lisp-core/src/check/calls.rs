@@ -1,10 +1,11 @@
 //! Calls of functions.
 
-use super::shape::{Shape, Types};
-use super::walk::{Checker, Function, Known};
+use super::shape::{Fields, Shape, Types};
+use super::walk::{Checker, Function, Habit, Known};
 use super::{Finding, FindingKind, Parameter, ToolShape};
 use crate::compile::core::{Constant, FnNode, Var};
 use crate::error::Span;
+use std::rc::Rc;
 
 impl<'p> Checker<'p> {
     /// Creates a function with the present values of what it captures.
@@ -32,6 +33,12 @@ impl<'p> Checker<'p> {
     }
 
     fn call_known(&mut self, callee: &Known<'p>, arguments: Vec<Known<'p>>, span: Span) -> Known<'p> {
+        if arguments.iter().any(|value| value.shape.is_never()) {
+            // What is passed to it is never there, so that it is not called.
+            self.escape(callee);
+            self.escape_all(&arguments);
+            return Known::never();
+        }
         if let Some((constant, at)) = callee.constant {
             return self.call_constant(constant, at, arguments);
         }
@@ -70,9 +77,11 @@ impl<'p> Checker<'p> {
                 Known::of(Shape::tuple(results.into_iter().map(|result| result.shape).collect()))
             }
             Function::Tests(functions) => {
-                for function in functions {
-                    self.call(function, arguments.clone(), span);
-                }
+                self.pass(false, |checker| {
+                    for function in functions {
+                        checker.call(function, arguments.clone(), span);
+                    }
+                });
                 Known::unknown()
             }
             Function::Constant(value) => value.clone(),
@@ -82,8 +91,9 @@ impl<'p> Checker<'p> {
                 self.call(function, unknown, span)
             }
             Function::Either(f, g) => {
-                let a = self.call(f, arguments.clone(), span);
-                let b = self.call(g, arguments, span);
+                let (a, b) = self.pass(false, |checker| {
+                    (checker.call(f, arguments.clone(), span), checker.call(g, arguments, span))
+                });
                 self.join(a, b)
             }
         }
@@ -95,7 +105,7 @@ impl<'p> Checker<'p> {
         let Some(first) = arguments.first() else { return Known::unknown() };
         match constant {
             Constant::Keyword(_) | Constant::Str(_) => {
-                let value = self.at_key(&first.shape, constant, at);
+                let value = self.read(first, constant, at);
                 match arguments.get(1) {
                     None => value,
                     Some(default) => self.join(value, default.clone()),
@@ -103,15 +113,23 @@ impl<'p> Checker<'p> {
             }
             Constant::Set(members) => {
                 self.compare_with_all(first, members.iter(), at);
-                Known::of(first.shape.clone().or_nil())
-            }
-            Constant::Map(_) => match first.constant {
-                Some((key, at)) => self.at_key(&Shape::of_constant(constant), key, at),
-                None => {
-                    let map = Shape::of_constant(constant);
-                    Known::of(map.element().nth(1).or_nil())
+                let member = Known::of(first.shape.clone().or_nil());
+                match arguments.get(1) {
+                    None => member,
+                    Some(default) => self.join(member, default.clone()),
                 }
-            },
+            }
+            Constant::Map(_) => {
+                let map = self.shape_of(constant);
+                let value = match first.constant {
+                    Some((key, at)) => self.at_key(&map, key, at),
+                    None => Known::of(map.element().nth(1).or_nil()),
+                };
+                match arguments.get(1) {
+                    None => value,
+                    Some(default) => self.join(value, default.clone()),
+                }
+            }
             _ => Known::unknown(),
         }
     }
@@ -141,8 +159,26 @@ impl<'p> Checker<'p> {
                 arguments.iter().map(|_| Known::unknown()).collect()
             }
         };
+        if times == 0 {
+            return self.run(node, chosen, captured, arguments);
+        }
+        self.run_within(node, chosen, captured, arguments);
+        Known::unknown()
+    }
+
+    /// Runs a function that is running already, and leaves the variables of that run as they are.
+    fn run_within(
+        &mut self,
+        node: &'p FnNode,
+        chosen: &'p FnNode,
+        captured: &[(Var, Known<'p>)],
+        arguments: Vec<Known<'p>>,
+    ) -> Known<'p> {
+        self.spend_on(self.vars.len());
+        let vars = self.vars.clone();
         let result = self.run(node, chosen, captured, arguments);
-        if times == 0 { result } else { Known::unknown() }
+        self.vars = vars;
+        result
     }
 
     fn run(
@@ -152,6 +188,7 @@ impl<'p> Checker<'p> {
         captured: &[(Var, Known<'p>)],
         mut arguments: Vec<Known<'p>>,
     ) -> Known<'p> {
+        self.walked.insert(std::ptr::from_ref(node), ());
         for (var, value) in captured {
             self.set(*var, value.clone());
         }
@@ -159,8 +196,7 @@ impl<'p> Checker<'p> {
             let more = arguments.split_off(chosen.params.len());
             self.escape_all(&more);
             let more = Shape::tuple(more.into_iter().map(|value| value.shape).collect());
-            // Without further arguments it is nil.
-            self.set(rest, Known::of(more.or_nil()));
+            self.set(rest, Known { habit: Some(Habit::List), ..Known::of(more) });
         }
         self.active.push((node, captured.to_vec()));
         self.returns.push(Known::never());
@@ -201,7 +237,10 @@ impl<'p> Checker<'p> {
                     for chosen in std::iter::once(*node).chain(&node.others) {
                         let unknown = chosen.params.iter().map(|_| Known::unknown()).collect();
                         self.conditional += 1;
-                        let result = self.run(node, chosen, captured, unknown);
+                        let result = self.pass(false, |checker| match times {
+                            0 => checker.run(node, chosen, captured, unknown),
+                            _ => checker.run_within(node, chosen, captured, unknown),
+                        });
                         self.conditional -= 1;
                         self.escape(&result);
                     }
@@ -232,27 +271,40 @@ impl<'p> Checker<'p> {
 
     fn call_tool(&mut self, name: &str, arguments: &[Known<'p>], span: Span) -> Known<'p> {
         self.escape_all(arguments);
-        let Some(tool) = self.facts.tool(name) else { return Known::unknown() };
-        if let [given] = arguments
-            && given.shape.types == Types::MAP
-            && let Some(fields) = given.shape.fields.as_deref()
-        {
-            let is_closed = fields.others.is_none();
-            let known: Vec<_> = fields.known.iter().map(|(name, field)| (name.clone(), field.shape.clone())).collect();
-            self.check_arguments((name, &tool), &known, is_closed, span);
+        let facts = self.facts;
+        let tool = self.tools.entry(name.to_owned()).or_insert_with(|| facts.tool(name).map(Rc::new)).clone();
+        let Some(tool) = tool else { return Known::unknown() };
+        let nothing = Shape::map([], true);
+        let fields = match arguments {
+            [] => nothing.fields.as_deref(),
+            [given] if given.shape.types == Types::MAP => given.shape.fields.as_deref(),
+            [given] if given.shape.types.may_be(Types::MAP | Types::FN | Types::OTHER) => None,
+            _ => {
+                let message = format!("tool/{name} takes a map of arguments");
+                let repair =
+                    tool.parameters.first().map(|first| format!("write (tool/{name} {{:{} ...}})", first.name));
+                let kind = FindingKind::WrongArgument;
+                self.wrong(name, Finding { kind, span, message, repair, fails: true });
+                None
+            }
+        };
+        if let Some(fields) = fields {
+            self.check_arguments((name, &tool), fields, span);
         }
-        Known::of(tool.result)
+        Known::of(tool.result.clone())
     }
 
-    fn check_arguments(
-        &mut self,
-        (name, tool): (&str, &ToolShape),
-        given: &[(std::sync::Arc<str>, Shape)],
-        is_closed: bool,
-        span: Span,
-    ) {
-        let parameter = |name: &str| tool.parameters.iter().find(|parameter| same_name(&parameter.name, name));
-        let is_missing = |parameter: &Parameter| !given.iter().any(|(name, _)| same_name(&parameter.name, name));
+    fn check_arguments(&mut self, (name, tool): (&str, &ToolShape), given: &Fields, span: Span) {
+        let count = given.known.len();
+        if !self.spend_on(count + tool.parameters.len() + count * tool.parameters.len() / 8) {
+            return;
+        }
+        let is_certain = self.is_certain;
+        let parameter = |name: &str| tool.parameters.iter().find(|parameter| is_read_as(name, &parameter.name));
+        let is_missing =
+            |parameter: &&Parameter| !given.known.iter().any(|(name, _)| is_read_as(name, &parameter.name));
+        let missing: Vec<&Parameter> = tool.parameters.iter().filter(is_missing).collect();
+        let unknown = given.known.iter().filter(|(name, _)| parameter(name).is_none()).count();
         let mut note = |what: &str, finding: Option<Misfit>| {
             let what = format!("{name} {what}");
             match finding {
@@ -264,26 +316,26 @@ impl<'p> Checker<'p> {
         };
         // Parameters whose names are misspelt: one finding is enough for each.
         let mut misspelt = Vec::new();
-        for (argument, shape) in given {
+        for (argument, field) in &given.known {
             let misfit = match parameter(argument) {
+                // It may be absent.
+                _ if !field.is_always => None,
                 None => {
-                    let meant = meant(tool, argument, is_missing);
+                    let meant = meant(tool, &missing, argument, unknown == 1);
                     misspelt.extend(meant);
-                    let fails = !tool.is_open || is_closed && meant.is_some_and(|meant| meant.is_required);
+                    let fails = !tool.is_open || given.others.is_none() && meant.is_some_and(|meant| meant.is_required);
                     (fails || meant.is_some()).then(|| unknown_argument((name, tool), argument, meant, fails))
                 }
-                Some(parameter) => never_fits(shape, &parameter.shape).then(|| Misfit {
-                    kind: FindingKind::WrongArgument,
-                    message: format!("tool/{name} does not take this value as :{argument}"),
-                    repair: None,
-                    fails: true,
-                }),
+                // A value that is nil in all of this data may be tested elsewhere.
+                Some(_) if field.shape.types == Types::NIL && !is_certain => None,
+                Some(parameter) => never_fits(&field.shape, &parameter.shape)
+                    .then(|| wrong_argument(name, argument, &field.shape, &parameter.shape, is_certain)),
             };
             note(argument, misfit);
         }
-        for parameter in tool.parameters.iter().filter(|parameter| parameter.is_required) {
+        for parameter in missing.into_iter().filter(|parameter| parameter.is_required) {
             let is_told = misspelt.iter().any(|told| told.name == parameter.name);
-            let misfit = (is_closed && is_missing(parameter) && !is_told).then(|| Misfit {
+            let misfit = (given.others.is_none() && !is_told).then(|| Misfit {
                 kind: FindingKind::MissingArgument,
                 message: format!("tool/{name} needs the argument :{}", parameter.name),
                 repair: Some(format!("add :{} to the arguments", parameter.name)),
@@ -302,19 +354,27 @@ struct Misfit {
     fails: bool,
 }
 
-/// Hyphens and underscores are the same in names of arguments.
-fn same_name(a: &str, b: &str) -> bool {
-    a == b || a.len() == b.len() && a.replace('-', "_") == b.replace('-', "_")
+/// Returns whether an argument is passed as a parameter: a keyword with hyphens stands for a name with underscores.
+fn is_read_as(argument: &str, parameter: &str) -> bool {
+    argument == parameter
+        || argument.len() == parameter.len() && argument.contains('-') && argument.replace('-', "_") == parameter
 }
 
-/// Returns the parameter that is probably meant by an argument: one that is missing, or of a tool that takes no others, any.
-fn meant<'t>(tool: &'t ToolShape, name: &str, is_missing: impl Fn(&Parameter) -> bool) -> Option<&'t Parameter> {
-    let nearest = |among: &dyn Fn(&Parameter) -> bool| {
-        let names: Vec<&str> = tool.parameters.iter().filter(|one| among(one)).map(|one| &*one.name).collect();
-        let name = super::keys::nearest_of(names.into_iter(), name)?;
-        tool.parameters.iter().find(|parameter| &*parameter.name == name)
+/// Returns the parameter that is probably meant by an argument: one that is missing, or of a tool that takes no others, any. If one
+/// argument is unknown and one missing, that is it.
+fn meant<'t>(tool: &'t ToolShape, missing: &[&'t Parameter], name: &str, is_one: bool) -> Option<&'t Parameter> {
+    let nearest = |names: &mut dyn Iterator<Item = &'t Parameter>| {
+        let among: Vec<&Parameter> = names.collect();
+        let name = super::keys::nearest_of(among.iter().map(|one| &*one.name), name)?;
+        among.into_iter().find(|parameter| &*parameter.name == name)
     };
-    nearest(&is_missing).or_else(|| if tool.is_open { None } else { nearest(&|_| true) })
+    let required = || {
+        let mut required = missing.iter().copied().filter(|parameter| parameter.is_required);
+        required.next().filter(|_| is_one && !tool.is_open && required.next().is_none())
+    };
+    nearest(&mut missing.iter().copied())
+        .or_else(|| if tool.is_open { None } else { nearest(&mut tool.parameters.iter()) })
+        .or_else(required)
 }
 
 /// Returns the mistake of an argument that is not among the parameters. `meant` is the one that was probably meant.
@@ -331,6 +391,28 @@ fn unknown_argument(
     };
     let repair = meant.map(|meant| format!("write :{}", meant.name));
     Misfit { kind: FindingKind::UnknownArgument, message, repair, fails }
+}
+
+/// Returns the mistake of an argument of a type that the tool does not take.
+fn wrong_argument(tool: &str, name: &str, given: &Shape, allowed: &Shape, fails: bool) -> Misfit {
+    let (takes, gets) = (allowed.types.named(), given.types.named());
+    let repair = match () {
+        () if given.types == Types::STRING && allowed.types.may_be(Types::FLOAT) => {
+            Some("convert it: (parse-double s)")
+        }
+        () if given.types == Types::STRING && allowed.types.may_be(Types::INT) => Some("convert it: (parse-long s)"),
+        () if given.types.is_within(Types::NUMBER) && allowed.types.may_be(Types::STRING) => {
+            Some("convert it: (str n)")
+        }
+        () if allowed.types.may_be(Types::LIST) && !given.types.may_be(Types::NIL) => Some("put it into a vector: [x]"),
+        () => None,
+    };
+    Misfit {
+        kind: FindingKind::WrongArgument,
+        message: format!("tool/{tool} takes {takes} as :{name}, not {gets}"),
+        repair: repair.map(str::to_owned),
+        fails,
+    }
 }
 
 /// Returns whether no value of a shape is allowed.

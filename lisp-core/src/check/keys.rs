@@ -7,12 +7,17 @@ use crate::compile::core::{Constant, Node};
 use crate::error::Span;
 use crate::text::near_names;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// What a key was found to be.
 enum Found {
     Value(Shape),
     /// No map has it; one key may be meant.
     Missing(String),
+    /// The contract of a tool lists another key, which may be meant.
+    Unlisted(String),
+    /// What it is read of is no map, but a list, a string or a number.
+    NoMap,
 }
 
 impl<'p> Checker<'p> {
@@ -26,7 +31,7 @@ impl<'p> Checker<'p> {
     ) -> Known<'p> {
         let map = self.visit(map);
         let value = match name_of(key) {
-            Some(_) => self.at_key(&map.shape, key, span),
+            Some(_) => self.read(&map, key, span),
             None => Known::unknown(),
         };
         match default {
@@ -34,17 +39,40 @@ impl<'p> Checker<'p> {
             Some(default) => {
                 self.excuse(key, span, default);
                 let default = self.visit(default);
-                let value = Known::of(value.shape.without_nil());
+                let value = Known::of(present(&map.shape, key).unwrap_or(value.shape));
                 self.join(value, default)
             }
         }
     }
 
+    /// Returns the value at a constant key, as exact as the map.
+    pub(super) fn read(&mut self, map: &Known<'p>, key: &Constant, span: Span) -> Known<'p> {
+        let is_exact = |fields: &Fields, name: &str| {
+            // Of two spellings the first that is there counts.
+            let is_one =
+                !name.contains('-') || fields.get(name).is_none() || fields.get(&name.replace('-', "_")).is_none();
+            is_one && fields.others.is_none()
+        };
+        let exact = match (name_of(key), map.shape.fields.as_deref()) {
+            (Some(name), Some(fields)) => map.exact.filter(|_| is_exact(fields, &name)),
+            _ => None,
+        };
+        let value = self.at_key(&map.shape, key, span);
+        // What follows from a key that is not there is told by that.
+        Known { exact: exact.filter(|_| value.missed.is_none()), ..value }
+    }
+
     /// Returns the value at a constant key. The position is that of the form that reads it.
     pub(super) fn at_key(&mut self, map: &Shape, key: &Constant, span: Span) -> Known<'p> {
+        if map.is_never() {
+            return Known::never();
+        }
         let Some(name) = name_of(key) else {
-            return match (key, map.types.is_within(Types::LIST)) {
-                (Constant::Int(at), true) => Known::of(map.nth(usize::try_from(*at).unwrap_or(usize::MAX))),
+            return match key {
+                Constant::Int(at) if map.types.is_within(Types::LIST) => {
+                    Known::of(map.nth(usize::try_from(*at).unwrap_or(usize::MAX)))
+                }
+                Constant::Int(at) => self.at_number(map, *at, span),
                 _ => Known::unknown(),
             };
         };
@@ -54,22 +82,42 @@ impl<'p> Checker<'p> {
                 self.found.push(name);
                 Known::of(shape)
             }
-            Some(Found::Missing(meant)) => {
-                let missed = Missed { span, name: name.clone(), meant: meant.as_str().into() };
-                let shown = |name: &str| match key {
-                    Constant::Keyword(_) => format!(":{name}"),
-                    _ => format!("{name:?}"),
+            Some(found @ (Found::Missing(_) | Found::Unlisted(_))) => {
+                let (meant, is_missing) = match found {
+                    Found::Missing(meant) => (meant, true),
+                    Found::Unlisted(meant) => (meant, false),
+                    _ => return Known::unknown(),
                 };
-                let (name_shown, meant) = (shown(&name), shown(&meant));
+                let (name_shown, meant_shown) = (shown(&name, key), shown(&meant, key));
                 let finding = Finding {
                     kind: FindingKind::UnknownKey,
                     span,
-                    message: format!("no map here has the key {name_shown}; they have {meant}"),
-                    repair: Some(format!("write {meant}")),
+                    message: match is_missing {
+                        true => format!("no map here has the key {name_shown}; they have {meant_shown}"),
+                        false => format!(
+                            "the contract of the tool has no key {name_shown} in the result; it has {meant_shown}"
+                        ),
+                    },
+                    repair: Some(written(&meant, &meant_shown)),
                     fails: false,
                 };
-                self.wrong(&name, finding);
-                Known { missed: Some(Rc::new(missed)), ..Known::types(Types::NIL) }
+                let value = self.in_vain(finding, name, &meant);
+                if is_missing { value } else { Known { missed: value.missed, ..Known::unknown() } }
+            }
+            Some(Found::NoMap) => {
+                let (what, repair) = match map.types.without(Types::NIL) {
+                    Types::LIST => ("a list", Some("map over it: (map f list), or take one element: (first list)")),
+                    Types::STRING => ("a string", None),
+                    _ => ("no map", None),
+                };
+                let finding = Finding {
+                    kind: FindingKind::UnknownKey,
+                    span,
+                    message: format!("this reads the key {} of {what}, so it is nil", shown(&name, key)),
+                    repair: repair.map(str::to_owned),
+                    fails: false,
+                };
+                self.in_vain(finding, name, "")
             }
             None => {
                 self.right(span, &name);
@@ -78,8 +126,39 @@ impl<'p> Checker<'p> {
         }
     }
 
+    /// Notes a key that is not there, so that its value is nil.
+    fn in_vain(&mut self, finding: Finding, name: Arc<str>, meant: &str) -> Known<'p> {
+        let missed = Missed { span: finding.span, name: name.clone(), meant: meant.into() };
+        self.wrong(&name, finding);
+        Known { missed: Some(Rc::new(missed)), ..Known::types(Types::NIL) }
+    }
+
+    /// Returns the value at a number as a key.
+    fn at_number(&mut self, map: &Shape, number: i64, span: Span) -> Known<'p> {
+        let name: Arc<str> = number.to_string().into();
+        let Some(fields) = map.fields.as_deref().filter(|fields| {
+            map.types.is_within(Types::MAP | Types::NIL) && fields.others.is_none() && !fields.known.is_empty()
+        }) else {
+            self.right(span, &name);
+            return Known::unknown();
+        };
+        let repair = fields.get(&name).map(|_| format!("write \"{number}\""));
+        let finding = Finding {
+            kind: FindingKind::UnknownKey,
+            span,
+            message: format!("no map here has the number {number} as a key: their keys are strings"),
+            repair,
+            fails: false,
+        };
+        self.in_vain(finding, name, "")
+    }
+
     /// Looks a key up; `None` if nothing is known.
     fn find(&mut self, map: &Shape, key: &Constant, name: &str) -> Option<Found> {
+        const NO_MAPS: Types = Types(Types::LIST.0 | Types::STRING.0 | Types::NUMBER.0 | Types::BOOL.0 | Types::NIL.0);
+        if map.types.is_within(NO_MAPS) && map.types.without(Types::NIL) != Types::NEVER {
+            return Some(Found::NoMap);
+        }
         if !map.types.is_within(Types::MAP | Types::NIL) || !map.types.may_be(Types::MAP) {
             return None;
         }
@@ -96,10 +175,13 @@ impl<'p> Checker<'p> {
             }));
         }
         if let Some((_, value)) = &fields.others {
-            return Some(Found::Value(value.clone().or_nil()));
+            let meant = if fields.is_listed { nearest(fields, name).map(str::to_owned) } else { None };
+            return Some(meant.map_or_else(|| Found::Value(value.clone().or_nil()), Found::Unlisted));
         }
         self.spend(map.weight());
-        Some(match nearest(fields, name) {
+        // One or many: a map of another type, which this branch is for, may have it.
+        let is_many = |meant: &str| name.strip_suffix('s') == Some(meant) || meant.strip_suffix('s') == Some(name);
+        Some(match nearest(fields, name).filter(|meant| self.arms == 0 || !is_many(meant)) {
             Some(meant) => Found::Missing(meant.to_owned()),
             // A key that is only absent may be optional.
             None => Found::Value(Shape::of(Types::NIL)),
@@ -134,6 +216,7 @@ impl<'p> Checker<'p> {
             Constant::Str(text)
                 if types.without(nullable).is_within(Types::NUMBER)
                     && types.may_be(Types::NUMBER)
+                    && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'-'))
                     && text.parse::<f64>().is_ok() =>
             {
                 (format!("the string {text:?} with numbers"), format!("write {text}"))
@@ -159,6 +242,9 @@ impl<'p> Checker<'p> {
         let types = value.shape.types.without(Types::NIL);
         let mut first = None;
         for constant in constants {
+            if !self.spend(1) {
+                return;
+            }
             let is_wrong = match constant {
                 Constant::Keyword(_) => types == Types::STRING,
                 Constant::Str(_) => types == Types::KEYWORD,
@@ -187,6 +273,45 @@ impl<'p> Checker<'p> {
     }
 }
 
+/// Returns a key as a program writes it: the one that it has, or one in its place.
+fn shown(name: &str, like: &Constant) -> String {
+    match like {
+        Constant::Keyword(_) => keyword_shown(name),
+        _ => format!("{name:?}"),
+    }
+}
+
+/// Returns a key as a keyword, or as a string if no keyword is written like this.
+pub(super) fn keyword_shown(name: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '?' | '!' | '.' | '*' | '+' | '/');
+    match !name.is_empty() && name.chars().all(is_plain) {
+        true => format!(":{name}"),
+        false => format!("{name:?}"),
+    }
+}
+
+/// Returns the repair of a key: the one that is meant, and as it is shown.
+pub(super) fn written(meant: &str, shown: &str) -> String {
+    match shown.starts_with(':') || keyword_shown(meant).starts_with(':') {
+        true => format!("write {shown}"),
+        false => format!("write (get map {shown})"),
+    }
+}
+
+/// Returns the value at a key where it is present, which may be nil; `None` if nothing is known.
+fn present(map: &Shape, key: &Constant) -> Option<Shape> {
+    let (fields, name) = (map.fields.as_deref()?, name_of(key)?);
+    if !map.types.is_within(Types::MAP | Types::NIL) || fields.has_other_spelling(&name) && fields.get(&name).is_some()
+    {
+        return None;
+    }
+    Some(match (fields.read_by_keyword(&name), &fields.others) {
+        (Some(field), _) => field.shape.clone(),
+        (None, Some((_, value))) => value.clone(),
+        (None, None) => Shape::of(Types::NEVER),
+    })
+}
+
 /// Returns the key that is probably meant by a name that no map has.
 pub(super) fn nearest<'f>(fields: &'f Fields, name: &str) -> Option<&'f str> {
     nearest_of(fields.known.iter().map(|(key, _)| &**key), name)
@@ -194,9 +319,12 @@ pub(super) fn nearest<'f>(fields: &'f Fields, name: &str) -> Option<&'f str> {
 
 /// Returns the name that is probably meant by one that is not there.
 pub(super) fn nearest_of<'n>(names: impl Iterator<Item = &'n str> + Clone, name: &str) -> Option<&'n str> {
+    /// The longest name that is looked at, in bytes.
+    const LONGEST: usize = 64;
     let wanted = letters_of(name);
+    let names = names.filter(|other| other.len() <= LONGEST && name.len() <= LONGEST);
     // Two changes bring at most two letters and take at most two. The names that are left are few.
-    let names = names.filter(|other| (letters_of(other) ^ wanted).count_ones() <= 4);
+    let names = names.filter(|other| (letters_of(other) ^ wanted).count_ones() <= 4 && !are_sisters(name, other));
     names.clone().next()?;
     let plain = |text: &str| text.replace(['-', '_', ' ', '?'], "").to_lowercase();
     let wanted = plain(name);
@@ -212,6 +340,10 @@ pub(super) fn nearest_of<'n>(names: impl Iterator<Item = &'n str> + Clone, name:
     let max = match name.chars().count().min(near.chars().count()) {
         // Of so few letters many are similar, but not with the same letters.
         0..=2 => return (letters(name) == letters(near)).then_some(near),
+        // Another first letter is another word: rate and date.
+        3..=5 if name.chars().count() == near.chars().count() && name.chars().next() != near.chars().next() => {
+            return (letters(name) == letters(near)).then_some(near);
+        }
         3..=5 => 1,
         _ => 2,
     };
@@ -239,6 +371,30 @@ pub(crate) fn similar<'n>(names: &[&'n str], name: &str) -> Option<&'n str> {
         count += 1;
     }
     nearest_of(few[..count].iter().copied(), name)
+}
+
+/// Returns whether two names stand for two things, such as `line1` and `line2`, or `price_min` and `price_max`.
+fn are_sisters(a: &str, b: &str) -> bool {
+    const PAIRS: &[(&str, &str)] = &[
+        ("min", "max"),
+        ("start", "end"),
+        ("from", "to"),
+        ("first", "last"),
+        ("old", "new"),
+        ("in", "out"),
+        ("on", "off"),
+    ];
+    let by_number = a.bytes().filter(u8::is_ascii_digit).ne(b.bytes().filter(u8::is_ascii_digit));
+    let words = |name: &str| -> Vec<String> { name.split(['-', '_', ' ', '.']).map(str::to_lowercase).collect() };
+    let (a, b) = (words(a), words(b));
+    let mut differ = a.iter().zip(&b).filter(|(a, b)| a != b);
+    let by_word = match (a.len() == b.len(), differ.next(), differ.next()) {
+        (true, Some((a, b)), None) => {
+            PAIRS.iter().any(|(one, other)| (a == one && b == other) || (a == other && b == one))
+        }
+        _ => false,
+    };
+    by_number || by_word
 }
 
 /// Returns a bit for each letter and digit of a name, in either case; the other characters of other alphabets share one.

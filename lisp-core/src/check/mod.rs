@@ -8,6 +8,7 @@ mod calls;
 mod keys;
 mod notes;
 mod observe;
+mod operands;
 mod shape;
 mod walk;
 
@@ -17,6 +18,8 @@ pub use shape::{Shape, Types};
 
 use crate::compile::{Forms, Program};
 use crate::error::Span;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The kind of a finding.
@@ -32,6 +35,14 @@ pub enum FindingKind {
     MissingArgument,
     /// An argument of a type that the tool does not take.
     WrongArgument,
+    /// An operand of a type with which the call fails.
+    WrongType,
+    /// A test that always goes the same way.
+    ConstantTest,
+    /// A program whose result is a function.
+    FunctionResult,
+    /// Data that is not given, while other data with a similar name is.
+    UnknownData,
     /// A key that a run read and never found, while the maps there had one with a similar name.
     KeyNeverFound,
     /// A keyword that a run compared with a string of the same name.
@@ -57,6 +68,9 @@ pub struct Finding {
 pub trait Facts {
     /// Returns the shape of `data/NAME`; `None` if it is not known.
     fn data(&self, name: &str) -> Option<Shape>;
+
+    /// Returns the name of data that is given and probably meant by a name that is not; `None` if it is given, or none is similar.
+    fn data_meant(&self, name: &str) -> Option<String>;
 
     /// Returns the arguments and the result of a tool; `None` if they are not known.
     fn tool(&self, name: &str) -> Option<ToolShape>;
@@ -96,9 +110,19 @@ const MAX_DEPTH: usize = 400;
 pub const MAX_NOTES: usize = crate::heap::Misses::MAX;
 
 /// Checks a program by its core forms. Findings are in the order of their positions, at most [`MAX_FINDINGS`]. The work of a
-/// check is bounded: a program that takes more has no findings.
-pub fn check(program: &Program, forms: &Forms, facts: &dyn Facts) -> Vec<Finding> {
-    walk::Checker::new(program, forms, facts).findings()
+/// check is bounded: a program that takes more has no findings, nor has one for which `stop` returns true.
+pub fn check(program: &Program, forms: &Forms, facts: &dyn Facts, stop: &dyn Fn() -> bool) -> Vec<Finding> {
+    /// How often a program is walked, because a definition turned out to be made again.
+    const WALKS: usize = 4;
+    let volatile = RefCell::new(BTreeSet::new());
+    for _ in 0..WALKS {
+        let before = volatile.borrow().len();
+        let findings = walk::Checker::new(program, forms, facts, &volatile, stop).findings();
+        if volatile.borrow().len() == before {
+            return findings;
+        }
+    }
+    Vec::new()
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! The run counts by name. The core forms then tell whether a name may be right: a key that the program also writes, tests or
 //! shows may be absent at first, and one that is read beside the similar key is meant.
 
+use super::keys::{keyword_shown, written};
 use super::{Finding, FindingKind, MAX_DEPTH, MAX_WORK};
 use crate::builtins::Rows;
 use crate::compile::Forms;
@@ -96,9 +97,9 @@ impl<'m> Uses<'m> {
             _ if program != number => return None,
             Vain::Missed(_) if !has(self.read) || has(self.excused) || self.misses.was_found(noted) => return None,
             Vain::Missed(meant) => {
-                let meant = shown(meant);
-                let message = format!("{} was read {times} and never found; these maps have {meant}", shown(name));
-                (FindingKind::KeyNeverFound, message, format!("write {meant}"))
+                let (read, has) = (keyword_shown(name), keyword_shown(meant));
+                let message = format!("{read} was read {times} and never found; these maps have {has}");
+                (FindingKind::KeyNeverFound, message, written(meant, &has))
             }
             Vain::Compared if has(self.keywords) == has(self.strings) => return None,
             Vain::Compared => {
@@ -368,13 +369,4 @@ fn reads_keys(name: &str) -> bool {
 /// Returns whether a program can write a key like this, with hyphens for its underscores.
 fn is_spelt(key: &str, text: &str) -> bool {
     key.len() == text.len() && key.bytes().zip(text.bytes()).all(|(a, b)| a == b || a == b'_' && b == b'-')
-}
-
-/// Returns a key as a program can write it.
-fn shown(key: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '?' | '!' | '.' | '*' | '+' | '/');
-    match !key.is_empty() && key.chars().all(is_plain) {
-        true => format!(":{key}"),
-        false => format!("{key:?}"),
-    }
 }

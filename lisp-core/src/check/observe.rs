@@ -39,8 +39,8 @@ struct SeenMaps {
     keys: Vec<(Arc<str>, Seen, u32)>,
     /// The addresses of key arrays that were seen, and where their keys are among `keys`.
     arrays: Vec<(usize, Vec<usize>)>,
-    /// Whether there may be keys that are not among these.
-    is_open: bool,
+    /// Whether there are maps that were not looked into: nothing is known of the keys then, nor of their values.
+    is_unseen: bool,
 }
 
 impl Seen {
@@ -102,7 +102,7 @@ impl SeenMaps {
         self.count += 1;
         let Some((array, values)) = map.shape() else {
             // More than 32 keys are rather an index than a record.
-            self.is_open = true;
+            self.is_unseen = true;
             return;
         };
         let address = std::ptr::from_ref(array) as usize;
@@ -110,7 +110,6 @@ impl SeenMaps {
             Some(at) => at,
             None => {
                 let keys: Vec<usize> = array.each_key().filter_map(|key| self.key(key)).collect();
-                self.is_open |= keys.len() < values.len();
                 if self.arrays.len() == MAX_ARRAYS {
                     self.arrays.pop();
                 }
@@ -119,7 +118,7 @@ impl SeenMaps {
             }
         };
         if self.arrays[known].1.len() < values.len() {
-            self.is_open = true;
+            self.is_unseen = true;
             return;
         }
         for (at, &value) in values.iter().enumerate() {
@@ -139,7 +138,7 @@ impl SeenMaps {
         self.count += 1;
         let address = map.shape().map(|(array, _)| std::ptr::from_ref(array) as usize);
         let Some((_, keys)) = self.arrays.iter().find(|(known, _)| Some(*known) == address) else {
-            self.is_open = true;
+            self.is_unseen = true;
             return;
         };
         for &at in keys {
@@ -164,9 +163,12 @@ impl SeenMaps {
     }
 
     fn shape(self) -> Shape {
+        if self.is_unseen {
+            return Shape::of(Types::MAP);
+        }
         let count = self.count;
         let keys = self.keys.into_iter().map(|(name, seen, times)| (name, seen.shape(), times == count));
-        Shape::map(keys, !self.is_open)
+        Shape::map(keys, true)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// The types that a value may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Types(u16);
+pub struct Types(pub(super) u16);
 
 impl Types {
     /// No value: code that yields it does not return.
@@ -46,6 +46,34 @@ impl Types {
     /// Returns whether the value may have one of the other types.
     pub fn may_be(self, other: Types) -> bool {
         self.0 & other.0 != 0
+    }
+
+    /// Returns whether there are two or more.
+    pub(super) fn are_several(self) -> bool {
+        self.0.count_ones() > 1
+    }
+
+    /// Returns them in words.
+    pub(super) fn named(self) -> String {
+        const WORDS: &[(Types, &str)] = &[
+            (Types::BOOL, "a boolean"),
+            (Types::NUMBER, "a number"),
+            (Types::STRING, "a string"),
+            (Types::KEYWORD, "a keyword"),
+            (Types::LIST, "a list"),
+            (Types::MAP, "a map"),
+            (Types::SET, "a set"),
+            (Types::FN, "a function"),
+            (Types::OTHER, "another value"),
+            (Types::NIL, "nil"),
+        ];
+        let words = WORDS.iter().filter(|(one, _)| self.may_be(*one)).map(|(_, word)| *word);
+        words.collect::<Vec<_>>().join(" or ")
+    }
+
+    /// Returns the types that are among the other ones too.
+    pub(super) fn and(self, other: Types) -> Types {
+        Types(self.0 & other.0)
     }
 
     pub(super) fn without(self, other: Types) -> Types {
@@ -90,6 +118,8 @@ pub(super) struct Fields {
     pub(super) known: Vec<(Arc<str>, Field)>,
     /// Further keys and their values; `None` if there surely are none.
     pub(super) others: Option<(Shape, Shape)>,
+    /// Whether a contract lists the known keys: there may be others, but a program reads these.
+    pub(super) is_listed: bool,
 }
 
 /// The value at a key.
@@ -155,18 +185,35 @@ impl Shape {
         let mut known: Vec<_> =
             keys.into_iter().map(|(key, shape, is_always)| (key, Field { shape, is_always })).collect();
         known.sort_by(|a, b| a.0.cmp(&b.0));
-        known.dedup_by(|a, b| a.0 == b.0);
-        Shape::of_fields(Fields { known, others: (!is_closed).then_some((Shape::UNKNOWN, Shape::UNKNOWN)) })
+        // A keyword and a string with the same text: either is read.
+        known.dedup_by(|again, first| {
+            let is_same = again.0 == first.0;
+            if is_same {
+                first.1.shape = first.1.shape.join(&again.1.shape);
+            }
+            is_same
+        });
+        Shape::of_fields(Fields::new(known, (!is_closed).then_some((Shape::UNKNOWN, Shape::UNKNOWN))))
+    }
+
+    /// Returns the shape of a map whose keys a contract lists: each with the shape of its value and whether it is always there. There
+    /// may be others.
+    pub fn listed(keys: impl IntoIterator<Item = (Arc<str>, Shape, bool)>) -> Shape {
+        let shape = Shape::map(keys, false);
+        match shape.fields.as_deref() {
+            Some(fields) => Shape::of_fields(Fields { is_listed: true, ..fields.clone() }),
+            None => shape,
+        }
     }
 
     /// Returns the shape of a map of which only the shapes of its keys and values are known.
     pub(super) fn map_of(key: Shape, value: Shape) -> Shape {
-        Shape::of_fields(Fields { known: Vec::new(), others: Some((key, value)) })
+        Shape::of_fields(Fields::new(Vec::new(), Some((key, value))))
     }
 
     pub(super) fn of_fields(mut fields: Fields) -> Shape {
         if fields.known.len() > MAX_KEYS {
-            fields = Fields { known: Vec::new(), others: Some((Shape::UNKNOWN, Shape::UNKNOWN)) };
+            fields = Fields::new(Vec::new(), Some((Shape::UNKNOWN, Shape::UNKNOWN)));
         }
         Shape::build(Types::MAP, Items::Unknown, Some(Arc::new(fields)))
     }
@@ -187,7 +234,7 @@ impl Shape {
 
     /// Returns the same shape for values of these types only.
     pub(super) fn only(&self, types: Types) -> Shape {
-        Shape { types: Types(self.types.0 & types.0), ..self.clone() }
+        Shape { types: self.types.and(types), ..self.clone() }
     }
 
     pub(super) fn is_never(&self) -> bool {
@@ -260,11 +307,17 @@ impl Shape {
     /// Returns the shape of the element at an index, which may be missing.
     pub(super) fn nth(&self, index: usize) -> Shape {
         match &self.items {
+            _ if self.is_never() => self.clone(),
             Items::Each(each) if self.types.is_within(Types::LIST) => {
                 each.get(index).cloned().unwrap_or(Shape::of(Types::NIL))
             }
             _ => self.element().or_nil(),
         }
+    }
+
+    /// Returns whether the shape of the element at an index is known for itself.
+    pub(super) fn has_each(&self, index: usize) -> bool {
+        matches!(&self.items, Items::Each(each) if index < each.len()) && self.types == Types::LIST
     }
 
     /// Returns the shape of the list without its first elements.
@@ -321,9 +374,7 @@ impl Shape {
         let is_closed = others.is_none();
         let shape = Shape::map(known, is_closed);
         match (shape.fields.as_deref(), others) {
-            (Some(fields), Some(others)) => {
-                Shape::of_fields(Fields { known: fields.known.clone(), others: Some(others) })
-            }
+            (Some(fields), Some(others)) => Shape::of_fields(Fields::new(fields.known.clone(), Some(others))),
             _ => shape,
         }
     }
@@ -378,6 +429,10 @@ impl Items {
 }
 
 impl Fields {
+    pub(super) fn new(known: Vec<(Arc<str>, Field)>, others: Option<(Shape, Shape)>) -> Fields {
+        Fields { known, others, is_listed: false }
+    }
+
     fn weight(&self) -> u32 {
         let others = self.others.as_ref().map_or(0, |(key, value)| key.weight.saturating_add(value.weight));
         self.known.iter().fold(others, |sum, (_, field)| sum.saturating_add(field.shape.weight))
@@ -392,6 +447,14 @@ impl Fields {
     /// Returns the field that a keyword reads: hyphens also stand for underscores.
     pub(super) fn read_by_keyword(&self, name: &str) -> Option<&Field> {
         self.get(name).or_else(|| name.contains('-').then(|| self.get(&name.replace('-', "_"))).flatten())
+    }
+
+    /// Returns whether there is a key that differs from a name by hyphens and underscores only: which of them is meant depends on how
+    /// it is read.
+    pub(super) fn has_other_spelling(&self, name: &str) -> bool {
+        let is_other =
+            |key: &str| key != name && key.len() == name.len() && key.replace('-', "_") == name.replace('-', "_");
+        name.contains(['-', '_']) && self.known.iter().any(|(key, _)| is_other(key))
     }
 
     pub(super) fn with(&self, name: &Arc<str>, shape: Shape) -> Fields {
@@ -452,11 +515,15 @@ impl Fields {
             };
             known.extend(next);
         }
-        (known.len() <= MAX_KEYS).then(|| Arc::new(Fields { known, others }))
+        (known.len() <= MAX_KEYS)
+            .then(|| Arc::new(Fields { is_listed: self.is_listed && other.is_listed, ..Fields::new(known, others) }))
     }
 
     /// Returns the fields of a map into which another one is merged.
     pub(super) fn merge(&self, other: &Fields) -> Fields {
+        if other.known.iter().any(|(name, _)| self.has_other_spelling(name)) {
+            return Fields::new(Vec::new(), Some((Shape::UNKNOWN, Shape::UNKNOWN)));
+        }
         let mut merged = self.clone();
         for (name, field) in &other.known {
             let shape = match (self.get(name), field.is_always, &self.others) {

@@ -6,6 +6,8 @@ use crate::vm::{Ending, Grant, Machine, Settings, Step};
 const ORDERS: &str = r#"[{"id": "o1", "status": "paid", "total": 120.5, "items": [{"sku": "A1", "qty": 2}]},
     {"id": "o2", "status": "open", "total": 80, "note": null, "items": []}]"#;
 
+const MIXED: &str = r#"[{"id": "m1", "price": 5, "note": "a", "tags": []}, {"id": "m2", "price": "7", "tags": [1]}]"#;
+
 const TREE: &str = r#"{"name": "a", "children": [{"name": "b", "children": [{"name": "c", "children": []}]}]}"#;
 
 fn tool(name: &str) -> Option<ToolShape> {
@@ -17,14 +19,28 @@ fn tool(name: &str) -> Option<ToolShape> {
             parameter("max_results", Types::INT | Types::NIL, false),
         ],
         is_open: false,
-        result: Shape::map([("hits".into(), Shape::list(Shape::UNKNOWN), true)], true),
+        result: Shape::listed([("hits".into(), Shape::list(Shape::UNKNOWN), true)]),
     })
 }
 
 /// A machine with data and a program.
 fn loaded(source: &str, settings: Settings) -> (Machine, Arc<Program>, Forms) {
     let grant = Grant::build(usize::MAX, |h, b| {
-        for (name, text) in [("orders", ORDERS), ("n", "3"), ("by_id", r#"{"o1": {"total": 1}}"#), ("tree", TREE)] {
+        let wide: Vec<String> = (0..40).map(|n| format!("\"k{n}\": 1")).collect();
+        let wide = format!("[{{\"v\": 5}}, {{\"v\": \"51\", {}}}]", wide.join(", "));
+        for (name, text) in [
+            ("orders", ORDERS),
+            ("n", "3"),
+            ("by_id", r#"{"o1": {"total": 1}}"#),
+            ("tree", TREE),
+            ("mixed", MIXED),
+            ("by_number", r#"{"7": 1, "8": 2}"#),
+            ("none", "[]"),
+            ("nothing", "null"),
+            ("spelt", r#"{"order_id": "A1"}"#),
+            ("address", r#"{"line1": "a", "price_min": 1, "date": 2, "item": 3, "status": "x"}"#),
+            ("wide", &wide),
+        ] {
             b.data(name, json::read(h, text).map_err(|_| ()).expect("JSON"));
         }
         Ok(())
@@ -110,11 +126,192 @@ fn mistakes_are_found() {
     let tools = [
         ("(tool/search {:qurey \"x\" :query \"y\"})", FindingKind::UnknownArgument, "write :query"),
         ("(tool/search {})", FindingKind::MissingArgument, "add :query to the arguments"),
-        ("(map #(tool/search {:query 1 :max-results %}) [1])", FindingKind::WrongArgument, ""),
+        ("(map #(tool/search {:query 1 :max-results %}) [1])", FindingKind::WrongArgument, "convert it: (str n)"),
+        ("(tool/search {:text \"x\"})", FindingKind::UnknownArgument, "write :query"),
+        ("(tool/search)", FindingKind::MissingArgument, "add :query to the arguments"),
+        ("(tool/search \"x\")", FindingKind::WrongArgument, "write (tool/search {:query ...})"),
+        ("(tool/search \"x\" 5)", FindingKind::WrongArgument, "write (tool/search {:query ...})"),
     ];
     for (source, kind, repair) in tools {
         assert_eq!(repairs(source), [(kind, repair.to_owned())], "{source}");
     }
+}
+
+/// Programs with an operand of a wrong type, a test that goes one way, or a result that is no value.
+#[test]
+fn what_fails_or_does_not_decide_is_found() {
+    use FindingKind::{ConstantTest, FunctionResult, UnknownData, UnknownKey, WrongType};
+    for (source, kind, repair) in [
+        ("(reduce + 0 (map :note data/orders))", WrongType, "give nil a value: (or x 0)"),
+        ("(map (fn [o] (+ 1 (:id o))) data/orders)", WrongType, "convert it: (parse-double s)"),
+        ("(map #(inc (:price %)) data/mixed)", WrongType, "convert it: (parse-double s)"),
+        ("(reduce + (map :price data/mixed))", WrongType, "convert it: (parse-double s)"),
+        ("(apply + (map :price data/mixed))", WrongType, "convert it: (parse-double s)"),
+        ("(sum-by :price data/mixed)", WrongType, "convert it: (parse-double s)"),
+        ("(sort-by :price data/mixed)", WrongType, "convert them: (parse-double s), or (str n)"),
+        ("(sort (map :price data/mixed))", WrongType, "convert them: (parse-double s), or (str n)"),
+        ("(reduce (fn [n o] (+ n (:price o))) 0 data/mixed)", WrongType, "convert it: (parse-double s)"),
+        ("(for [o data/mixed] (* 2 (:price o)))", WrongType, "convert it: (parse-double s)"),
+        (
+            "(for [[k os] (group-by :id data/mixed)] [k (reduce + 0 (map :price os))])",
+            WrongType,
+            "convert it: (parse-double s)",
+        ),
+        ("(map (fn [{:keys [note]}] (str/upper-case note)) data/mixed)", WrongType, "give nil a value: (or s \"\")"),
+        ("(if (keys (first data/orders)) 1 2)", ConstantTest, "write (seq ...) around it"),
+        (
+            "(when-let [paid (filter #(= (:status %) \"x\") data/orders)] (count paid))",
+            ConstantTest,
+            "write (seq ...) around it",
+        ),
+        ("(defn f [& more] (if more 1 2)) (f)", ConstantTest, "write (seq ...) around it"),
+        ("(cond (re-seq #\"x\" (:id (first data/orders))) 1 :else 2)", ConstantTest, "write (seq ...) around it"),
+        ("(if even? 1 2)", ConstantTest, "call it, as in (even? n)"),
+        ("(int? (/ data/n 2))", ConstantTest, "write (zero? (mod a b))"),
+        ("(contains? [\"a\"] 0)", ConstantTest, "compare with the length: (< index (count list))"),
+        ("(map :id)", FunctionResult, "call it, or pass the list that it lacks: (map f list)"),
+        ("(:total data/orders)", UnknownKey, "map over it: (map f list), or take one element: (first list)"),
+        (
+            "(map #(:sku (:items %)) data/orders)",
+            UnknownKey,
+            "map over it: (map f list), or take one element: (first list)",
+        ),
+        ("(map #(:total (:id %)) data/orders)", UnknownKey, ""),
+        ("(get data/by_number 7)", UnknownKey, "write \"7\""),
+        ("(map :id data/ordesr)", UnknownData, "write data/orders"),
+        ("(defn later [o] (tool/search {:qurey \"x\"}))", FindingKind::UnknownArgument, "write :query"),
+    ] {
+        assert_eq!(repairs(source), [(kind, repair.to_owned())], "{source}");
+    }
+}
+
+/// What fails only in a branch, after a test, or not at all, is no finding.
+#[test]
+fn what_may_not_fail_is_no_finding() {
+    for source in [
+        "(map #(if (number? (:price %)) (inc (:price %)) 0) data/mixed)",
+        "(reduce + (filter number? (map :price data/mixed)))",
+        "(some #(> (:price %) 1) data/mixed)",
+        "(map #(+ 1 (or (:note %) 0)) data/mixed)",
+        "(try (reduce + (map :price data/mixed)) (catch Exception e 0))",
+        "(reduce (fn [n o] (if (string? (:price o)) (reduced n) (+ n (:price o)))) 0 data/mixed)",
+        "(doseq [o data/mixed] (when (string? (:price o)) (return 1))) (reduce + (map :price data/mixed))",
+        "(if (> data/n 5) (reduce + (map :price data/mixed)) 0)",
+        "(for [o data/mixed t (:tags o)] (+ 1 (:price o)))",
+        "(map (fn [o] (map (fn [t] (+ 1 (:price o))) (:tags o))) data/mixed)",
+        "(reduce + (map :price [(first data/mixed)]))",
+        "(reduce + [\"a\"])",
+        "(sum-by :note data/orders)",
+        "(sort-by :note data/mixed)",
+        "(map (fn [[k os]] (reduce + (map :price os))) (group-by :id data/mixed))",
+        "(map (fn [[k os]] (sort-by :price os)) (group-by :id data/mixed))",
+        "(map #(+ 1 %) [])",
+        "(for [x []] (+ 1 \"a\"))",
+        "(and (> data/n 5) (+ 1 (:note (first data/mixed))))",
+        "(if (seq (keys (first data/orders))) 1 2)",
+        "(or (:items data/orders) data/orders)",
+        "(if (:items data/orders) 1 data/orders)",
+        "(defn all [x] (if (vector? x) (map all x) (:id x))) (all data/orders)",
+        "(get data/by_number \"7\")",
+        "(contains? [1 2] 0)",
+        "(defn f [g x] (if g (g x) x)) (f inc 1)",
+        "(get [1 2] 0)",
+        "(map :id data/other)",
+    ] {
+        assert_eq!(found(source), [], "{source}");
+    }
+}
+
+/// Programs that run right, although the facts about them are easily mistaken.
+#[test]
+fn facts_are_certain() {
+    for source in [
+        "(when-let [n (not-empty (:id (first data/orders)))] (tool/search {:query n}))",
+        "(doseq [[k v] data/none] (tool/search {:query k}))",
+        "(doseq [p data/none] (tool/search {:query (first p)}))",
+        "(reduce (fn [n [k v]] (tool/search {:query k})) 0 data/none)",
+        "(doseq [k (keys data/nothing)] (tool/search {:query k}))",
+        "(doseq [p data/none] (tool/search {:query 1}))",
+        "(tool/search {:query (peek [1 \"a\"])})",
+        "(tool/search {:query (get (into {} [{\"x\" \"s\"}]) \"x\")})",
+        "(tool/search {:query ({\"a\" 1} (str \"b\") \"none\")})",
+        "(= ({\"a\" \"x\"} (str \"b\") :none) :none)",
+        "(tool/search {:query (:order-id (select-keys data/spelt [:order-id]))})",
+        "(update data/spelt :order-id (fn [id] (tool/search {:query id})))",
+        "(let [m (assoc data/spelt :order-id 5)] (= (get m \"order_id\") 5))",
+        "(let [m (merge data/spelt {:order-id 5})] (= (get m \"order_id\") 5))",
+        "(def cur 0) (doseq [o data/orders] (when (not= cur 0) (tool/search {:query cur})) (def cur (:id o)))",
+        "(def x 0) (dotimes [i 3] (when (= x \"5\") 1) (def x \"5\"))",
+        "(let [v (:note (last data/orders) 0)] (if (nil? v) (:total (first data/orders)) (inc v)))",
+        "(let [{:keys [note] :or {note \"q\"}} (last data/orders)] (if (nil? note) 1 2))",
+        "(count (filter #(= (:v %) \"51\") data/wide))",
+        "(tool/search {:query (get {:a 1 \"a\" \"5\"} \"a\")})",
+        "(defn mk [v] (fn g [h] (when h (h nil)) (= v \"7\"))) (let [a (mk 7) b (mk \"7\")] (b a))",
+        "(str (:line1 data/address) (:line2 data/address))",
+        "(- (:price_max data/address 100) (:price_min data/address))",
+        "(:rate data/address)",
+        "(:hits2 (tool/search {:query \"x\"}))",
+        "(if (nil? (:other (tool/search {:query \"x\"}))) 1 2)",
+        "(doseq [o data/orders] (tool/search (dissoc {:query \"a\" :junk 1} :junk)))",
+        "(tool/search (cond-> {:query \"a\"} (> data/n 5) (assoc :priority 1)))",
+        "(let [a {:query \"a\"} a (if (> data/n 5) (assoc a :urgent true) a)] (tool/search a))",
+        "(doseq [o data/orders :when (:email o)] (tool/search {:query (:email o)}))",
+        "(doseq [o data/orders :let [e (:email o)] :when e] (tool/search {:query e}))",
+        "(doseq [o (filter :email data/orders)] (tool/search {:query (:email o)}))",
+        "(doseq [o data/orders] (when-not (str/blank? (:email o)) (tool/search {:query (:email o)})))",
+        "(if (= (:status data/address) \"cart\") (count (:items data/address)) 1)",
+    ] {
+        assert_eq!(found(source), [], "{source}");
+    }
+}
+
+/// Each function that is said to refuse a type fails with every value of it.
+#[test]
+fn what_is_refused_fails() {
+    let samples: &[(Types, &[&str])] = &[
+        (Types::NIL, &["nil"]),
+        (Types::BOOL, &["true", "false"]),
+        (Types::INT, &["0", "7"]),
+        (Types::FLOAT, &["1.5"]),
+        (Types::STRING, &["\"\"", "\"7\""]),
+        (Types::KEYWORD, &[":a"]),
+        (Types::LIST, &["[]", "[1]"]),
+        (Types::MAP, &["{}", "{:a 1}"]),
+        (Types::SET, &["#{}", "#{1}"]),
+    ];
+    let mut tried = 0;
+    for row in crate::library::all() {
+        let Some((_, refused, count)) = operands::refused(row.name) else { continue };
+        for (types, values) in samples.iter().filter(|(types, _)| types.is_within(refused)) {
+            for value in *values {
+                let forms = match row.name {
+                    "sum-by" | "avg-by" => vec![format!("({} identity [1 {value}])", row.name)],
+                    "quot" | "rem" | "mod" => {
+                        vec![format!("({} {value} 2)", row.name), format!("({} 2 {value})", row.name)]
+                    }
+                    "inc" | "dec" => vec![format!("({} {value})", row.name)],
+                    "split" => vec![format!("(split {value} #\",\")")],
+                    "starts-with?" | "ends-with?" => vec![format!("({} {value} \"a\")", row.name)],
+                    _ if count == 1 => vec![format!("({} {value})", row.name)],
+                    _ => vec![
+                        format!("({} {value} 2)", row.name),
+                        format!("({} 2 {value})", row.name),
+                        format!("({} 1 2 {value})", row.name),
+                        format!("({} {value})", row.name),
+                    ],
+                };
+                for form in forms {
+                    let (mut machine, ..) = loaded(&form, Settings::default());
+                    let Step::Done(Ending::Error(error)) = machine.resume(u64::MAX) else {
+                        panic!("{form}: {types:?}")
+                    };
+                    assert_eq!(error.reason, crate::Reason::TypeError, "{form}");
+                    tried += 1;
+                }
+            }
+        }
+    }
+    assert!(tried > 200, "{tried}");
 }
 
 /// Programs that may be right.

@@ -1,14 +1,15 @@
 //! The walk over the core forms.
 
 use super::shape::{Shape, Types, joined, name_of};
-use super::{Facts, Finding, MAX_DEPTH, MAX_FINDINGS, MAX_WORK};
+use super::{Facts, Finding, FindingKind, MAX_DEPTH, MAX_FINDINGS, MAX_WORK, ToolShape};
 use crate::Table;
 use crate::builtins::Rows;
 use crate::code::BuiltinId;
 use crate::compile::core::{Bind, Clause, Constant, FnNode, Kind, Node, Prim, Var};
 use crate::compile::{Forms, Program};
 use crate::error::Span;
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -27,6 +28,22 @@ pub(super) struct Known<'p> {
     pub(super) truth: Option<bool>,
     /// The key that was looked for and not found, if it is nil for that, or tells whether it is.
     pub(super) missed: Option<Rc<Missed>>,
+    /// The pass for which its types are exact: each of them is there at least once while the code of the pass runs.
+    pub(super) exact: Option<Pass>,
+    /// What it is that is often mistaken for something else.
+    pub(super) habit: Option<Habit>,
+}
+
+/// A part of the program that runs under conditions of its own, such as a branch or the function of a `map`: 0 is the program.
+type Pass = u32;
+
+/// What is often mistaken in a test.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Habit {
+    /// A list, which is true even if it is empty.
+    List,
+    /// A quotient, which is never an integer.
+    Quotient,
 }
 
 /// A key that no map at a place has.
@@ -69,7 +86,7 @@ impl<'p> Known<'p> {
     }
 
     pub(super) fn of(shape: Shape) -> Self {
-        Known { shape, function: None, constant: None, truth: None, missed: None }
+        Known { shape, function: None, constant: None, truth: None, missed: None, exact: None, habit: None }
     }
 
     pub(super) fn types(types: Types) -> Self {
@@ -78,10 +95,6 @@ impl<'p> Known<'p> {
 
     pub(super) fn function(function: Function<'p>) -> Self {
         Known { function: Some(Rc::new(function)), ..Known::types(Types::FN) }
-    }
-
-    pub(super) fn constant(constant: &'p Constant, span: Span) -> Self {
-        Known { constant: Some((constant, span)), ..Known::of(Shape::of_constant(constant)) }
     }
 
     pub(super) fn test(truth: Option<bool>) -> Self {
@@ -119,11 +132,29 @@ pub(super) struct Checker<'p> {
     forms: &'p Forms,
     pub(super) rows: &'static Rows,
     pub(super) facts: &'p dyn Facts,
-    vars: Table<usize, Known<'p>>,
+    pub(super) vars: Table<usize, Known<'p>>,
+    /// The tools that were asked for.
+    pub(super) tools: Table<String, Option<Rc<ToolShape>>>,
+    /// The shapes of large constants, by their addresses.
+    constants: Table<*const Constant, Shape>,
+    /// Definitions that are made more than once, or perhaps: what they are is not known.
+    volatile: &'p RefCell<BTreeSet<u32>>,
+    stop: &'p dyn Fn() -> bool,
     globals: Table<u32, Known<'p>>,
     places: BTreeMap<PlaceId, Place>,
     work: u32,
     depth: usize,
+    /// The pass that is walked, and how many there were.
+    pub(super) pass: Pass,
+    passes: Pass,
+    /// Whether the pass surely runs.
+    pub(super) is_certain: bool,
+    /// Whether something may end the run, or a part of it, before all of it has run.
+    may_stop: bool,
+    /// Calls with operands of wrong types, by their positions; `None` if they are right at least once.
+    operands: Table<(u32, u32), Option<Finding>>,
+    /// The functions that have been walked.
+    pub(super) walked: Table<*const FnNode, ()>,
     /// The functions that are being called, the innermost last.
     pub(super) active: Vec<(&'p FnNode, Vec<(Var, Known<'p>)>)>,
     /// The values with which the loops around go on.
@@ -132,6 +163,8 @@ pub(super) struct Checker<'p> {
     pub(super) returns: Vec<Known<'p>>,
     /// Whether code is walked that may not run, or not once.
     pub(super) conditional: usize,
+    /// How many branches are around that may not run.
+    pub(super) arms: usize,
     /// Whether findings are not kept, because the code is walked again.
     pub(super) silent: usize,
     /// The keys that were looked for and found, in the order of the walk.
@@ -140,21 +173,38 @@ pub(super) struct Checker<'p> {
 }
 
 impl<'p> Checker<'p> {
-    pub(super) fn new(program: &'p Program, forms: &'p Forms, facts: &'p dyn Facts) -> Self {
+    pub(super) fn new(
+        program: &'p Program,
+        forms: &'p Forms,
+        facts: &'p dyn Facts,
+        volatile: &'p RefCell<BTreeSet<u32>>,
+        stop: &'p dyn Fn() -> bool,
+    ) -> Self {
         Checker {
             program,
             forms,
             rows: crate::library::rows(),
             facts,
             vars: Table::default(),
+            tools: Table::default(),
+            constants: Table::default(),
+            volatile,
+            stop,
             globals: Table::default(),
             places: BTreeMap::new(),
             work: 0,
             depth: 0,
+            pass: 0,
+            passes: 0,
+            is_certain: true,
+            may_stop: false,
+            operands: Table::default(),
+            walked: Table::default(),
             active: Vec::new(),
             recurs: Vec::new(),
             returns: Vec::new(),
             conditional: 0,
+            arms: 0,
             silent: 0,
             found: Vec::new(),
             is_over: false,
@@ -162,9 +212,15 @@ impl<'p> Checker<'p> {
     }
 
     pub(super) fn findings(mut self) -> Vec<Finding> {
-        self.visit(&self.forms.body);
+        let value = self.visit(&self.forms.body);
+        self.result(&value, self.forms.body.span);
+        self.visit_uncalled();
         if self.is_over {
             return Vec::new();
+        }
+        let operands = std::mem::take(&mut self.operands).into_iter().filter(|_| !self.may_stop);
+        for ((start, end), finding) in operands {
+            self.places.extend(finding.map(|finding| ((start, end, String::new()), Place::Wrong(finding))));
         }
         let wrong = self.places.into_values().filter_map(|place| match place {
             Place::Wrong(finding) => Some(finding),
@@ -173,15 +229,86 @@ impl<'p> Checker<'p> {
         wrong.take(MAX_FINDINGS).collect()
     }
 
+    /// Walks the functions that the program defines and does not call, such as those for a later program.
+    fn visit_uncalled(&mut self) {
+        let mut globals: Vec<u32> = self.globals.keys().copied().collect();
+        globals.sort_unstable();
+        for global in globals {
+            let value = self.globals.get(&global).cloned();
+            if let Some(Known { function: Some(function), .. }) = &value
+                && let Function::Closure(node, _) = &**function
+                && !self.walked.contains_key(&std::ptr::from_ref::<FnNode>(node))
+            {
+                value.iter().for_each(|value| self.escape(value));
+            }
+        }
+    }
+
+    /// Walks code that runs under other conditions. `is_certain` says that it runs at least once if the code around it does.
+    pub(super) fn pass<T>(&mut self, is_certain: bool, walk: impl FnOnce(&mut Self) -> T) -> T {
+        let (pass, was_certain) = (self.pass, self.is_certain);
+        self.passes += 1;
+        self.pass = self.passes;
+        self.is_certain &= is_certain;
+        let result = walk(self);
+        (self.pass, self.is_certain) = (pass, was_certain);
+        result
+    }
+
+    /// Returns whether the elements of a list have exactly the types of its shape, so that there is one.
+    pub(super) fn is_exact_list(&self, list: &Known<'p>) -> bool {
+        list.exact == Some(self.pass) && !list.shape.element().is_never()
+    }
+
+    /// Notes operands of a call that are sure to be wrong, or that they are right or unknown this time.
+    pub(super) fn judge(&mut self, span: Span, finding: Option<Finding>) {
+        if self.silent == 0 {
+            let finding = finding.filter(|_| self.is_certain);
+            self.operands
+                .entry((span.start, span.end))
+                .and_modify(|known| *known = known.take().filter(|_| finding.is_some()))
+                .or_insert(finding);
+        }
+    }
+
     pub(super) fn data_name(&self, global: u32) -> Option<&'p str> {
         self.program.code().globals.get(global as usize)?.strip_prefix("data/")
     }
 
     /// Counts work. Returns false if there was too much.
     pub(super) fn spend(&mut self, work: u32) -> bool {
+        const STEPS: u32 = 1_000;
+        let before = self.work / STEPS;
         self.work = self.work.saturating_add(work);
-        self.is_over |= self.work > MAX_WORK;
+        self.is_over |= self.work > MAX_WORK || self.work / STEPS > before && (self.stop)();
         !self.is_over
+    }
+
+    /// Counts the work for some things at once.
+    pub(super) fn spend_on(&mut self, count: usize) -> bool {
+        self.spend(u32::try_from(count).unwrap_or(u32::MAX))
+    }
+
+    pub(super) fn constant(&mut self, constant: &'p Constant, span: Span) -> Known<'p> {
+        Known { constant: Some((constant, span)), ..Known::of(self.shape_of(constant)) }
+    }
+
+    /// Returns the shape of a constant. That of a collection is made once.
+    pub(super) fn shape_of(&mut self, constant: &'p Constant) -> Shape {
+        let (Constant::Vector(items) | Constant::Set(items) | Constant::Map(items)) = constant else {
+            return Shape::of_constant(constant);
+        };
+        if let Some(shape) = self.constants.get(&std::ptr::from_ref(constant)) {
+            return shape.clone();
+        }
+        match self.spend_on(items.len()) {
+            true => {
+                let shape = Shape::of_constant(constant);
+                self.constants.insert(std::ptr::from_ref(constant), shape.clone());
+                shape
+            }
+            false => Shape::UNKNOWN,
+        }
     }
 
     /// Notes that a place is right, or that nothing is known.
@@ -223,7 +350,7 @@ impl<'p> Checker<'p> {
             (Some(f), Some(g)) if Rc::ptr_eq(f, g) => Some(f.clone()),
             _ => Some(Rc::new(Function::Either(a, b))),
         };
-        Known { shape, function, constant: None, truth, missed: None }
+        Known { function, truth, ..Known::of(shape) }
     }
 
     pub(super) fn visit(&mut self, node: &'p Node) -> Known<'p> {
@@ -253,7 +380,9 @@ impl<'p> Checker<'p> {
     /// Walks code that may not run.
     fn visit_perhaps(&mut self, node: &'p Node) -> Known<'p> {
         self.conditional += 1;
-        let known = self.visit(node);
+        self.arms += 1;
+        let known = self.pass(false, |checker| checker.visit(node));
+        self.arms -= 1;
         self.conditional -= 1;
         known
     }
@@ -261,14 +390,14 @@ impl<'p> Checker<'p> {
     fn visit_kind(&mut self, node: &'p Node) -> Known<'p> {
         let span = node.span;
         match &node.kind {
-            Kind::Const(constant) => Known::constant(constant, span),
+            Kind::Const(constant) => Known { exact: Some(self.pass), ..self.constant(constant, span) },
             Kind::Local(var) => self.value_of(*var),
             Kind::Global(global) => self.globals.get(global).cloned().unwrap_or_else(Known::unknown),
-            Kind::Data(global) => {
-                let shape = self.data_name(*global).and_then(|name| self.facts.data(name));
-                Known::of(shape.unwrap_or(Shape::UNKNOWN))
+            Kind::Data(global) => self.data(*global, span),
+            Kind::Builtin(id) => {
+                self.may_stop |= self.rows.row(*id).name == "reduced";
+                Known::function(Function::Builtin(*id))
             }
-            Kind::Builtin(id) => Known::function(Function::Builtin(*id)),
             Kind::Tool(name) => Known::function(Function::Tool(name)),
             Kind::Vector(_) | Kind::Map(_) | Kind::Set(_) => self.collection(node),
             Kind::Do(nodes) => self.visit_all(nodes).pop().unwrap_or_else(Known::unknown),
@@ -300,6 +429,7 @@ impl<'p> Checker<'p> {
                 value
             }
             Kind::CallBuiltin(id, arguments) => {
+                self.may_stop |= self.rows.row(*id).name == "reduced";
                 let values = self.visit_all(arguments);
                 let value = self.builtin(*id, values, span);
                 if let [_, Node { kind: Kind::Const(key), .. }, default] = &arguments[..]
@@ -325,13 +455,29 @@ impl<'p> Checker<'p> {
         }
     }
 
+    fn data(&mut self, global: u32, span: Span) -> Known<'p> {
+        let Some(name) = self.data_name(global) else { return Known::unknown() };
+        let Some(shape) = self.facts.data(name) else {
+            if let Some(meant) = self.facts.data_meant(name) {
+                let message = format!("data/{name} is not given, so it is nil; data/{meant} is");
+                let repair = Some(format!("write data/{meant}"));
+                self.wrong("data", Finding { kind: FindingKind::UnknownData, span, message, repair, fails: false });
+            }
+            return Known::unknown();
+        };
+        Known { exact: Some(self.pass), ..Known::of(shape) }
+    }
+
     fn definition(&mut self, node: &'p Node) -> Known<'p> {
         let (Kind::Def(global, value) | Kind::DefOnce(global, value)) = &node.kind else { return Known::unknown() };
         let value = self.visit(value);
         let is_sure = self.conditional == 0 && self.active.is_empty() && matches!(node.kind, Kind::Def(..));
-        let value = match is_sure {
-            true => value,
-            false => self.join(value, Known::unknown()),
+        if !is_sure || self.globals.contains_key(global) {
+            self.volatile.borrow_mut().insert(*global);
+        }
+        let value = match self.volatile.borrow().contains(global) {
+            true => Known { shape: Shape::UNKNOWN, constant: None, truth: None, exact: None, habit: None, ..value },
+            false => value,
         };
         self.globals.insert(*global, value);
         Known::types(Types::OTHER)
@@ -339,6 +485,7 @@ impl<'p> Checker<'p> {
 
     /// Repetitions, errors and early ends.
     fn effect(&mut self, node: &'p Node) -> Known<'p> {
+        self.may_stop |= !matches!(node.kind, Kind::Times(..) | Kind::While(..) | Kind::Finally(..));
         match &node.kind {
             Kind::Times(var, count, body) => {
                 self.visit(count);
@@ -391,9 +538,7 @@ impl<'p> Checker<'p> {
 
     /// Walks code that runs any number of times: definitions in it may be there already when it starts.
     fn repeated(&mut self, body: &'p Node) {
-        self.conditional += 1;
-        self.visit(body);
-        self.conditional -= 1;
+        self.visit_perhaps(body);
     }
 
     pub(super) fn binds(&mut self, binds: &'p [Bind]) {
@@ -429,15 +574,17 @@ impl<'p> Checker<'p> {
 
     fn branches(&mut self, node: &'p Node) -> Known<'p> {
         match &node.kind {
-            Kind::If(test, then, otherwise) => {
-                let test = self.visit(test);
+            Kind::If(condition, then, otherwise) => {
+                let test = self.visit(condition);
+                self.condition(condition, &test);
                 self.either(&test, then, otherwise)
             }
             Kind::Cond(clauses, last) => {
                 let mut value = Known::never();
                 let (before, mut missed) = (self.found.len(), Vec::new());
-                for (test, then) in clauses {
-                    let test = self.visit_perhaps(test);
+                for (condition, then) in clauses {
+                    let test = self.visit_perhaps(condition);
+                    self.condition(condition, &test);
                     missed.extend(test.missed.clone());
                     if test.holds() != Some(false) {
                         let then = self.visit_perhaps(then);
@@ -498,7 +645,8 @@ impl<'p> Checker<'p> {
     /// `(if-let [t (:totals r)] t (:total r))`. `before` is how many keys had been found before.
     pub(super) fn excuse_missed<'m>(&mut self, missed: impl Iterator<Item = &'m Rc<Missed>>, before: usize) {
         for missed in missed {
-            if self.found.get(before..).unwrap_or_default().contains(&missed.meant) {
+            // What is read of no map is tested for that.
+            if missed.meant.is_empty() || self.found.get(before..).unwrap_or_default().contains(&missed.meant) {
                 self.right(missed.span, &missed.name);
             }
         }
@@ -602,7 +750,7 @@ impl<'p> Checker<'p> {
             self.set(*var, value.clone());
         }
         self.recurs.push(Vec::new());
-        let value = body(self);
+        let value = self.pass(false, body);
         (self.recurs.pop().unwrap_or_default(), value)
     }
 
@@ -619,14 +767,48 @@ impl<'p> Checker<'p> {
     }
 
     fn comprehension(&mut self, clauses: &'p [Clause], body: &'p Node, collects: bool) -> Known<'p> {
+        let is_plain = |clause: &Clause| matches!(clause, Clause::Let(_));
         self.conditional += 1;
+        let (value, is_exact) = match clauses {
+            [Clause::Each(var, node, binds), lets @ ..] if lets.iter().all(is_plain) => {
+                let list = self.visit(node);
+                let is_exact = self.is_exact_list(&list);
+                let is_empty = usize::from(list.shape.element().is_never());
+                self.silent += is_empty;
+                let value = self.pass(is_exact, |checker| {
+                    checker.each(*var, &list, is_exact.then_some(checker.pass), binds);
+                    let value = checker.clauses(lets, body);
+                    (value.exact == Some(checker.pass), value)
+                });
+                self.silent -= is_empty;
+                (value.1, is_exact && value.0)
+            }
+            _ => (self.pass(false, |checker| checker.clauses(clauses, body)), false),
+        };
+        self.conditional -= 1;
+        match collects {
+            true => {
+                self.escape(&value);
+                Known { exact: is_exact.then_some(self.pass), ..Known::of(Shape::list(value.shape)) }
+            }
+            false => Known::types(Types::NIL),
+        }
+    }
+
+    /// Binds a variable to the elements of a list.
+    fn each(&mut self, var: Var, list: &Known<'p>, exact: Option<Pass>, binds: &'p [Bind]) {
+        self.escape(list);
+        self.set(var, Known { exact, ..Known::of(list.shape.element()) });
+        self.binds(binds);
+    }
+
+    /// Walks clauses of `for`, and its body.
+    fn clauses(&mut self, clauses: &'p [Clause], body: &'p Node) -> Known<'p> {
         for clause in clauses {
             match clause {
                 Clause::Each(var, node, binds) => {
                     let list = self.visit(node);
-                    self.escape(&list);
-                    self.set(*var, Known::of(list.shape.element()));
-                    self.binds(binds);
+                    self.each(*var, &list, None, binds);
                 }
                 Clause::Let(binds) => self.binds(binds),
                 Clause::When(test) | Clause::While(test) => {
@@ -634,15 +816,7 @@ impl<'p> Checker<'p> {
                 }
             }
         }
-        let value = self.visit(body);
-        self.conditional -= 1;
-        match collects {
-            true => {
-                self.escape(&value);
-                Known::of(Shape::list(value.shape))
-            }
-            false => Known::types(Types::NIL),
-        }
+        self.visit(body)
     }
 
     fn prim(&mut self, prim: Prim, nodes: &'p [Node]) -> Known<'p> {
@@ -651,9 +825,15 @@ impl<'p> Checker<'p> {
             return self.running();
         }
         let Some(value) = arguments.pop() else { return Known::unknown() };
+        if value.shape.is_never() {
+            return value;
+        }
         match prim {
             Prim::SeqArg(_) | Prim::MapArg | Prim::Seq => value,
-            Prim::Nth(at) => Known::of(value.shape.nth(at.into())),
+            Prim::Nth(at) => {
+                let is_exact = value.shape.has_each(at.into());
+                Known { exact: value.exact.filter(|_| is_exact), ..Known::of(value.shape.nth(at.into())) }
+            }
             Prim::Rest(count) => Known::of(value.shape.rest(count.into())),
             Prim::IsNil => {
                 let types = value.shape.types;

@@ -110,6 +110,11 @@ impl Machine {
                 let name = format!("data/{name}");
                 self.0.iter().rev().find_map(|grant| grant.shape(&name))
             }
+            fn data_meant(&self, name: &str) -> Option<String> {
+                let names: Vec<&str> = self.0.iter().flat_map(|grant| grant.data_names()).collect();
+                let is_given = names.contains(&name);
+                crate::check::similar(&names, name).filter(|_| !is_given).map(str::to_owned)
+            }
             fn tool(&self, name: &str) -> Option<ToolShape> {
                 self.1(name)
             }
@@ -118,8 +123,8 @@ impl Machine {
         let facts = Here(&self.grants, tools);
         match forms {
             // One that was compiled again for the names of earlier definitions has other forms.
-            Some((of, forms)) if std::ptr::eq(of, &raw const *program) => check(&program, forms, &facts),
-            _ => program.forms(stop).map(|forms| check(&program, &forms, &facts)).unwrap_or_default(),
+            Some((of, forms)) if std::ptr::eq(of, &raw const *program) => check(&program, forms, &facts, stop),
+            _ => program.forms(stop).map(|forms| check(&program, &forms, &facts, stop)).unwrap_or_default(),
         }
     }
 

@@ -22,7 +22,7 @@ use crate::terms::warning::Warning;
 use crate::text::convert;
 use crate::tools::signature::sentence;
 use crate::tools::tool::{Reply, Tool, ToolCall};
-use lisp_core::check::Finding;
+use lisp_core::check::{Finding, FindingKind};
 use lisp_core::cost::COST_SCHEDULE_VERSION;
 use lisp_core::heap::Fault;
 use lisp_core::syntax::LineIndex;
@@ -569,9 +569,11 @@ impl Run {
         }
     }
 
-    /// Takes what the check of the program found before it ran, and what it read in vain.
-    fn findings_and_notes(&mut self) -> Vec<Warning> {
+    /// Takes what the check of the program found before it ran, and what it read in vain. A wrong operand is not told again if the
+    /// run has failed for its type.
+    fn findings_and_notes(&mut self, has_failed_for_type: bool) -> Vec<Warning> {
         let mut findings = std::mem::take(&mut self.findings);
+        findings.retain(|finding| finding.kind != FindingKind::WrongType || !has_failed_for_type);
         let whole = self.programs[self.current].clone();
         let setting = &self.shared.setting;
         if !self.is_set_up() && setting.makes.check != Check::Off {
@@ -619,7 +621,8 @@ impl Run {
             taken.settle(&usage, true);
         }
         let mut warnings = self.programs.last().map_or_else(Vec::new, Program::warnings);
-        warnings.extend(self.findings_and_notes());
+        let has_failed_for_type = answer.as_ref().is_err_and(|problem| problem.reason() == Reason::TypeError);
+        warnings.extend(self.findings_and_notes(has_failed_for_type));
         warnings.extend(std::mem::take(&mut self.warnings).into_iter().filter(|_| answer.is_ok()));
         debug_assert!(answer.as_ref().err().is_none_or(|problem| Verdict::of(problem.error.reason) != Verdict::Ok));
         let view = &self.shared.setting.view;

@@ -60,6 +60,14 @@ warning_kinds! {
     MissingArgument => "missing_argument", Program;
     /// An argument has a type that the tool does not take.
     WrongArgument => "wrong_argument", Program;
+    /// An operand has a type with which the call fails.
+    WrongType => "wrong_type", Program;
+    /// A test always goes the same way.
+    ConstantTest => "constant_test", Program;
+    /// The result of the program is a function.
+    FunctionResult => "function_result", Program;
+    /// Data is not given, while other data with a similar name is.
+    UnknownData => "unknown_data", Program;
     /// A key was read and never found, while the maps there had one with a similar name.
     KeyNeverFound => "key_never_found", Program;
     /// A keyword was compared with a string of the same name.
@@ -79,6 +87,10 @@ impl WarningKind {
             FindingKind::UnknownArgument => WarningKind::UnknownArgument,
             FindingKind::MissingArgument => WarningKind::MissingArgument,
             FindingKind::WrongArgument => WarningKind::WrongArgument,
+            FindingKind::WrongType => WarningKind::WrongType,
+            FindingKind::ConstantTest => WarningKind::ConstantTest,
+            FindingKind::FunctionResult => WarningKind::FunctionResult,
+            FindingKind::UnknownData => WarningKind::UnknownData,
             FindingKind::KeyNeverFound => WarningKind::KeyNeverFound,
             FindingKind::KeywordForString => WarningKind::KeywordForString,
         }

@@ -39,8 +39,8 @@ pub(super) enum Type {
 }
 
 impl Type {
-    /// Returns the shape of its values.
-    fn shape(&self) -> Shape {
+    /// Returns the shape of its values. Results may have more keys than a contract lists.
+    fn shape(&self, is_result: bool) -> Shape {
         match self {
             Type::String => Shape::of(Types::STRING),
             Type::Int => Shape::of(Types::INT),
@@ -50,14 +50,17 @@ impl Type {
             Type::Datetime => Shape::of(Types::STRING | Types::OTHER),
             Type::Map => Shape::of(Types::MAP),
             Type::Any => Shape::UNKNOWN,
-            Type::List(of) => Shape::list(of.shape()),
+            Type::List(of) => Shape::list(of.shape(is_result)),
             Type::Fields(fields) => {
                 let field = |field: &Field| {
-                    (field.name.as_str().into(), field.of.shape(), !matches!(field.of, Type::Optional(_)))
+                    (field.name.as_str().into(), field.of.shape(is_result), !matches!(field.of, Type::Optional(_)))
                 };
-                Shape::map(fields.all.iter().map(field), !fields.open)
+                match is_result {
+                    true => Shape::listed(fields.all.iter().map(field)),
+                    false => Shape::map(fields.all.iter().map(field), !fields.open),
+                }
             }
-            Type::Optional(of) => of.shape().or_nil(),
+            Type::Optional(of) => of.shape(is_result).or_nil(),
         }
     }
 }
@@ -192,13 +195,13 @@ impl Signature {
         let params = self.params.as_ref()?;
         let parameter = |field: &Field| Parameter {
             name: field.name.as_str().into(),
-            shape: field.of.shape(),
+            shape: field.of.shape(false),
             is_required: !matches!(field.of, Type::Optional(_)),
         };
         Some(ToolShape {
             parameters: params.all.iter().map(parameter).collect(),
             is_open: params.open,
-            result: self.output.shape(),
+            result: self.output.shape(true),
         })
     }
 

@@ -233,7 +233,7 @@ fn calls_that_are_made_for_nothing_have_a_bound() {
                    (catch Exception e k))
               (recur (inc k)))
           (tool/pure {:n 1})))";
-    let limits = Limits::default().with_tool_calls(50);
+    let limits = Limits::default().with_tool_calls(50).with_timeout_ms(60_000);
     for engine in &engines.pools {
         let outcome = engine.eval(source, Input::new().limits(LimitsRequest::all(&limits)));
         assert_eq!((outcome.text(), outcome.usage.tool_calls), (Some("2"), 1), "{:?}", outcome.problem());

@@ -17,6 +17,7 @@ mod in_place;
 mod inputs;
 mod json_texts;
 mod limits;
+mod operands;
 mod parallel;
 mod places;
 mod profiles;

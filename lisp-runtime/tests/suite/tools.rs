@@ -388,7 +388,8 @@ fn very_many_calls_are_counted_but_not_all_recorded() {
 /// Taking the arguments out is not on the program's bill, but what is left of it does not stay.
 #[test]
 fn many_calls_leave_no_garbage_behind() {
-    let limits = Limits::default().with_heap_bytes(200_000).with_loop_iterations(0).with_tool_calls(0);
+    let limits =
+        Limits::default().with_heap_bytes(200_000).with_loop_iterations(0).with_tool_calls(0).with_timeout_ms(60_000);
     let engine = Engine::builder().limits(limits).tool("one", |_| Ok(1)).build().expect("an engine");
     let outcome = engine.eval("(loop [i 0] (if (< i 20000) (recur (+ i (tool/one {}))) i))", Input::new());
     assert_eq!(outcome.value::<i64>(), Ok(20_000));

@@ -125,7 +125,7 @@ fn programs_are_checked_against_data_and_tools_unless_the_host_turns_it_off() {
         ("(filter #(= :paid (:status %)) data/orders)", "never_equal", "write \"paid\""),
         ("(map #(tool/price {:skuu (:sku %) :sku \"\"}) data/orders)", "unknown_argument", "write :sku"),
         ("(tool/price {:quantity 1})", "missing_argument", "add :sku to the arguments"),
-        ("(tool/price {:sku 1})", "wrong_argument", ""),
+        ("(tool/price {:sku 1})", "wrong_argument", "convert it: (str n)"),
         ("(:totl (tool/price {:sku \"A1\"}))", "unknown_key", "write :total"),
     ] {
         assert_eq!(found(&engine, program), [(kind, repair.to_owned())], "{program}");
@@ -172,10 +172,10 @@ fn schemas_of_tools_are_known_to_a_check() {
     for (program, kind, repair) in [
         ("(tool/pay {:to \"a\" :amonut 1 :amount 2 :noet nil})", "unknown_argument", "write :note"),
         ("(tool/pay {:to \"a\"})", "missing_argument", "add :amount to the arguments"),
-        ("(tool/pay {:to 5 :amount 1})", "wrong_argument", ""),
-        ("(tool/pay {:to \"a\" :amount \"1\"})", "wrong_argument", ""),
-        ("(tool/pay {:to \"a\" :amount 1 :mode 2})", "wrong_argument", ""),
-        ("(tool/pay {:to \"a\" :amount 1 :tags \"x\"})", "wrong_argument", ""),
+        ("(tool/pay {:to 5 :amount 1})", "wrong_argument", "convert it: (str n)"),
+        ("(tool/pay {:to \"a\" :amount \"1\"})", "wrong_argument", "convert it: (parse-long s)"),
+        ("(tool/pay {:to \"a\" :amount 1 :mode 2})", "wrong_argument", "convert it: (str n)"),
+        ("(tool/pay {:to \"a\" :amount 1 :tags \"x\"})", "wrong_argument", "put it into a vector: [x]"),
         ("(:reciept (tool/pay {:to \"a\" :amount 1}))", "unknown_key", "write :receipt"),
         ("(= :r1 (:receipt (tool/pay {:to \"a\" :amount 1})))", "never_equal", "write \"r1\""),
     ] {

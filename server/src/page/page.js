@@ -61,6 +61,30 @@ function request() {
   return request;
 }
 
+// Faults of the program that are known without running it, and what to write instead.
+function tell({ warnings = [], error }) {
+  const at = ({ line, column }) => (line ? `${line}:${column} ` : "");
+  const lines = warnings.map((warning) => `${at(warning)}${warning.message}${warning.repair ? `: ${warning.repair}` : ""}`);
+  if (error) lines.unshift(`${at(error)}${error.message}${error.hint ? `: ${error.hint}` : ""}`);
+  $("told").replaceChildren(...lines.map((line) => make("li", line)));
+  $("told").hidden = lines.length === 0;
+}
+
+let edits = 0;
+
+// Checks the program a moment after the last change. Where that is not possible, nothing is told.
+async function edited() {
+  const edit = ++edits;
+  await new Promise((done) => setTimeout(done, 800));
+  if (edit !== edits || running) return;
+  try {
+    const report = await ask("POST", "/v1/check", request());
+    if (edit === edits) tell(report);
+  } catch {
+    if (edit === edits) tell({});
+  }
+}
+
 function clear(status) {
   for (const id of ["prints", "value"]) show(id, "");
   for (const id of ["error", "calls", "figures"]) $(id).hidden = true;
@@ -78,6 +102,8 @@ async function run() {
     return fail(error.message);
   }
   clear("Running");
+  edits++;
+  tell({});
   running = new AbortController();
   $("run").disabled = true;
   $("stop").disabled = false;
@@ -144,6 +170,7 @@ function fail(message) {
 function answer(data, program) {
   const how = data.outcome === "fail" ? "Ended with (fail ...)" : data.verdict === "ok" ? `Done in ${(data.usage.duration_us / 1000).toFixed(1)} ms` : `Ended: ${data.verdict}`;
   put("status", how);
+  tell({ warnings: data.warnings });
   show("prints", data.prints.join("\n"));
   if (data.verdict === "ok") show("value", data.text ?? "");
   if (data.error) {
@@ -243,11 +270,14 @@ async function look() {
 function choose(name) {
   [$("program").value, $("data").value] = examples[name];
   if (examples[name][1]) $("data").closest("details").open = true;
+  edits++;
+  tell({});
 }
 
 $("examples").append(...Object.keys(examples).map((name) => make("option", name)));
 $("examples").onchange = () => choose($("examples").value);
 choose($("examples").value);
+for (const id of ["program", "data"]) $(id).oninput = edited;
 $("run").onclick = run;
 $("stop").onclick = () => running?.abort();
 // The address that `ptcl mcp` prints has the token in its fragment, which no server sees.
