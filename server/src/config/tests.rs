@@ -146,7 +146,6 @@ const WRONG: &[(&str, (usize, usize), &str, &str)] = &[
     ("[tools.a]\nurl = \"https://a.com/\"\nmethod = \"get\"", (3, 10), "tools.a.method", "`GET`"),
     ("[tools.a]\nurl = \"https://a.com/\"\ndescription = 1", (3, 15), "tools.a.description", "expected a string"),
     ("[tools.a]\nurl = \"https://a.com/\"\ninput = \"x\"", (3, 9), "tools.a.input", "expected a map"),
-    ("[tools.a]\nurl = \"https://a.com/\"\ninput = { type = \"foo\" }", (3, 9), "tools.a.input", "change `input`"),
     ("[tools.a]\nurl = \"https://a.com/\"\ninput = { maximum = inf }", (3, 9), "tools.a.input", "JSON does not have"),
     (
         "[tools.a]\nurl = \"https://a.com/\"\ninput_file = \"none.json\"",
