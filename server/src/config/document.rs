@@ -41,6 +41,10 @@ impl<'a> Document<'a> {
                     (format!("{key} occurs twice"), "write [[tenants]] for each tenant")
                 }
                 "duplicate key" => (format!("{key} occurs twice"), "remove one"),
+                // The parser says this of a missing value too.
+                other if other.starts_with("string values must be quoted") => {
+                    (format!("it is not TOML: {other}"), "write a value after `=`, a string in quotes")
+                }
                 other => (format!("it is not TOML: {other}"), "write the line as in the example of docs/service.md"),
             };
             let at = error.span().map(|span| position(text, span.start));
@@ -64,7 +68,6 @@ impl<'a> Document<'a> {
         let message = error.message().trim_end().replace('\n', " ").replace("expected u64", "expected a whole number");
         let near = near_field(&message).map(|near| format!("did you mean {near}? ")).unwrap_or_default();
         let next = match () {
-            () if message.starts_with("string values must be quoted") => "write a value after `=`, a string in quotes",
             () if message.starts_with("unknown field") => "use one of these names, or remove the field",
             () if message.ends_with("expected a whole number") => "write one, such as 5000",
             () if message.starts_with("missing field") => "add the field",
