@@ -7,7 +7,7 @@ use lisp_runtime::language::{describe_name, functions_markdown};
 /// What the command takes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// A function, special form or constant
+    /// A function, special form or constant; required without --markdown
     #[arg(required_unless_present = "markdown", allow_hyphen_values = true)]
     name: Option<String>,
     /// Print a page of all functions

@@ -21,7 +21,7 @@ pub(crate) enum DataFormat {
     Csv,
     /// Tab-separated values with a header; \t, \n, \r and \\ in a cell stand for these characters
     Tsv,
-    /// Text: one string, or with --lines one string a line
+    /// Text: one string, or with --lines or --slurp one string a line
     Text,
     /// YAML 1.2
     #[cfg(feature = "json-schema")]
@@ -154,7 +154,11 @@ fn quoted(text: &str) -> String {
 fn of_toml(text: &str) -> Result<String, String> {
     let table: toml::Table = toml::from_str(text).map_err(|error| {
         let line = error.span().map_or(1, |span| text[..span.start].lines().count().max(1));
-        format!("invalid TOML in line {line}: {}", error.message())
+        let message = error.message();
+        // The crate says this of a missing value too.
+        let is_missing = message.starts_with("string values must be quoted");
+        let hint = if is_missing { ": write a value after `=`, a string in quotes" } else { "" };
+        format!("invalid TOML in line {line}: {message}{hint}")
     })?;
     serde_json::to_string(&JsonOf(&toml::Value::Table(table))).map_err(|error| error.to_string())
 }
@@ -394,7 +398,11 @@ impl<R: Read> Makes for Rows<R> {
         }
         if self.has_header && self.row.len() != self.columns.len() {
             let (line, cells, columns) = (self.line(), self.row.len(), self.columns.len());
-            let hint = if self.is_tsv { "write \\t for a tab in a cell" } else { "quote a cell that has a comma" };
+            let hint = if self.is_tsv {
+                "write \\t for a tab in a cell"
+            } else {
+                "quote a cell that has a comma, and close each quote"
+            };
             return Err(invalid(format!("line {line}: the row has {cells} cells and the header {columns}: {hint}")));
         }
         out.push(if self.has_header { b'{' } else { b'[' });
@@ -449,6 +457,7 @@ mod tests {
     fn rows_that_do_not_fit_are_named() {
         for (text, says) in [
             ("a,b\n1,2\n1\n", "line 3: the row has 1 cells and the header 2"),
+            ("a,b\n\"x,1\n", "close each quote"),
             ("a,a\n1,2\n", "the column \"a\" twice"),
         ] {
             let error = value(DataFormat::Csv, text, PLAIN).unwrap_err();
@@ -482,7 +491,8 @@ mod tests {
         assert_eq!(value(DataFormat::Yaml, yaml, PLAIN).unwrap(), r#"{"a":[1,"x"],"b":{"c":"2020-01-01","d":null}}"#);
         let toml = "a = [1, 2.5]\n[b]\nc = 2020-01-01\n";
         assert_eq!(value(DataFormat::Toml, toml, PLAIN).unwrap(), r#"{"a":[1,2.5],"b":{"c":"2020-01-01"}}"#);
-        assert!(value(DataFormat::Toml, "a = 1\nb = ", PLAIN).unwrap_err().starts_with("invalid TOML in line 2"));
+        let missing = value(DataFormat::Toml, "a = 1\nb = ", PLAIN).unwrap_err();
+        assert!(missing.starts_with("invalid TOML in line 2") && missing.contains("write a value"), "{missing}");
         assert!(value(DataFormat::Toml, "a = nan", PLAIN).unwrap_err().contains("NaN"));
         let deep = |open: &str, close: &str| format!("{}{}", open.repeat(50_000), close.repeat(50_000));
         assert!(value(DataFormat::Toml, &format!("a = {}", deep("[", "]")), PLAIN).is_err());

@@ -16,7 +16,8 @@ use std::sync::atomic::{AtomicI32, Ordering};
 /// What the command takes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Program to run until it is terminated through the pipes
+    /// Program to run. When a client writes 0 to the pipe `wait`, the command ends and prints the value. The program can
+    /// call (tool/read-line), which returns the next line of standard input
     #[arg(required_unless_present = "capabilities", requires = "dir")]
     file: Option<PathBuf>,
     /// Directory in which to create the pipes `wait` and `status`

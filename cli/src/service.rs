@@ -29,7 +29,7 @@ pub(crate) struct ServiceOptions {
     /// Configuration file with tools, tenants and limits; docs/service.md describes it
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Use after restoring the store from a backup: calls that write are held until someone confirms them
+    /// Use after restoring the store from a backup: runs that were under way in it ask an approver before each call that writes
     #[arg(long)]
     restored: bool,
     /// Where programs run [default: the configuration's, or process]

@@ -91,11 +91,14 @@ fn as_json(file: &str, run: &SlateRun) -> serde_json::Value {
 /// Reports an error of the program under its source line, with its hint. An error in a setup program, or without a
 /// position, is reported as plain text.
 fn complain(file: &str, source: &str, outcome: &Outcome, failure: &SlateFailure) {
-    match outcome.problem() {
-        Some(problem) if problem.setup.is_none() => tell!("{}", errors::draw(problem, file, source)),
-        _ => tell_line!("{}", visible(&format!("{file}: {failure}"))),
+    let drawn = outcome.problem().filter(|problem| problem.setup.is_none());
+    match drawn {
+        Some(problem) => tell!("{}", errors::draw(problem, file, source)),
+        None => tell_line!("{}", visible(&format!("{file}: {failure}"))),
     }
     if let SlateFailure::Error { trace, .. } = failure {
-        trace.iter().for_each(|line| tell_line!("  {}", visible(line)));
+        // The first line is the position of the error, which a drawn error shows.
+        let shown = usize::from(drawn.is_some_and(|problem| problem.position.is_some()));
+        trace.iter().skip(shown).for_each(|line| tell_line!("  {}", visible(line)));
     }
 }

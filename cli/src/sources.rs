@@ -15,7 +15,7 @@ pub(crate) struct FromOptions {
     /// The format of standard input and of the files after the program [default: as the name of a file says, else json]
     #[arg(long, value_enum, value_name = "FORMAT")]
     from: Option<DataFormat>,
-    /// Read text: one string, or with --lines and --slurp one string a line; same as --from text
+    /// Read text: one string, or with --lines or --slurp one string a line; same as --from text
     #[arg(short = 'R', long, conflicts_with = "from")]
     raw_input: bool,
 }

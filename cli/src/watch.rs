@@ -43,7 +43,9 @@ fn stamps(files: &[PathBuf]) -> Vec<Option<(SystemTime, u64)>> {
 /// Checks that these are files, and none of them is standard input.
 pub(crate) fn check(files: &[PathBuf]) -> Result<(), Failure> {
     match files.is_empty() || files.iter().any(|file| file == Path::new("-")) {
-        true => Err(Failure::Usage("--watch needs a file: pass the program or its data in one".to_owned())),
+        true => Err(Failure::Usage(
+            "--watch needs a file to watch: pass the program as FILE, or its data with --data FILE".to_owned(),
+        )),
         false => Ok(()),
     }
 }

@@ -396,7 +396,7 @@ fn a_watched_program_runs_again_when_it_changes() {
     child.wait().unwrap();
     for wrong in [&["--watch", "-e", "1"][..], &["--watch", "-"]] {
         let (code, _, said) = ptcl(wrong, b"");
-        assert!(code == Some(2) && said.contains("--watch needs a file"), "{code:?} {said}");
+        assert!(code == Some(2) && said.contains("as FILE, or its data with --data FILE"), "{code:?} {said}");
     }
 }
 

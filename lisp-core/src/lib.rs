@@ -1,14 +1,17 @@
-//! PTC-Lisp: a small Clojure-like language with strict limits, in which language models write programs that transform
-//! data and call granted tools.
+//! PTC-Lisp: a small Clojure-like language with strict limits. Language models write programs in it, which transform
+//! data and call the tools that the host grants.
 //!
 //! A run is a value. [`vm::Machine`] is a state machine that never uses the native stack for calls of a program; it owns
-//! the run's value stack, frame stack and heap. It does no I/O, reads no clock, starts no threads and calls no host
-//! closures. What it cannot do itself, such as a tool call, it returns as an *effect*. The caller, called its *driver*,
-//! performs the effect and resumes the machine.
+//! the run's value stack (arguments and local values), frame stack (which function continues where) and heap. It does no
+//! I/O, reads no clock, starts no threads and calls no host closures. What it cannot do itself, such as a tool call, it
+//! returns as an *effect*. The caller, called its *driver*, performs the effect and resumes the machine.
 //!
 //! ```text
 //! source --lexer--> tokens --reader--> forms --analyzer--> core --compiler--> Program (immutable, Send + Sync)
 //! ```
+//!
+//! A *form* is a piece of source as a tree. The *analyzer* finds what each name means, and rewrites the many special
+//! forms into the few of a smaller language, the *core*.
 //!
 //! ```
 //! use lisp_core::compile::Program;

@@ -26,8 +26,8 @@
 //!
 //! | term | meaning |
 //! |---|---|
-//! | in-process, process, domain | isolation: on a host thread, in its own process, in a process shared by a domain's runs |
-//! | ledger | the report of a run's tool calls, with previews of arguments and results ([`Outcome::ledger`]) |
+//! | in-process, process, domain | isolation: on a thread of the host; in a process of its own; in a process shared by the runs of one group (a *domain*), such as a tenant |
+//! | ledger | the report of a run's tool calls, with shortened arguments and results ([`Outcome::ledger`]) |
 //! | data set | JSON that is imported once and shared by many runs ([`DataSet`]) |
 //! | set-up | importing the data and running the set-up programs, before the program starts |
 //! | baseline | bytes of the run's data, memory and programs; they do not count against the heap limit |
@@ -47,18 +47,18 @@
 //! | external tool | a tool without a handler: the host replies to its calls step by step ([`Tool::external`]) |
 //! | scripted tool | a tool of a request, with fixed replies ([`request::ScriptedTool`]) |
 //! | tagged tool | a tool whose failures are values of the program ([`Tool::tagged`]) |
-//! | detached tool | a tool on a thread of its own, so that a run ends on time without it ([`Tool::detached`]) |
+//! | detached tool | a tool that is called on one of the engine's tool threads, so that a run ends on time without it ([`Tool::detached`]) |
 //! | prompt | text that describes the language and the tools to a model ([`Engine::prompt`]) |
 //!
 //! # Features
 //!
 //! | feature | on by default | what it does |
 //! |---|---|---|
-//! | `async` | no | `Engine::run_async` and `eval_async`, `Tool::new_async` and `with_async_handler`, `Input::approvals`: futures for any executor |
+//! | `async` | no | `Engine::run_async` and `eval_async`, `Tool::new_async` and `with_async_handler`, `Input::approvals`: futures that any async executor can run |
 //! | `json-schema` | no | `Tool::from_json_schema`, `Tools::from_mcp_list` and `from_openapi`: tools described by JSON Schema, checked against it |
 //! | `seal` | no | `Record::seal` and `unseal`, and records of runs over a [`DataSet`] |
 //! | `schemars` | no | `Tool::typed`: a tool defined by the Rust types of its arguments and its result |
-//! | `tracing` | no | spans of the crate `tracing` for runs, compiling, set-up, parallel calls and tool calls |
+//! | `tracing` | no | spans (timed steps) of the crate `tracing` for runs, compiling, set-up, parallel calls and tool calls |
 
 #![forbid(unsafe_code)]
 // docs.rs says of each item which feature it needs.

@@ -1,7 +1,7 @@
 //! PTC-Lisp for MCP clients: the tools `run`, `search`, `describe`, `resume` and `runs`.
 //!
-//! The tools use a [`lisp_server::runs::Service`]. They are served over standard input and output or streamable HTTP.
-//! `docs/mcp.md` describes each of them.
+//! The tools use a [`lisp_server::runs::Service`]. They are served over standard input and output, or over
+//! MCP's *streamable HTTP*: one URL for requests and for streams of events. `docs/mcp.md` describes each of them.
 //!
 //! ```
 //! use lisp_mcp::Mcp;

@@ -1,11 +1,11 @@
-//! Process isolation for PTC-Lisp: runs each program in a separate, locked-down process, with the same outcome as
-//! in-process.
+//! Process isolation for PTC-Lisp: runs each program in a separate process, with the same outcome as in-process. The
+//! process is *locked down*: it has no files, no network, and only a few system calls.
 //!
 //! A [`Sandbox`] runs each program in its own process, which is forked from a *template*. A template is the host's own
 //! program, started again with one thread, prepared and locked down once. [`Layer`] and `docs/security.md` list the
-//! layers that protect the host. Tools, ledger, prints and clock stay in the host, which decides how a run ended without
-//! trusting the run's process. The outcome is the same as that of an in-process run. The outcome of a killed run has the
-//! prints and the ledger up to the kill.
+//! layers that protect the host. Tools, ledger, prints and the clock of the deadline stay in the host, which decides how a
+//! run ended without trusting the run's process. The outcome is the same as that of an in-process run. The outcome of a
+//! killed run has the prints and the ledger up to the kill.
 //!
 //! The crate is for Linux. On other Unix systems it can only run closures in a process of their own ([`run_bounded`]),
 //! with the limits that every Unix has and a kill at the deadline. Calls fail there until the caller accepts the missing layers
@@ -29,7 +29,7 @@
 //!
 //! | feature | on by default | what it does |
 //! |---|---|---|
-//! | `async` | no | `Sandbox::run_async` and `eval_async`: futures for any executor |
+//! | `async` | no | `Sandbox::run_async` and `eval_async`: futures that any async executor can run |
 //! | `tracing` | no | spans of the crate `tracing` for templates and processes, and those of the runtime |
 //! | `testing` | no | native payloads in place of programs, and layers removed one by one; for this crate's tests |
 
@@ -74,7 +74,8 @@ pub use {
 
 /// Turns this process into a template if it was started as one. Otherwise returns at once.
 ///
-/// Call it first in `main`, before any thread starts and before creating anything that runs must not inherit.
+/// Call it first in `main`: before any thread starts, and before you create anything that the processes of runs must
+/// not inherit.
 /// [`Builder::build`] fails if it was not called.
 #[cfg(target_os = "linux")]
 pub fn init() {

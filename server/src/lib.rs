@@ -40,7 +40,7 @@
 //! | claim | taking a queued run from the store, to run it |
 //! | attempt | a durable run in one process, from its claim until it ends or is suspended |
 //! | lease | the right of one attempt to write its run; it expires unless it is renewed |
-//! | news | a notice of the store that a run is new, was cancelled or got a reply |
+//! | news | a message of the store to its processes: a run is new, was cancelled or got a reply |
 //! | front, worker | a process that serves the API and leaves durable runs to others; a process that runs them |
 //! | slot | capacity for one run |
 

@@ -105,7 +105,7 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
     explain(
         Reason::InvalidThreadForm,
         "A threading form such as -> or ->> has the wrong syntax.",
-        "There is no value to start with, or a step is neither a call nor a name.",
+        "There is no value to start with, a step is (), the name of as-> is a pattern, or the last test of cond-> has no step.",
         "Start with the value, and write each step as a call without it: (-> value (f 1) g).",
         program("(->)", "(-> [1 2 3] (conj 4) count)"),
     ),
@@ -191,8 +191,9 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
     explain(
         Reason::NotCallable,
         "A value that is not a function is called.",
-        "The first element of a list is called; here it is a number, a string or nil. Often there is one pair of brackets too many.",
-        "Remove the brackets, or write a vector: [1 2 3]. Functions, keywords, maps, sets and vectors can be called.",
+        "The first form in parentheses is called; here it is a number, a string, a boolean or nil, or a vector without that index. Often there is one \
+        pair of parentheses too many.",
+        "Remove the parentheses, or write a vector: [1 2 3]. Functions, keywords, maps, sets and vectors can be called.",
         program("(1 2 3)", "[1 2 3]"),
     ),
     explain(
@@ -295,8 +296,8 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
         Reason::UnknownCall,
         "A tool call had started when an earlier process of the run ended; whether it was made is unknown.",
         "Making the call again could repeat its effect, so the run stops.",
-        "Find out whether it was made, and settle it in the record; or declare the tool as one that only reads, or that may be called \
-        twice.",
+        "Find out whether it was made, and settle it in the record. For later runs, declare tools that only read as such: their calls are made \
+        again.",
         Example::Words("The service was killed while a tool was sending a letter."),
     ),
     explain(
@@ -318,7 +319,7 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
         Reason::ToolDenied,
         "The host's policy, or the person it asked, does not allow a call.",
         "The message says why. Nothing was done.",
-        "Continue without the call, or ask the approver. The same call will be denied again.",
+        "Write a program without the call, or ask the approver. The same call will be denied again.",
         Example::Words("A policy that refuses (tool/refund {:amount 5000}) above an amount."),
     ),
     explain(
@@ -365,11 +366,13 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
     ),
     explain(
         Reason::ParallelCapacityExceeded,
-        "No parallel worker is free.",
-        "Nested pmap or pcalls need more workers at once than parallel_workers allows.",
-        "Use pmap at one level only, and map inside it; or have the host raise parallel_workers.",
-        Example::Words(
-            "(pmap (fn [x] (pmap f x)) rows) with many rows; (pmap (fn [x] (map f x)) rows) takes fewer workers.",
+        "pmap or pcalls are nested deeper than parallel_workers allows, 8 levels by default.",
+        "Each level of nested calls holds a worker while it waits for the level inside it. The number of elements does not matter.",
+        "Use pmap at the outer level, and map inside it; or have the host raise parallel_workers.",
+        limited(
+            "(pmap (fn [row] (pmap inc row)) [[1 2]])",
+            "parallel_workers=1",
+            "(pmap (fn [row] (map inc row)) [[1 2]])",
         ),
     ),
     explain(
@@ -552,7 +555,8 @@ pub(super) const WARNINGS: &[Explanation] = &[
         WarningKind::KeyNeverFound,
         "A key was read and never found, while the maps that it was looked up in had one with a similar name.",
         "The key is misspelt, so that its value was nil in silence. It was found out by the run: a check before it does not follow every function.",
-        "Write the key that the warning names. A key that may be absent has no warning if the program also tests it, or reads the similar one instead.",
+        "Write the key that the warning names. A key that may be absent has no warning if the program also tests it, \
+        or also reads the similar key, as in (or (:totals row) (:total row)).",
         program(
             "(defn f [n] (cons (:nmae n) (mapcat f (:kids n)))) (f {:name \"a\" :kids [{:name \"b\"}]})",
             "(defn f [n] (cons (:name n) (mapcat f (:kids n)))) (f {:name \"a\" :kids [{:name \"b\"}]})",

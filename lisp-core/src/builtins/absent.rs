@@ -232,9 +232,14 @@ pub static ABSENT: &[Absent] = &[
     Absent {
         names: "alter-var-root binding bound? thread-bound? bound-fn bound-fn* get-thread-bindings \
                push-thread-bindings pop-thread-bindings var-set with-bindings with-bindings* with-redefs \
-               with-redefs-fn var with-loading-context",
-        hint: "a definition cannot be rebound: pass what changes as an argument, as in {}",
+               with-redefs-fn with-loading-context",
+        hint: "a name cannot be rebound for a part of the program: pass what changes as an argument, as in {}",
         instead: &[("(defn greet [hi name] (str hi \" \" name)) (greet \"Hello\" \"Ann\")", "\"Hello Ann\"")],
+    },
+    Absent {
+        names: "var",
+        hint: "write #'name, which gives the value of the name: {}",
+        instead: &[("(map #'inc [1 2])", "[2 3]")],
     },
     Absent {
         names: "var?",

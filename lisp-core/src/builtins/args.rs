@@ -193,7 +193,7 @@ pub(crate) fn function<'h>(name: &str, f: Value<'h>) -> Res<Value<'h>> {
     match f {
         Value::Vector(_) => Ok(f),
         f if f.is_callable() => Ok(f),
-        other => Err(not_function(name, other, "the first argument must be a function, a keyword or a set")),
+        other => Err(not_function(name, other, "pass a function, or a keyword, map, set or vector")),
     }
 }
 

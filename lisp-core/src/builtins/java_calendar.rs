@@ -6,7 +6,7 @@ use super::java::{CHRONO_UNITS, int, long, nanos_of_unit, null, out_of_domain, o
 use super::java_moments::{joined, moment, moved, on_day};
 use crate::context::Ctx;
 use crate::error::ErrorClass;
-use crate::heap::{Heap, Res, TimeValue, Value};
+use crate::heap::{Fault, Heap, Res, TimeValue, Value};
 use crate::text::dates::{DAY, DAYS, MONTHS, WEEKDAYS, calendar, days_of, days_of_month, is_date};
 
 pub(super) const TABLE: &[Builtin] = &[
@@ -111,7 +111,7 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::java(".plusMonths", 2, 2, "(.plusMonths date n)", |h, args| months_away(h, ".plusMonths", args, 1)).doc(
-        "Returns the date n months later; beyond the end of that month its last day.",
+        "Returns the date n months later. If that month has no such day, returns its last day.",
         &[
             ("(str (.plusMonths (LocalDate/of 2024 1 31) 1))", "\"2024-02-29\""),
             ("(.plusMonths (LocalDate/of 2024 1 31) \"1\")", "!java_type_error"),
@@ -121,21 +121,21 @@ pub(super) const TABLE: &[Builtin] = &[
         months_away(h, ".minusMonths", args, -1)
     })
     .doc(
-        "Returns the date n months earlier; beyond the end of that month its last day.",
+        "Returns the date n months earlier. If that month has no such day, returns its last day.",
         &[
             ("(str (.minusMonths (LocalDate/of 2024 3 31) 1))", "\"2024-02-29\""),
             ("(.minusMonths 1 1)", "!java_type_error"),
         ],
     ),
     Builtin::java(".plusYears", 2, 2, "(.plusYears date n)", |h, args| months_away(h, ".plusYears", args, 12)).doc(
-        "Returns the date n years later; beyond the end of that month its last day.",
+        "Returns the date n years later. If that month has no such day, returns its last day.",
         &[
             ("(str (.plusYears (LocalDate/of 2024 2 29) 1))", "\"2025-02-28\""),
             ("(.plusYears 1 1)", "!java_type_error"),
         ],
     ),
     Builtin::java(".minusYears", 2, 2, "(.minusYears date n)", |h, args| months_away(h, ".minusYears", args, -12)).doc(
-        "Returns the date n years earlier; beyond the end of that month its last day.",
+        "Returns the date n years earlier. If that month has no such day, returns its last day.",
         &[
             ("(str (.minusYears (LocalDate/of 2024 2 29) 4))", "\"2020-02-29\""),
             ("(.minusYears 1 1)", "!java_type_error"),
@@ -170,10 +170,22 @@ fn days(name: &str, v: Value<'_>) -> Res<i64> {
     Ok(moment(name, v)?.ok_or_else(|| null(name))?.day)
 }
 
+/// The error for a date that does not exist.
+#[cold]
+pub(super) fn no_such_date(name: &str, (year, month, day): (i64, i64, i64)) -> Fault {
+    out_of_domain(
+        name,
+        &match month {
+            1..=12 => format!("there is no day {day} in month {month} of {year}"),
+            _ => format!("there is no month {month}: write 1 to 12"),
+        },
+    )
+}
+
 /// Returns the day number of a date, if the date exists.
 fn day_of(name: &str, (year, month, day): (i64, i64, i64)) -> Res<i64> {
     if !is_date(year, month, day) {
-        return Err(out_of_domain(name, &format!("there is no day {day} in month {month} of {year}")));
+        return Err(no_such_date(name, (year, month, day)));
     }
     match days_of(year, month, day) {
         days if DAYS.contains(&days) => Ok(days),

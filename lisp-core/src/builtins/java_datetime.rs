@@ -2,7 +2,7 @@
 
 use super::Builtin;
 use super::java::{int, nanos_of_unit, null, out_of_domain, out_of_domain_as, text, wrong_type};
-use super::java_calendar::month;
+use super::java_calendar::{month, no_such_date};
 use super::java_moments::{
     MOMENT, date_time, duration, instant, like, local_date, made_duration, moment, parse_by, pattern, unreadable,
 };
@@ -293,7 +293,7 @@ fn of<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let (year, month, day) = (int(name, args[0])?, month(name, args[1])?, int(name, args[2])?);
     let (second, nano) = clock(name, &args[3..])?;
     if !is_date(year, month, day) {
-        return Err(out_of_domain(name, &format!("there is no day {day} in month {month} of {year}")));
+        return Err(no_such_date(name, (year, month, day)));
     }
     date_time(h, name, i128::from(days_of(year, month, day)) * i128::from(DAY) + i128::from(second), nano)
 }

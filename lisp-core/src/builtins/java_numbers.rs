@@ -58,7 +58,7 @@ pub(super) const TABLE: &[Builtin] = &[
         &[("(Long/toHexString 255)", "\"ff\""), ("(Long/toHexString :a)", "!java_type_error")],
     ),
     Builtin::java("Double/toString", 1, 1, "(Double/toString x)", float_text).doc(
-        "Returns the digits of a number as a float.",
+        "Returns a number as text, written as a float.",
         &[("(Double/toString 2)", "\"2.0\""), ("(Double/toString \"2\")", "!java_type_error")],
     ),
     Builtin::java("Double/isNaN", 1, 1, "(Double/isNaN x)", |_, args| {

@@ -185,9 +185,12 @@ fn substring<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let receiver = receiver.ok_or_else(|| null(name))?;
     h.charge(cost::scanned(receiver.len()))?;
     let len = units(h, receiver)?;
-    let end = end.unwrap_or(len);
+    let (given, end) = (end, end.unwrap_or(len));
     if start < 0 || end > len || start > end {
-        let message = format!("the part from {start} to {end} is not inside a string of {len} UTF-16 units");
+        let message = match given {
+            Some(_) => format!("the part from {start} to {end} is not inside a string of {len} UTF-16 units"),
+            None => format!("the start {start} is not from 0 to {len}, the length of the string in UTF-16 units"),
+        };
         return Err(out_of_domain(name, &message));
     }
     if start == end {

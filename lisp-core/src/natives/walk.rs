@@ -93,8 +93,8 @@ pub(super) const TABLE: &[Builtin] = &[
         ],
     ),
     Builtin::prelude("clojure.set/join", 2, 3, "(clojure.set/join rows others keys)").namespace("clojure.set").doc(
-        "Merges each pair of rows that have equal values under the keys that both have, or under the keys of a map from \
-         keys of the first to keys of the second.",
+        "Merges each pair of rows whose values are equal under the keys that both have. With keys, such as {:id :ref}, \
+         merges the pairs in which :id of the first row equals :ref of the second.",
         &[
             ("(clojure.set/join #{{:id 1 :n \"a\"}} #{{:id 1 :x 2} {:id 2 :x 3}})", "#{{:id 1 :n \"a\" :x 2}}"),
             ("(clojure.set/join #{{:id 1}} #{{:ref 1 :x 2}} {:id :ref})", "#{{:id 1 :ref 1 :x 2}}"),

@@ -116,6 +116,12 @@ const FOLLOWED: &[(&str, &str, &str, &str)] = &[
     ("(/ 6 0)", "test the divisor with zero? first", "(let [d 0] (if (zero? d) nil (/ 6 d)))", "nil"),
     ("(assoc-in {:a 1} [:a :b] 2)", "end the path at that key", "(assoc-in {:a 1} [:a] 2)", "{:a 2}"),
     ("(loop [i 0] (+ 1 (recur (inc i))))", "collect with reduce", "(reduce (fn [n _] (+ 1 n)) 0 [1 2])", "2"),
+    ("(recur 1)", "write (loop", "(loop [i 0] (if (< i 3) (recur (inc i)) i))", "3"),
+    ("(loop [] (doseq [x [1]] (recur)))", "use reduce", "(reduce + 0 [1])", "1"),
+    ("(pcalls inc 5)", "pass a function", "(pcalls (fn [] 1) (fn [] 5))", "[1 5]"),
+    ("(group-by 5 [1])", "a keyword, map, set or vector", "(group-by {1 :a} [1])", "{:a [1]}"),
+    ("(var inc)", "#'name", "(#'inc 1)", "2"),
+    ("(binding [x 1] x)", "pass what changes as an argument", "(defn f [x] x) (f 1)", "1"),
     ("(defmacro twice [x] x)", "(defn twice [f x]", "(defn twice [f x] (f (f x))) (twice inc 1)", "3"),
     ("(str \"a", "add `\"`", "(str \"a\")", "\"a\""),
     ("(inc 1", "add `)`", "(inc 1)", "2"),
@@ -260,6 +266,26 @@ fn a_wrong_number_of_arguments_is_named_with_its_noun() {
         ("(hash-map 1)", "hash-map expects keys and values in pairs, got 1 argument"),
         ("(get {})", "get takes 2 to 3 arguments, got 1"),
         ("({} 1 2 3)", "a map called as a function takes a key and a default, got 3 arguments"),
+    ] {
+        let error = common::refusal(program).expect(program);
+        assert_eq!(error.message, message, "{program}");
+    }
+}
+
+/// A message is about the argument that is wrong, and not about one that was not given.
+#[test]
+fn a_message_is_about_what_the_program_says() {
+    for (program, message) in [
+        (
+            "(.substring \"abc\" 9)",
+            ".substring: the start 9 is not from 0 to 3, the length of the string in UTF-16 units",
+        ),
+        ("(.substring \"abc\" 1 9)", ".substring: the part from 1 to 9 is not inside a string of 3 UTF-16 units"),
+        ("(LocalDate/of 2024 13 1)", "LocalDate/of: there is no month 13: write 1 to 12"),
+        ("(LocalDateTime/of 2024 0 1 0 0)", "LocalDateTime/of: there is no month 0: write 1 to 12"),
+        ("(LocalDate/of 2024 2 30)", "LocalDate/of: there is no day 30 in month 2 of 2024"),
+        ("(inc (recur 1))", "recur needs a loop or a function directly around it"),
+        ("(loop [x 1] (inc (recur x)))", "recur must be the last thing its loop or function does"),
     ] {
         let error = common::refusal(program).expect(program);
         assert_eq!(error.message, message, "{program}");

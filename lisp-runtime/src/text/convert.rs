@@ -143,13 +143,23 @@ fn of_tool(fault: Fault, tool: &str) -> Fault {
 /// Returns a value in Clojure syntax, cut at `limit` bytes, and the length of the whole text.
 pub(crate) fn text<'h>(h: &'h Heap, value: Value<'h>, limit: usize) -> Res<(String, usize)> {
     let mut out = TextBuf::new(h);
-    pr_str(h, value, &mut out)?;
+    pr_str(h, value, &mut out).map_err(of_result)?;
     let mut text = out.into_string();
     let whole = text.len();
     if whole > limit {
         text.truncate(text.floor_char_boundary(limit));
     }
     Ok((text, whole))
+}
+
+/// Names the result in the only type error of printing: the result contains an endless sequence.
+fn of_result(fault: Fault) -> Fault {
+    match fault {
+        Fault::Error(error) if error.reason == Reason::TypeError => {
+            Error { message: "the result contains an endless sequence".into(), ..*error }.into()
+        }
+        fault => fault,
+    }
 }
 
 /// Returns definitions as one JSON object, with warnings. Functions are left out: they have no JSON form.

@@ -296,3 +296,16 @@ fn a_request_says_the_same_after_it_is_written() {
     let again = serde_json::to_string(&request).expect("JSON");
     assert_eq!(Request::parse(&again).expect("a request").data, request.data);
 }
+
+#[test]
+fn a_result_with_an_endless_sequence_is_named_as_the_result() {
+    for program in ["(split-at 2 (range))", "[(range)]", "{:a (repeat 1)}", "(return [(range)])"] {
+        let outcome = Engine::default().eval(program, Input::new());
+        let problem = outcome.problem().expect(program);
+        assert_eq!(problem.reason(), Reason::TypeError, "{program}");
+        assert_eq!(problem.error.message, "the result contains an endless sequence", "{program}");
+        assert_eq!(problem.error.hint.as_deref(), Some("take some of it, as in (take 10 s)"), "{program}");
+    }
+    let outcome = Engine::default().eval("(str (range))", Input::new());
+    assert_eq!(outcome.problem().unwrap().error.message, "an endless sequence has no text");
+}

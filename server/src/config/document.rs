@@ -41,6 +41,10 @@ impl<'a> Document<'a> {
                     (format!("{key} occurs twice"), "write [[tenants]] for each tenant")
                 }
                 "duplicate key" => (format!("{key} occurs twice"), "remove one"),
+                // The parser says this of a missing value too.
+                other if other.starts_with("string values must be quoted") => {
+                    (format!("it is not TOML: {other}"), "write a value after `=`, a string in quotes")
+                }
                 other => (format!("it is not TOML: {other}"), "write the line as in the example of docs/service.md"),
             };
             let at = error.span().map(|span| position(text, span.start));

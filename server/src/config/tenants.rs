@@ -195,7 +195,8 @@ fn patterns(given: &[String], index: &str, document: &Document<'_>) -> Result<Ve
 /// The fields with approvers' tokens.
 const APPROVER_FIELDS: [&str; 2] = ["approver_token_sha256", "approver_tokens_sha256"];
 /// The next step for an invalid token field.
-const TOKEN_NEXT: &str = "write what `printf %s \"$TOKEN\" | sha256sum` prints: 64 hex digits";
+const TOKEN_NEXT: &str =
+    "write the 64 hex digits that `printf %s \"$TOKEN\" | sha256sum` prints, without the ` -` after them";
 
 fn tokens(file: &file::Tenant, index: &str, document: &Document<'_>) -> Result<Vec<[u8; 32]>, ConfigError> {
     let fields = ["token_sha256", "tokens_sha256"];

@@ -86,6 +86,13 @@ mod tests {
         }
     }
 
+    #[tokio::test]
+    async fn an_address_of_another_database_is_no_path() {
+        let location: StoreLocation = "mysql://db/runs".parse().unwrap();
+        let error = location.open(Durability::Machine).await.map(drop).unwrap_err().to_string();
+        assert!(error.ends_with("it is neither a file nor postgres://USER@HOST/DATABASE"), "{error}");
+    }
+
     #[cfg(not(feature = "postgres"))]
     #[tokio::test]
     async fn a_database_needs_the_feature() {

@@ -53,8 +53,11 @@ fn own_name() -> String {
 /// files next to it, can be those of a store, and changes nothing.
 ///
 /// # Errors
-/// If there is no such directory, or one of the files is no regular file or has several names.
+/// If it looks like an address, if there is no such directory, or one of the files is no regular file or has several names.
 pub(crate) fn checked_path(path: &Path) -> io::Result<PathBuf> {
+    if path.to_string_lossy().contains("://") {
+        return Err(io::Error::other("it is neither a file nor postgres://USER@HOST/DATABASE"));
+    }
     if let Some(parent) = path.parent().filter(|parent| *parent != Path::new("") && !parent.is_dir()) {
         return Err(io::Error::other(format!(
             "there is no directory {}; create it, or use another path (`store` in the configuration, or --store)",

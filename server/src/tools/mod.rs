@@ -171,7 +171,7 @@ impl ToolsBuilder {
             let message = error.to_string();
             let is_input = Tool::from_json_schema(name, &http.description, &http.input, None).is_err();
             let of = if is_input { "input" } else { "output" };
-            ToolsError { message, next: format!("correct {of}"), ..ToolsError::at(&["tools", name, of]) }
+            ToolsError { message, next: format!("change `{of}`"), ..ToolsError::at(&["tools", name, of]) }
         })?;
         if http.method == Method::Get {
             tool = tool.with_effect(Effect::Read);

@@ -398,10 +398,14 @@ impl Analyzer<'_> {
             return Err(invalid(span, "recur cannot lead out of try")
                 .hint("let try return a value, and recur with it: (let [x (try ...)] (recur x))"));
         }
-        let Some(target) = self.recur_target().filter(|_| tail) else {
+        let Some(target) = self.recur_target() else {
+            return Err(invalid(span, "recur needs a loop or a function directly around it")
+                .hint("write (loop [i 0] (if (< i 3) (recur (inc i)) i)), or use reduce"));
+        };
+        if !tail {
             return Err(invalid(span, "recur must be the last thing its loop or function does")
                 .hint("move recur to the end of a branch, or collect with reduce"));
-        };
+        }
         if target != args.len() {
             return Err(Error::new(
                 Reason::ArityMismatch,

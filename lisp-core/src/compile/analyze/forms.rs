@@ -116,7 +116,7 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
     form(
         "defonce",
         "(defonce name value), (defonce name docstring value)",
-        "Gives a value a name unless the name has a value from an earlier program.",
+        "Gives a value a name unless the name already has a value, from this program or an earlier one.",
         &[("(defonce a 1) (defonce a 2) a", "1"), ("(defonce a)", "!invalid_arity")],
         |a, args, span, _| a.def_form(args, span, true),
     ),
