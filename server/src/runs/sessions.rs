@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -125,12 +126,16 @@ impl Inner {
 
 impl Service {
     /// Opens a session. Its set-up programs are compiled, with the isolation of the service, which takes a slot and
-    /// counts as a run for the tenant's rate.
+    /// counts as a run for the tenant's rate. The opening is kept until then as it is given.
     ///
     /// # Errors
     /// If there is no slot, the tenant's maximum of sessions is reached, the tenant has a budget, or the opening is
     /// invalid.
-    pub async fn open_session(&self, tenant: &Arc<TenantState>, opening: String) -> Result<SessionState, Refused> {
+    pub async fn open_session(
+        &self,
+        tenant: &Arc<TenantState>,
+        opening: impl AsRef<str> + Send + 'static,
+    ) -> Result<SessionState, Refused> {
         if self.is_draining() {
             return Err(Refused::Draining);
         }
@@ -139,11 +144,12 @@ impl Service {
             let why = "sessions do not pay from a budget, and the tenant has one; use POST /v1/run or /v1/runs";
             return Err(Refused::Unprocessable(why.to_owned()));
         }
-        let slot = self.0.admission.slot(tenant).await?;
+        let slot = self.slot(tenant).await?;
         let (inner, of) = (self.0.clone(), tenant.clone());
         let checked = tokio::task::spawn_blocking(move || {
             let _held = slot;
-            let read: Opening<'_> = serde_json::from_str(&opening).map_err(|error| invalid(&error.to_string()))?;
+            let read: Opening<'_> =
+                serde_json::from_str(opening.as_ref()).map_err(|error| invalid(&error.to_string()))?;
             if let Some(name) = read.client_tool() {
                 let message =
                     format!("tool {name}: sessions do not support tools that the client answers; use POST /v1/runs");
@@ -153,7 +159,7 @@ impl Service {
             Ok(opening)
         });
         let opening = checked.await.map_err(|error| Refused::Fault(error.to_string()))??;
-        self.new_session(tenant, opening, None).await
+        self.new_session(tenant, opening.as_ref().to_owned(), None).await
     }
 
     async fn new_session(
@@ -217,6 +223,8 @@ impl Service {
         let cancel = CancelOnDrop(Cancel::new(), CancellationToken::new());
         let (service, of, session_id) = (self.clone(), tenant.clone(), session_id.to_owned());
         let (handle, disconnected) = (cancel.0.clone(), cancel.1.clone());
+        let has_begun = Arc::<AtomicBool>::default();
+        let begins = has_begun.clone();
         // The turn keeps what it holds until it ends, even if its client disconnects.
         let turn = to_the_end(async move {
             let (one, session) = service.one_turn(&of, &session_id).await?;
@@ -234,6 +242,7 @@ impl Service {
                     return Err(busy.into());
                 }
             };
+            begins.store(true, Ordering::Relaxed);
             let (inner, cancel) = (service.0.clone(), handle.clone());
             let ran =
                 tokio::task::spawn_blocking(move || (run_turn(&inner, &of, &session, &turn.program, &cancel), slot));
@@ -252,7 +261,10 @@ impl Service {
         });
         tokio::select! {
             done = turn => done,
-            () = self.drained() => Err(Refused::CutOff),
+            () = self.drained() => match has_begun.load(Ordering::Relaxed) {
+                true => Err(Refused::CutOff),
+                false => Err(Refused::Draining),
+            },
         }
     }
 
