@@ -1,9 +1,9 @@
 //! Sessions: each turn loads the session from the store, runs one program, and saves it.
 
-use super::admission::{Slot, TenantState};
+use super::admission::{InTurn, Slot, TenantState};
 use super::state::{Inner, Refused, Service, TurnInProgress};
 use super::writer::patiently;
-use crate::store::{NewSession, StoredSession, TurnLease, TurnStart};
+use crate::store::{NewSession, SessionSummary, StoredSession, TurnLease, TurnStart};
 use lisp_runtime::outcome::Phase;
 use lisp_runtime::{Answer, Cancel, Error, Input, Outcome, Problem, Reason, Request};
 use serde::{Deserialize, Serialize};
@@ -81,14 +81,13 @@ pub struct SessionState {
     pub updated_ms: i64,
 }
 
-impl From<&StoredSession> for SessionState {
-    fn from(session: &StoredSession) -> Self {
-        let text = session.text.as_ref().map_or(0, String::len);
+impl From<SessionSummary> for SessionState {
+    fn from(session: SessionSummary) -> Self {
         SessionState {
-            session_id: session.session_id.clone(),
+            session_id: session.session_id,
             turns: session.turns,
             undos: session.undos,
-            bytes: (text + session.opening.len()) as u64,
+            bytes: session.bytes,
             created_ms: session.created_ms,
             updated_ms: session.updated_ms,
         }
@@ -180,14 +179,14 @@ impl Service {
     }
 
     /// Starts a turn, during which no other changes the session.
-    async fn one_turn(&self, tenant: &TenantState, session_id: &str) -> Result<(OneTurn, StoredSession), Refused> {
+    async fn one_turn(&self, tenant: &TenantState, session_id: &str) -> Result<OneTurn, Refused> {
         let period = self.0.lease_period();
         match self.0.store.begin_turn(&tenant.name, session_id, period).await? {
-            TurnStart::Started(lease, session) => Ok((OneTurn::new(&self.0, lease), *session)),
+            TurnStart::Started(lease, _) => Ok(OneTurn::new(&self.0, lease)),
             TurnStart::Busy => {
                 Err(Refused::Conflict("a turn of the session is in progress; wait for its answer".to_owned()))
             }
-            TurnStart::NoSession => Err(Refused::NotFound(format!("there is no session {session_id}"))),
+            TurnStart::NoSession => Err(no_session(session_id)),
         }
     }
 
@@ -196,9 +195,15 @@ impl Service {
     /// # Errors
     /// If the tenant has no such session.
     pub async fn session_state(&self, tenant: &TenantState, session_id: &str) -> Result<SessionState, Refused> {
-        let session = self.0.store.session(session_id).await?.filter(|session| session.tenant == tenant.name);
-        let none = || Refused::NotFound(format!("there is no session {session_id}"));
-        session.map(|session| SessionState::from(&session)).ok_or_else(none)
+        let session = self.0.store.session_summary(session_id).await?.filter(|session| session.tenant == tenant.name);
+        session.map(SessionState::from).ok_or_else(|| no_session(session_id))
+    }
+
+    /// Reads the texts of a session when it is the tenant's turn.
+    async fn stored_session(&self, tenant: &TenantState, session_id: &str) -> Result<InTurn<StoredSession>, Refused> {
+        let (store, id) = (self.0.store.clone(), session_id.to_owned());
+        let read = self.0.read(&tenant.name, async move { store.session(&id).await }).await?;
+        read.map(|session| session.ok_or_else(|| no_session(session_id))).transpose()
     }
 
     /// Runs a program in a session. If it fails, the session does not change. Dropping the future cancels the turn.
@@ -227,7 +232,7 @@ impl Service {
         let begins = has_begun.clone();
         // The turn keeps what it holds until it ends, even if its client disconnects.
         let turn = to_the_end(async move {
-            let (one, session) = service.one_turn(&of, &session_id).await?;
+            let one = service.one_turn(&of, &session_id).await?;
             let slot = tokio::select! {
                 slot = service.0.admission.slot(&of) => slot,
                 () = disconnected.cancelled() => Err(super::Busy {
@@ -240,6 +245,13 @@ impl Service {
                 Err(busy) => {
                     one.end().await?;
                     return Err(busy.into());
+                }
+            };
+            let session = match service.stored_session(&of, &session_id).await {
+                Ok(session) => session.value,
+                Err(refused) => {
+                    one.end().await?;
+                    return Err(refused);
                 }
             };
             begins.store(true, Ordering::Relaxed);
@@ -276,8 +288,11 @@ impl Service {
         tenant.check_rate()?;
         let (service, tenant, session_id) = (self.clone(), tenant.clone(), session_id.to_owned());
         to_the_end(async move {
-            let (one, session) = service.one_turn(&tenant, &session_id).await?;
+            let one = service.one_turn(&tenant, &session_id).await?;
+            let read = service.stored_session(&tenant, &session_id).await;
             one.end().await?;
+            // The copy is stored in the same turn.
+            let InTurn { value: session, turn: _turn } = read?;
             service.new_session(&tenant, session.opening, session.text).await
         })
         .await
@@ -289,11 +304,11 @@ impl Service {
     /// If the session does not exist, or there is no turn to undo.
     pub async fn undo(&self, tenant: &Arc<TenantState>, session_id: &str) -> Result<SessionState, Refused> {
         let (service, tenant, session_id) = (self.clone(), tenant.clone(), session_id.to_owned());
-        let undone = to_the_end(async move { service.one_turn(&tenant, &session_id).await?.0.undo().await }).await?;
+        let undone = to_the_end(async move { service.one_turn(&tenant, &session_id).await?.undo().await }).await?;
         let nothing = || {
             Refused::Conflict("no turn can be undone: there is none, or the limit session_undo is reached".to_owned())
         };
-        undone.map(|session| SessionState::from(&session)).ok_or_else(nothing)
+        undone.map(SessionState::from).ok_or_else(nothing)
     }
 
     /// Deletes a session.
@@ -302,7 +317,7 @@ impl Service {
     /// If the session does not exist, or a turn is in progress.
     pub async fn delete_session(&self, tenant: &Arc<TenantState>, session_id: &str) -> Result<(), Refused> {
         let (service, tenant, session_id) = (self.clone(), tenant.clone(), session_id.to_owned());
-        to_the_end(async move { service.one_turn(&tenant, &session_id).await?.0.delete().await }).await
+        to_the_end(async move { service.one_turn(&tenant, &session_id).await?.delete().await }).await
     }
 }
 
@@ -339,12 +354,12 @@ impl OneTurn {
         OneTurn { lease, inner: inner.clone(), _counted: TurnInProgress::new(inner), _renewed }
     }
 
-    async fn put(self, text: String, undos: u64) -> Result<StoredSession, Refused> {
+    async fn put(self, text: String, undos: u64) -> Result<SessionSummary, Refused> {
         let put = patiently(|| self.inner.store.put_turn(&self.lease, text.clone(), undos)).await?;
         put.ok_or_else(|| Refused::Conflict("the turn timed out and is lost".to_owned()))
     }
 
-    async fn undo(self) -> Result<Option<StoredSession>, Refused> {
+    async fn undo(self) -> Result<Option<SessionSummary>, Refused> {
         Ok(patiently(|| self.inner.store.undo_turn(&self.lease)).await?)
     }
 
@@ -356,6 +371,10 @@ impl OneTurn {
     async fn end(self) -> Result<(), Refused> {
         Ok(patiently(|| self.inner.store.end_turn(&self.lease)).await?)
     }
+}
+
+fn no_session(session_id: &str) -> Refused {
+    Refused::NotFound(format!("there is no session {session_id}"))
 }
 
 fn invalid(message: &str) -> Refused {
