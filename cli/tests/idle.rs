@@ -42,6 +42,7 @@ fn a_connection_that_asks_for_nothing_is_closed() {
         &dir.write("service.toml", "[service]\nheader_seconds = 1\n[limits]\ntimeout_ms = 60000\n"),
     ]);
     let h2 = [PREFACE, SETTINGS, SETTINGS_SEEN].concat();
+    let many_pings = PING.repeat(20);
     let one = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
     // What is sent at once, and what is sent again and again.
     let rows: &[(&[u8], &[u8])] = &[
@@ -54,6 +55,8 @@ fn a_connection_that_asks_for_nothing_is_closed() {
         (&h2, b""),
         (&h2, PING),
         (&[&h2, PING].concat(), b""),
+        // So many that what they are acknowledged with is as long as a part of a response.
+        (&h2, &many_pings),
         (b"GET / HTTP/1.1\r\nHost: local", b""),
         (b"GET / HTTP/1.1\r\nX: ", b"x"),
         (b"", b"\r\n"),
@@ -150,4 +153,72 @@ fn idle_connections_keep_nobody_out() {
         }
     }
     drop(idle);
+}
+
+/// A request of HTTP/2 for a path, without a token.
+fn get(stream: u8, path: &str) -> Vec<u8> {
+    let field = |name: &str, value: &str| {
+        let length = |text: &str| u8::try_from(text.len()).unwrap();
+        [&[0, length(name)], name.as_bytes(), &[length(value)], value.as_bytes()].concat()
+    };
+    let fields = [(":method", "GET"), (":scheme", "http"), (":authority", "localhost"), (":path", path)];
+    let fields: Vec<u8> = fields.iter().flat_map(|(name, value)| field(name, value)).collect();
+    [&[0, 0, u8::try_from(fields.len()).unwrap(), 1, 5, 0, 0, 0, stream], &*fields].concat()
+}
+
+/// A client without a token that takes no byte of its response has its connection until another needs it.
+#[test]
+fn unread_responses_to_clients_without_a_token_keep_nobody_out() {
+    /// A window of no bytes.
+    const NO_WINDOW: &[u8] = b"\0\0\x06\x04\0\0\0\0\0\0\x04\0\0\0\0";
+    let dir = Dir::new("unread");
+    let tenant = format!("[[tenants]]\nname = \"a\"\ntoken_sha256 = \"{}\"\n", service::sha256_hex("token"));
+    let text = format!("[service]\nheader_seconds = 600\nbody_seconds = 600\nmax_connections = 4\n{tenant}");
+    let server = Server::start(&["--config", &dir.write("service.toml", &text)]);
+    // One that is there for all, and one that needs a token.
+    for path in ["/page.js", "/v1/runs"] {
+        let unread: Vec<TcpStream> = (0..4)
+            .map(|_| {
+                let mut stream = connect(&server);
+                stream.write_all(&[PREFACE, NO_WINDOW, &get(1, path)].concat()).unwrap();
+                // The head of the response is not held back by the window.
+                let mut head = Vec::new();
+                while !head.windows(4).any(|frame| frame[0] == 1 && frame[1] & 4 == 4) {
+                    let mut byte = [0];
+                    stream.read_exact(&mut byte).unwrap();
+                    head.push(byte[0]);
+                }
+                stream
+            })
+            .collect();
+        for _ in 0..8 {
+            assert_eq!(server.send("GET", "/healthz", &[], b"").0, 200, "{path}");
+        }
+        drop(unread);
+    }
+}
+
+/// A connection that was told to close does so in a moment, even if its client goes on sending the head of a request.
+#[test]
+fn input_does_not_keep_a_connection_that_is_to_close() {
+    let dir = Dir::new("trickle");
+    let text = "[service]\nheader_seconds = 600\nmax_connections = 1\n";
+    let server = Server::start(&["--config", &dir.write("service.toml", text)]);
+    let mut trickles = connect(&server);
+    trickles.write_all(b"GET / HTTP/1.1\r\nX: ").unwrap();
+    let mut sends = trickles.try_clone().unwrap();
+    std::thread::scope(|scope| {
+        let send = move || {
+            // Until it is closed, or the reader has lost its patience.
+            for _ in 0..20_000 {
+                if sends.write_all(b"x").is_err() {
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        };
+        std::thread::Builder::new().spawn_scoped(scope, send).unwrap();
+        assert_eq!(server.send("GET", "/healthz", &[], b"").0, 200);
+        assert_eq!(read_to_its_end(trickles), Ok(Vec::new()));
+    });
 }

@@ -5,7 +5,7 @@ use crate::handler::{Handler, Mcp};
 use crate::in_progress::InProgress;
 use crate::message::read_message;
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, StatusCode, header};
@@ -127,7 +127,7 @@ impl Endpoint {
             return refused(StatusCode::NOT_ACCEPTABLE, why);
         }
         let body = match Text::from_request(Request::from_parts(parts.clone(), body), service).await {
-            Ok(Text(text)) => text,
+            Ok(text) => text,
             Err(refused) => return refused.into_response(),
         };
         let message = match read_message(body.as_bytes()) {
@@ -143,7 +143,7 @@ impl Endpoint {
         if !accepts.events {
             parts.extensions.insert(JsonOnly);
         }
-        let response = self.pass(parts, Body::from(body)).await;
+        let response = self.pass(parts, Body::from(Bytes::from_owner(body))).await;
         if accepts.events { response } else { as_json(response).await }
     }
 

@@ -1,5 +1,6 @@
 //! Request bodies that do not end: one tenant's take a bounded number of bytes, and nothing from other tenants.
 
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use lisp_server::config::{Config, ListenAddress};
 use lisp_server::http::Server;
 use lisp_server::runs::Service;
@@ -264,5 +265,83 @@ async fn responses_are_admitted_by_bytes() {
             break;
         }
         assert!(Instant::now() < end, "the room is still taken");
+    }
+}
+
+/// Sends a run of a tenant without reading its answer. It has a body of 900 kB, and these headers.
+async fn large(address: SocketAddr, path: &str, headers: &str, program: &str) -> TcpStream {
+    let tools = r#"{"slow": {"returns": 1, "delay_ms": 600000}}"#;
+    let pad = "x".repeat(900_000);
+    let body = format!(r#"{{"program": "{program}", "tools": {tools}, "data": {{"pad": "{pad}"}}}}"#);
+    let mut client = TcpStream::connect(address).await.unwrap();
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer a\r\n{headers}Content-Length: {}\r\n\r\n",
+        body.len()
+    );
+    client.write_all(&[head.as_bytes(), body.as_bytes()].concat()).await.unwrap();
+    client
+}
+
+/// The beginning of an answer.
+async fn begins(client: &mut TcpStream) -> String {
+    let mut answer = vec![0; 12];
+    timeout(Duration::from_secs(60), client.read_exact(&mut answer)).await.unwrap().unwrap();
+    String::from_utf8(answer).unwrap()
+}
+
+/// Waits until a run has the only slot.
+async fn until_slot_is_taken(address: SocketAddr) {
+    let end = Instant::now() + Duration::from_secs(60);
+    loop {
+        let mut client = TcpStream::connect(address).await.unwrap();
+        let head =
+            format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer b\r\nConnection: close\r\n\r\n");
+        client.write_all(head.as_bytes()).await.unwrap();
+        let mut metrics = String::new();
+        client.read_to_string(&mut metrics).await.unwrap();
+        if metrics.lines().any(|line| line == "ptc_slots_taken 1") {
+            return;
+        }
+        assert!(Instant::now() < end, "no run has the slot: {metrics}");
+    }
+}
+
+/// The bodies of runs that wait for a slot take room until they have run; those of durable runs, until they are stored.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bodies_take_room_as_long_as_they_are_kept() {
+    const CLIENTS: usize = 8;
+    for path in ["/v1/run", "/v1/run?stream", "/v1/check"] {
+        let address = start(4 * MIB, "concurrency = 1\nqueue_seconds = 3600").await;
+        let mut slow = Some(large(address, "/v1/run", "", "(tool/slow {})").await);
+        until_slot_is_taken(address).await;
+        let mut clients = Vec::new();
+        for _ in 0..CLIENTS {
+            clients.push(large(address, path, "", "1").await);
+        }
+        let mut answers: FuturesUnordered<_> = clients.iter_mut().map(begins).collect();
+        let mut counts = [0, 0];
+        while let Some(answer) = answers.next().await {
+            match &*answer {
+                "HTTP/1.1 200" => counts[0] += 1,
+                "HTTP/1.1 429" => counts[1] += 1,
+                other => panic!("{path}: {other}"),
+            }
+            // There is room for four, and the one that has the slot is one of them. It ends with its client.
+            if counts[1] == CLIENTS - 3 {
+                slow = None;
+            }
+        }
+        assert!(counts == [3, CLIENTS - 3] && slow.is_none(), "{path}: {counts:?}");
+    }
+    let address = start(MIB, "concurrency = 1").await;
+    let mut waits = Vec::new();
+    for _ in 0..3 {
+        waits.push(large(address, "/v1/run", "Idempotency-Key: k\r\n", "(tool/slow {})").await);
+        until_slot_is_taken(address).await;
+        let end = Instant::now() + Duration::from_secs(60);
+        // There is room for one body, and those that wait have none.
+        while begins(&mut large(address, "/v1/runs/none/calls/1", "", "1").await).await == "HTTP/1.1 429" {
+            assert!(Instant::now() < end, "the room is still taken");
+        }
     }
 }

@@ -106,3 +106,40 @@ fn a_run_of_scripted_calls_stops_at_once() {
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Runtime::new().unwrap().block_on(future)
 }
+
+/// Requests that wait for a slot when `drain_seconds` are over have not begun: they are refused, and may be sent again.
+#[test]
+fn what_waits_for_a_slot_until_the_end_of_the_drain_is_refused() {
+    let store = stores("waits").iter().next().cloned().unwrap();
+    let server = ToolServer::start();
+    let tenant = format!("[[tenants]]\nname = \"one\"\ntoken_sha256 = \"{}\"\nconcurrency = 1\n", "a".repeat(64));
+    let service = "[service]\ndrain_seconds = 0\nqueue_seconds = 3600\n";
+    let config = server.config("pay", "effect = \"read\"") + &server.network() + service + &tenant;
+    server.hold(true);
+    let life = Life::open(&store, &config);
+    let tenant = life.service.tenant("one").unwrap();
+    let session = life.block_on(life.service.open_session(&tenant, "{}".to_owned())).unwrap().session_id;
+    // Its call is in progress until the end, and so is its slot.
+    life.submit(&json!({ "program": "(tool/pay {:n 1})" }));
+    until("the call", || server.count("pay") == 1);
+    let request = Request::parse("{\"program\": \"1\"}").unwrap();
+    let asked = serde_json::from_str("{\"tools\": {\"t\": {\"returns\": 1}}}").unwrap();
+    let turn = serde_json::from_str("{\"program\": \"1\"}").unwrap();
+    let refused = life.block_on(async {
+        let service = &life.service;
+        let (run, check, prompt, opened, turn, ()) = tokio::join!(
+            service.run(&tenant, &request, "run"),
+            service.check(&tenant, &request),
+            service.prompt_with(&tenant, asked),
+            service.open_session(&tenant, "{}".to_owned()),
+            service.turn(&tenant, &session, turn),
+            async { service.drain() },
+        );
+        [run.err(), check.err(), prompt.err(), opened.err(), turn.err()]
+    });
+    for (n, refused) in refused.into_iter().enumerate() {
+        assert!(matches!(refused, Some(Refused::Draining)), "{n}: {refused:?}");
+    }
+    server.hold(false);
+    life.stop();
+}

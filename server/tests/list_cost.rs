@@ -1,4 +1,4 @@
-//! What a list of runs costs: it touches no requests, journals and answers. Counts what is allocated, so it is a binary of its
+//! What a list of runs costs, and the state of a session: they touch no requests, journals, answers and saved sessions. Counts what is allocated, so it is a binary of its
 //! own, with one test.
 
 #[path = "support/allocations.rs"]
@@ -34,6 +34,29 @@ async fn fill(store: &Arc<dyn Store>, runs: usize, bytes: usize) {
 fn a_list_costs_what_it_shows() {
     a_page_touches_no_texts();
     the_cursor_comes_to_every_run_once();
+    the_state_of_a_session_touches_no_texts();
+}
+
+fn the_state_of_a_session_touches_no_texts() {
+    for (kind, store) in ["memory", "SQLite"].into_iter().zip(stores("session").iter()) {
+        let life = Life::open(store, "");
+        let tenant = life.service.tenant("anonymous").unwrap();
+        let opening = format!("{{\"data\": {{\"x\": \"{}\"}}}}", "x".repeat(2_000_000));
+        let opened = life.block_on(life.service.open_session(&tenant, opening.clone())).unwrap();
+        let state = || life.block_on(life.service.session_state(&tenant, &opened.session_id)).unwrap();
+        // Nothing can be undone, which takes a turn.
+        let undo = || life.block_on(life.service.undo(&tenant, &opened.session_id)).unwrap_err();
+        // Prepares their statements.
+        (state(), undo());
+        let before = allocated();
+        let bytes = state().bytes;
+        undo();
+        let allocated = allocated() - before;
+        println!("{kind}: a state and a turn allocate {allocated} bytes");
+        assert_eq!(bytes, opening.len() as u64);
+        assert!(allocated < 1_000_000, "{kind}: {allocated}");
+        life.stop();
+    }
 }
 
 fn a_page_touches_no_texts() {

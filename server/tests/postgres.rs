@@ -243,12 +243,15 @@ fn every_string_comes_back() {
         let (opening, text) = (odd.to_owned(), Some(odd.to_owned()));
         let session = NewSession { session_id: session_id.clone(), tenant: tenant.clone(), opening, text };
         assert!(store.open_session(session, 1).await.unwrap());
-        let TurnStart::Started(turn, session) = store.begin_turn(&tenant, &session_id, LONG).await.unwrap() else {
+        let TurnStart::Started(turn, _) = store.begin_turn(&tenant, &session_id, LONG).await.unwrap() else {
             panic!("no turn")
         };
+        let session = store.session(&session_id).await.unwrap().unwrap();
         assert_eq!((&*session.opening, session.text.as_deref()), (odd, Some(odd)));
-        let session = store.put_turn(&turn, odd.repeat(2), 1).await.unwrap().unwrap();
-        assert_eq!((session.session_id, session.text), (session_id, Some(odd.repeat(2))));
+        let summary = store.put_turn(&turn, odd.repeat(2), 1).await.unwrap().unwrap();
+        let session = store.session(&session_id).await.unwrap().unwrap();
+        assert_eq!((&*session.summary.session_id, session.text), (&*session_id, Some(odd.repeat(2))));
+        assert_eq!((summary.bytes, &session.summary), (3 * odd.len() as u64, &summary));
         assert_eq!(store.secret(odd, vec![0, 1]).await.unwrap(), [0, 1]);
         assert_eq!(store.secret(odd, vec![2]).await.unwrap(), [0, 1]);
     });

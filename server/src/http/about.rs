@@ -114,7 +114,7 @@ pub(crate) async fn prompt_with(
     State(service): State<Service>,
     RequestTenant(tenant): RequestTenant,
     _: NoQuery,
-    Text(text): Text,
+    text: Text,
 ) -> Result<Response, ProblemDetails> {
     let asked: PromptRequest = read(&last_of_equal(&text))?;
     Ok(markdown(service.prompt_with(&tenant, asked).await?))

@@ -17,15 +17,47 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt;
+use std::ops::Deref;
 use std::pin::Pin;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// The body of a request as text, within `max_body_bytes` and `body_seconds`.
+/// The body of a request as text, within `max_body_bytes` and `body_seconds`. It takes room of its tenant's
+/// `max_bodies_bytes` as long as it is kept.
 #[derive(Debug)]
-pub struct Text(pub String);
+pub struct Text {
+    text: String,
+    _room: Option<BodyRoom>,
+}
+
+impl Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.text
+    }
+}
+
+impl AsRef<str> for Text {
+    fn as_ref(&self) -> &str {
+        &self.text
+    }
+}
+
+impl AsRef<[u8]> for Text {
+    fn as_ref(&self) -> &[u8] {
+        self.text.as_bytes()
+    }
+}
+
+impl Text {
+    /// Replaces the text by one that is hardly longer.
+    pub(super) fn with(self, change: impl FnOnce(String) -> String) -> Text {
+        Text { text: change(self.text), ..self }
+    }
+}
 
 impl FromRequest<Service> for Text {
     type Rejection = ProblemDetails;
@@ -48,14 +80,18 @@ impl FromRequest<Service> for Text {
         if hint.lower() > max as u64 {
             return Err(too_large());
         }
-        // A body of unknown size has room for the largest. The room is for as long as the body is being read.
+        // A body of unknown size has room for the largest.
         let size = hint.upper().and_then(|size| usize::try_from(size).ok()).unwrap_or(max).min(max);
         let _room = match &tenant {
             Some(tenant) => Some(tenant.body_room(size).await.map_err(Refused::Busy)?),
             None => None,
         };
         let time = Duration::from_secs(settings.body_seconds);
-        let read = tokio::time::timeout(time, Limited::new(body, max).collect()).await.map_err(|_| {
+        let read = tokio::select! {
+            read = tokio::time::timeout(time, Limited::new(body, max).collect()) => read,
+            () = service.drained() => return Err(Refused::Draining.into()),
+        };
+        let read = read.map_err(|_| {
             let why = format!("the body did not arrive within {} s (body_seconds of the service)", time.as_secs());
             ProblemDetails::new(StatusCode::REQUEST_TIMEOUT, why)
         })?;
@@ -68,7 +104,7 @@ impl FromRequest<Service> for Text {
         };
         // JSON has no byte order mark: skip it.
         let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").map_or_else(|| bytes.clone(), |rest| bytes.slice_ref(rest));
-        String::from_utf8(bytes.into()).map(Text).map_err(|error| {
+        String::from_utf8(bytes.into()).map(|text| Text { text, _room }).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
             ProblemDetails::new(StatusCode::BAD_REQUEST, format!("the body is not UTF-8 at byte {at}"))
         })

@@ -2,7 +2,8 @@
 //!
 //! A connection without a request in progress is idle. It is closed once it has been idle for longer than
 //! `header_seconds`, counted from when it was accepted or last busy. It is closed earlier if a new connection needs its
-//! slot. If none is idle, the one is closed whose client has not read for longest.
+//! slot. If none is idle, one is closed that has no request of a tenant in progress, or else the one whose client has not
+//! read for longest.
 
 use crate::config::Config;
 use crate::runs::RequestInProgress;
@@ -24,7 +25,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_io_timeout::TimeoutStream;
 use tower_service::Service;
 
-/// A write of at least this many bytes is part of a response; HTTP/2 keep-alive frames are shorter.
+/// A write of at least this many bytes is part of a response, if one is to be sent; HTTP/2 keep-alive frames are shorter.
 const PART_OF_RESPONSE: usize = 256;
 /// A client that has read nothing for so long may lose its connection to a new one.
 const STALLED: Duration = Duration::from_secs(10);
@@ -32,7 +33,8 @@ const STALLED: Duration = Duration::from_secs(10);
 /// third of this, or of twice as much: a client that reads 20 kB a second is not stalled.
 #[cfg(unix)]
 const SEND_BUFFER: usize = 256 << 10;
-/// How long a connection is open after its last input, even if it is to close: what has arrived may be a request.
+/// How long a connection stays open after it was told to close, if input has arrived: that may be a request. If it is one,
+/// this time starts over, once.
 const LINGER: Duration = Duration::from_millis(50);
 /// The maximum number of connections beyond `max_connections`: those that were told to close, and have not yet.
 const CLOSING: usize = 64;
@@ -59,15 +61,23 @@ struct Open {
 impl Open {
     /// Returns the number of connections that were told to close.
     fn closing(&self) -> usize {
-        self.connections.values().filter(|activity| activity.lock().is_unwanted).count()
+        self.connections.values().filter(|activity| activity.lock().closing.is_some()).count()
     }
 
-    /// Tells a connection to close: the one that has been idle longest, or else the one whose client has not read for
-    /// longest. Returns false if all are busy. A connection counts until it is closed.
+    /// Tells a connection to close: see [`Activity::closable`]. Returns false if all are busy. A connection counts until it is
+    /// closed.
     fn close_one(&self) -> bool {
         let closable = self.connections.iter().filter_map(|(number, activity)| Some((activity.closable()?, number)));
         let closed = closable.min().and_then(|(_, number)| self.connections.get(number));
         closed.inspect(|activity| activity.close()).is_some()
+    }
+
+    /// Closes the connection at once that was told to close first and still waits for a request: see [`LINGER`].
+    fn end_linger(&self) {
+        let lingering = self.connections.values().filter_map(|activity| Some((activity.lingers_until()?, activity)));
+        if let Some((_, activity)) = lingering.min_by_key(|(until, _)| *until) {
+            activity.close_at(Instant::now());
+        }
     }
 }
 
@@ -87,7 +97,7 @@ impl Connections {
         self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes the connection that has been idle longest, if there is one.
+    /// Closes the connection that has been idle longest, or what else can be closed.
     pub(super) fn close_one(&self) {
         self.open().close_one();
     }
@@ -100,6 +110,9 @@ impl Connections {
         // So many connections must close.
         if beyond > 0 && ((open.closing() < beyond && !open.close_one()) || beyond > CLOSING) {
             return None;
+        }
+        if beyond > CLOSING / 2 {
+            open.end_linger();
         }
         open.last += 1;
         let number = open.last;
@@ -129,33 +142,56 @@ struct Activity(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
-    /// Requests whose response has not ended.
-    requests: usize,
+    /// Requests whose response has not ended, by number.
+    requests: BTreeMap<u64, InProgress>,
+    /// The number of the last request.
+    last: u64,
     /// When the last request ended, or the last part of a response was sent.
     idle_since: Instant,
     /// When input arrived that has not led to a request yet.
     last_input: Option<Instant>,
-    last: u64,
-    /// Requests with a part of the response ready that the connection has not taken on, and since when.
-    given: BTreeMap<u64, Instant>,
+    /// Since when parts of responses are ready, and the client has taken none. Requests that are reset and made anew do
+    /// not end this time.
+    unread_since: Option<Instant>,
+    /// Bytes of responses that the connection has taken on and not written.
+    unsent: usize,
     /// Since when the client has not read.
     blocked_since: Option<Instant>,
     /// Another connection needs the slot.
-    is_unwanted: bool,
+    closing: Option<Closing>,
     /// Wakes the task of the connection.
     waker: Option<Waker>,
+}
+
+/// A request whose response has not ended.
+#[derive(Debug, Default)]
+struct InProgress {
+    /// Since when a part of the response is ready that the connection has not taken on.
+    given: Option<Instant>,
+    /// Its share of its tenant's `max_requests`; `None` for a request without a valid token.
+    of_tenant: Option<RequestInProgress>,
+}
+
+/// A connection was told to close.
+#[derive(Clone, Copy, Debug)]
+struct Closing {
+    /// How long it waits for a request that may have arrived, and for the response to one that has: see [`LINGER`].
+    until: Instant,
+    /// Whether such a request has begun.
+    is_extended: bool,
 }
 
 impl Activity {
     fn new() -> Self {
         Activity(Mutex::new(State {
-            requests: 0,
+            requests: BTreeMap::new(),
+            last: 0,
             idle_since: Instant::now(),
             last_input: None,
-            last: 0,
-            given: BTreeMap::new(),
+            unread_since: None,
+            unsent: 0,
             blocked_since: None,
-            is_unwanted: false,
+            closing: None,
             waker: None,
         }))
     }
@@ -164,23 +200,29 @@ impl Activity {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a new request. Returns whether it is the last one: the connection is to close. One that has several requests at a
-    /// time cannot say so to its client, and stays.
-    fn begin(self: &Arc<Self>, has_several: bool) -> (ActiveRequest, bool) {
+    /// Counts a new request. Returns whether the connection is to close after it.
+    fn begin(self: &Arc<Self>) -> (ActiveRequest, bool) {
         let mut state = self.lock();
-        (state.requests, state.last, state.last_input) = (state.requests + 1, state.last + 1, None);
-        state.is_unwanted &= !has_several;
-        (ActiveRequest { activity: self.clone(), number: state.last }, state.is_unwanted)
+        (state.last, state.last_input) = (state.last + 1, None);
+        let number = state.last;
+        state.requests.insert(number, InProgress::default());
+        if let Some(closing) = state.closing.as_mut().filter(|closing| !closing.is_extended) {
+            *closing = Closing { until: Instant::now() + LINGER, is_extended: true };
+        }
+        (ActiveRequest { activity: self.clone(), number }, state.closing.is_some())
     }
 
-    /// Returns whether the connection can be closed for another one: since when it is idle, or else since when its client
-    /// has not read. Idle ones are less.
-    fn closable(&self) -> Option<(bool, Instant)> {
+    /// Returns whether the connection can be closed for another one, in which order, and since when: if it is idle, if it
+    /// has no request of a tenant, or if its client has not read for too long.
+    fn closable(&self) -> Option<(Order, Instant)> {
         let state = self.lock();
-        match state.is_idle() {
-            _ if state.is_unwanted => None,
-            true => Some((false, state.idle_since)),
-            false => state.stalled_since().map(|since| (true, since)),
+        if state.closing.is_some() {
+            return None;
+        }
+        match state.is_at_work() {
+            false if state.requests.is_empty() => Some((Order::Idle, state.idle_since)),
+            false => Some((Order::WithoutTenant, state.idle_since)),
+            true => state.stalled_since().map(|since| (Order::Stalled, since)),
         }
     }
 
@@ -189,27 +231,40 @@ impl Activity {
         self.lock().last_input = Some(Instant::now());
     }
 
-    /// Records a write. Returns whether the connection must be closed now: it is unwanted, and its client does not read.
+    /// Records a write. Returns whether the connection must be closed now: it is to close, and its client does not read.
     fn has_written(&self, written: &Poll<io::Result<usize>>, waker: &Waker) -> bool {
         let (mut state, now) = (self.lock(), Instant::now());
         let was_blocked = state.blocked_since.is_some();
         state.blocked_since = written.is_pending().then(|| state.blocked_since.unwrap_or(now));
-        let is_part = matches!(written, Poll::Ready(Ok(bytes)) if *bytes >= PART_OF_RESPONSE);
+        let bytes = if let Poll::Ready(Ok(bytes)) = written { *bytes } else { 0 };
+        let is_part = bytes >= PART_OF_RESPONSE && state.unsent > 0;
+        state.unsent = state.unsent.saturating_sub(bytes);
         if (was_blocked && !written.is_pending()) || is_part {
             state.idle_since = now;
         }
         if written.is_pending() {
             state.woken_by(waker);
         }
-        written.is_pending() && state.is_unwanted && state.stalled_since().is_some()
+        written.is_pending() && state.closing.is_some() && state.stalled_since().is_some()
     }
 
     fn close(&self) {
+        self.close_at(Instant::now() + LINGER);
+    }
+
+    fn close_at(&self, until: Instant) {
         let mut state = self.lock();
-        state.is_unwanted = true;
+        state.closing = Some(Closing { until, is_extended: false });
         if let Some(waker) = state.waker.take() {
             waker.wake();
         }
+    }
+
+    /// Returns how long the connection waits for a request although it is to close.
+    fn lingers_until(&self) -> Option<Instant> {
+        let state = self.lock();
+        let closing = state.closing.filter(|closing| closing.until > Instant::now() && !state.is_at_work());
+        closing.map(|closing| closing.until)
     }
 
     /// Returns when the connection must be looked at again, or `None` if it must be closed now. `has_input` says whether a
@@ -218,37 +273,48 @@ impl Activity {
         let mut state = self.lock();
         state.woken_by(waker);
         let now = Instant::now();
-        let at_work = state.requests > 0 || state.blocked_since.is_some();
+        let is_busy = !state.requests.is_empty() || state.blocked_since.is_some();
         // A request that ends meanwhile leaves at least this much time.
-        let until = if at_work { now } else { state.idle_since } + room.idle_time;
-        let stalled = state.given.values().min().map(|since| *since + room.write_time);
-        let until = stalled.map_or(until, |stalled| until.min(stalled));
-        if state.is_unwanted && state.stalled_since().is_some() {
+        let until = if is_busy { now } else { state.idle_since } + room.idle_time;
+        let stalled = state.requests.values().filter_map(|request| request.given).min();
+        let until = stalled.map_or(until, |stalled| until.min(stalled + room.write_time));
+        let Some(closing) = state.closing else { return (until > now).then_some(until) };
+        if state.stalled_since().is_some() {
             return None;
         }
-        if state.is_unwanted && state.is_idle() {
-            // A request that arrived at the same time is still served.
-            let lingers = state.last_input.map(|input| input + LINGER).filter(|lingers| *lingers > now);
-            let lingers = lingers.or_else(|| has_input().then_some(now + LINGER));
-            return lingers.map(|lingers| until.min(lingers)).filter(|until| *until > now);
+        if state.is_at_work() {
+            return (until > now).then_some(until);
         }
-        (until > now).then_some(until)
+        // A request that arrived at the same time is still served.
+        let is_recent = state.last_input.is_some_and(|input| input + LINGER > now);
+        let lingers = (!state.requests.is_empty() || is_recent || has_input()).then_some(closing.until);
+        lingers.map(|lingers| until.min(lingers)).filter(|until| *until > now)
     }
 }
 
+/// Which connections are closed first for a new one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Order {
+    /// It has no request in progress.
+    Idle,
+    /// It has no request of a tenant in progress.
+    WithoutTenant,
+    /// Its client has not read for too long.
+    Stalled,
+}
+
 impl State {
-    /// Returns whether nothing is to be done or sent.
-    fn is_idle(&self) -> bool {
-        self.requests == 0 && self.blocked_since.is_none()
+    /// Returns whether a request of a tenant is in progress, or a response is being sent.
+    fn is_at_work(&self) -> bool {
+        self.blocked_since.is_some() || self.requests.values().any(|request| request.of_tenant.is_some())
     }
 
     /// Returns since when the client has read nothing, if that is too long: of no response if there are several.
     fn stalled_since(&self) -> Option<Instant> {
-        let by_socket = self.blocked_since.filter(|since| since.elapsed() >= STALLED);
-        let is_stalled = |since: &&Instant| since.elapsed() >= STALLED;
-        let by_stream = self.given.values().filter(is_stalled).count() == self.requests;
-        let by_stream = self.given.values().min().copied().filter(|_| self.requests > 0 && by_stream);
-        by_socket.into_iter().chain(by_stream).min()
+        let waits_for_client = |request: &InProgress| request.given.is_some();
+        let by_stream = !self.requests.is_empty() && self.requests.values().all(waits_for_client);
+        let by_stream = self.unread_since.filter(|_| by_stream);
+        self.blocked_since.into_iter().chain(by_stream).filter(|since| since.elapsed() >= STALLED).min()
     }
 
     fn woken_by(&mut self, waker: &Waker) {
@@ -266,21 +332,53 @@ struct ActiveRequest {
 
 impl ActiveRequest {
     /// Records that a part of the response is ready.
-    fn gives(&self) {
-        self.activity.lock().given.insert(self.number, Instant::now());
+    fn gives(&self, bytes: usize) {
+        let (mut state, now) = (self.activity.lock(), Instant::now());
+        state.unsent = state.unsent.saturating_add(bytes);
+        state.unread_since.get_or_insert(now);
+        if let Some(request) = state.requests.get_mut(&self.number) {
+            request.given = Some(now);
+        }
     }
 
     /// Records that the next part was asked for.
     fn is_asked(&self) {
-        self.activity.lock().given.remove(&self.number);
+        let mut state = self.activity.lock();
+        if state.requests.get_mut(&self.number).and_then(|request| request.given.take()).is_some() {
+            let others_wait = state.requests.values().any(|request| request.given.is_some());
+            state.unread_since = others_wait.then(Instant::now);
+        }
     }
 }
 
 impl Drop for ActiveRequest {
     fn drop(&mut self) {
         let mut state = self.activity.lock();
-        state.given.remove(&self.number);
-        (state.requests, state.idle_since) = (state.requests - 1, Instant::now());
+        state.requests.remove(&self.number);
+        state.idle_since = Instant::now();
+    }
+}
+
+/// Tells the connection of a request whose it is.
+#[derive(Clone, Debug)]
+pub(super) struct OfConnection {
+    activity: Arc<Activity>,
+    number: u64,
+    /// Whether the connection has several requests at a time.
+    has_several: bool,
+}
+
+impl OfConnection {
+    /// Counts the request as one of a tenant until its response has ended. Its connection is not closed for others before. One
+    /// that has several requests at a time cannot say to its client that it is to close, and stays.
+    pub(super) fn is_of(&self, in_progress: Option<RequestInProgress>) {
+        let mut state = self.activity.lock();
+        if self.has_several {
+            state.closing = None;
+        }
+        if let Some(request) = state.requests.get_mut(&self.number) {
+            request.of_tenant = in_progress;
+        }
     }
 }
 
@@ -288,8 +386,6 @@ impl Drop for ActiveRequest {
 struct ResponseBody {
     body: Body,
     request: ActiveRequest,
-    /// Frees a request of its tenant.
-    _of_tenant: Option<Arc<RequestInProgress>>,
 }
 
 impl HttpBody for ResponseBody {
@@ -302,8 +398,9 @@ impl HttpBody for ResponseBody {
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         self.request.is_asked();
         let polled = Pin::new(&mut self.body).poll_frame(context);
-        if matches!(polled, Poll::Ready(Some(_))) {
-            self.request.gives();
+        if let Poll::Ready(Some(frame)) = &polled {
+            let data = frame.as_ref().ok().and_then(Frame::data_ref);
+            self.request.gives(data.map_or(0, Bytes::len));
         }
         polled
     }
@@ -337,16 +434,18 @@ where
         self.service.poll_ready(context)
     }
 
-    fn call(&mut self, request: Request<B>) -> Self::Future {
-        let (in_progress, is_last) = self.activity.begin(request.version() == Version::HTTP_2);
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        let (in_progress, is_last) = self.activity.begin();
+        let (activity, number) = (self.activity.clone(), in_progress.number);
+        let has_several = request.version() == Version::HTTP_2;
+        request.extensions_mut().insert(OfConnection { activity, number, has_several });
         let responds = self.service.call(request);
         Box::pin(async move {
             let mut response = responds.await?;
-            let _of_tenant = response.extensions_mut().remove();
-            if is_last {
+            if is_last && !has_several {
                 response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
-            Ok(response.map(|body| Body::new(ResponseBody { body, request: in_progress, _of_tenant })))
+            Ok(response.map(|body| Body::new(ResponseBody { body, request: in_progress })))
         })
     }
 }
@@ -497,33 +596,99 @@ impl<T: Socket> AsyncWrite for Connection<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runs::TenantState;
+    use std::collections::BTreeSet;
+
+    fn config() -> Config {
+        Config::parse_with("[service]\nheader_seconds = 1\n", "test.toml", &|_| None).unwrap()
+    }
+
+    fn room() -> Arc<Room> {
+        Connections::new(&config(), Gauge::default()).0
+    }
+
+    fn ago(time: Duration) -> Instant {
+        Instant::now().checked_sub(time).unwrap()
+    }
 
     /// A connection that is to close, and whose time is over, closes even if input seems to be there: looking at it again at once
     /// would not end.
     #[tokio::test]
     async fn a_connection_is_looked_at_again_later_or_closed() {
-        let config = Config::parse_with("[service]\nheader_seconds = 1\n", "test.toml", &|_| None).unwrap();
-        let room = Connections::new(&config, Gauge::default()).0;
+        let room = room();
         let idle = [Duration::ZERO, room.idle_time * 2];
-        for (since, is_unwanted, input, has_input, is_closed) in [
-            (idle[0], false, None, false, false),
-            (idle[1], false, None, true, true),
-            (idle[0], true, None, false, true),
-            (idle[0], true, None, true, false),
-            (idle[0], true, Some(Duration::ZERO), false, false),
-            (idle[0], true, Some(LINGER * 2), false, true),
-            (idle[1], true, Some(Duration::ZERO), true, true),
+        let (now, late) = (Some(Duration::ZERO), Some(LINGER * 2));
+        for (since, closing, input, has_input, is_closed) in [
+            (idle[0], None, None, false, false),
+            (idle[1], None, None, true, true),
+            (idle[0], now, None, false, true),
+            (idle[0], now, None, true, false),
+            (idle[0], now, now, false, false),
+            (idle[0], now, late, false, true),
+            (idle[1], now, now, true, true),
+            // However late its input is, it was told to close before.
+            (idle[0], late, now, false, true),
+            (idle[0], late, None, true, true),
         ] {
             let activity = Activity::new();
-            let now = Instant::now();
             {
                 let mut state = activity.lock();
-                (state.idle_since, state.is_unwanted) = (now.checked_sub(since).unwrap(), is_unwanted);
-                state.last_input = input.map(|input| now.checked_sub(input).unwrap());
+                state.idle_since = ago(since);
+                state.closing = closing.map(|closing| Closing { until: ago(closing) + LINGER, is_extended: false });
+                state.last_input = input.map(ago);
             }
             let until = activity.until(Waker::noop(), &room, || has_input);
-            assert_eq!(until.is_none(), is_closed, "{since:?} {is_unwanted} {input:?} {has_input}");
-            assert!(until.is_none_or(|until| until > now));
+            assert_eq!(until.is_none(), is_closed, "{since:?} {closing:?} {input:?} {has_input}");
+            assert!(until.is_none_or(|until| until > Instant::now()));
         }
+    }
+
+    /// A request that had arrived when its connection was told to close is served; others after it prolong nothing.
+    #[tokio::test]
+    async fn a_connection_that_is_to_close_waits_for_one_request() {
+        let (room, activity) = (room(), Arc::new(Activity::new()));
+        let is_closed = || activity.until(Waker::noop(), &room, || true).is_none();
+        activity.close();
+        activity.lock().closing.as_mut().unwrap().until = Instant::now();
+        assert!(is_closed());
+        for is_prolonged in [true, false] {
+            let (request, _) = activity.begin();
+            assert_eq!(!is_closed(), is_prolonged);
+            drop(request);
+            activity.lock().closing.as_mut().unwrap().until = Instant::now();
+            assert!(is_closed());
+        }
+    }
+
+    /// A client that has taken nothing for long is stalled, however new the requests are whose responses it does not take.
+    #[tokio::test]
+    async fn requests_that_are_made_anew_do_not_hide_that_nothing_is_read() {
+        let activity = Arc::new(Activity::new());
+        let tenant = TenantState::new(&config(), config().anonymous().unwrap(), BTreeSet::new());
+        let begin = || {
+            let (request, _) = activity.begin();
+            let number = request.number;
+            let of = OfConnection { activity: activity.clone(), number, has_several: true };
+            of.is_of(tenant.begin_request(false).ok());
+            request
+        };
+        let mut request = begin();
+        request.gives(1_000);
+        assert_eq!(activity.closable(), None);
+        activity.lock().unread_since = Some(ago(STALLED));
+        for _ in 0..3 {
+            // The next one comes before the one before is reset, or after.
+            let next = begin();
+            drop(std::mem::replace(&mut request, next));
+            assert_eq!(activity.closable(), None, "its response is not ready");
+            request.gives(1_000);
+            assert_eq!(activity.closable().map(|(order, _)| order), Some(Order::Stalled));
+        }
+        request.is_asked();
+        assert_eq!(activity.closable(), None);
+        drop(request);
+        assert_eq!(activity.closable().map(|(order, _)| order), Some(Order::Idle));
+        let _of_nobody = activity.begin();
+        assert_eq!(activity.closable().map(|(order, _)| order), Some(Order::WithoutTenant));
     }
 }

@@ -1,5 +1,6 @@
 //! Access control: tokens, origins and the Host header.
 
+use super::connection::OfConnection;
 use super::problem::ProblemDetails;
 use super::{IDEMPOTENCY_KEY, LAST_EVENT_ID};
 use crate::config::Tenant;
@@ -81,8 +82,13 @@ pub async fn bounded(State(service): State<Service>, request: Request, next: Nex
         Err(busy) => return ProblemDetails::from(Refused::Busy(busy)).into_response(),
     };
     parts.extensions.insert(caller.tenant.clone());
-    let mut response = next.run(Request::from_parts(parts, body)).await;
-    response.extensions_mut().insert(Arc::new(in_progress));
+    let mut in_progress = Some(in_progress);
+    if let Some(connection) = parts.extensions.get::<OfConnection>() {
+        connection.is_of(in_progress.take());
+    }
+    let response = next.run(Request::from_parts(parts, body)).await;
+    // Without a connection, it ends here.
+    drop(in_progress);
     response
 }
 

@@ -10,14 +10,13 @@ use super::problem::ProblemDetails;
 use super::sse;
 use super::{IDEMPOTENCY_KEY, LAST_EVENT_ID};
 use crate::runs::schemas::{Answer, CheckReport, RunRequest};
-use crate::runs::{Done, ListQuery, Reply, RunList, RunState, Service, TenantState};
+use crate::runs::{Done, ListQuery, Refused, Reply, RunList, RunState, Service, TenantState};
 use crate::store::{RequestKey, RunStatus};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use lisp_runtime::Request;
 use serde::Deserialize;
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,17 +46,23 @@ fn request_of(text: &str) -> Result<Request<'_>, ProblemDetails> {
     }
 }
 
-/// Adds the `traceparent` of the header to a request that has none.
-fn traced<'t>(text: &'t str, request: &Request<'_>, headers: &HeaderMap) -> Cow<'t, str> {
+/// Returns the `traceparent` of the header, if a request has none.
+fn trace<'h>(request: &Request<'_>, headers: &'h HeaderMap) -> Option<&'h str> {
     let header = headers.get("traceparent").and_then(|header| header.to_str().ok());
     let is_one = |trace: &&str| trace.len() == 55 && trace.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
-    // The object has a `program`, so a field follows the brace.
-    match (header.filter(is_one), text.trim_start().strip_prefix('{')) {
-        (Some(trace), Some(fields)) if request.traceparent.is_none() => {
-            Cow::Owned(format!("{{\"traceparent\":\"{trace}\",{fields}"))
+    header.filter(is_one).filter(|_| request.traceparent.is_none())
+}
+
+/// Adds a `traceparent` to the text of a request that has none.
+fn traced(text: Text, trace: Option<&str>) -> Text {
+    let Some(trace) = trace else { return text };
+    text.with(|mut text| {
+        // The object has a `program`, so a field follows the brace.
+        if let Some(brace) = text.find('{') {
+            text.insert_str(brace + 1, &format!("\"traceparent\":\"{trace}\","));
         }
-        _ => Cow::Borrowed(text),
-    }
+        text
+    })
 }
 
 fn key(headers: &HeaderMap, text: &str) -> Result<Option<RequestKey>, ProblemDetails> {
@@ -90,14 +95,15 @@ pub(crate) async fn run(
     RequestTenant(tenant): RequestTenant,
     StrictQuery(query): StrictQuery<RunQuery>,
     headers: HeaderMap,
-    Text(text): Text,
+    text: Text,
 ) -> Result<Response, ProblemDetails> {
+    let mut text = text;
     let request = request_of(&text)?;
     let key = key(&headers, &text)?;
-    if key.is_some() || service.needs_journal(&tenant, &request) {
-        let text = traced(&text, &request, &headers);
+    let (trace, is_durable) = (trace(&request, &headers), key.is_some() || service.needs_journal(&tenant, &request));
+    if is_durable {
         drop(request);
-        let run_id = service.accept(&tenant, &text, key).await?;
+        let run_id = accept(&service, &tenant, traced(text, trace), key).await?;
         if query.stream {
             return Ok(sse::of_run(service.events(&tenant.name, &run_id, 0), &tenant));
         }
@@ -112,12 +118,17 @@ pub(crate) async fn run(
     }
     let run_id = uuid::Uuid::now_v7().to_string();
     if query.stream {
-        let text = traced(&text, &request, &headers).into_owned();
         drop(request);
-        return Ok(sse::of_new_run(service, Arc::clone(&tenant), text, run_id));
+        return Ok(sse::of_new_run(service, Arc::clone(&tenant), traced(text, trace), run_id));
     }
-    let traced = traced(&text, &request, &headers);
-    let request = if matches!(traced, Cow::Owned(_)) { read_request(&traced)? } else { request };
+    let request = match trace {
+        None => request,
+        Some(_) => {
+            drop(request);
+            text = traced(text, trace);
+            read_request(&text)?
+        }
+    };
     let (answer, slot) = service.run_in_slot(&tenant, &request, &run_id).await?;
     answer_to(&tenant, RUN_ENDED, (answer.to_json(), slot)).await
 }
@@ -137,7 +148,7 @@ pub(crate) async fn check(
     State(service): State<Service>,
     RequestTenant(tenant): RequestTenant,
     _: NoQuery,
-    Text(text): Text,
+    text: Text,
 ) -> Result<Response, ProblemDetails> {
     let (report, slot) = service.check_in_slot(&tenant, &request_of(&text)?).await?;
     answer_to(&tenant, "the program is checked", (report.to_json(), slot)).await
@@ -145,6 +156,16 @@ pub(crate) async fn check(
 
 fn text_of(status: StatusCode, of: &impl serde::Serialize) -> (StatusCode, String) {
     (status, serde_json::to_string(of).unwrap_or_default())
+}
+
+/// Submits a durable run. What waits for it has no need of its text.
+async fn accept(
+    service: &Service,
+    tenant: &TenantState,
+    text: Text,
+    key: Option<RequestKey>,
+) -> Result<String, Refused> {
+    service.accept(tenant, &text, key).await
 }
 
 /// What a request has done that submits a run.
@@ -183,12 +204,12 @@ pub(crate) async fn submit(
     RequestTenant(tenant): RequestTenant,
     headers: HeaderMap,
     _: NoQuery,
-    Text(text): Text,
+    text: Text,
 ) -> Result<Response, ProblemDetails> {
     let request = request_of(&text)?;
-    let key = key(&headers, &text)?;
-    let text = traced(&text, &request, &headers);
-    let run_id = service.accept(&tenant, &text, key).await?;
+    let (key, trace) = (key(&headers, &text)?, trace(&request, &headers));
+    drop(request);
+    let run_id = accept(&service, &tenant, traced(text, trace), key).await?;
     let location = format!("/v1/runs/{run_id}");
     let mut response = state_of(&service, &tenant, (&run_id, Some(&accepted(&run_id)))).await?;
     *response.status_mut() = StatusCode::ACCEPTED;
@@ -359,11 +380,12 @@ pub(crate) async fn reply(
     caller: Caller,
     Path((run_id, call)): Path<(String, String)>,
     StrictQuery(wait): StrictQuery<Wait>,
-    Text(text): Text,
+    text: Text,
 ) -> Result<Response, ProblemDetails> {
     let reply: Reply = read(&text)?;
     let (tenant, time) = (&caller.tenant.name, wait.time()?);
     service.take_reply(tenant, &run_id, (&call, &reply), caller.may_decide(&service)).await?;
+    drop((reply, text));
     if let Some(time) = time {
         service.wait_for_news(tenant, &run_id, time, wait.since).await?;
     }

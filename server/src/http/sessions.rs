@@ -9,6 +9,7 @@ use crate::runs::{Opening, Service, SessionState, Turn};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use std::borrow::Cow;
 
 type Answered = Result<Response, ProblemDetails>;
 
@@ -28,10 +29,13 @@ pub(crate) async fn open(
     State(service): State<Service>,
     RequestTenant(tenant): RequestTenant,
     _: NoQuery,
-    Text(text): Text,
+    text: Text,
 ) -> Answered {
-    let text = if text.trim().is_empty() { "{}".to_owned() } else { text };
-    let text = last_of_equal(&text).into_owned();
+    let text = text.with(|text| match last_of_equal(&text) {
+        Cow::Owned(last) => last,
+        Cow::Borrowed(_) if text.trim().is_empty() => "{}".to_owned(),
+        Cow::Borrowed(_) => text,
+    });
     drop(read::<Opening<'_>>(&text)?);
     Ok(state(StatusCode::CREATED, &service.open_session(&tenant, text).await?))
 }
@@ -91,7 +95,7 @@ pub(crate) async fn turn(
     RequestTenant(tenant): RequestTenant,
     Path(id): Path<String>,
     _: NoQuery,
-    Text(text): Text,
+    text: Text,
 ) -> Answered {
     let turn: Turn = read(&last_of_equal(&text))?;
     let (answer, slot) = service.turn_in_slot(&tenant, &id, turn).await?;

@@ -1,6 +1,6 @@
 //! Run events as server-sent events.
 
-use super::body::{FrameByFrame, RUN_ENDED, read_request};
+use super::body::{FrameByFrame, RUN_ENDED, Text, read_request};
 use super::problem::ProblemDetails;
 use crate::runs::{Event, EventReader, Service, TenantState};
 use axum::body::Body;
@@ -48,7 +48,7 @@ pub(crate) fn of_run(reader: EventReader, tenant: &Arc<TenantState>) -> Response
 }
 
 /// Starts a run and streams its events. The run ends with the connection.
-pub(crate) fn of_new_run(service: Service, tenant: Arc<TenantState>, request: String, run_id: String) -> Response {
+pub(crate) fn of_new_run(service: Service, tenant: Arc<TenantState>, request: Text, run_id: String) -> Response {
     let log = service.log_in_memory(&run_id);
     let reader = EventReader::of_log(&service, &tenant.name, &log).taking_room(&tenant);
     let run = tokio::spawn(async move {

@@ -262,8 +262,19 @@ impl Service {
         self.0.draining.cancel();
     }
 
+    /// Waits for a slot, for a request whose caller waits.
+    ///
+    /// # Errors
+    /// Those of [`Admission::slot`], or if the service shuts down and `drain_seconds` are over: the request has not begun.
+    pub(super) async fn slot(&self, tenant: &TenantState) -> Result<Slot, Refused> {
+        tokio::select! {
+            slot = self.0.admission.slot(tenant) => Ok(slot?),
+            () = self.drained() => Err(Refused::Draining),
+        }
+    }
+
     /// Returns once the service shuts down and `drain_seconds` are over.
-    pub(super) async fn drained(&self) {
+    pub(crate) async fn drained(&self) {
         self.0.draining.cancelled().await;
         tokio::time::sleep_until(self.drained_at()).await;
     }
@@ -349,7 +360,7 @@ impl Service {
             return Err(Refused::Draining);
         }
         tenant.check_rate()?;
-        let _slot = self.0.admission.slot(tenant).await?;
+        let _slot = self.slot(tenant).await?;
         let mut request = Request::default();
         (request.tools, request.json_keys) = (asked.tools, asked.json_keys);
         let invalid =
@@ -447,7 +458,7 @@ impl Service {
             return Err(Refused::Draining);
         }
         tenant.check_rate()?;
-        let slot = self.0.admission.slot(tenant).await?;
+        let slot = self.slot(tenant).await?;
         let outcome = match self.0.own_tools(request).await {
             Ok(own) => {
                 let input = with(self.0.input(tenant, request, own)).into_owned();

@@ -1,15 +1,16 @@
 //! Sessions: each turn loads the session from the store, runs one program, and saves it.
 
-use super::admission::{Slot, TenantState};
+use super::admission::{InTurn, Slot, TenantState};
 use super::state::{Inner, Refused, Service, TurnInProgress};
 use super::writer::patiently;
-use crate::store::{NewSession, StoredSession, TurnLease, TurnStart};
+use crate::store::{NewSession, SessionSummary, StoredSession, TurnLease, TurnStart};
 use lisp_runtime::outcome::Phase;
 use lisp_runtime::{Answer, Cancel, Error, Input, Outcome, Problem, Reason, Request};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -80,14 +81,13 @@ pub struct SessionState {
     pub updated_ms: i64,
 }
 
-impl From<&StoredSession> for SessionState {
-    fn from(session: &StoredSession) -> Self {
-        let text = session.text.as_ref().map_or(0, String::len);
+impl From<SessionSummary> for SessionState {
+    fn from(session: SessionSummary) -> Self {
         SessionState {
-            session_id: session.session_id.clone(),
+            session_id: session.session_id,
             turns: session.turns,
             undos: session.undos,
-            bytes: (text + session.opening.len()) as u64,
+            bytes: session.bytes,
             created_ms: session.created_ms,
             updated_ms: session.updated_ms,
         }
@@ -125,12 +125,16 @@ impl Inner {
 
 impl Service {
     /// Opens a session. Its set-up programs are compiled, with the isolation of the service, which takes a slot and
-    /// counts as a run for the tenant's rate.
+    /// counts as a run for the tenant's rate. The opening is kept until then as it is given.
     ///
     /// # Errors
     /// If there is no slot, the tenant's maximum of sessions is reached, the tenant has a budget, or the opening is
     /// invalid.
-    pub async fn open_session(&self, tenant: &Arc<TenantState>, opening: String) -> Result<SessionState, Refused> {
+    pub async fn open_session(
+        &self,
+        tenant: &Arc<TenantState>,
+        opening: impl AsRef<str> + Send + 'static,
+    ) -> Result<SessionState, Refused> {
         if self.is_draining() {
             return Err(Refused::Draining);
         }
@@ -139,11 +143,12 @@ impl Service {
             let why = "sessions do not pay from a budget, and the tenant has one; use POST /v1/run or /v1/runs";
             return Err(Refused::Unprocessable(why.to_owned()));
         }
-        let slot = self.0.admission.slot(tenant).await?;
+        let slot = self.slot(tenant).await?;
         let (inner, of) = (self.0.clone(), tenant.clone());
         let checked = tokio::task::spawn_blocking(move || {
             let _held = slot;
-            let read: Opening<'_> = serde_json::from_str(&opening).map_err(|error| invalid(&error.to_string()))?;
+            let read: Opening<'_> =
+                serde_json::from_str(opening.as_ref()).map_err(|error| invalid(&error.to_string()))?;
             if let Some(name) = read.client_tool() {
                 let message =
                     format!("tool {name}: sessions do not support tools that the client answers; use POST /v1/runs");
@@ -153,7 +158,7 @@ impl Service {
             Ok(opening)
         });
         let opening = checked.await.map_err(|error| Refused::Fault(error.to_string()))??;
-        self.new_session(tenant, opening, None).await
+        self.new_session(tenant, opening.as_ref().to_owned(), None).await
     }
 
     async fn new_session(
@@ -174,14 +179,14 @@ impl Service {
     }
 
     /// Starts a turn, during which no other changes the session.
-    async fn one_turn(&self, tenant: &TenantState, session_id: &str) -> Result<(OneTurn, StoredSession), Refused> {
+    async fn one_turn(&self, tenant: &TenantState, session_id: &str) -> Result<OneTurn, Refused> {
         let period = self.0.lease_period();
         match self.0.store.begin_turn(&tenant.name, session_id, period).await? {
-            TurnStart::Started(lease, session) => Ok((OneTurn::new(&self.0, lease), *session)),
+            TurnStart::Started(lease, _) => Ok(OneTurn::new(&self.0, lease)),
             TurnStart::Busy => {
                 Err(Refused::Conflict("a turn of the session is in progress; wait for its answer".to_owned()))
             }
-            TurnStart::NoSession => Err(Refused::NotFound(format!("there is no session {session_id}"))),
+            TurnStart::NoSession => Err(no_session(session_id)),
         }
     }
 
@@ -190,9 +195,15 @@ impl Service {
     /// # Errors
     /// If the tenant has no such session.
     pub async fn session_state(&self, tenant: &TenantState, session_id: &str) -> Result<SessionState, Refused> {
-        let session = self.0.store.session(session_id).await?.filter(|session| session.tenant == tenant.name);
-        let none = || Refused::NotFound(format!("there is no session {session_id}"));
-        session.map(|session| SessionState::from(&session)).ok_or_else(none)
+        let session = self.0.store.session_summary(session_id).await?.filter(|session| session.tenant == tenant.name);
+        session.map(SessionState::from).ok_or_else(|| no_session(session_id))
+    }
+
+    /// Reads the texts of a session when it is the tenant's turn.
+    async fn stored_session(&self, tenant: &TenantState, session_id: &str) -> Result<InTurn<StoredSession>, Refused> {
+        let (store, id) = (self.0.store.clone(), session_id.to_owned());
+        let read = self.0.read(&tenant.name, async move { store.session(&id).await }).await?;
+        read.map(|session| session.ok_or_else(|| no_session(session_id))).transpose()
     }
 
     /// Runs a program in a session. If it fails, the session does not change. Dropping the future cancels the turn.
@@ -217,9 +228,11 @@ impl Service {
         let cancel = CancelOnDrop(Cancel::new(), CancellationToken::new());
         let (service, of, session_id) = (self.clone(), tenant.clone(), session_id.to_owned());
         let (handle, disconnected) = (cancel.0.clone(), cancel.1.clone());
+        let has_begun = Arc::<AtomicBool>::default();
+        let begins = has_begun.clone();
         // The turn keeps what it holds until it ends, even if its client disconnects.
         let turn = to_the_end(async move {
-            let (one, session) = service.one_turn(&of, &session_id).await?;
+            let one = service.one_turn(&of, &session_id).await?;
             let slot = tokio::select! {
                 slot = service.0.admission.slot(&of) => slot,
                 () = disconnected.cancelled() => Err(super::Busy {
@@ -234,6 +247,14 @@ impl Service {
                     return Err(busy.into());
                 }
             };
+            let session = match service.stored_session(&of, &session_id).await {
+                Ok(session) => session.value,
+                Err(refused) => {
+                    one.end().await?;
+                    return Err(refused);
+                }
+            };
+            begins.store(true, Ordering::Relaxed);
             let (inner, cancel) = (service.0.clone(), handle.clone());
             let ran =
                 tokio::task::spawn_blocking(move || (run_turn(&inner, &of, &session, &turn.program, &cancel), slot));
@@ -252,7 +273,10 @@ impl Service {
         });
         tokio::select! {
             done = turn => done,
-            () = self.drained() => Err(Refused::CutOff),
+            () = self.drained() => match has_begun.load(Ordering::Relaxed) {
+                true => Err(Refused::CutOff),
+                false => Err(Refused::Draining),
+            },
         }
     }
 
@@ -264,8 +288,11 @@ impl Service {
         tenant.check_rate()?;
         let (service, tenant, session_id) = (self.clone(), tenant.clone(), session_id.to_owned());
         to_the_end(async move {
-            let (one, session) = service.one_turn(&tenant, &session_id).await?;
+            let one = service.one_turn(&tenant, &session_id).await?;
+            let read = service.stored_session(&tenant, &session_id).await;
             one.end().await?;
+            // The copy is stored in the same turn.
+            let InTurn { value: session, turn: _turn } = read?;
             service.new_session(&tenant, session.opening, session.text).await
         })
         .await
@@ -277,11 +304,11 @@ impl Service {
     /// If the session does not exist, or there is no turn to undo.
     pub async fn undo(&self, tenant: &Arc<TenantState>, session_id: &str) -> Result<SessionState, Refused> {
         let (service, tenant, session_id) = (self.clone(), tenant.clone(), session_id.to_owned());
-        let undone = to_the_end(async move { service.one_turn(&tenant, &session_id).await?.0.undo().await }).await?;
+        let undone = to_the_end(async move { service.one_turn(&tenant, &session_id).await?.undo().await }).await?;
         let nothing = || {
             Refused::Conflict("no turn can be undone: there is none, or the limit session_undo is reached".to_owned())
         };
-        undone.map(|session| SessionState::from(&session)).ok_or_else(nothing)
+        undone.map(SessionState::from).ok_or_else(nothing)
     }
 
     /// Deletes a session.
@@ -290,7 +317,7 @@ impl Service {
     /// If the session does not exist, or a turn is in progress.
     pub async fn delete_session(&self, tenant: &Arc<TenantState>, session_id: &str) -> Result<(), Refused> {
         let (service, tenant, session_id) = (self.clone(), tenant.clone(), session_id.to_owned());
-        to_the_end(async move { service.one_turn(&tenant, &session_id).await?.0.delete().await }).await
+        to_the_end(async move { service.one_turn(&tenant, &session_id).await?.delete().await }).await
     }
 }
 
@@ -327,12 +354,12 @@ impl OneTurn {
         OneTurn { lease, inner: inner.clone(), _counted: TurnInProgress::new(inner), _renewed }
     }
 
-    async fn put(self, text: String, undos: u64) -> Result<StoredSession, Refused> {
+    async fn put(self, text: String, undos: u64) -> Result<SessionSummary, Refused> {
         let put = patiently(|| self.inner.store.put_turn(&self.lease, text.clone(), undos)).await?;
         put.ok_or_else(|| Refused::Conflict("the turn timed out and is lost".to_owned()))
     }
 
-    async fn undo(self) -> Result<Option<StoredSession>, Refused> {
+    async fn undo(self) -> Result<Option<SessionSummary>, Refused> {
         Ok(patiently(|| self.inner.store.undo_turn(&self.lease)).await?)
     }
 
@@ -344,6 +371,10 @@ impl OneTurn {
     async fn end(self) -> Result<(), Refused> {
         Ok(patiently(|| self.inner.store.end_turn(&self.lease)).await?)
     }
+}
+
+fn no_session(session_id: &str) -> Refused {
+    Refused::NotFound(format!("there is no session {session_id}"))
 }
 
 fn invalid(message: &str) -> Refused {

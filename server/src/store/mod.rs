@@ -576,23 +576,32 @@ pub struct NewSession {
     pub text: Option<String>,
 }
 
-/// A stored session.
+/// A stored session, without its texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoredSession {
+pub struct SessionSummary {
     /// The ID of the session.
     pub session_id: String,
     /// The name of its tenant.
     pub tenant: String,
-    /// The request that opened it: JSON text.
-    pub opening: String,
     /// The number of successful turns.
     pub turns: u64,
     /// The number of turns that can be undone.
     pub undos: u64,
+    /// The length of its texts in bytes, without those of earlier turns.
+    pub bytes: u64,
     /// When it was opened, in milliseconds since 1970-01-01T00:00:00Z.
     pub created_ms: i64,
     /// When it last changed, in milliseconds since 1970-01-01T00:00:00Z.
     pub updated_ms: i64,
+}
+
+/// A stored session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredSession {
+    /// What is known without its texts.
+    pub summary: SessionSummary,
+    /// The request that opened it: JSON text.
+    pub opening: String,
     /// The saved session; `None` before the first turn.
     pub text: Option<String>,
 }
@@ -610,7 +619,7 @@ pub struct TurnLease {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TurnStart {
     /// The turn has started.
-    Started(TurnLease, Box<StoredSession>),
+    Started(TurnLease, Box<SessionSummary>),
     /// Another turn is in progress.
     Busy,
     /// The tenant has no such session.
@@ -626,7 +635,13 @@ pub trait SessionStore: Send + Sync + 'static {
     /// If the store fails.
     async fn open_session(&self, session: NewSession, max: u64) -> Result<bool>;
 
-    /// Returns a session.
+    /// Returns a session without its texts, which are not read.
+    ///
+    /// # Errors
+    /// If the store fails.
+    async fn session_summary(&self, session_id: &str) -> Result<Option<SessionSummary>>;
+
+    /// Returns a session with its texts, which may be large.
     ///
     /// # Errors
     /// If the store fails.
@@ -649,14 +664,14 @@ pub trait SessionStore: Send + Sync + 'static {
     ///
     /// # Errors
     /// If the store fails.
-    async fn put_turn(&self, turn: &TurnLease, text: String, undos: u64) -> Result<Option<StoredSession>>;
+    async fn put_turn(&self, turn: &TurnLease, text: String, undos: u64) -> Result<Option<SessionSummary>>;
 
     /// Undoes the last successful turn, and ends this one. Returns the session, or `None` if there is no turn to undo or
     /// this one is no longer valid.
     ///
     /// # Errors
     /// If the store fails.
-    async fn undo_turn(&self, turn: &TurnLease) -> Result<Option<StoredSession>>;
+    async fn undo_turn(&self, turn: &TurnLease) -> Result<Option<SessionSummary>>;
 
     /// Ends a turn that changes nothing.
     ///

@@ -224,7 +224,10 @@ async fn is_converted(store: &SqliteStore) {
     assert_eq!((other.runs, other.queued, other.bytes), (1, 0, 2 + 16));
     assert_eq!(store.secret("name", vec![3]).await.unwrap(), [1, 2]);
     let session = store.session("session").await.unwrap().unwrap();
-    assert_eq!((session.turns, session.undos, session.text, &*session.opening), (7, 2, None, "{\"open\": 1}"));
+    assert_eq!(
+        (session.summary.turns, session.summary.undos, session.text, &*session.opening),
+        (7, 2, None, "{\"open\": 1}")
+    );
     let TurnStart::Started(turn, _) = store.begin_turn("acme", "session", LONG).await.unwrap() else {
         panic!("the session is busy")
     };

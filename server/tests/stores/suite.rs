@@ -6,7 +6,8 @@
 use super::ops::{Ending, Op, Pick, To, Written, ops};
 use lisp_server::store::{
     Batch, Claim, End, Ended, Events, Lease, MemoryStore, NewRun, NewSession, Query, RequestKey, Room, RunStatus,
-    RunSummary, Store, StoreError, StoredCall, StoredReply, StoredRun, StoredSession, Sweep, TurnLease, TurnStart,
+    RunSummary, SessionSummary, Store, StoreError, StoredCall, StoredReply, StoredRun, StoredSession, Sweep, TurnLease,
+    TurnStart,
 };
 use proptest::test_runner::{Config, TestRunner};
 use std::fmt::Debug;
@@ -187,9 +188,21 @@ impl Side {
         StoredRun { summary: self.summary(run.summary), ..run }
     }
 
-    fn session(&self, session: StoredSession) -> StoredSession {
+    fn session_summary(&self, session: SessionSummary) -> SessionSummary {
         let (created_ms, updated_ms) = (self.moment(session.created_ms), self.moment(session.updated_ms));
-        StoredSession { created_ms, updated_ms, ..session }
+        SessionSummary { created_ms, updated_ms, ..session }
+    }
+
+    /// Returns the session, if its summary is that which is read without its texts.
+    async fn session(&self, session_id: &str) -> Option<StoredSession> {
+        let session = self.store.session(session_id).await.unwrap();
+        let summary = self.store.session_summary(session_id).await.unwrap();
+        assert_eq!(summary.as_ref(), session.as_ref().map(|session| &session.summary));
+        session.map(|session| {
+            let bytes = session.opening.len() + session.text.as_ref().map_or(0, String::len);
+            assert_eq!(session.summary.bytes, bytes as u64, "{session:?}");
+            StoredSession { summary: self.session_summary(session.summary), ..session }
+        })
     }
 
     fn batch(&self, held: &Held, written: &Written) -> Batch {
@@ -431,8 +444,8 @@ impl Side {
 
     async fn apply_to_session(&mut self, op: &Op) -> String {
         let turn = |n: u8| newest(&self.turns, n).map(|turn| self.turns[turn].clone());
-        let ended = |session: Result<Option<StoredSession>, _>| {
-            shown(session.map(|session| session.map(|session| self.session(session))))
+        let ended = |session: Result<Option<SessionSummary>, _>| {
+            shown(session.map(|session| session.map(|session| self.session_summary(session))))
         };
         match *op {
             Op::OpenSession { tenant, has_text, max } => {
@@ -442,7 +455,7 @@ impl Side {
                 let session = NewSession { session_id, tenant: self.tenant(tenant), opening: "{}".to_owned(), text };
                 shown(self.store.open_session(session, max).await)
             }
-            Op::ReadSession { session } => ended(self.store.session(&self.session_id(session)).await),
+            Op::ReadSession { session } => format!("{:?}", self.session(&self.session_id(session)).await),
             Op::BeginTurn { session, is_other, lapses } => {
                 let session =
                     if session == 3 { session } else { session % self.sessions.len().clamp(1, SESSIONS) as u8 };
@@ -450,7 +463,7 @@ impl Side {
                 let (tenant, session_id) = (self.tenant(tenant), self.session_id(session));
                 let start = self.store.begin_turn(&tenant, &session_id, period(lapses)).await.unwrap();
                 let TurnStart::Started(turn, session) = start else { return format!("{start:?}") };
-                let text = format!("{turn:?} {:?}", self.session(*session));
+                let text = format!("{turn:?} {:?}", self.session_summary(*session));
                 self.turns.push(turn);
                 text
             }

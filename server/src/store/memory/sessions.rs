@@ -2,7 +2,7 @@
 
 use super::super::clock::millis;
 use super::super::rules::exists;
-use super::super::{NewSession, Result, SessionStore, StoredSession, TurnLease, TurnStart};
+use super::super::{NewSession, Result, SessionStore, SessionSummary, StoredSession, TurnLease, TurnStart};
 use super::{Inner, MemoryStore};
 use async_trait::async_trait;
 use std::time::Duration;
@@ -27,16 +27,19 @@ impl Session {
         self.turn_until_ms.is_some_and(|until| until > now)
     }
 
-    fn stored(&self, session_id: &str) -> StoredSession {
-        StoredSession {
+    fn text(&self) -> Option<&String> {
+        self.states.last().and_then(Option::as_ref)
+    }
+
+    fn summary(&self, session_id: &str) -> SessionSummary {
+        SessionSummary {
             session_id: session_id.to_owned(),
             tenant: self.tenant.clone(),
-            opening: self.opening.clone(),
+            bytes: (self.opening.len() + self.text().map_or(0, String::len)) as u64,
             turns: self.turns,
             undos: (self.states.len() as u64).saturating_sub(1),
             created_ms: self.created_ms,
             updated_ms: self.updated_ms,
-            text: self.states.last().cloned().flatten(),
         }
     }
 }
@@ -75,8 +78,17 @@ impl SessionStore for MemoryStore {
         Ok(true)
     }
 
+    async fn session_summary(&self, session_id: &str) -> Result<Option<SessionSummary>> {
+        Ok(self.lock()?.sessions.get(session_id).map(|session| session.summary(session_id)))
+    }
+
     async fn session(&self, session_id: &str) -> Result<Option<StoredSession>> {
-        Ok(self.lock()?.sessions.get(session_id).map(|session| session.stored(session_id)))
+        let inner = self.lock()?;
+        Ok(inner.sessions.get(session_id).map(|session| StoredSession {
+            summary: session.summary(session_id),
+            opening: session.opening.clone(),
+            text: session.text().cloned(),
+        }))
     }
 
     async fn begin_turn(&self, tenant: &str, session_id: &str, period: Duration) -> Result<TurnStart> {
@@ -91,7 +103,7 @@ impl SessionStore for MemoryStore {
         session.epoch += 1;
         session.turn_until_ms = Some(now.saturating_add(millis(period)));
         let turn = TurnLease { session_id: session_id.into(), epoch: session.epoch };
-        Ok(TurnStart::Started(turn, Box::new(session.stored(session_id))))
+        Ok(TurnStart::Started(turn, Box::new(session.summary(session_id))))
     }
 
     async fn renew_turn(&self, turn: &TurnLease, period: Duration) -> Result<bool> {
@@ -102,7 +114,7 @@ impl SessionStore for MemoryStore {
         Ok(true)
     }
 
-    async fn put_turn(&self, turn: &TurnLease, text: String, undos: u64) -> Result<Option<StoredSession>> {
+    async fn put_turn(&self, turn: &TurnLease, text: String, undos: u64) -> Result<Option<SessionSummary>> {
         let mut inner = self.lock()?;
         let now = inner.clock.wall_ms();
         let Some(session) = inner.in_turn(turn) else { return Ok(None) };
@@ -113,10 +125,10 @@ impl SessionStore for MemoryStore {
         let keep = usize::try_from(undos).unwrap_or(usize::MAX).saturating_add(1);
         let old = session.states.len().saturating_sub(keep);
         session.states.drain(..old);
-        Ok(Some(session.stored(&turn.session_id)))
+        Ok(Some(session.summary(&turn.session_id)))
     }
 
-    async fn undo_turn(&self, turn: &TurnLease) -> Result<Option<StoredSession>> {
+    async fn undo_turn(&self, turn: &TurnLease) -> Result<Option<SessionSummary>> {
         let mut inner = self.lock()?;
         let now = inner.clock.wall_ms();
         let Some(session) = inner.in_turn(turn) else { return Ok(None) };
@@ -127,7 +139,7 @@ impl SessionStore for MemoryStore {
         session.states.pop();
         session.turns = session.turns.saturating_sub(1);
         session.updated_ms = now;
-        Ok(Some(session.stored(&turn.session_id)))
+        Ok(Some(session.summary(&turn.session_id)))
     }
 
     async fn end_turn(&self, turn: &TurnLease) -> Result<()> {

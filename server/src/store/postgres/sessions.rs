@@ -1,6 +1,6 @@
 //! Sessions.
 
-use super::super::{NewSession, Result, SessionStore, StoredSession, TurnLease, TurnStart};
+use super::super::{NewSession, Result, SessionStore, SessionSummary, StoredSession, TurnLease, TurnStart};
 use super::text::{escape, text, unescape};
 use super::{PostgresStore, exists, get, get_count, only, period_ms, signed};
 use async_trait::async_trait;
@@ -8,29 +8,38 @@ use std::time::Duration;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
+/// Selects the columns of a summary, and more, from what a function for sessions returns. `octet_length` reads no text.
+macro_rules! select_summary {
+    ($more:literal, $from:literal) => {
+        concat!(
+            "select session_id, tenant, turns, undos, created_ms, updated_ms, epoch, \
+             octet_length(opening)::bigint + coalesce(octet_length(text), 0) as bytes",
+            $more,
+            " from ptc_lisp.",
+            $from
+        )
+    };
+}
+
 impl PostgresStore {
     /// Ends a turn, and returns what the function does.
     async fn finish(&self, turn: &TurnLease, end: &str, text: Option<&str>, undos: u64) -> Result<Option<Row>> {
-        let sql = "select * from ptc_lisp.end_turn($1, $2, $3, $4, $5, $6)";
+        let sql = select_summary!("", "end_turn($1, $2, $3, $4, $5, $6)");
         let (session_id, text) = (escape(&turn.session_id), text.map(str::as_bytes));
         let rows = self.pool.query_again(sql, &[&session_id, &signed(turn.epoch), &end, &text, &signed(undos)]).await?;
         Ok(rows.into_iter().next())
     }
 }
 
-fn stored(row: &Row) -> Result<StoredSession> {
-    let session_id = unescape(get(row, "session_id")?);
-    let opening = text("opening", &session_id, get(row, "opening")?)?;
-    let saved: Option<Vec<u8>> = get(row, "text")?;
-    Ok(StoredSession {
+fn summary(row: &Row) -> Result<SessionSummary> {
+    Ok(SessionSummary {
+        session_id: unescape(get(row, "session_id")?),
         tenant: unescape(get(row, "tenant")?),
-        opening,
         turns: get_count(row, "turns")?,
         undos: get_count(row, "undos")?,
+        bytes: get_count(row, "bytes")?,
         created_ms: get(row, "created_ms")?,
         updated_ms: get(row, "updated_ms")?,
-        text: saved.map(|saved| text("text", &session_id, saved)).transpose()?,
-        session_id,
     })
 }
 
@@ -49,13 +58,25 @@ impl SessionStore for PostgresStore {
         }
     }
 
+    async fn session_summary(&self, session_id: &str) -> Result<Option<SessionSummary>> {
+        let rows = self.pool.query(select_summary!("", "session($1)"), &[&escape(session_id)]).await?;
+        rows.first().map(summary).transpose()
+    }
+
     async fn session(&self, session_id: &str) -> Result<Option<StoredSession>> {
-        let rows = self.pool.query("select * from ptc_lisp.session($1)", &[&escape(session_id)]).await?;
-        rows.first().map(stored).transpose()
+        let sql = select_summary!(", opening, text", "session($1)");
+        let rows = self.pool.query(sql, &[&escape(session_id)]).await?;
+        let Some(row) = rows.first() else { return Ok(None) };
+        let saved: Option<Vec<u8>> = get(row, "text")?;
+        Ok(Some(StoredSession {
+            summary: summary(row)?,
+            opening: text("opening", session_id, get(row, "opening")?)?,
+            text: saved.map(|saved| text("text", session_id, saved)).transpose()?,
+        }))
     }
 
     async fn begin_turn(&self, tenant: &str, session_id: &str, period: Duration) -> Result<TurnStart> {
-        let sql = "select * from ptc_lisp.begin_turn($1, $2, $3, $4, $5)";
+        let sql = select_summary!("", "begin_turn($1, $2, $3, $4, $5)");
         let holder = Uuid::new_v4().to_string();
         let (tenant, id) = (escape(tenant), escape(session_id));
         let rows = self.pool.query_again(sql, &[&tenant, &id, &period_ms(period), &holder]).await?;
@@ -64,7 +85,7 @@ impl SessionStore for PostgresStore {
             return Ok(TurnStart::Busy);
         }
         let turn = TurnLease { session_id: session_id.into(), epoch: get_count(row, "epoch")? };
-        Ok(TurnStart::Started(turn, Box::new(stored(row)?)))
+        Ok(TurnStart::Started(turn, Box::new(summary(row)?)))
     }
 
     async fn renew_turn(&self, turn: &TurnLease, period: Duration) -> Result<bool> {
@@ -73,12 +94,12 @@ impl SessionStore for PostgresStore {
         get(&row, "renewed")
     }
 
-    async fn put_turn(&self, turn: &TurnLease, text: String, undos: u64) -> Result<Option<StoredSession>> {
-        self.finish(turn, "put", Some(&text), undos).await?.as_ref().map(stored).transpose()
+    async fn put_turn(&self, turn: &TurnLease, text: String, undos: u64) -> Result<Option<SessionSummary>> {
+        self.finish(turn, "put", Some(&text), undos).await?.as_ref().map(summary).transpose()
     }
 
-    async fn undo_turn(&self, turn: &TurnLease) -> Result<Option<StoredSession>> {
-        self.finish(turn, "undo", None, 0).await?.as_ref().map(stored).transpose()
+    async fn undo_turn(&self, turn: &TurnLease) -> Result<Option<SessionSummary>> {
+        self.finish(turn, "undo", None, 0).await?.as_ref().map(summary).transpose()
     }
 
     async fn end_turn(&self, turn: &TurnLease) -> Result<()> {

@@ -20,8 +20,8 @@ use super::owner::OpenFile;
 use super::rules::{RESTORED, closed};
 use super::{
     Batch, Claim, End, Ended, Events, Journal, Lease, NewRun, NewSession, News, Page, Query, Renewed, Replied,
-    RequestKey, Result, Room, RunStatus, RunStore, SessionStore, Store, StoreError, StoredReply, StoredRun,
-    StoredSession, Submitted, Sweep, TurnLease, TurnStart, Usage, news,
+    RequestKey, Result, Room, RunStatus, RunStore, SessionStore, SessionSummary, Store, StoreError, StoredReply,
+    StoredRun, StoredSession, Submitted, Sweep, TurnLease, TurnStart, Usage, news,
 };
 use crate::config::Durability;
 use async_trait::async_trait;
@@ -207,6 +207,11 @@ impl SessionStore for SqliteStore {
         self.write(move |write| sessions::open(write, &session, max)).await
     }
 
+    async fn session_summary(&self, session_id: &str) -> Result<Option<SessionSummary>> {
+        let session_id = session_id.to_owned();
+        self.read(move |db| sessions::summary(db, &session_id)).await
+    }
+
     async fn session(&self, session_id: &str) -> Result<Option<StoredSession>> {
         let session_id = session_id.to_owned();
         self.read(move |db| sessions::session(db, &session_id)).await
@@ -222,12 +227,12 @@ impl SessionStore for SqliteStore {
         self.write(move |write| sessions::renew_turn(write, &turn, period)).await
     }
 
-    async fn put_turn(&self, turn: &TurnLease, text: String, undos: u64) -> Result<Option<StoredSession>> {
+    async fn put_turn(&self, turn: &TurnLease, text: String, undos: u64) -> Result<Option<SessionSummary>> {
         let turn = turn.clone();
         self.write(move |write| sessions::put_turn(write, &turn, &text, undos)).await
     }
 
-    async fn undo_turn(&self, turn: &TurnLease) -> Result<Option<StoredSession>> {
+    async fn undo_turn(&self, turn: &TurnLease) -> Result<Option<SessionSummary>> {
         let turn = turn.clone();
         self.write(move |write| sessions::undo_turn(write, &turn)).await
     }

@@ -2,10 +2,10 @@
 
 use super::super::clock::millis;
 use super::super::rules::exists;
-use super::super::{NewSession, Result, StoredSession, TurnLease, TurnStart};
+use super::super::{NewSession, Result, SessionSummary, StoredSession, TurnLease, TurnStart};
 use super::reads::{count, sql_int};
 use super::writer::Write;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::time::Duration;
 
 pub(super) fn open(write: &Write<'_>, session: &NewSession, max: u64) -> Result<bool> {
@@ -28,24 +28,36 @@ pub(super) fn open(write: &Write<'_>, session: &NewSession, max: u64) -> Result<
     Ok(true)
 }
 
+/// The columns of a summary. `octet_length` reads no text.
+const SUMMARY: &str = "session_id, tenant, turns, created_ms, updated_ms,
+    octet_length(opening)
+        + coalesce((SELECT octet_length(text) FROM states WHERE session_id = ?1 ORDER BY number DESC LIMIT 1), 0),
+    (SELECT count(*) - 1 FROM states WHERE session_id = ?1)";
+
+fn summary_of(row: &Row<'_>) -> rusqlite::Result<SessionSummary> {
+    Ok(SessionSummary {
+        session_id: row.get(0)?,
+        tenant: row.get(1)?,
+        turns: count(row.get(2)?),
+        created_ms: row.get(3)?,
+        updated_ms: row.get(4)?,
+        bytes: count(row.get(5)?),
+        undos: count(row.get(6)?),
+    })
+}
+
+pub(super) fn summary(db: &Connection, session_id: &str) -> Result<Option<SessionSummary>> {
+    let mut select = db.prepare_cached(&format!("SELECT {SUMMARY} FROM sessions WHERE session_id = ?1"))?;
+    Ok(select.query_row([session_id], summary_of).optional()?)
+}
+
 pub(super) fn session(db: &Connection, session_id: &str) -> Result<Option<StoredSession>> {
-    let mut select = db.prepare_cached(
-        "SELECT session_id, tenant, opening, turns, created_ms, updated_ms,
-             (SELECT text FROM states WHERE session_id = ?1 ORDER BY number DESC LIMIT 1),
-             (SELECT count(*) - 1 FROM states WHERE session_id = ?1)
-         FROM sessions WHERE session_id = ?1",
-    )?;
+    let mut select = db.prepare_cached(&format!(
+        "SELECT {SUMMARY}, opening, (SELECT text FROM states WHERE session_id = ?1 ORDER BY number DESC LIMIT 1)
+         FROM sessions WHERE session_id = ?1"
+    ))?;
     let session = select.query_row([session_id], |row| {
-        Ok(StoredSession {
-            session_id: row.get(0)?,
-            tenant: row.get(1)?,
-            opening: row.get(2)?,
-            turns: count(row.get(3)?),
-            created_ms: row.get(4)?,
-            updated_ms: row.get(5)?,
-            text: row.get(6)?,
-            undos: count(row.get(7)?),
-        })
+        Ok(StoredSession { summary: summary_of(row)?, opening: row.get(7)?, text: row.get(8)? })
     });
     Ok(session.optional()?)
 }
@@ -67,7 +79,7 @@ pub(super) fn begin_turn(write: &Write<'_>, tenant: &str, session_id: &str, peri
         .prepare_cached("UPDATE sessions SET epoch = ?2, turn_until_ms = ?3 WHERE session_id = ?1")?
         .execute(params![session_id, epoch + 1, write.steady_ms.saturating_add(millis(period))])?;
     let turn = TurnLease { session_id: session_id.into(), epoch: count(epoch + 1) };
-    let session = session(write.db, session_id)?;
+    let session = summary(write.db, session_id)?;
     Ok(session.map_or(TurnStart::NoSession, |session| TurnStart::Started(turn, Box::new(session))))
 }
 
@@ -83,7 +95,7 @@ pub(super) fn renew_turn(write: &Write<'_>, turn: &TurnLease, period: Duration) 
     update(write, turn, "turn_until_ms = ?3", write.steady_ms.saturating_add(millis(period)))
 }
 
-pub(super) fn put_turn(write: &Write<'_>, turn: &TurnLease, text: &str, undos: u64) -> Result<Option<StoredSession>> {
+pub(super) fn put_turn(write: &Write<'_>, turn: &TurnLease, text: &str, undos: u64) -> Result<Option<SessionSummary>> {
     if !update(write, turn, "turn_until_ms = NULL, turns = turns + 1, updated_ms = ?3", write.wall_ms)? {
         return Ok(None);
     }
@@ -101,10 +113,10 @@ pub(super) fn put_turn(write: &Write<'_>, turn: &TurnLease, text: &str, undos: u
              AND number < (SELECT max(number) FROM states WHERE session_id = ?1) - ?2",
         )?
         .execute(params![&*turn.session_id, sql_int(undos)])?;
-    session(write.db, &turn.session_id)
+    summary(write.db, &turn.session_id)
 }
 
-pub(super) fn undo_turn(write: &Write<'_>, turn: &TurnLease) -> Result<Option<StoredSession>> {
+pub(super) fn undo_turn(write: &Write<'_>, turn: &TurnLease) -> Result<Option<SessionSummary>> {
     let mut select = write.db.prepare_cached("SELECT count(*) FROM states WHERE session_id = ?1")?;
     let states: i64 = select.query_row([&*turn.session_id], |row| row.get(0))?;
     if states < 2 {
@@ -121,7 +133,7 @@ pub(super) fn undo_turn(write: &Write<'_>, turn: &TurnLease) -> Result<Option<St
              AND number = (SELECT max(number) FROM states WHERE session_id = ?1)",
         )?
         .execute([&*turn.session_id])?;
-    session(write.db, &turn.session_id)
+    summary(write.db, &turn.session_id)
 }
 
 pub(super) fn end_turn(write: &Write<'_>, turn: &TurnLease) -> Result<()> {
