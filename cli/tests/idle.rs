@@ -222,3 +222,32 @@ fn input_does_not_keep_a_connection_that_is_to_close() {
         assert_eq!(read_to_its_end(trickles), Ok(Vec::new()));
     });
 }
+
+/// Where the system allows fewer open files than `max_connections` needs, there are fewer connections, and idle ones make room.
+#[test]
+fn few_descriptors_are_few_connections() {
+    let dir = Dir::new("descriptors");
+    let config = dir.write("service.toml", "isolation = \"in-process\"\n[service]\nheader_seconds = 600\n");
+    let start = |limit: &str| {
+        let store = dir.path(limit);
+        let line =
+            format!("ulimit {limit}; exec \"$0\" serve --listen 127.0.0.1:0 --config {config} --store '{store}'");
+        Server::of(std::process::Command::new("bash").args(["-c", &line]).arg(service::ptcl().get_program()))
+    };
+    let server = start("-n 150");
+    assert!(
+        server.logged.contains("max_connections=2048") && server.logged.contains("effective=75"),
+        "{}",
+        server.logged
+    );
+    let mut idle = Vec::new();
+    for _ in 0..200 {
+        idle.push(connect(&server));
+    }
+    let stored = server.send("POST", "/v1/run", &[("Idempotency-Key", "k")], b"{\"program\": \"(+ 1 2)\"}");
+    assert_eq!((stored.0, &stored.2["value"]), (200, &json!(3)), "{}", stored.2);
+    drop(idle);
+    // A soft limit is raised.
+    let server = start("-S -n 150");
+    assert!(!server.logged.contains("max_connections"), "{}", server.logged);
+}

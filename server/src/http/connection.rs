@@ -37,7 +37,7 @@ const SEND_BUFFER: usize = 256 << 10;
 /// this time starts over, once.
 const LINGER: Duration = Duration::from_millis(50);
 /// The maximum number of connections beyond `max_connections`: those that were told to close, and have not yet.
-const CLOSING: usize = 64;
+pub(super) const CLOSING: usize = 64;
 
 /// All connections of a server.
 #[derive(Clone, Debug)]
@@ -82,10 +82,11 @@ impl Open {
 }
 
 impl Connections {
-    pub(super) fn new(config: &Config, figure: Gauge) -> Self {
+    /// There are at most `max` connections at a time.
+    pub(super) fn new(config: &Config, max: usize, figure: Gauge) -> Self {
         let limits = &config.service;
         Connections(Arc::new(Room {
-            max: limits.max_connections,
+            max,
             idle_time: Duration::from_secs(limits.header_seconds),
             write_time: Duration::from_secs(limits.body_seconds),
             figure,
@@ -604,7 +605,7 @@ mod tests {
     }
 
     fn room() -> Arc<Room> {
-        Connections::new(&config(), Gauge::default()).0
+        Connections::new(&config(), 8, Gauge::default()).0
     }
 
     fn ago(time: Duration) -> Instant {

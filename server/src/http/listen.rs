@@ -1,6 +1,7 @@
 //! Listens and serves.
 
 use super::connection::{Acceptor, Connections};
+use super::descriptors::max_connections;
 #[cfg(unix)]
 use super::guard::OverUnixSocket;
 use super::router;
@@ -129,6 +130,7 @@ pub struct Server {
     listener: Listener,
     stop: Stop,
     router: Router,
+    connections: Connections,
 }
 
 impl Server {
@@ -141,7 +143,8 @@ impl Server {
         Ok(Server::new(service, listener))
     }
 
-    /// Returns a server for a bound address, with the routes of [`router`].
+    /// Returns a server for a bound address, with the routes of [`router`]. Raises the limit of this process for open files if
+    /// that is needed for `max_connections`. If the system does not allow enough, logs it, and has fewer connections.
     pub fn new(service: Service, listener: Listener) -> Server {
         let router = router(service.clone());
         Server::with_router(service, listener, router)
@@ -154,7 +157,8 @@ impl Server {
             #[cfg(unix)]
             Socket::Unix(..) => (Stop::Unix(Handle::new()), router.layer(Extension(OverUnixSocket))),
         };
-        Server { service, listener, stop, router }
+        let connections = Connections::new(service.config(), max_connections(service.config()), service.connections());
+        Server { service, listener, stop, router, connections }
     }
 
     /// Returns the address, with the actual port if port 0 was asked for.
@@ -186,8 +190,7 @@ impl Server {
     /// # Errors
     /// If the certificate or its key cannot be read, or the system fails.
     pub async fn serve(self) -> Result<(), ListenError> {
-        let Server { service, listener, stop, router } = self;
-        let connections = Connections::new(service.config(), service.connections());
+        let Server { service, listener, stop, router, connections } = self;
         match (listener.socket, stop) {
             (Socket::Tcp(socket), Stop::Tcp(handle)) => {
                 let server = axum_server::from_tcp(socket).map_err(ListenError::Serve)?.handle(handle);

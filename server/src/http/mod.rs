@@ -3,6 +3,7 @@
 mod about;
 mod body;
 mod connection;
+mod descriptors;
 mod guard;
 mod listen;
 mod openapi;

@@ -478,3 +478,30 @@ fn run_turn(
         Err(problem) => failed(problem),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::store::MemoryStore;
+    use std::pin::pin;
+    use std::task::Poll;
+
+    /// Whole sessions are read when it is the turn of their tenant, like runs and lists. Their state needs no turn.
+    #[tokio::test]
+    async fn sessions_are_read_in_turns() {
+        let config = Config::parse_with("isolation = \"in-process\"", "test.toml", &|_| None).unwrap();
+        let service = Service::open_front(config, Arc::new(MemoryStore::new())).await.unwrap();
+        let tenant = service.tenant("anonymous").unwrap();
+        let opened = service.open_session(&tenant, "{}").await.unwrap();
+        let read = [tenant.read(async {}).await.unwrap(), tenant.read(async {}).await.unwrap()];
+        let mut fork = pin!(service.fork(&tenant, &opened.session_id));
+        for _ in 0..100 {
+            assert!(matches!(futures_util::poll!(&mut fork), Poll::Pending));
+            service.session_state(&tenant, &opened.session_id).await.unwrap();
+            tokio::task::yield_now().await;
+        }
+        drop(read);
+        assert_ne!(fork.await.unwrap().session_id, opened.session_id);
+    }
+}

@@ -129,17 +129,19 @@ CREATE TRIGGER run_shown AFTER UPDATE OF status, open ON runs WHEN new.shown <> 
     INSERT INTO counts VALUES (new.shown, 1) ON CONFLICT (shown) DO UPDATE SET runs = runs + 1;
 END;
 
+-- Tables with row IDs, and the text as the last column: otherwise SQLite reads the whole text to find the row, or to come to a
+-- column after it.
 CREATE TABLE sessions (
-    session_id TEXT PRIMARY KEY,
+    session_id TEXT NOT NULL PRIMARY KEY,
     tenant TEXT NOT NULL,
-    opening TEXT NOT NULL,
     turns INTEGER NOT NULL DEFAULT 0,
     created_ms INTEGER NOT NULL,
     updated_ms INTEGER NOT NULL,
     -- The number of turns that were begun, and when the lease of the one in progress expires.
     epoch INTEGER NOT NULL DEFAULT 0,
-    turn_until_ms INTEGER
-) STRICT, WITHOUT ROWID;
+    turn_until_ms INTEGER,
+    opening TEXT NOT NULL
+) STRICT;
 CREATE INDEX sessions_of_tenants ON sessions (tenant);
 CREATE INDEX idle_sessions ON sessions (updated_ms);
 CREATE INDEX sessions_in_turn ON sessions (session_id) WHERE turn_until_ms IS NOT NULL;
@@ -149,7 +151,7 @@ CREATE TABLE states (
     number INTEGER NOT NULL,
     text TEXT,
     PRIMARY KEY (session_id, number)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 -- Written to check that the store is writable.
 CREATE TABLE probe (one INTEGER PRIMARY KEY CHECK (one = 1), number INTEGER NOT NULL, filler BLOB NOT NULL) STRICT;
