@@ -14,8 +14,9 @@ mod tool;
 use lisp_server::config::{Config, Durability};
 use lisp_server::runs::{Done, Service};
 use lisp_server::store::{
-    Batch, End, Ended, Lease, NewRun, NewSession, News, PostgresStore, Query, Renewed, Replied, RequestKey, Room,
-    RunStatus, RunStore, SessionStore, Store, StoreError, StoreLocation, StoredCall, StoredReply, Submitted, TurnStart,
+    Batch, End, Ended, Lease, NewRun, NewSession, News, Opened, PostgresStore, Put, Query, Renewed, Replied,
+    RequestKey, Room, RunStatus, RunStore, SessionLimits, SessionStore, Store, StoreError, StoreLocation, StoredCall,
+    StoredReply, Submitted, TurnStart,
 };
 use postgres::Postgres;
 use std::collections::BTreeSet;
@@ -242,13 +243,15 @@ fn every_string_comes_back() {
         let session_id = format!("session{odd}");
         let (opening, text) = (odd.to_owned(), Some(odd.to_owned()));
         let session = NewSession { session_id: session_id.clone(), tenant: tenant.clone(), opening, text };
-        assert!(store.open_session(session, 1).await.unwrap());
+        let limits = SessionLimits { sessions: 1, bytes: 1_000_000 };
+        assert_eq!(store.open_session(session, limits).await.unwrap(), Opened::New);
         let TurnStart::Started(turn, _) = store.begin_turn(&tenant, &session_id, LONG).await.unwrap() else {
             panic!("no turn")
         };
         let session = store.session(&session_id).await.unwrap().unwrap();
         assert_eq!((&*session.opening, session.text.as_deref()), (odd, Some(odd)));
-        let summary = store.put_turn(&turn, odd.repeat(2), 1).await.unwrap().unwrap();
+        let put = store.put_turn(&turn, odd.repeat(2), 1, 1_000_000).await.unwrap();
+        let Put::Stored(summary) = put else { panic!("{put:?}") };
         let session = store.session(&session_id).await.unwrap().unwrap();
         assert_eq!((&*session.summary.session_id, session.text), (&*session_id, Some(odd.repeat(2))));
         assert_eq!((summary.bytes, &session.summary), (3 * odd.len() as u64, &summary));
@@ -279,13 +282,13 @@ fn a_call_whose_result_was_lost_has_it_again() {
         ),
         ("select ptc_lisp.retry('r1', 'holder', AGAIN)", "t", "t"),
         ("select ptc_lisp.cancel('r1')", "queued", "queued"),
-        ("select ptc_lisp.open_session('s1', 'acme', 'opening', null, 1, AGAIN)", "new", "new"),
+        ("select ptc_lisp.open_session('s1', 'acme', 'opening', null, 1, 100, AGAIN)", "new", "new"),
         ("select session_id, epoch from ptc_lisp.begin_turn('acme', 's1', 60000, 'holder', AGAIN)", "s1|1", "s1|1"),
-        ("select turns, undos from ptc_lisp.end_turn('s1', 1, 'put', 'text', 5, AGAIN)", "1|1", "1|1"),
+        ("select turns, undos from ptc_lisp.end_turn('s1', 1, 'put', 'text', 5, 100, AGAIN)", "1|1", "1|1"),
         ("select epoch from ptc_lisp.begin_turn('acme', 's1', 60000, 'holder 2', AGAIN)", "2", "2"),
-        ("select turns, undos from ptc_lisp.end_turn('s1', 2, 'undo', null, 0, AGAIN)", "0|0", "0|0"),
+        ("select turns, undos from ptc_lisp.end_turn('s1', 2, 'undo', null, 0, 0, AGAIN)", "0|0", "0|0"),
         ("select epoch from ptc_lisp.begin_turn('acme', 's1', 60000, 'holder 3', AGAIN)", "3", "3"),
-        ("select count(*) from ptc_lisp.end_turn('s1', 3, 'delete', null, 0, AGAIN)", "1", "1"),
+        ("select count(*) from ptc_lisp.end_turn('s1', 3, 'delete', null, 0, 0, AGAIN)", "1", "1"),
     ] {
         assert_eq!(server.sql(&database, &call.replace("AGAIN", "false")), first, "{call}");
         assert_eq!(server.sql(&database, &call.replace("AGAIN", "true")), again, "{call}");

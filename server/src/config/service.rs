@@ -121,4 +121,6 @@ service! {
     max_bytes_stored: u64 = 10_737_418_240, 1_048_576..=1_125_899_906_842_624;
     /// The maximum number of sessions of each tenant in the store.
     max_sessions: usize = 100_000, 1..=10_000_000;
+    /// The maximum bytes of each tenant's sessions in the store, with the states that can be undone.
+    max_sessions_bytes: u64 = 10_737_418_240, 1_048_576..=1_125_899_906_842_624;
 }

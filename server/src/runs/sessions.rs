@@ -3,7 +3,7 @@
 use super::admission::{InTurn, Slot, TenantState};
 use super::state::{Inner, Refused, Service, TurnInProgress};
 use super::writer::patiently;
-use crate::store::{NewSession, SessionSummary, StoredSession, TurnLease, TurnStart};
+use crate::store::{NewSession, Opened, Put, SessionLimits, SessionSummary, StoredSession, TurnLease, TurnStart};
 use lisp_runtime::outcome::Phase;
 use lisp_runtime::{Answer, Cancel, Error, Input, Outcome, Problem, Reason, Request};
 use serde::{Deserialize, Serialize};
@@ -167,15 +167,22 @@ impl Service {
         opening: String,
         text: Option<String>,
     ) -> Result<SessionState, Refused> {
-        let max = self.config().service.max_sessions;
+        let limits = self.session_limits();
         let session_id = uuid::Uuid::now_v7().to_string();
         let new = NewSession { session_id: session_id.clone(), tenant: tenant.name.clone(), opening, text };
-        match self.0.store.open_session(new, max as u64).await? {
-            true => self.session_state(tenant, &session_id).await,
-            false => Err(Refused::Unprocessable(format!(
-                "the maximum of {max} sessions is reached; delete some, or raise max_sessions of the service"
+        match self.0.store.open_session(new, limits).await? {
+            Opened::New => self.session_state(tenant, &session_id).await,
+            Opened::TooMany => Err(Refused::Unprocessable(format!(
+                "the maximum of {} sessions is reached; delete some, or raise max_sessions of the service",
+                limits.sessions
             ))),
+            Opened::TooLarge(bytes) => Err(too_large("", bytes, limits.bytes)),
         }
+    }
+
+    fn session_limits(&self) -> SessionLimits {
+        let service = &self.config().service;
+        SessionLimits { sessions: service.max_sessions as u64, bytes: service.max_sessions_bytes }
     }
 
     /// Starts a turn, during which no other changes the session.
@@ -266,7 +273,7 @@ impl Service {
                 }
             };
             match text.filter(|_| !handle.is_cancelled()) {
-                Some(text) => drop(one.put(text, undos).await?),
+                Some(text) => one.put(text, undos, service.session_limits().bytes).await?,
                 None => one.end().await?,
             }
             Ok((Answer::new(turn.id, &outcome), slot))
@@ -354,9 +361,15 @@ impl OneTurn {
         OneTurn { lease, inner: inner.clone(), _counted: TurnInProgress::new(inner), _renewed }
     }
 
-    async fn put(self, text: String, undos: u64) -> Result<SessionSummary, Refused> {
-        let put = patiently(|| self.inner.store.put_turn(&self.lease, text.clone(), undos)).await?;
-        put.ok_or_else(|| Refused::Conflict("the turn timed out and is lost".to_owned()))
+    async fn put(self, text: String, undos: u64, max_bytes: u64) -> Result<(), Refused> {
+        match patiently(|| self.inner.store.put_turn(&self.lease, text.clone(), undos, max_bytes)).await? {
+            Put::Stored(_) => Ok(()),
+            Put::Lost => Err(Refused::Conflict("the turn timed out and is lost".to_owned())),
+            Put::TooLarge(bytes) => {
+                self.end().await?;
+                Err(too_large("the turn has run, but the session stays as it was: ", bytes, max_bytes))
+            }
+        }
     }
 
     async fn undo(self) -> Result<Option<SessionSummary>, Refused> {
@@ -375,6 +388,13 @@ impl OneTurn {
 
 fn no_session(session_id: &str) -> Refused {
     Refused::NotFound(format!("there is no session {session_id}"))
+}
+
+fn too_large(what: &str, bytes: u64, max: u64) -> Refused {
+    Refused::Unprocessable(format!(
+        "{what}the sessions of the tenant would take {bytes} of {max} bytes in the store; delete some, or raise max_sessions_bytes of the \
+         service"
+    ))
 }
 
 fn invalid(message: &str) -> Refused {

@@ -576,6 +576,37 @@ pub struct NewSession {
     pub text: Option<String>,
 }
 
+/// How much a tenant may have in sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionLimits {
+    /// The maximum number of sessions.
+    pub sessions: u64,
+    /// The maximum bytes of their texts: the openings, and all saved sessions that are kept.
+    pub bytes: u64,
+}
+
+/// The result of storing a new session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Opened {
+    /// It is stored.
+    New,
+    /// The tenant has the maximum number of sessions.
+    TooMany,
+    /// With it, the sessions of the tenant would have so many bytes.
+    TooLarge(u64),
+}
+
+/// The result of storing a session after a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Put {
+    /// It is stored, and the turn has ended.
+    Stored(SessionSummary),
+    /// With it, the sessions of the tenant would have so many bytes. Nothing has changed, and the turn is still valid.
+    TooLarge(u64),
+    /// The turn is no longer valid.
+    Lost,
+}
+
 /// A stored session, without its texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionSummary {
@@ -629,11 +660,11 @@ pub enum TurnStart {
 /// Sessions.
 #[async_trait]
 pub trait SessionStore: Send + Sync + 'static {
-    /// Stores a new session, unless its tenant has `max` sessions. Returns whether it is stored.
+    /// Stores a new session, if it is within the limits of its tenant.
     ///
     /// # Errors
     /// If the store fails.
-    async fn open_session(&self, session: NewSession, max: u64) -> Result<bool>;
+    async fn open_session(&self, session: NewSession, limits: SessionLimits) -> Result<Opened>;
 
     /// Returns a session without its texts, which are not read.
     ///
@@ -659,12 +690,12 @@ pub trait SessionStore: Send + Sync + 'static {
     /// If the store fails.
     async fn renew_turn(&self, turn: &TurnLease, period: Duration) -> Result<bool>;
 
-    /// Stores a session after a turn, and ends the turn. At most `undos` earlier states are kept. Returns the session, or
-    /// `None` if the turn is no longer valid.
+    /// Stores a session after a turn, and ends the turn, if the sessions of its tenant have at most `max_bytes` then. At most
+    /// `undos` earlier states are kept.
     ///
     /// # Errors
     /// If the store fails.
-    async fn put_turn(&self, turn: &TurnLease, text: String, undos: u64) -> Result<Option<SessionSummary>>;
+    async fn put_turn(&self, turn: &TurnLease, text: String, undos: u64, max_bytes: u64) -> Result<Put>;
 
     /// Undoes the last successful turn, and ends this one. Returns the session, or `None` if there is no turn to undo or
     /// this one is no longer valid.

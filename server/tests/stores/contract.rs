@@ -1,8 +1,8 @@
 //! What every store does, beyond what random operations show: news, time, size and competition.
 
 use lisp_server::store::{
-    Batch, Claim, End, Ended, Lease, NewRun, NewSession, News, PAGE_BYTES, Query, Renewed, Replied, RequestKey, Room,
-    RunStatus, Store, StoredCall, StoredReply, Submitted, TurnStart,
+    Batch, Claim, End, Ended, Lease, NewRun, NewSession, News, Opened, PAGE_BYTES, Put, Query, Renewed, Replied,
+    RequestKey, Room, RunStatus, SessionLimits, Store, StoredCall, StoredReply, Submitted, TurnLease, TurnStart,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,6 +10,11 @@ use std::time::{Duration, Instant};
 use tokio::sync::broadcast::Receiver;
 
 pub(crate) const LONG: Duration = Duration::from_secs(3_600);
+
+/// So many sessions of any size.
+pub(crate) fn limits(sessions: u64) -> SessionLimits {
+    SessionLimits { sessions, bytes: u64::MAX >> 1 }
+}
 
 /// Stores count whole milliseconds.
 const MILLISECOND: Duration = Duration::from_millis(1);
@@ -27,6 +32,7 @@ pub(crate) async fn check(store: Arc<dyn Store>) {
     each_run_is_claimed_once(&store).await;
     a_key_is_taken_once(&store).await;
     a_turn_begins_once(&store).await;
+    sessions_have_a_maximum_of_bytes(&store).await;
     long_lists_are_cut(&store).await;
     long_events_are_cut(&store).await;
 }
@@ -340,7 +346,7 @@ async fn a_key_is_taken_once(store: &Arc<dyn Store>) {
 async fn a_turn_begins_once(store: &Arc<dyn Store>) {
     let session_id = "turns".to_owned();
     let session = NewSession { session_id, tenant: "turns".to_owned(), opening: "{}".to_owned(), text: None };
-    assert!(store.open_session(session, 1).await.unwrap());
+    assert_eq!(store.open_session(session, limits(1)).await.unwrap(), Opened::New);
     let turns: Vec<_> = (0..8)
         .map(|_| {
             let store = store.clone();
@@ -356,6 +362,43 @@ async fn a_turn_begins_once(store: &Arc<dyn Store>) {
     }
     assert_eq!(started.len(), 1);
     assert!(store.delete_session(&started[0]).await.unwrap());
+}
+
+/// The texts of a tenant's sessions have a maximum: the openings, the saved sessions, and those that can be undone.
+async fn sessions_have_a_maximum_of_bytes(store: &Arc<dyn Store>) {
+    let open = async |session: &str, bytes: usize, text: Option<usize>, max: u64| {
+        let text = text.map(|bytes| "t".repeat(bytes));
+        let (session_id, tenant, opening) = (session.to_owned(), "bytes".to_owned(), "o".repeat(bytes));
+        let limits = SessionLimits { sessions: 9, bytes: max };
+        store.open_session(NewSession { session_id, tenant, opening, text }, limits).await.unwrap()
+    };
+    let begin = async || match store.begin_turn("bytes", "bytes-1", LONG).await.unwrap() {
+        TurnStart::Started(turn, _) => turn,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(open("bytes-1", 100, Some(50), 149).await, Opened::TooLarge(150));
+    assert_eq!(open("bytes-1", 100, Some(50), 150).await, Opened::New);
+    assert_eq!(open("bytes-2", 10, None, 159).await, Opened::TooLarge(160));
+    assert_eq!(open("bytes-2", 10, None, 160).await, Opened::New);
+    let turn = begin().await;
+    let put = async |turn: &TurnLease, bytes: usize, undos: u64, max: u64| {
+        store.put_turn(turn, "p".repeat(bytes), undos, max).await.unwrap()
+    };
+    // What can be undone counts.
+    assert_eq!(put(&turn, 40, 1, 199).await, Put::TooLarge(200));
+    let Put::Stored(stored) = put(&turn, 40, 1, 200).await else { panic!("the turn is valid, and it fits") };
+    assert_eq!((stored.bytes, stored.turns, stored.undos), (140, 1, 1));
+    assert_eq!(put(&turn, 1, 1, 1).await, Put::Lost);
+    // What is dropped does not, and a turn that did not fit has not ended.
+    let turn = begin().await;
+    assert_eq!(put(&turn, 30, 0, 139).await, Put::TooLarge(140));
+    assert!(matches!(put(&turn, 30, 0, 140).await, Put::Stored(_)));
+    assert!(matches!(put(&begin().await, 20, 1, 160).await, Put::Stored(_)));
+    assert!(store.undo_turn(&begin().await).await.unwrap().is_some());
+    assert_eq!(open("bytes-3", 5, None, 144).await, Opened::TooLarge(145));
+    assert_eq!(open("bytes-3", 5, None, 145).await, Opened::New);
+    assert!(store.delete_session(&begin().await).await.unwrap());
+    assert_eq!(open("bytes-4", 1, None, 16).await, Opened::New);
 }
 
 async fn long_lists_are_cut(store: &Arc<dyn Store>) {

@@ -24,7 +24,7 @@ pub(crate) enum Op {
     ReadSession { session: u8 },
     BeginTurn { session: u8, is_other: bool, lapses: bool },
     RenewTurn { turn: u8, lapses: bool },
-    PutTurn { turn: u8, undos: u64 },
+    PutTurn { turn: u8, undos: u64, max_bytes: u64 },
     UndoTurn { turn: u8 },
     EndTurn { turn: u8 },
     DeleteSession { turn: u8 },
@@ -156,7 +156,8 @@ fn of_sessions() -> impl Strategy<Value = Op> {
         8 => (prop_oneof![4 => 0..2u8, 1 => 2..4u8], prop::bool::weighted(0.1), any::<bool>())
             .prop_map(|(session, is_other, lapses)| Op::BeginTurn { session, is_other, lapses }),
         1 => (recent(), any::<bool>()).prop_map(|(turn, lapses)| Op::RenewTurn { turn, lapses }),
-        5 => (recent(), prop_oneof![1 => Just(0), 3 => 1..4u64]).prop_map(|(turn, undos)| Op::PutTurn { turn, undos }),
+        5 => (recent(), prop_oneof![1 => Just(0), 3 => 1..4u64], prop_oneof![3 => Just(1_000), 1 => 0..60u64])
+            .prop_map(|(turn, undos, max_bytes)| Op::PutTurn { turn, undos, max_bytes }),
         2 => recent().prop_map(|turn| Op::UndoTurn { turn }),
         1 => recent().prop_map(|turn| Op::EndTurn { turn }),
         1 => recent().prop_map(|turn| Op::DeleteSession { turn }),

@@ -1,10 +1,10 @@
 //! The file of an SQLite store: who owns it, what it refuses, what it keeps.
 
-use crate::contract::{LONG, call, opens, reply, room, run, until};
+use crate::contract::{LONG, call, limits, opens, reply, room, run, until};
 use crate::file::TestFile;
 use lisp_server::config::Durability;
 use lisp_server::store::{
-    Batch, Claim, End, NewSession, Query, RequestKey, RunStatus, RunStore, SessionStore, SqliteStore, Store,
+    Batch, Claim, End, NewSession, Opened, Query, RequestKey, RunStatus, RunStore, SessionStore, SqliteStore, Store,
     StoreError, Submitted, Sweep, TurnStart,
 };
 use std::os::unix::fs::PermissionsExt;
@@ -46,7 +46,7 @@ async fn a_file_keeps_everything() {
         let text = Some("text".to_owned());
         let session =
             NewSession { session_id: "s".to_owned(), tenant: "acme".to_owned(), opening: "{}".to_owned(), text };
-        assert!(store.open_session(session, 1).await.unwrap());
+        assert_eq!(store.open_session(session, limits(1)).await.unwrap(), Opened::New);
         store.begin_turn("acme", "s", LONG).await.unwrap();
         assert_eq!(store.secret("x", vec![1, 2]).await.unwrap(), [1, 2]);
         state(&store).await

@@ -5,9 +5,9 @@
 
 use super::ops::{Ending, Op, Pick, To, Written, ops};
 use lisp_server::store::{
-    Batch, Claim, End, Ended, Events, Lease, MemoryStore, NewRun, NewSession, Query, RequestKey, Room, RunStatus,
-    RunSummary, SessionSummary, Store, StoreError, StoredCall, StoredReply, StoredRun, StoredSession, Sweep, TurnLease,
-    TurnStart,
+    Batch, Claim, End, Ended, Events, Lease, MemoryStore, NewRun, NewSession, Put, Query, RequestKey, Room, RunStatus,
+    RunSummary, SessionLimits, SessionSummary, Store, StoreError, StoredCall, StoredReply, StoredRun, StoredSession,
+    Sweep, TurnLease, TurnStart,
 };
 use proptest::test_runner::{Config, TestRunner};
 use std::fmt::Debug;
@@ -453,7 +453,7 @@ impl Side {
                 self.sessions.push(tenant);
                 let text = has_text.then(|| "first".to_owned());
                 let session = NewSession { session_id, tenant: self.tenant(tenant), opening: "{}".to_owned(), text };
-                shown(self.store.open_session(session, max).await)
+                shown(self.store.open_session(session, SessionLimits { sessions: max, bytes: 60 }).await)
             }
             Op::ReadSession { session } => format!("{:?}", self.session(&self.session_id(session)).await),
             Op::BeginTurn { session, is_other, lapses } => {
@@ -471,8 +471,14 @@ impl Side {
                 Some(turn) => shown(self.store.renew_turn(&turn, period(lapses)).await),
                 None => String::new(),
             },
-            Op::PutTurn { turn: n, undos } => match turn(n) {
-                Some(turn) => ended(self.store.put_turn(&turn, format!("after {}", turn.epoch), undos).await),
+            Op::PutTurn { turn: n, undos, max_bytes } => match turn(n) {
+                Some(turn) => {
+                    let text = format!("after {}", turn.epoch);
+                    match self.store.put_turn(&turn, text, undos, max_bytes).await {
+                        Ok(Put::Stored(session)) => ended(Ok(Some(session))),
+                        put => shown(put),
+                    }
+                }
                 None => String::new(),
             },
             Op::UndoTurn { turn: n } => match turn(n) {

@@ -2,7 +2,9 @@
 
 use super::super::clock::millis;
 use super::super::rules::exists;
-use super::super::{NewSession, Result, SessionStore, SessionSummary, StoredSession, TurnLease, TurnStart};
+use super::super::{
+    NewSession, Opened, Put, Result, SessionLimits, SessionStore, SessionSummary, StoredSession, TurnLease, TurnStart,
+};
 use super::{Inner, MemoryStore};
 use async_trait::async_trait;
 use std::time::Duration;
@@ -25,6 +27,11 @@ pub(super) struct Session {
 impl Session {
     pub(super) fn is_in_turn(&self, now: i64) -> bool {
         self.turn_until_ms.is_some_and(|until| until > now)
+    }
+
+    /// Returns the bytes of all its texts.
+    fn bytes(&self) -> u64 {
+        (self.opening.len() + self.states.iter().flatten().map(String::len).sum::<usize>()) as u64
     }
 
     fn text(&self) -> Option<&String> {
@@ -54,14 +61,16 @@ impl Inner {
 
 #[async_trait]
 impl SessionStore for MemoryStore {
-    async fn open_session(&self, session: NewSession, max: u64) -> Result<bool> {
+    async fn open_session(&self, session: NewSession, limits: SessionLimits) -> Result<Opened> {
         let mut inner = self.lock()?;
         let NewSession { session_id, tenant, opening, text } = session;
         if inner.sessions.contains_key(&session_id) {
             return Err(exists("session", &session_id));
         }
-        if inner.sessions.values().filter(|session| session.tenant == tenant).count() as u64 >= max {
-            return Ok(false);
+        let of_tenant = inner.sessions.values().filter(|session| session.tenant == tenant);
+        let (count, bytes) = of_tenant.fold((0, 0), |(count, bytes), session| (count + 1, bytes + session.bytes()));
+        if count >= limits.sessions {
+            return Ok(Opened::TooMany);
         }
         let now = inner.clock.wall_ms();
         let session = Session {
@@ -74,8 +83,12 @@ impl SessionStore for MemoryStore {
             epoch: 0,
             turn_until_ms: None,
         };
+        let bytes = bytes + session.bytes();
+        if bytes > limits.bytes {
+            return Ok(Opened::TooLarge(bytes));
+        }
         inner.sessions.insert(session_id, session);
-        Ok(true)
+        Ok(Opened::New)
     }
 
     async fn session_summary(&self, session_id: &str) -> Result<Option<SessionSummary>> {
@@ -114,18 +127,26 @@ impl SessionStore for MemoryStore {
         Ok(true)
     }
 
-    async fn put_turn(&self, turn: &TurnLease, text: String, undos: u64) -> Result<Option<SessionSummary>> {
+    async fn put_turn(&self, turn: &TurnLease, text: String, undos: u64, max_bytes: u64) -> Result<Put> {
         let mut inner = self.lock()?;
         let now = inner.clock.wall_ms();
-        let Some(session) = inner.in_turn(turn) else { return Ok(None) };
+        let Some(session) = inner.in_turn(turn) else { return Ok(Put::Lost) };
+        let tenant = session.tenant.clone();
+        let keep = usize::try_from(undos).unwrap_or(usize::MAX);
+        let old = session.states.len().saturating_sub(keep);
+        let dropped: usize = session.states[..old].iter().flatten().map(String::len).sum();
+        let of_tenant = inner.sessions.values().filter(|session| session.tenant == tenant);
+        let bytes = of_tenant.map(Session::bytes).sum::<u64>() + text.len() as u64 - dropped as u64;
+        if bytes > max_bytes {
+            return Ok(Put::TooLarge(bytes));
+        }
+        let Some(session) = inner.in_turn(turn) else { return Ok(Put::Lost) };
+        session.states.drain(..old);
+        session.states.push(Some(text));
         session.turn_until_ms = None;
         session.turns += 1;
         session.updated_ms = now;
-        session.states.push(Some(text));
-        let keep = usize::try_from(undos).unwrap_or(usize::MAX).saturating_add(1);
-        let old = session.states.len().saturating_sub(keep);
-        session.states.drain(..old);
-        Ok(Some(session.summary(&turn.session_id)))
+        Ok(Put::Stored(session.summary(&turn.session_id)))
     }
 
     async fn undo_turn(&self, turn: &TurnLease) -> Result<Option<SessionSummary>> {

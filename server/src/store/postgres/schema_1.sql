@@ -117,6 +117,8 @@ create table ptc_lisp.sessions (
     session_id text collate "C" primary key,
     tenant text collate "C" not null,
     opening bytea not null,
+    -- The length of its texts: the opening and all that are kept.
+    bytes bigint not null default 0,
     turns bigint not null default 0,
     undos bigint not null default 0,
     created_ms bigint not null,
@@ -130,7 +132,7 @@ create table ptc_lisp.sessions (
     ended text
 ) with (fillfactor = 70);
 
-create index sessions_by_tenant on ptc_lisp.sessions (tenant);
+create index sessions_by_tenant on ptc_lisp.sessions (tenant) include (bytes);
 
 -- The saved session after each turn that can be undone, and before the first of them.
 create table ptc_lisp.session_texts (

@@ -1,12 +1,18 @@
 //! Sessions.
 
-use super::super::{NewSession, Result, SessionStore, SessionSummary, StoredSession, TurnLease, TurnStart};
+use super::super::{
+    NewSession, Opened, Put, Result, SessionLimits, SessionStore, SessionSummary, StoredSession, TurnLease, TurnStart,
+};
+use super::pool::Failure;
 use super::text::{escape, text, unescape};
 use super::{PostgresStore, exists, get, get_count, only, period_ms, signed};
 use async_trait::async_trait;
 use std::time::Duration;
 use tokio_postgres::Row;
 use uuid::Uuid;
+
+/// What [`PostgresStore::finish`] fails with if the sessions of the tenant would have too many bytes.
+const TOO_LARGE: &str = "PT003";
 
 /// Selects the columns of a summary, and more, from what a function for sessions returns. `octet_length` reads no text.
 macro_rules! select_summary {
@@ -23,10 +29,16 @@ macro_rules! select_summary {
 
 impl PostgresStore {
     /// Ends a turn, and returns what the function does.
-    async fn finish(&self, turn: &TurnLease, end: &str, text: Option<&str>, undos: u64) -> Result<Option<Row>> {
-        let sql = select_summary!("", "end_turn($1, $2, $3, $4, $5, $6)");
+    async fn finish(
+        &self,
+        turn: &TurnLease,
+        end: &str,
+        (text, undos, max_bytes): (Option<&str>, u64, u64),
+    ) -> Result<Option<Row>, Failure> {
+        let sql = select_summary!("", "end_turn($1, $2, $3, $4, $5, $6, $7)");
         let (session_id, text) = (escape(&turn.session_id), text.map(str::as_bytes));
-        let rows = self.pool.query_again(sql, &[&session_id, &signed(turn.epoch), &end, &text, &signed(undos)]).await?;
+        let (epoch, undos, max_bytes) = (signed(turn.epoch), signed(undos), signed(max_bytes));
+        let rows = self.pool.query_again(sql, &[&session_id, &epoch, &end, &text, &undos, &max_bytes]).await?;
         Ok(rows.into_iter().next())
     }
 }
@@ -45,16 +57,18 @@ fn summary(row: &Row) -> Result<SessionSummary> {
 
 #[async_trait]
 impl SessionStore for PostgresStore {
-    async fn open_session(&self, session: NewSession, max: u64) -> Result<bool> {
+    async fn open_session(&self, session: NewSession, limits: SessionLimits) -> Result<Opened> {
         let NewSession { session_id, tenant, opening, text } = session;
-        let sql = "select ptc_lisp.open_session($1, $2, $3, $4, $5, $6) as outcome";
+        let sql = "select ptc_lisp.open_session($1, $2, $3, $4, $5, $6, $7) as outcome";
         let (id, tenant, opening, text) =
             (escape(&session_id), escape(&tenant), opening.as_bytes(), text.as_deref().map(str::as_bytes));
-        let row = only(self.pool.query_again(sql, &[&id, &tenant, &opening, &text, &signed(max)]).await?)?;
+        let (max, max_bytes) = (signed(limits.sessions), signed(limits.bytes));
+        let row = only(self.pool.query_again(sql, &[&id, &tenant, &opening, &text, &max, &max_bytes]).await?)?;
         match get::<&str>(&row, "outcome")? {
-            "new" => Ok(true),
-            "full" => Ok(false),
-            _ => Err(exists("session", &session_id)),
+            "new" => Ok(Opened::New),
+            "full" => Ok(Opened::TooMany),
+            "exists" => Err(exists("session", &session_id)),
+            bytes => Ok(Opened::TooLarge(bytes.parse().unwrap_or(u64::MAX))),
         }
     }
 
@@ -94,19 +108,27 @@ impl SessionStore for PostgresStore {
         get(&row, "renewed")
     }
 
-    async fn put_turn(&self, turn: &TurnLease, text: String, undos: u64) -> Result<Option<SessionSummary>> {
-        self.finish(turn, "put", Some(&text), undos).await?.as_ref().map(summary).transpose()
+    async fn put_turn(&self, turn: &TurnLease, text: String, undos: u64, max_bytes: u64) -> Result<Put> {
+        match self.finish(turn, "put", (Some(&text), undos, max_bytes)).await {
+            Ok(None) => Ok(Put::Lost),
+            Ok(Some(row)) => summary(&row).map(Put::Stored),
+            Err(Failure::Refused(code, bytes)) if code == TOO_LARGE => {
+                Ok(Put::TooLarge(bytes.parse().unwrap_or(u64::MAX)))
+            }
+            Err(failure) => Err(failure.into()),
+        }
     }
 
     async fn undo_turn(&self, turn: &TurnLease) -> Result<Option<SessionSummary>> {
-        self.finish(turn, "undo", None, 0).await?.as_ref().map(summary).transpose()
+        self.finish(turn, "undo", (None, 0, 0)).await?.as_ref().map(summary).transpose()
     }
 
     async fn end_turn(&self, turn: &TurnLease) -> Result<()> {
-        self.finish(turn, "end", None, 0).await.map(drop)
+        self.finish(turn, "end", (None, 0, 0)).await?;
+        Ok(())
     }
 
     async fn delete_session(&self, turn: &TurnLease) -> Result<bool> {
-        Ok(self.finish(turn, "delete", None, 0).await?.is_some())
+        Ok(self.finish(turn, "delete", (None, 0, 0)).await?.is_some())
     }
 }

@@ -1,21 +1,32 @@
 -- Step 1 of the format: the functions for sessions. See functions_1.sql.
 
--- Stores a session. Returns 'new', 'full' or 'exists'.
+-- What a tenant has in sessions. Those that add to it do so one after another: otherwise two could both find the last place
+-- free.
+create function ptc_lisp.sessions_of(a_tenant text, out sessions bigint, out bytes bigint) language plpgsql as $$
+begin
+    perform pg_advisory_xact_lock(hashtextextended('ptc_lisp sessions of ' || a_tenant, 0));
+    select count(*), coalesce(sum(s.bytes), 0) into sessions, bytes from ptc_lisp.sessions as s where tenant = a_tenant;
+end $$;
+
+-- Stores a session. Returns 'new', 'full' or 'exists', or how many bytes the tenant's sessions would have if that is too much.
 create function ptc_lisp.open_session(
-    a_session text, a_tenant text, a_opening bytea, a_text bytea, a_max bigint, a_again boolean
+    a_session text, a_tenant text, a_opening bytea, a_text bytea, a_max bigint, a_max_bytes bigint, a_again boolean
 ) returns text language plpgsql as $$
 declare
     now constant bigint := ptc_lisp.now_ms();
+    size constant bigint := octet_length(a_opening)::bigint + coalesce(octet_length(a_text), 0);
+    has record;
 begin
-    -- One after another for each tenant: otherwise two could both find the last place free.
-    perform pg_advisory_xact_lock(hashtextextended('ptc_lisp sessions of ' || a_tenant, 0));
+    select * into has from ptc_lisp.sessions_of(a_tenant);
     if exists (select from ptc_lisp.sessions where session_id = a_session) then
         return case when a_again then 'new' else 'exists' end;
-    elsif (select count(*) from ptc_lisp.sessions where tenant = a_tenant) >= a_max then
+    elsif has.sessions >= a_max then
         return 'full';
+    elsif has.bytes + size > a_max_bytes then
+        return has.bytes + size;
     end if;
-    insert into ptc_lisp.sessions (session_id, tenant, opening, created_ms, updated_ms)
-        values (a_session, a_tenant, a_opening, now, now);
+    insert into ptc_lisp.sessions (session_id, tenant, opening, bytes, created_ms, updated_ms)
+        values (a_session, a_tenant, a_opening, size, now, now);
     insert into ptc_lisp.session_texts (session_id, turn, text) values (a_session, 0, a_text);
     return 'new';
 end $$;
@@ -66,15 +77,17 @@ begin
 end $$;
 
 -- Ends a turn as 'put', 'undo', 'end' or 'delete'. Returns the session, one row of nulls if it is deleted, or no row if the
--- turn is not valid or there is nothing to undo.
-create function ptc_lisp.end_turn(a_session text, a_epoch bigint, a_end text, a_text bytea, a_undos bigint, a_again boolean)
-returns table (
+-- turn is not valid or there is nothing to undo. PT003: with the text, the tenant's sessions would have so many bytes.
+create function ptc_lisp.end_turn(
+    a_session text, a_epoch bigint, a_end text, a_text bytea, a_undos bigint, a_max_bytes bigint, a_again boolean
+) returns table (
     session_id text, tenant text, opening bytea, turns bigint, undos bigint, created_ms bigint, updated_ms bigint,
     epoch bigint, text bytea
 ) language plpgsql as $$
 #variable_conflict use_column
 declare
     session ptc_lisp.sessions;
+    size bigint;
 begin
     select * into session from ptc_lisp.sessions where session_id = a_session for update;
     if a_again and a_end = 'delete' and not found then
@@ -105,8 +118,16 @@ begin
     end if;
     update ptc_lisp.sessions set
             expires_ms = null, ended_epoch = a_epoch, ended = a_end, turns = session.turns, undos = session.undos,
+            bytes = octet_length(opening)
+                + (select coalesce(sum(octet_length(text)), 0) from ptc_lisp.session_texts where session_id = a_session),
             updated_ms = case session.turns when turns then updated_ms else ptc_lisp.now_ms() end
         where session_id = a_session;
+    if a_end = 'put' then
+        select bytes into size from ptc_lisp.sessions_of(session.tenant);
+        if size > a_max_bytes then
+            raise exception using errcode = 'PT003', message = size::text;
+        end if;
+    end if;
     if a_end <> 'nothing to undo' then
         return query select * from ptc_lisp.session(a_session);
     end if;

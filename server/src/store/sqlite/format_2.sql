@@ -134,6 +134,8 @@ END;
 CREATE TABLE sessions (
     session_id TEXT NOT NULL PRIMARY KEY,
     tenant TEXT NOT NULL,
+    -- The length of its texts: the opening and all states.
+    bytes INTEGER NOT NULL DEFAULT 0,
     turns INTEGER NOT NULL DEFAULT 0,
     created_ms INTEGER NOT NULL,
     updated_ms INTEGER NOT NULL,
@@ -142,7 +144,7 @@ CREATE TABLE sessions (
     turn_until_ms INTEGER,
     opening TEXT NOT NULL
 ) STRICT;
-CREATE INDEX sessions_of_tenants ON sessions (tenant);
+CREATE INDEX sessions_of_tenants ON sessions (tenant, bytes);
 CREATE INDEX idle_sessions ON sessions (updated_ms);
 CREATE INDEX sessions_in_turn ON sessions (session_id) WHERE turn_until_ms IS NOT NULL;
 

@@ -19,9 +19,9 @@ use super::clock::Clock;
 use super::owner::OpenFile;
 use super::rules::{RESTORED, closed};
 use super::{
-    Batch, Claim, End, Ended, Events, Journal, Lease, NewRun, NewSession, News, Page, Query, Renewed, Replied,
-    RequestKey, Result, Room, RunStatus, RunStore, SessionStore, SessionSummary, Store, StoreError, StoredReply,
-    StoredRun, StoredSession, Submitted, Sweep, TurnLease, TurnStart, Usage, news,
+    Batch, Claim, End, Ended, Events, Journal, Lease, NewRun, NewSession, News, Opened, Page, Put, Query, Renewed,
+    Replied, RequestKey, Result, Room, RunStatus, RunStore, SessionLimits, SessionStore, SessionSummary, Store,
+    StoreError, StoredReply, StoredRun, StoredSession, Submitted, Sweep, TurnLease, TurnStart, Usage, news,
 };
 use crate::config::Durability;
 use async_trait::async_trait;
@@ -203,8 +203,8 @@ impl RunStore for SqliteStore {
 
 #[async_trait]
 impl SessionStore for SqliteStore {
-    async fn open_session(&self, session: NewSession, max: u64) -> Result<bool> {
-        self.write(move |write| sessions::open(write, &session, max)).await
+    async fn open_session(&self, session: NewSession, limits: SessionLimits) -> Result<Opened> {
+        self.write(move |write| sessions::open(write, &session, limits)).await
     }
 
     async fn session_summary(&self, session_id: &str) -> Result<Option<SessionSummary>> {
@@ -227,9 +227,9 @@ impl SessionStore for SqliteStore {
         self.write(move |write| sessions::renew_turn(write, &turn, period)).await
     }
 
-    async fn put_turn(&self, turn: &TurnLease, text: String, undos: u64) -> Result<Option<SessionSummary>> {
+    async fn put_turn(&self, turn: &TurnLease, text: String, undos: u64, max_bytes: u64) -> Result<Put> {
         let turn = turn.clone();
-        self.write(move |write| sessions::put_turn(write, &turn, &text, undos)).await
+        self.write(move |write| sessions::put_turn(write, &turn, &text, undos, max_bytes)).await
     }
 
     async fn undo_turn(&self, turn: &TurnLease) -> Result<Option<SessionSummary>> {

@@ -2,30 +2,43 @@
 
 use super::super::clock::millis;
 use super::super::rules::exists;
-use super::super::{NewSession, Result, SessionSummary, StoredSession, TurnLease, TurnStart};
+use super::super::{
+    NewSession, Opened, Put, Result, SessionLimits, SessionSummary, StoredSession, TurnLease, TurnStart,
+};
 use super::reads::{count, sql_int};
 use super::writer::Write;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::time::Duration;
 
-pub(super) fn open(write: &Write<'_>, session: &NewSession, max: u64) -> Result<bool> {
+/// Returns the number of a tenant's sessions, and the bytes of their texts.
+fn usage(db: &Connection, tenant: &str) -> Result<(u64, u64)> {
+    let mut select = db.prepare_cached("SELECT count(*), coalesce(sum(bytes), 0) FROM sessions WHERE tenant = ?1")?;
+    Ok(select.query_row([tenant], |row| Ok((count(row.get(0)?), count(row.get(1)?))))?)
+}
+
+pub(super) fn open(write: &Write<'_>, session: &NewSession, limits: SessionLimits) -> Result<Opened> {
     let NewSession { session_id, tenant, opening, text } = session;
     let mut select = write.db.prepare_cached("SELECT 1 FROM sessions WHERE session_id = ?1")?;
     if select.exists([session_id])? {
         return Err(exists("session", session_id));
     }
-    let mut select = write.db.prepare_cached("SELECT count(*) FROM sessions WHERE tenant = ?1")?;
-    if count(select.query_row([tenant], |row| row.get(0))?) >= max {
-        return Ok(false);
+    let (sessions, others) = usage(write.db, tenant)?;
+    if sessions >= limits.sessions {
+        return Ok(Opened::TooMany);
+    }
+    let bytes = (opening.len() + text.as_ref().map_or(0, String::len)) as u64;
+    if others + bytes > limits.bytes {
+        return Ok(Opened::TooLarge(others + bytes));
     }
     write
         .db
         .prepare_cached(
-            "INSERT INTO sessions (session_id, tenant, opening, created_ms, updated_ms) VALUES (?1, ?2, ?3, ?4, ?4)",
+            "INSERT INTO sessions (session_id, tenant, opening, bytes, created_ms, updated_ms)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?5)",
         )?
-        .execute(params![session_id, tenant, opening, write.wall_ms])?;
+        .execute(params![session_id, tenant, opening, sql_int(bytes), write.wall_ms])?;
     write.db.prepare_cached("INSERT INTO states VALUES (?1, 0, ?2)")?.execute(params![session_id, text])?;
-    Ok(true)
+    Ok(Opened::New)
 }
 
 /// The columns of a summary. `octet_length` reads no text.
@@ -95,10 +108,39 @@ pub(super) fn renew_turn(write: &Write<'_>, turn: &TurnLease, period: Duration) 
     update(write, turn, "turn_until_ms = ?3", write.steady_ms.saturating_add(millis(period)))
 }
 
-pub(super) fn put_turn(write: &Write<'_>, turn: &TurnLease, text: &str, undos: u64) -> Result<Option<SessionSummary>> {
-    if !update(write, turn, "turn_until_ms = NULL, turns = turns + 1, updated_ms = ?3", write.wall_ms)? {
-        return Ok(None);
+/// The bytes of the opening of a session, and of its texts from a number on.
+const BYTES: &str = "octet_length(opening) + coalesce((SELECT sum(octet_length(text)) FROM states WHERE session_id = ?1
+    AND number > (SELECT max(number) FROM states WHERE session_id = ?1) - ?2), 0)";
+
+/// Returns what the sessions of a tenant have once this text is stored.
+fn bytes_with(write: &Write<'_>, turn: &TurnLease, text: &str, undos: u64) -> Result<u64> {
+    let mut select =
+        write.db.prepare_cached(&format!("SELECT tenant, bytes, {BYTES} FROM sessions WHERE session_id = ?1"))?;
+    let (tenant, before, kept): (String, i64, i64) = select
+        .query_row(params![&*turn.session_id, sql_int(undos)], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let (_, of_tenant) = usage(write.db, &tenant)?;
+    Ok(of_tenant + count(kept) + text.len() as u64 - count(before))
+}
+
+/// Counts the texts of a session after they have changed.
+fn count_bytes(write: &Write<'_>, session_id: &str) -> Result<()> {
+    let mut update = write.db.prepare_cached(&format!("UPDATE sessions SET bytes = {BYTES} WHERE session_id = ?1"))?;
+    update.execute(params![session_id, i64::MAX])?;
+    Ok(())
+}
+
+pub(super) fn put_turn(write: &Write<'_>, turn: &TurnLease, text: &str, undos: u64, max_bytes: u64) -> Result<Put> {
+    let mut select = write
+        .db
+        .prepare_cached("SELECT 1 FROM sessions WHERE session_id = ?1 AND epoch = ?2 AND turn_until_ms IS NOT NULL")?;
+    if !select.exists(params![&*turn.session_id, sql_int(turn.epoch)])? {
+        return Ok(Put::Lost);
     }
+    let bytes = bytes_with(write, turn, text, undos)?;
+    if bytes > max_bytes {
+        return Ok(Put::TooLarge(bytes));
+    }
+    update(write, turn, "turn_until_ms = NULL, turns = turns + 1, updated_ms = ?3", write.wall_ms)?;
     write
         .db
         .prepare_cached(
@@ -113,7 +155,8 @@ pub(super) fn put_turn(write: &Write<'_>, turn: &TurnLease, text: &str, undos: u
              AND number < (SELECT max(number) FROM states WHERE session_id = ?1) - ?2",
         )?
         .execute(params![&*turn.session_id, sql_int(undos)])?;
-    summary(write.db, &turn.session_id)
+    count_bytes(write, &turn.session_id)?;
+    Ok(summary(write.db, &turn.session_id)?.map_or(Put::Lost, Put::Stored))
 }
 
 pub(super) fn undo_turn(write: &Write<'_>, turn: &TurnLease) -> Result<Option<SessionSummary>> {
@@ -133,6 +176,7 @@ pub(super) fn undo_turn(write: &Write<'_>, turn: &TurnLease) -> Result<Option<Se
              AND number = (SELECT max(number) FROM states WHERE session_id = ?1)",
         )?
         .execute([&*turn.session_id])?;
+    count_bytes(write, &turn.session_id)?;
     summary(write.db, &turn.session_id)
 }
 
