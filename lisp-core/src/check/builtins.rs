@@ -37,17 +37,11 @@ impl<'p> Checker<'p> {
 
     /// Functions that call others, or make functions of others; `None` for all other functions.
     fn of_functions(&mut self, name: &str, arguments: &[Known<'p>], span: Span) -> Option<Known<'p>> {
+        if let Some(function) = self.made_of(name, arguments) {
+            return Some(function);
+        }
         let (first, rest) = arguments.split_first()?;
         Some(match (name, rest) {
-            ("comp", _) => Known::function(Function::Composed(arguments.to_vec())),
-            ("partial", _) => Known::function(Function::Partial(first.clone(), rest.to_vec())),
-            ("juxt", _) => Known::function(Function::Juxtaposed(arguments.to_vec())),
-            ("complement" | "every-pred" | "some-fn", _) => Known::function(Function::Tests(arguments.to_vec())),
-            ("constantly", _) => Known::function(Function::Constant(first.clone())),
-            ("fnil", _) => {
-                self.escape_all(rest);
-                Known::function(Function::WithDefaults(first.clone()))
-            }
             ("memoize" | "identity", []) => first.clone(),
             ("map" | "mapv" | "pmap" | "mapcat" | "keep", [_, ..]) => self.mapped(name, first, rest, span),
             ("map-indexed" | "keep-indexed", [list]) => {
@@ -119,6 +113,23 @@ impl<'p> Checker<'p> {
             }
             _ => return None,
         })
+    }
+
+    /// Returns the function that one makes of others; `None` for one that makes none.
+    fn made_of(&mut self, name: &str, arguments: &[Known<'p>]) -> Option<Known<'p>> {
+        let (first, rest) = arguments.split_first()?;
+        Some(Known::function(match name {
+            "comp" => Function::Composed(arguments.to_vec()),
+            "partial" => Function::Partial(first.clone(), rest.to_vec()),
+            "juxt" => Function::Juxtaposed(arguments.to_vec()),
+            "complement" | "every-pred" | "some-fn" => Function::Tests(arguments.to_vec()),
+            "constantly" => Function::Constant(first.clone()),
+            "fnil" => {
+                self.escape_all(rest);
+                Function::WithDefaults(first.clone())
+            }
+            _ => return None,
+        }))
     }
 
     fn element(&mut self, list: &Known<'p>) -> Known<'p> {
@@ -334,17 +345,7 @@ impl<'p> Checker<'p> {
                 self.compare(a, b, span);
                 return Some(Known::test(None));
             }
-            (_, [value]) if tested(name).is_some() => {
-                let tested = tested(name).unwrap_or(Types::NEVER);
-                let types = value.shape.types;
-                let truth = match (types.is_within(tested), types.may_be(tested)) {
-                    _ if types == Types::NEVER => None,
-                    (true, _) => Some(true),
-                    (_, false) => Some(false),
-                    _ => None,
-                };
-                return Some(Known { missed: value.missed.clone(), ..Known::test(truth) });
-            }
+            (_, [value]) if tested(name).is_some() => return tested(name).map(|types| type_test(value, types)),
             ("contains?", [set, value]) => {
                 match set.constant {
                     Some((Constant::Set(members), at)) => self.compare_with_all(value, members.iter(), at),
@@ -612,6 +613,18 @@ fn has_key(map: &Shape, key: &Known<'_>) -> Option<bool> {
     let (fields, name) = (map.fields.as_deref()?, name_of(key.constant?.0)?);
     let is_absent = fields.read_by_keyword(&name).is_none() && fields.others.is_none();
     (is_absent && map.types.is_within(Types::MAP | Types::NIL)).then_some(false)
+}
+
+/// Returns the result of a test of a value that holds for these types, and for no others.
+fn type_test<'p>(value: &Known<'p>, tested: Types) -> Known<'p> {
+    let types = value.shape.types;
+    let truth = match (types.is_within(tested), types.may_be(tested)) {
+        _ if types == Types::NEVER => None,
+        (true, _) => Some(true),
+        (_, false) => Some(false),
+        _ => None,
+    };
+    Known { missed: value.missed.clone(), ..Known::test(truth) }
 }
 
 /// Returns the types for which a test of one value holds, and for no others.

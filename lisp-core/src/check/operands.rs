@@ -69,8 +69,9 @@ impl<'p> Checker<'p> {
 
     /// Looks at values that are put in order.
     pub(super) fn order(&mut self, name: &str, key: &Known<'p>, span: Span) {
-        let is_mixed =
-            self.exact_types(key).is_some_and(|types| types.may_be(Types::NUMBER) && types.may_be(Types::STRING));
+        // In a part that runs several times they may be of one type each time.
+        let is_mixed = self.pass == 0
+            && self.exact_types(key).is_some_and(|types| types.may_be(Types::NUMBER) && types.may_be(Types::STRING));
         let finding = is_mixed.then(|| Finding {
             kind: FindingKind::WrongType,
             span,
