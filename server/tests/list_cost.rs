@@ -47,7 +47,8 @@ fn the_state_of_a_session_touches_no_texts() {
         // Nothing can be undone, which takes a turn.
         let undo = || life.block_on(life.service.undo(&tenant, &opened.session_id)).unwrap_err();
         // Prepares their statements.
-        (state(), undo());
+        state();
+        undo();
         let before = allocated();
         let bytes = state().bytes;
         undo();

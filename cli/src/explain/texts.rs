@@ -525,8 +525,8 @@ pub(super) const WARNINGS: &[Explanation] = &[
         reported only where the call surely runs, and with each row.",
         "Convert the value, give nil another one, or leave such rows out: (parse-double s), (or x 0), (filter (comp number? :total) rows).",
         program(
-            "(reduce + (map :total [{:total 9} {:total \"7\"}]))",
-            "(reduce + (filter number? (map :total [{:total 9} {:total \"7\"}])))",
+            "(let [order {:total \"7\"}] (+ 1 (:total order)))",
+            "(let [order {:total \"7\"}] (+ 1 (parse-double (:total order))))",
         ),
     ),
     warn(
