@@ -319,12 +319,16 @@ pub(super) fn nearest<'f>(fields: &'f Fields, name: &str) -> Option<&'f str> {
 
 /// Returns the name that is probably meant by one that is not there.
 pub(super) fn nearest_of<'n>(names: impl Iterator<Item = &'n str> + Clone, name: &str) -> Option<&'n str> {
+    near_of(names, name).filter(|near| !are_sisters(name, near))
+}
+
+fn near_of<'n>(names: impl Iterator<Item = &'n str> + Clone, name: &str) -> Option<&'n str> {
     /// The longest name that is looked at, in bytes.
     const LONGEST: usize = 64;
     let wanted = letters_of(name);
     let names = names.filter(|other| other.len() <= LONGEST && name.len() <= LONGEST);
     // Two changes bring at most two letters and take at most two. The names that are left are few.
-    let names = names.filter(|other| (letters_of(other) ^ wanted).count_ones() <= 4 && !are_sisters(name, other));
+    let names = names.filter(|other| (letters_of(other) ^ wanted).count_ones() <= 4);
     names.clone().next()?;
     let plain = |text: &str| text.replace(['-', '_', ' ', '?'], "").to_lowercase();
     let wanted = plain(name);
