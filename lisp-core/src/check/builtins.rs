@@ -1,7 +1,8 @@
 //! The shapes of the results of built-in functions, and the calls of functions that are passed to them.
 
+use super::known::{Function, Habit, Known};
 use super::shape::{Fields, Shape, Types, joined, name_of};
-use super::walk::{Checker, Function, Habit, Known};
+use super::walk::Checker;
 use crate::code::BuiltinId;
 use crate::compile::core::Constant;
 use crate::error::Span;

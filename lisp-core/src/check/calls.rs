@@ -1,7 +1,8 @@
 //! Calls of functions.
 
+use super::known::{Function, Habit, Known};
 use super::shape::{Fields, Shape, Types};
-use super::walk::{Checker, Function, Habit, Known};
+use super::walk::Checker;
 use super::{Finding, FindingKind, Parameter, ToolShape};
 use crate::compile::core::{Constant, FnNode, Var};
 use crate::error::Span;

@@ -1,7 +1,8 @@
 //! Reading keys, and comparing values.
 
+use super::known::{Known, Missed};
 use super::shape::{Fields, Shape, Types, name_of};
-use super::walk::{Checker, Known, Missed};
+use super::walk::Checker;
 use super::{Finding, FindingKind};
 use crate::compile::core::{Constant, Node};
 use crate::error::Span;
@@ -12,10 +13,11 @@ use std::sync::Arc;
 /// What a key was found to be.
 enum Found {
     Value(Shape),
-    /// No map has it; one key may be meant.
-    Missing(String),
-    /// The contract of a tool lists another key, which may be meant.
-    Unlisted(String),
+    /// It is not there, and another key may be meant: no map has it, or the contract of a tool does not list it.
+    Missing {
+        meant: String,
+        is_listed: bool,
+    },
     /// What it is read of is no map, but a list, a string or a number.
     NoMap,
 }
@@ -82,19 +84,14 @@ impl<'p> Checker<'p> {
                 self.found.push(name);
                 Known::of(shape)
             }
-            Some(found @ (Found::Missing(_) | Found::Unlisted(_))) => {
-                let (meant, is_missing) = match found {
-                    Found::Missing(meant) => (meant, true),
-                    Found::Unlisted(meant) => (meant, false),
-                    _ => return Known::unknown(),
-                };
+            Some(Found::Missing { meant, is_listed }) => {
                 let (name_shown, meant_shown) = (shown(&name, key), shown(&meant, key));
                 let finding = Finding {
                     kind: FindingKind::UnknownKey,
                     span,
-                    message: match is_missing {
-                        true => format!("no map here has the key {name_shown}; they have {meant_shown}"),
-                        false => format!(
+                    message: match is_listed {
+                        false => format!("no map here has the key {name_shown}; they have {meant_shown}"),
+                        true => format!(
                             "the contract of the tool has no key {name_shown} in the result; it has {meant_shown}"
                         ),
                     },
@@ -102,7 +99,7 @@ impl<'p> Checker<'p> {
                     fails: false,
                 };
                 let value = self.in_vain(finding, name, &meant);
-                if is_missing { value } else { Known { missed: value.missed, ..Known::unknown() } }
+                if is_listed { Known { missed: value.missed, ..Known::unknown() } } else { value }
             }
             Some(Found::NoMap) => {
                 let (what, repair) = match map.types.without(Types::NIL) {
@@ -175,14 +172,16 @@ impl<'p> Checker<'p> {
             }));
         }
         if let Some((_, value)) = &fields.others {
-            let meant = if fields.is_listed { nearest(fields, name).map(str::to_owned) } else { None };
-            return Some(meant.map_or_else(|| Found::Value(value.clone().or_nil()), Found::Unlisted));
+            return Some(match fields.is_listed.then(|| nearest(fields, name)).flatten() {
+                Some(meant) => Found::Missing { meant: meant.to_owned(), is_listed: true },
+                None => Found::Value(value.clone().or_nil()),
+            });
         }
         self.spend(map.weight());
         // One or many: a map of another type, which this branch is for, may have it.
         let is_many = |meant: &str| name.strip_suffix('s') == Some(meant) || meant.strip_suffix('s') == Some(name);
         Some(match nearest(fields, name).filter(|meant| self.arms == 0 || !is_many(meant)) {
-            Some(meant) => Found::Missing(meant.to_owned()),
+            Some(meant) => Found::Missing { meant: meant.to_owned(), is_listed: false },
             // A key that is only absent may be optional.
             None => Found::Value(Shape::of(Types::NIL)),
         })

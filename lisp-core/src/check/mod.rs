@@ -6,6 +6,7 @@
 mod builtins;
 mod calls;
 mod keys;
+mod known;
 mod notes;
 mod observe;
 mod operands;

@@ -1,16 +1,17 @@
 //! Operands of a wrong type, and tests that always go the same way.
 
+use super::known::{Habit, Known};
 use super::shape::Types;
-use super::walk::{Checker, Habit, Known};
+use super::walk::Checker;
 use super::{Finding, FindingKind};
 use crate::compile::core::{Constant, Kind, Node};
 use crate::error::Span;
 
-/// What is no number.
+/// Types that are not numbers.
 const NO_NUMBER: Types = Types(
     Types::NIL.0 | Types::BOOL.0 | Types::STRING.0 | Types::KEYWORD.0 | Types::LIST.0 | Types::MAP.0 | Types::SET.0,
 );
-/// What is no string, and does not become one.
+/// Types that functions of strings refuse.
 const NO_STRING: Types =
     Types(Types::NIL.0 | Types::BOOL.0 | Types::NUMBER.0 | Types::LIST.0 | Types::MAP.0 | Types::SET.0);
 
@@ -36,7 +37,8 @@ impl<'p> Checker<'p> {
                 let element = Known { exact: list.exact, ..Known::of(list.shape.element()) };
                 self.order(name, &element, span);
             }
-            _ => self.operand(name, &arguments.iter().collect::<Vec<_>>(), span),
+            _ if refused(name).is_some() => self.operand(name, &arguments.iter().collect::<Vec<_>>(), span),
+            _ => {}
         }
     }
 
@@ -132,9 +134,9 @@ impl<'p> Checker<'p> {
         self.wrong(what, finding);
     }
 
-    /// Looks at the result of the program.
+    /// Looks at the result of the program. A function that is named or made on purpose may be what is wanted, as at a prompt.
     pub(super) fn result(&mut self, value: &Known<'p>, span: Span) {
-        if value.shape.types == Types::FN && value.constant.is_none() {
+        if value.shape.types == Types::FN && value.function.is_none() {
             let finding = Finding {
                 kind: FindingKind::FunctionResult,
                 span,

@@ -629,7 +629,7 @@ pub struct SessionSummary {
 /// A stored session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredSession {
-    /// What is known without its texts.
+    /// Its figures.
     pub summary: SessionSummary,
     /// The request that opened it: JSON text.
     pub opening: String,

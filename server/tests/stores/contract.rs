@@ -11,7 +11,7 @@ use tokio::sync::broadcast::Receiver;
 
 pub(crate) const LONG: Duration = Duration::from_secs(3_600);
 
-/// So many sessions of any size.
+/// Limits on the number of sessions alone.
 pub(crate) fn limits(sessions: u64) -> SessionLimits {
     SessionLimits { sessions, bytes: u64::MAX >> 1 }
 }

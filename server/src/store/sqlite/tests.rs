@@ -26,7 +26,7 @@ fn claims_and_lists_sort_nothing() {
     assert_eq!(index(&list_sql(true, true)), "shown_runs_of_tenants");
 }
 
-/// What is known of a session is found without reading its texts: they are the last columns, of tables with row IDs.
+/// The summary of a session is read without its texts: they are the last columns, and the tables have row IDs.
 #[test]
 fn texts_of_sessions_are_in_nobodys_way() {
     let db = Connection::open_in_memory().unwrap();
