@@ -345,3 +345,20 @@ async fn bodies_take_room_as_long_as_they_are_kept() {
         }
     }
 }
+
+/// A body of unknown length takes room for the largest while it arrives, and then for what it is.
+#[tokio::test]
+async fn a_short_body_of_unknown_length_keeps_little_room() {
+    let address = start(MIB, "concurrency = 1").await;
+    let body = r#"{"program": "(tool/slow {})", "tools": {"slow": {"returns": 1, "delay_ms": 600000}}}"#;
+    let mut client = TcpStream::connect(address).await.unwrap();
+    let request = format!(
+        "POST /v1/run HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer a\r\nTransfer-Encoding: chunked\r\n\r\n\
+         {:x}\r\n{body}\r\n0\r\n\r\n",
+        body.len()
+    );
+    client.write_all(request.as_bytes()).await.unwrap();
+    until_slot_is_taken(address).await;
+    let answer = begins(&mut large(address, "/v1/runs/none/calls/1", "", "1").await).await;
+    assert_ne!(answer, "HTTP/1.1 429");
+}

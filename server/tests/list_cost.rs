@@ -1,5 +1,5 @@
-//! What a list of runs costs, and the state of a session: they touch no requests, journals, answers and saved sessions. Counts what is allocated, so it is a binary of its
-//! own, with one test.
+//! What a list of runs costs, and the state of a session: they touch no requests, journals, answers and saved sessions. Counts
+//! what is allocated, so it is a binary of its own, with one test.
 
 #[path = "support/allocations.rs"]
 mod allocations;
@@ -38,7 +38,8 @@ fn a_list_costs_what_it_shows() {
 }
 
 fn the_state_of_a_session_touches_no_texts() {
-    for (kind, store) in ["memory", "SQLite"].into_iter().zip(stores("session").iter()) {
+    let stores = stores("session");
+    for (kind, store) in ["memory", "SQLite"].into_iter().zip(stores.iter()) {
         let life = Life::open(store, "");
         let tenant = life.service.tenant("anonymous").unwrap();
         let opening = format!("{{\"data\": {{\"x\": \"{}\"}}}}", "x".repeat(2_000_000));
@@ -56,6 +57,12 @@ fn the_state_of_a_session_touches_no_texts() {
         println!("{kind}: a state and a turn allocate {allocated} bytes");
         assert_eq!(bytes, opening.len() as u64);
         assert!(allocated < 1_000_000, "{kind}: {allocated}");
+        if kind == "SQLite" {
+            // The log starts again when it is longer than twice the opening.
+            let log = std::fs::metadata(stores.log()).unwrap().len();
+            println!("{kind}: the log has {log} bytes after the opening and two turns");
+            assert!(log < 3_000_000, "{kind}: {log}");
+        }
         life.stop();
     }
 }

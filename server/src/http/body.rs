@@ -82,7 +82,7 @@ impl FromRequest<Service> for Text {
         }
         // A body of unknown size has room for the largest.
         let size = hint.upper().and_then(|size| usize::try_from(size).ok()).unwrap_or(max).min(max);
-        let _room = match &tenant {
+        let mut _room = match &tenant {
             Some(tenant) => Some(tenant.body_room(size).await.map_err(Refused::Busy)?),
             None => None,
         };
@@ -102,6 +102,9 @@ impl FromRequest<Service> for Text {
                 return Err(ProblemDetails::new(StatusCode::BAD_REQUEST, format!("the body broke off: {error}")));
             }
         };
+        if let Some(room) = &mut _room {
+            room.shrink_to(bytes.len());
+        }
         // JSON has no byte order mark: skip it.
         let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").map_or_else(|| bytes.clone(), |rest| bytes.slice_ref(rest));
         String::from_utf8(bytes.into()).map(|text| Text { text, _room }).map_err(|error| {

@@ -158,6 +158,8 @@ struct State {
     unsent: usize,
     /// Since when the client has not read.
     blocked_since: Option<Instant>,
+    /// Whether what is being sent may be for a tenant.
+    is_for_tenant: bool,
     /// Another connection needs the slot.
     closing: Option<Closing>,
     /// Wakes the task of the connection.
@@ -192,6 +194,7 @@ impl Activity {
             unread_since: None,
             unsent: 0,
             blocked_since: None,
+            is_for_tenant: false,
             closing: None,
             waker: None,
         }))
@@ -206,6 +209,7 @@ impl Activity {
         let mut state = self.lock();
         (state.last, state.last_input) = (state.last + 1, None);
         let number = state.last;
+        state.is_for_tenant &= state.blocked_since.is_some() || !state.requests.is_empty();
         state.requests.insert(number, InProgress::default());
         if let Some(closing) = state.closing.as_mut().filter(|closing| !closing.is_extended) {
             *closing = Closing { until: Instant::now() + LINGER, is_extended: true };
@@ -232,8 +236,8 @@ impl Activity {
         self.lock().last_input = Some(Instant::now());
     }
 
-    /// Records a write. Returns whether the connection must be closed now: it is to close, and its client does not read.
-    fn has_written(&self, written: &Poll<io::Result<usize>>, waker: &Waker) -> bool {
+    /// Records a write.
+    fn has_written(&self, written: &Poll<io::Result<usize>>) {
         let (mut state, now) = (self.lock(), Instant::now());
         let was_blocked = state.blocked_since.is_some();
         state.blocked_since = written.is_pending().then(|| state.blocked_since.unwrap_or(now));
@@ -243,10 +247,6 @@ impl Activity {
         if (was_blocked && !written.is_pending()) || is_part {
             state.idle_since = now;
         }
-        if written.is_pending() {
-            state.woken_by(waker);
-        }
-        written.is_pending() && state.closing.is_some() && state.stalled_since().is_some()
     }
 
     fn close(&self) {
@@ -255,7 +255,9 @@ impl Activity {
 
     fn close_at(&self, until: Instant) {
         let mut state = self.lock();
-        state.closing = Some(Closing { until, is_extended: false });
+        // A connection that is told again does not wait for another request.
+        let is_extended = state.closing.is_some();
+        state.closing = Some(Closing { until, is_extended });
         if let Some(waker) = state.waker.take() {
             waker.wake();
         }
@@ -305,9 +307,10 @@ enum Order {
 }
 
 impl State {
-    /// Returns whether a request of a tenant is in progress, or a response is being sent.
+    /// Returns whether a request of a tenant is in progress, or its response is being sent.
     fn is_at_work(&self) -> bool {
-        self.blocked_since.is_some() || self.requests.values().any(|request| request.of_tenant.is_some())
+        (self.blocked_since.is_some() && self.is_for_tenant)
+            || self.requests.values().any(|request| request.of_tenant.is_some())
     }
 
     /// Returns since when the client has read nothing, if that is too long: of no response if there are several.
@@ -377,6 +380,7 @@ impl OfConnection {
         if self.has_several {
             state.closing = None;
         }
+        state.is_for_tenant |= in_progress.is_some();
         if let Some(request) = state.requests.get_mut(&self.number) {
             request.of_tenant = in_progress;
         }
@@ -402,6 +406,10 @@ impl HttpBody for ResponseBody {
         if let Poll::Ready(Some(frame)) = &polled {
             let data = frame.as_ref().ok().and_then(Frame::data_ref);
             self.request.gives(data.map_or(0, Bytes::len));
+            if self.body.is_end_stream() || self.body.size_hint().exact() == Some(0) {
+                // No more is asked for.
+                self.request.is_asked();
+            }
         }
         polled
     }
@@ -527,7 +535,8 @@ pub(super) struct Connection<T> {
 }
 
 impl<T: Socket> Connection<T> {
-    /// Returns whether the connection has been idle or stalled for too long. Called while there is nothing to read.
+    /// Returns whether the connection has been idle or stalled for too long. Called while there is nothing to read, or nothing can
+    /// be written.
     fn is_over(&mut self, context: &mut Context<'_>) -> bool {
         loop {
             let Some(until) =
@@ -544,8 +553,9 @@ impl<T: Socket> Connection<T> {
         }
     }
 
-    fn written(&self, written: Poll<io::Result<usize>>, context: &Context<'_>) -> Poll<io::Result<usize>> {
-        match self.place.activity.has_written(&written, context.waker()) {
+    fn written(&mut self, written: Poll<io::Result<usize>>, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        self.place.activity.has_written(&written);
+        match written.is_pending() && self.is_over(context) {
             true => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
             false => written,
         }

@@ -202,8 +202,8 @@ impl IntoResponses for ProgramResponses {
         problems(&[
             (
                 StatusCode::UNPROCESSABLE_ENTITY,
-                "the Idempotency-Key belongs to another request, the tenant's maximum of runs or sessions is reached, or \
-                 a tenant with a budget opens a session",
+                "the Idempotency-Key belongs to another request, the tenant's maximum of runs or sessions, or of \
+                 their bytes, is reached, or a tenant with a budget opens a session",
             ),
             NO_SLOT,
             (

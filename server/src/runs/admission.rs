@@ -187,7 +187,7 @@ impl TenantState {
     }
 }
 
-/// A bound on the bytes of request bodies that are being read.
+/// A bound on the bytes of request bodies, or of responses, in memory.
 #[derive(Debug)]
 struct BodyBound {
     max: usize,
@@ -204,6 +204,14 @@ const BODY_UNIT: usize = 1_024;
 #[derive(Debug)]
 pub(crate) struct BodyRoom {
     _permit: OwnedSemaphorePermit,
+}
+
+impl BodyRoom {
+    /// Gives back what these bytes do not need.
+    pub(crate) fn shrink_to(&mut self, bytes: usize) {
+        let unneeded = self._permit.num_permits().saturating_sub(bytes.div_ceil(BODY_UNIT));
+        drop(self._permit.split(unneeded));
+    }
 }
 
 /// The maximum number of whole runs and lists that are read for a tenant at once: the store has more readers.
@@ -242,7 +250,7 @@ impl BodyBound {
 }
 
 impl TenantState {
-    /// Waits for room for more bytes of a body that is being read.
+    /// Waits for room for a request body, which has it as long as it is kept.
     ///
     /// # Errors
     /// If the tenant's bodies take too many bytes for a second.

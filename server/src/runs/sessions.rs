@@ -261,7 +261,11 @@ impl Service {
                     return Err(refused);
                 }
             };
-            begins.store(true, Ordering::Relaxed);
+            // Once the client was told that nothing was done, the turn does not begin.
+            if begins.swap(true, Ordering::AcqRel) {
+                one.end().await?;
+                return Err(Refused::Draining);
+            }
             let (inner, cancel) = (service.0.clone(), handle.clone());
             let ran =
                 tokio::task::spawn_blocking(move || (run_turn(&inner, &of, &session, &turn.program, &cancel), slot));
@@ -280,7 +284,7 @@ impl Service {
         });
         tokio::select! {
             done = turn => done,
-            () = self.drained() => match has_begun.load(Ordering::Relaxed) {
+            () = self.drained() => match has_begun.swap(true, Ordering::AcqRel) {
                 true => Err(Refused::CutOff),
                 false => Err(Refused::Draining),
             },

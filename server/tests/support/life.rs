@@ -36,6 +36,11 @@ impl Stores {
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<dyn Store>> {
         self.0.iter()
     }
+
+    /// The write-ahead log of the store in a file.
+    pub(crate) fn log(&self) -> PathBuf {
+        self.1.with_extension("db-wal")
+    }
 }
 
 impl Drop for Stores {

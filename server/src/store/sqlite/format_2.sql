@@ -129,8 +129,6 @@ CREATE TRIGGER run_shown AFTER UPDATE OF status, open ON runs WHEN new.shown <> 
     INSERT INTO counts VALUES (new.shown, 1) ON CONFLICT (shown) DO UPDATE SET runs = runs + 1;
 END;
 
--- Tables with row IDs, and the text as the last column: otherwise SQLite reads the whole text to find the row, or to come to a
--- column after it.
 CREATE TABLE sessions (
     session_id TEXT NOT NULL PRIMARY KEY,
     tenant TEXT NOT NULL,
@@ -141,12 +139,18 @@ CREATE TABLE sessions (
     updated_ms INTEGER NOT NULL,
     -- The number of turns that were begun, and when the lease of the one in progress expires.
     epoch INTEGER NOT NULL DEFAULT 0,
-    turn_until_ms INTEGER,
-    opening TEXT NOT NULL
-) STRICT;
+    turn_until_ms INTEGER
+) STRICT, WITHOUT ROWID;
 CREATE INDEX sessions_of_tenants ON sessions (tenant, bytes);
 CREATE INDEX idle_sessions ON sessions (updated_ms);
 CREATE INDEX sessions_in_turn ON sessions (session_id) WHERE turn_until_ms IS NOT NULL;
+
+-- Large texts are in tables of their own, because an update of a row writes all of it. These have row IDs, and the text as the last
+-- column: otherwise SQLite reads the whole text to find the row, or to come to a column after it.
+CREATE TABLE openings (
+    session_id TEXT NOT NULL PRIMARY KEY REFERENCES sessions ON DELETE CASCADE,
+    text TEXT NOT NULL
+) STRICT;
 
 CREATE TABLE states (
     session_id TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,

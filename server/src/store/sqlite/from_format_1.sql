@@ -18,12 +18,13 @@ INSERT INTO requests SELECT run_id, request FROM old_runs;
 INSERT INTO answers SELECT run_id, answer FROM old_runs WHERE answer IS NOT NULL;
 INSERT INTO replies (run_id, call, phase, number, body)
 SELECT run_id, call, phase, row_number() OVER (PARTITION BY run_id ORDER BY call, phase), body FROM old_replies;
-INSERT INTO sessions (session_id, tenant, opening, bytes, turns, created_ms, updated_ms)
-SELECT session_id, tenant, opening,
+INSERT INTO sessions (session_id, tenant, bytes, turns, created_ms, updated_ms)
+SELECT session_id, tenant,
     octet_length(opening) + (SELECT coalesce(sum(octet_length(text)), 0)
         FROM old_states WHERE old_states.session_id = old_sessions.session_id),
     turns, created_ms, updated_ms
 FROM old_sessions;
+INSERT INTO openings SELECT session_id, opening FROM old_sessions;
 INSERT INTO states SELECT session_id, number, text FROM old_states;
 INSERT INTO secrets SELECT name, secret FROM old_secrets;
 UPDATE owner SET epoch = (SELECT epoch FROM old_owner);

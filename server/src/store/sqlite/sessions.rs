@@ -33,17 +33,17 @@ pub(super) fn open(write: &Write<'_>, session: &NewSession, limits: SessionLimit
     write
         .db
         .prepare_cached(
-            "INSERT INTO sessions (session_id, tenant, opening, bytes, created_ms, updated_ms)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?5)",
+            "INSERT INTO sessions (session_id, tenant, bytes, created_ms, updated_ms) VALUES (?1, ?2, ?3, ?4, ?4)",
         )?
-        .execute(params![session_id, tenant, opening, sql_int(bytes), write.wall_ms])?;
+        .execute(params![session_id, tenant, sql_int(bytes), write.wall_ms])?;
+    write.db.prepare_cached("INSERT INTO openings VALUES (?1, ?2)")?.execute([session_id, opening])?;
     write.db.prepare_cached("INSERT INTO states VALUES (?1, 0, ?2)")?.execute(params![session_id, text])?;
     Ok(Opened::New)
 }
 
 /// The columns of a summary. `octet_length` reads no text.
 const SUMMARY: &str = "session_id, tenant, turns, created_ms, updated_ms,
-    octet_length(opening)
+    (SELECT octet_length(text) FROM openings WHERE session_id = ?1)
         + coalesce((SELECT octet_length(text) FROM states WHERE session_id = ?1 ORDER BY number DESC LIMIT 1), 0),
     (SELECT count(*) - 1 FROM states WHERE session_id = ?1)";
 
@@ -66,7 +66,8 @@ pub(super) fn summary(db: &Connection, session_id: &str) -> Result<Option<Sessio
 
 pub(super) fn session(db: &Connection, session_id: &str) -> Result<Option<StoredSession>> {
     let mut select = db.prepare_cached(&format!(
-        "SELECT {SUMMARY}, opening, (SELECT text FROM states WHERE session_id = ?1 ORDER BY number DESC LIMIT 1)
+        "SELECT {SUMMARY}, (SELECT text FROM openings WHERE session_id = ?1),
+             (SELECT text FROM states WHERE session_id = ?1 ORDER BY number DESC LIMIT 1)
          FROM sessions WHERE session_id = ?1"
     ))?;
     let session = select.query_row([session_id], |row| {
@@ -96,11 +97,12 @@ pub(super) fn begin_turn(write: &Write<'_>, tenant: &str, session_id: &str, peri
     Ok(session.map_or(TurnStart::NoSession, |session| TurnStart::Started(turn, Box::new(session))))
 }
 
+/// Whether a session, ?1, is in a turn with an epoch, ?2.
+const IN_TURN: &str = "session_id = ?1 AND epoch = ?2 AND turn_until_ms IS NOT NULL";
+
 /// Changes the row of a session, if its turn is valid. Returns whether it is.
 fn update(write: &Write<'_>, turn: &TurnLease, columns: &str, value: i64) -> Result<bool> {
-    let mut update = write.db.prepare_cached(&format!(
-        "UPDATE sessions SET {columns} WHERE session_id = ?1 AND epoch = ?2 AND turn_until_ms IS NOT NULL"
-    ))?;
+    let mut update = write.db.prepare_cached(&format!("UPDATE sessions SET {columns} WHERE {IN_TURN}"))?;
     Ok(update.execute(params![&*turn.session_id, sql_int(turn.epoch), value])? == 1)
 }
 
@@ -109,7 +111,8 @@ pub(super) fn renew_turn(write: &Write<'_>, turn: &TurnLease, period: Duration) 
 }
 
 /// The bytes of the opening of a session, and of its texts from a number on.
-const BYTES: &str = "octet_length(opening) + coalesce((SELECT sum(octet_length(text)) FROM states WHERE session_id = ?1
+const BYTES: &str = "(SELECT octet_length(text) FROM openings WHERE session_id = ?1)
+    + coalesce((SELECT sum(octet_length(text)) FROM states WHERE session_id = ?1
     AND number > (SELECT max(number) FROM states WHERE session_id = ?1) - ?2), 0)";
 
 /// Returns what the sessions of a tenant have once this text is stored.
@@ -130,9 +133,7 @@ fn count_bytes(write: &Write<'_>, session_id: &str) -> Result<()> {
 }
 
 pub(super) fn put_turn(write: &Write<'_>, turn: &TurnLease, text: &str, undos: u64, max_bytes: u64) -> Result<Put> {
-    let mut select = write
-        .db
-        .prepare_cached("SELECT 1 FROM sessions WHERE session_id = ?1 AND epoch = ?2 AND turn_until_ms IS NOT NULL")?;
+    let mut select = write.db.prepare_cached(&format!("SELECT 1 FROM sessions WHERE {IN_TURN}"))?;
     if !select.exists(params![&*turn.session_id, sql_int(turn.epoch)])? {
         return Ok(Put::Lost);
     }
