@@ -180,7 +180,7 @@ impl ServerHandler for Handler {
         ServerConfig::new(capabilities).with_server_info(about).with_instructions(
             "Runs programs in PTC-Lisp, a small Clojure for working on data. Use run for filtering, grouping, counting and \
              joining data, and for calling several tools at once. Use search and describe to look up functions and tools. \
-             If a result is \"paused\", a call needs approval: tell the user, then call resume for the outcome. If a result \
+             Use check before you run a program that changes something. If a result is \"paused\", a call needs approval: tell the user, then call resume for the outcome. If a result \
              was lost, runs lists the runs that resume can return.",
         )
     }
@@ -241,14 +241,18 @@ impl ServerHandler for Handler {
         match (&*request.name, &request.request_state) {
             ("run" | "resume", Some(state)) => drive.next_round(state, request.input_responses.as_ref()).await,
             ("run", None) => run::call(&drive, arguments).await,
+            ("check", _) => while_wanted(&client, async { Ok(run::check(&drive, arguments).await.into()) }).await,
             // The run goes on without the request.
             ("resume", None) => while_wanted(&client, resume::call(&drive, arguments)).await,
             ("search", _) => Ok(lookup::search(&self.connection, &arguments).into()),
             ("describe", _) => Ok(lookup::describe(&self.connection, &arguments).into()),
             ("runs", _) => while_wanted(&client, async { Ok(runs::call(&drive, &arguments).await.into()) }).await,
             (name, _) => {
-                let message = format!("unknown tool {name:?}; the tools are run, search, describe, resume and runs");
-                Err(ErrorData::invalid_params(message, None))
+                let known: Vec<&str> = self.tools.iter().map(|tool| &*tool.name).collect();
+                Err(ErrorData::invalid_params(
+                    format!("unknown tool {name:?}; the tools are {}", known.join(", ")),
+                    None,
+                ))
             }
         }
     }

@@ -17,7 +17,7 @@ const ANY: [&str; 6] = ["object", "array", "string", "number", "boolean", "null"
 
 /// Returns the tools, with a tenant's language prompt.
 pub(crate) fn tools(card: &str) -> Vec<Tool> {
-    vec![run(card), search(), describe(), resume(), runs()]
+    vec![run(card), check(), search(), describe(), resume(), runs()]
 }
 
 fn object(schema: Value) -> Arc<JsonObject> {
@@ -131,6 +131,37 @@ fn run(card: &str) -> Tool {
         .with_title("Run a PTC-Lisp program")
         .with_raw_output_schema(object(answer()))
         .with_annotations(annotations.open_world(true))
+}
+
+fn check() -> Tool {
+    let input = json!({
+        "type": "object",
+        "properties": {
+            "program": { "type": "string" },
+            "data": { "type": "object" },
+            "signature": { "type": "string" },
+            "tools": { "type": "object" },
+            "limits": { "type": "object" },
+            "json_keys": { "type": "string", "enum": ["strings", "keywords"] },
+        },
+        "required": ["program"],
+        "additionalProperties": false,
+    });
+    let output = json!({
+        "type": "object",
+        "properties": {
+            "error": { "type": "object", "description": "Why the program cannot run: reason, message, line, column, hint." },
+            "warnings": { "type": "array", "description": "kind, message, repair; line and column of the program.", "items": { "type": "object" } },
+        },
+        "required": ["warnings"],
+    });
+    let about = "Checks a program against its data and the tools without running it: misspelt keys and arguments, comparisons that \
+                 are always false, operands of the wrong type. Use it before you run a program that changes something. Takes the \
+                 arguments of run.";
+    Tool::new("check", about, object(input))
+        .with_title("Check a PTC-Lisp program")
+        .with_raw_output_schema(object(output))
+        .with_annotations(looking("Check a program"))
 }
 
 fn looking(title: &str) -> ToolAnnotations {

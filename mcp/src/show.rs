@@ -2,7 +2,7 @@
 
 use lisp_runtime::internal::visible;
 use lisp_runtime::outcome::WarningReport;
-use lisp_runtime::request::{Cut, ErrorReport};
+use lisp_runtime::request::{CheckReport, Cut, ErrorReport};
 use lisp_server::runs::{Refused, WaitingCall};
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde::Deserialize;
@@ -69,18 +69,44 @@ pub(crate) fn answer(answer: &str) -> CallToolResult {
     result
 }
 
+fn place((line, column): (Option<u32>, Option<u32>)) -> String {
+    line.zip(column).map(|(line, column)| format!(" at {line}:{column}")).unwrap_or_default()
+}
+
+/// The error with its hint.
+fn error(error: &ErrorReport) -> String {
+    let mut text = format!("{}{}: {}", error.reason, place((error.line, error.column)), error.message);
+    if let Some(hint) = &error.hint {
+        let _ = write!(text, "\nhint: {hint}");
+    }
+    text
+}
+
+/// Returns the result of a check.
+pub(crate) fn report(report: &CheckReport) -> CallToolResult {
+    let mut text = match (&report.error, report.warnings.is_empty()) {
+        (Some(of_program), _) => error(of_program),
+        (None, true) => "no warnings".to_owned(),
+        (None, false) => String::new(),
+    };
+    for WarningReport { kind, message, line, column, repair, .. } in &report.warnings {
+        let repair = repair.as_ref().map(|repair| format!(": {repair}")).unwrap_or_default();
+        let _ = write!(text, "\n{kind}{}: {message}{repair}", place((*line, *column)));
+    }
+    let content = vec![ContentBlock::text(text.trim_start())];
+    let mut result = match report.error {
+        None => CallToolResult::success(content),
+        Some(_) => CallToolResult::error(content),
+    };
+    result.structured_content = serde_json::from_str(&report.to_json()).ok();
+    result
+}
+
 impl Parts {
     /// The value, or the error with its hint.
     fn head(&self) -> String {
         let mut head = match (&self.error, &self.text) {
-            (Some(error), _) => {
-                let place = error.line.zip(error.column).map(|(line, column)| format!(" at {line}:{column}"));
-                let mut text = format!("{}{}: {}", error.reason, place.unwrap_or_default(), error.message);
-                if let Some(hint) = &error.hint {
-                    let _ = write!(text, "\nhint: {hint}");
-                }
-                text
-            }
+            (Some(of_run), _) => error(of_run),
             (None, Some(text)) if self.outcome.as_deref() == Some("fail") => format!("(fail v): {text}"),
             (None, Some(text)) => text.clone(),
             (None, None) => format!("no value: {}", self.verdict),

@@ -18,7 +18,7 @@ async fn a_session_says_what_there_is() {
     let listed = client.request("tools/list", json!({})).await;
     let tools = listed["result"]["tools"].as_array().unwrap();
     let names: Vec<_> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["run", "search", "describe", "resume", "runs"]);
+    assert_eq!(names, ["run", "check", "search", "describe", "resume", "runs"]);
     for tool in tools {
         assert!(tool["title"].is_string() && tool["annotations"]["readOnlyHint"].is_boolean(), "{tool}");
         assert_eq!((&tool["inputSchema"]["type"], &tool["outputSchema"]["type"]), (&json!("object"), &json!("object")));
@@ -70,6 +70,27 @@ async fn programs_run() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn programs_are_checked_without_running() {
+    let bench = Bench::open().await;
+    let mut client = bench.client();
+    client.initialize(json!({})).await;
+    let program = "(tool/send {:total 5})\n(map :nmae data/rows)";
+    let tools = json!({ "send": { "client": true, "signature": "(totl :int) -> :bool" } });
+    let data = json!({ "rows": [{ "name": "a" }] });
+    let checked = client.call("check", json!({ "program": program, "tools": tools, "data": data })).await;
+    assert_eq!(checked["isError"], false);
+    let lines: Vec<&str> = text(&checked).lines().collect();
+    assert!(lines[0].starts_with("unknown_argument at 1:") && lines[0].ends_with(": write :totl"), "{lines:?}");
+    assert!(lines[1].starts_with("unknown_key at 2:") && lines[1].ends_with(": write :name"), "{lines:?}");
+    assert_eq!(checked["structuredContent"]["warnings"][1]["repair"], "write :name");
+    let checked = client.call("check", json!({ "program": "(mapp inc [1])" })).await;
+    assert!(text(&checked).starts_with("unbound_var at 1:2: ") && checked["isError"] == true, "{}", text(&checked));
+    assert_eq!(checked["structuredContent"]["error"]["reason"], "unbound_var");
+    let checked = client.call("check", json!({ "program": "(+ 1 2)" })).await;
+    assert_eq!((text(&checked), &checked["structuredContent"]), ("no warnings", &json!({ "warnings": [] })));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn values_that_json_readers_do_not_take_are_named() {
     let bench = Bench::open().await;
     let mut client = bench.client();
@@ -96,6 +117,7 @@ async fn bad_arguments_are_results_that_a_model_can_read() {
         ),
         ("run", json!({ "program": "1", "limits": { "fule": 1 } }), "did you mean `fuel`?"),
         ("run", json!({ "program": "1", "json_keys": "both" }), "json_keys"),
+        ("check", json!({ "programm": "1" }), "did you mean program? check takes program, data"),
         ("search", json!({}), "words must be a non-empty string"),
         ("search", json!({ "words": " " }), "words must be a non-empty string"),
         ("describe", json!({ "name": 7 }), "name must be a non-empty string"),
@@ -325,7 +347,7 @@ async fn requests_that_stand_for_themselves_need_no_session() {
     let versions = about["result"]["supportedVersions"].as_array().unwrap();
     assert!(versions.contains(&json!("2026-07-28")) && versions.contains(&json!("2025-11-25")), "{about}");
     let listed = client.request("tools/list", json!({})).await;
-    assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 5);
+    assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 6);
     let result = client.run("(println 1) (+ 1 2)").await;
     assert_eq!((text(&result), &result["resultType"]), ("3", &json!("complete")));
     assert!(client.notes.is_empty());
