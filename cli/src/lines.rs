@@ -259,7 +259,7 @@ impl Writer {
 }
 
 fn too_long(max: usize) -> String {
-    format!("it has more than {max} bytes: raise --line-bytes, or write one JSON value a line")
+    format!("the line has more than {max} bytes: raise --line-bytes, or write one JSON value on each line")
 }
 
 /// Returns the lines of a block that are not blank, with their numbers, or why one cannot be used.
@@ -280,7 +280,7 @@ pub(crate) fn lines_of(
         let line = match std::str::from_utf8(line) {
             _ if line.len() > max => Err((too_long(max), Exit::InputOutput)),
             Ok(line) => Ok(line),
-            Err(_) => Err(("it is not UTF-8".to_owned(), Exit::InputOutput)),
+            Err(_) => Err(("the line is not UTF-8".to_owned(), Exit::InputOutput)),
         };
         Some((number, line))
     })

@@ -312,10 +312,10 @@ fn a_line_that_fails_is_named_and_stops_the_rest_unless_told_otherwise() {
     assert!(code == Some(74) && err.contains("--line-bytes"), "{code:?} {out} {err}");
     let (code, out, err) = ptcl(&["--lines", "-e", "data/in", "--line-bytes", "3"], b"1\n123\n1234\n5\n");
     assert_eq!((code, out.as_str()), (Some(74), "1\n123\n"));
-    assert!(err.contains("line 3: it has more than 3 bytes: raise --line-bytes"), "{err}");
+    assert!(err.contains("line 3: the line has more than 3 bytes: raise --line-bytes"), "{err}");
     let (code, out, err) = ptcl(&["--lines", "-e", "data/in"], b"1\n\"\xff\"\n");
     assert_eq!((code, out.as_str()), (Some(74), "1\n"));
-    assert!(err.contains("line 2: it is not UTF-8"), "{err}");
+    assert!(err.contains("line 2: the line is not UTF-8"), "{err}");
     let (code, out, err) = ptcl(&["--lines", "--csv", "-e", "data/in"], b"{\"a\":1}\n{\"b\":1}\n");
     assert_eq!((code, out.as_str()), (Some(4), "a\n1\n"));
     assert!(err.contains("line 2: row 2 has the key \"b\""), "{err}");

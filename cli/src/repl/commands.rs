@@ -34,7 +34,7 @@ pub(super) const COMMANDS: &[Command] = &[
     command(":undo", "", "undo the last form"),
     command(":save", "FILE", "save the session to a file"),
     command(":load", "FILE", "load a saved session"),
-    command(":reload", "", "load the last file again"),
+    command(":reload", "", "load the last saved session again"),
     command(":json", "", "switch JSON output on or off"),
     command(":table", "", "show the last value as a table"),
     command(":more", "", "show the next lines of the last value"),

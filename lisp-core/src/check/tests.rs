@@ -416,7 +416,7 @@ fn what_a_run_reads_in_vain_is_noted() {
         ),
         (
             "(let [os (json/parse-string \"[{\\\"a b\\\": 1, \\\"users\\\": 2}]\")] (map (fn [{:keys [user]}] user) os))",
-            "{:keys [user]}",
+            "user",
             key("user", "1 time", "users"),
         ),
         (

@@ -10,7 +10,7 @@ use crate::syntax::{Form, FormKind, NameId};
 type Named = (NameId, Span);
 
 /// What `:keys` and the like read: the namespace of the keys, the names, and the function that makes a key of a name.
-type NamedKeys<'t> = (&'t str, Vec<NameId>, fn(Box<str>) -> Constant);
+type NamedKeys<'t> = (&'t str, Vec<Named>, fn(Box<str>) -> Constant);
 
 /// The maximum length of a namespace that `:space/keys` adds to each name, in bytes.
 const MAX_OF_A_NAMESPACE: usize = 100;
@@ -180,7 +180,7 @@ impl Analyzer<'_> {
         let init = if is_sequence { init } else { prim(Prim::MapArg, vec![init], span) };
         out.push(Bind { var: Some(whole), init });
         for keys in named {
-            self.keys_pattern(keys, whole, &mut defaults, span, out)?;
+            self.keys_pattern(keys, whole, &mut defaults, out)?;
         }
         for (pattern, source) in renames {
             let name = match pattern.kind {
@@ -190,8 +190,8 @@ impl Analyzer<'_> {
             self.check_key(source)?;
             let key = self.node(source, false)?;
             let init = match key.kind {
-                Kind::Const(key) if key.is_scalar() => self.at_key(whole, key, name, &mut defaults, pattern.span)?,
-                _ => self.at_computed_key(whole, key, name, &mut defaults, pattern.span)?,
+                Kind::Const(key) if key.is_scalar() => self.at_key(whole, key, name, &mut defaults, source.span)?,
+                _ => self.at_computed_key(whole, key, name, &mut defaults, source.span)?,
             };
             self.pattern(pattern, init, out)?;
         }
@@ -224,10 +224,9 @@ impl Analyzer<'_> {
         (space, names, constant): NamedKeys<'_>,
         whole: Var,
         defaults: &mut Table<NameId, Option<&Form>>,
-        span: Span,
         out: &mut Vec<Bind>,
     ) -> Res<()> {
-        for name in names {
+        for (name, span) in names {
             self.interrupt.tick()?;
             let text = self.text(name);
             let key = if space.is_empty() { text.into() } else { format!("{space}/{text}").into() };
@@ -294,7 +293,7 @@ impl Analyzer<'_> {
         default.map(Some)
     }
 
-    fn key_names(&self, form: &Form, what: &str) -> Res<Vec<NameId>> {
+    fn key_names(&self, form: &Form, what: &str) -> Res<Vec<Named>> {
         let FormKind::Vector(items) = &form.kind else {
             return Err(
                 invalid(form.span, format!("{what} takes a vector of names")).hint(format!("write {what} [a b]"))
@@ -306,7 +305,7 @@ impl Analyzer<'_> {
             match item.kind {
                 FormKind::Symbol(name) | FormKind::Keyword(name) => {
                     self.check_name(name, item.span)?;
-                    names.push(name);
+                    names.push((name, item.span));
                 }
                 _ => {
                     return Err(
