@@ -56,3 +56,8 @@ pub struct Readme;
 ))]
 #[doc = include_str!("../docs/hosts.md")]
 pub struct Guide;
+
+/// The examples of the page about agents.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/agents.md")]
+pub struct Agents;

@@ -252,10 +252,10 @@ impl Pair {
             }
             _ => {
                 let key = self.pick(&NAMES);
-                let (number, start) = (self.spots.len(), self.plain.len() + "(let [".len());
-                let pattern = format!("{{:keys [{key}]}}");
-                self.spots.push(Spot { start, end: start + pattern.len(), key: Some(key) });
-                self.both(&format!("(let [{pattern} "));
+                self.both("(let [{:keys [");
+                let (number, start) = (self.spots.len(), self.plain.len());
+                self.spots.push(Spot { start, end: start + key.len(), key: Some(key) });
+                self.both(&format!("{key}]}} "));
                 self.row(depth - 1);
                 self.both("] ");
                 let _ = write!(self.told, "(if (some? {key}) (println {number})) ");
@@ -355,8 +355,7 @@ fn what_is_found_and_noted_is_never_contradicted() {
             let at = warning.position.expect("a position");
             let (start, end) = (at.column as usize - 1, at.end_column as usize - 1);
             // Keys that are removed or selected are found missing too; these are no spots.
-            let is_pattern = |spot: &Spot| pair.plain[spot.start..].starts_with("{:keys");
-            let holds = |spot: &&Spot| match spot.key.is_some() && !is_pattern(spot) {
+            let holds = |spot: &&Spot| match spot.key.is_some() {
                 true => spot.start == start && spot.end == end,
                 false => spot.start <= start && end <= spot.end,
             };
