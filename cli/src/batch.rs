@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     limits: LimitOptions,
     /// Maximum limits that requests may ask for, such as timeout_ms=1000,heap_bytes=10000000; --limits sets the defaults.
-    /// Without --ceiling, there is no ceiling. NAME=0 means the same if that limit can be turned off
+    /// NAME=0 sets no maximum for that limit, if it can be turned off. Without --ceiling there is no maximum
     #[arg(long, value_name = "NAME=N", value_delimiter = ',')]
     ceiling: Vec<String>,
     /// Maximum length of a line, in bytes; a longer one is skipped, and its answer is an error

@@ -403,7 +403,10 @@ impl<R: Read> Makes for Rows<R> {
             } else {
                 "quote a cell that has a comma, and close each quote"
             };
-            return Err(invalid(format!("line {line}: the row has {cells} cells and the header {columns}: {hint}")));
+            let noun = if cells == 1 { "cell" } else { "cells" };
+            return Err(invalid(format!(
+                "line {line}: the row has {cells} {noun}, and the header has {columns}: {hint}"
+            )));
         }
         out.push(if self.has_header { b'{' } else { b'[' });
         for at in 0..self.row.len() {
@@ -456,7 +459,7 @@ mod tests {
     #[test]
     fn rows_that_do_not_fit_are_named() {
         for (text, says) in [
-            ("a,b\n1,2\n1\n", "line 3: the row has 1 cells and the header 2"),
+            ("a,b\n1,2\n1\n", "line 3: the row has 1 cell, and the header has 2"),
             ("a,b\n\"x,1\n", "close each quote"),
             ("a,a\n1,2\n", "the column \"a\" twice"),
         ] {
@@ -517,7 +520,7 @@ mod tests {
                 "{\"a\":\"1\",\"b\":\"2\"}\n{\"a\":\"3\",\"b\":\"4\"}\n",
                 "{size}"
             );
-            assert!(error.starts_with("line 4: the row has 1 cells"), "{error}");
+            assert!(error.starts_with("line 4: the row has 1 cell"), "{error}");
         }
     }
 }

@@ -12,7 +12,7 @@ pub(crate) struct LimitOptions {
     /// Change limits, such as timeout_ms=5s,heap_bytes=64MB,loop_iterations=0; 0 turns a limit off where that is possible
     #[arg(long, value_name = "NAME=N", value_delimiter = ',')]
     limits: Vec<String>,
-    /// Maximum number of threads for tool calls, 0 to 1024; run, check and slate call no tools [default: 64]
+    /// Maximum number of threads for tool calls, 0 to 1024; only batch, repl and sandbox call tools [default: 64]
     #[arg(long, value_name = "N")]
     tool_threads: Option<usize>,
     /// Turn the keys of JSON objects into keywords, in data, memory and results of tools

@@ -31,6 +31,8 @@ mod check;
 #[cfg(feature = "manual")]
 mod completions;
 mod doc;
+mod docs;
+mod examples;
 mod exit;
 mod explain;
 mod fmt;
@@ -95,54 +97,76 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run a program and print its value
+    #[command(after_help = examples::RUN)]
     Run(run::Arguments),
     /// Answer requests from standard input, one JSON object per line
+    #[command(after_help = examples::BATCH)]
     Batch(batch::Arguments),
     /// Check programs against their data and tools without running them
+    #[command(after_help = examples::CHECK)]
     Check(check::Arguments),
     /// Format programs
+    #[command(after_help = examples::FMT)]
     Fmt(fmt::Arguments),
     /// Run the examples in programs and Markdown pages
     ///
     /// A comment after an expression, on its line or the next one, gives the expected result: `; => VALUE`, or
     /// `; => error: REASON`, short `; !REASON`. Expressions without one must succeed. There are no tools.
+    #[command(after_help = examples::TEST)]
     Test(test::Arguments),
     /// Explain an error reason or a kind of warning
+    #[command(after_help = examples::EXPLAIN)]
     Explain(explain::Arguments),
     /// Show the documentation of a function or special form
+    #[command(after_help = examples::DOC)]
     Doc(doc::Arguments),
+    /// Show a page of the documentation
+    #[command(after_help = examples::DOCS)]
+    Docs(docs::Arguments),
     /// Print a language reference for a model's system prompt
+    #[command(after_help = examples::PROMPT)]
     Prompt(prompt::Arguments),
     /// Start a REPL
+    #[command(after_help = examples::REPL)]
     Repl(repl::Arguments),
     /// Run a recorded run again, without its tools, and compare the answers
+    #[command(after_help = examples::REPLAY)]
     Replay(replay::Arguments),
     /// Start the HTTP service: runs, durable runs, sessions
     #[cfg(all(unix, feature = "serve"))]
+    #[command(after_help = examples::SERVE)]
     Serve(serve::Arguments),
     /// Run the durable runs of a PostgreSQL store, without the API
     #[cfg(all(unix, feature = "serve"))]
+    #[command(after_help = examples::WORKER)]
     Worker(worker::Arguments),
     /// Show, answer and cancel the durable runs of a store
     #[cfg(all(unix, feature = "serve"))]
+    #[command(after_help = examples::RUNS)]
     Runs(operate::runs::Arguments),
     /// Copy, check and convert a store
     #[cfg(all(unix, feature = "serve"))]
+    #[command(after_help = examples::STORE)]
     Store(operate::store::Arguments),
     /// Start the MCP server, which runs programs for MCP clients
     #[cfg(all(unix, feature = "mcp"))]
+    #[command(after_help = examples::MCP)]
     Mcp(mcp::Arguments),
     /// Run a program controlled through named pipes, or show which isolation layers work here
     #[cfg(target_os = "linux")]
+    #[command(after_help = examples::SANDBOX)]
     Sandbox(sandbox::Arguments),
     /// Run programs one after the other, each in a fresh process
     #[cfg(target_os = "linux")]
+    #[command(after_help = examples::SLATE)]
     Slate(slate::Arguments),
     /// Print completions for a shell
     #[cfg(feature = "manual")]
+    #[command(after_help = examples::COMPLETIONS)]
     Completions(completions::Arguments),
     /// Print the manual page, or write the pages of all commands to a directory
     #[cfg(feature = "manual")]
+    #[command(after_help = examples::MAN)]
     Man(man::Arguments),
 }
 
@@ -163,6 +187,7 @@ impl Command {
             | Command::Test(_)
             | Command::Explain(_)
             | Command::Doc(_)
+            | Command::Docs(_)
             | Command::Prompt(_)
             | Command::Repl(_)
             | Command::Replay(_) => true,
@@ -240,6 +265,7 @@ fn command() -> ExitCode {
         Command::Test(arguments) => test::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Doc(arguments) => doc::run(&arguments),
+        Command::Docs(arguments) => docs::run(&arguments),
         Command::Prompt(arguments) => prompt::run(&arguments),
         Command::Repl(arguments) => repl::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),

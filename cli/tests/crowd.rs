@@ -127,8 +127,8 @@ fn misbehave(address: &str, random: &mut Random, tally: &Tally) {
 fn a_crowd_of_which_a_third_is_hostile() {
     let (clients, seconds) = (setting("CLIENTS", 60), setting("CROWD_SECONDS", 5));
     let dir = Dir::new("crowd");
-    let text =
-        "[service]\nheader_seconds = 5\nbody_seconds = 5\nmax_connections = 4096\n[ceiling]\nloop_iterations = 0\n";
+    let text = "[service]\nheader_seconds = 5\nbody_seconds = 5\nmax_connections = 4096\n\
+                [limits]\ntimeout_ms = 60000\n[ceiling]\nloop_iterations = 0\n";
     let config = dir.write("service.toml", text);
     let server = Server::start(&["--config", &config, "--store", &dir.path("ptc.db")]);
     let tally = Tally::default();

@@ -288,3 +288,24 @@ fn a_small_stack_is_enough() {
         assert_eq!(done.status.code(), Some(0), "{arguments}: {}", String::from_utf8_lossy(&done.stderr));
     }
 }
+
+#[test]
+fn the_pages_are_in_the_command() {
+    let (code, list, _) = ptcl(&["docs"], "");
+    assert_eq!(code, 0);
+    for line in list.lines() {
+        let name = line.split(' ').next().unwrap();
+        let (code, page, said) = ptcl(&["docs", name], "");
+        assert!(code == 0 && page.starts_with("# ") && page.len() > 1_000, "{name}: {said}");
+    }
+    assert!(list.contains("command-line  the commands and their options\n"), "{list}");
+    assert_eq!(
+        ptcl(&["docs", "limits.md"], "").1,
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/limits.md")).unwrap()
+    );
+    let (code, _, said) = ptcl(&["docs", "limit"], "");
+    assert_eq!(
+        (code, said.as_str()),
+        (2, "ptcl: unknown page limit: did you mean limits? ptcl docs lists the pages\n")
+    );
+}

@@ -461,7 +461,7 @@ pub(super) const WARNINGS: &[Explanation] = &[
     warn(
         WarningKind::NullInMemory,
         "A part of a definition has no JSON form: it is null there, or a string if it is a key.",
-        "JSON has neither NaN nor infinities. Definitions are passed to later programs as JSON, unless they are turns of a session.",
+        "JSON has neither NaN nor infinities. Later programs get definitions as JSON, except the turns of a session, which share the values.",
         "Define nil or a string instead.",
         program("(def ratio (/ 0.0 0.0)) :done", "(def ratio (let [x (/ 0.0 0.0)] (if (NaN? x) nil x))) :done"),
     ),
@@ -522,7 +522,7 @@ pub(super) const WARNINGS: &[Explanation] = &[
         WarningKind::WrongType,
         "A function gets a value of a type with which it fails.",
         "Arithmetic takes numbers, and functions of strings take strings. In some rows of the data the value is of another type, or nil. It is \
-        reported only where the call surely runs, and with each row.",
+        reported only if the call always runs, for every row.",
         "Convert the value, give nil another one, or leave such rows out: (parse-double s), (or x 0), (filter (comp number? :total) rows).",
         program(
             "(let [order {:total \"7\"}] (+ 1 (:total order)))",

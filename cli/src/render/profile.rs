@@ -79,7 +79,7 @@ impl<'a> Drawn<'a> {
     pub(crate) fn table(&self) -> String {
         let whole = self.whole();
         let mut out = format!(
-            "profile: {} fuel, {} bytes allocated, {} ms, by {} looks\n",
+            "profile: {} fuel, {} bytes allocated, {} ms, {} samples\n",
             grouped(whole.fuel),
             grouped(whole.bytes),
             millis(whole.nanos),
@@ -88,7 +88,7 @@ impl<'a> Drawn<'a> {
         if self.profile.cut {
             out.push_str("very many calls, or very deep ones: some are in the accounts of those that made them\n");
         }
-        let _ = writeln!(out, "\n{HEAD}  each line of the program, with what the language does for it");
+        let _ = writeln!(out, "\n{HEAD}  each line of the program, with the built-ins that it calls");
         let (lines, elsewhere) = self.by_line();
         let source = self.texts.get(&(None, None)).map_or("", |(_, source)| source);
         let count = source.lines().count();
@@ -104,7 +104,7 @@ impl<'a> Drawn<'a> {
         if elsewhere != Cost::default() {
             let _ = writeln!(out, "{}        elsewhere: set-up programs, earlier turns", figures(&elsewhere, &whole));
         }
-        let _ = writeln!(out, "\n{HEAD}  the forms that took most, with all that they call");
+        let _ = writeln!(out, "\n{HEAD}  the most expensive forms, with all that they call");
         for (label, cost) in self.by_form().into_iter().take(FORMS) {
             let _ = writeln!(out, "{}  {}", figures(&cost, &whole), visible(&label));
         }

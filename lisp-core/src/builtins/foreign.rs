@@ -208,8 +208,8 @@ pub(crate) fn unknown_namespace(namespace: &str, name: &str, text: &str, rows: &
         (Some(id), _) => {
             let row = rows.row(id);
             match row.namespace {
-                "" => format!("{name} is a core function: write {}", row.usage),
-                _ => format!("write {}", row.usage),
+                "" => format!("{name} is a core function: {}", row.how_to_write()),
+                _ => row.how_to_write(),
             }
         }
         (None, Some(absent)) => absent.hint(),

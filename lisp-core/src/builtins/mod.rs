@@ -353,9 +353,12 @@ impl Builtin {
             (min, max) => format!("{min} to {}", arguments(max.into())),
         };
         let reason = if self.namespace == "java" { Reason::JavaArityError } else { Reason::ArityError };
-        Error::new(reason, format!("{} takes {takes}, got {count}", self.name))
-            .hint(format!("write {}", self.usage))
-            .into()
+        Error::new(reason, format!("{} takes {takes}, got {count}", self.name)).hint(self.how_to_write()).into()
+    }
+
+    /// Returns the hint that shows its forms.
+    pub(crate) fn how_to_write(&self) -> String {
+        format!("write {}", self.usage.replace(") (", ") or ("))
     }
 }
 

@@ -105,12 +105,12 @@ impl<'p> Checker<'p> {
                 let (what, repair) = match map.types.without(Types::NIL) {
                     Types::LIST => ("a list", Some("map over it: (map f list), or take one element: (first list)")),
                     Types::STRING => ("a string", None),
-                    _ => ("no map", None),
+                    _ => ("a value that is not a map", None),
                 };
                 let finding = Finding {
                     kind: FindingKind::UnknownKey,
                     span,
-                    message: format!("this reads the key {} of {what}, so it is nil", shown(&name, key)),
+                    message: format!("this looks up {} in {what}, so the result is nil", shown(&name, key)),
                     repair: repair.map(str::to_owned),
                     fails: false,
                 };

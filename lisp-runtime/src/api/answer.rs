@@ -398,7 +398,7 @@ pub struct CheckReport {
     /// The id of the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<Box<RawValue>>,
-    /// Why the program cannot run, or not be checked.
+    /// Why the program cannot run or be checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorReport>,
     /// What was found, in the order of the program.

@@ -427,8 +427,11 @@ fn field_of(line: &str, error: &serde_json::Error) -> String {
 
 fn no_request(engine: &Engine, id: Option<Box<RawValue>>, why: &str, field: &str) -> Answer {
     let near = near_field(why).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-    let error = Error::new(Reason::ParseError, format!("not a request: {field}{why}"))
-        .hint(format!("{near}a request is one JSON object with at least `program`"));
+    let next = match field {
+        "" => "a request is one JSON object with at least `program`",
+        _ => "correct this field, or leave it out",
+    };
+    let error = Error::new(Reason::ParseError, format!("not a request: {field}{why}")).hint(format!("{near}{next}"));
     Answer::new(id, &Outcome::of_problem(Box::new(Problem::new(error, Phase::Setup)), *engine.limits()))
 }
 

@@ -456,7 +456,8 @@ impl<'a> Input<'a> {
     /// Sets the id of the run: 1 to 128 visible ASCII characters. Otherwise the run fails.
     ///
     /// The id appears in the outcome, the answer, the record and the keys of tool calls, and is passed to observers.
-    /// The default is a new unique id; the host must keep its own ids unique. All turns of a session have the same id.
+    /// The default is a new unique id; the host must keep its own ids unique. If it is set for a session, all its
+    /// turns have it; otherwise each turn has a new one.
     /// A run that is resumed from a record keeps the id in the record.
     ///
     /// ```

@@ -297,7 +297,7 @@ impl Record {
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         text.truncate(whole);
         let Some(end) = text.find('\n') else {
-            return Err(RecordError::Line { line: 1, why: "the first line of a record describes its run".to_owned() });
+            return Err(RecordError::NoRecord("it has no whole line".to_owned()));
         };
         let header = end + 1;
         let first = Record::header_of(&text[..end])?;
@@ -322,11 +322,12 @@ impl Record {
             sealed: Option<IgnoredAny>,
         }
         let fault = |why: String| RecordError::Line { line: 1, why };
-        let Schema { schema, sealed } = serde_json::from_str(line).map_err(|error| fault(error.to_string()))?;
+        let Schema { schema, sealed } =
+            serde_json::from_str(line).map_err(|error| RecordError::NoRecord(error.to_string()))?;
         let schema = match (schema, sealed) {
             (Some(schema), _) => schema,
             (None, Some(_)) => return Err(RecordError::Sealed),
-            (None, None) => return Err(fault("missing field `schema`".to_owned())),
+            (None, None) => return Err(RecordError::NoRecord("its first line has no `schema`".to_owned())),
         };
         if schema != RECORD_SCHEMA {
             return Err(RecordError::Schema(schema.chars().take(100).collect()));

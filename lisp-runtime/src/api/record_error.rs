@@ -25,6 +25,9 @@ pub enum RecordError {
         /// What is wrong with the line.
         why: String,
     },
+    /// The text is no record: its first line does not describe a run.
+    #[error("this is not a record: {0}; a run writes one to Input::record, or with ptcl run --record FILE")]
+    NoRecord(String),
     /// The record has another format.
     #[error("the record has the format {0:?}; this version reads {RECORD_SCHEMA:?}")]
     Schema(String),

@@ -477,12 +477,12 @@ impl Run {
         if error.reason == Reason::MemoryExceeded && phase == Phase::Setup && !of_worker && !of_machine {
             let ceiling = bytes(limits.setup_heap_bytes);
             let message = format!(
-                "what the host gives the run takes {} bytes; a set-up program {}",
+                "a set-up program takes too much memory, besides the {} bytes of the data: {}",
                 self.baseline, error.message
             );
             error = Error { span: error.span, trace: error.trace, ..setup_exceeded(ceiling) };
             error.message = message;
-            error = error.detail("budget_bytes", limits.heap_bytes);
+            error = error.hint("let it hold less at once, or raise the limit setup_heap_bytes");
         }
         let trace = error.trace.take().map(|trace| *trace);
         let mut problem = Problem::new(error, phase);

@@ -515,12 +515,19 @@ impl Room {
 
 fn no_slot(up: Option<&WorkerPath>, capacity: usize) -> Error {
     let depth = up.map_or(0, |up| up.depth);
-    Error::new(
-        Reason::ParallelCapacityExceeded,
-        format!("all {capacity} parallel workers are in use, by the {depth} parallel calls around this one"),
-    )
-    .hint("use map instead of pmap inside pmap, or raise the limit parallel_workers")
-    .detail("limit", capacity)
+    let (message, hint) = match (capacity, depth) {
+        (0, _) => ("the run may have no parallel workers".to_owned(), "use map instead of pmap"),
+        (1, _) => ("the only parallel worker is in use".to_owned(), "use map instead of pmap inside pmap"),
+        (_, depth) => {
+            let calls = if depth == 1 { "call" } else { "calls" };
+            let message =
+                format!("all {capacity} parallel workers are in use, by the {depth} parallel {calls} around this one");
+            (message, "use map instead of pmap inside pmap")
+        }
+    };
+    Error::new(Reason::ParallelCapacityExceeded, message)
+        .hint(format!("{hint}, or raise the limit parallel_workers"))
+        .detail("limit", capacity)
 }
 
 /// Returns the error without its position, if it is about a tool call beyond the limit: such a worker is discarded as a

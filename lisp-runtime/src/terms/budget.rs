@@ -65,7 +65,8 @@ impl Amounts {
 ///
 /// - Runs and fuel are taken before a run starts: one run, and its fuel limit, or the fuel that is left if that is
 ///   less. Unused fuel is returned when the run ends. If its end is not seen, because its [`Waiting`](crate::progress::Waiting)
-///   was dropped or its process was killed, all of its fuel counts as used.
+///   was dropped or its process was killed while it computed, all of its fuel counts as used. A process that is killed while it
+///   waits for a call pays for its work up to that call.
 /// - Each tool call is taken before it is made. Calls of parallel workers are counted in program order. So timing does
 ///   not decide which of them finds the budget empty, unless other runs use the budget too. Calls that were discarded
 ///   because an earlier call failed are paid for; later calls of the run use their payments. An earlier worker never

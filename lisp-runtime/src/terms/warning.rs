@@ -178,8 +178,10 @@ impl Warning {
         };
         for Null { path, number, is_key } in &nulls.first {
             add(match is_key {
-                true => format!("{path}{of} has {number} as a key, which JSON does not have: it is a string there"),
-                false => format!("{path}{of} is {number}, which JSON does not have: it is null there"),
+                true => {
+                    format!("{path}{of} has the key {number}, which JSON cannot express: it is written as a string")
+                }
+                false => format!("{path}{of} is {number}, which JSON cannot express: it is written as null"),
             });
         }
         match nulls.count - nulls.first.len() {

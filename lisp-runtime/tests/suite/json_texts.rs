@@ -214,9 +214,9 @@ fn a_number_that_json_has_not_is_null_with_a_warning() {
     assert_eq!(
         told(&run),
         [
-            "null_in_value $.a.b[2] of the value is ##NaN, which JSON does not have: it is null there",
-            "null_in_value $[\"x y\"][0] of the value is ##Inf, which JSON does not have: it is null there",
-            "null_in_memory $ of the definition rate is ##-Inf, which JSON does not have: it is null there",
+            "null_in_value $.a.b[2] of the value is ##NaN, which JSON cannot express: it is written as null",
+            "null_in_value $[\"x y\"][0] of the value is ##Inf, which JSON cannot express: it is written as null",
+            "null_in_memory $ of the definition rate is ##-Inf, which JSON cannot express: it is written as null",
         ]
     );
     assert!(run["warnings"][0]["repair"].is_string());
@@ -228,9 +228,9 @@ fn a_number_that_json_has_not_is_null_with_a_warning() {
     assert_eq!(
         told(&key),
         [
-            "null_in_value $ of the value has ##Inf as a key, which JSON does not have: it is a string there",
-            "null_in_value $[\"##Inf\"][0] of the value is ##NaN, which JSON does not have: it is null there",
-            "null_in_value $.a of the value has ##NaN as a key, which JSON does not have: it is a string there",
+            "null_in_value $ of the value has the key ##Inf, which JSON cannot express: it is written as a string",
+            "null_in_value $[\"##Inf\"][0] of the value is ##NaN, which JSON cannot express: it is written as null",
+            "null_in_value $.a of the value has the key ##NaN, which JSON cannot express: it is written as a string",
         ]
     );
     // Of many the first are told.

@@ -123,7 +123,7 @@ impl IntoResponses for RoomResponses {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         problems(&[(
             StatusCode::TOO_MANY_REQUESTS,
-            "responses that the tenant's clients have not read take all of max_bodies_bytes; Retry-After says when to try again",
+            "unread responses of the tenant take all of max_bodies_bytes; Retry-After says when to try again",
         )])
     }
 }
@@ -131,7 +131,7 @@ impl IntoResponses for RoomResponses {
 /// The response to a request that was carried out.
 const UNSENT: (StatusCode, &str) = (
     StatusCode::INSUFFICIENT_STORAGE,
-    "done, and the response cannot be sent: those that the tenant's clients have not read take all of max_bodies_bytes",
+    "done, but the response cannot be sent: unread responses of the tenant take all of max_bodies_bytes",
 );
 
 /// Problem responses of routes that change a run, whose state may be large.
@@ -175,7 +175,10 @@ impl IntoResponses for BodyResponses {
                 "the body, the query or a percent escape of the path is invalid; field says where",
             ),
             (StatusCode::REQUEST_TIMEOUT, "the body took longer than body_seconds"),
-            (StatusCode::PAYLOAD_TOO_LARGE, "the body is larger than max_body_bytes, or a text of a reply than 1 MB"),
+            (
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "the body is larger than max_body_bytes, or a text of a reply is larger than 1 MB",
+            ),
             (StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body is compressed"),
         ])
     }

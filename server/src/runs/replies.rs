@@ -87,8 +87,9 @@ pub(super) async fn take_reply(
         let message = format!("unknown phase {unknown:?}: it must be gate, result, or unknown1, unknown2 and so on");
         return Err(Refused::Invalid { field: "phase".to_owned(), message });
     }
-    if reply.phase.as_ref().is_some_and(|phase| *phase != open.phase.name()) {
-        let why = format!("the call {call} is in the phase {} by now: read the run again", open.phase.name());
+    if let Some(phase) = reply.phase.as_ref().filter(|phase| **phase != open.phase.name()) {
+        let why =
+            format!("the call {call} is in the phase {0}, not {phase}: reply with the phase {0}", open.phase.name());
         return Err(Refused::Conflict(why));
     }
     reply.check(&open.phase).map_err(|message| Refused::Invalid { field: String::new(), message })?;

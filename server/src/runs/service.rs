@@ -472,8 +472,8 @@ impl Service {
         Ok((outcome, slot))
     }
 
-    /// Deletes runs that finished, and sessions that last changed, more than `keep_finished_hours` ago. Returns how
-    /// many.
+    /// Deletes runs that finished more than `keep_finished_hours` ago, and sessions that last changed more than
+    /// `keep_sessions_hours` ago. Cancels runs older than `max_run_hours`. Returns how many were deleted.
     ///
     /// # Errors
     /// If the store fails.

@@ -1,6 +1,6 @@
 //! Branches: `if`, `when`, `cond`, `case`, `condp`, `and`, `or` and their binding forms.
 
-use super::{Analyzer, Res, arity, if_node, invalid, let_node, prim};
+use super::{Analyzer, Res, arity, if_node, invalid, let_node, not_a_vector, prim};
 use crate::compile::core::{Bind, Constant, Kind, Node, Prim, Var};
 use crate::error::{Error, Reason, Span};
 use crate::syntax::{Form, FormKind};
@@ -154,7 +154,7 @@ impl Analyzer<'_> {
                 _ => Err(invalid(form.span, format!("{name} takes exactly one name and value"))
                     .hint(format!("write ({name} [name value] ...)"))),
             },
-            _ => Err(arity(form.span, name, &format!("({name} [name value] ...)"))),
+            _ => Err(not_a_vector(form.span, name, &format!("({name} [name value] ...)"))),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Forms with effects: `try` and `throw`, `dotimes`, `while`, `declare`.
 
-use super::{Analyzer, Res, arity, if_node, invalid, prim};
+use super::{Analyzer, Res, arity, if_node, invalid, not_a_vector, prim};
 use crate::builtins::exception_classes;
 use crate::compile::core::{Constant, Kind, Node, Prim};
 use crate::error::{Error, Span};
@@ -113,8 +113,9 @@ impl Analyzer<'_> {
 
     pub(super) fn dotimes_form(&mut self, args: &[Form], span: Span) -> Res<Node> {
         let usage = "(dotimes [i n] body ...)";
-        let Some((Form { kind: FormKind::Vector(items), .. }, body)) = args.split_first() else {
-            return Err(arity(span, "dotimes", usage));
+        let Some((bindings, body)) = args.split_first() else { return Err(arity(span, "dotimes", usage)) };
+        let FormKind::Vector(items) = &bindings.kind else {
+            return Err(not_a_vector(bindings.span, "dotimes", usage));
         };
         let [name, count] = items.as_slice() else { return Err(arity(span, "dotimes", usage)) };
         let count = self.node(count, false)?;

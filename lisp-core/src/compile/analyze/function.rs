@@ -1,6 +1,6 @@
 //! Functions and definitions.
 
-use super::{Analyzer, Res, arity, if_node, invalid, prim};
+use super::{Analyzer, Res, arity, if_node, invalid, not_a_vector, prim};
 use crate::Table;
 use crate::compile::core::{Bind, FnGroup, FnNode, Kind, Node, Prim, Var};
 use crate::error::{Error, Reason, Span};
@@ -172,9 +172,13 @@ impl Analyzer<'_> {
     }
 
     fn arities<'f>(&self, what: &str, args: &'f [Form], span: Span) -> Res<Vec<Arity<'f>>> {
-        let name = if what == "fn" { "" } else { " name" };
-        let usage =
-            || format!("write ({what}{name} [parameters] body ...), or ({what}{name} ([a] body ...) ([a b] body ...))");
+        let usage = || match what {
+            "letfn" => "write (letfn [(name [parameters] body ...) ...] body ...)".to_owned(),
+            what => {
+                let name = if what == "fn" { "" } else { " name" };
+                format!("write ({what}{name} [parameters] body ...), or ({what}{name} ([a] body ...) ([a b] body ...))")
+            }
+        };
         let one = |form: &'f Form, span: Span, body: &'f [Form]| match &form.kind {
             FormKind::Vector(params) => Ok(Arity { params, at: form.span, body: self.without_conditions(body), span }),
             _ => Err(invalid(form.span, format!("the parameters of {what} must be a vector")).hint(usage())),
@@ -226,8 +230,9 @@ impl Analyzer<'_> {
     /// `(letfn [(name [parameters] body ...) ...] body ...)`
     pub(super) fn letfn_form(&mut self, args: &[Form], span: Span, tail: bool) -> Res<Node> {
         let usage = "(letfn [(name [parameters] body ...) ...] body ...)";
-        let Some((Form { kind: FormKind::Vector(specs), .. }, body)) = args.split_first() else {
-            return Err(arity(span, "letfn", usage));
+        let Some((bindings, body)) = args.split_first() else { return Err(arity(span, "letfn", usage)) };
+        let FormKind::Vector(specs) = &bindings.kind else {
+            return Err(not_a_vector(bindings.span, "letfn", usage));
         };
         let mut functions = Vec::with_capacity(specs.len());
         for spec in specs {

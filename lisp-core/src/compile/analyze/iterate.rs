@@ -1,6 +1,6 @@
 //! `for` and `doseq`, `lazy-seq` and `lazy-cat`.
 
-use super::{Analyzer, Res, arity, if_node, invalid, let_node};
+use super::{Analyzer, Res, arity, if_node, invalid, let_node, not_a_vector};
 use crate::compile::core::{Bind, Clause, Constant, FnNode, Kind, Node};
 use crate::error::Span;
 use crate::syntax::{Form, FormKind};
@@ -13,7 +13,7 @@ impl Analyzer<'_> {
             return Err(arity(span, name, &usage));
         };
         let FormKind::Vector(items) = &bindings.kind else {
-            return Err(arity(bindings.span, name, &usage));
+            return Err(not_a_vector(bindings.span, name, &usage));
         };
         if items.is_empty() {
             return Err(

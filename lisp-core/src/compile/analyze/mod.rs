@@ -196,6 +196,11 @@ pub(super) fn arity(span: Span, name: &str, usage: &str) -> Error {
         .hint(format!("write {usage}"))
 }
 
+/// Returns the error of a form whose bindings are not a vector.
+pub(super) fn not_a_vector(span: Span, name: &str, usage: &str) -> Error {
+    invalid(span, format!("{name} bindings must be a vector")).hint(format!("write {usage}"))
+}
+
 /// Names from here on are not in the source.
 const SYNTHETIC: u32 = 0xF000_0000;
 

@@ -23,7 +23,7 @@ impl<'a> Analyzer<'a> {
         let usage = "(ns name (:require [clojure.string :as str]))";
         let [name, clauses @ ..] = args else { return Err(arity(span, "ns", usage)) };
         if self.plain_name(name).is_none() {
-            return Err(arity(span, "ns", usage));
+            return Err(invalid(name.span, "ns expects a name").hint(format!("write {usage}")));
         }
         for clause in clauses {
             let FormKind::List(items) = &clause.kind else {
