@@ -4,7 +4,7 @@ use crate::exit::Failure;
 use clap::Args;
 use lisp_runtime::observe::HostFault;
 use lisp_runtime::{Check, Engine, EngineBuilder, Keys, Limits, LimitsRequest, Observer, Tool};
-use std::io::Write;
+use std::collections::BTreeSet;
 
 /// The options.
 #[derive(Debug, Args)]
@@ -136,9 +136,7 @@ struct StandardError;
 
 impl Observer for StandardError {
     fn host_fault(&self, fault: &HostFault<'_>) {
-        let line = format!("ptcl: host_fault: {}\n", fault.message.replace('\n', " "));
-        // If standard error is closed, the message is lost.
-        let _ = std::io::stderr().lock().write_all(line.as_bytes());
+        tell_line!("ptcl: host_fault: {}", fault.message.replace('\n', " "));
     }
 }
 

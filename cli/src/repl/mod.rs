@@ -223,7 +223,7 @@ impl Talk<'_> {
                 table.map_err(|unfit| unfit.at_prompt()).map(|table| String::from_utf8_lossy(&table).into_owned())
             })?,
             ":more" if self.rest.is_empty() => tell_line!("there is no more to show"),
-            ":more" => show(&self.rest.next(output::rows()))?,
+            ":more" => show_formatted(&self.rest.next(output::rows()))?,
             _ => self.page()?,
         }
         Ok(())
@@ -238,7 +238,7 @@ impl Talk<'_> {
         };
         match self.shown.whole(last).map(|text| text + "\n") {
             Ok(text) if is_paged(&text)? => Ok(()),
-            Ok(text) => show(&text),
+            Ok(text) => show_formatted(&text),
             Err(unfit) => {
                 tell_line!("{unfit}");
                 Ok(())
@@ -323,7 +323,7 @@ impl Talk<'_> {
             }
         }
         for note in values::notes_on_program(outcome.warnings()) {
-            writeln!(out, "; {note}")?;
+            writeln!(out, "; {}", output::shown(&note))?;
         }
         if let Some(total) = outcome.text_cut() {
             writeln!(out, "... ({total} bytes in all: the limit is result_bytes)")?;
@@ -489,8 +489,13 @@ fn apropos(text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints text.
+/// Prints text, as [`output::shown`] prepares it.
 fn show(text: &str) -> Result<(), Failure> {
+    show_formatted(&output::shown(text))
+}
+
+/// Prints text that is prepared, and may have colours.
+fn show_formatted(text: &str) -> Result<(), Failure> {
     Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
 }
 
