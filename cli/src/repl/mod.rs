@@ -296,6 +296,9 @@ impl Talk<'_> {
         if let Some(error) = last_error::literal(&outcome) {
             self.error = Some(error);
         }
+        if outcome.is_success() {
+            self.earlier.count();
+        }
         if !outcome.is_success() {
             self.exit = Exit::of(&outcome);
         } else if outcome.text_cut().is_some() || output::lost_prints(&outcome).is_some() {
