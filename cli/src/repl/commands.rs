@@ -29,7 +29,7 @@ pub(super) const COMMANDS: &[Command] = &[
     command(":data", "", "list the data"),
     command(":tools", "", "list the tools"),
     command(":mock", "NAME FORM", "make tool/NAME return the value of FORM"),
-    command(":record", "[FILE]", "write forms and values to FILE for ptcl test; without FILE, stop"),
+    command(":record", "[FILE]", "add forms and values to FILE for ptcl test; without FILE, stop"),
     command(":isolation", "", "show where forms run"),
     command(":undo", "", "undo the last form"),
     command(":save", "FILE", "save the session to a file"),

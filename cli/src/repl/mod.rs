@@ -360,14 +360,15 @@ impl Talk<'_> {
         if file.is_empty() {
             return;
         }
+        // What a file has stays: it may be a program.
         let opened = match regular(file) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => File::create(file),
+            _ => File::options().append(true).create(true).open(file),
         };
         match opened {
             Ok(opened) => {
                 self.recorded = Some(opened);
-                tell_line!("writing forms and values to {file}");
+                tell_line!("adding forms and values to {file}");
             }
             Err(error) => self.file_failed(file, &error),
         }
