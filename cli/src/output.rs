@@ -55,9 +55,14 @@ fn was_closed() -> bool {
 
 /// A note about printed lines that were cut or left out because of limits.
 pub(crate) fn lost_prints(outcome: &Outcome) -> Option<String> {
+    lost_lines((outcome.prints_dropped, outcome.prints_cut))
+}
+
+/// A note about so many printed lines that were left out, and so many that were cut.
+pub(crate) fn lost_lines(dropped_and_cut: (u64, u64)) -> Option<String> {
     let lines =
         |count: u64| if count == 1 { "1 printed line is".to_owned() } else { format!("{count} printed lines are") };
-    match (outcome.prints_dropped, outcome.prints_cut) {
+    match dropped_and_cut {
         (0, 0) => None,
         (0, cut) => Some(format!("{} cut: raise the limit print_chars, or set it to 0", lines(cut))),
         (dropped, _) => Some(format!("{} left out: raise the limit prints_bytes, or set it to 0", lines(dropped))),

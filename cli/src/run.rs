@@ -262,6 +262,7 @@ fn folded(
     (input, sources): (Input<'static>, Sources),
     cancel: &Cancel,
 ) -> Result<Exit, Failure> {
+    fold::check(&arguments.grant, &engine)?;
     let (input, failed) = streaming(input, cancel, false);
     let fold = Fold {
         runner: arguments.isolation.open(engine, 1)?,
