@@ -15,14 +15,21 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
 pub(crate) fn columns() -> usize {
     /// The width if the terminal does not tell it.
     const COLUMNS: usize = 100;
-    terminal_size::terminal_size().map_or(COLUMNS, |(width, _)| usize::from(width.0).max(20))
+    let of_terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    from_environment("COLUMNS").or_else(of_terminal).map_or(COLUMNS, |width| width.max(20))
 }
 
 /// Returns the number of lines of the terminal.
 pub(crate) fn rows() -> usize {
     /// The number if the terminal does not tell it.
     const ROWS: usize = 24;
-    terminal_size::terminal_size().map_or(ROWS, |(_, height)| usize::from(height.0).max(8))
+    let of_terminal = || terminal_size::terminal_size().map(|(_, height)| usize::from(height.0));
+    from_environment("LINES").or_else(of_terminal).map_or(ROWS, |height| height.max(8))
+}
+
+/// Returns a size of the terminal that the user sets, as POSIX says: it counts more than the size that the terminal tells.
+fn from_environment(name: &str) -> Option<usize> {
+    std::env::var(name).ok()?.parse().ok().filter(|size| *size > 0)
 }
 
 /// Writes the main output of a command, as [`shown`] prepares it.
