@@ -20,6 +20,8 @@ use lisp_runtime::internal::visible;
 use lisp_runtime::outcome::{OutcomeKind, Phase, Position};
 use lisp_runtime::{Check, Engine, Input, Outcome, Problem, Reason, Tool, Tools};
 use serde_json::value::RawValue;
+use std::io;
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What EXPR writes for the line.
@@ -45,6 +47,8 @@ pub(crate) struct Fold<'a> {
     pub(crate) keep_going: bool,
     /// The maximum bytes of a line.
     pub(crate) line_bytes: usize,
+    /// Gets the error of standard output, which cancels the turns.
+    pub(crate) failed: Receiver<io::Error>,
 }
 
 /// The value of the fold, and the highest exit code of the lines that failed.
@@ -116,7 +120,7 @@ impl Parts<'_> {
         }
         if problem.setup.is_none() {
             let turn = problem.turn.unwrap_or(current);
-            let part = usize::try_from(turn - 1).ok().and_then(|index| self.parts.get(index));
+            let part = usize::try_from(turn).ok().and_then(|turn| self.parts.get(turn.checked_sub(1)?));
             // The text of the turn of a line is not the user's.
             let place = |position: Option<Position>| position.filter(|_| part.is_some()).map(Part::place);
             let span = |span: Option<Span>| span.zip(part).map(|(span, part)| part.span(span));
@@ -126,7 +130,7 @@ impl Parts<'_> {
                 more.position = place(more.position);
                 more.error.span = span(more.error.span);
             }
-            problem.turn = Some(turn);
+            problem.turn = part.map(|_| turn);
         }
         problem.calls.retain(|call| call.setup.is_some() || call.turn.is_some_and(|turn| turn <= PARTS));
         for call in problem.calls.iter_mut().filter(|call| call.setup.is_none()) {
@@ -189,18 +193,18 @@ pub(crate) fn run(fold: Fold<'_>, sources: Sources, texts: &Texts<'_>) -> Result
     }
     let line = Arc::new(Mutex::new(RawValue::NULL.to_owned()));
     let session = fold.runner.session(fold.input.clone().check(Check::Off).tools(tool(line.clone())?))?;
-    let engine = fold.runner.engine();
-    let mut turns =
-        Turns { session, line, engine, parts: &parts, keep_going: fold.keep_going, exit: Exit::Ok, lost: (0, 0) };
-    if !turns.begin() || !turns.all(LinesOf::new(sources, fold.line_bytes), fold.line_bytes)? {
-        if let Some(why) = output::lost_lines(turns.lost) {
-            tell_line!("ptcl: {why}");
-        }
-        return Ok(Err(turns.exit));
-    }
-    let mut outcome = turns.turn("acc");
-    (outcome.prints_dropped, outcome.prints_cut) = turns.lost;
-    Ok(Ok(Folded { outcome, exit: turns.exit }))
+    let Fold { runner, keep_going, line_bytes, failed, .. } = fold;
+    let turns = Turns {
+        session,
+        line,
+        engine: runner.engine(),
+        parts: &parts,
+        keep_going,
+        exit: Exit::Ok,
+        lost: (0, 0),
+        failed,
+    };
+    turns.run(LinesOf::new(sources, line_bytes), line_bytes)
 }
 
 /// Fails if a text has not the forms that it must have, or a name that it must not have.
@@ -256,31 +260,48 @@ struct Turns<'a> {
     exit: Exit,
     /// The printed lines that were left out, and those that were cut.
     lost: (u64, u64),
+    failed: Receiver<io::Error>,
 }
 
 impl Turns<'_> {
-    /// Runs a turn.
-    fn turn(&mut self, source: &str) -> Outcome {
+    /// Runs all turns, and returns the value.
+    fn run(mut self, input: LinesOf, line_bytes: usize) -> Result<Result<Folded, Exit>, Failure> {
+        if !self.begin()? || !self.all(input, line_bytes)? {
+            if let Some(why) = output::lost_lines(self.lost) {
+                tell_line!("ptcl: {why}");
+            }
+            return Ok(Err(self.exit));
+        }
+        let mut outcome = self.turn("acc")?;
+        (outcome.prints_dropped, outcome.prints_cut) = self.lost;
+        Ok(Ok(Folded { outcome, exit: self.exit }))
+    }
+
+    /// Runs a turn. Fails if what it printed cannot be written.
+    fn turn(&mut self, source: &str) -> Result<Outcome, Failure> {
         let outcome = self.session.eval(source);
+        if let Ok(error) = self.failed.try_recv() {
+            return Err(Failure::Stream(error));
+        }
         self.lost.0 += outcome.prints_dropped;
         self.lost.1 += outcome.prints_cut;
-        outcome
+        Ok(outcome)
     }
 
     /// Runs INIT, and defines the function of EXPR. Returns false if one failed and standard error has its problem.
-    fn begin(&mut self) -> bool {
+    fn begin(&mut self) -> Result<bool, Failure> {
         let [init, step] = self.parts.parts;
         let expression = with_parameter(step.text);
         for source in [init.source(), Part { text: &expression, ..step }.source()] {
-            let outcome = self.turn(&source);
+            let outcome = self.turn(&source)?;
             values::notes_on_program(outcome.warnings()).for_each(|note| tell_line!("ptcl: {note}"));
             if let Err((why, exit)) = self.result(&outcome, &init) {
                 tell!("{}\n", why.trim_end());
                 self.exit = exit;
-                return false;
+                return Ok(false);
             }
         }
-        true
+        Ok(true)
     }
 
     /// Returns why a turn failed, and its exit code. The value of `part` would be lost if it is that of `return`.
@@ -301,7 +322,10 @@ impl Turns<'_> {
         while let Some((source, block, first)) = input.next()? {
             for (number, line) in lines_of(&block, first, line_bytes) {
                 progress.add(1);
-                let done = line.and_then(|line| self.one(line));
+                let done = match line {
+                    Ok(line) => self.one(line)?,
+                    Err(error) => Err(error),
+                };
                 let Err((why, exit)) = done else { continue };
                 let message = message(&source.place(number), &why);
                 let _ = progress.aside(|| std::io::Write::write_all(&mut std::io::stderr().lock(), message.as_bytes()));
@@ -321,22 +345,18 @@ impl Turns<'_> {
         Err((visible(&problem.error.message).into_owned(), exit))
     }
 
-    /// Runs the turn of a line.
-    fn one(&mut self, line: &str) -> Result<(), (String, Exit)> {
+    /// Runs the turn of a line. Returns why it failed, and the exit code.
+    fn one(&mut self, line: &str) -> Result<Result<(), (String, Exit)>, Failure> {
         let json = match serde_json::from_str(line) {
             Ok(json) => json,
-            Err(error) => {
-                self.can_be_read(line)?;
-                return Err((format!("invalid JSON: {error}"), Exit::Usage));
-            }
+            Err(error) => return Ok(self.can_be_read(line).and(Err((format!("invalid JSON: {error}"), Exit::Usage)))),
         };
         *self.line.lock().unwrap_or_else(PoisonError::into_inner) = json;
-        let outcome = self.turn(TURN);
-        if outcome.problem().is_some_and(|problem| problem.reason() == Reason::ToolError) {
-            self.can_be_read(line)?;
-        }
+        let outcome = self.turn(TURN)?;
+        let is_of_line = outcome.problem().is_some_and(|problem| problem.reason() == Reason::ToolError);
+        let read = if is_of_line { self.can_be_read(line) } else { Ok(()) };
         let [_, step] = &self.parts.parts;
-        self.result(&outcome, step)
+        Ok(read.and_then(|()| self.result(&outcome, step)))
     }
 }
 
