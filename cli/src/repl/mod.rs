@@ -50,7 +50,8 @@ pub(crate) struct Arguments {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let engine = arguments.limits.engine_over(arguments.trust.limits())?;
+    let defaults = arguments.trust.limits();
+    let engine = arguments.limits.engine_over(defaults)?;
     let input = match arguments.grant.input(&engine)? {
         Ok(input) => input.print_to(print_line).profile(),
         Err(setup) => {
@@ -59,6 +60,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         }
     };
     let limits = engine.limits_for(&input);
+    let input = input.limits_over(&renew::with_room_to_save(&limits, &defaults));
     let runner = arguments.isolation.open(engine, 1)?;
     let mut session = runner.session(input.clone())?;
     let handler = session.cancel_handle().clone();
@@ -69,6 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         runner,
         input: again,
         limits,
+        defaults,
         earlier: Earlier::new(),
         session: &mut session,
         texts: Texts::new(&arguments.grant),
@@ -104,7 +107,9 @@ fn print_line(line: &str) {
 struct Talk<'a> {
     runner: Runner,
     input: Input<'static>,
+    /// The limits that were asked for. The session has more room to be saved.
     limits: Limits,
+    defaults: Limits,
     session: &'a mut TurnRunner,
     /// The sessions that this one continues, for `:undo`.
     earlier: Earlier,
@@ -410,7 +415,8 @@ impl Talk<'_> {
     fn save(&mut self, file: &str) {
         self.session.cancel_handle().reset();
         let saved = self.session.save();
-        match self.reported(saved).map(|text| replace::write(Path::new(file), text.as_bytes())) {
+        let text = self.reported(saved).filter(|text| self.is_small_enough(text));
+        match text.map(|text| replace::write(Path::new(file), text.as_bytes())) {
             Some(Ok(())) => tell_line!("saved the session to {file}"),
             Some(Err(error)) => self.file_failed(file, &error),
             None => {}
@@ -427,6 +433,7 @@ impl Talk<'_> {
         self.session.cancel_handle().reset();
         match regular(&file).and_then(|()| std::fs::read_to_string(&file)) {
             Err(error) => self.file_failed(&file, &error),
+            Ok(text) if !self.is_small_enough(&text) => {}
             Ok(text) => {
                 let loaded = self.runner.load(&text, self.input.clone())?;
                 if let Some(loaded) = self.reported(loaded) {

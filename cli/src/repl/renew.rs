@@ -4,7 +4,7 @@ use super::Talk;
 use crate::exit::{Exit, Failure};
 use crate::isolation::TurnRunner;
 use crate::limits;
-use lisp_runtime::{BuildError, Input, Tool, Tools};
+use lisp_runtime::{BuildError, Input, Limits, LimitsRequest, Tool, Tools};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
@@ -85,10 +85,26 @@ impl Talk<'_> {
                 return Ok(());
             }
         };
-        if self.renew(self.input.clone().limits_over(&given))? {
-            self.limits = self.limits.with(&given);
+        let limits = self.limits.with(&given);
+        let of_session =
+            self.input.clone().limits_over(&given).limits_over(&with_room_to_save(&limits, &self.defaults));
+        if self.renew(of_session)? {
+            self.limits = limits;
         }
         Ok(())
+    }
+
+    /// Returns whether a saved session is within `session_bytes`, or reports that it is not.
+    pub(super) fn is_small_enough(&mut self, text: &str) -> bool {
+        let (bytes, max) = (text.len(), self.limits.session_bytes);
+        let fits = max == 0 || bytes as u64 <= max;
+        if !fits {
+            tell_line!(
+                "the saved session has {bytes} bytes; the limit is {max}: raise it with :limits session_bytes={bytes}"
+            );
+            self.exit = Exit::Limit;
+        }
+        fits
     }
 
     /// Continues the session in a new one that has this input. Returns whether it does.
@@ -147,6 +163,18 @@ impl Talk<'_> {
         self.texts.cut_to(self.session.turns());
         Ok(true)
     }
+}
+
+/// Returns the `session_bytes` of a session with these limits: at least the default. A session is saved under its own limits when
+/// it gets others; if they were too low, nothing could raise them. What `:save` and `:load` may take is checked there.
+pub(super) fn with_room_to_save(limits: &Limits, defaults: &Limits) -> LimitsRequest {
+    let bytes = match limits.session_bytes {
+        0 => 0,
+        bytes => bytes.max(defaults.session_bytes),
+    };
+    let mut room = LimitsRequest::default();
+    room.session_bytes = Some(bytes);
+    room
 }
 
 /// Creates tools that always return the same value.
