@@ -79,6 +79,7 @@ mod worker;
 use clap::CommandFactory;
 use clap::{Parser, Subcommand};
 use exit::{Exit, Failure};
+use lisp_runtime::internal::visible;
 use std::process::ExitCode;
 
 /// Run PTC-Lisp programs: transform data and call tools, within limits.
@@ -219,6 +220,12 @@ fn command() -> ExitCode {
                 return report_failure(&failure).into();
             }
             let error = with_better_tip(error);
+            // An argument may be the name of a file, which can have any characters.
+            let plain = error.render().to_string();
+            if error.use_stderr() && visible(&plain) != plain {
+                tell_line!("{}", plain.trim_end());
+                return code.into();
+            }
             return if error.print().is_ok() { code.into() } else { Exit::InputOutput.into() };
         }
     };

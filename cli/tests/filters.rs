@@ -108,7 +108,9 @@ fn errors_hide_nothing_and_steer_nothing() {
     let missing = format!("/nosuch/{steers}");
     let same_key = format!("{{(keyword {0}) 1 {0} 2}}", json(&key));
     let steered = "k\u{9b}31m\u{202e}z";
-    let cases: [&[&str]; 10] = [
+    let cases: [&[&str]; 12] = [
+        &[&format!("--no{steered}")],
+        &["--jobs", steers, "--lines", "-e", "1"],
         &["--out", "json", "-e", &same_key],
         &["--csv", "-e", &format!("[{same_key}]")],
         &["-e", &format!("(= (first [:a]) \"{steered}\")")],
