@@ -94,13 +94,16 @@ impl Talk<'_> {
         Ok(())
     }
 
-    /// Returns whether a saved session is within `session_bytes`, or reports that it is not.
+    /// Returns whether a saved session is within `session_bytes`, which counts as in [`lisp_runtime::Engine::load_session`], or
+    /// reports that it is not.
     pub(super) fn is_small_enough(&mut self, text: &str) -> bool {
-        let (bytes, max) = (text.len(), self.limits.session_bytes);
-        let fits = max == 0 || bytes as u64 <= max;
+        /// Bytes of the text that the limit does not count.
+        const REST: u64 = 1_000;
+        let (bytes, max) = (text.len() as u64, self.limits.session_bytes);
+        let fits = max == 0 || bytes <= max.saturating_mul(2).saturating_add(REST);
         if !fits {
             tell_line!(
-                "the saved session has {bytes} bytes; the limit is {max}: raise it with :limits session_bytes={bytes}"
+                "the saved session has {bytes} bytes; the limit session_bytes is {max}, for the definitions and for the results of the last turns: raise it with :limits session_bytes={bytes}"
             );
             self.exit = Exit::Limit;
         }

@@ -169,7 +169,7 @@ fn limits_that_the_session_exceeds_can_be_raised() {
             let arguments = [&["repl", "--isolation", isolation], arguments].concat();
             let done = ptcl(&arguments, &format!("{before}{typed}"));
             assert_eq!(out(&done), "#'a\n1000\n", "{}", err(&done));
-            let too_long = "bytes; the limit is 300: raise it with :limits session_bytes=";
+            let too_long = "bytes; the limit session_bytes is 300, for the definitions";
             assert_eq!(err(&done).matches(too_long).count(), 2, "{}", err(&done));
             assert!(err(&done).contains("saved the session to"), "{}", err(&done));
         }
