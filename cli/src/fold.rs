@@ -72,9 +72,11 @@ impl Part<'_> {
     }
 
     /// Returns the number of forms in the text, or its problem: inside the form it would be another one.
-    fn forms(&self) -> Result<usize, Problem> {
+    fn forms(&self) -> Result<usize, Box<Problem>> {
         let limits = ReadLimits { source_bytes: 0, names: 0, ..ReadLimits::default() };
-        read(self.text, &limits).map(|source| source.forms.len()).map_err(|error| errors::unreadable(error, self.text))
+        read(self.text, &limits)
+            .map(|source| source.forms.len())
+            .map_err(|error| Box::new(errors::unreadable(error, self.text)))
     }
 
     /// Returns the first of these words that the text has outside of strings and comments.
@@ -148,7 +150,7 @@ fn with_name_of_line(problem: &mut Problem) {
         let errors = problem.more.iter_mut().map(|more| &mut more.error).chain([&mut problem.error]);
         for error in errors {
             error.message = error.message.replace(PARAMETER, IN);
-            error.hint = error.hint.as_ref().map(|hint| hint.replace(PARAMETER, IN).into());
+            error.hint = error.hint.as_ref().map(|hint| hint.replace(PARAMETER, IN));
         }
     }
 }
