@@ -15,7 +15,7 @@ pub(super) struct Earlier {
     sessions: Vec<(TurnRunner, u64)>,
     /// The turns of the current session that succeeded and are not undone.
     turns: u64,
-    /// Whether sessions were dropped.
+    /// Whether sessions were dropped: there were too many, or one could not be continued.
     is_cut: bool,
 }
 
@@ -125,11 +125,14 @@ impl Talk<'_> {
 
     /// Undoes the last form, also one of a session that this one continues.
     pub(super) fn undo(&mut self) -> Result<(), Failure> {
+        self.session.cancel_handle().reset();
         let is_undone = match self.earlier.sessions.pop() {
             Some(before) if self.earlier.turns == 0 => self.undo_earlier(before)?,
             None if self.earlier.turns == 0 && self.earlier.is_cut => {
                 let max = Earlier::MAX;
-                tell_line!("there is nothing to undo: only the last {max} sessions before :limits or :mock are kept");
+                tell_line!(
+                    "there is no form to undo: at most {max} sessions before :limits or :mock are kept for that"
+                );
                 self.exit = Exit::Limit;
                 false
             }
@@ -156,12 +159,18 @@ impl Talk<'_> {
             return Ok(false);
         }
         let saved = before.save();
+        let loaded = match self.reported(saved) {
+            Some(text) => self.runner.load(&text, self.input.clone())?,
+            None => Err(None),
+        };
+        let Some(loaded) = self.reported(loaded) else {
+            // The next one would take back two forms.
+            (self.earlier.sessions, self.earlier.is_cut) = (Vec::new(), true);
+            return Ok(false);
+        };
         if turns > 1 {
             self.earlier.sessions.push((before, turns - 1));
         }
-        let Some(text) = self.reported(saved) else { return Ok(false) };
-        let loaded = self.runner.load(&text, self.input.clone())?;
-        let Some(loaded) = self.reported(loaded) else { return Ok(false) };
         *self.session = loaded;
         self.texts.cut_to(self.session.turns());
         Ok(true)

@@ -149,7 +149,7 @@ fn a_form_is_undone_at_a_time() {
     let many: String = (1..=12).map(|n| format!("(def a{n} 1)\n:limits fuel={n}G\n")).collect();
     let done = ptcl(&["repl"], &format!("{many}{}:defs\n", undone(9)));
     assert_eq!(defs(&out(&done)), ["a1 a2 a3 a4"], "{}", err(&done));
-    assert!(err(&done).contains("only the last 8 sessions before :limits or :mock are kept"), "{}", err(&done));
+    assert!(err(&done).contains("at most 8 sessions before :limits or :mock are kept"), "{}", err(&done));
     assert_eq!(done.status.code(), Some(5));
 }
 
