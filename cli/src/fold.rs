@@ -6,7 +6,9 @@
 use crate::exit::{Exit, Failure, input_of};
 use crate::given::{self, Texts};
 use crate::isolation::{Runner, TurnRunner};
-use crate::lines::{LinesOf, lines_of};
+use crate::lines::{LinesOf, lines_of, message};
+use crate::options::Grant;
+use crate::output;
 use crate::progress::Progress;
 use crate::render::errors::{self, Text};
 use crate::render::values;
@@ -15,9 +17,11 @@ use lisp_core::Span;
 use lisp_core::syntax::lexer::tokens;
 use lisp_core::syntax::{ReadLimits, read};
 use lisp_runtime::internal::visible;
-use lisp_runtime::outcome::{OutcomeKind, Position};
-use lisp_runtime::{Check, Input, Outcome, Problem, Tool, Tools};
+use lisp_runtime::outcome::{OutcomeKind, Phase, Position};
+use lisp_runtime::{Check, Engine, Input, Outcome, Problem, Reason, Tool, Tools};
 use serde_json::value::RawValue;
+use std::io;
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What EXPR writes for the line.
@@ -27,6 +31,10 @@ const PARAMETER: &str = "*input*";
 /// The text of the turn of each line.
 const TURN: &str = "(def acc (ptcl-fold-step acc (tool/ptcl-fold-line {})))";
 const TOOL: &str = "ptcl-fold-line";
+/// The names that the texts must not have: the fold would break, or its errors would name what nobody has written.
+const RESERVED: [&str; 3] = [PARAMETER, "ptcl-fold-step", "tool/ptcl-fold-line"];
+/// The turns of INIT and EXPR. Each later one is that of a line.
+const PARTS: u64 = 2;
 
 /// What to do.
 pub(crate) struct Fold<'a> {
@@ -39,6 +47,8 @@ pub(crate) struct Fold<'a> {
     pub(crate) keep_going: bool,
     /// The maximum bytes of a line.
     pub(crate) line_bytes: usize,
+    /// Gets the error of standard output, which cancels the turns.
+    pub(crate) failed: Receiver<io::Error>,
 }
 
 /// The value of the fold, and the highest exit code of the lines that failed.
@@ -53,17 +63,26 @@ struct Part<'a> {
     name: &'static str,
     text: &'a str,
     before: &'static str,
+    after: &'static str,
 }
 
 impl Part<'_> {
     fn source(&self) -> String {
-        format!("{}\n{}\n)", self.before, self.text)
+        format!("{}\n{}\n{}", self.before, self.text, self.after)
     }
 
-    /// Returns the problem of a text that cannot be read: inside the form it would be another one.
-    fn unreadable(&self) -> Option<Problem> {
+    /// Returns the number of forms in the text, or its problem: inside the form it would be another one.
+    fn forms(&self) -> Result<usize, Box<Problem>> {
         let limits = ReadLimits { source_bytes: 0, names: 0, ..ReadLimits::default() };
-        read(self.text, &limits).err().map(|error| errors::unreadable(error, self.text))
+        read(self.text, &limits)
+            .map(|source| source.forms.len())
+            .map_err(|error| Box::new(errors::unreadable(error, self.text)))
+    }
+
+    /// Returns the first of these words that the text has outside of strings and comments.
+    fn first_of<'w>(&self, words: &[&'w str]) -> Option<&'w str> {
+        let is = |span: Span, word: &str| self.text.get(span.start as usize..span.end as usize) == Some(word);
+        tokens(self.text).find_map(|(_, span)| words.iter().copied().find(|word| is(span, word)))
     }
 
     /// Moves a position in the form to the text.
@@ -73,8 +92,9 @@ impl Part<'_> {
     }
 
     fn span(&self, span: Span) -> Span {
-        let before = u32::try_from(self.before.len() + 1).unwrap_or(u32::MAX);
-        Span { start: span.start.saturating_sub(before), end: span.end.saturating_sub(before) }
+        let [before, end] = [self.before.len() + 1, self.text.len()].map(|at| u32::try_from(at).unwrap_or(u32::MAX));
+        let inside = |at: u32| at.saturating_sub(before).min(end);
+        Span { start: inside(span.start), end: inside(span.end) }
     }
 }
 
@@ -96,62 +116,114 @@ impl errors::Texts for Parts<'_> {
 
 impl Parts<'_> {
     /// Returns the problem as one of the user's texts: of turn 1 or 2, or of the current turn.
-    fn told(&self, mut problem: Problem, current: u64) -> String {
+    fn drawn(&self, mut problem: Problem, current: u64) -> String {
+        if input_of(&problem).is_some() {
+            return given::draw(&problem, self.grant);
+        }
         if problem.setup.is_none() {
             let turn = problem.turn.unwrap_or(current);
-            if let Some(part) = usize::try_from(turn - 1).ok().and_then(|index| self.parts.get(index)) {
-                problem.position = problem.position.map(Part::place);
-                problem.error.span = problem.error.span.map(|span| part.span(span));
-                for more in &mut problem.more {
-                    more.position = more.position.map(Part::place);
-                    more.error.span = more.error.span.map(|span| part.span(span));
-                }
-                problem.turn = Some(turn);
+            let part = usize::try_from(turn).ok().and_then(|turn| self.parts.get(turn.checked_sub(1)?));
+            // The text of the turn of a line is not the user's.
+            let place = |position: Option<Position>| position.filter(|_| part.is_some()).map(Part::place);
+            let span = |span: Option<Span>| span.zip(part).map(|(span, part)| part.span(span));
+            problem.position = place(problem.position);
+            problem.error.span = span(problem.error.span);
+            for more in &mut problem.more {
+                more.position = place(more.position);
+                more.error.span = span(more.error.span);
             }
+            problem.turn = part.map(|_| turn);
         }
-        problem.calls.retain(|call| call.setup.is_some() || call.turn.is_some_and(|turn| turn <= 2));
+        problem.calls.retain(|call| call.setup.is_some() || call.turn.is_some_and(|turn| turn <= PARTS));
         for call in problem.calls.iter_mut().filter(|call| call.setup.is_none()) {
             call.position = Part::place(call.position);
         }
-        match input_of(&problem) {
-            Some(_) => given::draw(&problem, self.grant),
-            None => errors::draw_in(&problem, self).replace(PARAMETER, IN),
+        with_name_of_line(&mut problem);
+        errors::draw_in(&problem, self)
+    }
+}
+
+/// Shows the parameter of the line as what EXPR writes for it. Nothing that the program made is changed.
+fn with_name_of_line(problem: &mut Problem) {
+    problem.locals.iter_mut().filter(|local| local.name == PARAMETER).for_each(|local| local.name = IN.into());
+    if problem.phase == Phase::Compile {
+        let errors = problem.more.iter_mut().map(|more| &mut more.error).chain([&mut problem.error]);
+        for error in errors {
+            error.message = error.message.replace(PARAMETER, IN);
+            error.hint = error.hint.as_ref().map(|hint| hint.replace(PARAMETER, IN));
         }
+    }
+}
+
+/// Fails if an option or a set-up program has `data/in`: only EXPR has it.
+pub(crate) fn check(grant: &Grant, engine: &Engine) -> Result<(), Failure> {
+    if grant.given_names().contains(given::IN) {
+        return Err(Failure::Usage("with --fold, data/in is the line: give the data another name".to_owned()));
+    }
+    match grant.setup_that_names(given::IN, engine) {
+        Some(path) => Err(Failure::Usage(format!(
+            "{}: with --fold, only EXPR has data/in: pass it to the function as an argument",
+            path.display()
+        ))),
+        None => Ok(()),
     }
 }
 
 /// Folds the lines. `None` if the fold failed and standard error has its problem.
 pub(crate) fn run(fold: Fold<'_>, sources: Sources, texts: &Texts<'_>) -> Result<Result<Folded, Exit>, Failure> {
-    let expression = with_parameter(fold.expression);
     let parts = Parts {
         grant: texts,
         parts: [
-            Part { name: "--fold INIT", text: fold.init, before: "(def acc" },
-            Part { name: "--fold EXPR", text: fold.expression, before: "(defn ptcl-fold-step [acc *input*]" },
+            Part { name: "--fold INIT", text: fold.init, before: "(def acc", after: ")" },
+            // Not in tail position, where `recur` would run the function again.
+            Part {
+                name: "--fold EXPR",
+                text: fold.expression,
+                before: "(defn ptcl-fold-step [acc *input*] (let [acc (do",
+                after: ")] acc))",
+            },
         ],
     };
     for part in &parts.parts {
-        if let Some(problem) = part.unreadable() {
-            tell!("{}", errors::draw(&problem, part.name, part.text));
-            return Ok(Err(Exit::of_problem(&problem)));
+        match part.forms() {
+            Ok(forms) => check_part(part, forms)?,
+            Err(problem) => {
+                tell!("{}", errors::draw(&problem, part.name, part.text));
+                return Ok(Err(Exit::of_problem(&problem)));
+            }
         }
     }
     let line = Arc::new(Mutex::new(RawValue::NULL.to_owned()));
-    let mut session = fold.runner.session(fold.input.clone().check(Check::Off).tools(tool(line.clone())?))?;
-    let [init, step] = parts.parts;
-    for source in [init.source(), Part { text: &expression, ..step }.source()] {
-        let outcome = session.eval(&source);
-        values::notes_on_program(outcome.warnings()).for_each(|note| tell_line!("ptcl: {note}"));
-        if !outcome.is_success() {
-            tell!("{}", complaint(&outcome, &parts, session.turns()));
-            return Ok(Err(Exit::of(&outcome)));
-        }
-    }
-    let mut turns = Turns { session, line, parts: &parts, keep_going: fold.keep_going, exit: Exit::Ok };
-    if !turns.all(LinesOf::new(sources, fold.line_bytes), fold.line_bytes)? {
-        return Ok(Err(turns.exit));
-    }
-    Ok(Ok(Folded { outcome: turns.session.eval("acc"), exit: turns.exit }))
+    let session = fold.runner.session(fold.input.clone().check(Check::Off).tools(tool(line.clone())?))?;
+    let Fold { runner, keep_going, line_bytes, failed, .. } = fold;
+    let turns = Turns {
+        session,
+        line,
+        engine: runner.engine(),
+        parts: &parts,
+        keep_going,
+        exit: Exit::Ok,
+        lost: (0, 0),
+        failed,
+    };
+    turns.run(LinesOf::new(sources, line_bytes), line_bytes)
+}
+
+/// Fails if a text has not the forms that it must have, or a name that it must not have.
+fn check_part(part: &Part<'_>, forms: usize) -> Result<(), Failure> {
+    let is_init = part.name.ends_with("INIT");
+    let why = if is_init && forms != 1 {
+        format!("must be one form, such as 0 or []; this has {forms}")
+    } else if forms == 0 {
+        "must have a form, whose value is acc for the next line".to_owned()
+    } else if is_init && part.first_of(&[IN]).is_some() {
+        "has data/in, and there is no line yet: only EXPR has it".to_owned()
+    } else if let Some(name) = part.first_of(&RESERVED) {
+        format!("has the name {name}, which --fold uses itself: write another one")
+    } else {
+        return Ok(());
+    };
+    Err(Failure::Usage(format!("{} {why}", part.name)))
 }
 
 /// Returns the tool that returns the line.
@@ -176,7 +248,7 @@ fn with_parameter(expression: &str) -> String {
 
 fn complaint(outcome: &Outcome, parts: &Parts<'_>, turn: u64) -> String {
     match outcome.problem() {
-        Some(problem) => given::printed_by_setup(outcome) + &parts.told(problem.clone(), turn),
+        Some(problem) => given::printed_by_setup(outcome) + &parts.drawn(problem.clone(), turn),
         None => format!("failed: {}\n", visible(outcome.text().unwrap_or_default())),
     }
 }
@@ -184,21 +256,80 @@ fn complaint(outcome: &Outcome, parts: &Parts<'_>, turn: u64) -> String {
 struct Turns<'a> {
     session: TurnRunner,
     line: Arc<Mutex<Box<RawValue>>>,
+    engine: &'a Engine,
     parts: &'a Parts<'a>,
     keep_going: bool,
     exit: Exit,
+    /// The printed lines that were left out, and those that were cut.
+    lost: (u64, u64),
+    failed: Receiver<io::Error>,
 }
 
 impl Turns<'_> {
+    /// Runs all turns, and returns the value.
+    fn run(mut self, input: LinesOf, line_bytes: usize) -> Result<Result<Folded, Exit>, Failure> {
+        if !self.begin()? || !self.all(input, line_bytes)? {
+            if let Some(why) = output::lost_lines(self.lost) {
+                tell_line!("ptcl: {why}");
+            }
+            return Ok(Err(self.exit));
+        }
+        let mut outcome = self.turn("acc")?;
+        (outcome.prints_dropped, outcome.prints_cut) = self.lost;
+        Ok(Ok(Folded { outcome, exit: self.exit }))
+    }
+
+    /// Runs a turn. Fails if what it printed cannot be written.
+    fn turn(&mut self, source: &str) -> Result<Outcome, Failure> {
+        let outcome = self.session.eval(source);
+        if let Ok(error) = self.failed.try_recv() {
+            return Err(Failure::Stream(error));
+        }
+        self.lost.0 += outcome.prints_dropped;
+        self.lost.1 += outcome.prints_cut;
+        Ok(outcome)
+    }
+
+    /// Runs INIT, and defines the function of EXPR. Returns false if one failed and standard error has its problem.
+    fn begin(&mut self) -> Result<bool, Failure> {
+        let [init, step] = self.parts.parts;
+        let expression = with_parameter(step.text);
+        for source in [init.source(), Part { text: &expression, ..step }.source()] {
+            let outcome = self.turn(&source)?;
+            values::notes_on_program(outcome.warnings()).for_each(|note| tell_line!("ptcl: {note}"));
+            if let Err((why, exit)) = self.result(&outcome, &init) {
+                tell!("{}\n", why.trim_end());
+                self.exit = exit;
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Returns why a turn failed, and its exit code. The value of `part` would be lost if it is that of `return`.
+    fn result(&self, outcome: &Outcome, part: &Part<'_>) -> Result<(), (String, Exit)> {
+        if outcome.kind() == Some(OutcomeKind::Return) {
+            let why = format!("{} called (return v): leave return out, so that v is its value", part.name);
+            return Err((why, Exit::Error));
+        }
+        match outcome.is_success() {
+            true => Ok(()),
+            false => Err((complaint(outcome, self.parts, self.session.turns()), Exit::of(outcome))),
+        }
+    }
+
     /// Runs the turn of each line. Returns whether all were run.
     fn all(&mut self, mut input: LinesOf, line_bytes: usize) -> Result<bool, Failure> {
         let progress = Progress::new("lines");
         while let Some((source, block, first)) = input.next()? {
             for (number, line) in lines_of(&block, first, line_bytes) {
                 progress.add(1);
-                let done = line.and_then(|line| self.one(line));
+                let done = match line {
+                    Ok(line) => self.one(line)?,
+                    Err(error) => Err(error),
+                };
                 let Err((why, exit)) = done else { continue };
-                let message = format!("ptcl: {}: {}\n", source.place(number), why.trim_end());
+                let message = message(&source.place(number), &why);
                 let _ = progress.aside(|| std::io::Write::write_all(&mut std::io::stderr().lock(), message.as_bytes()));
                 self.exit = self.exit.max(exit);
                 if !self.keep_going || exit == Exit::Interrupted {
@@ -209,19 +340,25 @@ impl Turns<'_> {
         Ok(true)
     }
 
-    /// Runs the turn of a line.
-    fn one(&mut self, line: &str) -> Result<(), (String, Exit)> {
-        let json: Box<RawValue> =
-            serde_json::from_str(line).map_err(|error| (format!("invalid JSON: {error}"), Exit::Usage))?;
+    /// Returns why a line cannot be read, as a run without a fold says it, and the exit code.
+    fn can_be_read(&self, line: &str) -> Result<(), (String, Exit)> {
+        let Err(problem) = self.engine.import(given::IN, line) else { return Ok(()) };
+        let exit = if Exit::of_problem(&problem) == Exit::Limit { Exit::Limit } else { Exit::Usage };
+        Err((visible(&problem.error.message).into_owned(), exit))
+    }
+
+    /// Runs the turn of a line. Returns why it failed, and the exit code.
+    fn one(&mut self, line: &str) -> Result<Result<(), (String, Exit)>, Failure> {
+        let json = match serde_json::from_str(line) {
+            Ok(json) => json,
+            Err(error) => return Ok(self.can_be_read(line).and(Err((format!("invalid JSON: {error}"), Exit::Usage)))),
+        };
         *self.line.lock().unwrap_or_else(PoisonError::into_inner) = json;
-        let outcome = self.session.eval(TURN);
-        match outcome.kind() {
-            _ if outcome.problem().is_some() => {}
-            Some(OutcomeKind::Fail) => {}
-            _ => return Ok(()),
-        }
-        let why = complaint(&outcome, self.parts, self.session.turns());
-        Err((why, Exit::of(&outcome)))
+        let outcome = self.turn(TURN)?;
+        let is_of_line = outcome.problem().is_some_and(|problem| problem.reason() == Reason::ToolError);
+        let read = if is_of_line { self.can_be_read(line) } else { Ok(()) };
+        let [_, step] = &self.parts.parts;
+        Ok(read.and_then(|()| self.result(&outcome, step)))
     }
 }
 

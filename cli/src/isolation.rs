@@ -183,12 +183,10 @@ impl Runner {
         match *layer {}
     }
 
-    /// Starts a session.
+    /// Starts a session. The cancel handle of the input, if it has one, ends its turns.
     pub(crate) fn session(&self, input: Input<'static>) -> Result<TurnRunner, Failure> {
         if self.choice == Choice::InProcess {
-            let cancel = Cancel::new();
-            let session = self.engine.session(input.cancel_with(&cancel));
-            return Ok(TurnRunner::InProcess(Box::new(session)));
+            return Ok(TurnRunner::InProcess(Box::new(self.engine.session(input))));
         }
         let layer = self.layer().map_err(Failure::Isolation)?;
         #[cfg(target_os = "linux")]

@@ -4,7 +4,7 @@ use crate::exit::Failure;
 use clap::Args;
 use lisp_runtime::observe::HostFault;
 use lisp_runtime::{Check, Engine, EngineBuilder, Keys, Limits, LimitsRequest, Observer, Tool};
-use std::io::Write;
+use std::collections::BTreeSet;
 
 /// The options.
 #[derive(Debug, Args)]
@@ -136,9 +136,7 @@ struct StandardError;
 
 impl Observer for StandardError {
     fn host_fault(&self, fault: &HostFault<'_>) {
-        let line = format!("ptcl: host_fault: {}\n", fault.message.replace('\n', " "));
-        // If standard error is closed, the message is lost.
-        let _ = std::io::stderr().lock().write_all(line.as_bytes());
+        tell_line!("ptcl: host_fault: {}", fault.message.replace('\n', " "));
     }
 }
 
@@ -152,11 +150,15 @@ pub(crate) fn listed(limits: &Limits) -> String {
 /// Parses the limits of an option.
 pub(crate) fn asked(option: &str, limits: &[String]) -> Result<LimitsRequest, Failure> {
     let mut asked = LimitsRequest::default();
+    let mut names = BTreeSet::new();
     for limit in limits {
         let wrong = |why: String| Failure::Usage(format!("{option} {limit}: {why}"));
         let (name, value) = limit.split_once('=').ok_or_else(|| wrong("write NAME=N".to_owned()))?;
         // Check the name first: the unit depends on it, and an unknown name is the better error.
         asked.set(name, 0).map_err(|error| wrong(error.to_string()))?;
+        if !names.insert(name) {
+            return Err(wrong(format!("{name} is given twice")));
+        }
         let value = amount(name, value).ok_or_else(|| wrong(no_amount(name, value)))?;
         if name == "parallel_workers" && value > MAX_WORKERS {
             return Err(wrong(format!("the maximum is {MAX_WORKERS}")));
@@ -185,7 +187,9 @@ fn units(name: &str) -> &'static [(&'static str, u64)] {
 /// Parses the value of a limit, with an optional unit.
 fn amount(name: &str, value: &str) -> Option<u64> {
     let digits = value.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let number: u64 = digits.replace('_', "").parse().ok()?;
+    // No sign, and an underscore only between digits.
+    let is_plain = digits.split('_').all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()));
+    let number: u64 = digits.replace('_', "").parse().ok().filter(|_| is_plain)?;
     match &value[digits.len()..] {
         "" => Some(number),
         unit => number.checked_mul(units(name).iter().find(|(known, _)| *known == unit)?.1),

@@ -72,7 +72,7 @@ impl Done {
     }
 
     fn failed(&mut self, place: &str, why: &str, exit: Exit) {
-        self.parts.push(Part::Failed { message: format!("ptcl: {place}: {why}\n"), exit });
+        self.parts.push(Part::Failed { message: message(place, &visible(why)), exit });
     }
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn run(each: Each, sources: Sources, jobs: u16) -> Result<Exit, Failu
     let (keep_going, format) = (each.keep_going, each.format);
     let mut input = LinesOf::new(sources, each.line_bytes);
     // The caller has written those about the text.
-    let told = each.program.warnings().iter().map(|warning| (warning.kind, warning.position)).collect();
+    let warned = each.program.warnings().iter().map(|warning| (warning.kind, warning.position)).collect();
     let each = Arc::new(each);
     let (fails, failed) = std::sync::mpsc::channel();
     let next = move || match input.next() {
@@ -98,7 +98,7 @@ pub(crate) fn run(each: Each, sources: Sources, jobs: u16) -> Result<Exit, Failu
         }
     };
     let progress = Progress::new("lines");
-    let mut writer = Writer { csv: CsvLines::of(format), exit: Exit::Ok, keep_going, progress, told };
+    let mut writer = Writer { csv: CsvLines::of(format), exit: Exit::Ok, keep_going, progress, warned };
     let (ended, end) = std::sync::mpsc::channel();
     let take = move |next: Next<Done>| {
         let taken = writer.take(next);
@@ -154,11 +154,17 @@ impl Each {
             done.text(b"\n");
         }
         if !outcome.is_success() {
-            let why = match outcome.kind() {
-                Some(OutcomeKind::Fail) => format!("failed: {}", visible(outcome.text().unwrap_or_default())),
-                _ => (self.complain)(&outcome).trim_start_matches("ptcl: ").trim_end().to_owned(),
-            };
-            done.failed(&place(), &why, Exit::of(&outcome));
+            let exit = Exit::of(&outcome);
+            match outcome.kind() {
+                Some(OutcomeKind::Fail) => {
+                    done.failed(&place(), &format!("failed: {}", outcome.text().unwrap_or_default()), exit);
+                }
+                _ => {
+                    let drawn = (self.complain)(&outcome);
+                    let message = message(&place(), drawn.trim_start_matches("ptcl: ").trim_end());
+                    done.parts.push(Part::Failed { message, exit });
+                }
+            }
             return true;
         }
         if let Some(why) = lost_prints(&outcome) {
@@ -170,7 +176,7 @@ impl Each {
         }
         if self.format != Format::Clojure {
             for note in values::notes(&outcome) {
-                done.parts.push(Part::Note(format!("ptcl: {}: {note}\n", place())));
+                done.parts.push(Part::Note(message(&place(), &visible(note))));
             }
         }
         let written = match (self.format, outcome.text_cut()) {
@@ -196,7 +202,7 @@ struct Writer {
     keep_going: bool,
     progress: Progress,
     /// The kinds and positions of the warnings that were written.
-    told: Vec<(WarningKind, Option<Position>)>,
+    warned: Vec<(WarningKind, Option<Position>)>,
 }
 
 impl Writer {
@@ -219,7 +225,7 @@ impl Writer {
                 let mut row = Vec::new();
                 match self.csv.row(&json, &mut row) {
                     Ok(()) => return out.write_all(shown(&String::from_utf8_lossy(&row)).as_bytes()),
-                    Err(unfit) => (format!("ptcl: {place}: {unfit}\n"), Exit::Error),
+                    Err(unfit) => (message(&place, &visible(&unfit.to_string())), Exit::Error),
                 }
             }
             Part::Note(message) => return self.note(&message, out),
@@ -249,13 +255,18 @@ impl Writer {
 
     /// Writes warnings about the program, each once: most lines have the same.
     fn warn(&mut self, place: &str, mut warnings: Vec<Warning>, out: &mut impl Write) -> io::Result<()> {
-        warnings.retain(|warning| !self.told.contains(&(warning.kind, warning.position)));
-        self.told.extend(warnings.iter().map(|warning| (warning.kind, warning.position)));
+        warnings.retain(|warning| !self.warned.contains(&(warning.kind, warning.position)));
+        self.warned.extend(warnings.iter().map(|warning| (warning.kind, warning.position)));
         let notes =
             values::notes_on_program(&warnings).map(|note| format!("ptcl: {note} (for {place} of the input)\n"));
         let notes: String = notes.collect();
-        if notes.is_empty() { Ok(()) } else { self.note(&notes, out) }
+        if notes.is_empty() { Ok(()) } else { self.note(&visible(&notes), out) }
     }
+}
+
+/// Returns the message about a line. What `why` shows has to be visible already: it may have colours.
+pub(crate) fn message(place: &str, why: &str) -> String {
+    format!("ptcl: {}: {}\n", visible(place), why.trim_end())
 }
 
 fn too_long(max: usize) -> String {

@@ -81,6 +81,7 @@ mod worker;
 use clap::CommandFactory;
 use clap::{Parser, Subcommand};
 use exit::{Exit, Failure};
+use lisp_runtime::internal::visible;
 use std::process::ExitCode;
 
 /// Run PTC-Lisp programs: transform data and call tools, within limits.
@@ -89,7 +90,7 @@ use std::process::ExitCode;
 struct Arguments {
     #[command(subcommand)]
     command: Command,
-    /// When to use colours; auto means on a terminal, unless NO_COLOR is set
+    /// When to use colours; auto means on a terminal, unless NO_COLOR is set or TERM is dumb
     #[arg(long, global = true, value_name = "WHEN", default_value_t = clap::ColorChoice::Auto)]
     color: clap::ColorChoice,
 }
@@ -244,6 +245,12 @@ fn command() -> ExitCode {
                 return report_failure(&failure).into();
             }
             let error = with_better_tip(error);
+            // An argument may be the name of a file, which can have any characters.
+            let plain = error.render().to_string();
+            if error.use_stderr() && visible(&plain) != plain {
+                tell_line!("{}", plain.trim_end());
+                return code.into();
+            }
             return if error.print().is_ok() { code.into() } else { Exit::InputOutput.into() };
         }
     };

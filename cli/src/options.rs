@@ -148,6 +148,15 @@ impl Grant {
         data.chain(memory).nth(if is_shared { number + self.data.len() } else { number })
     }
 
+    /// Returns the file of a setup program that names this data.
+    pub(crate) fn setup_that_names(&self, name: &str, engine: &Engine) -> Option<&Path> {
+        let names = |path: &&PathBuf| {
+            let program = read_file(path).ok().and_then(|source| engine.compile(&source).ok());
+            program.is_some_and(|program| program.data_names().any(|named| named == name))
+        };
+        self.setup.iter().find(names).map(PathBuf::as_path)
+    }
+
     /// Returns a setup program and the name of its file.
     pub(crate) fn setup_text(&self, index: usize) -> Option<Text> {
         let path = self.setup.get(index)?;

@@ -15,14 +15,21 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
 pub(crate) fn columns() -> usize {
     /// The width if the terminal does not tell it.
     const COLUMNS: usize = 100;
-    terminal_size::terminal_size().map_or(COLUMNS, |(width, _)| usize::from(width.0).max(20))
+    let of_terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    from_environment("COLUMNS").or_else(of_terminal).map_or(COLUMNS, |width| width.max(20))
 }
 
 /// Returns the number of lines of the terminal.
 pub(crate) fn rows() -> usize {
     /// The number if the terminal does not tell it.
     const ROWS: usize = 24;
-    terminal_size::terminal_size().map_or(ROWS, |(_, height)| usize::from(height.0).max(8))
+    let of_terminal = || terminal_size::terminal_size().map(|(_, height)| usize::from(height.0));
+    from_environment("LINES").or_else(of_terminal).map_or(ROWS, |height| height.max(8))
+}
+
+/// Returns a size of the terminal that the user sets, as POSIX says: it counts more than the size that the terminal tells.
+fn from_environment(name: &str) -> Option<usize> {
+    std::env::var(name).ok()?.parse().ok().filter(|size| *size > 0)
 }
 
 /// Writes the main output of a command, as [`shown`] prepares it.
@@ -55,9 +62,14 @@ fn was_closed() -> bool {
 
 /// A note about printed lines that were cut or left out because of limits.
 pub(crate) fn lost_prints(outcome: &Outcome) -> Option<String> {
+    lost_lines((outcome.prints_dropped, outcome.prints_cut))
+}
+
+/// A note about so many printed lines that were left out, and so many that were cut.
+pub(crate) fn lost_lines(dropped_and_cut: (u64, u64)) -> Option<String> {
     let lines =
         |count: u64| if count == 1 { "1 printed line is".to_owned() } else { format!("{count} printed lines are") };
-    match (outcome.prints_dropped, outcome.prints_cut) {
+    match dropped_and_cut {
         (0, 0) => None,
         (0, cut) => Some(format!("{} cut: raise the limit print_chars, or set it to 0", lines(cut))),
         (dropped, _) => Some(format!("{} left out: raise the limit prints_bytes, or set it to 0", lines(dropped))),

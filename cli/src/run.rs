@@ -262,8 +262,10 @@ fn folded(
     (input, sources): (Input<'static>, Sources),
     cancel: &Cancel,
 ) -> Result<Exit, Failure> {
+    fold::check(&arguments.grant, &engine)?;
     let (input, failed) = streaming(input, cancel, false);
     let fold = Fold {
+        failed,
         runner: arguments.isolation.open(engine, 1)?,
         input,
         init,
@@ -271,11 +273,7 @@ fn folded(
         keep_going: arguments.keep_going,
         line_bytes: arguments.line_bytes,
     };
-    let done = fold::run(fold, sources, texts)?;
-    if let Some(error) = failed.and_then(|failed| failed.try_recv().ok()) {
-        return Err(Failure::Stream(error));
-    }
-    match done {
+    match fold::run(fold, sources, texts)? {
         Ok(folded) => Ok(write_outcome(&folded.outcome, arguments, texts)?.max(folded.exit)),
         Err(exit) => Ok(exit),
     }
@@ -291,7 +289,10 @@ fn whole(
 ) -> Result<Exit, Failure> {
     let (input, failed) = match arguments.json {
         true => (input.measure_live(), None),
-        false => streaming(input, cancel, arguments.record.is_some()),
+        false => {
+            let (input, failed) = streaming(input, cancel, arguments.record.is_some());
+            (input, Some(failed))
+        }
     };
     let input = if arguments.wants_profile() { input.profile() } else { input };
     let runner = arguments.isolation.open(engine, 1)?;
@@ -421,7 +422,7 @@ fn written(outcome: &Outcome, format: Format) -> Result<Vec<u8>, Unfit> {
 
 /// Writes each line as the program prints it; a record also keeps them. If standard output fails, the run is cancelled
 /// and the error is sent to the channel.
-fn streaming<'a>(input: Input<'a>, cancel: &Cancel, keeps: bool) -> (Input<'a>, Option<Receiver<io::Error>>) {
+fn streaming<'a>(input: Input<'a>, cancel: &Cancel, keeps: bool) -> (Input<'a>, Receiver<io::Error>) {
     let (fails, failed): (Sender<io::Error>, _) = channel();
     let cancel = cancel.clone();
     let show = move |line: &str| {
@@ -432,7 +433,7 @@ fn streaming<'a>(input: Input<'a>, cancel: &Cancel, keeps: bool) -> (Input<'a>, 
             cancel.cancel();
         }
     };
-    (if keeps { input.on_print(show) } else { input.print_to(show) }, Some(failed))
+    (if keeps { input.on_print(show) } else { input.print_to(show) }, failed)
 }
 
 /// The message for standard error: the error, or what was left out.

@@ -1,6 +1,7 @@
 //! Messages on standard error.
 
-/// Writes text to standard error. If that fails, the command continues; `eprint!` would panic.
+/// Writes formatted text to standard error, which may have colours: whoever formats it makes what it shows visible. If writing fails,
+/// the command continues; `eprint!` would panic.
 macro_rules! tell {
     ($($text:tt)*) => {{
         use std::io::Write as _;
@@ -8,10 +9,11 @@ macro_rules! tell {
     }};
 }
 
-/// Writes text to standard error, with a newline.
+/// Writes text to standard error, with a newline. Characters that control the terminal or are invisible are escaped.
 macro_rules! tell_line {
     ($($text:tt)*) => {{
         use std::io::Write as _;
-        let _ = writeln!(std::io::stderr().lock(), $($text)*);
+        let text = format!($($text)*);
+        let _ = writeln!(std::io::stderr().lock(), "{}", lisp_runtime::internal::visible(&text));
     }};
 }

@@ -23,6 +23,13 @@ fn lines(program: &str) -> Vec<String> {
     }
 }
 
+/// A file of this test's own.
+fn file(name: &str, text: &str) -> String {
+    let path = std::env::temp_dir().join(format!("ptcl-filters-{}-{name}", std::process::id()));
+    std::fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
 const ISOLATIONS: &[&str] = if cfg!(target_os = "linux") { &["in-process", "process"] } else { &["in-process"] };
 
 #[test]
@@ -93,6 +100,33 @@ fn errors_hide_nothing_and_steer_nothing() {
             said.chars().filter(|c| (c.is_control() && *c != '\n') || steers.contains(*c) && !c.is_ascii()).collect();
         assert!(raw.is_empty(), "{program:?}: {said:?}");
     }
+    // Keywords, names, keys of data and names of files are no strings, which are escaped anyway.
+    let json = |text: &str| serde_json::to_string(text).unwrap();
+    let key = format!("k{steers}");
+    let data = file("steers.json", &format!("{{\"in\": 1, {}: 1}}", json(&key)));
+    let twice = file("steers.yaml", &format!("{}: 1\n{}: 2\n", json(&key), json(&key)));
+    let missing = format!("/nosuch/{steers}");
+    let same_key = format!("{{(keyword {0}) 1 {0} 2}}", json(&key));
+    let steered = "k\u{9b}31m\u{202e}z";
+    let cases: [&[&str]; 12] = [
+        &[&format!("--no{steered}")],
+        &["--jobs", steers, "--lines", "-e", "1"],
+        &["--out", "json", "-e", &same_key],
+        &["--csv", "-e", &format!("[{same_key}]")],
+        &["-e", &format!("(= (first [:a]) \"{steered}\")")],
+        &["-e", &format!("(let [{steered} \"a\"] (inc {steered}))")],
+        &["-e", "1", "--data", &data, "--arg", &format!("{key}=1")],
+        &["-e", "data/k", "--data", &twice],
+        &["-e", "1", "--data", &missing],
+        &["--lines", "-e", "1", &missing],
+        &["--lines", "--fold", "0", "acc", "--setup", &missing],
+        &["-e", "1", "--signature", steers],
+    ];
+    for arguments in cases {
+        let said = String::from_utf8(run(arguments).stderr).unwrap();
+        let raw = said.contains(|c: char| (c.is_control() && c != '\n') || (steers.contains(c) && !c.is_ascii()));
+        assert!(!said.is_empty() && !raw, "{arguments:?}: {said:?}");
+    }
     // What another program reads is as it is.
     let output = run(&["-r", "-e", &format!("(println \"{steers}\") \"{steers}\"")]);
     assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{steers}\n{steers}\n"));
@@ -129,7 +163,10 @@ fn a_terminal_is_steered_by_nothing_that_a_program_says() {
     let rows = format!("[{{:k {value}}}]");
     let prints = format!("(println {value})");
     let fails = format!("(fail {value})");
-    let json = format!("{{\"a\": {}}}\n", serde_json::to_string(&format!("a{steers}b")).unwrap());
+    let text = serde_json::to_string(&format!("a{steers}b")).unwrap();
+    let json = format!("{{\"a\": {text}}}\n");
+    let data = file("terminal.json", &format!("{{{text}: {{{text}: 1}}}}"));
+    let same_key = format!("{{(keyword {text}) 1 {text} 2}}");
     let cases: &[(&[&str], &str)] = &[
         (&["run", "-e", &value], ""),
         (&["run", "-r", "-e", &value], ""),
@@ -144,6 +181,15 @@ fn a_terminal_is_steered_by_nothing_that_a_program_says() {
         (&["run", "--lines", "-r", "-e", "(get data/in \"a\")"], &json),
         (&["run", "--lines", "-e", "(fail (get data/in \"a\"))"], &json),
         (&["repl"], &format!("{value}\n{prints}\n{fails}\n(inc {value})\n")),
+        (&["repl", "--data", &data], ":data\n"),
+        (&["repl", "--memory", &data], ":defs\n"),
+        (&["repl"], ":mock ab \"k\u{9b}31m\u{202e}z\"\n:tools\n"),
+        (&["repl"], &format!(":json\n{same_key}\n:page\n")),
+        (&["repl"], "(= (first [:a]) \"b\u{9b}31m\u{202e}z\")\n"),
+        (&["repl"], &format!(":doc ab{steers}\n:load /nosuch/{}\n", steers.replace('\r', ""))),
+        (&["run", "--out", "json", "-e", &same_key], ""),
+        (&["run", "--lines", "--out", "json", "-e", &same_key], "1\n"),
+        (&["run", "--lines", "-e", "(= (first [:ab]) \"b\u{9b}31m\u{202e}z\")"], "1\n"),
     ];
     for (arguments, input) in cases {
         let shown = at_terminal(arguments, input);

@@ -33,6 +33,8 @@ impl Terminal {
             .env("PAGER", "sed s/^/paged:/")
             .env_remove("XDG_STATE_HOME")
             .env_remove("NO_COLOR")
+            .env_remove("COLUMNS")
+            .env_remove("LINES")
             .stdin(side())
             .stdout(side())
             .stderr(side())
@@ -112,10 +114,18 @@ fn side(name: &str) -> Stdio {
 
 /// Runs a command with both outputs on a terminal. Returns what is written there.
 fn on_terminal(arguments: &[&str]) -> String {
+    on_terminal_with(&[("NO_COLOR", "1")], arguments)
+}
+
+/// The same, with these variables of the environment.
+fn on_terminal_with(variables: &[(&str, &str)], arguments: &[&str]) -> String {
     let (mut master, name) = pair(200);
     let mut child = Command::new(env!("CARGO_BIN_EXE_ptcl"))
         .args(arguments)
-        .env("NO_COLOR", "1")
+        .env_remove("NO_COLOR")
+        .env_remove("COLUMNS")
+        .env_remove("LINES")
+        .envs(variables.iter().copied())
         .env("PAGER", "sed s/^/paged:/")
         .stdin(Stdio::null())
         .stdout(side(&name))
@@ -211,6 +221,24 @@ fn a_session_is_typed_completed_cancelled_and_remembered() {
     std::fs::remove_dir_all(&home).unwrap();
 }
 
+/// What Tab offers is one word of visible characters, whatever the names of the data are.
+#[test]
+fn a_name_that_controls_the_terminal_is_not_offered() {
+    let home = home("names");
+    let data = home.join("data.json");
+    std::fs::write(&data, "{\"kk\": {\"kkk\": 1}, \"k\\u001b[31m\\u009b1m\\u202e\": 1}").unwrap();
+    let mut terminal = Terminal::open(&home, 80, &["--data", data.to_str().unwrap()]);
+    // The only one that is offered is put in.
+    terminal.keys("data/k\t");
+    terminal.until("data/kk");
+    terminal.keys("\u{3}");
+    terminal.until("ptc> ");
+    let listed = terminal.form(":data");
+    assert!(listed.contains("\\u001b[31m\\u009b1m\\u202e"), "{listed:?}");
+    assert_eq!(terminal.leave(), Some(0));
+    std::fs::remove_dir_all(&home).unwrap();
+}
+
 #[test]
 fn values_fit_the_window() {
     let home = home("window");
@@ -301,6 +329,22 @@ fn a_value_longer_than_the_window_goes_through_the_pager() {
     assert!(
         on_terminal(&["run", "--table", "-e", "(mapv (fn [n] {:n n}) (range 50))"]).starts_with("paged: n\npaged:--")
     );
+}
+
+#[test]
+fn the_environment_says_what_the_terminal_can() {
+    let value = ["run", "-e", "(vec (range 20))"];
+    let on = |variables: &[(&str, &str)]| on_terminal_with(variables, &value);
+    assert!(on(&[("TERM", "xterm")]).contains('\u{1b}'));
+    let one_line = on(&[("TERM", "dumb")]);
+    assert!(one_line.lines().count() == 1 && !one_line.contains('\u{1b}'), "{one_line:?}");
+    let narrow = on(&[("TERM", "dumb"), ("COLUMNS", "30")]);
+    assert!(narrow.lines().count() == 2 && narrow.lines().all(|line| line.len() <= 30), "{narrow:?}");
+    for wrong in ["", "0", "x"] {
+        assert_eq!(on(&[("TERM", "dumb"), ("COLUMNS", wrong)]), one_line);
+    }
+    let low = on_terminal_with(&[("NO_COLOR", "1"), ("LINES", "10")], &["run", "-e", "(vec (range 600))"]);
+    assert!(low.starts_with("paged:"), "{low:?}");
 }
 
 /// Controls, invisible characters, and some that turn the direction of text. Nothing may write them to a terminal.

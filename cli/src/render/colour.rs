@@ -27,11 +27,15 @@ pub(crate) fn ask(choice: ColorChoice) {
     let _ = ASKED.set(choice);
 }
 
-/// Returns whether a stream gets colours. By default it does on a terminal, unless `NO_COLOR` is set.
+/// Returns whether a stream gets colours. By default it does on a terminal, unless `NO_COLOR` is set or the terminal has none
+/// (`TERM=dumb`).
 pub(crate) fn is_wanted(is_terminal: bool) -> bool {
     match ASKED.get() {
         Some(ColorChoice::Always) => true,
         Some(ColorChoice::Never) => false,
-        _ => is_terminal && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty()),
+        _ => {
+            let is_dumb = std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
+            is_terminal && !is_dumb && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty())
+        }
     }
 }

@@ -32,7 +32,7 @@ impl fmt::Display for Drawing<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&visible(self.message))?;
         match (&self.source, self.position) {
-            (None, Some(place)) => write!(f, " ({}:{}:{})", self.name, place.line, place.column),
+            (None, Some(place)) => write!(f, " ({}:{}:{})", visible(self.name), place.line, place.column),
             _ => Ok(()),
         }
     }
@@ -86,8 +86,8 @@ pub(crate) fn draw_in(problem: &Problem, texts: &impl Texts) -> String {
         }
     };
     for (i, local) in problem.locals.iter().enumerate() {
-        let value = visible(&local.value);
-        let _ = writeln!(drawn, "  {} {} = {value}", if i == 0 { "with" } else { "    " }, local.name);
+        let (name, value) = (visible(&local.name), visible(&local.value));
+        let _ = writeln!(drawn, "  {} {name} = {value}", if i == 0 { "with" } else { "    " });
     }
     let mut before = (String::new(), 0);
     for call in &problem.calls {

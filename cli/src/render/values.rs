@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use lisp_runtime::Outcome;
 use lisp_runtime::outcome::{Warning, WarningKind};
 use serde_json::value::RawValue;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The ways.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -239,11 +240,12 @@ struct Sheet {
 impl Sheet {
     fn of(rows: Vec<Row<'_>>) -> Result<Sheet, Unfit> {
         let mut columns: Option<Vec<String>> = None;
+        let mut known = BTreeSet::new();
         for row in &rows {
             if let Row::Fields(fields) = row {
                 let columns = columns.get_or_insert_default();
                 for (key, _) in fields {
-                    if !columns.contains(key) {
+                    if known.insert(key.clone()) {
                         columns.push(key.clone());
                     }
                 }
@@ -273,8 +275,8 @@ impl Sheet {
 }
 
 fn of_columns(fields: Vec<(String, &RawValue)>, columns: &[String]) -> Vec<String> {
-    let value = |column: &String| fields.iter().find(|(key, _)| key == column).map(|(_, value)| cell(value));
-    columns.iter().map(|column| value(column).unwrap_or_default()).collect()
+    let values: BTreeMap<&str, &RawValue> = fields.iter().map(|(key, value)| (key.as_str(), *value)).collect();
+    columns.iter().map(|column| values.get(column.as_str()).map(|value| cell(value)).unwrap_or_default()).collect()
 }
 
 /// The text of a cell: empty for nil, a string as it is, JSON for anything else.
@@ -337,7 +339,8 @@ impl CsvLines {
                     self.columns = Some(columns);
                 }
                 let columns = self.columns.take().unwrap_or_default();
-                let new = fields.iter().find(|(key, _)| !columns.contains(key));
+                let known: BTreeSet<&String> = columns.iter().collect();
+                let new = fields.iter().find(|(key, _)| !known.contains(key));
                 let written = match new {
                     Some((key, _)) => Err(Unfit::NewColumn(self.rows, key.clone())),
                     None => self.record(&of_columns(fields, &columns), out),
@@ -391,6 +394,7 @@ mod tests {
         assert_eq!(csv(r#"{"b": "say \"hi\"", "a": true}"#).unwrap(), "b,a\n\"say \"\"hi\"\"\",true\n");
         assert_eq!(csv("[[1, \"a\\nb\"], [2.5]]").unwrap(), "1,\"a\nb\"\n2.5\n");
         assert_eq!(csv("[]").unwrap(), "");
+        assert_eq!(csv(r#"[{"a": 1, "c": 2}, {"b": 3, "c": 4}]"#).unwrap(), "a,c,b\n1,2,\n,4,3\n");
         let tsv = super::rows(r#"[{"b": "x\ty\\", "a": "\n\""}]"#, Format::Tsv).unwrap();
         assert_eq!(String::from_utf8(tsv).unwrap(), "b\ta\nx\\ty\\\\\t\\n\"\n");
         // Numbers do not change, and any depth is accepted.

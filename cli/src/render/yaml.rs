@@ -164,6 +164,16 @@ mod tests {
         }
     }
 
+    /// Words that only YAML 1.1 takes for another value are quoted too. The reader of these tests is one of 1.2.
+    #[test]
+    fn words_of_yaml_1_1_are_quoted() {
+        for text in
+            ["yes", "No", "ON", "off", "y", "N", "0b11", "1_000", "0777", "12:30", "12:30:45", "2020-01-01", "=", "<<"]
+        {
+            assert_eq!(document(&json!([text]).to_string()).unwrap(), format!("- \"{text}\"\n"));
+        }
+    }
+
     #[test]
     fn integers_are_exact_or_an_error() {
         for text in ["123456789012345678901234567890", "-9223372036854775809", "18446744073709551616", "-1"] {

@@ -11,6 +11,17 @@ pub(super) struct Command {
     pub(super) does: &'static str,
 }
 
+impl Command {
+    /// Returns the form in an argument, if the command takes one.
+    fn form<'a>(&self, argument: &'a str) -> Option<&'a str> {
+        match self.takes {
+            "FORM" | "[FORM]" => Some(argument),
+            "NAME FORM" => argument.split_once(char::is_whitespace).map(|(_, form)| form),
+            _ => None,
+        }
+    }
+}
+
 const fn command(name: &'static str, takes: &'static str, does: &'static str) -> Command {
     Command { name, takes, does }
 }
@@ -29,7 +40,7 @@ pub(super) const COMMANDS: &[Command] = &[
     command(":data", "", "list the data"),
     command(":tools", "", "list the tools"),
     command(":mock", "NAME FORM", "make tool/NAME return the value of FORM"),
-    command(":record", "[FILE]", "write forms and values to FILE for ptcl test; without FILE, stop"),
+    command(":record", "[FILE]", "add forms and values to FILE for ptcl test; without FILE, stop"),
     command(":isolation", "", "show where forms run"),
     command(":undo", "", "undo the last form"),
     command(":save", "FILE", "save the session to a file"),
@@ -61,7 +72,7 @@ pub(super) fn parse(text: &str) -> Option<(&'static Command, &str)> {
 /// Returns whether the input is complete: a command or complete forms.
 pub(super) fn is_whole(text: &str) -> bool {
     match parse(text) {
-        Some((_, argument)) => !argument.starts_with(['(', '[', '{']) || !is_incomplete(argument),
+        Some((command, argument)) => !command.form(argument).is_some_and(is_incomplete),
         None => !is_incomplete(text),
     }
 }
@@ -137,6 +148,25 @@ mod tests {
         // A keyword with forms after it.
         assert_eq!((parsed(":a"), parsed(":undo (+ 1 2)"), parsed("(:doc m)"), parsed("")), (None, None, None, None));
         assert_eq!((unknown(":frob x"), unknown("(:frob)"), unknown(": a")), (Some(":frob"), None, None));
+    }
+
+    #[test]
+    fn the_form_of_a_command_goes_on_over_lines() {
+        for (text, is_complete) in [
+            (":mock o {:a 1", false),
+            (":mock o {:a 1\n:b 2}", true),
+            (":mock o", true),
+            (":time", true),
+            (":time [1", false),
+            (":type \"a", false),
+            (":type \"a\nb\"", true),
+            (":fuel (f (g)", false),
+            (":save a(b", true),
+            (":limits fuel=1", true),
+            ("(a", false),
+        ] {
+            assert_eq!(is_whole(text), is_complete, "{text}");
+        }
     }
 
     #[test]

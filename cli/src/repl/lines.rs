@@ -48,6 +48,38 @@ pub(super) fn without_padding(text: &str) -> String {
     out + &text[from..]
 }
 
+/// What is open after some lines: brackets, and perhaps a string.
+#[derive(Debug, Default)]
+pub(super) struct Open {
+    /// The brackets that would close those that are open.
+    closing: Vec<u8>,
+    in_string: bool,
+    /// Whether a bracket closed what it does not belong to: the text cannot be completed.
+    is_wrong: bool,
+}
+
+impl Open {
+    /// Takes one more line, and returns whether something is open for certain. Otherwise the reader has to tell.
+    pub(super) fn after(&mut self, line: &str) -> bool {
+        let mut bytes = line.bytes();
+        while let Some(byte) = bytes.next() {
+            match byte {
+                // The next one is part of a string, or a character such as `\(`.
+                b'\\' => drop(bytes.next()),
+                b'"' => self.in_string = !self.in_string,
+                _ if self.in_string => {}
+                b';' => break,
+                b'(' => self.closing.push(b')'),
+                b'[' => self.closing.push(b']'),
+                b'{' => self.closing.push(b'}'),
+                b')' | b']' | b'}' => self.is_wrong |= self.closing.pop() != Some(byte),
+                _ => {}
+            }
+        }
+        !self.is_wrong && (self.in_string || !self.closing.is_empty())
+    }
+}
+
 /// Returns the forms of a text, each with the comments before it; the whole text if it cannot be read.
 pub(super) fn forms(text: &str) -> Vec<&str> {
     let limits = ReadLimits { source_bytes: 0, names: 0, ..ReadLimits::default() };
@@ -81,6 +113,28 @@ mod tests {
             ("(f \"a\\\"", None),
         ] {
             assert_eq!(indentation(text).map(|spaces| spaces.len()), column, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_open_is_known_from_line_to_line() {
+        for (text, is_open) in [
+            ("(a\n(b)\n", true),
+            ("(a\n(b))\n", false),
+            ("(a ; )\n", true),
+            ("(a \\)\n", true),
+            ("(a \"x)\n", true),
+            ("(a \"x\n)\\\"\n", true),
+            ("(a \"x\n)\\\" ; \")\n", false),
+            ("(a #\"[(\\d\" {\n})\n", false),
+            ("((a\n]\n", false),
+            ("a\n", false),
+        ] {
+            let mut open = Open::default();
+            let last = text.split_inclusive('\n').map(|line| open.after(line)).last();
+            assert_eq!(last, Some(is_open), "{text}");
+            // It never waits for more of a text that is complete.
+            assert!(!is_open || lisp_runtime::language::is_incomplete(text), "{text}");
         }
     }
 

@@ -50,7 +50,8 @@ pub(crate) struct Arguments {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let engine = arguments.limits.engine_over(arguments.trust.limits())?;
+    let defaults = arguments.trust.limits();
+    let engine = arguments.limits.engine_over(defaults)?;
     let input = match arguments.grant.input(&engine)? {
         Ok(input) => input.print_to(print_line).profile(),
         Err(setup) => {
@@ -59,6 +60,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         }
     };
     let limits = engine.limits_for(&input);
+    let input = input.limits_over(&renew::with_room_to_save(&limits, &defaults));
     let runner = arguments.isolation.open(engine, 1)?;
     let mut session = runner.session(input.clone())?;
     let handler = session.cancel_handle().clone();
@@ -69,6 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         runner,
         input: again,
         limits,
+        defaults,
         earlier: Earlier::new(),
         session: &mut session,
         texts: Texts::new(&arguments.grant),
@@ -104,7 +107,9 @@ fn print_line(line: &str) {
 struct Talk<'a> {
     runner: Runner,
     input: Input<'static>,
+    /// The limits that were asked for. The session has more room to be saved.
     limits: Limits,
+    defaults: Limits,
     session: &'a mut TurnRunner,
     /// The sessions that this one continues, for `:undo`.
     earlier: Earlier,
@@ -223,7 +228,7 @@ impl Talk<'_> {
                 table.map_err(|unfit| unfit.at_prompt()).map(|table| String::from_utf8_lossy(&table).into_owned())
             })?,
             ":more" if self.rest.is_empty() => tell_line!("there is no more to show"),
-            ":more" => show(&self.rest.next(output::rows()))?,
+            ":more" => show_formatted(&self.rest.next(output::rows()))?,
             _ => self.page()?,
         }
         Ok(())
@@ -238,7 +243,7 @@ impl Talk<'_> {
         };
         match self.shown.whole(last).map(|text| text + "\n") {
             Ok(text) if is_paged(&text)? => Ok(()),
-            Ok(text) => show(&text),
+            Ok(text) => show_formatted(&text),
             Err(unfit) => {
                 tell_line!("{unfit}");
                 Ok(())
@@ -296,6 +301,9 @@ impl Talk<'_> {
         if let Some(error) = last_error::literal(&outcome) {
             self.error = Some(error);
         }
+        if outcome.is_success() {
+            self.earlier.count();
+        }
         if !outcome.is_success() {
             self.exit = Exit::of(&outcome);
         } else if outcome.text_cut().is_some() || output::lost_prints(&outcome).is_some() {
@@ -323,7 +331,7 @@ impl Talk<'_> {
             }
         }
         for note in values::notes_on_program(outcome.warnings()) {
-            writeln!(out, "; {note}")?;
+            writeln!(out, "; {}", output::shown(&note))?;
         }
         if let Some(total) = outcome.text_cut() {
             writeln!(out, "... ({total} bytes in all: the limit is result_bytes)")?;
@@ -357,14 +365,15 @@ impl Talk<'_> {
         if file.is_empty() {
             return;
         }
+        // What a file has stays: it may be a program.
         let opened = match regular(file) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => File::create(file),
+            _ => File::options().append(true).create(true).open(file),
         };
         match opened {
             Ok(opened) => {
                 self.recorded = Some(opened);
-                tell_line!("writing forms and values to {file}");
+                tell_line!("adding forms and values to {file}");
             }
             Err(error) => self.file_failed(file, &error),
         }
@@ -406,7 +415,8 @@ impl Talk<'_> {
     fn save(&mut self, file: &str) {
         self.session.cancel_handle().reset();
         let saved = self.session.save();
-        match self.reported(saved).map(|text| replace::write(Path::new(file), text.as_bytes())) {
+        let text = self.reported(saved).filter(|text| self.is_small_enough(text));
+        match text.map(|text| replace::write(Path::new(file), text.as_bytes())) {
             Some(Ok(())) => tell_line!("saved the session to {file}"),
             Some(Err(error)) => self.file_failed(file, &error),
             None => {}
@@ -423,6 +433,7 @@ impl Talk<'_> {
         self.session.cancel_handle().reset();
         match regular(&file).and_then(|()| std::fs::read_to_string(&file)) {
             Err(error) => self.file_failed(&file, &error),
+            Ok(text) if !self.is_small_enough(&text) => {}
             Ok(text) => {
                 let loaded = self.runner.load(&text, self.input.clone())?;
                 if let Some(loaded) = self.reported(loaded) {
@@ -489,8 +500,13 @@ fn apropos(text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints text.
+/// Prints text, as [`output::shown`] prepares it.
 fn show(text: &str) -> Result<(), Failure> {
+    show_formatted(&output::shown(text))
+}
+
+/// Prints text that is prepared, and may have colours.
+fn show_formatted(text: &str) -> Result<(), Failure> {
     Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
 }
 

@@ -5,6 +5,7 @@ use super::commands::{self, COMMANDS};
 use super::lines::{CONTINUED, PADDING, indentation};
 use super::words::{ends_word, words_of};
 use crate::render::colour::{FAINT, KEYWORD, KNOWN, NUMBER, STRING, in_colour};
+use lisp_runtime::internal::visible;
 use lisp_runtime::language::{builtin_names, describe_name};
 use rustyline::completion::{Completer, Pair};
 use rustyline::highlight::{CmdKind, Highlighter};
@@ -46,10 +47,15 @@ impl Completer for Prompt {
         let commands = COMMANDS.iter().map(|command| command.name).filter(|_| before[..start].trim().is_empty());
         let built_in = builtin_names().map(|name: &str| name);
         let all = self.names.iter().map(String::as_str).chain(built_in).chain(commands);
-        let names: BTreeSet<&str> = all.filter(|name| name.starts_with(word)).collect();
+        let names: BTreeSet<&str> = all.filter(|name| name.starts_with(word) && can_be_typed(name)).collect();
         let pair = |name: &str| Pair { display: name.to_owned(), replacement: name.to_owned() };
         Ok((start, names.into_iter().map(pair).collect()))
     }
+}
+
+/// Returns whether a name is one word of visible characters. The names of data and its keys may be any text.
+fn can_be_typed(name: &str) -> bool {
+    !name.contains(ends_word) && visible(name) == name
 }
 
 impl Hinter for Prompt {
@@ -169,13 +175,16 @@ mod tests {
     fn names_go_on_and_functions_say_what_they_take() {
         let history = MemHistory::new();
         let context = Context::new(&history);
-        let prompt = Prompt { names: [":total".to_owned(), "data/orders".to_owned()].into(), colours: false };
+        let names =
+            [":total", "data/orders", "data/o\u{1b}[31m", "data/o\u{9b}1m\u{202e}", "data/or der", "data/größe"];
+        let prompt = Prompt { names: names.map(str::to_owned).into(), colours: false };
         let go_on = |line: &str| {
             let (start, pairs) = prompt.complete(line, line.len(), &context).unwrap();
             (start, pairs.into_iter().map(|pair| pair.replacement).collect::<Vec<_>>())
         };
         assert_eq!(go_on("(map :to"), (5, vec![":total".to_owned()]));
         assert_eq!(go_on("(count data/o"), (7, vec!["data/orders".to_owned()]));
+        assert_eq!(go_on("data/gr"), (0, vec!["data/größe".to_owned()]));
         assert!(go_on("(filt").1.contains(&"filter".to_owned()));
         assert_eq!(go_on(":und"), (0, vec![":undo".to_owned()]));
         assert_eq!(prompt.hint("(map ", 5, &context).as_deref(), Some("f coll"));

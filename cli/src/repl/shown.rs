@@ -31,12 +31,12 @@ impl Shown {
     /// The text of a value, with a final newline, and the lines of it that do not fit.
     pub(super) fn value(&self, outcome: &Outcome) -> (String, Rest) {
         let notes: String = match self.json {
-            true => values::notes(outcome).map(|note| format!("; {note}\n")).collect(),
+            true => values::notes(outcome).map(|note| format!("; {}\n", output::shown(note))).collect(),
             false => String::new(),
         };
         let text = match self.whole(outcome) {
             Ok(text) => text,
-            Err(unfit) => return (format!("{unfit}\n"), Rest::default()),
+            Err(unfit) => return (format!("{}\n", output::shown(&unfit.to_string())), Rest::default()),
         };
         if !self.fits {
             return (text + "\n" + &notes, Rest::default());

@@ -1,7 +1,7 @@
 //! Where input comes from: a terminal with a history, or a file or pipe.
 
 use super::commands;
-use super::lines::without_padding;
+use super::lines::{Open, without_padding};
 use super::prompt::{Prompt, Return};
 use crate::exit::Failure;
 use rustyline::error::ReadlineError;
@@ -65,9 +65,12 @@ impl Typed {
             },
             Typed::Piped { lines } => {
                 let mut text = String::new();
+                let mut open = Open::default();
                 while let Some(line) = piped_line(lines)? {
+                    // A text with an open bracket is not read again for each of its lines: there may be many.
+                    let is_open = open.after(&line) && !text.is_empty();
                     text.push_str(&line);
-                    if commands::is_whole(&text) {
+                    if !is_open && commands::is_whole(&text) {
                         return Ok(Some(text));
                     }
                 }

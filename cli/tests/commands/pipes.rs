@@ -19,16 +19,21 @@ fn sandbox_says_what_it_can() {
 
 /// Starts a program that prints and then does not end, and returns it with its first line.
 #[cfg(unix)]
-fn endless(isolation: &str) -> (std::process::Child, String) {
+fn endless(isolation: &str, folds: bool) -> (std::process::Child, String) {
     use std::io::BufRead;
     let program = "(println :begun) (loop [] (recur))";
     let limits = "loop_iterations=0,fuel=0,timeout_ms=60000";
+    let how: &[&str] = if folds { &["--lines", "--fold", "0"] } else { &["-e"] };
     let mut child = Command::new(env!("CARGO_BIN_EXE_ptcl"))
-        .args(["run", "--isolation", isolation, "--limits", limits, "-e", program])
+        .args(["run", "--isolation", isolation, "--limits", limits])
+        .args(how)
+        .arg(program)
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .expect("ptcl starts");
+    child.stdin.take().expect("a pipe").write_all(b"1\n").expect("it reads");
     let mut line = String::new();
     let pipe = child.stdout.take().expect("a pipe");
     std::io::BufReader::new(pipe).read_line(&mut line).expect("a line");
@@ -39,9 +44,9 @@ fn endless(isolation: &str) -> (std::process::Child, String) {
 #[test]
 fn run_prints_as_the_program_does_and_ctrl_c_ends_it_in_order() {
     let isolations: &[&str] = if cfg!(target_os = "linux") { &["in-process", "process"] } else { &["in-process"] };
-    for isolation in isolations {
+    for (isolation, folds) in isolations.iter().flat_map(|isolation| [(isolation, false), (isolation, true)]) {
         // The line is there while the program still runs.
-        let (child, line) = endless(isolation);
+        let (child, line) = endless(isolation, folds);
         assert_eq!(line, ":begun\n");
         let pid = child.id().to_string();
         assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill").success());

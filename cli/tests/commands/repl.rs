@@ -84,6 +84,7 @@ fn the_prompt_has_its_error_tools_of_its_own_and_a_record() {
         record.display()
     );
     for mode in ["in-process", "process"] {
+        std::fs::write(&record, "").unwrap();
         let done = ptcl(&["repl", "--isolation", mode], &typed);
         let (out, err) = (String::from_utf8_lossy(&done.stdout).into_owned(), err(&done));
         assert!(out.starts_with("nil\n\"inc expects a number, got nil\"\n#'x\n{:t 25}\n25\n"), "{out}");
@@ -116,6 +117,82 @@ fn a_session_with_new_tools_and_limits_undoes_what_was_before() {
         "{out}"
     );
     assert!(said.contains(":limits nope=1: unknown limit nope") && said.contains("write NAME=N"), "{said}");
+    for (limits, why) in [("fuel=5,fuel=6", "fuel is given twice"), ("heap_bytes=+5", "+5 is"), ("fuel=_1", "_1 is")] {
+        let done = ptcl(&["repl", "--limits", limits], "1\n");
+        assert!(done.status.code() == Some(2) && err(&done).contains(why), "{}", err(&done));
+        let done = ptcl(&["repl"], &format!(":limits {limits}\n"));
+        assert!(done.status.code() == Some(2) && err(&done).contains(why), "{}", err(&done));
+    }
+}
+
+/// Each `:undo` takes back one form, or says why it cannot.
+#[test]
+fn a_form_is_undone_at_a_time() {
+    let definitions =
+        |names: std::ops::RangeInclusive<u32>| names.map(|n| format!("(def a{n} {n})\n")).collect::<String>();
+    let undone = |count: usize| ":undo\n".repeat(count);
+    // More forms than a session keeps: those before it are not touched.
+    let (first, later) = (definitions(1..=3), definitions(4..=16));
+    let done = ptcl(&["repl"], &format!("{first}:limits fuel=5G\n{later}{}:defs\n{}:defs\n", undone(10), undone(2)));
+    let defs =
+        |output: &str| output.lines().filter(|line| line.starts_with('a')).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(defs(&out(&done)), ["a1 a2 a3 a4 a5 a6"; 2], "{}", err(&done));
+    assert!(err(&done).matches("undid the last form").count() == 10 && err(&done).contains("(session_undo)"));
+    // Where nothing can be undone, nothing is.
+    let typed = format!("{first}:limits session_undo=0\n{}:undo\n:defs\n", definitions(4..=5));
+    let done = ptcl(&["repl"], &typed);
+    assert_eq!(defs(&out(&done)), ["a1 a2 a3 a4 a5"], "{}", err(&done));
+    // Forms that failed do not count.
+    let done = ptcl(&["repl"], &format!("{first}:limits fuel=5G\n(nope)\n(inc nil)\n:undo\n:undo\n:defs\n"));
+    assert_eq!(defs(&out(&done)), ["a1"], "{}", err(&done));
+    // Of many sessions, the last ones are kept.
+    let many: String = (1..=12).map(|n| format!("(def a{n} 1)\n:limits fuel={n}G\n")).collect();
+    let done = ptcl(&["repl"], &format!("{many}{}:defs\n", undone(9)));
+    assert_eq!(defs(&out(&done)), ["a1 a2 a3 a4"], "{}", err(&done));
+    assert!(err(&done).contains("at most 8 sessions before :limits or :mock are kept"), "{}", err(&done));
+    assert_eq!(done.status.code(), Some(5));
+}
+
+/// A limit that is too low for the session can be raised again.
+#[cfg(target_os = "linux")]
+#[test]
+fn limits_that_the_session_exceeds_can_be_raised() {
+    let saved = file("raised", "");
+    let saved = saved.display();
+    let grows = "(def a (vec (range 1000)))\n";
+    let typed = format!(
+        "{grows}:save {saved}\n:limits session_bytes=1MB\n:save {saved}\n:limits session_bytes=300\n:load {saved}\n(count a)\n"
+    );
+    for isolation in ["in-process", "process"] {
+        for (arguments, before) in [(&["--limits", "session_bytes=300"][..], ""), (&[], ":limits session_bytes=300\n")]
+        {
+            let arguments = [&["repl", "--isolation", isolation], arguments].concat();
+            let done = ptcl(&arguments, &format!("{before}{typed}"));
+            assert_eq!(out(&done), "#'a\n1000\n", "{}", err(&done));
+            let too_long = "bytes; the limit session_bytes is 300, for the definitions";
+            assert_eq!(err(&done).matches(too_long).count(), 2, "{}", err(&done));
+            assert!(err(&done).contains("saved the session to"), "{}", err(&done));
+        }
+        let typed = "(def a 1)\n:limits timeout_ms=0\na\n:limits timeout_ms=60s\na\n";
+        let done = ptcl(&["repl", "--isolation", isolation], typed);
+        assert_eq!(out(&done), "#'a\n1\n", "{}", err(&done));
+    }
+}
+
+/// The file of `:record` may be one that somebody needs.
+#[test]
+fn a_record_is_added_to_what_a_file_has() {
+    let record = file("precious.clj", "(precious)\n");
+    let done = ptcl(&["repl"], &format!(":record {}\n(inc 1)\n", record.display()));
+    assert_eq!(std::fs::read_to_string(&record).unwrap(), "(precious)\n(inc 1)\n; => 2\n", "{}", err(&done));
+}
+
+#[test]
+fn forms_of_commands_and_long_forms_go_on_over_lines() {
+    let numbers: String = (0..3_000).map(|n| format!("{n} ; ) \n")).collect();
+    let typed = format!(":mock o {{:a 1\n :b \"}}\n\"}}\n(tool/o {{}})\n(count [{numbers}\n\\]\n])\n(f ]\n7\n");
+    let done = ptcl(&["repl"], &typed);
+    assert_eq!(out(&done), "{:a 1 :b \"}\\n\"}\n{\"a\" 1 \"b\" \"}\\n\"}\n3001\n7\n", "{}", err(&done));
 }
 
 #[cfg(unix)]
