@@ -12,9 +12,9 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
-use lisp_server::http::{ProblemDetails, RequestTenant, Text, approvals, bounded, own_origin, single_headers};
+use lisp_server::http::{ProblemDetails, RequestTenant, Text, approvals, bounded, in_room, own_origin, single_headers};
 use lisp_server::runs::Service;
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorCode, JsonRpcMessage};
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
@@ -89,6 +89,17 @@ fn opens_session(message: &ClientJsonRpcMessage) -> bool {
     matches!(message, JsonRpcMessage::Request(asked) if matches!(asked.request, ClientRequest::InitializeRequest(_)))
 }
 
+/// The response to a request whose own response finds no room.
+fn unsent(message: &ClientJsonRpcMessage) -> String {
+    let id = match message {
+        JsonRpcMessage::Request(asked) => serde_json::to_value(&asked.id).unwrap_or_default(),
+        _ => serde_json::Value::Null,
+    };
+    let message = "done, but the response cannot be sent: unread responses of the tenant take all of max_bodies_bytes";
+    let code = ErrorCode::INTERNAL_ERROR.0;
+    serde_json::json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } }).to_string()
+}
+
 /// A plain response with a reason.
 fn refused(status: StatusCode, why: &'static str) -> Response {
     let mut response = (status, why).into_response();
@@ -106,8 +117,8 @@ async fn endpoint(State(endpoints): State<Endpoints>, request: Request) -> Respo
     };
     let endpoint = endpoints.of(&tenant);
     let mut response = match parts.method {
-        Method::POST => endpoint.post(&endpoints.mcp.service, parts, body).await,
-        Method::GET => endpoint.get(parts).await,
+        Method::POST => endpoint.post(&endpoints.mcp.service, tenant, parts, body).await,
+        Method::GET => endpoint.get(parts).await.map(|events| in_room(tenant, events, "")),
         Method::DELETE => endpoint.delete(parts).await,
         _ => endpoint.pass(parts, Body::empty()).await,
     };
@@ -120,7 +131,7 @@ impl Endpoint {
         self.serves.handle(Request::from_parts(parts, body)).await.map(Body::new)
     }
 
-    async fn post(&self, service: &Service, mut parts: Parts, body: Body) -> Response {
+    async fn post(&self, service: &Service, tenant: RequestTenant, mut parts: Parts, body: Body) -> Response {
         let accepts = Accepts::of(&parts.headers);
         if !accepts.json && !accepts.events {
             let why = "Accept must allow application/json or text/event-stream\n";
@@ -134,6 +145,7 @@ impl Endpoint {
             Ok(message) => message,
             Err(answer) => return (StatusCode::BAD_REQUEST, axum::Json(answer)).into_response(),
         };
+        let unsent = unsent(&message);
         if opens_session(&message) && self.sessions.sessions.read().await.len() >= SESSIONS {
             let why = format!("the maximum of {SESSIONS} sessions is open; delete some, or try again later\n");
             return (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, HeaderValue::from_static("60"))], why)
@@ -144,7 +156,10 @@ impl Endpoint {
             parts.extensions.insert(JsonOnly);
         }
         let response = self.pass(parts, Body::from(Bytes::from_owner(body))).await;
-        if accepts.events { response } else { as_json(response).await }
+        match accepts.events {
+            true => response.map(|events| in_room(tenant, events, format!("data: {unsent}\n\n"))),
+            false => as_json(response).await.map(|answer| in_room(tenant, answer, unsent)),
+        }
     }
 
     /// Opens the event stream of a session. Fails without a session, or if the client does not accept event streams.

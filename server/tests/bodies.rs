@@ -362,3 +362,39 @@ async fn a_short_body_of_unknown_length_keeps_little_room() {
     let answer = begins(&mut large(address, "/v1/runs/none/calls/1", "", "1").await).await;
     assert_ne!(answer, "HTTP/1.1 429");
 }
+
+/// A response counts in `max_requests` until it is written, not only until the connection has taken it on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn unwritten_responses_count_as_requests() {
+    // Half of the connections are for the requests of one tenant.
+    let address = start(64 * MIB, "max_connections = 8\nheader_seconds = 600").await;
+    // More than the buffers of a socket, and no more than the connection takes on.
+    let body = r#"{"program": "(str/join (repeat 380000 \"x\"))", "omit": ["text"]}"#;
+    let request = format!(
+        "POST /v1/run HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer a\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let (mut clients, mut answers) = (Vec::new(), Vec::new());
+    for _ in 0..6 {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(4_096).unwrap();
+        let mut client = socket.connect(address).await.unwrap();
+        client.write_all(request.as_bytes()).await.unwrap();
+        answers.push(begins(&mut client).await);
+        // The connection takes on all of the response that it can.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        clients.push(client);
+    }
+    let served = answers.iter().take_while(|answer| *answer == "HTTP/1.1 200").count();
+    assert!(served == 4 && answers[4..].iter().all(|answer| answer == "HTTP/1.1 429"), "{answers:?}");
+    let of_other = asked(address, "b").await;
+    assert!(of_other.starts_with("HTTP/1.1 200"), "{of_other}");
+    // What is read is written, and no request any more.
+    let mut first = clients.swap_remove(0);
+    let end = Instant::now() + Duration::from_secs(20);
+    let mut rest = vec![0; 65_536];
+    while !asked(address, "a").await.starts_with("HTTP/1.1 200") {
+        let _ = timeout(Duration::from_millis(10), first.read(&mut rest)).await;
+        assert!(Instant::now() < end, "the share is still taken");
+    }
+}

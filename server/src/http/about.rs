@@ -1,17 +1,17 @@
 //! The routes about the service itself: functions, the prompt for models, health, metrics and the page.
 
-use super::body::{NoQuery, StrictQuery, Text, json, last_of_equal, read};
+use super::body::{NoQuery, StrictQuery, Text, json, json_for, last_of_equal, read};
 use super::guard::RequestTenant;
 use super::openapi::{BodyResponses, NameResponses, QueryResponses, SlotResponses, TenantResponses};
 use super::problem::ProblemDetails;
 use crate::runs::schemas::PromptSchema;
 use crate::runs::{PromptRequest, Service};
 use axum::Extension;
+use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
 /// The maximum number of words in a search.
 const WORDS: usize = 12;
@@ -51,7 +51,7 @@ fn text_of(of: &impl Serialize) -> Response {
     responses((status = 200, description = "the matching functions and special forms", body = FunctionList), TenantResponses, QueryResponses)
 )]
 pub(crate) async fn functions(
-    RequestTenant(_): RequestTenant,
+    RequestTenant(tenant): RequestTenant,
     StrictQuery(search): StrictQuery<Search>,
 ) -> Result<Response, ProblemDetails> {
     let asked = search.q.unwrap_or_default().to_lowercase();
@@ -66,7 +66,8 @@ pub(crate) async fn functions(
         let fits = words.iter().all(|word| lower.contains(word));
         fits.then(|| FunctionPage { name: name.to_owned(), doc: doc.to_string() })
     });
-    Ok(text_of(&FunctionList { functions: found.collect() }))
+    let list = FunctionList { functions: found.collect() };
+    json_for(&tenant, serde_json::to_string(&list).unwrap_or_default()).await
 }
 
 /// Get the documentation of a function or special form
@@ -166,7 +167,7 @@ pub(crate) async fn metrics(State(service): State<Service>, RequestTenant(_): Re
 
 /// The OpenAPI description, as JSON.
 #[derive(Clone)]
-pub(crate) struct Description(pub(crate) Arc<str>);
+pub(crate) struct Description(pub(crate) Bytes);
 
 /// Get this description
 #[utoipa::path(
@@ -177,7 +178,7 @@ pub(crate) struct Description(pub(crate) Arc<str>);
     responses((status = 200, description = "an OpenAPI 3.1 document", body = std::collections::BTreeMap<String, serde_json::Value>, content_type = "application/json"))
 )]
 pub(crate) async fn description(Extension(Description(text)): Extension<Description>) -> Response {
-    super::body::json(StatusCode::OK, text.to_string())
+    json(StatusCode::OK, text)
 }
 
 /// `GET /`: the page for programs and open calls.
@@ -212,4 +213,19 @@ fn page_headers() -> [(header::HeaderName, &'static str); 3] {
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http_body_util::BodyExt;
+
+    /// However many responses wait for their clients, the description is in memory once.
+    #[tokio::test]
+    async fn the_description_is_not_copied() {
+        let text = Bytes::from(vec![b' '; 100]);
+        let response = description(Extension(Description(text.clone()))).await;
+        let sent = response.into_body().collect().await.unwrap().to_bytes();
+        assert_eq!((sent.as_ptr(), sent.len()), (text.as_ptr(), 100));
+    }
 }

@@ -1,5 +1,6 @@
 //! Reads requests: bodies within their limits, JSON and queries.
 
+use super::guard::RequestTenant;
 use super::problem::ProblemDetails;
 use crate::runs::{BodyRoom, InTurn, Refused, Service, Slot, TenantState};
 use axum::body::{Body, Bytes, HttpBody};
@@ -7,6 +8,7 @@ use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::Response;
+use futures_util::stream::{StreamExt, unfold};
 use http_body::{Frame, SizeHint};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use lisp_runtime::internal::near_field;
@@ -306,6 +308,42 @@ where
     }
 }
 
+/// A JSON response to a tenant, which takes room of the tenant's until it is sent.
+pub(crate) async fn json_for(tenant: &TenantState, text: String) -> Result<Response, ProblemDetails> {
+    if text.len() <= TenantState::SMALL_RESPONSE {
+        return Ok(json(StatusCode::OK, text));
+    }
+    let room = tenant.response_room(text.len()).await.map_err(Refused::Busy)?;
+    Ok(json_in(room, StatusCode::OK, text))
+}
+
+/// A body whose large frames take room of its tenant until they are sent. In place of one that finds no room in a second, the body
+/// has `unsent`, and ends.
+pub fn in_room(tenant: RequestTenant, frames: Body, unsent: impl Into<Bytes>) -> Body {
+    let state = Some((frames.into_data_stream(), unsent.into(), None::<BodyRoom>));
+    let frames = unfold(state, move |state| {
+        let tenant = tenant.0.clone();
+        async move {
+            let (mut frames, unsent, room) = state?;
+            // The frame before is sent.
+            drop(room);
+            let frame = frames.next().await?;
+            let size = frame.as_ref().map_or(0, Bytes::len);
+            if size <= TenantState::SMALL_RESPONSE {
+                return Some((frame, Some((frames, unsent, None))));
+            }
+            match tenant.response_room(size).await {
+                Ok(room) => Some((frame, Some((frames, unsent, Some(room))))),
+                Err(busy) => {
+                    tracing::warn!(tenant = tenant.name, %busy, "a response cannot be sent");
+                    Some((Ok(unsent), None))
+                }
+            }
+        }
+    });
+    Body::new(FrameByFrame::new(Body::from_stream(frames)))
+}
+
 fn json_in(room: BodyRoom, status: StatusCode, text: String) -> Response {
     let mut response = json(status, String::new());
     *response.body_mut() = Body::new(ChunkedBody { bytes: text.into(), _room: room });
@@ -372,9 +410,9 @@ impl HttpBody for FrameByFrame {
 }
 
 /// A JSON response.
-pub(crate) fn json(status: StatusCode, text: String) -> Response {
+pub(crate) fn json(status: StatusCode, text: impl Into<Body>) -> Response {
     let response = Response::builder().status(status).header(header::CONTENT_TYPE, "application/json");
-    response.body(Body::from(text)).unwrap_or_default()
+    response.body(text.into()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -417,5 +455,25 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[tokio::test]
+    async fn large_frames_take_room_until_they_are_sent_or_are_replaced() {
+        let text = "isolation = \"in-process\"\n[service]\nmax_bodies_bytes = 1048576\n";
+        let config = Config::parse_with(text, "test.toml", &|_| None).unwrap();
+        let service = Service::open_front(config, Arc::new(MemoryStore::new())).await.unwrap();
+        let tenant = service.tenant("anonymous").unwrap();
+        let all = |body: Body| async { body.collect().await.unwrap().to_bytes() };
+        let large = || in_room(RequestTenant(tenant.clone()), Body::from("x".repeat(100_000)), "unsent");
+        let room = tenant.response_room_now(1_048_576).unwrap();
+        assert_eq!(all(large()).await, "unsent");
+        let small = in_room(RequestTenant(tenant.clone()), Body::from("small"), "unsent");
+        assert_eq!(all(small).await, "small");
+        drop(room);
+        let mut body = large();
+        let first = body.frame().await.unwrap().unwrap().into_data().unwrap();
+        assert!(tenant.response_room_now(1_048_576).is_none());
+        assert_eq!(first.len() + all(body).await.len(), 100_000);
+        assert!(tenant.response_room_now(1_048_576).is_some());
     }
 }

@@ -156,6 +156,8 @@ struct State {
     unread_since: Option<Instant>,
     /// Bytes of responses that the connection has taken on and not written.
     unsent: usize,
+    /// The shares of `max_requests` of responses that have ended, until they are written.
+    unwritten: Vec<RequestInProgress>,
     /// Since when the client has not read.
     blocked_since: Option<Instant>,
     /// Whether what is being sent may be for a tenant.
@@ -173,6 +175,8 @@ struct InProgress {
     given: Option<Instant>,
     /// Its share of its tenant's `max_requests`; `None` for a request without a valid token.
     of_tenant: Option<RequestInProgress>,
+    /// Whether its connection may have other requests at the same time.
+    has_others: bool,
 }
 
 /// A connection was told to close.
@@ -193,6 +197,7 @@ impl Activity {
             last_input: None,
             unread_since: None,
             unsent: 0,
+            unwritten: Vec::new(),
             blocked_since: None,
             is_for_tenant: false,
             closing: None,
@@ -244,6 +249,9 @@ impl Activity {
         let bytes = if let Poll::Ready(Ok(bytes)) = written { *bytes } else { 0 };
         let is_part = bytes >= PART_OF_RESPONSE && state.unsent > 0;
         state.unsent = state.unsent.saturating_sub(bytes);
+        if state.unsent == 0 {
+            state.unwritten.clear();
+        }
         if (was_blocked && !written.is_pending()) || is_part {
             state.idle_since = now;
         }
@@ -358,7 +366,11 @@ impl ActiveRequest {
 impl Drop for ActiveRequest {
     fn drop(&mut self) {
         let mut state = self.activity.lock();
-        state.requests.remove(&self.number);
+        let request = state.requests.remove(&self.number);
+        // A stream that is reset leaves bytes that are never written: only connections with one request at a time wait for them.
+        let share =
+            request.filter(|request| !request.has_others && state.unsent > 0).and_then(|request| request.of_tenant);
+        state.unwritten.extend(share);
         state.idle_since = Instant::now();
     }
 }
@@ -373,7 +385,7 @@ pub(super) struct OfConnection {
 }
 
 impl OfConnection {
-    /// Counts the request as one of a tenant until its response has ended. Its connection is not closed for others before. One
+    /// Counts the request as one of a tenant until its response is written. Its connection is not closed for others before. One
     /// that has several requests at a time cannot say to its client that it is to close, and stays.
     pub(super) fn is_of(&self, in_progress: Option<RequestInProgress>) {
         let mut state = self.activity.lock();
@@ -382,7 +394,7 @@ impl OfConnection {
         }
         state.is_for_tenant |= in_progress.is_some();
         if let Some(request) = state.requests.get_mut(&self.number) {
-            request.of_tenant = in_progress;
+            (request.of_tenant, request.has_others) = (in_progress, self.has_several);
         }
     }
 }

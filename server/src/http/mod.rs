@@ -14,7 +14,7 @@ mod sessions;
 mod socket;
 mod sse;
 
-pub use body::Text;
+pub use body::{Text, in_room};
 pub use guard::{RequestTenant, bounded, own_origin, single_headers};
 pub use listen::{ListenError, Listener, Server};
 pub use problem::ProblemDetails;

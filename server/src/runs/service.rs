@@ -52,6 +52,9 @@ pub struct PromptRequest {
     pub json_keys: Option<Keys>,
 }
 
+/// How long a shutdown waits for turns that were cut off.
+const ENDS_OF_TURNS: Duration = Duration::from_secs(1);
+
 /// Waits for a call of a tool, and looks from time to time whether its run has ended.
 async fn polled(mut call: BoxedCall) -> Result<String, ToolError> {
     const EVERY: Duration = Duration::from_millis(20);
@@ -388,6 +391,11 @@ impl Service {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         self.tell_end();
+        // Turns that were cut off give their sessions back. Otherwise another process waits for the ends of their leases.
+        let until = tokio::time::Instant::now() + ENDS_OF_TURNS;
+        while self.0.turns.load(Ordering::Relaxed) > 0 && tokio::time::Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
         self.0.tools.close().await;
     }
 

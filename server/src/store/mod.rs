@@ -691,14 +691,15 @@ pub trait SessionStore: Send + Sync + 'static {
     async fn renew_turn(&self, turn: &TurnLease, period: Duration) -> Result<bool>;
 
     /// Stores a session after a turn, and ends the turn, if the sessions of its tenant have at most `max_bytes` then. At most
-    /// `undos` earlier states are kept.
+    /// `undos` earlier states are kept. If this turn has been stored, changes nothing: a result may be lost, and the turn stored
+    /// again.
     ///
     /// # Errors
     /// If the store fails.
     async fn put_turn(&self, turn: &TurnLease, text: String, undos: u64, max_bytes: u64) -> Result<Put>;
 
     /// Undoes the last successful turn, and ends this one. Returns the session, or `None` if there is no turn to undo or
-    /// this one is no longer valid.
+    /// this one is no longer valid. If this turn has undone one, changes nothing, and returns the session.
     ///
     /// # Errors
     /// If the store fails.

@@ -6,7 +6,8 @@ use crate::contract::{LONG, room, run};
 use crate::file::TestFile;
 use lisp_server::config::Durability;
 use lisp_server::store::{
-    Batch, Checked, Formats, NewRun, RunStatus, RunStore, SqliteStore, Store, StoreError, StoreLocation,
+    Batch, Checked, Formats, NewRun, NewSession, Opened, RunStatus, RunStore, SessionLimits, SessionStore, SqliteStore,
+    Store, StoreError, StoreLocation, TurnStart,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::{BufRead, BufReader};
@@ -167,9 +168,9 @@ async fn a_store_of_format_1_is_converted() {
         let file = TestFile::new(name);
         file.meddle(&format!("PRAGMA journal_mode = wal; {FORMAT_1} {ROWS_1} {marks}"));
         let location = StoreLocation::File(file.0.clone());
-        assert_eq!(location.formats().await.unwrap(), Formats { found: 1, known: 2 });
+        assert_eq!(location.formats().await.unwrap(), Formats { found: 1, known: 3 });
         for unconverted in [location.check().await.err(), location.open_existing(Durability::Process).await.err()] {
-            assert!(matches!(unconverted, Some(StoreError::Earlier { found: 1, known: 2, .. })), "{unconverted:?}");
+            assert!(matches!(unconverted, Some(StoreError::Earlier { found: 1, known: 3, .. })), "{unconverted:?}");
         }
         // The second time there is nothing to convert.
         for _ in 0..2 {
@@ -184,7 +185,7 @@ async fn a_store_of_format_1_is_converted() {
         let count = |sql: &str| -> i64 { db.query_row(sql, [], |row| row.get(0)).unwrap() };
         assert_eq!(count("SELECT count(*) FROM sqlite_master WHERE name LIKE 'old_%'"), 0);
         assert_eq!(count("SELECT count(*) FROM pragma_foreign_key_check"), 0);
-        assert_eq!((count("PRAGMA user_version"), count("SELECT epoch FROM owner")), (2, 12));
+        assert_eq!((count("PRAGMA user_version"), count("SELECT epoch FROM owner")), (3, 12));
         // It has what a new file has.
         let schema = |db: &rusqlite::Connection| -> Vec<(String, String)> {
             let mut select =
@@ -195,6 +196,41 @@ async fn a_store_of_format_1_is_converted() {
         drop(new.open());
         assert_eq!(schema(&db), schema(&rusqlite::Connection::open(&new.0).unwrap()));
     }
+}
+
+/// Makes a new store one of format 2, in which sessions have their openings themselves.
+const TO_FORMAT_2: &str = "
+    DROP TRIGGER session_added; DROP TRIGGER session_removed; DROP TRIGGER session_changed;
+    DROP TABLE session_usage; DROP TABLE openings;
+    ALTER TABLE sessions DROP COLUMN ended; ALTER TABLE sessions DROP COLUMN ended_epoch;
+    ALTER TABLE sessions ADD COLUMN opening TEXT NOT NULL DEFAULT '';
+    INSERT INTO sessions (session_id, tenant, bytes, created_ms, updated_ms, opening)
+        VALUES ('session', 'acme', 15, 50, 51, '{\"open\": 1}');
+    INSERT INTO states VALUES ('session', 0, 'text');
+    PRAGMA user_version = 2";
+
+#[tokio::test]
+async fn a_store_of_format_2_is_converted() {
+    let file = TestFile::new("format-2");
+    drop(file.open());
+    file.meddle(TO_FORMAT_2);
+    assert_eq!(StoreLocation::File(file.0.clone()).formats().await.unwrap(), Formats { found: 2, known: 3 });
+    let store = file.open();
+    let session = store.session("session").await.unwrap().unwrap();
+    assert_eq!(
+        (&*session.opening, session.text.as_deref(), session.summary.bytes),
+        ("{\"open\": 1}", Some("text"), 15)
+    );
+    let open = async |session_id: &str, sessions: u64, bytes: u64| {
+        let (session_id, tenant) = (session_id.to_owned(), "acme".to_owned());
+        let session = NewSession { session_id, tenant, opening: "{}".to_owned(), text: None };
+        store.open_session(session, SessionLimits { sessions, bytes }).await.unwrap()
+    };
+    assert_eq!((open("other", 1, 99).await, open("other", 2, 16).await), (Opened::TooMany, Opened::TooLarge(17)));
+    assert_eq!(open("other", 2, 17).await, Opened::New);
+    let TurnStart::Started(turn, _) = store.begin_turn("acme", "session", LONG).await.unwrap() else { panic!() };
+    assert!(store.delete_session(&turn).await.unwrap());
+    assert_eq!(open("third", 2, 4).await, Opened::New);
 }
 
 async fn is_converted(store: &SqliteStore) {

@@ -137,7 +137,7 @@ fn other_files_are_refused() {
     nothing_beside_it_is_followed(&file);
     file.meddle("PRAGMA user_version = 99");
     let error = file.try_open().unwrap_err();
-    assert!(matches!(error, StoreError::Format { found: 99, known: 2 }), "{error}");
+    assert!(matches!(error, StoreError::Format { found: 99, known: 3 }), "{error}");
     let missing =
         SqliteStore::open(&std::env::temp_dir().join("no/such/folder/x.db"), Durability::Machine).unwrap_err();
     assert!(matches!(missing, StoreError::Open { .. }), "{missing}");

@@ -22,6 +22,14 @@ pub(super) struct Session {
     epoch: u64,
     /// When the lease of the turn in progress expires.
     turn_until_ms: Option<i64>,
+    /// The last turn that was stored or undone, and which of both.
+    ended: Option<(u64, Ended)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    Put,
+    Undo,
 }
 
 impl Session {
@@ -57,6 +65,12 @@ impl Inner {
         let session = self.sessions.get_mut(&*turn.session_id)?;
         (session.epoch == turn.epoch && session.turn_until_ms.is_some()).then_some(session)
     }
+
+    /// Returns the session if the turn has ended this way: the result of the first try may have been lost.
+    fn ended(&self, turn: &TurnLease, how: Ended) -> Option<SessionSummary> {
+        let session = self.sessions.get(&*turn.session_id)?;
+        (session.ended == Some((turn.epoch, how))).then(|| session.summary(&turn.session_id))
+    }
 }
 
 #[async_trait]
@@ -82,6 +96,7 @@ impl SessionStore for MemoryStore {
             states: vec![text],
             epoch: 0,
             turn_until_ms: None,
+            ended: None,
         };
         let bytes = bytes + session.bytes();
         if bytes > limits.bytes {
@@ -130,6 +145,9 @@ impl SessionStore for MemoryStore {
     async fn put_turn(&self, turn: &TurnLease, text: String, undos: u64, max_bytes: u64) -> Result<Put> {
         let mut inner = self.lock()?;
         let now = inner.clock.wall_ms();
+        if let Some(summary) = inner.ended(turn, Ended::Put) {
+            return Ok(Put::Stored(summary));
+        }
         let Some(session) = inner.in_turn(turn) else { return Ok(Put::Lost) };
         let tenant = session.tenant.clone();
         let keep = usize::try_from(undos).unwrap_or(usize::MAX);
@@ -144,6 +162,7 @@ impl SessionStore for MemoryStore {
         session.states.drain(..old);
         session.states.push(Some(text));
         session.turn_until_ms = None;
+        session.ended = Some((turn.epoch, Ended::Put));
         session.turns += 1;
         session.updated_ms = now;
         Ok(Put::Stored(session.summary(&turn.session_id)))
@@ -152,11 +171,15 @@ impl SessionStore for MemoryStore {
     async fn undo_turn(&self, turn: &TurnLease) -> Result<Option<SessionSummary>> {
         let mut inner = self.lock()?;
         let now = inner.clock.wall_ms();
+        if let Some(summary) = inner.ended(turn, Ended::Undo) {
+            return Ok(Some(summary));
+        }
         let Some(session) = inner.in_turn(turn) else { return Ok(None) };
         session.turn_until_ms = None;
         if session.states.len() < 2 {
             return Ok(None);
         }
+        session.ended = Some((turn.epoch, Ended::Undo));
         session.states.pop();
         session.turns = session.turns.saturating_sub(1);
         session.updated_ms = now;

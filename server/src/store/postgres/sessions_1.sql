@@ -77,7 +77,7 @@ begin
 end $$;
 
 -- Ends a turn as 'put', 'undo', 'end' or 'delete'. Returns the session, one row of nulls if it is deleted, or no row if the
--- turn is not valid or there is nothing to undo. PT003: with the text, the tenant's sessions would have so many bytes.
+-- turn is not valid or there is nothing to undo. Ending a turn again in the same way changes nothing. PT003: with the text, the tenant's sessions would have so many bytes.
 create function ptc_lisp.end_turn(
     a_session text, a_epoch bigint, a_end text, a_text bytea, a_undos bigint, a_max_bytes bigint, a_again boolean
 ) returns table (
@@ -93,7 +93,8 @@ begin
     if a_again and a_end = 'delete' and not found then
         return next;
         return;
-    elsif a_again and session.ended_epoch = a_epoch and session.ended = a_end then
+    elsif session.ended_epoch = a_epoch and session.ended = a_end then
+        -- Its result may have been lost.
         return query select * from ptc_lisp.session(a_session);
         return;
     elsif not found or session.epoch <> a_epoch or session.expires_ms is null then

@@ -1,4 +1,4 @@
--- Moves the rows of format 1 into the tables of format 2. Its tables are renamed to `old_*` before, and its journal is
+-- Moves the rows of format 1 into the current tables. Its tables are renamed to `old_*` before, and its journal is
 -- moved after this.
 CREATE INDEX old_keys_of_runs ON old_keys (run_id);
 

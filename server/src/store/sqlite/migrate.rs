@@ -5,7 +5,7 @@ use super::super::{Result, StoreError};
 use rusqlite::{Connection, params};
 
 /// The format that this version writes: SQLite's `user_version`.
-pub(super) const FORMAT: i64 = 2;
+pub(super) const FORMAT: i64 = 3;
 /// Marks the file as a store: SQLite's `application_id`, the letters PTCL.
 const APPLICATION: i64 = 0x5054_434C;
 
@@ -16,7 +16,11 @@ struct Step {
     run: fn(&Connection) -> Result<()>,
 }
 
-const STEPS: [Step; 2] = [Step { from: 0, to: 2, run: create }, Step { from: 1, to: 2, run: from_format_1 }];
+const STEPS: [Step; 3] = [
+    Step { from: 0, to: FORMAT, run: create },
+    Step { from: 1, to: FORMAT, run: from_format_1 },
+    Step { from: 2, to: FORMAT, run: from_format_2 },
+];
 
 /// The tables of format 1, those before that others refer to.
 const FORMAT_1_TABLES: [&str; 9] =
@@ -64,7 +68,11 @@ pub(super) fn migrate(db: &Connection) -> Result<()> {
 }
 
 fn create(db: &Connection) -> Result<()> {
-    Ok(db.execute_batch(include_str!("format_2.sql"))?)
+    Ok(db.execute_batch(include_str!("format_3.sql"))?)
+}
+
+fn from_format_2(db: &Connection) -> Result<()> {
+    Ok(db.execute_batch(include_str!("from_format_2.sql"))?)
 }
 
 fn from_format_1(db: &Connection) -> Result<()> {
@@ -78,7 +86,7 @@ fn from_format_1(db: &Connection) -> Result<()> {
     for table in FORMAT_1_TABLES {
         db.execute_batch(&format!("ALTER TABLE {table} RENAME TO old_{table}"))?;
     }
-    db.execute_batch(include_str!("format_2.sql"))?;
+    db.execute_batch(include_str!("format_3.sql"))?;
     db.execute_batch(include_str!("from_format_1.sql"))?;
     let mut select = db.prepare("SELECT run_id, number, line FROM old_journal")?;
     let mut insert = db.prepare("INSERT INTO journal VALUES (?1, ?2, ?3, ?4)")?;

@@ -12,8 +12,9 @@ use std::time::Duration;
 
 /// Returns the number of a tenant's sessions, and the bytes of their texts.
 fn usage(db: &Connection, tenant: &str) -> Result<(u64, u64)> {
-    let mut select = db.prepare_cached("SELECT count(*), coalesce(sum(bytes), 0) FROM sessions WHERE tenant = ?1")?;
-    Ok(select.query_row([tenant], |row| Ok((count(row.get(0)?), count(row.get(1)?))))?)
+    let mut select = db.prepare_cached("SELECT sessions, bytes FROM session_usage WHERE tenant = ?1")?;
+    let usage = select.query_row([tenant], |row| Ok((count(row.get(0)?), count(row.get(1)?))));
+    Ok(usage.optional()?.unwrap_or_default())
 }
 
 pub(super) fn open(write: &Write<'_>, session: &NewSession, limits: SessionLimits) -> Result<Opened> {
@@ -132,7 +133,16 @@ fn count_bytes(write: &Write<'_>, session_id: &str) -> Result<()> {
     Ok(())
 }
 
+/// Whether the turn has ended this way: the result of the first try may have been lost.
+fn has_ended(write: &Write<'_>, turn: &TurnLease, how: &str) -> Result<bool> {
+    let sql = "SELECT 1 FROM sessions WHERE session_id = ?1 AND ended_epoch = ?2 AND ended = ?3";
+    Ok(write.db.prepare_cached(sql)?.exists(params![&*turn.session_id, sql_int(turn.epoch), how])?)
+}
+
 pub(super) fn put_turn(write: &Write<'_>, turn: &TurnLease, text: &str, undos: u64, max_bytes: u64) -> Result<Put> {
+    if has_ended(write, turn, "put")? {
+        return Ok(summary(write.db, &turn.session_id)?.map_or(Put::Lost, Put::Stored));
+    }
     let mut select = write.db.prepare_cached(&format!("SELECT 1 FROM sessions WHERE {IN_TURN}"))?;
     if !select.exists(params![&*turn.session_id, sql_int(turn.epoch)])? {
         return Ok(Put::Lost);
@@ -141,7 +151,8 @@ pub(super) fn put_turn(write: &Write<'_>, turn: &TurnLease, text: &str, undos: u
     if bytes > max_bytes {
         return Ok(Put::TooLarge(bytes));
     }
-    update(write, turn, "turn_until_ms = NULL, turns = turns + 1, updated_ms = ?3", write.wall_ms)?;
+    let columns = "turn_until_ms = NULL, ended_epoch = ?2, ended = 'put', turns = turns + 1, updated_ms = ?3";
+    update(write, turn, columns, write.wall_ms)?;
     write
         .db
         .prepare_cached(
@@ -161,13 +172,17 @@ pub(super) fn put_turn(write: &Write<'_>, turn: &TurnLease, text: &str, undos: u
 }
 
 pub(super) fn undo_turn(write: &Write<'_>, turn: &TurnLease) -> Result<Option<SessionSummary>> {
+    if has_ended(write, turn, "undo")? {
+        return summary(write.db, &turn.session_id);
+    }
     let mut select = write.db.prepare_cached("SELECT count(*) FROM states WHERE session_id = ?1")?;
     let states: i64 = select.query_row([&*turn.session_id], |row| row.get(0))?;
     if states < 2 {
         end_turn(write, turn)?;
         return Ok(None);
     }
-    if !update(write, turn, "turn_until_ms = NULL, turns = max(turns - 1, 0), updated_ms = ?3", write.wall_ms)? {
+    let columns = "turn_until_ms = NULL, ended_epoch = ?2, ended = 'undo', turns = max(turns - 1, 0), updated_ms = ?3";
+    if !update(write, turn, columns, write.wall_ms)? {
         return Ok(None);
     }
     write

@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 fn plan(sql: &str) -> String {
     let db = Connection::open_in_memory().unwrap();
-    db.execute_batch(include_str!("format_2.sql")).unwrap();
+    db.execute_batch(include_str!("format_3.sql")).unwrap();
     let mut select = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
     let lines = select.raw_query().mapped(|row| row.get::<_, String>(3));
     lines.map(Result::unwrap).collect::<Vec<_>>().join("\n")
@@ -30,7 +30,7 @@ fn claims_and_lists_sort_nothing() {
 #[test]
 fn texts_of_sessions_are_in_nobodys_way() {
     let db = Connection::open_in_memory().unwrap();
-    db.execute_batch(include_str!("format_2.sql")).unwrap();
+    db.execute_batch(include_str!("format_3.sql")).unwrap();
     for table in ["openings", "states"] {
         let of_table = |sql: &str| db.query_row(sql, [table], |row| row.get::<_, String>(0)).unwrap();
         assert_eq!(of_table("SELECT wr || '' FROM pragma_table_list WHERE name = ?1"), "0", "{table}");
