@@ -512,7 +512,7 @@ fn commands_that_read_change_no_format() {
         assert!(exit == 2 && said.contains(&wanted), "{command:?}: {exit} {said}");
         let (exit, _, said) = run(&[command, &["--store", &earlier]].concat());
         let wanted = format!(
-            "has the format 1, and this version works with 2: change it with `ptcl store migrate --store {earlier}`"
+            "has the format 1, and this version works with 3: change it with `ptcl store migrate --store {earlier}`"
         );
         assert!(exit == 74 && said.contains(&wanted), "{command:?}: {exit} {said}");
     }

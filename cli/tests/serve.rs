@@ -34,9 +34,11 @@ fn a_run_is_answered_with_the_envelope() {
         ("(doall (map (fn [n] (reduce + (range 100000))) (range 100000)))", "timeout", "timeout"),
         ("(reduce (fn [a i] (conj a (str a i))) [] (range 100))", "out_of_memory", "memory_exceeded"),
     ] {
-        let (status, body) = server.post("/v1/run", &json!({ "program": program, "id": [1] }));
-        let limits = &body["error"]["reason"];
-        assert_eq!((status, &body["verdict"], limits), (200, &json!(verdict), &json!(reason)), "{program}: {body}");
+        let time = if reason == "timeout" { 1_000 } else { 60_000 };
+        let request = json!({ "program": program, "id": [1], "limits": { "timeout_ms": time } });
+        let (status, body) = server.post("/v1/run", &request);
+        let found = &body["error"]["reason"];
+        assert_eq!((status, &body["verdict"], found), (200, &json!(verdict), &json!(reason)), "{program}: {body}");
         assert_eq!(body["id"], json!([1]));
     }
     let full = json!({

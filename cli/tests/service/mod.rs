@@ -41,6 +41,21 @@ impl Drop for Dir {
     }
 }
 
+/// Gives programs a minute, unless the configuration says how long they may take: machines are busy.
+fn patient(config: &str) -> String {
+    let (minute, limits) = ("timeout_ms = 60000\n", "[limits]\n");
+    let is_said = |section: &str| section.split("\n[").next().unwrap().contains("timeout_ms");
+    let has_short_ceiling = config.split("timeout_ms = ").skip(1).any(|rest| {
+        rest.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse::<u64>().is_ok_and(|time| time < 60_000)
+    });
+    match config.split_once(limits) {
+        _ if has_short_ceiling => config.to_owned(),
+        Some((_, section)) if is_said(section) => config.to_owned(),
+        Some((before, section)) => format!("{before}{limits}{minute}{section}"),
+        None => format!("{config}\n{limits}{minute}"),
+    }
+}
+
 /// A service of a test.
 pub struct Server {
     child: Child,
@@ -64,13 +79,19 @@ impl Server {
     /// Starts one with these options; with a store of its own unless they name one.
     pub fn start(options: &[&str]) -> Self {
         let mut command = ptcl();
-        command.args(["serve", "--listen", "127.0.0.1:0"]).args(options);
-        let dir = (!options.contains(&"--store")).then(|| Dir::new("store"));
-        if let Some(dir) = &dir {
+        let dir = Dir::new("store");
+        command.args(["serve", "--listen", "127.0.0.1:0"]);
+        if !options.contains(&"--store") {
             command.args(["--store", &dir.path("ptc.db")]);
         }
+        let config = options.iter().position(|option| *option == "--config");
+        let text = config.map_or_else(String::new, |at| std::fs::read_to_string(options[at + 1]).unwrap());
+        let patient = dir.write("patient.toml", &patient(&text));
+        let others =
+            options.iter().enumerate().filter(|(at, _)| config.is_none_or(|config| *at != config && *at != config + 1));
+        command.args(others.map(|(_, option)| option)).args(["--config", &patient]);
         let mut server = Server::of(&mut command);
-        server._dir = dir;
+        server._dir = Some(dir);
         server
     }
 
