@@ -11,6 +11,7 @@ use serde::de::IgnoredAny;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a program gets.
 #[derive(Clone, Debug, Args)]
@@ -39,6 +40,9 @@ pub(crate) struct Grant {
     /// The type the result must have, such as '{total :float}'
     #[arg(long, value_name = "TEXT")]
     signature: Option<String>,
+    /// The setup programs as they were read: a pipe can be read once.
+    #[arg(skip)]
+    setup_texts: Arc<Mutex<BTreeMap<usize, String>>>,
 }
 
 impl Grant {
@@ -90,8 +94,9 @@ impl Grant {
             Signature::parse(signature).map_err(|error| Failure::Usage(format!("--signature {signature}: {error}")))?;
             input = input.signature(signature.clone());
         }
-        for path in &self.setup {
+        for (index, path) in self.setup.iter().enumerate() {
             let source = read_file(path)?;
+            self.setup_texts().insert(index, source.clone());
             match engine.compile(&source) {
                 Ok(program) => input = input.setup(&program),
                 Err(problem) => {
@@ -160,7 +165,11 @@ impl Grant {
     /// Returns a setup program and the name of its file.
     pub(crate) fn setup_text(&self, index: usize) -> Option<Text> {
         let path = self.setup.get(index)?;
-        Some(Text { name: path.display().to_string(), source: read_file(path).ok()? })
+        Some(Text { name: path.display().to_string(), source: self.setup_texts().get(&index)?.clone() })
+    }
+
+    fn setup_texts(&self) -> MutexGuard<'_, BTreeMap<usize, String>> {
+        self.setup_texts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -96,12 +96,12 @@ fn files_after_the_program_are_data_in() {
     for (arguments, input, code, says) in [
         (&["-e", "data/in", &csv, &more][..], "", 2, "--slurp"),
         (&["-e", "data/in", "no-such.csv"], "", 74, "no-such.csv"),
-        (&["-e", "data/in", "--from", "csv"], "a,b\n1\n", 2, "standard input: line 2: the row has 1 cells"),
+        (&["-e", "data/in", "--from", "csv"], "a,b\n1\n", 2, "standard input: line 2: the row has 1 cell"),
         (
             &["-e", "data/in", "--lines", "--from", "csv"],
             "a,b\n1,2\n1\n",
             2,
-            "standard input: line 3: the row has 1 cells",
+            "standard input: line 3: the row has 1 cell",
         ),
         (&["-e", "(/ 1 0)", "--lines", "--from", "csv"], "a,b\n1,2\n", 4, "row 1"),
         (&["-e", "(/ 1 0)", "--lines", &more], "", 4, &format!("{more}:1: ")),
@@ -201,7 +201,7 @@ fn a_number_that_json_has_not_is_null_and_named() {
     ] {
         let (code, out, err) = ptcl(&[&["-e", "[{:a ##NaN :b 1}]"], option].concat(), b"");
         assert_eq!((code, out.as_str()), (Some(0), written));
-        assert_eq!(err, "ptcl: $[0].a of the value is ##NaN, which JSON does not have: it is null there\n");
+        assert_eq!(err, "ptcl: $[0].a of the value is ##NaN, which JSON cannot express: it is written as null\n");
     }
     assert_eq!(out(&["-e", "[##Inf]"], ""), "[##Inf]\n");
     let lines = |options: &[&str]| {
@@ -209,7 +209,7 @@ fn a_number_that_json_has_not_is_null_and_named() {
     };
     let (code, out, err) = lines(&["--out", "json"]);
     assert_eq!((code, out.as_str()), (Some(0), "1\nnull\nnull\n"));
-    assert_eq!(err, "ptcl: line 2: $ of the value is ##Inf, which JSON does not have: it is null there\n");
+    assert_eq!(err, "ptcl: line 2: $ of the value is ##Inf, which JSON cannot express: it is written as null\n");
     // It is no nil.
     assert_eq!(lines(&["--skip-nil"]), (Some(0), "1\n##Inf\n".to_owned(), String::new()));
     let (_, json, _) = ptcl(&["--json", "-e", "##NaN"], b"");
@@ -247,7 +247,7 @@ fn a_value_is_written_in_the_format_that_is_asked_for() {
     for (arguments, says) in [
         (&["--csv", "-e", "(+ 1 2)"][..], "CSV takes a vector of maps or of vectors; this value is a number"),
         (&["--table", "-e", "[1 2]"], "a table takes a vector of maps"),
-        (&["--out", "json", "-e", "{:a 1 \"a\" 2}"], "has no JSON text"),
+        (&["--out", "json", "-e", "{:a 1 \"a\" 2}"], "cannot be written as JSON: two keys"),
         (&["--out", "yaml", "-e", &format!("[{}N]", "9".repeat(50))], "cannot be written as YAML"),
     ] {
         let (code, out, err) = ptcl(arguments, b"");
@@ -296,6 +296,9 @@ fn a_line_that_fails_is_named_and_stops_the_rest_unless_told_otherwise() {
     assert_eq!((code, out.as_str()), (Some(4), "2\n3\n5\n7\n"));
     let said: Vec<&str> = err.lines().filter(|line| line.starts_with("ptcl: line ")).map(|line| &line[..12]).collect();
     assert_eq!(said, ["ptcl: line 3", "ptcl: line 5"], "{err}");
+    // A setup program from a pipe is shown, though it can be read only once.
+    let (code, _, err) = ptcl(&["--setup", "/dev/stdin", "-e", "1"], b"(inc nil)");
+    assert!(code == Some(4) && err.contains("(inc nil)") && err.contains("/dev/stdin:1:1"), "{err}");
     // The highest of the codes, whatever the order of the lines.
     for (input, wanted) in [("[1]\n9\n\"x\"\n", 4), ("\"x\"\n9\n[1]\n", 4), ("9\n[1]\n", 1), ("9\n", 0)] {
         let program = "(cond (vector? data/in) (fail 1) (string? data/in) (inc data/in) :else data/in)";

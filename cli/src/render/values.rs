@@ -77,7 +77,7 @@ impl OutputOptions {
 /// Why a value cannot be written in a format.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unfit {
-    #[error("the value has no JSON text: {0}")]
+    #[error("the value cannot be written as JSON: {0}; use --out clojure")]
     NoJson(String),
     #[error(
         "the value has {0} bytes, more than the limit result_bytes: raise it, such as with --limits result_bytes=1GB"
@@ -160,9 +160,13 @@ fn ndjson(json: &str, out: &mut Vec<u8>) -> Result<(), Unfit> {
 
 /// The complete value as JSON text.
 pub(crate) fn json(outcome: &Outcome) -> Result<&str, Unfit> {
-    outcome
-        .json()
-        .ok_or_else(|| Unfit::NoJson(outcome.json_error().map_or_else(String::new, |error| error.message.clone())))
+    outcome.json().ok_or_else(|| {
+        Unfit::NoJson(
+            outcome
+                .json_error()
+                .map_or_else(String::new, |error| error.message.trim_start_matches("the value: ").to_owned()),
+        )
+    })
 }
 
 /// Notes about JSON that has null in place of a number.
