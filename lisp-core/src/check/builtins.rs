@@ -102,22 +102,7 @@ impl<'p> Checker<'p> {
                 self.applied(first, before, list, span)
             }
             ("update" | "update-in", [..]) if rest.len() >= 2 => self.updated(name, first, rest, span),
-            ("update-vals", [function]) => {
-                let value = first.shape.element().nth(1);
-                let value = self.call_shape(function, false, vec![Known::of(value)], span).shape;
-                Known::of(match first.shape.fields.as_deref() {
-                    _ if !first.shape.types.is_within(Types::MAP | Types::NIL) => Shape::UNKNOWN,
-                    Some(fields) if first.shape.types == Types::MAP => {
-                        let mut fields = fields.clone();
-                        fields.known.iter_mut().for_each(|(_, field)| field.shape = value.clone());
-                        if let Some((_, other)) = &mut fields.others {
-                            *other = value;
-                        }
-                        Shape::of_fields(fields)
-                    }
-                    _ => Shape::map_of(Shape::UNKNOWN, value).or_nil(),
-                })
-            }
+            ("update-vals", [function]) => self.with_values(first, function, span),
             _ => return None,
         })
     }
@@ -348,6 +333,24 @@ impl<'p> Checker<'p> {
         Known::of(put(&map.shape, name_of(key), value))
     }
 
+    /// `update-vals`
+    fn with_values(&mut self, map: &Known<'p>, function: &Known<'p>, span: Span) -> Known<'p> {
+        let value = map.shape.element().nth(1);
+        let value = self.call_shape(function, false, vec![Known::of(value)], span).shape;
+        Known::of(match map.shape.fields.as_deref() {
+            _ if !map.shape.types.is_within(Types::MAP | Types::NIL) => Shape::UNKNOWN,
+            Some(fields) if map.shape.types == Types::MAP => {
+                let mut fields = fields.clone();
+                fields.known.iter_mut().for_each(|(_, field)| field.shape = value.clone());
+                if let Some((_, other)) = &mut fields.others {
+                    *other = value;
+                }
+                Shape::of_fields(fields)
+            }
+            _ => Shape::map_of(Shape::UNKNOWN, value).or_nil(),
+        })
+    }
+
     /// Functions that call no others.
     fn of_values(&mut self, name: &str, arguments: &[Known<'p>], span: Span) -> Option<Known<'p>> {
         self.spend(arguments.iter().map(|value| value.shape.weight()).sum());
@@ -378,18 +381,7 @@ impl<'p> Checker<'p> {
                 };
                 return Some(self.or_default(value, rest.first()));
             }
-            ("get-in", [map, path, rest @ ..]) => {
-                let Some((Constant::Vector(path), _)) = path.constant else { return Some(Known::unknown()) };
-                self.spend_on(path.len());
-                let mut value = Known { exact: map.exact, ..Known::of(map.shape.clone()) };
-                for key in path {
-                    value = self.read(&value, key, span);
-                    if !rest.is_empty() {
-                        self.excuse_no_map(&value);
-                    }
-                }
-                return Some(self.or_default(value, rest.first()));
-            }
+            ("get-in", [map, path, rest @ ..]) => return Some(self.at_path(map, path, rest.first(), span)),
             ("select-keys", [map, keys]) => {
                 if let Some((Constant::Vector(keys), _)) = keys.constant {
                     self.spend_on(keys.len());
@@ -432,6 +424,20 @@ impl<'p> Checker<'p> {
             _ => None,
         };
         Some(Known { exact, ..Known::of(shape) })
+    }
+
+    /// Returns the value at a path, or the default in its place if there is one.
+    fn at_path(&mut self, map: &Known<'p>, path: &Known<'p>, default: Option<&Known<'p>>, span: Span) -> Known<'p> {
+        let Some((Constant::Vector(path), _)) = path.constant else { return Known::unknown() };
+        self.spend_on(path.len());
+        let mut value = Known { exact: map.exact, ..Known::of(map.shape.clone()) };
+        for key in path {
+            value = self.read(&value, key, span);
+            if default.is_some() {
+                self.excuse_no_map(&value);
+            }
+        }
+        self.or_default(value, default)
     }
 
     /// Returns a value, or the default in its place if there is one.

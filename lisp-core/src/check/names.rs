@@ -33,10 +33,14 @@ pub(super) fn nearest_of<'n>(names: impl Iterator<Item = &'n str>, name: &str, p
 }
 
 /// Returns the name among these that is probably meant by one that is not there. Among many that may be, none is: maps with such
-/// keys are rather an index. What it takes is small.
+/// keys are rather an index. What it takes is small: of very many names none is looked at.
 pub(crate) fn similar<'n>(names: &[&'n str], name: &str) -> Option<&'n str> {
     const FEW: usize = 4;
     const LONGEST: usize = 40;
+    const MANY: usize = 1_000;
+    if names.len() > MANY {
+        return None;
+    }
     let wanted = Wanted::of(name).filter(|_| name.len() <= LONGEST)?;
     let may_be = |other: &&str| {
         other.len() <= LONGEST

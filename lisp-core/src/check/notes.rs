@@ -9,6 +9,7 @@ use crate::builtins::Rows;
 use crate::compile::Forms;
 use crate::compile::core::{Bind, Clause, Constant, FnNode, Kind, Node, Prim};
 use crate::heap::{Misses, Noted, Vain};
+use std::collections::BTreeMap;
 
 /// A set of the names that are noted, by their indexes.
 type Names = u32;
@@ -89,15 +90,22 @@ struct Seen {
     noted: Names,
     /// Names whose similar key is there.
     meant: Names,
-    /// Whether something is tested to be absent.
-    negated: bool,
+    /// Names whose similar key is read.
+    meant_read: Names,
+    /// How often something is tested to be absent.
+    negations: u8,
 }
 
 impl std::ops::BitOr for Seen {
     type Output = Seen;
 
     fn bitor(self, other: Seen) -> Seen {
-        Seen { noted: self.noted | other.noted, meant: self.meant | other.meant, negated: self.negated | other.negated }
+        Seen {
+            noted: self.noted | other.noted,
+            meant: self.meant | other.meant,
+            meant_read: self.meant_read | other.meant_read,
+            negations: self.negations.saturating_add(other.negations),
+        }
     }
 }
 
@@ -165,11 +173,17 @@ impl<'m> Uses<'m> {
         seen
     }
 
+    /// Returns the names that a text is, where it is read as a key.
+    fn read_name(&self, text: &str) -> Seen {
+        let seen = self.seen(text);
+        Seen { meant_read: seen.meant, ..seen }
+    }
+
     /// A constant that is read as a key.
     fn key(&mut self, constant: &Constant) -> Seen {
         match constant {
             Constant::Keyword(text) | Constant::Str(text) => {
-                let seen = self.seen(text);
+                let seen = self.read_name(text);
                 self.read |= seen.noted;
                 seen
             }
@@ -217,14 +231,35 @@ impl<'m> Uses<'m> {
 
     /// Excuses names that one part of a form has while another part has the similar key.
     fn beside(&mut self, parts: &[Seen]) -> Seen {
-        self.beside |= alternatives(parts);
-        parts.iter().fold(Seen::default(), |all, part| all | *part)
+        let mut before = Seen::default();
+        for part in parts {
+            self.beside |= before.noted & part.meant_read | before.meant_read & part.noted;
+            self.excused |= before.noted & part.meant | before.meant & part.noted;
+            before = before | *part;
+        }
+        before
     }
 
-    /// Forms of which each runs. Keys that are read directly are read beside each other.
+    /// Forms of which each runs. Keys that are read directly of the same map are read beside each other.
     fn each<'n>(&mut self, nodes: impl Iterator<Item = &'n Node> + Clone) -> Seen {
-        let direct: Vec<Seen> = nodes.clone().filter_map(|node| self.read_by(node)).collect();
-        self.beside(&direct);
+        // By the variables that are read; of what else is read it is not clear whether it is the same.
+        let mut maps: BTreeMap<usize, Seen> = BTreeMap::new();
+        let mut others = Seen::default();
+        for (seen, map) in nodes.clone().filter_map(|node| self.read_by(node)) {
+            match map.kind {
+                Kind::Local(var) => {
+                    let known = maps.entry(var.0).or_default();
+                    *known = *known | seen;
+                }
+                _ => others = others | seen,
+            }
+        }
+        let all = maps.values().fold(others, |all, seen| all | *seen);
+        self.excused |= all.noted & all.meant;
+        for seen in maps.values().chain([&others]) {
+            let seen = *seen | others;
+            self.beside |= seen.noted & seen.meant_read;
+        }
         nodes.fold(Seen::default(), |all, node| all | self.walk(node))
     }
 
@@ -234,42 +269,54 @@ impl<'m> Uses<'m> {
         self.beside(&parts)
     }
 
-    /// Branches. What a test finds is not replaced by what its own branch reads, unless it tests that something is absent.
+    /// Branches. What is read where the test found something does not replace that.
     fn branches<'n>(&mut self, pairs: impl Iterator<Item = (&'n Node, &'n Node)>, last: &Node) -> Seen {
         let mut all = Seen::default();
-        for (test, then) in pairs {
-            let (test, then) = (self.walk(test), self.walk(then));
-            self.beside |= alternatives(&[all, test]) | alternatives(&[all, then]);
-            if test.negated {
-                self.beside |= alternatives(&[test, then]);
+        for (node, then) in pairs {
+            let (test, then) = (self.walk(node), self.walk(then));
+            self.beside(&[all, test]);
+            self.beside(&[all, then]);
+            // What is read directly may be absent, and so may what is missed.
+            let is_read = self.read_by(node).is_some();
+            let missed = Seen { meant: 0, meant_read: 0, ..test };
+            if test.negations > 0 {
+                self.beside(&[missed, then]);
             }
-            all = all | test | then;
+            if !(is_read && test.negations > 0) {
+                all = all | if is_read { test } else { missed };
+            }
+            all = all | then;
         }
         let last = self.walk(last);
         self.beside(&[all, last])
     }
 
-    /// Returns the key that a form reads, if it does nothing else than to test it.
-    fn read_by(&self, node: &Node) -> Option<Seen> {
-        let node = match &node.kind {
-            Kind::CallBuiltin(id, arguments) if tests(self.rows.row(*id).name) => arguments.first()?,
-            Kind::Prim(_, nodes) => nodes.first()?,
-            _ => node,
-        };
-        let key = match &node.kind {
-            Kind::Key(_, key, _) => key,
-            Kind::Call(callee, _) => match &callee.kind {
-                Kind::Const(key) => key,
+    /// Returns the key that a form reads, if it does nothing else than to test it, and the form of the map.
+    fn read_by<'n>(&self, node: &'n Node) -> Option<(Seen, &'n Node)> {
+        /// The maximum number of tests around it.
+        const TESTS: usize = 4;
+        let mut node = node;
+        for _ in 0..TESTS {
+            node = match &node.kind {
+                Kind::CallBuiltin(id, arguments) if tests(self.rows.row(*id).name) => arguments.first()?,
+                Kind::Prim(_, nodes) => nodes.first()?,
+                _ => break,
+            };
+        }
+        let (key, map) = match &node.kind {
+            Kind::Key(map, key, _) => (key, &**map),
+            Kind::Call(callee, arguments) => match &callee.kind {
+                Kind::Const(key) => (key, arguments.first()?),
                 _ => return None,
             },
             Kind::CallBuiltin(id, arguments) if self.rows.row(*id).name == "get" => match &arguments.get(1)?.kind {
-                Kind::Const(key) => key,
+                Kind::Const(key) => (key, arguments.first()?),
                 _ => return None,
             },
             _ => return None,
         };
         match key {
-            Constant::Keyword(text) | Constant::Str(text) => Some(self.seen(text)),
+            Constant::Keyword(text) | Constant::Str(text) => Some((self.read_name(text), map)),
             _ => None,
         }
     }
@@ -298,8 +345,15 @@ impl<'m> Uses<'m> {
                     Kind::Const(key) => self.key(key),
                     _ => self.walk(callee),
                 };
-                let arguments = self.each(arguments.iter());
-                self.beside(&[callee, arguments])
+                // A constant that is passed may be compared there.
+                let mut constants = Seen::default();
+                for argument in arguments {
+                    if let Kind::Const(constant) = &argument.kind {
+                        constants = constants | self.compared(constant);
+                    }
+                }
+                let rest = self.each(arguments.iter().filter(|node| !matches!(node.kind, Kind::Const(_))));
+                self.beside(&[callee, constants | rest])
             }
             Kind::CallBuiltin(id, arguments) => self.call(self.rows.row(*id).name, arguments),
             Kind::Vector(nodes) | Kind::Map(nodes) | Kind::Set(nodes) | Kind::Do(nodes) | Kind::Recur(nodes) => {
@@ -307,7 +361,7 @@ impl<'m> Uses<'m> {
             }
             Kind::Prim(prim, nodes) => {
                 let seen = self.each(nodes.iter());
-                Seen { negated: seen.negated || *prim == Prim::IsNil, ..seen }
+                Seen { negations: seen.negations.saturating_add((*prim == Prim::IsNil).into()), ..seen }
             }
             Kind::And(nodes) => self.each(nodes.iter()),
             Kind::Or(nodes) => self.either(nodes.iter()),
@@ -318,15 +372,16 @@ impl<'m> Uses<'m> {
                 let constants = constants.fold(Seen::default(), |all, constant| all | self.compared(constant));
                 let value = self.walk(value);
                 let rest = self.either(clauses.iter().map(|(_, then)| then).chain([&**last]));
-                self.excused |= alternatives(&[value | constants, rest]);
+                let of = value | constants;
+                self.excused |= of.noted & rest.meant | of.meant & rest.noted;
                 value | constants | rest
             }
             Kind::Let(binds, body) => {
                 // What is read first may be tested in the body, as by `if-let`.
                 let direct = binds.iter().filter_map(|bind| self.read_by(&bind.init));
-                let direct = direct.fold(Seen::default(), |all, seen| all | seen);
+                let direct = direct.fold(Seen::default(), |all, (seen, _)| all | seen);
                 let (binds, body) = (self.binds(binds), self.walk(body));
-                self.excused |= alternatives(&[direct, body]);
+                self.excused |= direct.noted & body.meant | direct.meant & body.noted;
                 binds | body
             }
             Kind::Loop(variables, body) => self.each(variables.iter().map(|(_, node)| node)) | self.walk(body),
@@ -372,15 +427,16 @@ impl<'m> Uses<'m> {
             }
         }
         let read = match name {
-            // The two functions of a tree read different keys.
-            "tree-seq" => keys.into_iter().fold(Seen::default(), |all, key| all | key),
+            // The two functions of a tree read different keys, and a path reads of different maps.
+            "tree-seq" | "get-in" => keys.into_iter().fold(Seen::default(), |all, key| all | key),
             _ => self.beside(&keys),
         };
         let rest = self.each(rest.into_iter());
         // The rest may be what is there in place of the key.
         let all = if matches!(name, "get" | "get-in") { self.beside(&[read, rest]) } else { read | rest };
-        let negated = matches!(name, "not" | "nil?" | "empty?" | "blank?" | "not=" | "false?" | "zero?");
-        Seen { negated: all.negated || negated, ..all | compared }
+        let all = all | compared;
+        let is_negation = is_negation(name) && arguments.first().is_some_and(|node| self.read_by(node).is_some());
+        Seen { negations: all.negations.saturating_add(is_negation.into()), ..all }
     }
 
     fn binds(&mut self, binds: &[Bind]) -> Seen {
@@ -401,14 +457,9 @@ impl<'m> Uses<'m> {
     }
 }
 
-/// Returns the names that one part of a form has while another part has the similar key.
-fn alternatives(parts: &[Seen]) -> Names {
-    let (mut before, mut names) = (Seen::default(), 0);
-    for part in parts {
-        names |= before.noted & part.meant | before.meant & part.noted;
-        before = before | *part;
-    }
-    names
+/// Returns whether a built-in function tests that something is absent.
+fn is_negation(name: &str) -> bool {
+    matches!(name, "not" | "nil?" | "empty?" | "blank?" | "not=" | "false?" | "zero?")
 }
 
 /// Returns whether a built-in function tests its argument.

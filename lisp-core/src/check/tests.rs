@@ -456,6 +456,9 @@ fn other_words_are_not_meant() {
             assert_eq!(similar(&[b], a), None, "{a} {b}");
         }
     }
+    let many: Vec<String> = (0..2_000).map(|n| format!("name{n}")).chain(["total".to_owned()]).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    assert_eq!((similar(&many, "totl"), similar(&many[1_500..], "totl")), (None, Some("total")));
     for (wrong, right) in [
         ("tagss", "tags"),
         ("dat", "date"),
@@ -602,6 +605,11 @@ fn what_a_run_reads_in_vain_is_noted() {
             "(defn names [n] (cons (:name n) (mapcat names (:childern n)))) (names data/tree)",
             "(:childern n)",
             key("childern", "1 time", "children"),
+        ),
+        (
+            "(defn names [n] (if (empty? (:cihldren n)) [] (mapcat names (:children n)))) (names data/tree)",
+            "(:cihldren n)",
+            key("cihldren", "1 time", "children"),
         ),
         (
             "(->> (tree-seq :children :childen data/tree) (mapv :name))",

@@ -430,6 +430,11 @@ impl<'p> Checker<'p> {
             self.find_name(id);
             return Known { exact: Some(self.pass), ..Known::of(shape) };
         }
+        /// The steps that the search for another name takes at most.
+        const SEARCH: u32 = 100;
+        if !self.data_meant.contains_key(&global) && !self.spend(SEARCH) {
+            return Known::unknown();
+        }
         let facts = self.facts;
         let meant = self.data_meant.entry(global).or_insert_with(|| facts.data_meant(name)).clone();
         let Some(meant) = meant else { return Known::unknown() };
