@@ -573,4 +573,15 @@ pub(super) const WARNINGS: &[Explanation] = &[
             "(defn f [s n] (if (= n 0) (= s \"paid\") (f s (dec n)))) (f (str \"pa\" \"id\") 2)",
         ),
     ),
+    warn(
+        WarningKind::CheckIncomplete,
+        "A check was not finished: the program is too much work. There may be more to find.",
+        "A check follows each call of a function of the program, so that functions that call others several times, level by level, are much \
+        work. What it does is bounded.",
+        "Check the parts alone, or call each function in fewer places.",
+        program(
+            "(defn f0 [n] (fail n))\n(defn f1 [n] (f0 n) (f0 n) (f0 n) (f0 n) (f0 n) (f0 n) (f0 n) (f0 n) (f0 n) (f0 n))\n(defn f2 [n] (f1 n) (f1 n) (f1 n) (f1 n) (f1 n) (f1 n) (f1 n) (f1 n) (f1 n) (f1 n))\n(defn f3 [n] (f2 n) (f2 n) (f2 n) (f2 n) (f2 n) (f2 n) (f2 n) (f2 n) (f2 n) (f2 n))\n(defn f4 [n] (f3 n) (f3 n) (f3 n) (f3 n) (f3 n) (f3 n) (f3 n) (f3 n) (f3 n) (f3 n))\n(defn f5 [n] (f4 n) (f4 n) (f4 n) (f4 n) (f4 n) (f4 n) (f4 n) (f4 n) (f4 n) (f4 n))\n(f5 1)",
+            "(defn f0 [n] (inc n))\n(defn f1 [n] (f0 (f0 n)))\n(f1 1)",
+        ),
+    ),
 ];

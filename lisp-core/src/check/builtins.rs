@@ -1,7 +1,8 @@
-//! The shapes of the results of built-in functions, and the calls of functions that are passed to them.
+//! Calls of built-in functions, and of the functions that are passed to them.
 
-use super::known::{Function, Habit, Known};
-use super::shape::{Fields, Shape, Types, joined, name_of};
+use super::known::{Function, Known};
+use super::results::{habit_of, has_key, put, result_types, selected, tested, type_test};
+use super::shape::{Shape, Types, joined, name_of};
 use super::walk::Checker;
 use crate::code::BuiltinId;
 use crate::compile::core::Constant;
@@ -25,6 +26,7 @@ impl<'p> Checker<'p> {
             return Known::never();
         }
         self.operands(row.name, &arguments, span);
+        let habit = habit_of(row.name, &arguments);
         let result = match self.of_functions(row.name, &arguments, span) {
             Some(result) => Some(result),
             None => {
@@ -33,7 +35,7 @@ impl<'p> Checker<'p> {
             }
         };
         let result = result.unwrap_or_else(|| Known::types(result_types(row.name, count)));
-        Known { habit: habit_of(row.name, count), ..result }
+        Known { habit, ..result }
     }
 
     /// Functions that call others, or make functions of others; `None` for all other functions.
@@ -51,15 +53,18 @@ impl<'p> Checker<'p> {
                 listed(result, |shape| if name == "keep-indexed" { shape.without_nil() } else { shape })
             }
             ("filter" | "filterv" | "remove", [list]) => {
-                self.call_with_elements(first, list, span);
+                let test = self.call_with_elements(first, list, span);
+                self.excuse_no_map(&test);
                 Known::of(Shape::list(list.shape.element()))
             }
             ("take-while" | "drop-while", [list]) => {
-                self.call_with_some(first, list, span);
+                let test = self.call_with_some(first, list, span);
+                self.excuse_no_map(&test);
                 Known::of(Shape::list(list.shape.element()))
             }
             ("some" | "every?" | "not-any?" | "not-every?", [list]) => {
                 let result = self.call_with_some(first, list, span);
+                self.excuse_no_map(&result);
                 match name {
                     "some" => Known::of(result.shape.or_nil()),
                     _ => Known::test(None),
@@ -97,21 +102,7 @@ impl<'p> Checker<'p> {
                 self.applied(first, before, list, span)
             }
             ("update" | "update-in", [..]) if rest.len() >= 2 => self.updated(name, first, rest, span),
-            ("update-vals", [function]) => {
-                let value = first.shape.element().nth(1);
-                let value = self.call_shape(function, false, vec![Known::of(value)], span).shape;
-                Known::of(match first.shape.fields.as_deref() {
-                    Some(fields) if first.shape.types == Types::MAP => {
-                        let mut fields = fields.clone();
-                        fields.known.iter_mut().for_each(|(_, field)| field.shape = value.clone());
-                        if let Some((_, other)) = &mut fields.others {
-                            *other = value;
-                        }
-                        Shape::of_fields(fields)
-                    }
-                    _ => Shape::map_of(Shape::UNKNOWN, value),
-                })
-            }
+            ("update-vals", [function]) => self.with_values(first, function, span),
             _ => return None,
         })
     }
@@ -120,6 +111,8 @@ impl<'p> Checker<'p> {
     fn made_of(&mut self, name: &str, arguments: &[Known<'p>]) -> Option<Known<'p>> {
         let (first, rest) = arguments.split_first()?;
         Some(Known::function(match name {
+            // Of one alone it is that, whatever it is.
+            "comp" if rest.is_empty() => return Some(first.clone()),
             "comp" => Function::Composed(arguments.to_vec()),
             "partial" => Function::Partial(first.clone(), rest.to_vec()),
             "juxt" => Function::Juxtaposed(arguments.to_vec()),
@@ -156,7 +149,7 @@ impl<'p> Checker<'p> {
             let result = checker.call(function, arguments, span);
             checker.escape(&result);
             let is_exact = is_exact && result.exact == Some(checker.pass);
-            Known { exact: is_exact.then_some(pass), ..Known::of(result.shape) }
+            Known { exact: is_exact.then_some(pass), missed: result.missed, ..Known::of(result.shape) }
         });
         self.conditional -= 1;
         result
@@ -228,7 +221,7 @@ impl<'p> Checker<'p> {
         let exact = list.exact.filter(|_| name != "distinct-by" && (name != "group-by" || key.exact.is_some()));
         let shape = match name {
             "group-by" => Shape::map_of(key.shape, Shape::list(element)),
-            "partition-by" => Shape::list(Shape::list(element)),
+            "partition-by" => Shape::lists(element),
             _ => Shape::list(element),
         };
         Some(Known { exact, ..Known::of(shape) })
@@ -304,7 +297,9 @@ impl<'p> Checker<'p> {
                         let is_exact = before.is_empty() && self.is_exact_list(list);
                         self.operand(name, &[&Known { exact: element.exact.filter(|_| is_exact), ..element }], span);
                         match name {
-                            "concat" => Known::of(Shape::list(list.shape.element().element())),
+                            // Of one alone it is that.
+                            "concat" if before.is_empty() => Known::unknown(),
+                            "concat" => Known::types(Types::LIST),
                             _ => Known::types(result_types(name, 2)),
                         }
                     }
@@ -338,6 +333,24 @@ impl<'p> Checker<'p> {
         Known::of(put(&map.shape, name_of(key), value))
     }
 
+    /// `update-vals`
+    fn with_values(&mut self, map: &Known<'p>, function: &Known<'p>, span: Span) -> Known<'p> {
+        let value = map.shape.element().nth(1);
+        let value = self.call_shape(function, false, vec![Known::of(value)], span).shape;
+        Known::of(match map.shape.fields.as_deref() {
+            _ if !map.shape.types.is_within(Types::MAP | Types::NIL) => Shape::UNKNOWN,
+            Some(fields) if map.shape.types == Types::MAP => {
+                let mut fields = fields.clone();
+                fields.known.iter_mut().for_each(|(_, field)| field.shape = value.clone());
+                if let Some((_, other)) = &mut fields.others {
+                    *other = value;
+                }
+                Shape::of_fields(fields)
+            }
+            _ => Shape::map_of(Shape::UNKNOWN, value).or_nil(),
+        })
+    }
+
     /// Functions that call no others.
     fn of_values(&mut self, name: &str, arguments: &[Known<'p>], span: Span) -> Option<Known<'p>> {
         self.spend(arguments.iter().map(|value| value.shape.weight()).sum());
@@ -346,7 +359,14 @@ impl<'p> Checker<'p> {
                 self.compare(a, b, span);
                 return Some(Known::test(None));
             }
-            (_, [value]) if tested(name).is_some() => return tested(name).map(|types| type_test(value, types)),
+            (_, [value]) if tested(name).is_some() => {
+                self.excuse_no_map(value);
+                return tested(name).map(|types| type_test(value, types));
+            }
+            ("not", [value]) => {
+                self.excuse_no_map(value);
+                return Some(Known { missed: value.missed.clone(), ..Known::test(value.holds().map(|holds| !holds)) });
+            }
             ("contains?", [set, value]) => {
                 match set.constant {
                     Some((Constant::Set(members), at)) => self.compare_with_all(value, members.iter(), at),
@@ -357,25 +377,11 @@ impl<'p> Checker<'p> {
             ("get", [map, key, rest @ ..]) => {
                 let value = match key.constant {
                     Some((constant, _)) => self.read(map, constant, span),
-                    None => Known::of(self.at_any_key(&map.shape)),
+                    None => Known::of(self.at_any_key(&map.shape, key)),
                 };
-                return Some(match rest.first() {
-                    None => value,
-                    Some(default) => self.join(value, default.clone()),
-                });
+                return Some(self.or_default(value, rest.first()));
             }
-            ("get-in", [map, path, rest @ ..]) => {
-                let Some((Constant::Vector(path), _)) = path.constant else { return Some(Known::unknown()) };
-                self.spend_on(path.len());
-                let mut value = Known { exact: map.exact, ..Known::of(map.shape.clone()) };
-                for key in path {
-                    value = self.read(&value, key, span);
-                }
-                return Some(match rest.first() {
-                    None => value,
-                    Some(default) => self.join(value, default.clone()),
-                });
-            }
+            ("get-in", [map, path, rest @ ..]) => return Some(self.at_path(map, path, rest.first(), span)),
             ("select-keys", [map, keys]) => {
                 if let Some((Constant::Vector(keys), _)) = keys.constant {
                     self.spend_on(keys.len());
@@ -398,10 +404,12 @@ impl<'p> Checker<'p> {
                 return None;
             }
             ("dissoc", [map, keys @ ..]) => {
-                // A key that is removed is one that is there.
+                // A key that is removed is one that is there, but one or many may be removed to be sure, as in a branch.
+                self.arms += 1;
                 for (key, _) in keys.iter().filter_map(|key| key.constant) {
                     self.at_key(&map.shape, key, span);
                 }
+                self.arms -= 1;
                 self.of_maps(name, arguments)?
             }
             ("int?" | "integer?", [value]) => {
@@ -418,9 +426,38 @@ impl<'p> Checker<'p> {
         Some(Known { exact, ..Known::of(shape) })
     }
 
+    /// Returns the value at a path, or the default in its place if there is one.
+    fn at_path(&mut self, map: &Known<'p>, path: &Known<'p>, default: Option<&Known<'p>>, span: Span) -> Known<'p> {
+        let Some((Constant::Vector(path), _)) = path.constant else { return Known::unknown() };
+        self.spend_on(path.len());
+        let mut value = Known { exact: map.exact, ..Known::of(map.shape.clone()) };
+        for key in path {
+            value = self.read(&value, key, span);
+            if default.is_some() {
+                self.excuse_no_map(&value);
+            }
+        }
+        self.or_default(value, default)
+    }
+
+    /// Returns a value, or the default in its place if there is one.
+    pub(super) fn or_default(&mut self, value: Known<'p>, default: Option<&Known<'p>>) -> Known<'p> {
+        match default {
+            None => value,
+            Some(default) => {
+                self.excuse_no_map(&value);
+                self.join(value, default.clone())
+            }
+        }
+    }
+
     /// Returns the value at a key that is not known.
-    fn at_any_key(&self, map: &Shape) -> Shape {
-        if map.is_never() || !map.types.is_within(Types::MAP | Types::LIST | Types::NIL) {
+    pub(super) fn at_any_key(&self, map: &Shape, key: &Known<'p>) -> Shape {
+        // A list is a path.
+        if key.shape.types.may_be(Types::LIST)
+            || map.is_never()
+            || !map.types.is_within(Types::MAP | Types::LIST | Types::NIL)
+        {
             return Shape::UNKNOWN;
         }
         let value = match map.types.may_be(Types::MAP) {
@@ -432,241 +469,9 @@ impl<'p> Checker<'p> {
             false => value.or_nil(),
         }
     }
-
-    fn of_lists(&mut self, name: &str, arguments: &[Known<'p>]) -> Option<Shape> {
-        let list = &arguments.last()?.shape;
-        let first = &arguments[0].shape;
-        Some(match (name, arguments.len()) {
-            ("first", 1) => list.nth(0),
-            ("peek", 1) => list.element().or_nil(),
-            ("second", 1) => list.nth(1),
-            ("last", 1) => list.element().or_nil(),
-            ("ffirst", 1) => list.nth(0).nth(0),
-            ("nth", 2 | 3) => match arguments[1].constant {
-                Some((Constant::Int(at), _)) if arguments.len() == 2 => {
-                    first.nth(usize::try_from(*at).unwrap_or(usize::MAX))
-                }
-                _ => Shape::UNKNOWN,
-            },
-            ("rest", 1) => list.rest(1),
-            ("next" | "nnext", 1) => Shape::list(list.element()).or_nil(),
-            ("take" | "drop" | "take-last" | "drop-last" | "take-nth" | "nthrest", 2)
-            | ("reverse" | "distinct" | "dedupe" | "butlast" | "sort" | "vec" | "doall" | "drop-last" | "rseq", 1) => {
-                let list = if name == "nthrest" { first } else { list };
-                Shape::list(list.element())
-            }
-            ("sort", 2) => Shape::list(list.element()),
-            ("not-empty", 1) => list.clone().or_nil(),
-            ("seq", 1) => Shape::list(list.element()).or_nil(),
-            ("subvec", _) => Shape::list(first.element()),
-            ("set", 1) => Shape::set(list.element()),
-            ("partition" | "partition-all", _) => Shape::list(Shape::list(list.element())),
-            ("split-at", 2) => Shape::list(Shape::list(list.element())),
-            ("concat", _) => {
-                let elements: Vec<Shape> = arguments.iter().map(|value| value.shape.element()).collect();
-                Shape::list(joined(&elements))
-            }
-            ("cons", 2) => Shape::list(list.element().join(first)),
-            ("conj", 2..) if first.types == Types::LIST => {
-                Shape::list(arguments[1..].iter().fold(first.element(), |all, value| all.join(&value.shape)))
-            }
-            ("into", 2) if first.types == Types::LIST => Shape::list(first.element().join(&list.element())),
-            ("into", 2) if first.types == Types::SET => Shape::set(first.element().join(&list.element())),
-            ("into", 2) if first.types == Types::MAP => {
-                let entry = list.element();
-                if !entry.types.is_within(Types::LIST) {
-                    return Some(Shape::of(Types::MAP));
-                }
-                let added = Fields::new(Vec::new(), Some((entry.nth(0), entry.nth(1))));
-                match first.fields.as_deref() {
-                    Some(fields) => Shape::of_fields(fields.merge(&added)),
-                    None => Shape::of(Types::MAP),
-                }
-            }
-            ("vector" | "list", _) => Shape::tuple(arguments.iter().map(|value| value.shape.clone()).collect()),
-            ("hash-set", _) => {
-                Shape::set(joined(&arguments.iter().map(|value| value.shape.clone()).collect::<Vec<_>>()))
-            }
-            ("frequencies", 1) => Shape::map_of(list.element(), Shape::of(Types::INT)),
-            ("zip", 2) => Shape::list(Shape::tuple(vec![first.element(), list.element()])),
-            ("range", _) => Shape::list(Shape::of(Types::NUMBER)),
-            ("split" | "split-lines" | "re-split", _) => Shape::list(Shape::of(Types::STRING)),
-            _ => return None,
-        })
-    }
-
-    fn of_maps(&mut self, name: &str, arguments: &[Known<'p>]) -> Option<Shape> {
-        let map = &arguments.first()?.shape;
-        let is_map = map.types.is_within(Types::MAP | Types::NIL);
-        Some(match name {
-            "keys" if is_map => Shape::list(map.element().nth(0)),
-            "vals" if is_map => Shape::list(map.element().nth(1)),
-            "assoc" if arguments.len() % 2 == 1 && is_map => {
-                let mut map = map.clone();
-                for pair in arguments[1..].chunks_exact(2) {
-                    let key = pair[0].constant.and_then(|(key, _)| name_of(key));
-                    map = put(&map, key, pair[1].shape.clone());
-                }
-                map
-            }
-            "dissoc" if is_map => without_keys(map, &arguments[1..]),
-            "merge" => {
-                let mut merged: Option<Fields> = None;
-                for argument in arguments {
-                    if !argument.shape.types.is_within(Types::MAP | Types::NIL) {
-                        return Some(Shape::UNKNOWN);
-                    }
-                    let mut fields = (*argument.shape.fields.clone()?).clone();
-                    if argument.shape.types.may_be(Types::NIL) {
-                        fields.known.iter_mut().for_each(|(_, field)| field.is_always = false);
-                    }
-                    merged = Some(match merged {
-                        Some(before) => before.merge(&fields),
-                        None => fields,
-                    });
-                }
-                Shape::of_fields(merged?)
-            }
-            "zipmap" => Shape::map_of(map.element(), arguments.get(1)?.shape.element()),
-            "hash-map" if arguments.len().is_multiple_of(2) => {
-                Shape::of_entries(arguments.chunks_exact(2).map(|pair| {
-                    let name = pair[0].constant.and_then(|(key, _)| name_of(key));
-                    (name, pair[0].shape.clone(), pair[1].shape.clone())
-                }))
-            }
-            _ => return None,
-        })
-    }
 }
 
 /// Returns a list of the results of a function.
 fn listed(result: Known<'_>, element: impl FnOnce(Shape) -> Shape) -> Known<'_> {
     Known { exact: result.exact, ..Known::of(Shape::list(element(result.shape))) }
-}
-
-/// Returns what the result of a function is often mistaken for.
-fn habit_of(name: &str, arguments: usize) -> Option<Habit> {
-    match (name, arguments) {
-        ("keys" | "vals" | "rest" | "reverse" | "distinct" | "sort" | "concat", 1)
-        | (
-            "re-seq" | "map" | "mapv" | "filter" | "filterv" | "remove" | "keep" | "mapcat" | "sort-by" | "take"
-            | "drop" | "take-while" | "drop-while" | "split",
-            2,
-        ) => Some(Habit::List),
-        ("/", _) => Some(Habit::Quotient),
-        _ => None,
-    }
-}
-
-/// Returns the shape of a map with one more entry.
-fn put(map: &Shape, key: Option<std::sync::Arc<str>>, value: Shape) -> Shape {
-    if !map.types.is_within(Types::MAP | Types::NIL) {
-        return Shape::UNKNOWN;
-    }
-    let empty = || Fields::new(Vec::new(), None);
-    let fields = match (map.types.may_be(Types::MAP), map.fields.as_deref()) {
-        (true, None) => return Shape::of(Types::MAP),
-        (true, Some(fields)) if map.types == Types::MAP => fields.clone(),
-        (true, Some(fields)) => {
-            let mut fields = fields.clone();
-            fields.known.iter_mut().for_each(|(_, field)| field.is_always = false);
-            fields
-        }
-        (false, _) => empty(),
-    };
-    Shape::of_fields(match key {
-        Some(name) if fields.has_other_spelling(&name) => return Shape::of(Types::MAP),
-        Some(name) => fields.with(&name, value),
-        None => fields.merge(&Fields::new(Vec::new(), Some((Shape::UNKNOWN, value)))),
-    })
-}
-
-/// Returns the shape of a map without some keys.
-fn without_keys(map: &Shape, keys: &[Known<'_>]) -> Shape {
-    let named = keys.iter().map(|key| key.constant.and_then(|(key, _)| name_of(key)));
-    let (Some(fields), Some(names)) = (map.fields.as_deref(), named.collect::<Option<Vec<_>>>()) else {
-        return Shape::of(Types::MAP | Types::NIL);
-    };
-    if names.iter().any(|name| fields.has_other_spelling(name)) {
-        return Shape::of(Types::MAP | Types::NIL);
-    }
-    let mut fields = fields.clone();
-    fields.known.retain(|(key, _)| !names.contains(key));
-    let shape = Shape::of_fields(fields);
-    if map.types.may_be(Types::NIL) { shape.or_nil() } else { shape }
-}
-
-fn selected(map: &Shape, keys: &[Constant]) -> Shape {
-    let (true, Some(fields)) = (map.types == Types::MAP, map.fields.as_deref()) else { return Shape::of(Types::MAP) };
-    if fields.others.is_some() || keys.iter().any(|key| name_of(key).is_none()) {
-        return Shape::of(Types::MAP);
-    }
-    let names: Vec<_> = keys.iter().filter_map(name_of).collect();
-    if names.iter().any(|name| fields.has_other_spelling(name)) {
-        return Shape::of(Types::MAP);
-    }
-    let known = fields.known.iter().filter(|(key, _)| names.contains(key)).cloned().collect();
-    Shape::of_fields(Fields::new(known, None))
-}
-
-/// Returns false if maps of this shape surely do not have a key.
-fn has_key(map: &Shape, key: &Known<'_>) -> Option<bool> {
-    let (fields, name) = (map.fields.as_deref()?, name_of(key.constant?.0)?);
-    let is_absent = fields.read_by_keyword(&name).is_none() && fields.others.is_none();
-    (is_absent && map.types.is_within(Types::MAP | Types::NIL)).then_some(false)
-}
-
-/// Returns the result of a test of a value that holds for these types, and for no others.
-fn type_test<'p>(value: &Known<'p>, tested: Types) -> Known<'p> {
-    let types = value.shape.types;
-    let truth = match (types.is_within(tested), types.may_be(tested)) {
-        _ if types == Types::NEVER => None,
-        (true, _) => Some(true),
-        (_, false) => Some(false),
-        _ => None,
-    };
-    Known { missed: value.missed.clone(), ..Known::test(truth) }
-}
-
-/// Returns the types for which a test of one value holds, and for no others.
-fn tested(name: &str) -> Option<Types> {
-    Some(match name {
-        "nil?" => Types::NIL,
-        "some?" => Types::ANY.without(Types::NIL),
-        "string?" => Types::STRING,
-        "number?" => Types::NUMBER,
-        "keyword?" => Types::KEYWORD,
-        "map?" => Types::MAP,
-        "set?" => Types::SET,
-        "boolean?" => Types::BOOL,
-        _ => return None,
-    })
-}
-
-/// Returns the types of the results of functions whose results have few.
-fn result_types(name: &str, arguments: usize) -> Types {
-    match name {
-        // Without a list these return a function of lists.
-        "map" | "filter" | "remove" | "keep" | "mapcat" | "take" | "drop" | "take-while" | "drop-while"
-        | "map-indexed"
-            if arguments == 1 =>
-        {
-            Types::FN
-        }
-        "count" | "quot" | "compare" | "index-of" | "last-index-of" | "int" | "long" | "floor" | "ceil" | "round"
-        | ".length" | "bit-and" | "bit-or" | "bit-xor" => match name {
-            "index-of" | "last-index-of" => Types::INT | Types::NIL,
-            "floor" | "ceil" | "round" => Types::NUMBER,
-            _ => Types::INT,
-        },
-        "+" | "-" | "*" | "/" | "inc" | "dec" | "abs" | "mod" | "rem" | "sum" | "pow" => Types::NUMBER,
-        "avg" | "median" | "percentile" => Types::NUMBER | Types::NIL,
-        "str" | "join" | "upper-case" | "lower-case" | "capitalize" | "trim" | "triml" | "trimr" | "subs"
-        | "pr-str" | "format" | "name" => Types::STRING,
-        "keyword" | "key-word" => Types::KEYWORD | Types::NIL,
-        "<" | ">" | "<=" | ">=" | "not" => Types::BOOL,
-        "println" | "prn" | "print" => Types::NIL,
-        _ if name.ends_with('?') => Types::BOOL,
-        _ => Types::ANY,
-    }
 }

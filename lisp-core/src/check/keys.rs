@@ -1,12 +1,13 @@
 //! Reading keys, and comparing values.
 
 use super::known::{Known, Missed};
+use super::names::{LONGEST, is_plural, nearest_of};
 use super::shape::{Fields, Shape, Types, name_of};
 use super::walk::Checker;
 use super::{Finding, FindingKind};
 use crate::compile::core::{Constant, Node};
 use crate::error::Span;
-use crate::text::near_names;
+use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -40,6 +41,7 @@ impl<'p> Checker<'p> {
             None => value,
             Some(default) => {
                 self.excuse(key, span, default);
+                self.excuse_no_map(&value);
                 let default = self.visit(default);
                 let value = Known::of(present(&map.shape, key).unwrap_or(value.shape));
                 self.join(value, default)
@@ -78,10 +80,10 @@ impl<'p> Checker<'p> {
                 _ => Known::unknown(),
             };
         };
-        match self.find(map, key, &name) {
+        match self.find(map, &name) {
             Some(Found::Value(shape)) => {
                 self.right(span, &name);
-                self.found.push(name);
+                self.find_name(name);
                 Known::of(shape)
             }
             Some(Found::Missing { meant, is_listed }) => {
@@ -98,8 +100,13 @@ impl<'p> Checker<'p> {
                     repair: Some(written(&meant, &meant_shown)),
                     fails: false,
                 };
-                let value = self.in_vain(finding, name, &meant);
+                let value = self.in_vain(finding, name, Some(&meant));
                 if is_listed { Known { missed: value.missed, ..Known::unknown() } } else { value }
+            }
+            // A branch may be for maps only.
+            Some(Found::NoMap) if self.arms > 0 => {
+                self.right(span, &name);
+                Known::types(Types::NIL)
             }
             Some(Found::NoMap) => {
                 let (what, repair) = match map.types.without(Types::NIL) {
@@ -114,7 +121,9 @@ impl<'p> Checker<'p> {
                     repair: repair.map(str::to_owned),
                     fails: false,
                 };
-                self.in_vain(finding, name, "")
+                let value = self.in_vain(finding, name, None);
+                let missed = value.missed.as_deref().map(|missed| Missed { is_no_map: true, ..missed.clone() });
+                Known { missed: missed.map(Rc::new), ..value }
             }
             None => {
                 self.right(span, &name);
@@ -124,9 +133,10 @@ impl<'p> Checker<'p> {
     }
 
     /// Notes a key that is not there, so that its value is nil.
-    fn in_vain(&mut self, finding: Finding, name: Arc<str>, meant: &str) -> Known<'p> {
-        let missed = Missed { span: finding.span, name: name.clone(), meant: meant.into() };
-        self.wrong(&name, finding);
+    fn in_vain(&mut self, finding: Finding, name: Arc<str>, meant: Option<&str>) -> Known<'p> {
+        let meant: Option<Arc<str>> = meant.map(Into::into);
+        let missed = Missed { span: finding.span, name: name.clone(), meant: meant.clone(), is_no_map: false };
+        self.wrong_name(&name, finding, meant);
         Known { missed: Some(Rc::new(missed)), ..Known::types(Types::NIL) }
     }
 
@@ -147,11 +157,11 @@ impl<'p> Checker<'p> {
             repair,
             fails: false,
         };
-        self.in_vain(finding, name, "")
+        self.in_vain(finding, name, None)
     }
 
     /// Looks a key up; `None` if nothing is known.
-    fn find(&mut self, map: &Shape, key: &Constant, name: &str) -> Option<Found> {
+    fn find(&mut self, map: &Shape, name: &str) -> Option<Found> {
         const NO_MAPS: Types = Types(Types::LIST.0 | Types::STRING.0 | Types::NUMBER.0 | Types::BOOL.0 | Types::NIL.0);
         if map.types.is_within(NO_MAPS) && map.types.without(Types::NIL) != Types::NEVER {
             return Some(Found::NoMap);
@@ -160,11 +170,7 @@ impl<'p> Checker<'p> {
             return None;
         }
         let fields = map.fields.as_deref()?;
-        let field = match key {
-            Constant::Keyword(_) => fields.read_by_keyword(name),
-            _ => fields.get(name),
-        };
-        if let Some(field) = field {
+        if let Some(field) = fields.read(name) {
             let shape = field.shape.clone();
             return Some(Found::Value(match field.is_always && !map.types.may_be(Types::NIL) {
                 true => shape,
@@ -172,19 +178,29 @@ impl<'p> Checker<'p> {
             }));
         }
         if let Some((_, value)) = &fields.others {
-            return Some(match fields.is_listed.then(|| nearest(fields, name)).flatten() {
+            return Some(match fields.is_listed.then(|| self.nearest(fields, name)).flatten() {
                 Some(meant) => Found::Missing { meant: meant.to_owned(), is_listed: true },
                 None => Found::Value(value.clone().or_nil()),
             });
         }
-        self.spend(map.weight());
         // One or many: a map of another type, which this branch is for, may have it.
-        let is_many = |meant: &str| name.strip_suffix('s') == Some(meant) || meant.strip_suffix('s') == Some(name);
-        Some(match nearest(fields, name).filter(|meant| self.arms == 0 || !is_many(meant)) {
+        Some(match self.nearest(fields, name).filter(|meant| self.arms == 0 || !is_plural(name, meant)) {
             Some(meant) => Found::Missing { meant: meant.to_owned(), is_listed: false },
             // A key that is only absent may be optional.
             None => Found::Value(Shape::of(Types::NIL)),
         })
+    }
+
+    /// Returns the key that is probably meant by a name that no map has.
+    fn nearest<'f>(&mut self, fields: &'f Fields, name: &str) -> Option<&'f str> {
+        nearest_of(fields.known.iter().map(|(key, _)| &**key), name, &mut |steps| self.spend(steps))
+    }
+
+    /// Notes a name that was looked for and found, if it may be meant by another one.
+    pub(super) fn find_name(&mut self, name: Arc<str>) {
+        if name.len() <= LONGEST {
+            self.found.push(name);
+        }
     }
 
     /// `=` and the like of two values.
@@ -204,13 +220,13 @@ impl<'p> Checker<'p> {
         let nullable = Types::NIL;
         let (what, repair) = match constant {
             Constant::Keyword(name) if types.without(nullable) == Types::STRING => {
-                (format!("the keyword :{name} with strings"), format!("write {name:?}"))
+                (format!("the keyword :{} with strings", cut(name)), as_string(name))
             }
             Constant::Str(text) if types.without(nullable) == Types::KEYWORD => {
-                (format!("the string {text:?} with keywords"), format!("write :{text}"))
+                (format!("the string {:?} with keywords", cut(text)), as_keyword(text))
             }
             Constant::Int(number) if types.without(nullable) == Types::STRING => {
-                (format!("the number {number} with strings"), format!("write \"{number}\""))
+                (format!("the number {number} with strings"), Some(format!("write \"{number}\"")))
             }
             Constant::Str(text)
                 if types.without(nullable).is_within(Types::NUMBER)
@@ -218,7 +234,7 @@ impl<'p> Checker<'p> {
                     && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'-'))
                     && text.parse::<f64>().is_ok() =>
             {
-                (format!("the string {text:?} with numbers"), format!("write {text}"))
+                (format!("the string {:?} with numbers", cut(text)), whole(text).map(|text| format!("write {text}")))
             }
             _ => return None,
         };
@@ -226,7 +242,7 @@ impl<'p> Checker<'p> {
             kind: FindingKind::NeverEqual,
             span,
             message: format!("this compares {what}, which are never equal"),
-            repair: Some(repair),
+            repair,
             fails: false,
         })
     }
@@ -256,27 +272,50 @@ impl<'p> Checker<'p> {
         }
         let (what, repair) = match first {
             Some(Constant::Keyword(name)) => {
-                ("strings with keywords only", format!("write {name:?}, without the colon"))
+                ("strings with keywords only", as_string(name).map(|repair| repair + ", without the colon"))
             }
-            Some(Constant::Str(text)) => ("keywords with strings only", format!("write :{text}")),
+            Some(Constant::Str(text)) => ("keywords with strings only", as_keyword(text)),
             _ => return self.right(span, "among"),
         };
         let finding = Finding {
             kind: FindingKind::NeverEqual,
             span,
             message: format!("this compares {what}, which are never equal"),
-            repair: Some(repair),
+            repair,
             fails: false,
         };
         self.wrong("among", finding);
     }
 }
 
+/// Returns a name for a message: of a long one the beginning.
+pub(super) fn cut(name: &str) -> Cow<'_, str> {
+    match name.char_indices().nth(LONGEST) {
+        None => name.into(),
+        Some((end, _)) => format!("{}…", &name[..end]).into(),
+    }
+}
+
+/// Returns a name for a repair; `None` if it is long.
+pub(super) fn whole(name: &str) -> Option<&str> {
+    matches!(cut(name), Cow::Borrowed(_)).then_some(name)
+}
+
+/// Returns the repair of a keyword that should be a string.
+fn as_string(name: &str) -> Option<String> {
+    whole(name).map(|name| format!("write {name:?}"))
+}
+
+/// Returns the repair of a string that should be a keyword.
+fn as_keyword(text: &str) -> Option<String> {
+    whole(text).map(|text| format!("write :{text}"))
+}
+
 /// Returns a key as a program writes it: the one that it has, or one in its place.
 fn shown(name: &str, like: &Constant) -> String {
     match like {
         Constant::Keyword(_) => keyword_shown(name),
-        _ => format!("{name:?}"),
+        _ => format!("{:?}", cut(name)),
     }
 }
 
@@ -284,8 +323,8 @@ fn shown(name: &str, like: &Constant) -> String {
 pub(super) fn keyword_shown(name: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '?' | '!' | '.' | '*' | '+' | '/');
     match !name.is_empty() && name.chars().all(is_plain) {
-        true => format!(":{name}"),
-        false => format!("{name:?}"),
+        true => format!(":{}", cut(name)),
+        false => format!("{:?}", cut(name)),
     }
 }
 
@@ -304,117 +343,9 @@ fn present(map: &Shape, key: &Constant) -> Option<Shape> {
     {
         return None;
     }
-    Some(match (fields.read_by_keyword(&name), &fields.others) {
+    Some(match (fields.read(&name), &fields.others) {
         (Some(field), _) => field.shape.clone(),
         (None, Some((_, value))) => value.clone(),
         (None, None) => Shape::of(Types::NEVER),
     })
-}
-
-/// Returns the key that is probably meant by a name that no map has.
-pub(super) fn nearest<'f>(fields: &'f Fields, name: &str) -> Option<&'f str> {
-    nearest_of(fields.known.iter().map(|(key, _)| &**key), name)
-}
-
-/// Returns the name that is probably meant by one that is not there.
-pub(super) fn nearest_of<'n>(names: impl Iterator<Item = &'n str> + Clone, name: &str) -> Option<&'n str> {
-    near_of(names, name).filter(|near| !are_sisters(name, near))
-}
-
-fn near_of<'n>(names: impl Iterator<Item = &'n str> + Clone, name: &str) -> Option<&'n str> {
-    /// The longest name that is looked at, in bytes.
-    const LONGEST: usize = 64;
-    let wanted = letters_of(name);
-    let names = names.filter(|other| other.len() <= LONGEST && name.len() <= LONGEST);
-    // Two changes bring at most two letters and take at most two. The names that are left are few.
-    let names = names.filter(|other| (letters_of(other) ^ wanted).count_ones() <= 4);
-    names.clone().next()?;
-    let plain = |text: &str| text.replace(['-', '_', ' ', '?'], "").to_lowercase();
-    let wanted = plain(name);
-    // A name in another case or with other separators, and one and many.
-    let same = |other: &&str| {
-        let other = plain(other);
-        other == wanted || other.strip_suffix('s') == Some(&wanted) || wanted.strip_suffix('s') == Some(&other)
-    };
-    if let Some(same) = names.clone().find(same) {
-        return Some(same);
-    }
-    let near = near_names(name, names, 1).pop()?;
-    let max = match name.chars().count().min(near.chars().count()) {
-        // Of so few letters many are similar, but not with the same letters.
-        0..=2 => return (letters(name) == letters(near)).then_some(near),
-        // Another first letter is another word: rate and date.
-        3..=5 if name.chars().count() == near.chars().count() && name.chars().next() != near.chars().next() => {
-            return (letters(name) == letters(near)).then_some(near);
-        }
-        3..=5 => 1,
-        _ => 2,
-    };
-    (crate::text::distance(name, near) <= max).then_some(near)
-}
-
-/// Returns the name among these that is probably meant by one that is not there. Among many that may be, none is: maps with such
-/// keys are rather an index. What it takes is small.
-pub(crate) fn similar<'n>(names: &[&'n str], name: &str) -> Option<&'n str> {
-    const FEW: usize = 4;
-    const LONGEST: usize = 40;
-    if name.len() > LONGEST {
-        return None;
-    }
-    let wanted = letters_of(name);
-    let may_be = |other: &&str| {
-        other.len() <= LONGEST
-            && other.len().abs_diff(name.len()) <= FEW
-            && (letters_of(other) ^ wanted).count_ones() <= 4
-    };
-    let mut few = [""; FEW];
-    let mut count = 0;
-    for &other in names.iter().filter(|other| may_be(other)) {
-        *few.get_mut(count)? = other;
-        count += 1;
-    }
-    nearest_of(few[..count].iter().copied(), name)
-}
-
-/// Returns whether two names stand for two things, such as `line1` and `line2`, or `price_min` and `price_max`.
-fn are_sisters(a: &str, b: &str) -> bool {
-    const PAIRS: &[(&str, &str)] = &[
-        ("min", "max"),
-        ("start", "end"),
-        ("from", "to"),
-        ("first", "last"),
-        ("old", "new"),
-        ("in", "out"),
-        ("on", "off"),
-    ];
-    let by_number = a.bytes().filter(u8::is_ascii_digit).ne(b.bytes().filter(u8::is_ascii_digit));
-    let words = |name: &str| -> Vec<String> { name.split(['-', '_', ' ', '.']).map(str::to_lowercase).collect() };
-    let (a, b) = (words(a), words(b));
-    let mut differ = a.iter().zip(&b).filter(|(a, b)| a != b);
-    let by_word = match (a.len() == b.len(), differ.next(), differ.next()) {
-        (true, Some((a, b)), None) => {
-            PAIRS.iter().any(|(one, other)| (a == one && b == other) || (a == other && b == one))
-        }
-        _ => false,
-    };
-    by_number || by_word
-}
-
-/// Returns a bit for each letter and digit of a name, in either case; the other characters of other alphabets share one.
-fn letters_of(name: &str) -> u64 {
-    name.bytes().fold(0, |letters, byte| match byte.to_ascii_lowercase() {
-        letter @ b'a'..=b'z' => letters | 1 << (letter - b'a'),
-        digit @ b'0'..=b'9' => letters | 1 << (26 + digit - b'0'),
-        b'-' | b'_' | b' ' | b'?' => letters,
-        byte if byte.is_ascii() => letters | 1 << (36 + byte % 27),
-        _ => letters | 1 << 63,
-    })
-}
-
-/// Returns the different letters of a name, in order.
-fn letters(name: &str) -> Vec<char> {
-    let mut letters: Vec<char> = name.chars().collect();
-    letters.sort_unstable();
-    letters.dedup();
-    letters
 }

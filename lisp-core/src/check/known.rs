@@ -37,17 +37,23 @@ pub(super) enum Habit {
     Quotient,
 }
 
-/// A key that no map at a place has.
+/// A key that no map at a place has, or data that is not given.
+#[derive(Clone)]
 pub(super) struct Missed {
     pub(super) span: Span,
     pub(super) name: Arc<str>,
-    /// The key that is probably meant.
-    pub(super) meant: Arc<str>,
+    /// The name that is probably meant.
+    pub(super) meant: Option<Arc<str>>,
+    /// Whether the key was read of something that is no map.
+    pub(super) is_no_map: bool,
 }
+
+/// The variables of enclosing functions that a function uses, and their values when it was made.
+pub(super) type Captured<'p> = Rc<[(Var, Known<'p>)]>;
 
 /// A function.
 pub(super) enum Function<'p> {
-    Closure(&'p FnNode, Vec<(Var, Known<'p>)>),
+    Closure(&'p FnNode, Captured<'p>),
     Builtin(BuiltinId),
     Tool(&'p str),
     /// `(comp f g ...)`

@@ -3,17 +3,21 @@
 //! The core forms are interpreted over [`Shape`]s, the facts about a value that are certain. Everything else is unknown, and
 //! the unknown is never a finding. A form that runs several times is a finding only if it is wrong each time.
 
+mod branches;
 mod builtins;
 mod calls;
 mod keys;
 mod known;
+mod names;
 mod notes;
 mod observe;
 mod operands;
+mod results;
 mod shape;
+mod tools;
 mod walk;
 
-pub(crate) use keys::similar;
+pub(crate) use names::similar;
 pub(crate) use notes::notes;
 pub use shape::{Shape, Types};
 
@@ -48,6 +52,8 @@ pub enum FindingKind {
     KeyNeverFound,
     /// A keyword that a run compared with a string of the same name.
     KeywordForString,
+    /// A program that takes too much work to check. There may be more to find.
+    Incomplete,
 }
 
 /// Something in a program that is surely not meant.
@@ -111,7 +117,8 @@ const MAX_DEPTH: usize = 400;
 pub const MAX_NOTES: usize = crate::heap::Misses::MAX;
 
 /// Checks a program by its core forms. Findings are in the order of their positions, at most [`MAX_FINDINGS`]. The work of a
-/// check is bounded: a program that takes more has no findings, nor has one for which `stop` returns true.
+/// check is bounded: of a program that takes more, or for which `stop` returns true, only calls that fail before that are found, and
+/// the last finding is [`FindingKind::Incomplete`].
 pub fn check(program: &Program, forms: &Forms, facts: &dyn Facts, stop: &dyn Fn() -> bool) -> Vec<Finding> {
     /// How often a program is walked, because a definition turned out to be made again.
     const WALKS: usize = 4;
@@ -123,7 +130,18 @@ pub fn check(program: &Program, forms: &Forms, facts: &dyn Facts, stop: &dyn Fn(
             return findings;
         }
     }
-    Vec::new()
+    vec![incomplete(forms.body.span)]
+}
+
+/// Returns the finding of a check that is not finished.
+pub(crate) fn incomplete(span: Span) -> Finding {
+    Finding {
+        kind: FindingKind::Incomplete,
+        span,
+        message: "the check was not finished: this program takes too much work".to_owned(),
+        repair: Some("check its parts alone".to_owned()),
+        fails: false,
+    }
 }
 
 #[cfg(test)]

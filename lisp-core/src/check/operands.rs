@@ -4,7 +4,7 @@ use super::known::{Habit, Known};
 use super::shape::Types;
 use super::walk::Checker;
 use super::{Finding, FindingKind};
-use crate::compile::core::{Constant, Kind, Node};
+use crate::compile::core::{Constant, FnNode, Kind, Node, Var};
 use crate::error::Span;
 
 /// Types that are not numbers.
@@ -96,12 +96,19 @@ impl<'p> Checker<'p> {
             (Kind::Builtin(_) | Kind::Fn(_) | Kind::Tool(_), _) => {
                 ("this test is a function, which is always true".to_owned(), "call it, as in (even? n)")
             }
+            // A parameter may be tested for other calls.
+            (Kind::Local(var), Some(Habit::List)) if self.is_parameter(*var) => return self.right(node.span, "test"),
             (_, Some(Habit::List)) => {
                 ("this test is a list, which is true even if it is empty".to_owned(), "write (seq ...) around it")
             }
             _ => return self.right(node.span, "test"),
         };
         self.constant_test("test", node.span, message, repair);
+    }
+
+    fn is_parameter(&self, var: Var) -> bool {
+        let has = |function: &FnNode| function.params.contains(&var);
+        self.active.last().is_some_and(|(function, _)| has(function) || function.others.iter().any(has))
     }
 
     /// `(int? (/ a b))`

@@ -171,9 +171,16 @@ impl Shape {
         Shape::build(Types::SET, Items::all(element), None)
     }
 
+    /// Returns the shape of a list of lists with elements of this shape; it is empty if there are none.
+    pub(super) fn lists(element: Shape) -> Shape {
+        Shape::list(if element.is_never() { element } else { Shape::list(element) })
+    }
+
     /// Returns the shape of a list with just these elements.
     pub(super) fn tuple(elements: Vec<Shape>) -> Shape {
         match elements.len() {
+            // One of them is never there, and so is the list.
+            _ if elements.iter().any(Shape::is_never) => Shape::of(Types::NEVER),
             0..=MAX_EACH => Shape::build(Types::LIST, Items::Each(elements.into()), None),
             _ => Shape::list(joined(&elements)),
         }
@@ -444,8 +451,8 @@ impl Fields {
         Some(&self.known[at].1)
     }
 
-    /// Returns the field that a keyword reads: hyphens also stand for underscores.
-    pub(super) fn read_by_keyword(&self, name: &str) -> Option<&Field> {
+    /// Returns the field that a key reads: hyphens also stand for underscores.
+    pub(super) fn read(&self, name: &str) -> Option<&Field> {
         self.get(name).or_else(|| name.contains('-').then(|| self.get(&name.replace('-', "_"))).flatten())
     }
 

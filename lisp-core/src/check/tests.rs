@@ -1,4 +1,5 @@
 use super::*;
+mod results;
 use crate::json;
 use crate::syntax::ReadLimits;
 use crate::vm::{Ending, Grant, Machine, Settings, Step};
@@ -13,6 +14,11 @@ const TREE: &str = r#"{"name": "a", "children": [{"name": "b", "children": [{"na
 fn tool(name: &str) -> Option<ToolShape> {
     let parameter =
         |name: &str, types, is_required| Parameter { name: name.into(), shape: Shape::of(types), is_required };
+    if name == "pay" {
+        let amount = parameter("amount", Types::INT, true);
+        let parameters = vec![parameter("to", Types::STRING, true), amount, parameter("note", Types::STRING, false)];
+        return Some(ToolShape { parameters, is_open: false, result: Shape::of(Types::BOOL) });
+    }
     (name == "search").then(|| ToolShape {
         parameters: vec![
             parameter("query", Types::STRING, true),
@@ -40,6 +46,13 @@ fn loaded(source: &str, settings: Settings) -> (Machine, Arc<Program>, Forms) {
             ("spelt", r#"{"order_id": "A1"}"#),
             ("address", r#"{"line1": "a", "price_min": 1, "date": 2, "item": 3, "status": "x"}"#),
             ("wide", &wide),
+            ("rows", r#"[{"order_id": 1, "total": 5, "tags": ["a"], "status": "paid"}]"#),
+            ("page", r#"[{"rows": []}]"#),
+            ("flag", "false"),
+            ("empty", "{}"),
+            ("recs", r#"{"o1": [{"sku": "A"}]}"#),
+            ("path", r#"["o1", 0]"#),
+            ("maybe", r#"[{"id": 1, "shipping": {"a": 1}}, {"id": 2}]"#),
         ] {
             b.data(name, json::read(h, text).map_err(|_| ()).expect("JSON"));
         }
@@ -131,6 +144,11 @@ fn mistakes_are_found() {
         ("(tool/search)", FindingKind::MissingArgument, "add :query to the arguments"),
         ("(tool/search \"x\")", FindingKind::WrongArgument, "write (tool/search {:query ...})"),
         ("(tool/search \"x\" 5)", FindingKind::WrongArgument, "write (tool/search {:query ...})"),
+        ("(tool/search :query)", FindingKind::WrongArgument, "write (tool/search {:query ...})"),
+        ("(tool/search :query \"x\" :max-results)", FindingKind::WrongArgument, "write (tool/search {:query ...})"),
+        ("(tool/pay :to \"a\" :amuont 5)", FindingKind::UnknownArgument, "write :amount"),
+        ("(tool/pay :to \"a\" :amount \"5\")", FindingKind::WrongArgument, "convert it: (parse-long s)"),
+        ("((partial tool/pay :to \"a\") :amuont 5)", FindingKind::UnknownArgument, "write :amount"),
     ];
     for (source, kind, repair) in tools {
         assert_eq!(repairs(source), [(kind, repair.to_owned())], "{source}");
@@ -158,7 +176,7 @@ fn what_fails_or_does_not_decide_is_found() {
             "convert it: (parse-double s)",
         ),
         ("(map (fn [{:keys [note]}] (str/upper-case note)) data/mixed)", WrongType, "give nil a value: (or s \"\")"),
-        ("(if (keys (first data/orders)) 1 2)", ConstantTest, "write (seq ...) around it"),
+        ("(map #(if (keys %) 1 2) data/orders)", ConstantTest, "write (seq ...) around it"),
         (
             "(when-let [paid (filter #(= (:status %) \"x\") data/orders)] (count paid))",
             ConstantTest,
@@ -349,6 +367,199 @@ fn what_may_be_meant_is_no_finding() {
     }
 }
 
+/// Programs that run right, by what they are easily taken for.
+#[test]
+fn what_runs_right_is_no_finding() {
+    let row = "(let [o (first data/rows)] ";
+    for (at, programs) in [
+        // Arguments by name.
+        "(tool/pay :to \"a\" :amount 5)|(apply tool/pay [:to \"a\" :amount 5])|(apply tool/pay :to \"a\" [:amount 5])
+         ((partial tool/pay :to \"a\") :amount 5)|(tool/pay (first [:to]) \"a\" :amount 5)",
+        // A string with hyphens.
+        "(map #(get % \"order-id\") data/rows)|(get-in data/rows [0 \"order-id\"])|((first data/rows) \"order-id\")
+         (map (fn [{:strs [order-id]}] order-id) data/rows)|(map (fn [{x \"order-id\"}] x) data/rows)
+         (get o \"order-id\" 0)|(get {:order_id 1} \"order-id\")|(tool/pay {:to (if (get o \"order-id\") \"a\" 5) :amount 5})",
+        // Lists that may be nil.
+        "(let [dirs (butlast (str/split \"file\" #\"/\")) p (if dirs (str/join \"/\" dirs) :root)] (if (= p :root) \"root\" p))
+         (tool/pay {:to (or (butlast [\"x\"]) \"none\") :amount 1})|(tool/pay {:to (or (take-last 1 []) \"none\") :amount 1})
+         (tool/pay {:to (or (vals (:meta o)) \"none\") :amount 1})|(tool/pay {:to (or (vec (:note o)) \"none\") :amount 1})
+         (tool/pay {:to (or (rseq []) \"none\") :amount 1})|(mapv #(if (keys (:shipping %)) \"ship\" \"none\") data/maybe)
+         (if (keys nil) 1 2)|(if (concat nil) 1 2)|(tool/pay (concat {:to \"a\" :amount 1}))
+         (tool/pay (apply concat [{:to \"a\" :amount 1}]))
+         (mapv #(if-let [ks (keys (:shipping %))] (count ks) 0) data/maybe)",
+        // A pad.
+        "(mapv (fn [p] (if (= :end (second p)) [(first p)] p)) (partition 2 2 [:end] [\"a\" \"b\" \"c\"]))
+         (tool/pay {:to (second (first (partition 2 2 [\"pad\"] [1]))) :amount 1})",
+        // Tests of the type.
+        "(defn ids [x] (if (sequential? x) (mapv :id x) [(:id x)])) (ids data/rows)
+         (defn ids [x] (if (vector? x) (mapv :id x) [(:id x)])) (ids data/rows)
+         (defn ids [x] (if-not (sequential? x) [(:id x)] (mapv :id x))) (ids data/rows)
+         (defn ids [x] (cond (sequential? x) (mapv :id x) :else (:id x))) (ids data/rows)
+         (let [s (:status o)] (if (coll? s) (:name s) s))|(let [s (:status o)] (if (string? s) s (:name s)))
+         (let [s (:status o)] (if (or (nil? s) (string? s)) s (:name s)))
+         (let [s (:status o)] (if (and (string? s) (seq s)) s (:name s)))
+         (let [x data/rows] (case (type x) :vector (map :id x) :map (:id x) nil))
+         (let [x data/rows] (condp = (type x) :vector (map :id x) :map (:id x) nil))
+         (if (vector? data/tree) (map :id data/tree) (:name data/tree))
+         (let [x data/rows] (if (and (map? x) (:id x)) (:id x) (count x)))
+         (let [x data/rows] (get x :rows x))|(let [x data/rows] (:name x x))|(get-in o [:status :name] (:status o))
+         (nil? (:x data/rows))|(some? (:x data/rows))|(not (:error data/rows))|(filter :x [data/rows])
+         (when-not (:error data/rows) 1)|(remove :x [data/rows])|(some :x [data/rows])",
+        // Alternatives.
+        "(map (fn [{:keys [totals total]}] (or totals total)) data/rows)
+         (let [a (:totals o) b (:total o)] (or a b))|(let [a (:totals o) b (:total o)] (if (some? a) a b))
+         (get o :totals (get o :total))|(get o \"totals\" (get o \"total\" 0))|(get-in o [:totals] (:total o))
+         (:totals o (or (:total o) 0))|((some-fn :totals :total) o)|(mapv (some-fn :totals :total) data/rows)
+         (some o [:totals :total])|(some #(get o %) [:totals :total])|(first (keep o [:totals :total]))
+         (first (remove nil? ((juxt :totals :total) o)))|(dissoc o :totals)|(map #(dissoc % :totals :tag) data/rows)
+         {:a (:total o) :b (:totals o)}|[(:total o) (:totals o)]|(and (nil? (:totals o)) (:total o))
+         (if (nil? (:totals o)) (:total o) (:totals o))|(cond (some? (:totals o)) 1 (:total o) 2 :else 3)",
+        // Data that is tested.
+        "(let [rows (or data/order (first data/orders))] (:id rows))|(count (or data/order data/orders))
+         (if-let [u data/order] (:id u) (:id (first data/orders)))
+         (if (nil? data/order) (first data/orders) data/order)|(if data/order data/order data/orders)
+         (if-not data/order data/orders data/order)",
+        // Definitions under a condition.
+        "(defn handler [x] :none) (when (= data/n 4) (defn handler [x] \"some\")) (if (= (handler 1) :none) 1 2)
+         (if (= data/n 3) (defn score [x] :high) (defn score [x] \"low\")) (if (= (score 1) :high) 1 2)",
+        // A path in the place of a key.
+        "(:sku (get data/recs data/path))|(get data/recs [\"o1\" 0])|(let [p [\"o1\" 0]] (:sku (get data/recs (vec p))))
+         (:sku (data/recs data/path))|(:a ({:a 1 \"total\" :t} (vec [])))",
+        // An empty map.
+        "(reduce + 0 data/empty)|(map inc data/empty)|(sum-by :n data/empty)|(map :n data/empty)
+         (doseq [x data/empty] (tool/pay {:to x :amount 1}))|(map #(+ 1 %) (partition-by odd? []))
+         (doseq [x (partition 2 [])] (tool/pay {:to x :amount 1}))|(reduce-kv (fn [n k v] (+ n v)) 0 data/empty)",
+        // Tests of a parameter.
+        "(defn mean [xs] (if xs (/ (reduce + 0 xs) (max 1 (count xs))) 0)) (mean (keep :total data/rows))",
+    ]
+    .iter()
+    .enumerate()
+    {
+        for source in programs.split(['|', '\n']).map(str::trim) {
+            let source = format!("{row}{source})");
+            assert_eq!(found(&source), [], "{at}: {source}");
+        }
+    }
+}
+
+/// Optional keys that are other words.
+#[test]
+fn other_words_are_not_meant() {
+    for pair in "height weight|latitude altitude|date data|quantity quality|tag tax|url uri|text test|state stage|mode model|last list
+        from form|post_id host_id|item_id team_id|tax_rate day_rate|user_id user_ip|sender gender|start stars|row_id org_id
+        low_price now_price|sum_qty num_qty|login logic|source course|in_time on_time|parent patent|price prize|rate date"
+        .split(['|', '\n'])
+    {
+        let (a, b) = pair.trim().split_once(' ').expect("two words");
+        for (a, b) in [(a, b), (b, a)] {
+            assert_eq!(found(&format!("(:{a} {{:{b} 1}})")), [], "{a} {b}");
+            assert_eq!(similar(&[b], a), None, "{a} {b}");
+        }
+    }
+    let many: Vec<String> = (0..2_000).map(|n| format!("name{n}")).chain(["total".to_owned()]).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    assert_eq!((similar(&many, "totl"), similar(&many[1_500..], "totl")), (None, Some("total")));
+    for (wrong, right) in [
+        ("tagss", "tags"),
+        ("dat", "date"),
+        ("rat", "rate"),
+        ("saet", "seat"),
+        ("traed", "trade"),
+        ("stnd", "stand"),
+        ("oder", "order"),
+        ("szie", "size"),
+        ("tatus", "status"),
+        ("tsatus", "status"),
+        ("sttaus", "status"),
+        ("uni_tprice", "unit_price"),
+        ("unitprice", "unit_price"),
+        ("custmer_name", "customer_name"),
+        ("variantss", "variants"),
+        ("addres", "address"),
+    ] {
+        let names =
+            ["id", "name", "date", "rate", "tags", "size", "side", "seat", "trade", "trend", "stand", "order", right];
+        assert_eq!(similar(&names, wrong), Some(right), "{wrong}");
+        assert_eq!(repairs(&format!("(:{wrong} {{:{right} 1}})")).len(), 1, "{wrong}");
+    }
+    assert_eq!(repairs("(if (> data/n 5) (:tagss {:tags 1}) 2)").len(), 1);
+}
+
+/// A call that fails is told anyway, and ends the run before it starts only if nothing catches the error.
+#[test]
+fn what_is_caught_or_not_called_does_not_fail() {
+    for (source, fails) in [
+        ("(tool/pay {:to \"a\" :amount 5 :memo \"x\"})", true),
+        ("(when data/flag (tool/pay {:to \"a\"}))", true),
+        ("(try (tool/pay {:to \"a\" :amount 5 :memo \"x\"}) (catch Exception e 1))", false),
+        ("(try (tool/pay \"a\") (catch Exception e 1))", false),
+        ("(try 1 (catch Exception e (tool/pay \"a\")))", true),
+        ("(defn later [x] (tool/pay {:to x})) (tool/pay {:to \"a\" :amount 5})", false),
+        ("(defn pay [x] (try (tool/pay {:to x}) (catch Exception e 1))) (pay \"a\")", false),
+        ("(defn pay [x] (tool/pay {:to x})) (try (pay \"a\") (catch Exception e 1)) (pay \"b\")", true),
+    ] {
+        let findings = found(source);
+        assert_eq!(findings.iter().map(|finding| finding.fails).collect::<Vec<_>>(), [fails], "{source}");
+    }
+}
+
+/// Of a program that is too much work is said so, and what surely fails before.
+#[test]
+fn a_check_that_is_not_finished_says_so() {
+    let calls: String = (1..6).map(|n| format!("(defn f{n} [x] {})", format!("(f{} x) ", n - 1).repeat(10))).collect();
+    let much = format!("(defn f0 [x] (inc x)) {calls} (f5 1)");
+    let kinds = |source: &str| found(source).iter().map(|finding| finding.kind).collect::<Vec<_>>();
+    assert_eq!(kinds(&much), [FindingKind::Incomplete]);
+    assert_eq!(kinds(&format!("{much} (tool/pay {{:to \"a\" :amuont 5}})")), [FindingKind::Incomplete]);
+    let before = format!("(tool/pay {{:to \"a\" :amuont 5}}) (:totl {{:total 1}}) {much}");
+    assert_eq!(kinds(&before), [FindingKind::UnknownArgument, FindingKind::Incomplete]);
+    assert!(found(&before)[0].fails);
+}
+
+/// What is told of long names is short.
+#[test]
+fn long_names_are_cut() {
+    let long = "k".repeat(60_000);
+    for source in [
+        format!("(:{long} data/orders)"),
+        format!("(map #(= (:status %) :{long}) data/orders)"),
+        format!("(map #(case (:status %) :{long} 1 2) data/orders)"),
+        format!("(= data/n \"{}\")", "1".repeat(60_000)),
+        format!("(tool/pay {{:to \"a\" :amount 1 :{long} 2}})"),
+    ] {
+        let findings = found(&source);
+        assert_eq!(findings.len(), 1, "{source:.40}");
+        let length = findings[0].message.len() + findings[0].repair.as_deref().map_or(0, str::len);
+        assert!(length < 400, "{length}: {source:.40}");
+    }
+}
+
+/// A tool with many long parameters, and a call with many wrong ones.
+#[test]
+fn many_wrong_arguments_are_soon_found() {
+    let name = |n: usize, last: char| format!("{}{:02}{last}", "abcdefghijklmnopqrstuvwxyz".repeat(2), n % 100);
+    let parameters = |count: usize| {
+        let one = |n| Parameter {
+            name: format!("{}{n:03}", name(n, 'x')).into(),
+            shape: Shape::of(Types::STRING),
+            is_required: false,
+        };
+        (0..count).map(one).collect()
+    };
+    let given: String = (0..190).map(|n| format!(":{}z{n:03} 1 ", name(n, 'y'))).collect();
+    for is_open in [true, false] {
+        let tool = ToolShape { parameters: parameters(400), is_open, result: Shape::UNKNOWN };
+        let (machine, program, forms) = loaded(&format!("(tool/t {{{given}}})"), Settings::default());
+        let started = std::time::Instant::now();
+        machine.check(0, Some((&*program, &forms)), &|_| Some(tool.clone()), &|| false);
+        assert!(started.elapsed() < std::time::Duration::from_secs(1), "{:?}", started.elapsed());
+        let (asked, started) = (std::cell::Cell::new(0), std::time::Instant::now());
+        let stop = || started.elapsed().as_millis() > 10 && asked.replace(asked.get() + 1) < usize::MAX;
+        machine.check(0, Some((&*program, &forms)), &|_| Some(tool.clone()), &stop);
+        assert!(started.elapsed() < std::time::Duration::from_millis(200), "{:?}", started.elapsed());
+    }
+}
+
 /// A run that is over at its deadline is not checked to the end.
 #[test]
 fn a_check_can_be_stopped() {
@@ -357,7 +568,8 @@ fn a_check_can_be_stopped() {
     let mut machine = Machine::new(Vec::new(), Settings::default());
     machine.load(Arc::new(program)).expect("the names");
     assert_eq!(machine.check(0, None, &tool, &|| false).len(), MAX_FINDINGS);
-    assert_eq!(machine.check(0, None, &tool, &|| true), []);
+    let stopped = machine.check(0, None, &tool, &|| true);
+    assert_eq!(stopped.iter().map(|finding| finding.kind).collect::<Vec<_>>(), [FindingKind::Incomplete]);
 }
 
 /// A check ends soon, whatever the program is.
@@ -395,6 +607,11 @@ fn what_a_run_reads_in_vain_is_noted() {
             key("childern", "1 time", "children"),
         ),
         (
+            "(defn names [n] (if (empty? (:cihldren n)) [] (mapcat names (:children n)))) (names data/tree)",
+            "(:cihldren n)",
+            key("cihldren", "1 time", "children"),
+        ),
+        (
             "(->> (tree-seq :children :childen data/tree) (mapv :name))",
             "(tree-seq :children :childen data/tree)",
             key("childen", "1 time", "children"),
@@ -410,9 +627,9 @@ fn what_a_run_reads_in_vain_is_noted() {
             key("Total", "5 times", "total"),
         ),
         (
-            "(let [os (json/parse-string \"[{\\\"unit_price\\\": 1}, {\\\"unit_price\\\": 2}]\")] (sort-by :unit-prize os))",
-            "(sort-by :unit-prize os)",
-            key("unit-prize", "2 times", "unit_price"),
+            "(let [os (json/parse-string \"[{\\\"unit_price\\\": 1}, {\\\"unit_price\\\": 2}]\")] (sort-by :unit-prcie os))",
+            "(sort-by :unit-prcie os)",
+            key("unit-prcie", "2 times", "unit_price"),
         ),
         (
             "(let [os (json/parse-string \"[{\\\"a b\\\": 1, \\\"users\\\": 2}]\")] (map (fn [{:keys [user]}] user) os))",
@@ -466,6 +683,8 @@ fn what_may_be_right_is_not_noted() {
         "(map #(get % \"totals\") rows)",
         "(filter (fn [_] (or (= (name :total) :total) (= (name :total) \"total\"))) rows)",
         "(= (first (keys (first rows))) :x)",
+        "(filter #(= (:state % :total) :total) [{:state (first (keys (first rows)))} {}])",
+        "(map #(and (nil? (:totals %)) (:total %)) rows)",
         "(map :totl [{:total 1}])",
     ] {
         let source = format!("{rows}{body})");

@@ -1,8 +1,9 @@
 //! The walk over the core forms.
 
-use super::known::{Function, Known, Missed, Pass};
+use super::keys::cut;
+use super::known::{Captured, Function, Known, Missed, Pass};
 use super::shape::{Shape, Types, joined, name_of};
-use super::{Facts, Finding, FindingKind, MAX_DEPTH, MAX_FINDINGS, MAX_WORK, ToolShape};
+use super::{Facts, Finding, FindingKind, MAX_DEPTH, MAX_FINDINGS, MAX_WORK, ToolShape, incomplete, notes};
 use crate::Table;
 use crate::builtins::Rows;
 use crate::compile::core::{Bind, Clause, Constant, FnNode, Kind, Node, Prim, Var};
@@ -21,7 +22,16 @@ enum Place {
     /// It was right, or unknown, at least once.
     Right,
     /// It was wrong each time.
-    Wrong(Finding),
+    Wrong(Wrong),
+}
+
+/// A mistake at a place.
+struct Wrong {
+    finding: Finding,
+    /// The key that is probably meant.
+    meant: Option<Arc<str>>,
+    /// Whether the place is walked once only.
+    is_final: bool,
 }
 
 /// A place: a position, and what is read there.
@@ -40,6 +50,8 @@ pub(super) struct Checker<'p> {
     /// Definitions that are made more than once, or perhaps: what they are is not known.
     volatile: &'p RefCell<BTreeSet<u32>>,
     stop: &'p dyn Fn() -> bool,
+    /// The data that is probably meant by data that is not given.
+    data_meant: Table<u32, Option<String>>,
     globals: Table<u32, Known<'p>>,
     places: BTreeMap<PlaceId, Place>,
     work: u32,
@@ -56,7 +68,7 @@ pub(super) struct Checker<'p> {
     /// The functions that have been walked.
     pub(super) walked: Table<*const FnNode, ()>,
     /// The functions that are being called, the innermost last.
-    pub(super) active: Vec<(&'p FnNode, Vec<(Var, Known<'p>)>)>,
+    pub(super) active: Vec<(&'p FnNode, Captured<'p>)>,
     /// The values with which the loops around go on.
     recurs: Vec<Vec<Known<'p>>>,
     /// What the functions around return early.
@@ -65,10 +77,14 @@ pub(super) struct Checker<'p> {
     pub(super) conditional: usize,
     /// How many branches are around that may not run.
     pub(super) arms: usize,
+    /// How much is around in which a call that fails does not end the run: `try`, and functions that are not called.
+    guarded: usize,
     /// Whether findings are not kept, because the code is walked again.
     pub(super) silent: usize,
     /// The keys that were looked for and found, in the order of the walk.
     pub(super) found: Vec<Arc<str>>,
+    /// Names of data that is tested, and replaced by other data.
+    excused_data: BTreeSet<Arc<str>>,
     is_over: bool,
 }
 
@@ -90,6 +106,7 @@ impl<'p> Checker<'p> {
             constants: Table::default(),
             volatile,
             stop,
+            data_meant: Table::default(),
             globals: Table::default(),
             places: BTreeMap::new(),
             work: 0,
@@ -105,8 +122,10 @@ impl<'p> Checker<'p> {
             returns: Vec::new(),
             conditional: 0,
             arms: 0,
+            guarded: 0,
             silent: 0,
             found: Vec::new(),
+            excused_data: BTreeSet::new(),
             is_over: false,
         }
     }
@@ -115,24 +134,56 @@ impl<'p> Checker<'p> {
         let value = self.visit(&self.forms.body);
         self.result(&value, self.forms.body.span);
         self.visit_uncalled();
-        if self.is_over {
-            return Vec::new();
-        }
         let operands = std::mem::take(&mut self.operands).into_iter().filter(|_| !self.may_stop);
         for ((start, end), finding) in operands {
-            self.places.extend(finding.map(|finding| ((start, end, String::new()), Place::Wrong(finding))));
+            let wrong = |finding| Place::Wrong(Wrong { finding, meant: None, is_final: false });
+            self.places.extend(finding.map(|finding| ((start, end, String::new()), wrong(finding))));
         }
-        let wrong = self.places.into_values().filter_map(|place| match place {
-            Place::Wrong(finding) => Some(finding),
-            Place::Right => None,
-        });
-        wrong.take(MAX_FINDINGS).collect()
+        let mut wrong: Vec<(PlaceId, Wrong)> = std::mem::take(&mut self.places)
+            .into_iter()
+            .filter_map(|(id, place)| match place {
+                Place::Wrong(wrong) => Some((id, wrong)),
+                Place::Right => None,
+            })
+            .filter(|(id, wrong)| (!self.is_over || wrong.is_final) && !self.excused_data.contains(&*id.2))
+            .collect();
+        self.leave_out_alternatives(&mut wrong);
+        let mut findings: Vec<Finding> = wrong.into_iter().map(|(_, wrong)| wrong.finding).take(MAX_FINDINGS).collect();
+        if self.is_over {
+            findings.truncate(MAX_FINDINGS - 1);
+            findings.push(incomplete(self.forms.body.span));
+        }
+        findings
+    }
+
+    /// Leaves out keys beside which the program also reads the similar key.
+    fn leave_out_alternatives(&self, wrong: &mut Vec<(PlaceId, Wrong)>) {
+        let mut pairs: Vec<(&str, &str)> = Vec::new();
+        let places: Vec<Option<usize>> = wrong
+            .iter()
+            .map(|(id, wrong)| {
+                let pair = (&*id.2, wrong.meant.as_deref()?);
+                let at = pairs.iter().position(|known| *known == pair);
+                Some(at.unwrap_or_else(|| {
+                    pairs.push(pair);
+                    pairs.len() - 1
+                }))
+            })
+            .collect();
+        if pairs.is_empty() {
+            return;
+        }
+        pairs.truncate(notes::MAX_PAIRS);
+        let beside = notes::read_beside(self.forms, &pairs);
+        let mut places = places.into_iter();
+        wrong.retain(|_| places.next().flatten().is_none_or(|at| beside.get(at) == Some(&false)));
     }
 
     /// Walks the functions that the program defines and does not call, such as those for a later program.
     fn visit_uncalled(&mut self) {
         let mut globals: Vec<u32> = self.globals.keys().copied().collect();
         globals.sort_unstable();
+        self.guarded += 1;
         for global in globals {
             let value = self.globals.get(&global).cloned();
             if let Some(Known { function: Some(function), .. }) = &value
@@ -142,6 +193,12 @@ impl<'p> Checker<'p> {
                 value.iter().for_each(|value| self.escape(value));
             }
         }
+        self.guarded -= 1;
+    }
+
+    /// Returns whether a call that fails here ends the run.
+    pub(super) fn is_unguarded(&self) -> bool {
+        self.guarded == 0
     }
 
     /// Walks code that runs under other conditions. `is_certain` says that it runs at least once if the code around it does.
@@ -214,15 +271,26 @@ impl<'p> Checker<'p> {
     /// Notes that a place is right, or that nothing is known.
     pub(super) fn right(&mut self, span: Span, what: &str) {
         if self.silent == 0 {
-            self.places.insert((span.start, span.end, what.to_owned()), Place::Right);
+            self.places.insert(place(span, what), Place::Right);
         }
     }
 
     /// Notes that a place is wrong this time.
     pub(super) fn wrong(&mut self, what: &str, finding: Finding) {
-        if self.silent == 0 {
-            let id = (finding.span.start, finding.span.end, what.to_owned());
-            self.places.entry(id).or_insert(Place::Wrong(finding));
+        self.wrong_name(what, finding, None);
+    }
+
+    /// Notes that a name is wrong this time, and which one is probably meant.
+    pub(super) fn wrong_name(&mut self, name: &str, finding: Finding, meant: Option<Arc<str>>) {
+        if self.silent > 0 || self.is_over {
+            return;
+        }
+        // Nothing excuses a call that fails, where it is made once.
+        let is_final = finding.fails && self.pass == 0 && self.conditional == 0 && self.active.is_empty();
+        let fails = finding.fails;
+        let place = self.places.entry(place(finding.span, name));
+        if let Place::Wrong(wrong) = place.or_insert(Place::Wrong(Wrong { finding, meant, is_final })) {
+            wrong.finding.fails |= fails;
         }
     }
 
@@ -278,7 +346,7 @@ impl<'p> Checker<'p> {
     }
 
     /// Walks code that may not run.
-    fn visit_perhaps(&mut self, node: &'p Node) -> Known<'p> {
+    pub(super) fn visit_perhaps(&mut self, node: &'p Node) -> Known<'p> {
         self.conditional += 1;
         self.arms += 1;
         let known = self.pass(false, |checker| checker.visit(node));
@@ -357,15 +425,31 @@ impl<'p> Checker<'p> {
 
     fn data(&mut self, global: u32, span: Span) -> Known<'p> {
         let Some(name) = self.data_name(global) else { return Known::unknown() };
-        let Some(shape) = self.facts.data(name) else {
-            if let Some(meant) = self.facts.data_meant(name) {
-                let message = format!("data/{name} is not given, so it is nil; data/{meant} is");
-                let repair = Some(format!("write data/{meant}"));
-                self.wrong("data", Finding { kind: FindingKind::UnknownData, span, message, repair, fails: false });
-            }
+        let id: Arc<str> = format!("data/{name}").into();
+        if let Some(shape) = self.facts.data(name) {
+            self.find_name(id);
+            return Known { exact: Some(self.pass), ..Known::of(shape) };
+        }
+        /// The steps that the search for another name takes at most.
+        const SEARCH: u32 = 100;
+        if !self.data_meant.contains_key(&global) && !self.spend(SEARCH) {
             return Known::unknown();
-        };
-        Known { exact: Some(self.pass), ..Known::of(shape) }
+        }
+        let facts = self.facts;
+        let meant = self.data_meant.entry(global).or_insert_with(|| facts.data_meant(name)).clone();
+        let Some(meant) = meant else { return Known::unknown() };
+        let message = format!("{id} is not given, so it is nil; data/{meant} is");
+        let repair = Some(format!("write data/{meant}"));
+        self.wrong(&id, Finding { kind: FindingKind::UnknownData, span, message, repair, fails: false });
+        let meant = Some(format!("data/{meant}").into());
+        Known { missed: Some(Rc::new(Missed { span, name: id, meant, is_no_map: false })), ..Known::unknown() }
+    }
+
+    /// Notes that data is not wrong where other data is in its place, wherever it is read.
+    pub(super) fn excuse_data(&mut self, name: &Arc<str>) {
+        if name.starts_with("data/") {
+            self.excused_data.insert(name.clone());
+        }
     }
 
     fn definition(&mut self, node: &'p Node) -> Known<'p> {
@@ -375,8 +459,12 @@ impl<'p> Checker<'p> {
         if !is_sure || self.globals.contains_key(global) {
             self.volatile.borrow_mut().insert(*global);
         }
-        let value = match self.volatile.borrow().contains(global) {
-            true => Known { shape: Shape::UNKNOWN, constant: None, truth: None, exact: None, habit: None, ..value },
+        let is_volatile = self.volatile.borrow().contains(global);
+        let value = match is_volatile {
+            true => {
+                self.escape(&value);
+                Known::unknown()
+            }
             false => value,
         };
         self.globals.insert(*global, value);
@@ -399,7 +487,9 @@ impl<'p> Checker<'p> {
                 Known::types(Types::NIL)
             }
             Kind::Try(body, var, handler) => {
+                self.guarded += 1;
                 let value = self.visit_perhaps(body);
+                self.guarded -= 1;
                 self.set(*var, Known::unknown());
                 let handled = self.visit_perhaps(handler);
                 self.join(value, handled)
@@ -424,15 +514,6 @@ impl<'p> Checker<'p> {
                 Known::never()
             }
             _ => Known::unknown(),
-        }
-    }
-
-    /// A key whose default is another key is not wrong: `(:totals r (:total r))` reads the first of two names.
-    pub(super) fn excuse(&mut self, key: &Constant, span: Span, default: &Node) {
-        if matches!(default.kind, Kind::Key(..))
-            && let Some(name) = name_of(key)
-        {
-            self.right(span, &name);
         }
     }
 
@@ -470,124 +551,6 @@ impl<'p> Checker<'p> {
                 Shape::of_entries(entries)
             }
         })
-    }
-
-    fn branches(&mut self, node: &'p Node) -> Known<'p> {
-        match &node.kind {
-            Kind::If(condition, then, otherwise) => {
-                let test = self.visit(condition);
-                self.condition(condition, &test);
-                self.either(&test, then, otherwise)
-            }
-            Kind::Cond(clauses, last) => {
-                let mut value = Known::never();
-                let (before, mut missed) = (self.found.len(), Vec::new());
-                for (condition, then) in clauses {
-                    let test = self.visit_perhaps(condition);
-                    self.condition(condition, &test);
-                    missed.extend(test.missed.clone());
-                    if test.holds() != Some(false) {
-                        let then = self.visit_perhaps(then);
-                        value = self.join(value, then);
-                    }
-                    if test.holds() == Some(true) {
-                        self.excuse_missed(missed.iter(), before);
-                        return value;
-                    }
-                }
-                let last = self.visit_perhaps(last);
-                self.excuse_missed(missed.iter(), before);
-                self.join(value, last)
-            }
-            Kind::And(nodes) => {
-                let mut value = Known::never();
-                for node in nodes {
-                    let next = self.visit_perhaps(node);
-                    value = self.join(value, next.clone());
-                    if next.holds() == Some(false) {
-                        break;
-                    }
-                }
-                Known { truth: None, constant: None, ..value }
-            }
-            Kind::Or(nodes) => self.first_of(nodes),
-            Kind::Case(value, clauses, default) => {
-                let value = self.visit(value);
-                let constants = clauses.iter().flat_map(|(constants, _)| constants);
-                self.compare_with_all(&value, constants, node.span);
-                let mut result = self.visit_perhaps(default);
-                for (_, then) in clauses {
-                    let then = self.visit_perhaps(then);
-                    result = self.join(result, then);
-                }
-                result
-            }
-            _ => Known::unknown(),
-        }
-    }
-
-    fn either(&mut self, test: &Known<'p>, then: &'p Node, otherwise: &'p Node) -> Known<'p> {
-        let before = self.found.len();
-        let value = match test.holds() {
-            Some(true) => self.visit(then),
-            Some(false) => self.visit(otherwise),
-            None => {
-                let then = self.visit_perhaps(then);
-                let otherwise = self.visit_perhaps(otherwise);
-                self.join(then, otherwise)
-            }
-        };
-        self.excuse_missed(test.missed.iter(), before);
-        value
-    }
-
-    /// A key that is tested is not wrong if the one that is probably meant is read then, as in
-    /// `(if-let [t (:totals r)] t (:total r))`. `before` is how many keys had been found before.
-    pub(super) fn excuse_missed<'m>(&mut self, missed: impl Iterator<Item = &'m Rc<Missed>>, before: usize) {
-        for missed in missed {
-            // What is read of no map is tested for that.
-            if missed.meant.is_empty() || self.found.get(before..).unwrap_or_default().contains(&missed.meant) {
-                self.right(missed.span, &missed.name);
-            }
-        }
-    }
-
-    /// `or`. Keys of alternative names are not wrong: `(or (:total r) (:totals r))`.
-    fn first_of(&mut self, nodes: &'p [Node]) -> Known<'p> {
-        let mut value = Known::never();
-        let (before, mut missed) = (self.found.len(), Vec::new());
-        for node in nodes {
-            let next = self.visit_perhaps(node);
-            missed.extend(next.missed.clone());
-            let is_last = next.holds() == Some(true);
-            value = self.join(value, next);
-            if is_last {
-                break;
-            }
-        }
-        self.excuse_missed(missed.iter(), before);
-        self.excuse_spellings(nodes);
-        Known { truth: None, constant: None, ..value }
-    }
-
-    /// A comparison with a keyword and with its text is not wrong: `(or (= s :paid) (= s "paid"))`.
-    fn excuse_spellings(&mut self, nodes: &'p [Node]) {
-        let compared = |node: &'p Node| match &node.kind {
-            Kind::CallBuiltin(id, arguments) if self.rows.row(*id).name == "=" => {
-                arguments.iter().find_map(|argument| match &argument.kind {
-                    Kind::Const(Constant::Keyword(text)) => Some((node.span, &**text, true)),
-                    Kind::Const(Constant::Str(text)) => Some((node.span, &**text, false)),
-                    _ => None,
-                })
-            }
-            _ => None,
-        };
-        let all: Vec<_> = nodes.iter().take(MAX_FINDINGS).filter_map(compared).collect();
-        for (span, text, is_keyword) in &all {
-            if all.iter().any(|(_, other, other_is)| other == text && other_is != is_keyword) {
-                self.right(*span, "=");
-            }
-        }
     }
 
     fn looped(&mut self, variables: &'p [(Var, Node)], body: &'p Node) -> Known<'p> {
@@ -742,6 +705,7 @@ impl<'p> Checker<'p> {
                     (_, false) if !value.shape.is_never() => Some(false),
                     _ => None,
                 };
+                self.excuse_no_map(&value);
                 Known { missed: value.missed, ..Known::test(truth) }
             }
             Prim::IsCaught(_) | Prim::IsInstance(_) => Known::test(None),
@@ -751,4 +715,11 @@ impl<'p> Checker<'p> {
             }
         }
     }
+}
+
+/// Returns the place where something is read. Of a very long name the beginning is enough.
+fn place(span: Span, what: &str) -> PlaceId {
+    const LONG: usize = 400;
+    let what = if what.len() > LONG { cut(what).into_owned() } else { what.to_owned() };
+    (span.start, span.end, what)
 }

@@ -39,7 +39,7 @@ pub use map::{Entries, Entry, Map};
 pub(crate) use map::{KeyArray, SMALL};
 pub(crate) use map_builder::MapBuilder;
 pub use memory::OutOfMemory;
-pub(crate) use misses::{Misses, Vain};
+pub(crate) use misses::{Misses, Noted, Vain};
 pub(crate) use scalars::compare_numbers;
 pub(crate) use sort::merge_sort;
 pub(crate) use store::{ExportedValue, Frozen, Store, SuspendedHeap, Trace};

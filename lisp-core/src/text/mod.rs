@@ -12,7 +12,7 @@ pub(crate) mod scan;
 
 pub use dates::is_instant_text;
 pub(crate) use describe::{arguments, beginning, describe};
-pub(crate) use near::distance;
+pub(crate) use near::distance_within;
 pub use near::near_names;
 pub use print::pr_str;
 pub(crate) use print::{println_text, quote, separate, short_str, timed, to_str};

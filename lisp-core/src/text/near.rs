@@ -36,41 +36,100 @@ const LONGEST: usize = 64;
 
 /// Returns how many characters must be changed, added, removed or swapped with their neighbour.
 pub(crate) fn distance(a: &str, b: &str) -> usize {
-    if a.len() > LONGEST || b.len() > LONGEST {
-        return usize::MAX;
+    match a.len() > LONGEST || b.len() > LONGEST {
+        true => usize::MAX,
+        false => distance_within(a, b, LONGEST).unwrap_or(usize::MAX),
     }
-    // What both begin and end with does not matter.
+}
+
+/// Returns the distance of two names if it is at most so much. Compares only characters whose places differ by no more.
+pub(crate) fn distance_within(a: &str, b: &str, max: usize) -> Option<usize> {
+    if a.len() > LONGEST || b.len() > LONGEST {
+        return None;
+    }
+    let (a, b) = differing(a, b);
+    let mut chars = [['\0'; LONGEST]; 2];
+    let [a, b] =
+        [(a, 0), (b, 1)].map(|(text, at)| (text.chars().zip(&mut chars[at]).map(|(c, to)| *to = c).count(), at));
+    let (a, b) = (&chars[a.1][..a.0], &chars[b.1][..b.0]);
+    if a.len().abs_diff(b.len()) > max {
+        return None;
+    }
+    // What lies outside the band is farther than allowed.
+    const FAR: usize = usize::MAX / 2;
+    let mut rows = [[FAR; LONGEST + 1]; 3];
+    for j in 0..=b.len().min(max) {
+        rows[0][j] = j;
+    }
+    for i in 1..=a.len() {
+        let [last_but_one, last, row] = [(i + 1) % 3, (i + 2) % 3, i % 3];
+        rows[row] = [FAR; LONGEST + 1];
+        if i <= max {
+            rows[row][0] = i;
+        }
+        let mut least = rows[row][0];
+        for j in i.saturating_sub(max).max(1)..=b.len().min(i.saturating_add(max)) {
+            let other = usize::from(a[i - 1] != b[j - 1]);
+            let mut best = (rows[last][j] + 1).min(rows[row][j - 1] + 1).min(rows[last][j - 1] + other);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[last_but_one][j - 2] + 1);
+            }
+            rows[row][j] = best;
+            least = least.min(best);
+        }
+        if least > max.saturating_add(1) {
+            return None;
+        }
+    }
+    Some(rows[a.len() % 3][b.len()]).filter(|&distance| distance <= max)
+}
+
+/// Returns what two texts have between what both begin and end with.
+fn differing<'t>(a: &'t str, b: &'t str) -> (&'t str, &'t str) {
     let begin = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).map(|(c, _)| c.len_utf8()).sum::<usize>();
     let (a, b) = (&a[begin..], &b[begin..]);
     let end =
         a.chars().rev().zip(b.chars().rev()).take_while(|(a, b)| a == b).map(|(c, _)| c.len_utf8()).sum::<usize>();
-    let (a, b) = (&a[..a.len() - end], &b[..b.len() - end]);
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows = vec![vec![0usize; b.len() + 1]; a.len() + 1];
-    for i in 0..=a.len() {
-        for j in 0..=b.len() {
-            rows[i][j] = if i == 0 || j == 0 {
-                i + j
-            } else {
-                let same = usize::from(a[i - 1] != b[j - 1]);
-                let mut best = (rows[i - 1][j] + 1).min(rows[i][j - 1] + 1).min(rows[i - 1][j - 1] + same);
-                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                    best = best.min(rows[i - 2][j - 2] + 1);
-                }
-                best
-            }
-        }
-    }
-    rows[a.len()][b.len()]
+    (&a[..a.len() - end], &b[..b.len() - end])
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{distance, near_names};
+    use super::{LONGEST, distance, distance_within, near_names};
 
     #[test]
     fn swapped_letters_are_one_change() {
         assert_eq!(distance("ab", "ba"), 1);
+    }
+
+    /// A limit changes no distance that it allows.
+    #[test]
+    fn a_distance_within_a_limit_is_the_distance() {
+        let letters = [
+            "",
+            "a",
+            "b",
+            "ab",
+            "ba",
+            "abc",
+            "acb",
+            "bca",
+            "abcd",
+            "badc",
+            "xabcd",
+            "abxyd",
+            "aabbcc",
+            "\u{e9}t\u{e9}",
+        ];
+        for a in letters {
+            for b in letters {
+                let whole = distance(a, b);
+                for max in 0..8 {
+                    assert_eq!(distance_within(a, b, max), Some(whole).filter(|far| *far <= max), "{a} {b} {max}");
+                }
+            }
+        }
+        assert_eq!(distance_within(&"a".repeat(LONGEST + 1), "a", LONGEST), None);
     }
 
     #[test]

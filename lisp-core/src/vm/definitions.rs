@@ -2,8 +2,9 @@
 
 use super::Grant;
 use super::machine::Machine;
-use crate::check::{Facts, Finding, Shape, ToolShape, check};
+use crate::check::{Facts, Finding, Shape, ToolShape, check, incomplete};
 use crate::compile::{Forms, Program};
+use crate::error::Span;
 use crate::heap::{Heap, Value};
 use crate::text::near_names;
 use std::sync::Arc;
@@ -96,7 +97,7 @@ impl Machine {
     }
 
     /// Checks the program that was last loaded with this number, against the data of the machine and tools whose shapes are
-    /// passed. `forms` are its core forms; without them it is analyzed again. Nothing is found once `stop` returns true.
+    /// passed. `forms` are its core forms; without them it is analyzed again. The check is not finished once `stop` returns true.
     pub fn check(
         &self,
         number: u64,
@@ -124,7 +125,10 @@ impl Machine {
         match forms {
             // One that was compiled again for the names of earlier definitions has other forms.
             Some((of, forms)) if std::ptr::eq(of, &raw const *program) => check(&program, forms, &facts, stop),
-            _ => program.forms(stop).map(|forms| check(&program, &forms, &facts, stop)).unwrap_or_default(),
+            _ => match program.forms(stop) {
+                Some(forms) => check(&program, &forms, &facts, stop),
+                None => vec![incomplete(Span::default())],
+            },
         }
     }
 

@@ -576,6 +576,8 @@ impl Run {
         findings.retain(|finding| finding.kind != FindingKind::WrongType || !has_failed_for_type);
         let whole = self.programs[self.current].clone();
         let setting = &self.shared.setting;
+        // Who runs a program did not ask whether the check was finished.
+        findings.retain(|finding| finding.kind != FindingKind::Incomplete || setting.makes.check_only);
         if !self.is_set_up() && setting.makes.check != Check::Off {
             let until = self.shared.run_time.deadline();
             let stop = stop_of_compiling(&setting.limits, Some(&setting.cancel), until);

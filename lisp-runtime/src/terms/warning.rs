@@ -72,6 +72,8 @@ warning_kinds! {
     KeyNeverFound => "key_never_found", Program;
     /// A keyword was compared with a string of the same name.
     KeywordForString => "keyword_for_string", Program;
+    /// A program is too much work to check: there may be more to find. Only checks without a run say so.
+    CheckIncomplete => "check_incomplete", Program;
 }
 
 impl WarningKind {
@@ -93,6 +95,7 @@ impl WarningKind {
             FindingKind::UnknownData => WarningKind::UnknownData,
             FindingKind::KeyNeverFound => WarningKind::KeyNeverFound,
             FindingKind::KeywordForString => WarningKind::KeywordForString,
+            FindingKind::Incomplete => WarningKind::CheckIncomplete,
         }
     }
 }

@@ -228,6 +228,29 @@ fn calls_that_would_fail_can_end_a_run_before_it_starts() {
     let outcome = engine.eval("(:totl {:total 1}) (tool/price {:sku \"a\"})", Input::new());
     assert_eq!((outcome.value::<i64>().ok(), outcome.warnings().len()), (Some(1), 1));
     assert_eq!(called.load(std::sync::atomic::Ordering::SeqCst), 1);
+    // So is a call whose error is caught, or that is never made. Arguments may be given by name.
+    for (program, value, warnings) in [
+        ("(tool/price :sku \"a\")", 1, 0),
+        ("(apply tool/price [:sku \"a\"])", 1, 0),
+        ("(tool/price {:sku (or (butlast [\"x\"]) \"none\")})", 1, 0),
+        ("(try (tool/price {}) (catch Exception e 5))", 5, 1),
+        ("(defn later [] (tool/price {})) 6", 6, 1),
+    ] {
+        let outcome = engine.eval(program, Input::new());
+        assert_eq!((outcome.value::<i64>().ok(), outcome.warnings().len()), (Some(value), warnings), "{program}");
+    }
+}
+
+/// A check that is not finished says so, and a run does not.
+#[test]
+fn a_check_of_too_much_says_that_it_is_not_finished() {
+    let calls: String = (1..6).map(|n| format!("(defn f{n} [x] {})", format!("(f{} x) ", n - 1).repeat(10))).collect();
+    let source = format!("(defn f0 [x] x) {calls} (if data/flag (f5 1) 2)");
+    let engine = Engine::default();
+    let kinds = |outcome: &Outcome| outcome.warnings().iter().map(|warning| warning.kind.name()).collect::<Vec<_>>();
+    let input = || Input::new().json("flag", "false");
+    assert_eq!(kinds(&engine.eval(&source, input())), Vec::<&str>::new());
+    assert_eq!(kinds(&engine.eval(&source, input().check_only())), ["check_incomplete"]);
 }
 
 /// A check runs nothing of the program, makes no calls, and reports no run, whatever the engine's setting is.
