@@ -1,13 +1,12 @@
 //! Reading keys, and comparing values.
 
 use super::known::{Known, Missed};
-use super::names::{LONGEST, is_plural, nearest_of};
+use super::names::{LONGEST, cut, is_plural, keyword_shown, nearest_of, whole, written};
 use super::shape::{Fields, Shape, Types, name_of};
 use super::walk::Checker;
 use super::{Finding, FindingKind};
 use crate::compile::core::{Constant, Node};
 use crate::error::Span;
-use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -288,19 +287,6 @@ impl<'p> Checker<'p> {
     }
 }
 
-/// Returns a name for a message: of a long one the beginning.
-pub(super) fn cut(name: &str) -> Cow<'_, str> {
-    match name.char_indices().nth(LONGEST) {
-        None => name.into(),
-        Some((end, _)) => format!("{}…", &name[..end]).into(),
-    }
-}
-
-/// Returns a name for a repair; `None` if it is long.
-pub(super) fn whole(name: &str) -> Option<&str> {
-    matches!(cut(name), Cow::Borrowed(_)).then_some(name)
-}
-
 /// Returns the repair of a keyword that should be a string.
 fn as_string(name: &str) -> Option<String> {
     whole(name).map(|name| format!("write {name:?}"))
@@ -316,23 +302,6 @@ fn shown(name: &str, like: &Constant) -> String {
     match like {
         Constant::Keyword(_) => keyword_shown(name),
         _ => format!("{:?}", cut(name)),
-    }
-}
-
-/// Returns a key as a keyword, or as a string if no keyword is written like this.
-pub(super) fn keyword_shown(name: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '?' | '!' | '.' | '*' | '+' | '/');
-    match !name.is_empty() && name.chars().all(is_plain) {
-        true => format!(":{}", cut(name)),
-        false => format!("{:?}", cut(name)),
-    }
-}
-
-/// Returns the repair of a key: the one that is meant, and as it is shown.
-pub(super) fn written(meant: &str, shown: &str) -> String {
-    match shown.starts_with(':') || keyword_shown(meant).starts_with(':') {
-        true => format!("write {shown}"),
-        false => format!("write (get map {shown})"),
     }
 }
 

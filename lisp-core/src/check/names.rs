@@ -1,6 +1,7 @@
 //! Names that are probably meant by others.
 
 use crate::text::distance_within;
+use std::borrow::Cow;
 
 /// The longest name that is looked at, in bytes. A longer one is never meant.
 pub(super) const LONGEST: usize = 64;
@@ -227,4 +228,34 @@ fn letters(name: &str) -> Vec<char> {
     letters.sort_unstable();
     letters.dedup();
     letters
+}
+
+/// Returns a name for a message: of a long one the beginning.
+pub(super) fn cut(name: &str) -> Cow<'_, str> {
+    match name.char_indices().nth(LONGEST) {
+        None => name.into(),
+        Some((end, _)) => format!("{}…", &name[..end]).into(),
+    }
+}
+
+/// Returns a name for a repair; `None` if it is long.
+pub(super) fn whole(name: &str) -> Option<&str> {
+    matches!(cut(name), Cow::Borrowed(_)).then_some(name)
+}
+
+/// Returns a key as a keyword, or as a string if no keyword is written like this.
+pub(super) fn keyword_shown(name: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '?' | '!' | '.' | '*' | '+' | '/');
+    match !name.is_empty() && name.chars().all(is_plain) {
+        true => format!(":{}", cut(name)),
+        false => format!("{:?}", cut(name)),
+    }
+}
+
+/// Returns the repair of a key: the one that is meant, and as it is shown.
+pub(super) fn written(meant: &str, shown: &str) -> String {
+    match shown.starts_with(':') || keyword_shown(meant).starts_with(':') {
+        true => format!("write {shown}"),
+        false => format!("write (get map {shown})"),
+    }
 }

@@ -3,7 +3,7 @@
 //! The run counts by name. The core forms then tell whether a name may be right: a key that the program also writes, tests or
 //! shows may be absent at first, and one that is read beside the similar key is meant.
 
-use super::keys::{cut, keyword_shown, written};
+use super::names::{cut, keyword_shown, written};
 use super::{Finding, FindingKind, MAX_DEPTH, MAX_WORK};
 use crate::builtins::Rows;
 use crate::compile::Forms;

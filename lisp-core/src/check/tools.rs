@@ -1,8 +1,8 @@
 //! Calls of tools.
 
-use super::keys::{cut, whole};
 use super::known::Known;
 use super::names::nearest_of;
+use super::names::{cut, whole};
 use super::shape::{Fields, Shape, Types};
 use super::walk::Checker;
 use super::{Finding, FindingKind, MAX_FINDINGS, Parameter, ToolShape};

@@ -1,7 +1,7 @@
 //! The walk over the core forms.
 
-use super::keys::cut;
 use super::known::{Captured, Function, Known, Missed, Pass};
+use super::names::cut;
 use super::shape::{Shape, Types, joined, name_of};
 use super::{Facts, Finding, FindingKind, MAX_DEPTH, MAX_FINDINGS, MAX_WORK, ToolShape, incomplete, notes};
 use crate::Table;
