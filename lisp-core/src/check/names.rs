@@ -84,7 +84,7 @@ impl<'n> Wanted<'n> {
 
     /// Returns the steps that a comparison with another name takes at most.
     fn cost(&self) -> u32 {
-        u32::try_from(self.name.len() / 8).unwrap_or(u32::MAX).saturating_add(1)
+        u32::try_from(self.name.len() / 16).unwrap_or(u32::MAX).saturating_add(1)
     }
 
     /// Returns whether a name is the same in another case or with other separators, or one is the plural of the other.

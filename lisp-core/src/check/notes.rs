@@ -291,7 +291,8 @@ impl<'m> Uses<'m> {
         self.beside(&[all, last])
     }
 
-    /// Returns the key that a form reads, if it does nothing else than to test it, and the form of the map.
+    /// Returns the key that a form reads, if it does nothing else than to test it or to give it a default, and the form
+    /// of the map.
     fn read_by<'n>(&self, node: &'n Node) -> Option<(Seen, &'n Node)> {
         /// The maximum number of tests around it.
         const TESTS: usize = 4;
@@ -299,7 +300,7 @@ impl<'m> Uses<'m> {
         for _ in 0..TESTS {
             node = match &node.kind {
                 Kind::CallBuiltin(id, arguments) if tests(self.rows.row(*id).name) => arguments.first()?,
-                Kind::Prim(_, nodes) => nodes.first()?,
+                Kind::Prim(_, nodes) | Kind::Or(nodes) => nodes.first()?,
                 _ => break,
             };
         }
@@ -341,18 +342,20 @@ impl<'m> Uses<'m> {
                 self.beside(&[read, default])
             }
             Kind::Call(callee, arguments) => {
+                let is_key = matches!(callee.kind, Kind::Const(_));
                 let callee = match &callee.kind {
                     Kind::Const(key) => self.key(key),
                     _ => self.walk(callee),
                 };
-                // A constant that is passed may be compared there.
+                // A constant that is passed to a function may be compared there; that of a key is a default.
+                let passed = |node: &&Node| !is_key && matches!(node.kind, Kind::Const(_));
                 let mut constants = Seen::default();
-                for argument in arguments {
+                for argument in arguments.iter().filter(passed) {
                     if let Kind::Const(constant) = &argument.kind {
                         constants = constants | self.compared(constant);
                     }
                 }
-                let rest = self.each(arguments.iter().filter(|node| !matches!(node.kind, Kind::Const(_))));
+                let rest = self.each(arguments.iter().filter(|node| !passed(node)));
                 self.beside(&[callee, constants | rest])
             }
             Kind::CallBuiltin(id, arguments) => self.call(self.rows.row(*id).name, arguments),
@@ -371,10 +374,11 @@ impl<'m> Uses<'m> {
                 let constants = clauses.iter().flat_map(|(constants, _)| constants);
                 let constants = constants.fold(Seen::default(), |all, constant| all | self.compared(constant));
                 let value = self.walk(value);
-                let rest = self.either(clauses.iter().map(|(_, then)| then).chain([&**last]));
-                let of = value | constants;
-                self.excused |= of.noted & rest.meant | of.meant & rest.noted;
-                value | constants | rest
+                // In each case there may be another map.
+                let rest = self.each(clauses.iter().map(|(_, then)| then).chain([&**last]));
+                let all = value | constants | rest;
+                self.excused |= all.noted & all.meant;
+                all
             }
             Kind::Let(binds, body) => {
                 // What is read first may be tested in the body, as by `if-let`.

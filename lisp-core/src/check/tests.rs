@@ -412,8 +412,9 @@ fn what_runs_right_is_no_finding() {
          (:totals o (or (:total o) 0))|((some-fn :totals :total) o)|(mapv (some-fn :totals :total) data/rows)
          (some o [:totals :total])|(some #(get o %) [:totals :total])|(first (keep o [:totals :total]))
          (first (remove nil? ((juxt :totals :total) o)))|(dissoc o :totals)|(map #(dissoc % :totals :tag) data/rows)
-         {:a (:total o) :b (:totals o)}|[(:total o) (:totals o)]|(and (nil? (:totals o)) (:total o))
-         (if (nil? (:totals o)) (:total o) (:totals o))|(cond (some? (:totals o)) 1 (:total o) 2 :else 3)",
+         (+ (or (:totals o) 0) (or (:total o) 0))|{:a (:total o) :b (:totals o)}|[(:total o) (:totals o)]|(and (nil? (:totals o)) (:total o))
+         (if (nil? (:totals o)) (:total o) (:totals o))|(cond (some? (:totals o)) 1 (:total o) 2 :else 3)
+         (case (:status o) \"new\" (:totals o) (:total o))|(if data/flag (:totals o) (:total o))",
         // Data that is tested.
         "(let [rows (or data/order (first data/orders))] (:id rows))|(count (or data/order data/orders))
          (if-let [u data/order] (:id u) (:id (first data/orders)))
@@ -439,6 +440,24 @@ fn what_runs_right_is_no_finding() {
             let source = format!("{row}{source})");
             assert_eq!(found(&source), [], "{at}: {source}");
         }
+    }
+}
+
+/// Keys that are misspelt, although the right one is read nearby.
+#[test]
+fn what_is_read_nearby_is_no_alternative() {
+    for source in [
+        "(sort (fn [a b] (compare (:total a) (:totl b))) data/orders)",
+        "(map (fn [o] (map (fn [p] (= (:id o) (:idd p))) data/orders)) data/orders)",
+        "(map #(if (:totl %) % (assoc % :total 0)) data/orders)",
+        "(map #(if (nil? (:totl %)) 0 (:total %)) data/orders)",
+        "(map #(if (:total %) (:totl %) 0) data/orders)",
+        "(map #(if (> (count (:id %)) 3) 1 (:idd %)) data/orders)",
+        "(map #(if (not (contains? #{\"a\"} (:status %))) (str (:statsu %)) 1) data/orders)",
+        "(get-in data/tree [:children 0 :childre 1 :name])",
+        "(map (fn [o p] (case (:status o) \"paid\" (inc (:totl o)) \"open\" (inc (:total p)) 0)) data/orders data/orders)",
+    ] {
+        assert_eq!(repairs(source).len(), 1, "{source}");
     }
 }
 
@@ -683,8 +702,9 @@ fn what_may_be_right_is_not_noted() {
         "(map #(get % \"totals\") rows)",
         "(filter (fn [_] (or (= (name :total) :total) (= (name :total) \"total\"))) rows)",
         "(= (first (keys (first rows))) :x)",
-        "(filter #(= (:state % :total) :total) [{:state (first (keys (first rows)))} {}])",
+        "(filter #(= (:state % :total) :total) [{:state (second (keys (first rows)))} {}])",
         "(map #(and (nil? (:totals %)) (:total %)) rows)",
+        "(map #(+ (or (:totals %) 0) (or (:total %) 0)) rows)",
         "(map :totl [{:total 1}])",
     ] {
         let source = format!("{rows}{body})");

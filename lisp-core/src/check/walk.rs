@@ -424,14 +424,14 @@ impl<'p> Checker<'p> {
     }
 
     fn data(&mut self, global: u32, span: Span) -> Known<'p> {
+        /// The steps that the search for another name takes at most.
+        const SEARCH: u32 = 100;
         let Some(name) = self.data_name(global) else { return Known::unknown() };
         let id: Arc<str> = format!("data/{name}").into();
         if let Some(shape) = self.facts.data(name) {
             self.find_name(id);
             return Known { exact: Some(self.pass), ..Known::of(shape) };
         }
-        /// The steps that the search for another name takes at most.
-        const SEARCH: u32 = 100;
         if !self.data_meant.contains_key(&global) && !self.spend(SEARCH) {
             return Known::unknown();
         }

@@ -44,6 +44,8 @@ pub(crate) fn distance(a: &str, b: &str) -> usize {
 
 /// Returns the distance of two names if it is at most so much. Compares only characters whose places differ by no more.
 pub(crate) fn distance_within(a: &str, b: &str, max: usize) -> Option<usize> {
+    /// What lies outside the band is farther than allowed.
+    const FAR: usize = usize::MAX / 2;
     if a.len() > LONGEST || b.len() > LONGEST {
         return None;
     }
@@ -55,11 +57,9 @@ pub(crate) fn distance_within(a: &str, b: &str, max: usize) -> Option<usize> {
     if a.len().abs_diff(b.len()) > max {
         return None;
     }
-    // What lies outside the band is farther than allowed.
-    const FAR: usize = usize::MAX / 2;
     let mut rows = [[FAR; LONGEST + 1]; 3];
-    for j in 0..=b.len().min(max) {
-        rows[0][j] = j;
+    for (j, distance) in rows[0].iter_mut().enumerate().take(b.len().min(max) + 1) {
+        *distance = j;
     }
     for i in 1..=a.len() {
         let [last_but_one, last, row] = [(i + 1) % 3, (i + 2) % 3, i % 3];
