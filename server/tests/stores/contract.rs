@@ -399,6 +399,9 @@ async fn sessions_have_a_maximum_of_bytes(store: &Arc<dyn Store>) {
     let undone = store.undo_turn(&turn).await.unwrap();
     assert!(undone.is_some() && store.undo_turn(&turn).await.unwrap() == undone);
     assert_eq!(put(&turn, 1, 1, 1).await, Put::Lost);
+    // Only of the last turn.
+    store.end_turn(&begin().await).await.unwrap();
+    assert_eq!(store.undo_turn(&turn).await.unwrap(), None);
     assert_eq!(open("bytes-3", 5, None, 144).await, Opened::TooLarge(145));
     assert_eq!(open("bytes-3", 5, None, 145).await, Opened::New);
     assert!(store.delete_session(&begin().await).await.unwrap());

@@ -22,7 +22,7 @@ pub(super) struct Session {
     epoch: u64,
     /// When the lease of the turn in progress expires.
     turn_until_ms: Option<i64>,
-    /// The last turn that was stored or undone, and which of both.
+    /// The last turn that ended, if it was stored or undone, and which of both.
     ended: Option<(u64, Ended)>,
 }
 
@@ -175,7 +175,7 @@ impl SessionStore for MemoryStore {
             return Ok(Some(summary));
         }
         let Some(session) = inner.in_turn(turn) else { return Ok(None) };
-        session.turn_until_ms = None;
+        (session.turn_until_ms, session.ended) = (None, None);
         if session.states.len() < 2 {
             return Ok(None);
         }
@@ -188,7 +188,7 @@ impl SessionStore for MemoryStore {
 
     async fn end_turn(&self, turn: &TurnLease) -> Result<()> {
         if let Some(session) = self.lock()?.in_turn(turn) {
-            session.turn_until_ms = None;
+            (session.turn_until_ms, session.ended) = (None, None);
         }
         Ok(())
     }

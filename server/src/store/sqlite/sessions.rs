@@ -198,7 +198,7 @@ pub(super) fn undo_turn(write: &Write<'_>, turn: &TurnLease) -> Result<Option<Se
 
 pub(super) fn end_turn(write: &Write<'_>, turn: &TurnLease) -> Result<()> {
     // The number is of no use here.
-    update(write, turn, "turn_until_ms = nullif(?3, ?3)", 0).map(drop)
+    update(write, turn, "turn_until_ms = nullif(?3, ?3), ended = NULL", 0).map(drop)
 }
 
 pub(super) fn delete_session(write: &Write<'_>, turn: &TurnLease) -> Result<bool> {
