@@ -342,8 +342,10 @@ mod tests {
     use clap::CommandFactory;
 
     /// The commands of every build.
-    const ALWAYS: [&str; 12] =
-        ["run", "batch", "check", "fmt", "test", "explain", "doc", "prompt", "repl", "replay", "sandbox", "slate"];
+    const ALWAYS: [&str; 13] = [
+        "run", "batch", "check", "fmt", "test", "explain", "doc", "docs", "prompt", "repl", "replay", "sandbox",
+        "slate",
+    ];
 
     #[test]
     fn every_command_that_a_build_can_leave_out_names_its_feature() {

@@ -41,7 +41,7 @@ fn the_prompt_saves_whatever_fits() {
         // An error when loading has its hint.
         let arguments = ["repl", "--isolation", isolation, "--limits", "session_bytes=1000"];
         let done = ptcl(&arguments, &format!(":load {path}\n"));
-        assert!(err(&done).contains("help: raise the limit session_bytes"), "{isolation}: {}", err(&done));
+        assert!(err(&done).contains("raise it with :limits session_bytes="), "{isolation}: {}", err(&done));
         assert_eq!(done.status.code(), Some(5));
     }
     let _ = std::fs::remove_file(&file);

@@ -140,7 +140,8 @@ fn a_run_that_finds_no_memory_has_an_error() {
     }
 }
 
-/// A program of a megabyte is compiled, or refused, in the memory that the book says, whatever it is made of.
+/// A program of a megabyte is compiled, or refused, in the memory that the book says, whatever it is made of. It is too long for a
+/// whole check, which is a warning.
 #[test]
 fn compiling_takes_no_more_memory_than_the_book_says() {
     const BYTES: usize = 999_000;
@@ -159,7 +160,7 @@ fn compiling_takes_no_more_memory_than_the_book_says() {
         let done = Command::new("sh").args(["-c", &script, env!("CARGO_BIN_EXE_ptcl")]).arg(&path).output().unwrap();
         let said = String::from_utf8_lossy(&done.stderr);
         let start: String = program.chars().take(20).collect();
-        assert!(matches!(done.status.code(), Some(0 | 3 | 5)), "{start}: {:?} {said}", done.status);
+        assert!(matches!(done.status.code(), Some(0 | 1 | 3 | 5)), "{start}: {:?} {said}", done.status);
     }
     let _ = std::fs::remove_file(&path);
 }

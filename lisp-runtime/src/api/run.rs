@@ -482,7 +482,9 @@ impl Run {
             );
             error = Error { span: error.span, trace: error.trace, ..setup_exceeded(ceiling) };
             error.message = message;
-            error = error.hint("let it hold less at once, or raise the limit setup_heap_bytes");
+            error = error
+                .hint("let it hold less at once, or raise the limit setup_heap_bytes")
+                .detail("budget_bytes", limits.heap_bytes);
         }
         let trace = error.trace.take().map(|trace| *trace);
         let mut problem = Problem::new(error, phase);

@@ -516,8 +516,10 @@ impl Room {
 fn no_slot(up: Option<&WorkerPath>, capacity: usize) -> Error {
     let depth = up.map_or(0, |up| up.depth);
     let (message, hint) = match (capacity, depth) {
-        (0, _) => ("the run may have no parallel workers".to_owned(), "use map instead of pmap"),
-        (1, _) => ("the only parallel worker is in use".to_owned(), "use map instead of pmap inside pmap"),
+        (0, _) => ("the run may have 0 parallel workers".to_owned(), "use map instead of pmap"),
+        (1, _) => {
+            ("the run may have 1 parallel worker, which is in use".to_owned(), "use map instead of pmap inside pmap")
+        }
         (_, depth) => {
             let calls = if depth == 1 { "call" } else { "calls" };
             let message =
