@@ -244,7 +244,7 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
         &[
             ("(when-let [x (get {} :a)] x)", "nil"),
             ("(when-let [x 1] (inc x))", "2"),
-            ("(when-let x)", "!invalid_form"),
+            ("(when-let x)", "!invalid_arity"),
         ],
         |a, args, span, tail| a.when_bound(args, span, tail, false),
     ),
@@ -259,7 +259,7 @@ pub const SPECIAL_FORMS: &[SpecialForm] = &[
         "when-some",
         "(when-some [name value] body ...)",
         "Names the value for the body if it is not nil, else nil.",
-        &[("(when-some [x false] [x])", "[false]"), ("(when-some x)", "!invalid_form")],
+        &[("(when-some [x false] [x])", "[false]"), ("(when-some x)", "!invalid_arity")],
         |a, args, span, tail| a.when_bound(args, span, tail, true),
     ),
     form(

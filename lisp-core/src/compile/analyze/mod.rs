@@ -198,7 +198,10 @@ pub(super) fn arity(span: Span, name: &str, usage: &str) -> Error {
 
 /// Returns the error of a form whose bindings are not a vector.
 pub(super) fn not_a_vector(span: Span, name: &str, usage: &str) -> Error {
-    invalid(span, format!("{name} bindings must be a vector")).hint(format!("write {usage}"))
+    // The reason is that of the reference.
+    Error::new(Reason::InvalidArity, format!("{name} bindings must be a vector"))
+        .at(span)
+        .hint(format!("write {usage}"))
 }
 
 /// Names from here on are not in the source.
