@@ -36,15 +36,13 @@ pub(crate) fn draw(problem: &Problem, texts: &Texts<'_>) -> String {
     let Some(number) = input_of(problem) else { return errors::draw_in(problem, texts) };
     let earlier = detail(problem, "earlier_input").map(|number| format!(" and {}", option(number)));
     let is_whole = !texts.is_shared && given(number).is_none();
-    // Nothing, or more than one value.
-    let message = &problem.error.message;
-    let has_more = message.contains("trailing characters") || message.contains("got an empty string");
-    let help = match is_whole && problem.reason() == Reason::ParseError && has_more {
+    let help = match is_whole && problem.reason() == Reason::ParseError {
         true => {
-            "\n  help: data/in is one JSON value: --lines takes one on each line, --slurp all of them as a vector, --from another format"
+            "\n  help: data/in must be one JSON value; use --lines for one on each line, --slurp for several, --from for another format"
         }
         false => "",
     };
+    let message = &problem.error.message;
     let said = format!("ptcl: {}{}: {message}{help}\n", option(number), earlier.unwrap_or_default());
     visible(&said).into_owned()
 }

@@ -208,6 +208,7 @@ fn main() -> ExitCode {
     // This program is also the template that isolated processes are forked from.
     #[cfg(target_os = "linux")]
     lisp_sandbox::init();
+    std::panic::set_hook(Box::new(say_panic));
     #[cfg(target_os = "linux")]
     if stack_is_small()
         && let Ok(thread) = std::thread::Builder::new().stack_size(STACK).spawn(command)
@@ -215,6 +216,13 @@ fn main() -> ExitCode {
         return thread.join().unwrap_or_else(|_| Exit::HostFault.into());
     }
     command()
+}
+
+/// Writes a panic to standard error, without a backtrace: where a thread finds no memory to start, the backtrace of the standard
+/// library finds none either, and waits for itself.
+fn say_panic(panic: &std::panic::PanicHookInfo<'_>) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stderr().lock(), "ptcl: {panic}");
 }
 
 /// The stack that commands are tested with, in bytes.

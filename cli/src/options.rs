@@ -155,11 +155,12 @@ impl Grant {
 
     /// Returns the file of a setup program that names this data.
     pub(crate) fn setup_that_names(&self, name: &str, engine: &Engine) -> Option<&Path> {
-        let names = |path: &&PathBuf| {
-            let program = read_file(path).ok().and_then(|source| engine.compile(&source).ok());
-            program.is_some_and(|program| program.data_names().any(|named| named == name))
+        let texts = self.setup_texts();
+        let names = |source: &String| {
+            engine.compile(source).is_ok_and(|program| program.data_names().any(|named| named == name))
         };
-        self.setup.iter().find(names).map(PathBuf::as_path)
+        let index = texts.iter().find(|(_, source)| names(source)).map(|(index, _)| *index)?;
+        self.setup.get(index).map(PathBuf::as_path)
     }
 
     /// Returns a setup program and the name of its file.

@@ -20,7 +20,7 @@ fn ptcl(arguments: &[&str], input: &[u8]) -> Came {
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_vec();
-    let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
+    let writer = std::thread::Builder::new().spawn(move || drop(stdin.write_all(&input))).unwrap();
     let done = child.wait_with_output().unwrap();
     writer.join().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
@@ -247,7 +247,7 @@ fn a_value_is_written_in_the_format_that_is_asked_for() {
     for (arguments, says) in [
         (&["--csv", "-e", "(+ 1 2)"][..], "CSV takes a vector of maps or of vectors; this value is a number"),
         (&["--table", "-e", "[1 2]"], "a table takes a vector of maps"),
-        (&["--out", "json", "-e", "{:a 1 \"a\" 2}"], "cannot be written as JSON: two keys"),
+        (&["--out", "json", "-e", "{:a 1 \"a\" 2}"], "the value: two keys"),
         (&["--out", "yaml", "-e", &format!("[{}N]", "9".repeat(50))], "cannot be written as YAML"),
     ] {
         let (code, out, err) = ptcl(arguments, b"");
@@ -579,7 +579,7 @@ fn a_fold_whose_output_is_closed_ends() {
             .spawn()
             .unwrap();
         let mut stdin = child.stdin.take().unwrap();
-        let writer = std::thread::spawn(move || while stdin.write_all(b"1\n").is_ok() {});
+        let writer = std::thread::Builder::new().spawn(move || while stdin.write_all(b"1\n").is_ok() {}).unwrap();
         let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         std::io::BufRead::read_line(&mut out, &mut line).unwrap();

@@ -13,8 +13,6 @@ use service::{Dir, Server, ToolServer, finished};
 use std::time::{Duration, Instant};
 
 const SECOND: Duration = Duration::from_secs(1);
-/// The configuration of a service whose runs have the time that a busy machine takes.
-const PATIENT: &str = "[limits]\ntimeout_ms = 60000\n";
 
 #[test]
 fn a_run_is_answered_with_the_envelope() {
@@ -183,8 +181,7 @@ fn what_is_no_http_slow_or_cut_harms_nobody() {
 
 #[test]
 fn events_come_while_the_run_goes_on() {
-    let dir = Dir::new("events");
-    let server = Server::start(&["--config", &dir.write("service.toml", PATIENT)]);
+    let server = Server::start(&[]);
     let request = json!({
         "program": "(println :a) (tool/wait {}) (println :b) :done",
         "tools": {"wait": {"returns": 1, "delay_ms": 3000}},

@@ -11,8 +11,8 @@ use std::process::{Command, Stdio};
 fn batch(limit: &str, options: &[&str], requests: &[Value]) -> (Option<i32>, Vec<Value>, String) {
     let script = format!("ulimit {limit} && exec \"$@\"");
     let mut command = Command::new("sh");
-    // A panic that finds no memory for its backtrace waits for itself for ever, in the standard library.
-    command.env("RUST_BACKTRACE", "0");
+    // A thread that finds no memory to start panics. The command must not need memory for a backtrace then.
+    command.env("RUST_BACKTRACE", "1");
     command.args(["-c", &script, "sh", env!("CARGO_BIN_EXE_ptcl"), "batch"]).args(options);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();

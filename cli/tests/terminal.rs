@@ -117,7 +117,7 @@ fn on_terminal(arguments: &[&str]) -> String {
     on_terminal_with(&[("NO_COLOR", "1")], arguments)
 }
 
-/// The same, with these variables of the environment.
+/// Starts the command on a terminal, with these variables of the environment.
 fn on_terminal_with(variables: &[(&str, &str)], arguments: &[&str]) -> String {
     let (mut master, name) = pair(200);
     let mut child = Command::new(env!("CARGO_BIN_EXE_ptcl"))

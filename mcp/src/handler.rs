@@ -180,7 +180,8 @@ impl ServerHandler for Handler {
         ServerConfig::new(capabilities).with_server_info(about).with_instructions(
             "Runs programs in PTC-Lisp, a small Clojure for working on data. Use run for filtering, grouping, counting and \
              joining data, and for calling several tools at once. Use search and describe to look up functions and tools. \
-             Use check before you run a program that changes something. If a result is \"paused\", a call needs approval: tell the user, then call resume for the outcome. If a result \
+             Use check before you run a program that changes something. If a result is \"paused\", a call needs approval: \
+             tell the user, then call resume for the outcome. If a result \
              was lost, runs lists the runs that resume can return.",
         )
     }

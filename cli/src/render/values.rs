@@ -77,7 +77,7 @@ impl OutputOptions {
 /// Why a value cannot be written in a format.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unfit {
-    #[error("the value cannot be written as JSON: {0}; use --out clojure")]
+    #[error("{0}; use --out clojure")]
     NoJson(String),
     #[error(
         "the value has {0} bytes, more than the limit result_bytes: raise it, such as with --limits result_bytes=1GB"
@@ -144,7 +144,8 @@ pub(crate) fn line(outcome: &Outcome, format: Format, out: &mut Vec<u8>) -> Resu
 /// Writes each element of a JSON array on a line of its own; any other value is one line.
 fn ndjson(json: &str, out: &mut Vec<u8>) -> Result<(), Unfit> {
     let values: Vec<&RawValue> = match json.starts_with('[') {
-        true => serde_json::from_str(json).map_err(|error| Unfit::NoJson(error.to_string()))?,
+        true => serde_json::from_str(json)
+            .map_err(|error| Unfit::NoJson(format!("the value cannot be written as JSON: {error}")))?,
         false => {
             out.extend_from_slice(json.as_bytes());
             out.push(b'\n');
@@ -161,11 +162,8 @@ fn ndjson(json: &str, out: &mut Vec<u8>) -> Result<(), Unfit> {
 /// The complete value as JSON text.
 pub(crate) fn json(outcome: &Outcome) -> Result<&str, Unfit> {
     outcome.json().ok_or_else(|| {
-        Unfit::NoJson(
-            outcome
-                .json_error()
-                .map_or_else(String::new, |error| error.message.trim_start_matches("the value: ").to_owned()),
-        )
+        let error = outcome.json_error().map(|error| error.message.clone());
+        Unfit::NoJson(error.unwrap_or_else(|| "the value cannot be written as JSON".to_owned()))
     })
 }
 

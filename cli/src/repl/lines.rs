@@ -48,7 +48,7 @@ pub(super) fn without_padding(text: &str) -> String {
     out + &text[from..]
 }
 
-/// What is open after some lines: brackets, and perhaps a string.
+/// The brackets, and perhaps the string, that are open after some lines.
 #[derive(Debug, Default)]
 pub(super) struct Open {
     /// The brackets that would close those that are open.

@@ -179,7 +179,7 @@ fn limits_that_the_session_exceeds_can_be_raised() {
     }
 }
 
-/// The file of `:record` may be one that somebody needs.
+/// `:record` does not empty a file that exists.
 #[test]
 fn a_record_is_added_to_what_a_file_has() {
     let record = file("precious.clj", "(precious)\n");

@@ -1,7 +1,7 @@
 //! What outlives the process of a service: runs, sessions and the store.
 
 use crate::service::{self, Dir, Server, ToolServer, finished};
-use crate::{PATIENT, SECOND, asks};
+use crate::{SECOND, asks};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
@@ -78,8 +78,7 @@ fn a_killed_service_loses_nothing() {
     let kills: usize = std::env::var("KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(12);
     let dir = Dir::new("killed");
     let store = dir.path("ptc.db");
-    let config = dir.write("service.toml", PATIENT);
-    let options = ["--store", &store, "--config", &config];
+    let options = ["--store", &*store];
     let mut server = Server::start(&options);
     let program = "(println data/k) (reduce (fn [sum n] (+ sum (tool/ask {:n n}))) 0 (range 4))";
     let mut runs = Vec::new();

@@ -535,7 +535,7 @@ fn a_check_that_is_not_finished_says_so() {
     assert!(found(&before)[0].fails);
 }
 
-/// What is told of long names is short.
+/// Messages about long names are short.
 #[test]
 fn long_names_are_cut() {
     let long = "k".repeat(60_000);

@@ -1,4 +1,4 @@
-//! What is known of the results of library functions, against their runs.
+//! Compares the shapes of the results of library functions with what runs return.
 
 use super::*;
 use crate::check::known::{Habit, Known};

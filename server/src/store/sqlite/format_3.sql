@@ -148,24 +148,6 @@ CREATE INDEX sessions_of_tenants ON sessions (tenant);
 CREATE INDEX idle_sessions ON sessions (updated_ms);
 CREATE INDEX sessions_in_turn ON sessions (session_id) WHERE turn_until_ms IS NOT NULL;
 
--- The sessions of each tenant, and their bytes.
-CREATE TABLE session_usage (
-    tenant TEXT PRIMARY KEY,
-    sessions INTEGER NOT NULL,
-    bytes INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-CREATE TRIGGER session_added AFTER INSERT ON sessions BEGIN
-    INSERT INTO session_usage VALUES (new.tenant, 1, new.bytes)
-        ON CONFLICT (tenant) DO UPDATE SET sessions = sessions + 1, bytes = bytes + excluded.bytes;
-END;
-CREATE TRIGGER session_removed AFTER DELETE ON sessions BEGIN
-    UPDATE session_usage SET sessions = sessions - 1, bytes = bytes - old.bytes WHERE tenant = old.tenant;
-    DELETE FROM session_usage WHERE tenant = old.tenant AND sessions = 0;
-END;
-CREATE TRIGGER session_changed AFTER UPDATE OF bytes ON sessions BEGIN
-    UPDATE session_usage SET bytes = bytes - old.bytes + new.bytes WHERE tenant = new.tenant;
-END;
-
 -- Large texts are in tables of their own, because an update of a row writes all of it. These have row IDs, and the text as the last
 -- column: otherwise SQLite reads the whole text to find the row, or to come to a column after it.
 CREATE TABLE openings (

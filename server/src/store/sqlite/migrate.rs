@@ -67,12 +67,20 @@ pub(super) fn migrate(db: &Connection) -> Result<()> {
     Ok(())
 }
 
+/// The sums of sessions, which triggers keep.
+const SESSION_USAGE: &str = include_str!("session_usage.sql");
+
 fn create(db: &Connection) -> Result<()> {
-    Ok(db.execute_batch(include_str!("format_3.sql"))?)
+    db.execute_batch(include_str!("format_3.sql"))?;
+    Ok(db.execute_batch(SESSION_USAGE)?)
 }
 
 fn from_format_2(db: &Connection) -> Result<()> {
-    Ok(db.execute_batch(include_str!("from_format_2.sql"))?)
+    db.execute_batch(include_str!("from_format_2.sql"))?;
+    db.execute_batch(SESSION_USAGE)?;
+    let sums = "INSERT INTO session_usage SELECT tenant, count(*), sum(bytes) FROM sessions GROUP BY tenant";
+    db.execute(sums, [])?;
+    Ok(())
 }
 
 fn from_format_1(db: &Connection) -> Result<()> {
@@ -86,7 +94,7 @@ fn from_format_1(db: &Connection) -> Result<()> {
     for table in FORMAT_1_TABLES {
         db.execute_batch(&format!("ALTER TABLE {table} RENAME TO old_{table}"))?;
     }
-    db.execute_batch(include_str!("format_3.sql"))?;
+    create(db)?;
     db.execute_batch(include_str!("from_format_1.sql"))?;
     let mut select = db.prepare("SELECT run_id, number, line FROM old_journal")?;
     let mut insert = db.prepare("INSERT INTO journal VALUES (?1, ?2, ?3, ?4)")?;
