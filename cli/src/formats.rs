@@ -138,11 +138,27 @@ pub(crate) fn vector(values: &str) -> Result<String, String> {
                 all.push(if all.is_empty() { '[' } else { ',' });
                 all.push_str(&values[before..read.byte_offset()]);
             }
-            Some(Err(error)) => return Err(error.to_string()),
+            Some(Err(error)) => return Err(not_json(values, &error)),
         }
     }
     all.push_str(if all.is_empty() { "[]" } else { "]" });
     Ok(all)
+}
+
+/// Says where values are no JSON. If most lines are one value each, the first other line is at fault: the error itself may be
+/// lines below it.
+fn not_json(values: &str, error: &serde_json::Error) -> String {
+    let is_value = |line: &str| serde_json::from_str::<serde::de::IgnoredAny>(line);
+    let lines = || values.lines().enumerate().filter(|(_, line)| !line.trim_ascii().is_empty());
+    let good = lines().filter(|(_, line)| is_value(line).is_ok()).count();
+    let first = lines().find_map(|(number, line)| is_value(line).err().map(|error| (number + 1, error)));
+    let (line, error) = match &first {
+        Some((line, error)) if 2 * good > lines().count() => (*line, error),
+        _ => (error.line(), error),
+    };
+    let text = error.to_string();
+    let message = text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message);
+    format!("invalid JSON at line {line}, column {}: {message}; correct it there", error.column())
 }
 
 fn quoted(text: &str) -> String {

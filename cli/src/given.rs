@@ -35,14 +35,22 @@ pub(crate) fn draw(problem: &Problem, texts: &Texts<'_>) -> String {
     let option = |number: usize| given(number).unwrap_or_else(|| texts.name_of_in.to_owned());
     let Some(number) = input_of(problem) else { return errors::draw_in(problem, texts) };
     let earlier = detail(problem, "earlier_input").map(|number| format!(" and {}", option(number)));
-    let is_whole = !texts.is_shared && given(number).is_none();
-    let help = match is_whole && problem.reason() == Reason::ParseError {
-        true => {
+    let message = &problem.error.message;
+    let is_syntax = given(number).is_none() && problem.reason() == Reason::ParseError;
+    if is_syntax && texts.is_shared {
+        // Behind the place of the line, which is all of the text.
+        let message = message.replacen(" at line 1, column", " at column", 1);
+        return visible(&format!("{message}\n  help: each line must be one JSON value; --keep-going skips others\n"))
+            .into_owned();
+    }
+    let several = message.contains("trailing characters") || message.contains("an empty string");
+    let help = match (is_syntax, several) {
+        (true, true) => {
             "\n  help: data/in must be one JSON value; use --lines for one on each line, --slurp for several, --from for another format"
         }
-        false => "",
+        (true, false) => "\n  help: correct the JSON there, or name another format with --from",
+        (false, _) => "",
     };
-    let message = &problem.error.message;
     let said = format!("ptcl: {}{}: {message}{help}\n", option(number), earlier.unwrap_or_default());
     visible(&said).into_owned()
 }

@@ -18,10 +18,10 @@ use std::sync::atomic::{AtomicI32, Ordering};
 pub(crate) struct Arguments {
     /// Program to run. When a client writes 0 to the pipe `wait`, the command ends and prints the value. The program can
     /// call (tool/read-line), which returns the next line of standard input
-    #[arg(required_unless_present = "capabilities", requires = "dir")]
+    #[arg(required_unless_present = "capabilities")]
     file: Option<PathBuf>,
     /// Directory in which to create the pipes `wait` and `status`
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", required_unless_present = "capabilities")]
     dir: Option<PathBuf>,
     #[command(flatten)]
     grant: Grant,

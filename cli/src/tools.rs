@@ -81,7 +81,7 @@ impl Function<'_> {
         if let Some(inside) = &self.function {
             return inside.tool();
         }
-        let name = self.name.as_deref().ok_or("a tool of the list has no name")?;
+        let name = self.name.as_deref().ok_or("a tool of the list has no name: add \"name\" to it")?;
         let input = self.parameters.map_or("{}", RawValue::get);
         self.with_schemas(name, input).map_err(|error| format!("{name}: {error}"))
     }

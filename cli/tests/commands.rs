@@ -107,17 +107,19 @@ fn exit_codes_tell_what_happened() {
         (&["run", "--json", "--limits", "print_chars=2", "-e", "(println \"abc\")"], 5, "1 printed line is cut"),
         (&["run", "-e", "(loop [] (recur))", "--limits", "loop_iterations=0,timeout_ms=20"], 5, "timeout"),
         (&["run", "-e", "(defn f [x] (inc (f x))) (f 1)", "--limits", "heap_bytes=100_000"], 5, "memory_exceeded"),
-        (
-            &["run", "-e", "1", "--signature", "() -> :nothing!"],
-            2,
-            "--signature () -> :nothing!: character 7: expected a type",
-        ),
+        (&["run", "-e", "1", "--signature", "() -> :nothing!"], 2, "--signature () -> :nothing!: expected a type"),
         (&["run", "-e", "1", "--data", "x="], 2, "the file after = is missing"),
         (&["run", "-e", "1", "--data", "=x"], 2, "the name before = is missing"),
         (&["run", "-e", "(+ 1 2)", "--limits", "fuel=1"], 5, "-e:1:1"),
         (&["run", "-e", "(subs \"abc\" 1.5)"], 4, "got the float 1.5"),
         (&["run", "-e", "(nth [1] ##-Inf)"], 4, "got the float ##-Inf"),
-        (&["run", "no/such/file.clj"], 74, "no/such/file.clj"),
+        (&["run", "-e", "1", "--signature", "{a :int"], 2, "expected , or } at character 8"),
+        (&["run", "-e", "1", "--signature", ":string"], 4, "must end with a value of the type :string"),
+        (&["run", "-e", "(if)"], 3, "if cannot have 0 parts"),
+        (&["run", "-e", "(when-let [x 1 y 2] 1)"], 3, "exactly one name and value"),
+        (&["run", "-e", "(throw nil)"], 4, "write (throw (ex-info \"message\" {}))"),
+        (&["sandbox"], 2, "--dir <DIR>"),
+        (&["run", "no/such/file.clj"], 74, "no/such/file.clj: there is no such file"),
         (&["run", "-e", "1", "--data", "no/such/file.json"], 74, "no/such/file.json"),
     ] {
         let done = ptcl(arguments, "");
@@ -131,6 +133,8 @@ fn what_is_given_and_is_wrong_is_named() {
     let path = |name: &str, text: &str| file(name, text).display().to_string();
     let (good, broken, array) = (path("good.json", "{}"), path("broken.json", "{\"a\": 1,"), path("array.json", "[1]"));
     let (open, unknown) = (path("open.clj", "(+ 1"), path("unknown.clj", "(nope 1)"));
+    let (fails, binary) = (path("fails.clj", "(fail {:a 1})"), path("binary.clj", ""));
+    std::fs::write(&binary, b"\xff\xfe").expect("a file");
     for (arguments, code, text) in [
         (
             &["--data", &good, "--data", &broken][..],
@@ -139,6 +143,14 @@ fn what_is_given_and_is_wrong_is_named() {
         ),
         (&["--data", &format!("x={broken}")], 2, format!("--data x={broken}: cannot import data/x")),
         (&["--data", &good, "--memory", &broken], 2, format!("--memory {broken}: cannot import the memory")),
+        (
+            &["--setup", &fails],
+            4,
+            format!(
+                "a set-up program ended with (fail {{:a 1}})\n  help: a set-up program may end with any value, but not with fail\n  in {fails}"
+            ),
+        ),
+        (&["--setup", &binary], 74, "the file is not UTF-8 text".to_owned()),
         (&["--memory", &array], 2, "expected an object, got an array".to_owned()),
         (&["--setup", &open], 3, "parse_error".to_owned()),
         (&["--setup", &unknown], 3, "unbound_var".to_owned()),

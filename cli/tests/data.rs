@@ -46,7 +46,21 @@ fn standard_input_is_data_in_when_the_program_names_it() {
     assert_eq!(out(&["-e", "data/in", "--arg", "in=x"], "not JSON"), "\"x\"\n");
     assert_eq!(out(&["-e", "1"], "not JSON"), "1\n");
     for (arguments, input, code, says) in [
-        (&["-e", "data/in"][..], "{\"a\": ", 2, "standard input: "),
+        (
+            &["-e", "data/in"][..],
+            "{\"a\": ",
+            2,
+            "\n  help: correct the JSON there, or name another format with --from\n",
+        ),
+        (&["-e", "data/in"], "1 2", 2, "use --lines for one on each line"),
+        // The line at fault, and not the one where the reader noticed.
+        (
+            &["-e", "data/in", "--from", "ndjson"],
+            "{\"a\":1}\n{\"a\":\n{\"a\":3}\n",
+            2,
+            "standard input: invalid JSON at line 2, column 5: EOF",
+        ),
+        (&["-e", "data/in", "--lines"], "1x", 2, "ptcl: line 1: cannot import data/in: invalid JSON at column 2: "),
         (&["-e", "data/in", "--slurp"], "1 [2", 2, "standard input: "),
         (&["-", "--lines"], "data/in", 2, "cannot both come from standard input"),
         (&["-e", "1", "--arg", "x"], "", 2, "write NAME=VALUE"),
@@ -531,7 +545,10 @@ fn lines_are_folded_to_one_value() {
     let fold = &["--lines", "--keep-going", "--fold", "0", "(+ acc data/in)"];
     let (code, out, err) = ptcl(fold, b"1\nnope\n\"x\"\n4\n");
     assert_eq!((code, out.as_str()), (Some(4), "5\n"), "{err}");
-    assert!(err.contains("line 2: cannot import data/in: invalid JSON") && err.contains("line 3: type_error"), "{err}");
+    assert!(
+        err.contains("line 2: cannot import data/in: invalid JSON at column") && err.contains("line 3: type_error"),
+        "{err}"
+    );
     // A text of the program's own is as it is, and names of the fold's own are refused.
     let (_, _, err) = ptcl(&["--lines", "--fold", "0", "(throw (ex-info \"*input* bad\" {}))"], b"1\n");
     assert!(err.contains("*input* bad") && !err.contains("data/in bad"), "{err}");

@@ -85,6 +85,11 @@ pub(crate) fn draw_in(problem: &Problem, texts: &impl Texts) -> String {
             format!("{}\n{}", visible(&problem.to_string()), hint.unwrap_or_default())
         }
     };
+    if let (Some(text), None) = (texts.text(problem.setup, problem.turn), &problem.position)
+        && problem.setup.is_some()
+    {
+        let _ = writeln!(drawn, "  in {}", visible(&text.name));
+    }
     for (i, local) in problem.locals.iter().enumerate() {
         let (name, value) = (visible(&local.name), visible(&local.value));
         let _ = writeln!(drawn, "  {} {name} = {value}", if i == 0 { "with" } else { "    " });

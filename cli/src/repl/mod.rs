@@ -9,7 +9,7 @@ mod shown;
 mod typed;
 mod words;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, of_file};
 use crate::given;
 use crate::isolation::{IsolationOption, Runner, SessionProblem, TurnRunner};
 use crate::limits::{self, LimitOptions, TrustOption};
@@ -144,8 +144,7 @@ impl Talk<'_> {
             match commands::parse(&line).or_else(|| self.meant(&line)) {
                 Some((command, _)) if command.name == ":quit" => break,
                 Some((command, argument)) if commands::lacks(command, argument) => {
-                    tell_line!("{} takes {}: {}", command.name, command.takes, command.does);
-                    self.exit = Exit::Usage;
+                    self.refuse(&format!("{} takes {}: {}", command.name, command.takes, command.does));
                 }
                 Some((command, argument)) => self.command(command, argument)?,
                 None => self.form(line)?,
@@ -155,6 +154,12 @@ impl Talk<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Says why a command does nothing.
+    fn refuse(&mut self, why: &str) {
+        tell_line!("{why}");
+        self.exit = Exit::Usage;
     }
 
     /// Returns the command that is meant by `exit` or `help`, unless the session defines the name.
@@ -217,7 +222,7 @@ impl Talk<'_> {
             ":load" => self.load(argument.to_owned())?,
             ":reload" => match self.loaded.clone() {
                 Some(file) => self.load(file)?,
-                None => tell_line!("nothing to reload: :load FILE loads a saved session"),
+                None => self.refuse("nothing to reload: :load FILE loads a saved session"),
             },
             ":json" => {
                 self.shown.json = !self.shown.json;
@@ -235,41 +240,32 @@ impl Talk<'_> {
     }
 
     /// Shows the whole last value, in a pager at a terminal.
-    fn page(&self) -> Result<(), Failure> {
+    fn page(&mut self) -> Result<(), Failure> {
         let is_paged = |text: &str| Ok::<bool, Failure>(self.shown.fits && pager::show(text)?);
-        let Some(last) = self.last.as_ref().filter(|last| last.is_success()) else {
-            tell_line!("no last value yet");
-            return Ok(());
-        };
-        match self.shown.whole(last).map(|text| text + "\n") {
-            Ok(text) if is_paged(&text)? => Ok(()),
-            Ok(text) => show_formatted(&text),
-            Err(unfit) => {
-                tell_line!("{unfit}");
-                Ok(())
-            }
+        let last = self.last.as_ref().filter(|last| last.is_success());
+        match last.map(|last| self.shown.whole(last).map(|text| text + "\n")) {
+            Some(Ok(text)) if is_paged(&text)? => {}
+            Some(Ok(text)) => show_formatted(&text)?,
+            Some(Err(unfit)) => self.refuse(&unfit.to_string()),
+            None => self.refuse("no last value yet"),
         }
+        Ok(())
     }
 
     /// Prints text made from the last value.
-    fn with_last(&self, text: impl FnOnce(&Outcome) -> Result<String, String>) -> Result<(), Failure> {
+    fn with_last(&mut self, text: impl FnOnce(&Outcome) -> Result<String, String>) -> Result<(), Failure> {
         match self.last.as_ref().filter(|last| last.is_success()).map(text) {
-            Some(Ok(text)) => show(&text),
-            Some(Err(why)) => {
-                tell_line!("{why}");
-                Ok(())
-            }
-            None => {
-                tell_line!("no last value yet");
-                Ok(())
-            }
+            Some(Ok(text)) => show(&text)?,
+            Some(Err(why)) => self.refuse(&why),
+            None => self.refuse("no last value yet"),
         }
+        Ok(())
     }
 
     /// Evaluates input.
     fn form(&mut self, line: String) -> Result<(), Failure> {
         if let Some(command) = commands::with_too_much(&line) {
-            tell_line!("{command} takes no argument");
+            self.refuse(&format!("{command} takes no argument"));
             return Ok(());
         }
         if let Some(word) = commands::unknown(&line) {
@@ -406,7 +402,8 @@ impl Talk<'_> {
             Ok(text) => show(&text)?,
             Err(_) if is_tool => self.turn(format!("(doc {name})"))?,
             Err(hint) => {
-                tell_line!("unknown function or form {name}{}", hint.map_or(String::new(), |hint| format!(": {hint}")))
+                let hint = hint.map_or_else(|| ": :apropos TEXT finds names".to_owned(), |hint| format!(": {hint}"));
+                self.refuse(&format!("unknown function or form {name}{hint}"));
             }
         }
         Ok(())
@@ -425,7 +422,7 @@ impl Talk<'_> {
 
     /// Reports that a file cannot be read or written.
     fn file_failed(&mut self, file: &str, error: &io::Error) {
-        tell_line!("ptcl: {file}: {error}");
+        tell_line!("ptcl: {file}: {}", of_file(error));
         self.exit = Exit::InputOutput;
     }
 

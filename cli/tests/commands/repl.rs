@@ -225,6 +225,24 @@ fn the_prompt_says_what_its_commands_did() {
     assert_eq!(out(&ptcl(&["repl"], "(def quit 7)\nquit\n")), "#'quit\n7\n");
 }
 
+#[test]
+fn a_command_that_does_nothing_is_wrong_usage() {
+    for (typed, says) in [
+        (":doc zzz", "unknown function or form zzz: :apropos TEXT finds names"),
+        (":quit now", ":quit takes no argument"),
+        (":table", "no last value yet"),
+        (":page", "no last value yet"),
+        (":reload", "nothing to reload"),
+        (":mock", ":mock takes NAME FORM"),
+    ] {
+        let done = ptcl(&["repl"], &format!("{typed}\n"));
+        assert!(err(&done).contains(says), "{typed}: {}", err(&done));
+        assert_eq!(done.status.code(), Some(2), "{typed}");
+    }
+    let done = ptcl(&["repl"], ":undo\n");
+    assert!(err(&done).contains("there is no turn to undo; a session keeps"), "{}", err(&done));
+}
+
 /// The room of a recursion without end is free again afterwards, and the error says what to do.
 #[test]
 fn a_session_goes_on_after_a_recursion_without_end() {

@@ -161,11 +161,13 @@ pub(crate) fn of_failed<'h>(h: &'h Ctx, value: Value<'h>) -> Res<Value<'h>> {
     carrying(h, FAILED, value)
 }
 
+const NOTHING_THROWN: &str = "throw needs a value, got nil";
+
 /// Returns the exception for a thrown value, which may already be one.
 pub(crate) fn of_thrown<'h>(h: &'h Ctx, value: Value<'h>) -> Res<Value<'h>> {
     if value.is_nil() {
         // As in Java, where throwing null does this.
-        return made(h, "NullPointerException", &[h.str("throw needs a value, got nil")?]);
+        return made(h, "NullPointerException", &[h.str(NOTHING_THROWN)?]);
     }
     match Exception::of(h, value)? {
         Some(_) => Ok(value),
@@ -212,6 +214,7 @@ pub(crate) fn uncaught<'h>(h: &'h Ctx, exception: Value<'h>) -> Res<Uncaught<'h>
         None => false,
     };
     let catch = match is_error {
+        false if error.message == NOTHING_THROWN => "write (throw (ex-info \"message\" {}))",
         true => "catch it with (try ... (catch Throwable e ...))",
         false => "catch it with (try ... (catch Exception e ...))",
     };

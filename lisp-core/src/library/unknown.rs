@@ -50,9 +50,20 @@ fn nearest<'a>(name: &str, defined: impl Iterator<Item = &'a str>) -> Option<&'a
         .chain(forms)
         .chain(defined.filter(like).take(MAX))
         .filter(like)
+        .filter(|other| !is_another_word(name, other))
         .map(|other| (distance(name, other), other))
         .min()?;
     (far <= (name.len().min(other.len()) / 3).min(2)).then_some(other)
+}
+
+/// Returns whether both names have three letters, and not the same ones: `foo` is no misspelt `for`.
+fn is_another_word(name: &str, other: &str) -> bool {
+    let letters = |name: &str| {
+        let mut bytes = name.as_bytes().to_vec();
+        bytes.sort_unstable();
+        bytes
+    };
+    name.len() == 3 && other.len() == 3 && letters(name) != letters(other)
 }
 
 #[cfg(test)]
@@ -68,6 +79,11 @@ mod tests {
             assert_eq!(error.hint.as_deref(), Some(format!("did you mean {right}?").as_str()), "{wrong}");
         }
         assert!(unknown_name("and", std::iter::empty()).message.contains("special form"));
-        assert!(unknown_name("zzzzzz", std::iter::empty()).hint.is_some_and(|h| !h.contains("did you mean")));
+        for unlike in ["zzzzzz", "foo"] {
+            assert!(
+                unknown_name(unlike, std::iter::empty()).hint.is_some_and(|h| !h.contains("did you mean")),
+                "{unlike}"
+            );
+        }
     }
 }

@@ -34,6 +34,9 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+/// The most of the value of a failed set-up program that its error shows, in bytes.
+const SHOWN_OF_FAIL: usize = 200;
+
 /// What a run does next.
 #[allow(clippy::large_enum_variant, reason = "it is taken apart at once")]
 pub(crate) enum RunEvent {
@@ -322,7 +325,12 @@ impl Run {
         match ending {
             Ending::Error(error) => return Err(self.problem(Error::clone(error), Phase::Setup)),
             Ending::Fail => {
-                let error = Error::new(Reason::RuntimeError, "a set-up program ended with (fail ...)");
+                let failed = self.driver.machine.with_result(|h, value| {
+                    convert::with_room(h, SHOWN_OF_FAIL, || convert::text(h, value, SHOWN_OF_FAIL))
+                });
+                let value = failed.map_or_else(|_| "...".to_owned(), |(text, _)| text);
+                let error = Error::new(Reason::RuntimeError, format!("a set-up program ended with (fail {value})"))
+                    .hint("a set-up program may end with any value, but not with fail");
                 return Err(self.problem(error, Phase::Setup));
             }
             Ending::Value | Ending::Return => {}
@@ -434,7 +442,7 @@ impl Run {
                     let mismatches = signature.check_result(h, value)?;
                     if !mismatches.is_empty() {
                         return Err(Error::new(Reason::ValidationError, sentence(&mismatches))
-                            .hint("return a value that matches the signature")
+                            .hint(format!("the program must end with a value of the type {}", signature.output()))
                             .into());
                     }
                 }

@@ -250,13 +250,13 @@ fn bytes_or_none(limit: u64) -> usize {
 
 /// Returns the error of a session without a turn to undo. It keeps the last `max` turns; `let_go` if it dropped some.
 pub fn nothing_to_undo(max: u64, let_go: bool) -> Box<Problem> {
-    let why = match let_go {
-        true => "the state for undoing was dropped when a program needed the memory",
-        false => "none has succeeded since the session was started, loaded or forked, or all kept turns are undone",
+    let message = match (max, let_go) {
+        (0, _) => "no turn can be undone: the limit session_undo is 0".to_owned(),
+        (_, true) => "no turn can be undone: the earlier state was dropped when a program needed the memory".to_owned(),
+        _ => format!("there is no turn to undo; a session keeps at most its last {max} turns (session_undo)"),
     };
-    let message = format!("there is no turn to undo: {why}; at most the last {max} turns can be undone (session_undo)");
     let error = Error::new(Reason::SessionLimitExceeded, message)
-        .hint("fork or save the session before a turn that you may want to take back, or raise the limit session_undo")
+        .hint("to go back further, raise the limit session_undo, or save the session before a turn")
         .detail("limit", max);
     Box::new(Problem::new(error, Phase::Result))
 }

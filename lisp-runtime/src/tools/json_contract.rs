@@ -146,7 +146,7 @@ impl JsonContract {
 
     /// Checks a result, JSON text.
     pub(crate) fn validate_result(&self, tool: &str, result: &str) -> Result<(), Error> {
-        let mismatches = self.output.as_ref().map(|output| output.check(result, "return")).unwrap_or_default();
+        let mismatches = self.output.as_ref().map(|output| output.check(result, "result")).unwrap_or_default();
         if mismatches.is_empty() {
             return Ok(());
         }

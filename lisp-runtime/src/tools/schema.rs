@@ -253,6 +253,9 @@ impl Schema {
 }
 
 fn build(document: &Value, draft: Option<Draft>, of: Of, pattern_size: usize) -> Result<Validator, SchemaError> {
+    if !document.is_object() && !document.is_boolean() {
+        return Err(SchemaError::new("it is not a JSON Schema: write an object, such as {\"type\": \"object\"}"));
+    }
     let patterns = PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS).size_limit(pattern_size);
     let mut options = jsonschema::options().with_pattern_options(patterns.dfa_size_limit(pattern_size));
     options = options.should_validate_formats(of == Of::Arguments);

@@ -96,7 +96,7 @@ pub struct Signature {
 
 /// Why a signature is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("character {at}: expected {expected}")]
+#[error("expected {expected} at character {at}")]
 pub struct SignatureError {
     expected: String,
     /// The character position, from 1.
@@ -246,6 +246,11 @@ impl Signature {
             }
     }
 
+    /// Returns the type of the result.
+    pub(crate) fn output(&self) -> &impl fmt::Display {
+        &self.output
+    }
+
     /// Returns whether there is a parameter with this exact name.
     pub(crate) fn has_parameter(&self, name: &str) -> bool {
         self.params.as_ref().is_some_and(|params| params.all.iter().any(|field| field.name == name))
@@ -262,7 +267,7 @@ impl Signature {
     }
 
     fn check_output<'h>(&self, h: &'h Heap, value: Value<'h>, of: Of) -> Res<Vec<Mismatch>> {
-        let mut check = Check { h, of, path: vec![Step::Name("return")], found: Vec::new(), seen: HashSet::new() };
+        let mut check = Check { h, of, path: vec![Step::Name("result")], found: Vec::new(), seen: HashSet::new() };
         check.value(value, &self.output)?;
         Ok(check.found)
     }

@@ -72,7 +72,7 @@ pub(crate) const PROGRAMS: &[(&str, &str)] = &[
     ),
     (
         "(tool/issues%2Fget {:number 7})",
-        "!tool_error tool/issues%2Fget: its result does not fit its schema: return.title: the field is missing",
+        "!tool_error tool/issues%2Fget: its result does not fit its schema: result.title: the field is missing",
     ),
     ("(try (tool/issues%2Fget {:number nil}) (catch Exception e (:reason e)))", ":invalid_tool_args"),
     ("(try (tool/issues%2Fget {:number 7}) (catch Exception e (:reason e)))", ":tool_error"),

@@ -49,12 +49,12 @@ fn calls_are_checked_as_those_of_a_configured_tool() {
     let answer = run("(tool/price {:sku \"A\"})", wrong);
     assert_eq!(answer["error"]["reason"], "tool_error");
     assert!(
-        message(&answer).contains("its result does not fit its schema: return.price: the field is missing"),
+        message(&answer).contains("its result does not fit its schema: result.price: the field is missing"),
         "{answer}"
     );
     // Arguments that come back are results too.
     let echo = json!({ "echo": true, "output": { "type": "object", "required": ["price"] } });
-    assert!(message(&run("(tool/price {:sku 1})", echo.clone())).contains("return.price"));
+    assert!(message(&run("(tool/price {:sku 1})", echo.clone())).contains("result.price"));
     assert_eq!(run("(tool/price {:price 1})", echo)["value"], json!({ "price": 1 }));
     // With one of the two, the other is anything.
     assert_eq!(run("(tool/price {:x 1})", json!({ "returns": 3, "output": { "type": "integer" } }))["value"], 3);

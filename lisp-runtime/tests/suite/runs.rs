@@ -174,7 +174,7 @@ fn signatures_of_results() {
     assert_eq!(outcome.problem().map(|p| p.reason()), Some(Reason::ParseError));
     let outcome = engine.eval("{:rows [{:id 1} {:id :x}]}", Input::new().signature("{rows [{id :int}]}"));
     let message = outcome.problem().map(|p| p.error.message.clone()).unwrap_or_default();
-    assert_eq!(message, "return.rows[1].id: expected an integer, got keyword");
+    assert_eq!(message, "result.rows[1].id: expected an integer, got keyword");
 }
 
 #[test]

@@ -18,7 +18,7 @@ const MAX_OF_A_NAMESPACE: usize = 100;
 impl Analyzer<'_> {
     pub(super) fn let_form(&mut self, args: &[Form], span: Span, tail: bool) -> Res<Node> {
         let Some((bindings, body)) = args.split_first() else {
-            return Err(arity(span, "let", "(let [name value ...] body ...)"));
+            return Err(arity(span, "let", args.len(), "(let [name value ...] body ...)"));
         };
         let pairs = self.pairs("let", bindings)?;
         self.scoped(|a| {
@@ -348,7 +348,7 @@ impl Analyzer<'_> {
 
     pub(super) fn loop_form(&mut self, args: &[Form], span: Span) -> Res<Node> {
         let usage = "(loop [name value ...] body ...)";
-        let Some((bindings, body)) = args.split_first() else { return Err(arity(span, "loop", usage)) };
+        let Some((bindings, body)) = args.split_first() else { return Err(arity(span, "loop", args.len(), usage)) };
         let pairs = self.pairs("loop", bindings)?;
         self.scoped(|a| {
             // A later initial value sees the names of earlier patterns, so those are destructured once outside the

@@ -10,8 +10,8 @@ impl Analyzer<'_> {
         let (test, then, otherwise) = match args {
             [test, then] => (test, then, None),
             [test, then, otherwise] => (test, then, Some(otherwise)),
-            _ if negated => return Err(arity(span, "if-not", "(if-not test then else?)")),
-            _ => return Err(arity(span, "if", "(if test then else?)")),
+            _ if negated => return Err(arity(span, "if-not", args.len(), "(if-not test then else?)")),
+            _ => return Err(arity(span, "if", args.len(), "(if test then else?)")),
         };
         let test = self.node(test, false)?;
         let then = self.node(then, tail)?;
@@ -25,7 +25,7 @@ impl Analyzer<'_> {
     pub(super) fn when_form(&mut self, args: &[Form], span: Span, tail: bool, negated: bool) -> Res<Node> {
         let name = if negated { "when-not" } else { "when" };
         let Some((test, body)) = args.split_first() else {
-            return Err(arity(span, name, &format!("({name} test body ...)")));
+            return Err(arity(span, name, args.len(), &format!("({name} test body ...)")));
         };
         let test = self.node(test, false)?;
         let body = self.body(body, span, tail)?;
@@ -163,7 +163,7 @@ impl Analyzer<'_> {
         let (bindings, then, otherwise) = match args {
             [bindings, then] => (bindings, then, None),
             [bindings, then, otherwise] => (bindings, then, Some(otherwise)),
-            _ => return Err(arity(span, name, &format!("({name} [name value] then else?)"))),
+            _ => return Err(arity(span, name, args.len(), &format!("({name} [name value] then else?)"))),
         };
         let (target, value) = self.one_binding(name, bindings)?;
         let init = self.node(value, false)?;
@@ -177,7 +177,7 @@ impl Analyzer<'_> {
     pub(super) fn when_bound(&mut self, args: &[Form], span: Span, tail: bool, only_nil: bool) -> Res<Node> {
         let name = if only_nil { "when-some" } else { "when-let" };
         let Some((bindings, body)) = args.split_first() else {
-            return Err(arity(span, name, &format!("({name} [name value] body ...)")));
+            return Err(arity(span, name, args.len(), &format!("({name} [name value] body ...)")));
         };
         let (target, value) = self.one_binding(name, bindings)?;
         let init = self.node(value, false)?;
@@ -217,7 +217,7 @@ impl Analyzer<'_> {
 
     pub(super) fn when_first(&mut self, args: &[Form], span: Span, tail: bool) -> Res<Node> {
         let Some((bindings, body)) = args.split_first() else {
-            return Err(arity(span, "when-first", "(when-first [name coll] body ...)"));
+            return Err(arity(span, "when-first", args.len(), "(when-first [name coll] body ...)"));
         };
         let (target, value) = self.one_binding("when-first", bindings)?;
         let init = self.node(value, false)?;

@@ -1,6 +1,6 @@
 //! Forms with effects: `try` and `throw`, `dotimes`, `while`, `declare`.
 
-use super::{Analyzer, Res, arity, if_node, invalid, not_a_vector, prim};
+use super::{Analyzer, Res, arity, if_node, invalid, misshapen, not_a_vector, prim};
 use crate::builtins::exception_classes;
 use crate::compile::core::{Constant, Kind, Node, Prim};
 use crate::error::{Error, Span};
@@ -113,11 +113,13 @@ impl Analyzer<'_> {
 
     pub(super) fn dotimes_form(&mut self, args: &[Form], span: Span) -> Res<Node> {
         let usage = "(dotimes [i n] body ...)";
-        let Some((bindings, body)) = args.split_first() else { return Err(arity(span, "dotimes", usage)) };
+        let Some((bindings, body)) = args.split_first() else { return Err(arity(span, "dotimes", args.len(), usage)) };
         let FormKind::Vector(items) = &bindings.kind else {
             return Err(not_a_vector(bindings.span, "dotimes", usage));
         };
-        let [name, count] = items.as_slice() else { return Err(arity(span, "dotimes", usage)) };
+        let [name, count] = items.as_slice() else {
+            return Err(misshapen(bindings.span, "dotimes binds exactly one name".to_owned(), usage));
+        };
         let count = self.node(count, false)?;
         self.scoped(|a| {
             let Some(var) = a.bind_name(name)? else {
@@ -130,7 +132,7 @@ impl Analyzer<'_> {
 
     pub(super) fn while_form(&mut self, args: &[Form], span: Span) -> Res<Node> {
         let Some((test, body)) = args.split_first() else {
-            return Err(arity(span, "while", "(while test body ...)"));
+            return Err(arity(span, "while", args.len(), "(while test body ...)"));
         };
         if !args.iter().any(|form| self.has_effects(form)) {
             return Err(invalid(span, "nothing in this while changes its test: values do not change")
@@ -166,7 +168,7 @@ impl Analyzer<'_> {
         let (form, message) = match args {
             [test] => (test, None),
             [test, message] => (test, Some(self.node(message, false)?)),
-            _ => return Err(arity(span, "assert", "(assert test message)")),
+            _ => return Err(arity(span, "assert", args.len(), "(assert test message)")),
         };
         let test = self.node(form, false)?;
         let text = |text: &str| Node::new(Kind::Const(Constant::Str(text.into())), span);

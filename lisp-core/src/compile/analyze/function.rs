@@ -184,7 +184,7 @@ impl Analyzer<'_> {
             _ => Err(invalid(form.span, format!("the parameters of {what} must be a vector")).hint(usage())),
         };
         let Some((first, body)) = args.split_first() else {
-            return Err(arity(span, what, usage().trim_start_matches("write ")));
+            return Err(arity(span, what, args.len(), usage().trim_start_matches("write ")));
         };
         if !matches!(first.kind, FormKind::List(_)) {
             return Ok(vec![one(first, span, body)?]);
@@ -230,7 +230,7 @@ impl Analyzer<'_> {
     /// `(letfn [(name [parameters] body ...) ...] body ...)`
     pub(super) fn letfn_form(&mut self, args: &[Form], span: Span, tail: bool) -> Res<Node> {
         let usage = "(letfn [(name [parameters] body ...) ...] body ...)";
-        let Some((bindings, body)) = args.split_first() else { return Err(arity(span, "letfn", usage)) };
+        let Some((bindings, body)) = args.split_first() else { return Err(arity(span, "letfn", args.len(), usage)) };
         let FormKind::Vector(specs) = &bindings.kind else {
             return Err(not_a_vector(bindings.span, "letfn", usage));
         };
@@ -482,7 +482,7 @@ impl Analyzer<'_> {
         let (target, value) = match args {
             [target, value] => (target, value),
             [target, Form { kind: FormKind::Str(_), .. }, value] => (target, value),
-            _ => return Err(arity(span, what, &usage())),
+            _ => return Err(arity(span, what, args.len(), &usage())),
         };
         let FormKind::Symbol(name) = target.kind else {
             return Err(invalid(target.span, format!("{what} expects a symbol")).hint(format!("write {}", usage())));
@@ -521,7 +521,7 @@ impl Analyzer<'_> {
 
     pub(super) fn defn_form(&mut self, args: &[Form], span: Span) -> Res<Node> {
         let usage = "(defn name [parameters] body ...)";
-        let [target, rest @ ..] = args else { return Err(arity(span, "defn", usage)) };
+        let [target, rest @ ..] = args else { return Err(arity(span, "defn", args.len(), usage)) };
         let FormKind::Symbol(name) = target.kind else {
             return Err(invalid(target.span, "defn expects a symbol").hint(usage));
         };
@@ -537,7 +537,7 @@ impl Analyzer<'_> {
             }
         }
         if rest.is_empty() {
-            return Err(arity(span, "defn", usage));
+            return Err(arity(span, "defn", args.len(), usage));
         }
         let global = self.define(self.text(name));
         let mut node = self.fn_node("defn", Own::default(), rest, span)?;

@@ -1,7 +1,7 @@
 //! Java interop besides `(.method x)` and `(Class/member x)`: `new`, `.`, `..` and `instance?`.
 
 use super::names::constant_node;
-use super::{Analyzer, Res, arity, invalid, prim};
+use super::{Analyzer, Res, arity, invalid, misshapen, prim};
 use crate::builtins::{foreign, instances, java};
 use crate::compile::core::{Kind, Node, Prim};
 use crate::error::Span;
@@ -46,7 +46,7 @@ impl Analyzer<'_> {
     /// `(new Class arg ...)`
     pub(super) fn new_form(&mut self, args: &[Form], span: Span) -> Res<Node> {
         let Some((Form { kind: FormKind::Symbol(class), .. }, args)) = args.split_first() else {
-            return Err(arity(span, "new", "(new Class argument ...)"));
+            return Err(misshapen(span, "new needs the name of a class".to_owned(), "(new Class argument ...)"));
         };
         let class = self.text(*class);
         self.member(&format!("{class}."), class, None, args, span)
@@ -57,7 +57,7 @@ impl Analyzer<'_> {
         match args {
             [target, Form { kind: FormKind::List(items), .. }] if !items.is_empty() => self.dot(target, items, span),
             [target, items @ ..] if !items.is_empty() => self.dot(target, items, span),
-            _ => Err(arity(span, ".", "(. x method argument ...)")),
+            _ => Err(arity(span, ".", args.len(), "(. x method argument ...)")),
         }
     }
 
@@ -68,7 +68,7 @@ impl Analyzer<'_> {
             _ => vec![form.clone()],
         };
         let [target, first, more @ ..] = args else {
-            return Err(arity(span, "..", "(.. x (method argument ...) method ...)"));
+            return Err(arity(span, "..", args.len(), "(.. x (method argument ...) method ...)"));
         };
         // Each step is inside the call of the next one.
         self.depth += more.len();
@@ -132,7 +132,11 @@ impl Analyzer<'_> {
     /// `(instance? Class x)`
     pub(super) fn instance_form(&mut self, args: &[Form], span: Span) -> Res<Node> {
         let [Form { kind: FormKind::Symbol(class), span: at }, value] = args else {
-            return Err(arity(span, "instance?", "(instance? Class x)"));
+            return Err(misshapen(
+                span,
+                "instance? needs the name of a class and a value".to_owned(),
+                "(instance? Class x)",
+            ));
         };
         let class = self.text(*class);
         let last = class.rsplit('.').next().unwrap_or(class);

@@ -10,7 +10,7 @@ impl Analyzer<'_> {
         let name = if collects { "for" } else { "doseq" };
         let usage = format!("({name} [x coll ...] body ...)");
         let Some((bindings, body)) = args.split_first().filter(|(_, body)| !body.is_empty()) else {
-            return Err(arity(span, name, &usage));
+            return Err(arity(span, name, args.len(), &usage));
         };
         let FormKind::Vector(items) = &bindings.kind else {
             return Err(not_a_vector(bindings.span, name, &usage));

@@ -189,19 +189,21 @@ pub(super) fn invalid(span: Span, message: impl Into<String>) -> Error {
     Error::new(Reason::InvalidForm, message).at(span)
 }
 
-/// Returns the error of a special form with too many or too few parts.
-pub(super) fn arity(span: Span, name: &str, usage: &str) -> Error {
-    Error::new(Reason::InvalidArity, format!("{name} has too many or too few parts"))
-        .at(span)
-        .hint(format!("write {usage}"))
+/// Returns the error of a special form that has too many or too few parts.
+pub(super) fn arity(span: Span, name: &str, parts: usize, usage: &str) -> Error {
+    let s = if parts == 1 { "" } else { "s" };
+    misshapen(span, format!("{name} cannot have {parts} part{s}"), usage)
+}
+
+/// Returns the error of a special form whose parts are not what it takes.
+pub(super) fn misshapen(span: Span, message: String, usage: &str) -> Error {
+    Error::new(Reason::InvalidArity, message).at(span).hint(format!("write {usage}"))
 }
 
 /// Returns the error of a form whose bindings are not a vector.
 pub(super) fn not_a_vector(span: Span, name: &str, usage: &str) -> Error {
     // The reason is that of the reference.
-    Error::new(Reason::InvalidArity, format!("{name} bindings must be a vector"))
-        .at(span)
-        .hint(format!("write {usage}"))
+    misshapen(span, format!("{name} bindings must be a vector"), usage)
 }
 
 /// Names from here on are not in the source.
@@ -455,7 +457,9 @@ impl<'a> Analyzer<'a> {
             let row = self.rows.row(id);
             match row.takes(args.len()) {
                 true if args.len() < 250 => return Ok(Node::new(Kind::CallBuiltin(id, args), span)),
-                false if row.lowering == Lowering::ChecksArity => return Err(arity(span, row.name, row.usage)),
+                false if row.lowering == Lowering::ChecksArity => {
+                    return Err(arity(span, row.name, args.len(), row.usage));
+                }
                 _ => {}
             }
         }
@@ -485,7 +489,7 @@ impl<'a> Analyzer<'a> {
 
     fn program_form(&mut self, args: &[Form], span: Span, tail: bool) -> Res<Node> {
         if args.is_empty() {
-            return Err(arity(span, "program", "(program form ...)"));
+            return Err(arity(span, "program", args.len(), "(program form ...)"));
         }
         self.body(args, span, tail)
     }
@@ -494,7 +498,7 @@ impl<'a> Analyzer<'a> {
     fn end_form(&mut self, name: &str, kind: fn(Box<Node>) -> Kind, args: &[Form], span: Span) -> Res<Node> {
         match args {
             [value] => Ok(Node::new(kind(Box::new(self.node(value, false)?)), span)),
-            _ => Err(arity(span, name, &format!("({name} value)"))),
+            _ => Err(arity(span, name, args.len(), &format!("({name} value)"))),
         }
     }
 

@@ -1,7 +1,7 @@
 //! `ns`, `require` and `import`. All functions and classes exist without them. They are read for the names that they
 //! introduce, and to report what does not exist.
 
-use super::{Analyzer, Res, arity, invalid};
+use super::{Analyzer, Res, arity, invalid, misshapen};
 use crate::builtins::{self, foreign, java};
 use crate::compile::core::Node;
 use crate::error::Span;
@@ -21,7 +21,7 @@ impl<'a> Analyzer<'a> {
 
     pub(super) fn ns_form(&mut self, args: &[Form], span: Span) -> Res<Node> {
         let usage = "(ns name (:require [clojure.string :as str]))";
-        let [name, clauses @ ..] = args else { return Err(arity(span, "ns", usage)) };
+        let [name, clauses @ ..] = args else { return Err(arity(span, "ns", args.len(), usage)) };
         if self.plain_name(name).is_none() {
             return Err(invalid(name.span, "ns expects a name").hint(format!("write {usage}")));
         }
@@ -32,7 +32,7 @@ impl<'a> Analyzer<'a> {
             };
             let (kind, specs) = match items.split_first() {
                 Some((Form { kind: FormKind::Keyword(kind), .. }, specs)) => (self.text(*kind), specs),
-                _ => return Err(arity(clause.span, "ns", usage)),
+                _ => return Err(misshapen(clause.span, "a clause of ns begins with a keyword".to_owned(), usage)),
             };
             match kind {
                 "require" => specs.iter().try_for_each(|spec| self.requirement(spec, false))?,
@@ -50,7 +50,7 @@ impl<'a> Analyzer<'a> {
 
     pub(super) fn require_form(&mut self, args: &[Form], span: Span) -> Res<Node> {
         if args.is_empty() {
-            return Err(arity(span, "require", REQUIRE));
+            return Err(arity(span, "require", args.len(), REQUIRE));
         }
         args.iter().try_for_each(|spec| self.requirement(spec, false))?;
         Ok(Node::nil(span))
@@ -58,7 +58,7 @@ impl<'a> Analyzer<'a> {
 
     pub(super) fn use_form(&mut self, args: &[Form], span: Span) -> Res<Node> {
         if args.is_empty() {
-            return Err(arity(span, "use", "(use 'clojure.string)"));
+            return Err(arity(span, "use", args.len(), "(use 'clojure.string)"));
         }
         args.iter().try_for_each(|spec| self.requirement(spec, true))?;
         Ok(Node::nil(span))
@@ -67,13 +67,13 @@ impl<'a> Analyzer<'a> {
     pub(super) fn in_ns_form(&mut self, args: &[Form], span: Span) -> Res<Node> {
         match args {
             [name] if self.plain_name(name).is_some() => Ok(Node::nil(span)),
-            _ => Err(arity(span, "in-ns", "(in-ns 'name)")),
+            _ => Err(misshapen(span, "in-ns needs one name".to_owned(), "(in-ns 'name)")),
         }
     }
 
     pub(super) fn import_form(&mut self, args: &[Form], span: Span) -> Res<Node> {
         if args.is_empty() {
-            return Err(arity(span, "import", "(import java.time.LocalDate)"));
+            return Err(arity(span, "import", args.len(), "(import java.time.LocalDate)"));
         }
         args.iter().try_for_each(|spec| self.imported(spec))?;
         Ok(Node::nil(span))
