@@ -297,10 +297,10 @@ impl<'p> Checker<'p> {
                         let is_exact = before.is_empty() && self.is_exact_list(list);
                         self.operand(name, &[&Known { exact: element.exact.filter(|_| is_exact), ..element }], span);
                         match name {
-                            // Of one alone it is that.
-                            "concat" if before.is_empty() => Known::unknown(),
+                            // Of one alone it is that, and the list may be empty.
+                            "concat" if before.len() < 2 => Known::unknown(),
                             "concat" => Known::types(Types::LIST),
-                            _ => Known::types(result_types(name, 2)),
+                            _ => Known::types(result_types(name, before.len()) | result_types(name, 2)),
                         }
                     }
                     _ => Known::unknown(),
@@ -354,6 +354,11 @@ impl<'p> Checker<'p> {
     /// Functions that call no others.
     fn of_values(&mut self, name: &str, arguments: &[Known<'p>], span: Span) -> Option<Known<'p>> {
         self.spend(arguments.iter().map(|value| value.shape.weight()).sum());
+        if name == "merge" {
+            // Each key is compared with those that are spelt like it.
+            let keys = || arguments.iter().map(|value| value.shape.keys());
+            self.spend_on(keys().sum::<usize>() * keys().max().unwrap_or_default() / 16);
+        }
         let shape = match (name, arguments) {
             ("=" | "not=", [a, b]) => {
                 self.compare(a, b, span);

@@ -67,18 +67,23 @@ impl<'p> Checker<'p> {
                 arguments.pop().unwrap_or_else(Known::unknown)
             }
             Function::Partial(function, first) => {
+                self.spend_on(first.len());
                 let all = first.iter().cloned().chain(arguments).collect();
                 self.call(function, all, span)
             }
             Function::Juxtaposed(functions) => {
-                let results: Vec<_> =
-                    functions.iter().map(|function| self.call(function, arguments.clone(), span)).collect();
+                let call = |function| {
+                    self.spend_on(arguments.len());
+                    self.call(function, arguments.clone(), span)
+                };
+                let results: Vec<_> = functions.iter().map(call).collect();
                 self.escape_all(&results);
                 Known::of(Shape::tuple(results.into_iter().map(|result| result.shape).collect()))
             }
             Function::Tests(functions) => {
                 self.pass(false, |checker| {
                     for function in functions {
+                        checker.spend_on(arguments.len());
                         let result = checker.call(function, arguments.clone(), span);
                         checker.excuse_no_map(&result);
                     }
@@ -146,28 +151,11 @@ impl<'p> Checker<'p> {
                 arguments.iter().map(|_| Known::unknown()).collect()
             }
         };
-        if times == 0 {
-            return self.run(node, chosen, captured, arguments);
-        }
-        self.run_within(node, chosen, captured, arguments);
-        Known::unknown()
-    }
-
-    /// Runs a function that is running already, and leaves the variables of that run as they are.
-    fn run_within(
-        &mut self,
-        node: &'p FnNode,
-        chosen: &'p FnNode,
-        captured: &Captured<'p>,
-        arguments: Vec<Known<'p>>,
-    ) -> Known<'p> {
-        self.spend_on(self.vars.len());
-        let vars = self.vars.clone();
         let result = self.run(node, chosen, captured, arguments);
-        self.vars = vars;
-        result
+        if times == 0 { result } else { Known::unknown() }
     }
 
+    /// Runs a function. Afterwards all variables are what they were.
     fn run(
         &mut self,
         node: &'p FnNode,
@@ -176,7 +164,9 @@ impl<'p> Checker<'p> {
         mut arguments: Vec<Known<'p>>,
     ) -> Known<'p> {
         self.walked.insert(std::ptr::from_ref(node), ());
-        self.spend_on(captured.len());
+        self.spend_on(captured.len() + arguments.len());
+        let replaced = self.replaced.len();
+        self.active.push((node, captured.clone()));
         for (var, value) in &**captured {
             self.set(*var, value.clone());
         }
@@ -186,7 +176,6 @@ impl<'p> Checker<'p> {
             let more = Shape::tuple(more.into_iter().map(|value| value.shape).collect());
             self.set(rest, Known { habit: Some(Habit::List), ..Known::of(more) });
         }
-        self.active.push((node, captured.clone()));
         self.returns.push(Known::never());
         let body = |checker: &mut Self| {
             checker.binds(&chosen.prologue);
@@ -208,6 +197,7 @@ impl<'p> Checker<'p> {
             }
         };
         let early = self.returns.pop().unwrap_or_else(Known::never);
+        self.restore(replaced);
         self.active.pop();
         self.join(result, early)
     }
@@ -225,10 +215,7 @@ impl<'p> Checker<'p> {
                     for chosen in std::iter::once(*node).chain(&node.others) {
                         let unknown = chosen.params.iter().map(|_| Known::unknown()).collect();
                         self.conditional += 1;
-                        let result = self.pass(false, |checker| match times {
-                            0 => checker.run(node, chosen, captured, unknown),
-                            _ => checker.run_within(node, chosen, captured, unknown),
-                        });
+                        let result = self.pass(false, |checker| checker.run(node, chosen, captured, unknown));
                         self.conditional -= 1;
                         self.escape(&result);
                     }

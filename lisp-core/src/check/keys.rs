@@ -1,7 +1,7 @@
 //! Reading keys, and comparing values.
 
 use super::known::{Known, Missed};
-use super::names::{LONGEST, cut, is_plural, keyword_shown, nearest_of, whole, written};
+use super::names::{LONGEST, cut, is_plural, keyword_shown, nearest_of, string_shown, whole, written};
 use super::shape::{Fields, Shape, Types, name_of};
 use super::walk::Checker;
 use super::{Finding, FindingKind};
@@ -116,7 +116,7 @@ impl<'p> Checker<'p> {
                 let finding = Finding {
                     kind: FindingKind::UnknownKey,
                     span,
-                    message: format!("this looks up {} in {what}, so the result is nil", shown(&name, key)),
+                    message: format!("this looks up {} in {what}, which has no keys", shown(&name, key)),
                     repair: repair.map(str::to_owned),
                     fails: false,
                 };
@@ -152,7 +152,7 @@ impl<'p> Checker<'p> {
         let finding = Finding {
             kind: FindingKind::UnknownKey,
             span,
-            message: format!("no map here has the number {number} as a key: their keys are strings"),
+            message: format!("no map here has the number {number} as a key: their keys are names"),
             repair,
             fails: false,
         };
@@ -170,7 +170,7 @@ impl<'p> Checker<'p> {
         }
         let fields = map.fields.as_deref()?;
         if let Some(field) = fields.read(name) {
-            let shape = field.shape.clone();
+            let shape = field.shape;
             return Some(Found::Value(match field.is_always && !map.types.may_be(Types::NIL) {
                 true => shape,
                 false => shape.or_nil(),
@@ -233,7 +233,10 @@ impl<'p> Checker<'p> {
                     && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'-'))
                     && text.parse::<f64>().is_ok() =>
             {
-                (format!("the string {:?} with numbers", cut(text)), whole(text).map(|text| format!("write {text}")))
+                (
+                    format!("the string {:?} with numbers", cut(text)),
+                    number_shown(text).map(|number| format!("write {number}")),
+                )
             }
             _ => return None,
         };
@@ -289,19 +292,29 @@ impl<'p> Checker<'p> {
 
 /// Returns the repair of a keyword that should be a string.
 fn as_string(name: &str) -> Option<String> {
-    whole(name).map(|name| format!("write {name:?}"))
+    whole(name).map(|name| format!("write {}", string_shown(name)))
 }
 
 /// Returns the repair of a string that should be a keyword.
 fn as_keyword(text: &str) -> Option<String> {
-    whole(text).map(|text| format!("write :{text}"))
+    let shown = keyword_shown(whole(text)?);
+    Some(if shown.starts_with(':') { format!("write {shown}") } else { format!("write (keyword {shown})") })
+}
+
+/// Returns a number as a program writes it.
+fn number_shown(text: &str) -> Option<String> {
+    let text = whole(text)?;
+    match text.parse::<i64>() {
+        Ok(number) => Some(number.to_string()),
+        Err(_) => text.parse::<f64>().ok().map(|number| format!("{number:?}")),
+    }
 }
 
 /// Returns a key as a program writes it: the one that it has, or one in its place.
 fn shown(name: &str, like: &Constant) -> String {
     match like {
         Constant::Keyword(_) => keyword_shown(name),
-        _ => format!("{:?}", cut(name)),
+        _ => string_shown(&cut(name)),
     }
 }
 
@@ -313,7 +326,7 @@ fn present(map: &Shape, key: &Constant) -> Option<Shape> {
         return None;
     }
     Some(match (fields.read(&name), &fields.others) {
-        (Some(field), _) => field.shape.clone(),
+        (Some(field), _) => field.shape,
         (None, Some((_, value))) => value.clone(),
         (None, None) => Shape::of(Types::NEVER),
     })

@@ -115,9 +115,20 @@ pub(super) fn is_plural(a: &str, b: &str) -> bool {
     is_of(a, b) || is_of(b, a)
 }
 
-/// Returns the words of a name.
+/// Returns the words of a name, as of `unit-price`, `unit_price` or `unitPrice`.
 fn words(name: &str) -> impl Iterator<Item = &str> + Clone {
-    name.split(['-', '_', ' ', '.'])
+    name.split(['-', '_', ' ', '.']).flat_map(|part| {
+        let mut rest = part;
+        std::iter::from_fn(move || {
+            let is_start = |(at, pair): (usize, &[u8])| {
+                (pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase()).then_some(at + 1)
+            };
+            let end = rest.as_bytes().windows(2).enumerate().find_map(is_start).unwrap_or(rest.len());
+            let (word, more) = rest.split_at(end);
+            rest = more;
+            (!word.is_empty()).then_some(word)
+        })
+    })
 }
 
 /// Returns the words that two names have in the same place and that differ; both names if their words are the same, or not as many;
@@ -162,6 +173,13 @@ fn are_sisters(a: &str, b: &str) -> bool {
     /// Words that differ in a letter or two, as a misspelt one does, and words that are opposites.
     const PAIRS: &[(&str, &str)] = &[
         ("min", "max"),
+        ("minimum", "maximum"),
+        ("x", "y"),
+        ("name", "date"),
+        ("http", "https"),
+        ("expired", "expires"),
+        ("folder", "filter"),
+        ("app", "api"),
         ("start", "end"),
         ("from", "to"),
         ("first", "last"),
@@ -248,8 +266,29 @@ pub(super) fn keyword_shown(name: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '?' | '!' | '.' | '*' | '+' | '/');
     match !name.is_empty() && name.chars().all(is_plain) {
         true => format!(":{}", cut(name)),
-        false => format!("{:?}", cut(name)),
+        false => string_shown(&cut(name)),
     }
+}
+
+/// Returns a text as a program writes it. Characters that a reader does not see are escaped.
+pub(super) fn string_shown(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len() + 2);
+    shown.push('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => shown.extend(['\\', c]),
+            '\n' => shown.push_str("\\n"),
+            '\t' => shown.push_str("\\t"),
+            // What Rust escapes is not visible, or not on its own.
+            c if c.escape_debug().count() > 1 && c != '\'' => {
+                let units = c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect::<String>();
+                shown.push_str(&units);
+            }
+            c => shown.push(c),
+        }
+    }
+    shown.push('"');
+    shown
 }
 
 /// Returns the repair of a key: the one that is meant, and as it is shown.

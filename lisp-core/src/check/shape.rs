@@ -157,6 +157,11 @@ impl Shape {
         }
     }
 
+    /// Returns how many keys of maps are known.
+    pub(super) fn keys(&self) -> usize {
+        self.fields.as_deref().map_or(0, |fields| fields.known.len())
+    }
+
     /// Returns how many shapes it consists of.
     pub(super) fn weight(&self) -> u32 {
         self.weight
@@ -442,7 +447,10 @@ impl Fields {
 
     fn weight(&self) -> u32 {
         let others = self.others.as_ref().map_or(0, |(key, value)| key.weight.saturating_add(value.weight));
-        self.known.iter().fold(others, |sum, (_, field)| sum.saturating_add(field.shape.weight))
+        let of_field = |(name, field): &(Arc<str>, Field)| {
+            field.shape.weight.saturating_add(u32::try_from(name.len() / 64).unwrap_or(u32::MAX))
+        };
+        self.known.iter().map(of_field).fold(others, u32::saturating_add)
     }
 
     /// Returns the field with this name.
@@ -451,16 +459,31 @@ impl Fields {
         Some(&self.known[at].1)
     }
 
-    /// Returns the field that a key reads: hyphens also stand for underscores.
-    pub(super) fn read(&self, name: &str) -> Option<&Field> {
-        self.get(name).or_else(|| name.contains('-').then(|| self.get(&name.replace('-', "_"))).flatten())
+    /// Returns the field that a key reads. Hyphens also stand for underscores: where maps have one spelling or the other, it is
+    /// either.
+    pub(super) fn read(&self, name: &str) -> Option<Field> {
+        if !name.contains('-') {
+            return self.get(name).cloned();
+        }
+        let other = self.get(&name.replace('-', "_"));
+        let Some(first) = self.get(name).filter(|first| !first.is_always) else {
+            return self.get(name).or(other).cloned();
+        };
+        let mut field = first.clone();
+        if let Some(other) = other {
+            field = Field { shape: field.shape.join(&other.shape), is_always: other.is_always };
+        } else if let Some((_, value)) = &self.others {
+            field.shape = field.shape.join(value);
+        }
+        Some(field)
     }
 
     /// Returns whether there is a key that differs from a name by hyphens and underscores only: which of them is meant depends on how
     /// it is read.
     pub(super) fn has_other_spelling(&self, name: &str) -> bool {
+        let spelt = |byte: u8| if byte == b'-' { b'_' } else { byte };
         let is_other =
-            |key: &str| key != name && key.len() == name.len() && key.replace('-', "_") == name.replace('-', "_");
+            |key: &str| key.len() == name.len() && key != name && key.bytes().map(spelt).eq(name.bytes().map(spelt));
         name.contains(['-', '_']) && self.known.iter().any(|(key, _)| is_other(key))
     }
 

@@ -1,8 +1,7 @@
 //! Calls of tools.
 
 use super::known::Known;
-use super::names::nearest_of;
-use super::names::{cut, whole};
+use super::names::{cut, keyword_shown, nearest_of, whole};
 use super::shape::{Fields, Shape, Types};
 use super::walk::Checker;
 use super::{Finding, FindingKind, MAX_FINDINGS, Parameter, ToolShape};
@@ -33,11 +32,11 @@ impl<'p> Checker<'p> {
             }
             Given::Unknown => {}
             Given::Wrong => {
-                let message = format!("tool/{} takes a map of arguments", cut(name));
-                let first = tool.parameters.first().and_then(|first| whole(&first.name));
-                let repair = first.map(|first| format!("write (tool/{name} {{:{first} ...}})"));
+                let first = tool.parameters.first().map(|first| keyword_shown(&first.name));
+                let such = first.map_or_else(String::new, |first| format!(", such as {{{first} value}}"));
+                let message = format!("tool/{} takes a map of arguments{such}", cut(name));
                 let kind = FindingKind::WrongArgument;
-                self.wrong(name, Finding { kind, span, message, repair, fails: self.is_unguarded() });
+                self.wrong(name, Finding { kind, span, message, repair: None, fails: self.is_unguarded() });
             }
         }
         Known::of(tool.result.clone())
@@ -48,7 +47,8 @@ impl<'p> Checker<'p> {
         if !self.spend_on(count + tool.parameters.len() + count * tool.parameters.len() / 8) {
             return;
         }
-        let is_certain = self.is_certain;
+        // A value that does not fit may have ended the run before, or be for another branch.
+        let is_certain = self.is_certain && !self.may_stop;
         let parameter = |name: &str| tool.parameters.iter().find(|parameter| is_read_as(name, &parameter.name));
         let is_missing =
             |parameter: &&Parameter| !given.known.iter().any(|(name, _)| is_read_as(name, &parameter.name));
@@ -72,7 +72,7 @@ impl<'p> Checker<'p> {
                     (fails || meant.is_some()).then(|| unknown_argument((name, tool), argument, meant, fails))
                 }
                 // A value that is nil in all of this data may be tested elsewhere.
-                Some(_) if field.shape.types == Types::NIL && !is_certain => None,
+                Some(_) if self.may_stop || field.shape.types == Types::NIL && !is_certain => None,
                 Some(parameter) => never_fits(&field.shape, &parameter.shape)
                     .then(|| wrong_argument(name, argument, &field.shape, &parameter.shape, is_certain)),
             };
@@ -82,8 +82,8 @@ impl<'p> Checker<'p> {
             let is_told = misspelt.iter().any(|told| told.name == parameter.name);
             let misfit = (given.others.is_none() && !is_told).then(|| Misfit {
                 kind: FindingKind::MissingArgument,
-                message: format!("tool/{} needs the argument :{}", cut(name), cut(&parameter.name)),
-                repair: whole(&parameter.name).map(|name| format!("add :{name} to the arguments")),
+                message: format!("tool/{} needs the argument {}", cut(name), keyword_shown(&parameter.name)),
+                repair: whole(&parameter.name).map(|name| format!("add {} to the arguments", keyword_shown(name))),
                 fails: true,
             });
             self.judge_argument(name, &format!("needs {}", parameter.name), misfit, span);
@@ -175,21 +175,21 @@ fn unknown_argument(
     let mut all = String::new();
     for parameter in tool.parameters.iter().take(SHOWN) {
         let separator = if all.is_empty() { "" } else { ", " };
-        let next = format!("{separator}:{}", cut(&parameter.name));
+        let next = format!("{separator}{}", keyword_shown(&parameter.name));
         if all.len() + next.len() > LENGTH {
             break;
         }
         all += &next;
     }
     let takes = if all.is_empty() { "none" } else { &*all };
-    let message = format!("tool/{} has no argument :{}; it takes {takes}", cut(name_of_tool), cut(name));
-    let repair = meant.and_then(|meant| whole(&meant.name)).map(|meant| format!("write :{meant}"));
+    let message = format!("tool/{} has no argument {}; it takes {takes}", cut(name_of_tool), keyword_shown(name));
+    let repair = meant.and_then(|meant| whole(&meant.name)).map(|meant| format!("write {}", keyword_shown(meant)));
     Misfit { kind: FindingKind::UnknownArgument, message, repair, fails }
 }
 
 /// Returns the mistake of an argument of a type that the tool does not take.
 fn wrong_argument(tool: &str, name: &str, given: &Shape, allowed: &Shape, fails: bool) -> Misfit {
-    let (takes, gets) = (allowed.types.named(), given.types.named());
+    let (takes, gets) = (allowed.types.without(Types::NIL).named(), given.types.named());
     let repair = match () {
         () if given.types == Types::STRING && allowed.types.may_be(Types::FLOAT) => {
             Some("convert it: (parse-double s)")
@@ -203,7 +203,7 @@ fn wrong_argument(tool: &str, name: &str, given: &Shape, allowed: &Shape, fails:
     };
     Misfit {
         kind: FindingKind::WrongArgument,
-        message: format!("tool/{} takes {takes} as :{}, not {gets}", cut(tool), cut(name)),
+        message: format!("tool/{} takes {takes} as {}, not {gets}", cut(tool), keyword_shown(name)),
         repair: repair.map(str::to_owned),
         fails,
     }

@@ -42,7 +42,10 @@ pub(super) struct Checker<'p> {
     forms: &'p Forms,
     pub(super) rows: &'static Rows,
     pub(super) facts: &'p dyn Facts,
-    pub(super) vars: Table<usize, Known<'p>>,
+    vars: Table<usize, Known<'p>>,
+    /// What the variables were that functions in progress have set, the last one last. Functions share the table: the variables that
+    /// one captures are those of the one that made it.
+    pub(super) replaced: Vec<(Var, Option<Known<'p>>)>,
     /// The tools that were asked for.
     pub(super) tools: Table<String, Option<Rc<ToolShape>>>,
     /// The shapes of large constants, by their addresses.
@@ -53,6 +56,8 @@ pub(super) struct Checker<'p> {
     /// The data that is probably meant by data that is not given.
     data_meant: Table<u32, Option<String>>,
     globals: Table<u32, Known<'p>>,
+    /// Whether definitions of earlier programs are read.
+    has_others: bool,
     places: BTreeMap<PlaceId, Place>,
     work: u32,
     depth: usize,
@@ -62,7 +67,7 @@ pub(super) struct Checker<'p> {
     /// Whether the pass surely runs.
     pub(super) is_certain: bool,
     /// Whether something may end the run, or a part of it, before all of it has run.
-    may_stop: bool,
+    pub(super) may_stop: bool,
     /// Calls with operands of wrong types, by their positions; `None` if they are right at least once.
     operands: Table<(u32, u32), Option<Finding>>,
     /// The functions that have been walked.
@@ -102,12 +107,14 @@ impl<'p> Checker<'p> {
             rows: crate::library::rows(),
             facts,
             vars: Table::default(),
+            replaced: Vec::new(),
             tools: Table::default(),
             constants: Table::default(),
             volatile,
             stop,
             data_meant: Table::default(),
             globals: Table::default(),
+            has_others: false,
             places: BTreeMap::new(),
             work: 0,
             depth: 0,
@@ -295,7 +302,21 @@ impl<'p> Checker<'p> {
     }
 
     pub(super) fn set(&mut self, var: Var, value: Known<'p>) {
-        self.vars.insert(var.0, value);
+        let before = self.vars.insert(var.0, value);
+        if !self.active.is_empty() {
+            self.replaced.push((var, before));
+        }
+    }
+
+    /// Gives the variables the values back that they had when so many had been replaced.
+    pub(super) fn restore(&mut self, replaced: usize) {
+        while self.replaced.len() > replaced {
+            match self.replaced.pop() {
+                Some((var, Some(before))) => drop(self.vars.insert(var.0, before)),
+                Some((var, None)) => drop(self.vars.remove(&var.0)),
+                None => {}
+            }
+        }
     }
 
     pub(super) fn value_of(&self, var: Var) -> Known<'p> {
@@ -360,7 +381,13 @@ impl<'p> Checker<'p> {
         match &node.kind {
             Kind::Const(constant) => Known { exact: Some(self.pass), ..self.constant(constant, span) },
             Kind::Local(var) => self.value_of(*var),
-            Kind::Global(global) => self.globals.get(global).cloned().unwrap_or_else(Known::unknown),
+            Kind::Global(global) => match self.globals.get(global) {
+                Some(value) => value.clone(),
+                None => {
+                    self.define_anything();
+                    Known::unknown()
+                }
+            },
             Kind::Data(global) => self.data(*global, span),
             Kind::Builtin(id) => {
                 self.may_stop |= self.rows.row(*id).name == "reduced";
@@ -456,7 +483,7 @@ impl<'p> Checker<'p> {
         let (Kind::Def(global, value) | Kind::DefOnce(global, value)) = &node.kind else { return Known::unknown() };
         let value = self.visit(value);
         let is_sure = self.conditional == 0 && self.active.is_empty() && matches!(node.kind, Kind::Def(..));
-        if !is_sure || self.globals.contains_key(global) {
+        if !is_sure || self.has_others || self.globals.contains_key(global) {
             self.volatile.borrow_mut().insert(*global);
         }
         let is_volatile = self.volatile.borrow().contains(global);
@@ -471,9 +498,22 @@ impl<'p> Checker<'p> {
         Known::types(Types::OTHER)
     }
 
+    /// Notes that the program has a function of an earlier one: it may define again what this one defines.
+    fn define_anything(&mut self) {
+        self.has_others = true;
+        let globals: Vec<u32> = self.globals.keys().copied().collect();
+        self.spend_on(globals.len());
+        self.volatile.borrow_mut().extend(globals);
+    }
+
     /// Repetitions, errors and early ends.
     fn effect(&mut self, node: &'p Node) -> Known<'p> {
+        let value = self.effect_of(node);
         self.may_stop |= !matches!(node.kind, Kind::Times(..) | Kind::While(..) | Kind::Finally(..));
+        value
+    }
+
+    fn effect_of(&mut self, node: &'p Node) -> Known<'p> {
         match &node.kind {
             Kind::Times(var, count, body) => {
                 self.visit(count);
@@ -581,7 +621,11 @@ impl<'p> Checker<'p> {
             let mut is_same = true;
             for (value, next) in values.iter_mut().zip(next) {
                 let joined = self.join(value.clone(), next);
-                if joined.shape != value.shape || joined.function.is_some() != value.function.is_some() {
+                let is_same_function = match (&joined.function, &value.function) {
+                    (Some(joined), Some(value)) => Rc::ptr_eq(joined, value),
+                    (joined, value) => joined.is_none() && value.is_none(),
+                };
+                if joined.shape != value.shape || !is_same_function {
                     is_same = false;
                     // What has not settled by now may be anything.
                     *value = if round + 1 == ROUNDS { Known::unknown() } else { joined };
@@ -692,7 +736,13 @@ impl<'p> Checker<'p> {
             return value;
         }
         match prim {
-            Prim::SeqArg(_) | Prim::MapArg | Prim::Seq => value,
+            Prim::SeqArg(_) | Prim::MapArg => value,
+            // Of an empty list it is nil.
+            Prim::Seq if value.shape.has_each(0) => value,
+            Prim::Seq => {
+                let element = value.shape.element();
+                Known::of(if element.is_never() { Shape::of(Types::NIL) } else { Shape::list(element).or_nil() })
+            }
             Prim::Nth(at) => {
                 let is_exact = value.shape.has_each(at.into());
                 Known { exact: value.exact.filter(|_| is_exact), ..Known::of(value.shape.nth(at.into())) }

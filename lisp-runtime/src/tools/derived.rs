@@ -6,6 +6,10 @@ use serde_json::{Map, Value};
 
 /// The maximum nesting of types.
 const DEPTH: usize = 8;
+/// Keywords with schemas that may list further fields.
+const MORE: [&str; 4] = ["allOf", "if", "dependentSchemas", "dependencies"];
+/// Keywords with schemas of which one holds.
+const FORMS: [&str; 2] = ["anyOf", "oneOf"];
 /// The maximum number of schemas that are looked into.
 const STEPS: usize = 2_000;
 
@@ -37,7 +41,8 @@ impl<'d> Reader<'_, 'd> {
     /// Arguments are an object even if the schema does not say so.
     fn parameters(&mut self) -> Fields {
         let root = self.target(self.document.root);
-        let fields = root.filter(|root| !["allOf", "anyOf", "oneOf"].iter().any(|keyword| root.get(keyword).is_some()));
+        let has_more = |root: &Subschema<'d>| MORE.iter().chain(&FORMS).any(|keyword| root.get(keyword).is_some());
+        let fields = root.filter(|root| !has_more(root) && root.get("patternProperties").is_none());
         match fields {
             Some(root) => self.fields(root, 0),
             None => Fields { all: Vec::new(), open: true },
@@ -47,6 +52,15 @@ impl<'d> Reader<'_, 'd> {
     /// Follows references.
     fn target(&mut self, mut sub: Subschema<'d>) -> Option<Subschema<'d>> {
         while let Some(reference) = sub.get("$ref").and_then(Value::as_str) {
+            // What stands beside a reference holds too.
+            if MORE
+                .iter()
+                .chain(&FORMS)
+                .chain(&["properties", "patternProperties"])
+                .any(|beside| sub.get(beside).is_some())
+            {
+                return None;
+            }
             *self.steps = self.steps.checked_sub(1)?;
             match self.document.target(sub, reference) {
                 Target::Known(target) => sub = target,
@@ -63,7 +77,13 @@ impl<'d> Reader<'_, 'd> {
         }
         *self.steps -= 1;
         let Some(sub) = self.target(sub) else { return Type::Any };
-        for keyword in ["anyOf", "oneOf"] {
+        if MORE.iter().any(|keyword| sub.get(keyword).is_some()) {
+            return Type::Any;
+        }
+        if FORMS.iter().any(|keyword| sub.get(keyword).is_some()) && sub.get("properties").is_some() {
+            return Type::Any;
+        }
+        for keyword in FORMS {
             if let Some(Value::Array(forms)) = sub.get(keyword) {
                 let forms = forms.iter().map(|form| self.of(sub.part(form), depth + 1));
                 return either(forms.collect());

@@ -55,7 +55,7 @@ impl Type {
                 let field = |field: &Field| {
                     (field.name.as_str().into(), field.of.shape(is_result), !matches!(field.of, Type::Optional(_)))
                 };
-                match is_result {
+                match is_result && !fields.open {
                     true => Shape::listed(fields.all.iter().map(field)),
                     false => Shape::map(fields.all.iter().map(field), !fields.open),
                 }

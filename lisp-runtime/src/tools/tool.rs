@@ -16,7 +16,7 @@ use crate::terms::budget::PaidCall;
 use crate::terms::cancel::Cancel;
 use crate::terms::place::Place;
 use crate::terms::spans::CallSpan;
-use lisp_core::check::ToolShape;
+use lisp_core::check::{Shape, ToolShape};
 use lisp_core::{Error, Reason};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -224,7 +224,12 @@ impl fmt::Debug for Tool {
 impl Tool {
     /// Returns what is known of its arguments and its result before it is called.
     pub(crate) fn shape(&self) -> Option<ToolShape> {
-        self.contract.shape()
+        let shape = self.contract.shape()?;
+        if !self.treatment.tagged {
+            return Some(shape);
+        }
+        let result = Shape::map([("ok".into(), shape.result, false), ("error".into(), Shape::UNKNOWN, false)], true);
+        Some(ToolShape { result, ..shape })
     }
 
     /// Creates a tool from a closure. The result may be any value that serde can serialize as JSON.
