@@ -204,6 +204,62 @@ fn schemas_of_tools_are_known_to_a_check() {
     }
 }
 
+/// A result has the keys that its schema may list anywhere, and those that it allows.
+#[test]
+#[cfg(feature = "json-schema")]
+fn open_schemas_of_results_list_no_keys() {
+    let number = || json!({ "type": "number" });
+    for (more, is_known) in [
+        (json!({}), false),
+        (json!({ "allOf": [{ "properties": { "totals": number() } }] }), true),
+        (json!({ "anyOf": [{ "properties": { "totals": number() } }, { "properties": { "a": number() } }] }), true),
+        (json!({ "if": { "required": ["total"] }, "then": { "properties": { "totals": number() } } }), true),
+        (json!({ "dependentSchemas": { "total": { "properties": { "totals": number() } } } }), true),
+        (json!({ "$ref": "#/$defs/b", "$defs": { "b": { "properties": { "totals": number() } } } }), true),
+        (json!({ "additionalProperties": true }), true),
+        (json!({ "additionalProperties": number() }), true),
+        (json!({ "patternProperties": { "^tot": number() } }), true),
+    ] {
+        let mut schema = json!({ "type": "object", "properties": { "total": number() } });
+        schema.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let tool = Tool::from_json_schema("q", "", "{}", Some(&schema.to_string())).expect("schemas");
+        let tool = tool.with_handler(|_| Ok(json!({ "total": 1, "totals": 2 })));
+        let engine = Engine::builder().grant(tool).check(Check::Refuse).build().unwrap();
+        let outcome = engine.eval("(:totals (tool/q {}))", Input::new());
+        assert_eq!(outcome.warnings().is_empty(), is_known, "{schema}: {:?}", outcome.warnings());
+        assert_eq!(outcome.value::<f64>(), Ok(2.0), "{schema}");
+    }
+}
+
+/// A tagged tool returns what its contract says under `:ok`.
+#[test]
+fn results_of_tagged_tools_are_known_to_a_check() {
+    let tool = Tool::new("name", |_| Ok("x")).signature("() -> :string").tagged();
+    let pay = Tool::new("pay", |_| Ok(true)).signature("(to :string) -> :bool");
+    let engine = Engine::builder().grant(tool).grant(pay).check(Check::Refuse).build().unwrap();
+    for (program, value) in [
+        ("(:ok (tool/name {}))", "\"x\""),
+        ("(let [{:keys [ok error]} (tool/name {})] [ok error])", "[\"x\" nil]"),
+        ("(tool/pay {:to (:ok (tool/name {}))})", "true"),
+    ] {
+        let outcome = engine.eval(program, Input::new());
+        assert_eq!((outcome.warnings(), outcome.text()), (&[][..], Some(value)), "{program}: {outcome:?}");
+    }
+    let wrong = engine.eval("(= (:ok (tool/name {})) :x)", Input::new());
+    assert_eq!(wrong.warnings()[0].kind.name(), "never_equal");
+}
+
+/// A function of an earlier turn may define again what this turn defines.
+#[test]
+fn definitions_beside_functions_of_earlier_turns_are_unknown() {
+    let engine = Engine::builder().check(Check::Warn).build().unwrap();
+    let mut session = engine.session(Input::new());
+    assert!(session.eval("(defn reset [] (def mode :fast))").is_success());
+    let outcome = session.eval("(def mode \"slow\") (reset) (= mode :fast)");
+    assert_eq!((outcome.warnings().len(), outcome.text()), (0, Some("true")));
+    assert_eq!(session.eval("(def mode \"slow\") (= mode :fast)").warnings().len(), 1);
+}
+
 /// A host can refuse runs whose calls would fail. Nothing was called then.
 #[test]
 fn calls_that_would_fail_can_end_a_run_before_it_starts() {

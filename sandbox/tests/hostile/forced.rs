@@ -95,7 +95,7 @@ pub(crate) fn all(tally: &mut Tally) {
     let names = CASES.iter().map(|case| case.name).chain(LIMITS.iter().map(|row| row.0)).chain([NO_OTHER_GROUP]);
     for name in names {
         let begun = Instant::now();
-        let output = Command::new("/proc/self/exe").args([ARGUMENT, name]).output();
+        let output = Command::new("/proc/self/exe").args([ARGUMENT, name, &crate::paced_ms(1).to_string()]).output();
         let took = begun.elapsed();
         let said = output.as_ref().map_or_else(ToString::to_string, |output| {
             String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
