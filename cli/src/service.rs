@@ -123,8 +123,9 @@ pub(crate) fn log_to_standard_error(config: &Config) -> Result<(), Failure> {
 
 /// Reads the value of `PTCL_LOG`.
 fn log_filter(value: &str) -> Result<EnvFilter, Failure> {
-    /// The levels of the log if `PTCL_LOG` is not set. The errors of calls already say what rmcp would log about a server.
-    const USUAL: &str = "warn,rmcp=off";
+    /// The levels of the log if `PTCL_LOG` is not set. The errors of calls already say what rmcp would log about a server, and what h2
+    /// warns of is what any client can do.
+    const USUAL: &str = "warn,rmcp=off,h2=error";
     const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
     if value.trim().is_empty() {
         return Ok(EnvFilter::new(USUAL));

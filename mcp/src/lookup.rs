@@ -14,12 +14,18 @@ const SHOWN: usize = 15;
 /// The maximum number of words of a search; more are ignored.
 const WORDS: usize = 12;
 
+/// The maximum bytes of an argument: names and words of a search are short.
+const MAX_TEXT: usize = 1_000;
+
 /// Reads the only argument of a tool, a string.
 fn text(arguments: &JsonObject, name: &str, of: &str) -> Result<String, CallToolResult> {
     if let Some(unknown) = arguments.keys().find(|given| *given != name) {
         return Err(show::failed(format!("unknown argument {unknown:?}; {of} takes {name}")));
     }
     match arguments.get(name) {
+        Some(Value::String(text)) if text.len() > MAX_TEXT => {
+            Err(show::failed(format!("{name} has {} bytes, more than {MAX_TEXT}; send less", text.len())))
+        }
         Some(Value::String(text)) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
         _ => Err(show::failed(format!("{name} must be a non-empty string"))),
     }

@@ -5,12 +5,21 @@ use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use std::fmt;
 
+/// The longest ID of a request, in bytes. Responses have it, also those that say that there is no room for a response.
+const MAX_ID: usize = 1_000;
+
 /// Parses a message. On failure returns the answer to send, or `None` for a notification.
 pub(crate) fn read_message(text: &[u8]) -> Result<ClientJsonRpcMessage, Option<Box<ServerJsonRpcMessage>>> {
     // JSON has no byte order mark: skip it.
     let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
     if let Ok(message) = serde_json::from_slice(text) {
-        return Ok(message);
+        return match &message {
+            ClientJsonRpcMessage::Request(asked) if !is_short(&asked.id) => {
+                let why = format!("an id has at most {MAX_ID} bytes");
+                Err(Some(Box::new(ServerJsonRpcMessage::error(ErrorData::invalid_request(why, None), None))))
+            }
+            _ => Ok(message),
+        };
     }
     let (id, error) = match serde_json::from_slice::<Value>(text) {
         // A message nested too deeply still has an ID.
@@ -25,7 +34,15 @@ pub(crate) fn read_message(text: &[u8]) -> Result<ClientJsonRpcMessage, Option<B
             (id, ErrorData::invalid_request(why, None))
         }
     };
-    Err(Some(Box::new(ServerJsonRpcMessage::error(error, id))))
+    Err(Some(Box::new(ServerJsonRpcMessage::error(error, id.filter(is_short)))))
+}
+
+/// Returns whether an ID can be sent back whatever else is sent.
+fn is_short(id: &RequestId) -> bool {
+    match id {
+        RequestId::String(id) => id.len() <= MAX_ID,
+        RequestId::Number(_) => true,
+    }
 }
 
 /// The ID of a request whose line is too long, if the part that was kept contains it.
@@ -61,5 +78,5 @@ pub(crate) fn id_of(line: &[u8]) -> Option<RequestId> {
     let mut id = None;
     // Fails where the line was cut, which is expected.
     let _ = Id(&mut id).deserialize(&mut serde_json::Deserializer::from_slice(line));
-    id
+    id.filter(is_short)
 }

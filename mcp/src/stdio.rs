@@ -13,6 +13,7 @@ use std::io::{self, ErrorKind};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -41,7 +42,8 @@ impl Mcp {
         let limits = &self.service.config().service;
         let drain = Duration::from_secs(limits.drain_seconds);
         let calls = (self.calls.clone(), drain);
-        let lines = Lines::new(read, write, limits.max_body_bytes, versions, disconnected.clone(), calls);
+        let max = (limits.max_body_bytes, limits.max_bodies_bytes);
+        let lines = Lines::new(read, write, max, versions, disconnected.clone(), calls);
         let late = async {
             disconnected.cancelled().await;
             sleep(drain + LAST_REPLIES).await;
@@ -95,6 +97,8 @@ struct Lines<R> {
     start: Option<Start>,
     versions: Vec<ProtocolVersion>,
     queue: Option<Sender<Vec<u8>>>,
+    /// How many bytes wait to be written, and the number beyond which no further message is read.
+    unread: (watch::Sender<usize>, usize),
     writer: Option<JoinHandle<io::Result<()>>>,
     disconnected: CancellationToken,
     /// The calls in progress, and how long they may take after the end of the stream.
@@ -114,7 +118,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
     fn new<W>(
         read: R,
         write: W,
-        max: usize,
+        (max, max_unread): (usize, usize),
         versions: Vec<ProtocolVersion>,
         disconnected: CancellationToken,
         calls: (TaskTracker, Duration),
@@ -123,6 +127,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         W: AsyncWrite + Send + Unpin + 'static,
     {
         let (queue, queued) = channel(QUEUE);
+        let unread = watch::Sender::new(0);
         Lines {
             read: BufReader::new(read),
             line: Vec::new(),
@@ -132,7 +137,8 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
             start: None,
             versions,
             queue: Some(queue),
-            writer: Some(tokio::spawn(write_all(write, queued))),
+            unread: (unread.clone(), max_unread),
+            writer: Some(tokio::spawn(write_all(write, queued, unread))),
             disconnected,
             calls,
             end: None,
@@ -213,10 +219,12 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
     type Error = io::Error;
 
     fn send(&mut self, message: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let queue = self.queue.clone();
+        let (queue, unread) = (self.queue.clone(), self.unread.0.clone());
         async move {
             let closed = || io::Error::from(ErrorKind::NotConnected);
             let text = text_of(&message)?;
+            drop(message);
+            unread.send_modify(|bytes| *bytes += room_of(&text));
             queue.ok_or_else(closed)?.send(text).await.map_err(|_| closed())
         }
     }
@@ -226,8 +234,13 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
             if self.reply.is_some() {
                 // If this is dropped while it waits, the reply is sent by the next call.
                 let room = self.queue.as_ref()?.reserve().await.ok()?;
-                room.send(self.reply.take().unwrap_or_default());
+                let reply = self.reply.take().unwrap_or_default();
+                self.unread.0.send_modify(|bytes| *bytes += room_of(&reply));
+                room.send(reply);
             }
+            // A client that does not read gets no further request served.
+            let (unread, max) = (&self.unread.0, self.unread.1);
+            unread.subscribe().wait_for(|bytes| *bytes <= max).await.ok()?;
             let message = match self.read_line().await {
                 Ok(Read::Line) => {
                     let message = self.message();
@@ -276,12 +289,33 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
     }
 }
 
-async fn write_all<W: AsyncWrite + Unpin>(mut write: W, mut queued: Receiver<Vec<u8>>) -> io::Result<()> {
+async fn write_all<W: AsyncWrite + Unpin>(
+    mut write: W,
+    mut queued: Receiver<Vec<u8>>,
+    unread: watch::Sender<usize>,
+) -> io::Result<()> {
     while let Some(line) = queued.recv().await {
-        write.write_all(&line).await?;
-        write.flush().await?;
+        let write = &mut write;
+        let written = async move {
+            write.write_all(&line).await?;
+            write.flush().await.map(|()| room_of(&line))
+        };
+        match written.await {
+            Ok(room) => unread.send_modify(|bytes| *bytes = bytes.saturating_sub(room)),
+            Err(error) => {
+                // Nothing waits any more.
+                unread.send_replace(0);
+                return Err(error);
+            }
+        }
     }
     write.shutdown().await
+}
+
+/// Returns how many bytes a message takes while it waits, in a task of its own.
+fn room_of(line: &[u8]) -> usize {
+    const TASK: usize = 16 << 10;
+    line.len() + TASK
 }
 
 fn text_of(message: &ServerJsonRpcMessage) -> io::Result<Vec<u8>> {

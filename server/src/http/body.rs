@@ -25,6 +25,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
+use tokio::sync::oneshot;
 
 /// The body of a request as text, within `max_body_bytes` and `body_seconds`. It takes room of its tenant's
 /// `max_bodies_bytes` as long as it is kept.
@@ -317,23 +318,28 @@ pub(crate) async fn json_for(tenant: &TenantState, text: String) -> Result<Respo
     Ok(json_in(room, StatusCode::OK, text))
 }
 
-/// A body whose large frames take room of its tenant until they are sent. In place of one that finds no room in a second, the body
-/// has `unsent`, and ends.
+/// A body whose large frames take room of its tenant until they are written. In place of one that finds no room in a second, the
+/// body has `unsent`, and ends.
 pub fn in_room(tenant: RequestTenant, frames: Body, unsent: impl Into<Bytes>) -> Body {
-    let state = Some((frames.into_data_stream(), unsent.into(), None::<BodyRoom>));
+    let state = Some((frames.into_data_stream(), unsent.into(), None::<oneshot::Receiver<()>>));
     let frames = unfold(state, move |state| {
         let tenant = tenant.0.clone();
         async move {
-            let (mut frames, unsent, room) = state?;
-            // The frame before is sent.
-            drop(room);
+            let (mut frames, unsent, before) = state?;
+            if let Some(written) = before {
+                let _ = written.await;
+            }
             let frame = frames.next().await?;
             let size = frame.as_ref().map_or(0, Bytes::len);
             if size <= TenantState::SMALL_RESPONSE {
                 return Some((frame, Some((frames, unsent, None))));
             }
             match tenant.response_room(size).await {
-                Ok(room) => Some((frame, Some((frames, unsent, Some(room))))),
+                Ok(room) => {
+                    let (sender, written) = oneshot::channel();
+                    let frame = frame.map(|bytes| InRoom { bytes, _room: room, _written: Some(sender) }.into_bytes());
+                    Some((frame, Some((frames, unsent, Some(written)))))
+                }
                 Err(busy) => {
                     tracing::warn!(tenant = tenant.name, %busy, "a response cannot be sent");
                     Some((Ok(unsent), None))
@@ -346,14 +352,34 @@ pub fn in_room(tenant: RequestTenant, frames: Body, unsent: impl Into<Bytes>) ->
 
 fn json_in(room: BodyRoom, status: StatusCode, text: String) -> Response {
     let mut response = json(status, String::new());
-    *response.body_mut() = Body::new(ChunkedBody { bytes: text.into(), _room: room });
+    let bytes = InRoom { bytes: text.into(), _room: room, _written: None }.into_bytes();
+    *response.body_mut() = Body::new(ChunkedBody { bytes });
     response
 }
 
-/// A body that is sent piece by piece, so that its room is taken while a client does not read.
-struct ChunkedBody {
+/// Bytes with their room: it is given back when no piece of them is left to be written, whoever has the pieces.
+struct InRoom {
     bytes: Bytes,
     _room: BodyRoom,
+    /// Dropped with the rest, which its receiver sees.
+    _written: Option<oneshot::Sender<()>>,
+}
+
+impl InRoom {
+    fn into_bytes(self) -> Bytes {
+        Bytes::from_owner(self)
+    }
+}
+
+impl AsRef<[u8]> for InRoom {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// A body that is sent piece by piece, so that a client that does not read is noticed.
+struct ChunkedBody {
+    bytes: Bytes,
 }
 
 impl HttpBody for ChunkedBody {
@@ -369,11 +395,11 @@ impl HttpBody for ChunkedBody {
     }
 }
 
-/// Takes a copy of the next piece of a text. What a connection has not sent yet does not keep the whole text.
+/// Takes the next piece of a text. The text, and its room, stay until the last piece is written.
 fn next_piece(bytes: &mut Bytes) -> Option<Bytes> {
     const PIECE: usize = 65_536;
     let length = bytes.len().min(PIECE);
-    (length > 0).then(|| Bytes::copy_from_slice(&bytes.split_to(length)))
+    (length > 0).then(|| bytes.split_to(length))
 }
 
 /// A body whose frames are sent piece by piece. The next frame is asked for once the one before is sent.
@@ -474,6 +500,9 @@ mod tests {
         let first = body.frame().await.unwrap().unwrap().into_data().unwrap();
         assert!(tenant.response_room_now(1_048_576).is_none());
         assert_eq!(first.len() + all(body).await.len(), 100_000);
+        // A connection has a piece that it has not written.
+        assert!(tenant.response_room_now(1_048_576).is_none());
+        drop(first);
         assert!(tenant.response_room_now(1_048_576).is_some());
     }
 }

@@ -157,7 +157,7 @@ struct State {
     /// Bytes of responses that the connection has taken on and not written.
     unsent: usize,
     /// The shares of `max_requests` of responses that have ended, until they are written.
-    unwritten: Vec<RequestInProgress>,
+    unwritten: Vec<Arc<RequestInProgress>>,
     /// Since when the client has not read.
     blocked_since: Option<Instant>,
     /// Whether what is being sent may be for a tenant.
@@ -174,7 +174,7 @@ struct InProgress {
     /// Since when a part of the response is ready that the connection has not taken on.
     given: Option<Instant>,
     /// Its share of its tenant's `max_requests`; `None` for a request without a valid token.
-    of_tenant: Option<RequestInProgress>,
+    of_tenant: Option<Arc<RequestInProgress>>,
     /// Whether its connection may have other requests at the same time.
     has_others: bool,
 }
@@ -353,6 +353,17 @@ impl ActiveRequest {
         }
     }
 
+    /// Returns a part of the response with the share of the request, if its connection has several at a time: such a connection takes
+    /// on whole responses that its client does not read, and drops them when the client ends the stream.
+    fn with_share(&self, part: Bytes) -> Bytes {
+        let state = self.activity.lock();
+        let request = state.requests.get(&self.number).filter(|request| request.has_others && !part.is_empty());
+        match request.and_then(|request| request.of_tenant.clone()) {
+            Some(share) => Bytes::from_owner(WithShare { part, _share: share }),
+            None => part,
+        }
+    }
+
     /// Records that the next part was asked for.
     fn is_asked(&self) {
         let mut state = self.activity.lock();
@@ -363,11 +374,24 @@ impl ActiveRequest {
     }
 }
 
+/// A part of a response, and the share of `max_requests` that its request has until it is written.
+struct WithShare {
+    part: Bytes,
+    _share: Arc<RequestInProgress>,
+}
+
+impl AsRef<[u8]> for WithShare {
+    fn as_ref(&self) -> &[u8] {
+        &self.part
+    }
+}
+
 impl Drop for ActiveRequest {
     fn drop(&mut self) {
         let mut state = self.activity.lock();
         let request = state.requests.remove(&self.number);
-        // A stream that is reset leaves bytes that are never written: only connections with one request at a time wait for them.
+        // A stream that is reset leaves bytes that are never written: only connections with one request at a time wait for them. Of
+        // others, the parts of the response have the share.
         let share =
             request.filter(|request| !request.has_others && state.unsent > 0).and_then(|request| request.of_tenant);
         state.unwritten.extend(share);
@@ -394,7 +418,7 @@ impl OfConnection {
         }
         state.is_for_tenant |= in_progress.is_some();
         if let Some(request) = state.requests.get_mut(&self.number) {
-            (request.of_tenant, request.has_others) = (in_progress, self.has_several);
+            (request.of_tenant, request.has_others) = (in_progress.map(Arc::new), self.has_several);
         }
     }
 }
@@ -423,7 +447,7 @@ impl HttpBody for ResponseBody {
                 self.request.is_asked();
             }
         }
-        polled
+        polled.map_ok(|frame| frame.map_data(|part| self.request.with_share(part)))
     }
 
     fn is_end_stream(&self) -> bool {

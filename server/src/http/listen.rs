@@ -229,7 +229,11 @@ fn prepared<A: Address>(
     let http = server.http_builder();
     // The connection itself enforces the time for a request's head.
     http.http1().timer(TokioTimer::new()).header_read_timeout(None).max_buf_size(64 << 10);
-    http.http2().timer(TokioTimer::new()).max_concurrent_streams(64).keep_alive_interval(header_time);
+    http.http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(64)
+        .max_send_buf_size(64 << 10)
+        .keep_alive_interval(header_time);
     server
 }
 

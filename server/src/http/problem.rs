@@ -26,13 +26,25 @@ pub struct ProblemDetails {
     retry_after: Option<Duration>,
 }
 
+/// Returns the beginning of a text that is long because what a client sent is in it: such responses take no room.
+fn short(text: String, max: usize) -> String {
+    if text.len() <= max {
+        return text;
+    }
+    format!("{}... ({} bytes in all)", &text[..text.floor_char_boundary(max)], text.len())
+}
+
 impl ProblemDetails {
+    /// The longest texts of a problem, in bytes.
+    const DETAIL: usize = 2_000;
+    const FIELD: usize = 200;
+
     pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
         ProblemDetails {
             kind: "about:blank",
             title: status.canonical_reason().unwrap_or_default().to_owned(),
             status: status.as_u16(),
-            detail: detail.into(),
+            detail: short(detail.into(), Self::DETAIL),
             field: None,
             retry_after: None,
         }
@@ -40,6 +52,7 @@ impl ProblemDetails {
 
     pub(crate) fn of_field(field: impl Into<String>, detail: impl Into<String>) -> Self {
         let field = Some(field.into()).filter(|field| !matches!(field.as_str(), "" | "." | "?"));
+        let field = field.map(|field| short(field, Self::FIELD));
         ProblemDetails { field, ..ProblemDetails::new(StatusCode::BAD_REQUEST, detail) }
     }
 }

@@ -3,7 +3,7 @@
 use super::admission::{InTurn, Slot, TenantState};
 use super::state::{Inner, Refused, Service, TurnInProgress};
 use super::writer::patiently;
-use crate::store::{NewSession, Opened, Put, SessionLimits, SessionSummary, StoredSession, TurnLease, TurnStart};
+use crate::store::{NewSession, Opened, Put, SessionLimits, SessionSummary, StoredSession, TurnLease, TurnStart, Undo};
 use lisp_runtime::outcome::Phase;
 use lisp_runtime::{Answer, Cancel, Error, Input, Outcome, Problem, Reason, Request};
 use serde::{Deserialize, Serialize};
@@ -315,11 +315,13 @@ impl Service {
     /// If the session does not exist, or there is no turn to undo.
     pub async fn undo(&self, tenant: &Arc<TenantState>, session_id: &str) -> Result<SessionState, Refused> {
         let (service, tenant, session_id) = (self.clone(), tenant.clone(), session_id.to_owned());
-        let undone = to_the_end(async move { service.one_turn(&tenant, &session_id).await?.undo().await }).await?;
-        let nothing = || {
-            Refused::Conflict("no turn can be undone: there is none, or the limit session_undo is reached".to_owned())
-        };
-        undone.map(SessionState::from).ok_or_else(nothing)
+        match to_the_end(async move { service.one_turn(&tenant, &session_id).await?.undo().await }).await? {
+            Undo::Done(session) => Ok(session.into()),
+            Undo::Nothing => Err(Refused::Conflict(
+                "no turn can be undone: there is none, or the limit session_undo is reached".to_owned(),
+            )),
+            Undo::Lost => Err(lost("nothing was undone; send the request again")),
+        }
     }
 
     /// Deletes a session.
@@ -368,7 +370,7 @@ impl OneTurn {
     async fn put(self, text: String, undos: u64, max_bytes: u64) -> Result<(), Refused> {
         match patiently(|| self.inner.store.put_turn(&self.lease, text.clone(), undos, max_bytes)).await? {
             Put::Stored(_) => Ok(()),
-            Put::Lost => Err(Refused::Conflict("the turn timed out and is lost".to_owned())),
+            Put::Lost => Err(lost("the session stays as it was")),
             Put::TooLarge(bytes) => {
                 self.end().await?;
                 Err(too_large("the turn has run, but the session stays as it was: ", bytes, max_bytes))
@@ -376,18 +378,25 @@ impl OneTurn {
         }
     }
 
-    async fn undo(self) -> Result<Option<SessionSummary>, Refused> {
+    async fn undo(self) -> Result<Undo, Refused> {
         Ok(patiently(|| self.inner.store.undo_turn(&self.lease)).await?)
     }
 
     async fn delete(self) -> Result<(), Refused> {
-        patiently(|| self.inner.store.delete_session(&self.lease)).await?;
-        Ok(())
+        match patiently(|| self.inner.store.delete_session(&self.lease)).await? {
+            true => Ok(()),
+            false => Err(lost("the session is not deleted; send the request again")),
+        }
     }
 
     async fn end(self) -> Result<(), Refused> {
         Ok(patiently(|| self.inner.store.end_turn(&self.lease)).await?)
     }
+}
+
+/// The store was away for so long that the turn of a request is no longer valid.
+fn lost(what: &str) -> Refused {
+    Refused::Conflict(format!("the turn timed out and is lost, and {what}"))
 }
 
 fn no_session(session_id: &str) -> Refused {

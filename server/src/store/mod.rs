@@ -607,6 +607,17 @@ pub enum Put {
     Lost,
 }
 
+/// The result of undoing a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Undo {
+    /// It is undone, and the turn that did it has ended.
+    Done(SessionSummary),
+    /// There is no turn to undo. The turn has ended.
+    Nothing,
+    /// The turn is no longer valid.
+    Lost,
+}
+
 /// A stored session, without its texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionSummary {
@@ -692,18 +703,17 @@ pub trait SessionStore: Send + Sync + 'static {
 
     /// Stores a session after a turn, and ends the turn, if the sessions of its tenant have at most `max_bytes` then. At most
     /// `undos` earlier states are kept. If this turn has been stored, changes nothing: a result may be lost, and the turn stored
-    /// again.
+    /// again, also after up to a hundred turns of other clients.
     ///
     /// # Errors
     /// If the store fails.
     async fn put_turn(&self, turn: &TurnLease, text: String, undos: u64, max_bytes: u64) -> Result<Put>;
 
-    /// Undoes the last successful turn, and ends this one. Returns the session, or `None` if there is no turn to undo or
-    /// this one is no longer valid. If this turn has undone one, changes nothing, and returns the session.
+    /// Undoes the last successful turn, and ends this one. If this turn has ended so, changes nothing.
     ///
     /// # Errors
     /// If the store fails.
-    async fn undo_turn(&self, turn: &TurnLease) -> Result<Option<SessionSummary>>;
+    async fn undo_turn(&self, turn: &TurnLease) -> Result<Undo>;
 
     /// Ends a turn that changes nothing.
     ///

@@ -2,7 +2,7 @@
 
 use lisp_server::store::{
     Batch, Claim, End, Ended, Lease, NewRun, NewSession, News, Opened, PAGE_BYTES, Put, Query, Renewed, Replied,
-    RequestKey, Room, RunStatus, SessionLimits, Store, StoredCall, StoredReply, Submitted, TurnLease, TurnStart,
+    RequestKey, Room, RunStatus, SessionLimits, Store, StoredCall, StoredReply, Submitted, TurnLease, TurnStart, Undo,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -397,11 +397,20 @@ async fn sessions_have_a_maximum_of_bytes(store: &Arc<dyn Store>) {
     assert!(matches!(put(&begin().await, 20, 1, 160).await, Put::Stored(_)));
     let turn = begin().await;
     let undone = store.undo_turn(&turn).await.unwrap();
-    assert!(undone.is_some() && store.undo_turn(&turn).await.unwrap() == undone);
+    assert!(matches!(undone, Undo::Done(_)) && store.undo_turn(&turn).await.unwrap() == undone);
     assert_eq!(put(&turn, 1, 1, 1).await, Put::Lost);
-    // Only of the last turn.
-    store.end_turn(&begin().await).await.unwrap();
-    assert_eq!(store.undo_turn(&turn).await.unwrap(), None);
+    // Also after turns of other clients.
+    for _ in 0..100 {
+        let nothing = begin().await;
+        assert_eq!(store.undo_turn(&nothing).await.unwrap(), Undo::Nothing);
+        assert_eq!(store.undo_turn(&nothing).await.unwrap(), Undo::Nothing);
+    }
+    assert_eq!(store.undo_turn(&turn).await.unwrap(), undone);
+    assert_eq!(put(&turn, 1, 1, 1).await, Put::Lost);
+    let ended = begin().await;
+    store.end_turn(&ended).await.unwrap();
+    assert_eq!(store.undo_turn(&ended).await.unwrap(), Undo::Lost);
+    assert!(!store.delete_session(&ended).await.unwrap());
     assert_eq!(open("bytes-3", 5, None, 144).await, Opened::TooLarge(145));
     assert_eq!(open("bytes-3", 5, None, 145).await, Opened::New);
     assert!(store.delete_session(&begin().await).await.unwrap());

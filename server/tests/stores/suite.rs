@@ -7,7 +7,7 @@ use super::ops::{Ending, Op, Pick, To, Written, ops};
 use lisp_server::store::{
     Batch, Claim, End, Ended, Events, Lease, MemoryStore, NewRun, NewSession, Put, Query, RequestKey, Room, RunStatus,
     RunSummary, SessionLimits, SessionSummary, Store, StoreError, StoredCall, StoredReply, StoredRun, StoredSession,
-    Sweep, TurnLease, TurnStart,
+    Sweep, TurnLease, TurnStart, Undo,
 };
 use proptest::test_runner::{Config, TestRunner};
 use std::fmt::Debug;
@@ -482,7 +482,10 @@ impl Side {
                 None => String::new(),
             },
             Op::UndoTurn { turn: n } => match turn(n) {
-                Some(turn) => ended(self.store.undo_turn(&turn).await),
+                Some(turn) => match self.store.undo_turn(&turn).await {
+                    Ok(Undo::Done(session)) => ended(Ok(Some(session))),
+                    other => shown(other),
+                },
                 None => String::new(),
             },
             Op::EndTurn { turn: n } => match turn(n) {

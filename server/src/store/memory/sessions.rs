@@ -4,9 +4,11 @@ use super::super::clock::millis;
 use super::super::rules::exists;
 use super::super::{
     NewSession, Opened, Put, Result, SessionLimits, SessionStore, SessionSummary, StoredSession, TurnLease, TurnStart,
+    Undo,
 };
 use super::{Inner, MemoryStore};
 use async_trait::async_trait;
+use std::collections::VecDeque;
 use std::time::Duration;
 
 #[derive(Debug)]
@@ -22,19 +24,28 @@ pub(super) struct Session {
     epoch: u64,
     /// When the lease of the turn in progress expires.
     turn_until_ms: Option<i64>,
-    /// The last turn that ended, if it was stored or undone, and which of both.
-    ended: Option<(u64, Ended)>,
+    /// The last turns that ended, and how.
+    ended: VecDeque<(u64, Ended)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ended {
     Put,
     Undo,
+    NothingToUndo,
 }
 
 impl Session {
     pub(super) fn is_in_turn(&self, now: i64) -> bool {
         self.turn_until_ms.is_some_and(|until| until > now)
+    }
+
+    fn end(&mut self, epoch: u64, how: Ended) {
+        /// How many endings are kept.
+        const KEPT: usize = 300;
+        self.turn_until_ms = None;
+        self.ended.push_front((epoch, how));
+        self.ended.truncate(KEPT);
     }
 
     /// Returns the bytes of all its texts.
@@ -69,7 +80,7 @@ impl Inner {
     /// Returns the session if the turn has ended this way: the result of the first try may have been lost.
     fn ended(&self, turn: &TurnLease, how: Ended) -> Option<SessionSummary> {
         let session = self.sessions.get(&*turn.session_id)?;
-        (session.ended == Some((turn.epoch, how))).then(|| session.summary(&turn.session_id))
+        session.ended.contains(&(turn.epoch, how)).then(|| session.summary(&turn.session_id))
     }
 }
 
@@ -96,7 +107,7 @@ impl SessionStore for MemoryStore {
             states: vec![text],
             epoch: 0,
             turn_until_ms: None,
-            ended: None,
+            ended: VecDeque::new(),
         };
         let bytes = bytes + session.bytes();
         if bytes > limits.bytes {
@@ -161,34 +172,35 @@ impl SessionStore for MemoryStore {
         let Some(session) = inner.in_turn(turn) else { return Ok(Put::Lost) };
         session.states.drain(..old);
         session.states.push(Some(text));
-        session.turn_until_ms = None;
-        session.ended = Some((turn.epoch, Ended::Put));
+        session.end(turn.epoch, Ended::Put);
         session.turns += 1;
         session.updated_ms = now;
         Ok(Put::Stored(session.summary(&turn.session_id)))
     }
 
-    async fn undo_turn(&self, turn: &TurnLease) -> Result<Option<SessionSummary>> {
+    async fn undo_turn(&self, turn: &TurnLease) -> Result<Undo> {
         let mut inner = self.lock()?;
         let now = inner.clock.wall_ms();
         if let Some(summary) = inner.ended(turn, Ended::Undo) {
-            return Ok(Some(summary));
+            return Ok(Undo::Done(summary));
+        } else if inner.ended(turn, Ended::NothingToUndo).is_some() {
+            return Ok(Undo::Nothing);
         }
-        let Some(session) = inner.in_turn(turn) else { return Ok(None) };
-        (session.turn_until_ms, session.ended) = (None, None);
+        let Some(session) = inner.in_turn(turn) else { return Ok(Undo::Lost) };
         if session.states.len() < 2 {
-            return Ok(None);
+            session.end(turn.epoch, Ended::NothingToUndo);
+            return Ok(Undo::Nothing);
         }
-        session.ended = Some((turn.epoch, Ended::Undo));
+        session.end(turn.epoch, Ended::Undo);
         session.states.pop();
         session.turns = session.turns.saturating_sub(1);
         session.updated_ms = now;
-        Ok(Some(session.summary(&turn.session_id)))
+        Ok(Undo::Done(session.summary(&turn.session_id)))
     }
 
     async fn end_turn(&self, turn: &TurnLease) -> Result<()> {
         if let Some(session) = self.lock()?.in_turn(turn) {
-            (session.turn_until_ms, session.ended) = (None, None);
+            session.turn_until_ms = None;
         }
         Ok(())
     }

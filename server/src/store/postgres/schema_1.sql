@@ -127,9 +127,8 @@ create table ptc_lisp.sessions (
     epoch bigint not null default 0,
     holder text,
     expires_ms bigint,
-    -- The last turn that has ended, and how.
-    ended_epoch bigint not null default 0,
-    ended text
+    -- The last turns that have ended, as ' EPOCH:HOW' each, the last one first: put, undo, or nothing (to undo).
+    ended text not null default ''
 ) with (fillfactor = 70);
 
 create index sessions_by_tenant on ptc_lisp.sessions (tenant) include (bytes);

@@ -2,6 +2,7 @@
 
 use super::super::{
     NewSession, Opened, Put, Result, SessionLimits, SessionStore, SessionSummary, StoredSession, TurnLease, TurnStart,
+    Undo,
 };
 use super::pool::Failure;
 use super::text::{escape, text, unescape};
@@ -119,8 +120,12 @@ impl SessionStore for PostgresStore {
         }
     }
 
-    async fn undo_turn(&self, turn: &TurnLease) -> Result<Option<SessionSummary>> {
-        self.finish(turn, "undo", (None, 0, 0)).await?.as_ref().map(summary).transpose()
+    async fn undo_turn(&self, turn: &TurnLease) -> Result<Undo> {
+        let Some(row) = self.finish(turn, "undo", (None, 0, 0)).await? else { return Ok(Undo::Lost) };
+        match get::<Option<&str>>(&row, "session_id")? {
+            None => Ok(Undo::Nothing),
+            Some(_) => summary(&row).map(Undo::Done),
+        }
     }
 
     async fn end_turn(&self, turn: &TurnLease) -> Result<()> {

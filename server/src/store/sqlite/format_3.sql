@@ -140,8 +140,7 @@ CREATE TABLE sessions (
     -- The number of turns that were begun, and when the lease of the one in progress expires.
     epoch INTEGER NOT NULL DEFAULT 0,
     turn_until_ms INTEGER,
-    -- The last turn that ended, if it was stored or undone, and which of both: put or undo.
-    ended_epoch INTEGER,
+    -- The last turns that ended, as ' EPOCH:HOW' each, the last one first: put, undo, or nothing (to undo).
     ended TEXT
 ) STRICT;
 CREATE INDEX sessions_of_tenants ON sessions (tenant);

@@ -5,7 +5,6 @@ CREATE TABLE openings (
 ) STRICT;
 INSERT INTO openings SELECT session_id, opening FROM sessions;
 ALTER TABLE sessions DROP COLUMN opening;
-ALTER TABLE sessions ADD COLUMN ended_epoch INTEGER;
 ALTER TABLE sessions ADD COLUMN ended TEXT;
 DROP INDEX sessions_of_tenants;
 CREATE INDEX sessions_of_tenants ON sessions (tenant);

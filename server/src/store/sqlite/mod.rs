@@ -21,7 +21,7 @@ use super::rules::{RESTORED, closed};
 use super::{
     Batch, Claim, End, Ended, Events, Journal, Lease, NewRun, NewSession, News, Opened, Page, Put, Query, Renewed,
     Replied, RequestKey, Result, Room, RunStatus, RunStore, SessionLimits, SessionStore, SessionSummary, Store,
-    StoreError, StoredReply, StoredRun, StoredSession, Submitted, Sweep, TurnLease, TurnStart, Usage, news,
+    StoreError, StoredReply, StoredRun, StoredSession, Submitted, Sweep, TurnLease, TurnStart, Undo, Usage, news,
 };
 use crate::config::Durability;
 use async_trait::async_trait;
@@ -232,7 +232,7 @@ impl SessionStore for SqliteStore {
         self.write(move |write| sessions::put_turn(write, &turn, &text, undos, max_bytes)).await
     }
 
-    async fn undo_turn(&self, turn: &TurnLease) -> Result<Option<SessionSummary>> {
+    async fn undo_turn(&self, turn: &TurnLease) -> Result<Undo> {
         let turn = turn.clone();
         self.write(move |write| sessions::undo_turn(write, &turn)).await
     }

@@ -3,7 +3,7 @@
 use super::super::clock::millis;
 use super::super::rules::exists;
 use super::super::{
-    NewSession, Opened, Put, Result, SessionLimits, SessionSummary, StoredSession, TurnLease, TurnStart,
+    NewSession, Opened, Put, Result, SessionLimits, SessionSummary, StoredSession, TurnLease, TurnStart, Undo,
 };
 use super::reads::{count, sql_int};
 use super::writer::Write;
@@ -135,8 +135,16 @@ fn count_bytes(write: &Write<'_>, session_id: &str) -> Result<()> {
 
 /// Whether the turn has ended this way: the result of the first try may have been lost.
 fn has_ended(write: &Write<'_>, turn: &TurnLease, how: &str) -> Result<bool> {
-    let sql = "SELECT 1 FROM sessions WHERE session_id = ?1 AND ended_epoch = ?2 AND ended = ?3";
+    let sql = "SELECT 1 FROM sessions WHERE session_id = ?1 AND instr(ended || ' ', ' ' || ?2 || ':' || ?3 || ' ') > 0";
     Ok(write.db.prepare_cached(sql)?.exists(params![&*turn.session_id, sql_int(turn.epoch), how])?)
+}
+
+/// Ends a turn, and writes down how. `columns` are set as well, to `?3`.
+fn end(write: &Write<'_>, turn: &TurnLease, how: &str, columns: &str) -> Result<bool> {
+    /// The length of what is kept of the turns that ended.
+    const KEPT: usize = 4_000;
+    let ended = format!("substr(' ' || ?2 || ':{how}' || coalesce(ended, ''), 1, {KEPT})");
+    update(write, turn, &format!("turn_until_ms = NULL, ended = {ended}{columns}"), write.wall_ms)
 }
 
 pub(super) fn put_turn(write: &Write<'_>, turn: &TurnLease, text: &str, undos: u64, max_bytes: u64) -> Result<Put> {
@@ -151,8 +159,7 @@ pub(super) fn put_turn(write: &Write<'_>, turn: &TurnLease, text: &str, undos: u
     if bytes > max_bytes {
         return Ok(Put::TooLarge(bytes));
     }
-    let columns = "turn_until_ms = NULL, ended_epoch = ?2, ended = 'put', turns = turns + 1, updated_ms = ?3";
-    update(write, turn, columns, write.wall_ms)?;
+    end(write, turn, "put", ", turns = turns + 1, updated_ms = ?3")?;
     write
         .db
         .prepare_cached(
@@ -171,19 +178,19 @@ pub(super) fn put_turn(write: &Write<'_>, turn: &TurnLease, text: &str, undos: u
     Ok(summary(write.db, &turn.session_id)?.map_or(Put::Lost, Put::Stored))
 }
 
-pub(super) fn undo_turn(write: &Write<'_>, turn: &TurnLease) -> Result<Option<SessionSummary>> {
+pub(super) fn undo_turn(write: &Write<'_>, turn: &TurnLease) -> Result<Undo> {
     if has_ended(write, turn, "undo")? {
-        return summary(write.db, &turn.session_id);
+        return Ok(summary(write.db, &turn.session_id)?.map_or(Undo::Lost, Undo::Done));
+    } else if has_ended(write, turn, "nothing")? {
+        return Ok(Undo::Nothing);
     }
     let mut select = write.db.prepare_cached("SELECT count(*) FROM states WHERE session_id = ?1")?;
     let states: i64 = select.query_row([&*turn.session_id], |row| row.get(0))?;
     if states < 2 {
-        end_turn(write, turn)?;
-        return Ok(None);
+        return Ok(if end(write, turn, "nothing", "")? { Undo::Nothing } else { Undo::Lost });
     }
-    let columns = "turn_until_ms = NULL, ended_epoch = ?2, ended = 'undo', turns = max(turns - 1, 0), updated_ms = ?3";
-    if !update(write, turn, columns, write.wall_ms)? {
-        return Ok(None);
+    if !end(write, turn, "undo", ", turns = max(turns - 1, 0), updated_ms = ?3")? {
+        return Ok(Undo::Lost);
     }
     write
         .db
@@ -193,12 +200,12 @@ pub(super) fn undo_turn(write: &Write<'_>, turn: &TurnLease) -> Result<Option<Se
         )?
         .execute([&*turn.session_id])?;
     count_bytes(write, &turn.session_id)?;
-    summary(write.db, &turn.session_id)
+    Ok(summary(write.db, &turn.session_id)?.map_or(Undo::Lost, Undo::Done))
 }
 
 pub(super) fn end_turn(write: &Write<'_>, turn: &TurnLease) -> Result<()> {
     // The number is of no use here.
-    update(write, turn, "turn_until_ms = nullif(?3, ?3), ended = NULL", 0).map(drop)
+    update(write, turn, "turn_until_ms = nullif(?3, ?3)", 0).map(drop)
 }
 
 pub(super) fn delete_session(write: &Write<'_>, turn: &TurnLease) -> Result<bool> {
