@@ -4,8 +4,11 @@ mod support;
 
 use lisp_server::runs::ListQuery;
 use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use support::{Bench, text};
+use tokio::io::AsyncWriteExt;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_says_what_there_is() {
@@ -234,6 +237,11 @@ async fn lines_that_are_no_messages_are_answered_and_passed_over() {
         assert_eq!(answer["error"]["code"], code, "{answer}");
         assert_eq!(answer["id"].as_i64(), id, "{answer}");
     }
+    // An id is in each response.
+    let long = json!({ "jsonrpc": "2.0", "id": "x".repeat(1_001), "method": "ping" });
+    client.send(&long).await;
+    let answer = client.read().await;
+    assert_eq!((&answer["error"]["code"], answer.get("id")), (&json!(-32600), None), "{answer}");
     // Notifications are not answered, whatever they are.
     client.line(b"").await;
     client.line(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/nope\",\"params\":7}").await;
@@ -366,4 +374,40 @@ async fn requests_that_stand_for_themselves_need_no_session() {
         .request("tools/list", json!({ "_meta": { "io.modelcontextprotocol/protocolVersion": "2099-01-01" } }))
         .await;
     assert!(response["error"]["code"].is_i64(), "{response}");
+}
+
+/// Responses that a client does not read are bounded: then no more of its messages are read. All are answered in the end.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_does_not_read_is_not_read_either() {
+    const REQUESTS: usize = 12_000;
+    let bench = Bench::open().await;
+    let mut client = bench.client();
+    client.initialize(json!({})).await;
+    let mut write = client.write.take().unwrap();
+    let written = Arc::new(AtomicUsize::new(0));
+    let counted = written.clone();
+    let writes = tokio::spawn(async move {
+        for id in 0..REQUESTS {
+            let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":\"{id}\",\"method\":\"ping\"}}\n");
+            write.write_all(line.as_bytes()).await.unwrap();
+            counted.fetch_add(1, Ordering::SeqCst);
+        }
+        write
+    });
+    // Until nothing more is taken.
+    let mut before = 0;
+    loop {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        match written.load(Ordering::SeqCst) {
+            now if now == before => break,
+            now => before = now,
+        }
+    }
+    assert!(!writes.is_finished() && before < REQUESTS, "{before}");
+    let mut answered = std::collections::BTreeSet::new();
+    while answered.len() < REQUESTS {
+        let answer = client.read().await;
+        assert!(answered.insert(answer["id"].as_str().unwrap().to_owned()), "{answer}");
+    }
+    drop(writes.await.unwrap());
 }

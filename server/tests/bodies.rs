@@ -6,10 +6,14 @@ use lisp_server::http::Server;
 use lisp_server::runs::Service;
 use lisp_server::store::MemoryStore;
 use sha2::{Digest, Sha256};
+use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
@@ -396,5 +400,111 @@ async fn unwritten_responses_count_as_requests() {
     while !asked(address, "a").await.starts_with("HTTP/1.1 200") {
         let _ = timeout(Duration::from_millis(10), first.read(&mut rest)).await;
         assert!(Instant::now() < end, "the share is still taken");
+    }
+}
+
+/// A stream that is no longer read once it is told so.
+struct Deaf(TcpStream, Arc<AtomicBool>);
+
+impl AsyncRead for Deaf {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if self.1.load(Ordering::SeqCst) { Poll::Pending } else { Pin::new(&mut self.0).poll_read(cx, buffer) }
+    }
+}
+
+impl AsyncWrite for Deaf {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+}
+
+/// Starts requests of a tenant on one connection of HTTP/2, with windows for all that they can bring, and reads no response.
+async fn unread(address: SocketAddr, count: usize) -> tokio::task::JoinHandle<()> {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4_096).unwrap();
+    let is_deaf = Arc::new(AtomicBool::new(false));
+    let stream = Deaf(socket.connect(address).await.unwrap(), is_deaf.clone());
+    let mut builder = h2::client::Builder::new();
+    builder.initial_window_size(i32::MAX as u32).initial_connection_window_size(i32::MAX as u32);
+    let (mut client, connection) = builder.handshake::<_, axum::body::Bytes>(stream).await.unwrap();
+    let task = tokio::spawn(async move { drop(connection.await) });
+    // The service knows the windows once it has answered.
+    let uri = format!("http://{address}/healthz");
+    let (response, _) = client.send_request(http::Request::get(&uri).body(()).unwrap(), true).unwrap();
+    assert_eq!(timeout(Duration::from_secs(20), response).await.unwrap().unwrap().status(), 200);
+    is_deaf.store(true, Ordering::SeqCst);
+    let body = r#"{"program": "(str/join (repeat 300000 \"x\"))", "omit": ["text"]}"#;
+    let mut responses = Vec::new();
+    for _ in 0..count {
+        client = client.ready().await.unwrap();
+        let request = http::Request::post(format!("http://{address}/v1/run")).header("Authorization", "Bearer a");
+        let (response, mut sends) = client.send_request(request.body(()).unwrap(), false).unwrap();
+        sends.send_data(body.into(), true).unwrap();
+        responses.push(response);
+    }
+    tokio::spawn(async move {
+        let _kept = (client, responses);
+        drop(task.await);
+    })
+}
+
+/// What an HTTP/2 connection has taken on and not written has its room, and its share of `max_requests`.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn unread_streams_have_room_and_share() {
+    for (bodies, more, why) in
+        [(2 * MIB, "max_requests = 1000", "max_bodies_bytes"), (64 * MIB, "max_requests = 30", "max_requests")]
+    {
+        let address = start(bodies, more).await;
+        let tasks = [unread(address, 60).await, unread(address, 60).await];
+        let large = async || {
+            let body = r#"{"program": "(str/join (repeat 300000 \"x\"))", "omit": ["text"]}"#;
+            let mut client = send(address, "a", &format!("Content-Length: {}", body.len()), body.as_bytes()).await;
+            let mut answer = String::new();
+            timeout(Duration::from_secs(60), client.read_to_string(&mut answer)).await.unwrap().unwrap();
+            answer
+        };
+        // The buffers of the sockets hold some responses; the others stay.
+        let end = Instant::now() + Duration::from_secs(60);
+        let mut in_a_row = 0;
+        while in_a_row < 3 {
+            let answer = large().await;
+            in_a_row = if answer.starts_with("HTTP/1.1 200") { 0 } else { in_a_row + 1 };
+            assert!(in_a_row == 0 || answer.contains(why), "{answer:.1000}");
+            assert!(Instant::now() < end, "{why} was never reached");
+        }
+        let of_other = asked(address, "b").await;
+        assert!(of_other.starts_with("HTTP/1.1 200"), "{of_other}");
+        tasks.iter().for_each(tokio::task::JoinHandle::abort);
+        let end = Instant::now() + Duration::from_secs(60);
+        while !large().await.starts_with("HTTP/1.1 200") {
+            assert!(Instant::now() < end, "{why}: still taken");
+        }
+    }
+}
+
+/// What a client sends comes back in an error only as far as it is short.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn errors_are_short() {
+    let address = start(4 * MIB, "").await;
+    let long = "x".repeat(900_000);
+    for body in [
+        format!(r#"{{"{long}": 1}}"#),
+        format!(r#"{{"program": "1", "limits": {{"{long}": 1}}}}"#),
+        format!(r#"{{"program": "1", "json_keys": "{long}"}}"#),
+        format!(r#"{{"program": "1", "omit": ["{long}"]}}"#),
+        format!(r#"{{"program": "1", "tools": {{"{long}": {{"client": 1}}}}}}"#),
+    ] {
+        let mut client = send(address, "a", &format!("Content-Length: {}", body.len()), body.as_bytes()).await;
+        let mut answer = String::new();
+        timeout(Duration::from_secs(60), client.read_to_string(&mut answer)).await.unwrap().unwrap();
+        assert!(answer.starts_with("HTTP/1.1 400") && answer.len() < 4_000, "{} bytes: {answer:.300}", answer.len());
     }
 }

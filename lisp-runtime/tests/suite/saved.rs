@@ -387,7 +387,7 @@ fn turns_are_taken_back_one_by_one() {
         assert_eq!(session.names(), names);
     }
     let error = session.undo().unwrap_err().error;
-    assert!(error.message.contains("at most the last 3 turns can be undone (session_undo)"), "{}", error.message);
+    assert!(error.message.contains("at most its last 3 turns (session_undo)"), "{}", error.message);
     assert_eq!(text(&mut session, "[x (f)]"), "[2 [2 2]]");
     assert_eq!(problem(&session.eval("y4")).reason(), Reason::UnboundVar);
     // What it is saved as is what it is now.
