@@ -308,9 +308,13 @@ impl<R: Read> Read for Rationed<R> {
     }
 }
 
+/// A row after the last one: where it is part of a cell, the quote of that cell is never closed.
+const END: &str = "\u{1}the end of the rows\u{1}";
+const END_ROW: &[u8] = b"\n\x01the end of the rows\x01\n";
+
 /// Makes a map or a vector of each row.
 struct Rows<R> {
-    reader: Reader<Rationed<R>>,
+    reader: Reader<Rationed<io::Chain<R, &'static [u8]>>>,
     /// The bytes that may be read before the next row must be whole.
     left: Arc<AtomicUsize>,
     max: usize,
@@ -325,7 +329,7 @@ struct Rows<R> {
 impl<R: Read> Rows<R> {
     fn new(input: R, delimiter: u8, rows: RowOptions, max: usize) -> Self {
         let (is_tsv, left) = (delimiter == b'\t', Arc::<AtomicUsize>::default());
-        let input = Rationed { input, left: left.clone(), max };
+        let input = Rationed { input: input.chain(END_ROW), left: left.clone(), max };
         let mut builder = ReaderBuilder::new();
         let reader = builder.delimiter(delimiter).quoting(!is_tsv).has_headers(false).flexible(true).from_reader(input);
         let (has_header, typed) = (!rows.no_header, rows.typed);
@@ -339,7 +343,16 @@ impl<R: Read> Rows<R> {
         self.reader.read_byte_record(&mut self.row).map_err(|error| match error.into_kind() {
             csv::ErrorKind::Io(error) => error,
             kind => invalid(format!("{kind:?}")),
-        })
+        })?;
+        let last = self.row.iter().next_back().unwrap_or_default();
+        match (last.trim_ascii_end().ends_with(END.as_bytes()), self.row.len(), last.len() == END.len()) {
+            (false, ..) => Ok(true),
+            (true, 1, true) => Ok(false),
+            _ => Err(invalid(format!(
+                "line {}: the quote of a cell is never closed; close it, or write a quote that is text twice",
+                self.line()
+            ))),
+        }
     }
 
     fn line(&self) -> u64 {
@@ -476,7 +489,10 @@ mod tests {
     fn rows_that_do_not_fit_are_named() {
         for (text, says) in [
             ("a,b\n1,2\n1\n", "line 3: the row has 1 cell, and the header has 2"),
-            ("a,b\n\"x,1\n", "close each quote"),
+            ("a,b\n\"x,1\n", "line 2: the quote of a cell is never closed"),
+            ("a,b\n1,\"2\n3,4\n5,6", "line 2: the quote of a cell is never closed"),
+            ("a,b\n1,\"2\"\"", "line 2: the quote of a cell is never closed"),
+            ("\"a,b\n1,2\n", "line 1: the quote of a cell is never closed"),
             ("a,a\n1,2\n", "the column \"a\" twice"),
         ] {
             let error = value(DataFormat::Csv, text, PLAIN).unwrap_err();

@@ -315,9 +315,10 @@ pub(crate) fn main() -> ExitCode {
     if arguments.iter().any(|a| a == "--list") {
         return ExitCode::SUCCESS;
     }
-    if let [first, name] = arguments.as_slice()
+    if let [first, name, pace] = arguments.as_slice()
         && first == forced::ARGUMENT
     {
+        PACE.store(pace.parse().expect("a number"), Ordering::Relaxed);
         return forced::inside(name);
     }
     // It stays for as long as this process; the other user finds it there.

@@ -19,7 +19,13 @@ impl From<rusqlite::Error> for StoreError {
             Some(ErrorCode::NotADatabase) => {
                 return StoreError::Failed(format!("{error}: name another file with --store, or restore a backup"));
             }
-            _ => return StoreError::Failed(error.to_string()),
+            // Without its statements.
+            _ => {
+                return StoreError::Failed(match error {
+                    rusqlite::Error::SqlInputError { msg, .. } => msg,
+                    error => error.to_string(),
+                });
+            }
         };
         StoreError::Unavailable(format!("{error}: {hint}"))
     }

@@ -76,7 +76,12 @@ fn create(db: &Connection) -> Result<()> {
 }
 
 fn from_format_2(db: &Connection) -> Result<()> {
-    db.execute_batch(include_str!("from_format_2.sql"))?;
+    db.execute_batch(include_str!("from_format_2.sql")).map_err(|error| match StoreError::from(error) {
+        StoreError::Failed(why) => StoreError::Failed(format!(
+            "its tables are not those of format 2: a build between two versions made it, which this one cannot change ({why})"
+        )),
+        error => error,
+    })?;
     db.execute_batch(SESSION_USAGE)?;
     let sums = "INSERT INTO session_usage SELECT tenant, count(*), sum(bytes) FROM sessions GROUP BY tenant";
     db.execute(sums, [])?;

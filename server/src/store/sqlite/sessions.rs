@@ -144,7 +144,7 @@ fn end(write: &Write<'_>, turn: &TurnLease, how: &str, columns: &str) -> Result<
     /// The length of what is kept of the turns that ended.
     const KEPT: usize = 4_000;
     let ended = format!("substr(' ' || ?2 || ':{how}' || coalesce(ended, ''), 1, {KEPT})");
-    update(write, turn, &format!("turn_until_ms = NULL, ended = {ended}{columns}"), write.wall_ms)
+    update(write, turn, &format!("turn_until_ms = nullif(?3, ?3), ended = {ended}{columns}"), write.wall_ms)
 }
 
 pub(super) fn put_turn(write: &Write<'_>, turn: &TurnLease, text: &str, undos: u64, max_bytes: u64) -> Result<Put> {
