@@ -169,7 +169,7 @@ fn quoted(text: &str) -> String {
 #[cfg(feature = "toml")]
 fn of_toml(text: &str) -> Result<String, String> {
     let table: toml::Table = toml::from_str(text).map_err(|error| {
-        let line = error.span().map_or(1, |span| text[..span.start].lines().count().max(1));
+        let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
         let message = error.message();
         // The crate says this of a missing value too.
         let is_missing = message.starts_with("string values must be quoted");

@@ -36,7 +36,9 @@ pub(crate) fn draw(problem: &Problem, texts: &Texts<'_>) -> String {
     let Some(number) = input_of(problem) else { return errors::draw_in(problem, texts) };
     let earlier = detail(problem, "earlier_input").map(|number| format!(" and {}", option(number)));
     let message = &problem.error.message;
-    let is_syntax = given(number).is_none() && problem.reason() == Reason::ParseError;
+    let is_syntax = given(number).is_none()
+        && problem.reason() == Reason::ParseError
+        && (message.contains("invalid JSON") || message.contains("an empty string"));
     if is_syntax && texts.is_shared {
         // Behind the place of the line, which is all of the text.
         let message = message.replacen(" at line 1, column", " at column", 1);

@@ -31,7 +31,7 @@ use std::time::Duration;
 /// What the command takes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The program, unless -e gives it; then files to read as data/in, in place of standard input. - is standard input
+    /// The program (not with -e), followed by files to read as data/in in place of standard input. - is standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Run EXPR instead of a program file

@@ -41,8 +41,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if let Some(ms) = arguments.limits.asked()?.timeout_ms {
         slate = slate.timeout(Duration::from_millis(ms));
     }
+    let mut setups = Vec::new();
     for path in &arguments.setup {
         let source = options::read_file(path)?;
+        setups.push((path.display().to_string(), source.clone()));
         slate = match slate.setup(&source) {
             Ok(slate) => slate,
             Err(problem) => {
@@ -66,7 +68,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         write!(out, "{}", shown(&run.output))?;
         match (&run.text, &run.failure) {
             (Some(text), _) => writeln!(out, "{}", shown(text))?,
-            (None, Some(failure)) => complain(&name, &source, &run.outcome, failure),
+            (None, Some(failure)) => complain((&name, &source), &setups, &run.outcome, failure),
             (None, None) => {}
         }
         if run.output_bytes > arguments.output_bytes {
@@ -88,10 +90,11 @@ fn as_json(file: &str, run: &SlateRun) -> serde_json::Value {
     json!({"file": file, "output": run.output, "output_bytes": run.output_bytes, "value": value, "text": run.text, "failure": failure})
 }
 
-/// Reports an error of the program under its source line, with its hint. An error in a setup program, or without a
-/// position, is reported as plain text.
-fn complain(file: &str, source: &str, outcome: &Outcome, failure: &SlateFailure) {
-    let drawn = outcome.problem().filter(|problem| problem.setup.is_none());
+/// Reports an error of the program, or of a setup program, under its source line, with its hint.
+fn complain(program: (&str, &str), setups: &[(String, String)], outcome: &Outcome, failure: &SlateFailure) {
+    let drawn = outcome.problem();
+    let setup = drawn.and_then(|problem| setups.get(problem.setup?));
+    let (file, source) = setup.map_or(program, |(name, text)| (name.as_str(), text.as_str()));
     match drawn {
         Some(problem) => tell!("{}", errors::draw(problem, file, source)),
         None => tell_line!("{}", visible(&format!("{file}: {failure}"))),

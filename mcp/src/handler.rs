@@ -44,7 +44,7 @@ pub enum OpenError {
     #[error("the configuration has tenants; name the client's tenant with --tenant NAME")]
     NoTenant,
     /// No tenant has this name.
-    #[error("the configuration has no tenant {0}: name one of its [[tenants]], or leave out --tenant")]
+    #[error("the configuration has no tenant {0}: name one of its [[tenants]]; if it has none, leave out --tenant")]
     UnknownTenant(String),
     /// The connection failed.
     #[error("the connection failed: {0}")]

@@ -460,7 +460,7 @@ async fn unread(address: SocketAddr, count: usize) -> tokio::task::JoinHandle<()
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unread_streams_have_room_and_share() {
     for (bodies, more, why) in
-        [(2 * MIB, "max_requests = 1000", "max_bodies_bytes"), (64 * MIB, "max_requests = 30", "max_requests")]
+        [(2 * MIB, "", "max_bodies_bytes"), (64 * MIB, "max_connections = 60", "max_requests")]
     {
         let address = start(bodies, more).await;
         let tasks = [unread(address, 60).await, unread(address, 60).await];

@@ -481,9 +481,10 @@ pub(super) const WARNINGS: &[Explanation] = &[
     ),
     warn(
         WarningKind::UnknownKey,
-        "A key is read that no map at this place has, while they have one with a similar name.",
+        "A key is read that none of the maps here has, while they have one with a similar name; or a key is read of a list, a string or a number.",
         "The key is misspelt, so that its value is nil in silence. A check knows the keys in the data, in literals and in the results of tools.",
-        "Write the key that the warning names. If the key may be absent, read both: (or (:totals row) (:total row)) has no warning.",
+        "Write the key that the warning names. If the key may be absent, read both: (or (:totals row) (:total row)) has no warning. Of a list, \
+        take an element, or map over it: (map :id rows).",
         program("(map :totl [{:total 9}])", "(map :total [{:total 9}])"),
     ),
     warn(

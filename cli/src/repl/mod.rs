@@ -157,7 +157,7 @@ impl Talk<'_> {
     }
 
     /// Says why a command does nothing.
-    fn refuse(&mut self, why: &str) {
+    pub(super) fn refuse(&mut self, why: &str) {
         tell_line!("{why}");
         self.exit = Exit::Usage;
     }

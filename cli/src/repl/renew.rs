@@ -49,13 +49,13 @@ impl Talk<'_> {
     /// Adds a tool that returns the value of a form. The session continues.
     pub(super) fn mock(&mut self, argument: &str) -> Result<(), Failure> {
         let Some((name, form)) = argument.split_once(char::is_whitespace) else {
-            tell_line!(":mock takes NAME FORM, and makes (tool/NAME {{...}}) return the value of FORM");
+            self.refuse(":mock takes NAME FORM, and makes (tool/NAME {...}) return the value of FORM");
             return Ok(());
         };
         self.turn(form.trim().to_owned())?;
         let Some(last) = self.last.as_ref().filter(|last| last.is_success()) else { return Ok(()) };
         let Some(json) = last.json() else {
-            tell_line!("cannot make tool/{name}: a tool returns JSON, and this value has no JSON form");
+            self.refuse(&format!("cannot make tool/{name}: a tool returns JSON, and this value has no JSON form"));
             return Ok(());
         };
         let mut mocks = self.mocks.clone();
@@ -63,7 +63,7 @@ impl Talk<'_> {
         let tools = match made(&mocks) {
             Ok(tools) => tools,
             Err(error) => {
-                tell_line!("ptcl: {error}");
+                self.refuse(&format!("ptcl: {error}"));
                 return Ok(());
             }
         };

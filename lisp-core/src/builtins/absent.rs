@@ -156,10 +156,15 @@ pub static ABSENT: &[Absent] = &[
     },
     Absent {
         names: "slurp spit read read+string read-line line-seq file-seq xml-seq resultset-seq enumeration-seq \
-               iterator-seq load load-file load-reader with-open with-in-str flush PrintWriter-on print-ctor \
+               iterator-seq load load-file load-reader with-open with-in-str PrintWriter-on print-ctor \
                print-dup print-method print-simple add-classpath",
         hint: "a program cannot read files or input: read data/name, or call a tool, tool/name; split a text into lines with {}",
         instead: &[("(split-lines \"a\\nb\")", "[\"a\" \"b\"]")],
+    },
+    Absent {
+        names: "flush",
+        hint: "what a program prints needs no flush: leave it out, as in {}",
+        instead: &[("(println 1)", "nil")],
     },
     Absent {
         names: "with-out-str println-str print-str prn-str",

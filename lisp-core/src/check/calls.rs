@@ -110,7 +110,7 @@ impl<'p> Checker<'p> {
         self.escape_all(&arguments);
         let Some(first) = arguments.first() else { return Known::unknown() };
         match constant {
-            Constant::Keyword(_) | Constant::Str(_) => {
+            Constant::Keyword(_) => {
                 let value = self.read(first, constant, at);
                 self.or_default(value, arguments.get(1))
             }

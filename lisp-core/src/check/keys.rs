@@ -111,7 +111,9 @@ impl<'p> Checker<'p> {
                 let (what, repair) = match map.types.without(Types::NIL) {
                     Types::LIST => ("a list", Some("map over it: (map f list), or take one element: (first list)")),
                     Types::STRING => ("a string", None),
-                    _ => ("a value that is not a map", None),
+                    Types::BOOL => ("a boolean", None),
+                    types if types.is_within(Types::NUMBER) => ("a number", None),
+                    _ => ("what is not a map", None),
                 };
                 let finding = Finding {
                     kind: FindingKind::UnknownKey,

@@ -13,7 +13,7 @@ const NAMESPACES: [&str; 3] = ["clojure.set", "clojure.string", "clojure.math"];
 pub fn repair(name: &str) -> Option<String> {
     match Absent::of(name) {
         Some(absent) => Some(absent.hint()),
-        None => nearest(name, std::iter::empty()).map(|other| format!("did you mean {other}?")),
+        None => nearest(name, std::iter::empty()).map(did_you_mean),
     }
 }
 
@@ -36,9 +36,14 @@ pub(crate) fn unknown_name<'a>(name: &'a str, defined: impl Iterator<Item = &'a 
         return error.hint(format!("write {namespace}/{name}"));
     }
     match nearest(name, defined) {
-        Some(other) => error.hint(format!("did you mean {other}?")),
+        Some(other) => error.hint(did_you_mean(other)),
         None => error.hint("define it with def or defn before it is used, or pass it in as data/name"),
     }
+}
+
+fn did_you_mean(other: &str) -> String {
+    // The question mark of a predicate is not that of the question.
+    if other.ends_with('?') { format!("did you mean `{other}`?") } else { format!("did you mean {other}?") }
 }
 
 /// Returns the most similar name to an unknown one, if any is similar.

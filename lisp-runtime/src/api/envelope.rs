@@ -428,6 +428,7 @@ fn field_of(line: &str, error: &serde_json::Error) -> String {
 fn no_request(engine: &Engine, id: Option<Box<RawValue>>, why: &str, field: &str) -> Answer {
     let near = near_field(why).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
     let next = match field {
+        "" if why.starts_with("unknown field") => "correct the name of this field, or leave it out",
         "" => "a request is one JSON object with at least `program`",
         _ => "correct this field, or leave it out",
     };

@@ -26,7 +26,7 @@ pub enum RecordError {
         why: String,
     },
     /// The text is no record: its first line does not describe a run.
-    #[error("this is not a record: {0}; a run writes one to Input::record, or with ptcl run --record FILE")]
+    #[error("this is not a record: {0}; ptcl run --record FILE writes one, and Input::record")]
     NoRecord(String),
     /// The record has another format.
     #[error("the record has the format {0:?}; this version reads {RECORD_SCHEMA:?}")]

@@ -256,7 +256,7 @@ pub fn nothing_to_undo(max: u64, let_go: bool) -> Box<Problem> {
         _ => format!("there is no turn to undo; a session keeps at most its last {max} turns (session_undo)"),
     };
     let error = Error::new(Reason::SessionLimitExceeded, message)
-        .hint("to go back further, raise the limit session_undo, or save the session before a turn")
+        .hint("to go back further another time, raise the limit session_undo first, or save the session before a turn")
         .detail("limit", max);
     Box::new(Problem::new(error, Phase::Result))
 }

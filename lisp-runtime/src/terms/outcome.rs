@@ -32,7 +32,7 @@ pub enum Verdict {
     OutOfMemory,
     /// The run was cancelled.
     Cancelled,
-    /// The interpreter has a bug, which was contained.
+    /// An internal failure, contained: a bug of the interpreter, a recorder that cannot write, or a process that the system killed.
     HostFault,
 }
 

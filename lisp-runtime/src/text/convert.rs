@@ -87,10 +87,11 @@ pub(crate) fn with_room_for_session(
 }
 
 /// Returns the error for something that is too large to leave the run.
-fn too_large(what: impl fmt::Display, bytes: usize, limit: usize) -> Error {
+fn too_large(what: &str, bytes: usize, limit: usize) -> Error {
+    let less = if what == "the result" { "return a summary or the first rows" } else { "pass less" };
     let message = format!("{what} takes {bytes} bytes as JSON; the limit result_bytes is {limit}");
     Error::new(Reason::ResultLimitExceeded, message)
-        .hint("return a summary or the first rows, or raise the limit result_bytes")
+        .hint(format!("{less}, or raise the limit result_bytes"))
         .detail("limit_bytes", limit)
         .detail("bytes", bytes)
 }

@@ -104,7 +104,8 @@ impl<'d> Reader<'_, 'd> {
     fn named(&mut self, name: &str, sub: Subschema<'d>, depth: usize) -> Type {
         match name {
             "string" => Type::String,
-            // 2.0 is an integer too.
+            // Of a result, 2.0 is an integer too.
+            "integer" if !self.is_result => Type::Int,
             "integer" | "number" => Type::Float,
             "boolean" => Type::Bool,
             "null" => Type::Optional(Box::new(Type::Any)),

@@ -607,8 +607,8 @@ fn not_made(tool: &Tool) -> Error {
 
 fn approval_required(tool: &Tool, place: &Place, question: &str, in_session: bool) -> Error {
     let hint = if in_session {
-        "a program can do nothing about it, and a session has no one to ask: run the program outside of the session, as a durable run \
-         (in the host recorded, or driven step by step), or have the policy decide"
+        "a program can do nothing about it, and a session cannot wait for approval: run the program as a durable run (POST /v1/runs), \
+         or in the host with Engine::start"
     } else {
         "a program can do nothing about it: whoever runs it decides. In the host: approve or reject the call in the record of the \
          run (Record::approve, Record::reject) and resume it, or drive the run step by step (Engine::start)"

@@ -20,7 +20,7 @@ const NESTING: usize = 32;
 /// The maximum number of errors that one check reports.
 pub(crate) const ERRORS: usize = 8;
 /// The names of the primitive types.
-const PRIMITIVES: &str = ":string :int :float :bool :keyword :datetime :map :any";
+const PRIMITIVES: &str = ":string :int :float :bool (or :boolean) :keyword :datetime :map :any";
 
 /// A type of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ pub struct Signature {
 
 /// Why a signature is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected {expected} at character {at}")]
+#[error("at character {at}: expected {expected}")]
 pub struct SignatureError {
     expected: String,
     /// The character position, from 1.

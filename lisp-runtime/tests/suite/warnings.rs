@@ -173,7 +173,7 @@ fn schemas_of_tools_are_known_to_a_check() {
         ("(tool/pay {:to \"a\" :amonut 1 :amount 2 :noet nil})", "unknown_argument", "write :note"),
         ("(tool/pay {:to \"a\"})", "missing_argument", "add :amount to the arguments"),
         ("(tool/pay {:to 5 :amount 1})", "wrong_argument", "convert it: (str n)"),
-        ("(tool/pay {:to \"a\" :amount \"1\"})", "wrong_argument", "convert it: (parse-double s)"),
+        ("(tool/pay {:to \"a\" :amount \"1\"})", "wrong_argument", "convert it: (parse-long s)"),
         ("(tool/pay {:to \"a\" :amount 1 :mode 2})", "wrong_argument", "convert it: (str n)"),
         ("(tool/pay {:to \"a\" :amount 1 :tags \"x\"})", "wrong_argument", "put it into a vector: [x]"),
         ("(:reciept (tool/pay {:to \"a\" :amount 1}))", "unknown_key", "write :receipt"),

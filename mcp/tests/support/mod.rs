@@ -116,7 +116,7 @@ impl Bench {
 
 /// A client on a pair of streams.
 pub struct Client {
-    write: Option<WriteHalf<DuplexStream>>,
+    pub write: Option<WriteHalf<DuplexStream>>,
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     next: u64,
     /// Notifications that came.

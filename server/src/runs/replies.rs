@@ -32,6 +32,10 @@ impl Service {
         if !may_decide && reply.is_decision() {
             return Err(Refused::NeedsApprover("an approver approves or rejects calls"));
         }
+        if reply.reject.as_deref().is_some_and(|why| why.trim().is_empty()) {
+            let message = "a rejection needs a reason: {\"reject\": \"too much\"}".to_owned();
+            return Err(Refused::Invalid { field: "reject".to_owned(), message });
+        }
         let run = self.0.stored_in_turn(tenant, run_id).await?;
         if let Some(open) = run.value.summary.calls.iter().find(|open| open.call == call) {
             // Whoever says that a call was not done can have it made again.

@@ -125,7 +125,7 @@ impl Inner {
 
 impl Service {
     /// Opens a session. Its set-up programs are compiled, with the isolation of the service, which takes a slot and
-    /// counts as a run for the tenant's rate. The opening is kept until then as it is given.
+    /// counts as a run for the tenant's rate. Until a slot is free, the opening is kept as text.
     ///
     /// # Errors
     /// If there is no slot, the tenant's maximum of sessions is reached, the tenant has a budget, or the opening is
