@@ -118,6 +118,8 @@ pub(crate) enum Failure {
 /// Says what is wrong with a file, and what to do.
 pub(crate) fn of_file(error: &io::Error) -> String {
     match error.kind() {
+        // It has a text of its own.
+        _ if error.get_ref().is_some() => error.to_string(),
         io::ErrorKind::NotFound => "there is no such file, or no directory for it; correct the path".to_owned(),
         io::ErrorKind::InvalidData => "the file is not UTF-8 text; convert it, as with iconv -t UTF-8".to_owned(),
         io::ErrorKind::PermissionDenied => "no permission; change it with chmod, or name another file".to_owned(),

@@ -344,7 +344,7 @@ impl Turns<'_> {
     fn can_be_read(&self, line: &str) -> Result<(), (String, Exit)> {
         let Err(problem) = self.engine.import(given::IN, line) else { return Ok(()) };
         let exit = if Exit::of_problem(&problem) == Exit::Limit { Exit::Limit } else { Exit::Usage };
-        Err((visible(&problem.error.message).into_owned(), exit))
+        Err((visible(&given::of_line(&problem.error.message)).into_owned(), exit))
     }
 
     /// Runs the turn of a line. Returns why it failed, and the exit code.

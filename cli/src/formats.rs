@@ -340,10 +340,13 @@ impl<R: Read> Rows<R> {
     fn next(&mut self) -> io::Result<bool> {
         // The reader reads ahead.
         self.left.store(self.max.saturating_add(READ_AHEAD), Relaxed);
-        self.reader.read_byte_record(&mut self.row).map_err(|error| match error.into_kind() {
+        let is_row = self.reader.read_byte_record(&mut self.row).map_err(|error| match error.into_kind() {
             csv::ErrorKind::Io(error) => error,
             kind => invalid(format!("{kind:?}")),
         })?;
+        if !is_row {
+            return Ok(false);
+        }
         let last = self.row.iter().next_back().unwrap_or_default();
         match (last.trim_ascii_end().ends_with(END.as_bytes()), self.row.len(), last.len() == END.len()) {
             (false, ..) => Ok(true),

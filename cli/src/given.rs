@@ -36,15 +36,11 @@ pub(crate) fn draw(problem: &Problem, texts: &Texts<'_>) -> String {
     let Some(number) = input_of(problem) else { return errors::draw_in(problem, texts) };
     let earlier = detail(problem, "earlier_input").map(|number| format!(" and {}", option(number)));
     let message = &problem.error.message;
-    let is_syntax = given(number).is_none()
-        && problem.reason() == Reason::ParseError
-        && (message.contains("invalid JSON") || message.contains("an empty string"));
-    if is_syntax && texts.is_shared {
-        // Behind the place of the line, which is all of the text.
-        let message = message.replacen(" at line 1, column", " at column", 1);
-        return visible(&format!("{message}\n  help: each line must be one JSON value; --keep-going skips others\n"))
-            .into_owned();
+    let is_of_input = given(number).is_none() && problem.reason() == Reason::ParseError;
+    if is_of_input && texts.is_shared {
+        return visible(&of_line(message)).into_owned() + "\n";
     }
+    let is_syntax = is_of_input && is_of_json(message);
     let several = message.contains("trailing characters") || message.contains("an empty string");
     let help = match (is_syntax, several) {
         (true, true) => {
@@ -55,6 +51,22 @@ pub(crate) fn draw(problem: &Problem, texts: &Texts<'_>) -> String {
     };
     let said = format!("ptcl: {}{}: {message}{help}\n", option(number), earlier.unwrap_or_default());
     visible(&said).into_owned()
+}
+
+/// Returns whether an error of data is about its JSON.
+fn is_of_json(message: &str) -> bool {
+    message.contains("invalid JSON") || message.contains("an empty string")
+}
+
+/// Returns what is wrong with a line, for behind its place.
+pub(crate) fn of_line(message: &str) -> String {
+    match is_of_json(message) {
+        true => {
+            let message = message.replacen(" at line 1, column", " at column", 1);
+            format!("{message}\n  help: each line must be one JSON value; --keep-going skips others")
+        }
+        false => message.to_owned(),
+    }
 }
 
 /// What a setup program printed before it failed. What setup programs print is not shown otherwise.

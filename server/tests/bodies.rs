@@ -459,9 +459,7 @@ async fn unread(address: SocketAddr, count: usize) -> tokio::task::JoinHandle<()
 /// What an HTTP/2 connection has taken on and not written has its room, and its share of `max_requests`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unread_streams_have_room_and_share() {
-    for (bodies, more, why) in
-        [(2 * MIB, "", "max_bodies_bytes"), (64 * MIB, "max_connections = 60", "max_requests")]
-    {
+    for (bodies, more, why) in [(2 * MIB, "", "max_bodies_bytes"), (64 * MIB, "max_connections = 60", "max_requests")] {
         let address = start(bodies, more).await;
         let tasks = [unread(address, 60).await, unread(address, 60).await];
         let large = async || {

@@ -98,7 +98,10 @@ fn data_that_is_not_given_is_said() {
         assert_eq!(done.status.code(), Some(2));
     }
     let said = err(&ptcl(&["run", "--lines", "-e", "data/in"], "{\"a\": 1}\n{\"a\"\n"));
-    assert!(said.contains("line 2") && said.contains("invalid JSON") && !said.contains("help"), "{said}");
+    assert!(
+        said.contains("line 2") && said.contains("invalid JSON") && said.contains("help: each line must be"),
+        "{said}"
+    );
 }
 
 /// A misspelt key is announced, and once for all lines.

@@ -113,7 +113,7 @@ pub(crate) fn project<'h>(h: &'h Heap, value: Value<'h>) -> Res<(String, Nulls)>
 
 /// Checks that JSON text has at most `limit` bytes. `what` names it in the error.
 pub(crate) fn within(text: String, what: impl fmt::Display, limit: usize) -> Res<String> {
-    if text.len() > limit { Err(too_large(what, text.len(), limit).into()) } else { Ok(text) }
+    if text.len() > limit { Err(too_large(&what.to_string(), text.len(), limit).into()) } else { Ok(text) }
 }
 
 /// Returns the arguments of a tool call as JSON text of at most `limit` bytes, even if the heap is full.
