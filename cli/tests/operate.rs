@@ -301,6 +301,9 @@ fn copies_are_whole_and_damage_is_found() {
     let (exit, said, error) = run(&["store", "migrate", "--store", &empty]);
     assert!(exit == 0 && said.contains("was empty and has the format"), "{said}{error}");
     assert!(run(&["store", "migrate", "--store", &empty]).1.contains("already"));
+    let empty = bench.dir.write("never-used.db", "");
+    let (exit, _, said) = run(&["store", "backup", &bench.dir.path("y.db"), "--store", &empty]);
+    assert!(exit != 0 && said.contains("there is no store in"), "{exit}: {said}");
     let (exit, _, said) = run(&["store", "backup", "a b.dump", "--store", "postgres://me:hush@db/runs"]);
     assert_eq!(exit, 2);
     assert!(

@@ -15,7 +15,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -42,7 +42,7 @@ impl Mcp {
         let limits = &self.service.config().service;
         let drain = Duration::from_secs(limits.drain_seconds);
         let calls = (self.calls.clone(), drain);
-        let max = (limits.max_body_bytes, limits.max_bodies_bytes);
+        let max = (limits.max_body_bytes, limits.max_bodies_bytes, Duration::from_secs(limits.body_seconds));
         let lines = Lines::new(read, write, max, versions, disconnected.clone(), calls);
         let late = async {
             disconnected.cancelled().await;
@@ -99,6 +99,8 @@ struct Lines<R> {
     queue: Option<Sender<Vec<u8>>>,
     /// How many bytes wait to be written, and the number beyond which no further message is read.
     unread: (watch::Sender<usize>, usize),
+    /// How long a client may read nothing while no further message is read.
+    body_time: Duration,
     writer: Option<JoinHandle<io::Result<()>>>,
     disconnected: CancellationToken,
     /// The calls in progress, and how long they may take after the end of the stream.
@@ -118,7 +120,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
     fn new<W>(
         read: R,
         write: W,
-        (max, max_unread): (usize, usize),
+        (max, max_unread, body_time): (usize, usize, Duration),
         versions: Vec<ProtocolVersion>,
         disconnected: CancellationToken,
         calls: (TaskTracker, Duration),
@@ -138,6 +140,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
             versions,
             queue: Some(queue),
             unread: (unread.clone(), max_unread),
+            body_time,
             writer: Some(tokio::spawn(write_all(write, queued, unread))),
             disconnected,
             calls,
@@ -154,6 +157,31 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         let end = *self.end.get_or_insert(Instant::now() + self.calls.1);
         while !self.calls.0.is_empty() && Instant::now() < end {
             sleep_until(end.min(Instant::now() + EVERY)).await;
+        }
+    }
+
+    /// Waits while unread responses take too much: no further request is served meanwhile. Returns false if the client has read
+    /// nothing for too long. What can no longer be written takes no room.
+    async fn has_room(&mut self) -> bool {
+        let (mut unread, max) = (self.unread.0.subscribe(), self.unread.1);
+        let closed = async {
+            match &self.queue {
+                Some(queue) => queue.closed().await,
+                None => {}
+            }
+        };
+        let read = async {
+            while *unread.borrow_and_update() > max {
+                match timeout(self.body_time, unread.changed()).await {
+                    Ok(Ok(())) => {}
+                    _ => return false,
+                }
+            }
+            true
+        };
+        tokio::select! {
+            has_room = read => has_room,
+            () = closed => true,
         }
     }
 
@@ -224,8 +252,16 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
             let closed = || io::Error::from(ErrorKind::NotConnected);
             let text = text_of(&message)?;
             drop(message);
-            unread.send_modify(|bytes| *bytes += room_of(&text));
-            queue.ok_or_else(closed)?.send(text).await.map_err(|_| closed())
+            let room = room_of(&text);
+            unread.send_modify(|bytes| *bytes += room);
+            let sent = match queue {
+                Some(queue) => queue.send(text).await.is_ok(),
+                None => false,
+            };
+            if !sent {
+                unread.send_modify(|bytes| *bytes = bytes.saturating_sub(room));
+            }
+            sent.then_some(()).ok_or_else(closed)
         }
     }
 
@@ -238,9 +274,13 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
                 self.unread.0.send_modify(|bytes| *bytes += room_of(&reply));
                 room.send(reply);
             }
-            // A client that does not read gets no further request served.
-            let (unread, max) = (&self.unread.0, self.unread.1);
-            unread.subscribe().wait_for(|bytes| *bytes <= max).await.ok()?;
+            if !self.has_room().await {
+                tracing::warn!(
+                    "the client has read nothing for body_seconds, and unread responses take more than max_bodies_bytes"
+                );
+                self.ended().await;
+                return None;
+            }
             let message = match self.read_line().await {
                 Ok(Read::Line) => {
                     let message = self.message();
@@ -284,7 +324,14 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
         self.queue = None;
         match self.writer.take() {
             None => Ok(()),
-            Some(writer) => writer.await.unwrap_or_else(|error| Err(io::Error::other(error))),
+            // A client that does not read does not keep the process.
+            Some(mut writer) => match timeout(self.calls.1 + LAST_REPLIES, &mut writer).await {
+                Ok(done) => done.unwrap_or_else(|error| Err(io::Error::other(error))),
+                Err(_) => {
+                    writer.abort();
+                    Ok(())
+                }
+            },
         }
     }
 }

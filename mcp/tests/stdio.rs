@@ -411,3 +411,25 @@ async fn a_client_that_does_not_read_is_not_read_either() {
     }
     drop(writes.await.unwrap());
 }
+
+/// A client whose reading end is closed is at its end when its input is.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_cannot_read_any_more_ends() {
+    let bench = Bench::open().await;
+    let (mut input, its_input) = tokio::io::duplex(1 << 16);
+    let (output, its_output) = tokio::io::duplex(1 << 16);
+    let mcp = bench.mcp.clone();
+    let served = tokio::spawn(async move { mcp.serve_stdio(None, its_input, its_output).await });
+    let begin = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "a", "version": "1" } } });
+    input.write_all(format!("{begin}\n").as_bytes()).await.unwrap();
+    drop(output);
+    for id in 0..12_000 {
+        let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":\"{id}\",\"method\":\"ping\"}}\n");
+        if input.write_all(line.as_bytes()).await.is_err() {
+            break;
+        }
+    }
+    drop(input);
+    let _ = tokio::time::timeout(Duration::from_secs(100), served).await.expect("it ends").unwrap();
+}

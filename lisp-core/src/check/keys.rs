@@ -113,7 +113,7 @@ impl<'p> Checker<'p> {
                     Types::STRING => ("a string", None),
                     Types::BOOL => ("a boolean", None),
                     types if types.is_within(Types::NUMBER) => ("a number", None),
-                    _ => ("what is not a map", None),
+                    _ => ("a value of another type", None),
                 };
                 let finding = Finding {
                     kind: FindingKind::UnknownKey,

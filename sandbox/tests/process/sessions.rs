@@ -110,7 +110,7 @@ pub(crate) fn go_back(_: &Sandbox) {
     assert_eq!(session.names(), ["x", "y1", "y2", "y3"]);
     session.undo().unwrap();
     let error = session.undo().unwrap_err().error;
-    assert!(error.message.contains("at most the last 2 turns can be undone (session_undo)"), "{}", error.message);
+    assert!(error.message.contains("at most its last 2 turns (session_undo)"), "{}", error.message);
     assert_eq!(text(&mut session, "x"), "2");
 }
 

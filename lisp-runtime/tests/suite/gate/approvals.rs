@@ -111,7 +111,7 @@ fn a_session_is_told_of_an_approval_what_it_can_follow() {
     let turn = engine.session(Input::new()).eval("(tool/pay {:n 100})");
     assert_eq!(reason(&turn), Some(Reason::ApprovalRequired));
     assert!(
-        hint(&turn).contains("outside of the session") && !hint(&turn).contains("Record::approve"),
+        hint(&turn).contains("as a durable run (POST /v1/runs)") && !hint(&turn).contains("Record::approve"),
         "{}",
         hint(&turn)
     );

@@ -93,7 +93,10 @@ fn check_journals(db: &Connection, checked: &mut Checked) -> Result<()> {
 
 /// Copies a file as it is at one moment, and checks the copy. Returns its bytes.
 pub(in super::super) fn backup(path: &Path, to: &Path) -> Result<u64> {
-    let (db, _) = open(path)?;
+    let (db, format) = open(path)?;
+    if format == 0 {
+        return Err(StoreError::Missing { path: path.display().to_string(), kind: "file" });
+    }
     let at = |path: &Path, error: &io::Error| StoreError::Copy(format!("{}: {error}", path.display()));
     if to.symlink_metadata().is_ok() {
         return Err(StoreError::Copy(format!("{} exists already; name a new file for it", to.display())));
