@@ -212,7 +212,7 @@ mod tests {
         for value in ["", " ", "info", "WARN", "off", "warn,hyper=debug", "ptc_lisp_server=info,", "a[b]=trace"] {
             assert!(log_filter(value).is_ok(), "{value:?}");
         }
-        assert_eq!(log_filter("").unwrap().to_string(), "rmcp=off,warn");
+        assert_eq!(log_filter("").unwrap().to_string(), "rmcp=off,h2=error,warn");
         for value in ["foo", "info,foo", "verbose", "hyper=loud"] {
             let Err(Failure::Usage(error)) = log_filter(value) else { panic!("{value:?}") };
             assert!(error.contains("off, error, warn, info, debug, trace"), "{error}");

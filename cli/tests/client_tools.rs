@@ -41,8 +41,8 @@ fn a_reply_that_does_not_fit_leaves_the_call_open() {
             let state = server.state_when(&run, |state| state["calls"][0].is_object());
             assert_eq!(state["calls"][0]["arguments"], json!({ "text": "Go?" }));
             for (reply, wanted) in [
-                (json!({ "result": { "yes": "true" } }), "return.yes: expected true or false, got the string"),
-                (json!({ "result": {} }), "return.yes: the field is missing"),
+                (json!({ "result": { "yes": "true" } }), "result.yes: expected true or false, got the string"),
+                (json!({ "result": {} }), "result.yes: the field is missing"),
                 (json!({ "result": null }), "expected a map, got nil"),
             ] {
                 let (status, refused) = server.post(&format!("{run}/calls/1"), &reply);

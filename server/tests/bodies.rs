@@ -461,7 +461,7 @@ async fn unread(address: SocketAddr, count: usize) -> tokio::task::JoinHandle<()
 async fn unread_streams_have_room_and_share() {
     for (bodies, more, why) in [(2 * MIB, "", "max_bodies_bytes"), (64 * MIB, "max_connections = 60", "max_requests")] {
         let address = start(bodies, more).await;
-        let tasks = [unread(address, 60).await, unread(address, 60).await];
+        let mut tasks = Vec::new();
         let large = async || {
             let body = r#"{"program": "(str/join (repeat 300000 \"x\"))", "omit": ["text"]}"#;
             let mut client = send(address, "a", &format!("Content-Length: {}", body.len()), body.as_bytes()).await;
@@ -469,14 +469,16 @@ async fn unread_streams_have_room_and_share() {
             timeout(Duration::from_secs(60), client.read_to_string(&mut answer)).await.unwrap().unwrap();
             answer
         };
-        // The buffers of the sockets hold some responses; the others stay.
-        let end = Instant::now() + Duration::from_secs(60);
+        // The buffers of each socket hold some responses; the others stay.
         let mut in_a_row = 0;
         while in_a_row < 3 {
+            if in_a_row == 0 {
+                tasks.push(unread(address, 30).await);
+            }
             let answer = large().await;
             in_a_row = if answer.starts_with("HTTP/1.1 200") { 0 } else { in_a_row + 1 };
             assert!(in_a_row == 0 || answer.contains(why), "{answer:.1000}");
-            assert!(Instant::now() < end, "{why} was never reached");
+            assert!(tasks.len() < 25, "{why} was never reached");
         }
         let of_other = asked(address, "b").await;
         assert!(of_other.starts_with("HTTP/1.1 200"), "{of_other}");

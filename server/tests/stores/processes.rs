@@ -202,7 +202,7 @@ async fn a_store_of_format_1_is_converted() {
 const TO_FORMAT_2: &str = "
     DROP TRIGGER session_added; DROP TRIGGER session_removed; DROP TRIGGER session_changed;
     DROP TABLE session_usage; DROP TABLE openings;
-    ALTER TABLE sessions DROP COLUMN ended; ALTER TABLE sessions DROP COLUMN ended_epoch;
+    ALTER TABLE sessions DROP COLUMN ended;
     ALTER TABLE sessions ADD COLUMN opening TEXT NOT NULL DEFAULT '';
     INSERT INTO sessions (session_id, tenant, bytes, created_ms, updated_ms, opening)
         VALUES ('session', 'acme', 15, 50, 51, '{\"open\": 1}');
