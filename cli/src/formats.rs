@@ -5,6 +5,7 @@ use csv::{ByteRecord, Reader, ReaderBuilder};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
@@ -308,13 +309,12 @@ impl<R: Read> Read for Rationed<R> {
     }
 }
 
-/// A row after the last one: where it is part of a cell, the quote of that cell is never closed.
-const END: &str = "\u{1}the end of the rows\u{1}";
-const END_ROW: &[u8] = b"\n\x01the end of the rows\x01\n";
-
 /// Makes a map or a vector of each row.
 struct Rows<R> {
-    reader: Reader<Rationed<io::Chain<R, &'static [u8]>>>,
+    reader: Reader<Rationed<io::Chain<R, io::Cursor<String>>>>,
+    /// The only cell of a row behind the last one: where it is part of another cell, the quote of that is never closed. It is a random
+    /// text, which no data has. TSV has no quotes, and no such row.
+    end: Option<String>,
     /// The bytes that may be read before the next row must be whole.
     left: Arc<AtomicUsize>,
     max: usize,
@@ -329,11 +329,13 @@ struct Rows<R> {
 impl<R: Read> Rows<R> {
     fn new(input: R, delimiter: u8, rows: RowOptions, max: usize) -> Self {
         let (is_tsv, left) = (delimiter == b'\t', Arc::<AtomicUsize>::default());
-        let input = Rationed { input: input.chain(END_ROW), left: left.clone(), max };
+        let end = (!is_tsv).then(|| format!("\u{1}end of {:016x}\u{1}", RandomState::new().hash_one(0)));
+        let last_row = end.as_ref().map_or_else(String::new, |end| format!("\n{end}\n"));
+        let input = Rationed { input: input.chain(io::Cursor::new(last_row)), left: left.clone(), max };
         let mut builder = ReaderBuilder::new();
         let reader = builder.delimiter(delimiter).quoting(!is_tsv).has_headers(false).flexible(true).from_reader(input);
         let (has_header, typed) = (!rows.no_header, rows.typed);
-        Rows { reader, left, max, columns: Vec::new(), has_header, typed, is_tsv, row: ByteRecord::new() }
+        Rows { reader, end, left, max, columns: Vec::new(), has_header, typed, is_tsv, row: ByteRecord::new() }
     }
 
     /// Reads the next row. Returns whether there was one.
@@ -347,8 +349,8 @@ impl<R: Read> Rows<R> {
         if !is_row {
             return Ok(false);
         }
-        let last = self.row.iter().next_back().unwrap_or_default();
-        match (last.trim_ascii_end().ends_with(END.as_bytes()), self.row.len(), last.len() == END.len()) {
+        let (Some(end), Some(last)) = (&self.end, self.row.iter().next_back()) else { return Ok(true) };
+        match (last.trim_ascii_end().ends_with(end.as_bytes()), self.row.len(), last.len() == end.len()) {
             (false, ..) => Ok(true),
             (true, 1, true) => Ok(false),
             _ => Err(invalid(format!(
