@@ -3,13 +3,15 @@
 use crate::handler::{Mcp, OpenError};
 use crate::message::{id_of, read_message};
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, ErrorData, GetMeta, JsonRpcMessage, ProtocolVersion, RequestId,
-    ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData, GetMeta, JsonRpcError, JsonRpcMessage,
+    JsonRpcNotification, JsonRpcResponse, ProtocolVersion, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::service::{ServerInitializeError, serve_server_with_ct};
 use rmcp::transport::Transport;
 use rmcp::{RoleServer, ServerHandler};
+use std::collections::HashSet;
 use std::io::{self, ErrorKind};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -21,6 +23,45 @@ use tokio_util::task::TaskTracker;
 
 /// The maximum number of messages that wait to be written.
 const QUEUE: usize = 16;
+
+/// The maximum number of requests that are read before the first of them has its response.
+const REQUESTS: usize = 1_000;
+
+/// What a client has not read.
+#[derive(Default)]
+struct Unread {
+    waiting: watch::Sender<Waiting>,
+    /// The requests without a response.
+    asked: Mutex<HashSet<RequestId>>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Waiting {
+    /// Bytes that wait to be written.
+    bytes: usize,
+    /// Requests without a response.
+    requests: usize,
+}
+
+impl Unread {
+    fn is_asked(&self, id: &RequestId) {
+        let is_new = self.asked.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone());
+        self.waiting.send_modify(|now| now.requests += usize::from(is_new));
+    }
+
+    fn is_answered(&self, id: &RequestId) {
+        let was_asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        self.waiting.send_modify(|now| now.requests -= usize::from(was_asked));
+    }
+
+    fn waits(&self, room: usize) {
+        self.waiting.send_modify(|now| now.bytes += room);
+    }
+
+    fn is_written(&self, room: usize) {
+        self.waiting.send_modify(|now| now.bytes = now.bytes.saturating_sub(room));
+    }
+}
 
 /// How long replies may take that are still being made when the time after the end of the stream is over.
 const LAST_REPLIES: Duration = Duration::from_secs(1);
@@ -97,8 +138,9 @@ struct Lines<R> {
     start: Option<Start>,
     versions: Vec<ProtocolVersion>,
     queue: Option<Sender<Vec<u8>>>,
-    /// How many bytes wait to be written, and the number beyond which no further message is read.
-    unread: (watch::Sender<usize>, usize),
+    unread: Arc<Unread>,
+    /// The bytes that may wait to be written while further messages are read.
+    max_unread: usize,
     /// How long a client may read nothing while no further message is read.
     body_time: Duration,
     writer: Option<JoinHandle<io::Result<()>>>,
@@ -129,7 +171,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         W: AsyncWrite + Send + Unpin + 'static,
     {
         let (queue, queued) = channel(QUEUE);
-        let unread = watch::Sender::new(0);
+        let unread = Arc::new(Unread::default());
         Lines {
             read: BufReader::new(read),
             line: Vec::new(),
@@ -139,7 +181,8 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
             start: None,
             versions,
             queue: Some(queue),
-            unread: (unread.clone(), max_unread),
+            unread: unread.clone(),
+            max_unread,
             body_time,
             writer: Some(tokio::spawn(write_all(write, queued, unread))),
             disconnected,
@@ -163,7 +206,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
     /// Waits while unread responses take too much: no further request is served meanwhile. Returns false if the client has read
     /// nothing for too long. What can no longer be written takes no room.
     async fn has_room(&mut self) -> bool {
-        let (mut unread, max) = (self.unread.0.subscribe(), self.unread.1);
+        let (mut waiting, max) = (self.unread.waiting.subscribe(), self.max_unread);
         let closed = async {
             match &self.queue {
                 Some(queue) => queue.closed().await,
@@ -171,13 +214,20 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
             }
         };
         let read = async {
-            while *unread.borrow_and_update() > max {
-                match timeout(self.body_time, unread.changed()).await {
-                    Ok(Ok(())) => {}
-                    _ => return false,
+            loop {
+                let now = *waiting.borrow_and_update();
+                if now.bytes <= max && now.requests < REQUESTS {
+                    return true;
+                }
+                // Requests may take as long as they need.
+                let is_late = match now.bytes {
+                    0 => waiting.changed().await.is_err(),
+                    _ => !matches!(timeout(self.body_time, waiting.changed()).await, Ok(Ok(()))),
+                };
+                if is_late {
+                    return false;
                 }
             }
-            true
         };
         tokio::select! {
             has_room = read => has_room,
@@ -247,19 +297,24 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
     type Error = io::Error;
 
     fn send(&mut self, message: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let (queue, unread) = (self.queue.clone(), self.unread.0.clone());
+        let (queue, unread) = (self.queue.clone(), self.unread.clone());
         async move {
             let closed = || io::Error::from(ErrorKind::NotConnected);
             let text = text_of(&message)?;
+            if let JsonRpcMessage::Response(JsonRpcResponse { id, .. })
+            | JsonRpcMessage::Error(JsonRpcError { id: Some(id), .. }) = &message
+            {
+                unread.is_answered(id);
+            }
             drop(message);
             let room = room_of(&text);
-            unread.send_modify(|bytes| *bytes += room);
+            unread.waits(room);
             let sent = match queue {
                 Some(queue) => queue.send(text).await.is_ok(),
                 None => false,
             };
             if !sent {
-                unread.send_modify(|bytes| *bytes = bytes.saturating_sub(room));
+                unread.is_written(room);
             }
             sent.then_some(()).ok_or_else(closed)
         }
@@ -271,7 +326,7 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
                 // If this is dropped while it waits, the reply is sent by the next call.
                 let room = self.queue.as_ref()?.reserve().await.ok()?;
                 let reply = self.reply.take().unwrap_or_default();
-                self.unread.0.send_modify(|bytes| *bytes += room_of(&reply));
+                self.unread.waits(room_of(&reply));
                 room.send(reply);
             }
             if !self.has_room().await {
@@ -311,10 +366,21 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
                     if self.start.is_none() && begins(&asked.request, &self.versions) {
                         self.start = Some(if is_initialize { Start::Session } else { Start::Stateless });
                     }
+                    self.unread.is_asked(&asked.id);
                     return Some(JsonRpcMessage::Request(asked));
                 }
                 // Before the connection has started, only requests are accepted.
-                Some(message) if self.start.is_some() => return Some(message),
+                Some(message) if self.start.is_some() => {
+                    if let JsonRpcMessage::Notification(JsonRpcNotification {
+                        notification: ClientNotification::CancelledNotification(cancelled),
+                        ..
+                    }) = &message
+                    {
+                        // It has no response.
+                        cancelled.params.request_id.iter().for_each(|id| self.unread.is_answered(id));
+                    }
+                    return Some(message);
+                }
                 _ => {}
             }
         }
@@ -339,7 +405,7 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
 async fn write_all<W: AsyncWrite + Unpin>(
     mut write: W,
     mut queued: Receiver<Vec<u8>>,
-    unread: watch::Sender<usize>,
+    unread: Arc<Unread>,
 ) -> io::Result<()> {
     while let Some(line) = queued.recv().await {
         let write = &mut write;
@@ -348,10 +414,10 @@ async fn write_all<W: AsyncWrite + Unpin>(
             write.flush().await.map(|()| room_of(&line))
         };
         match written.await {
-            Ok(room) => unread.send_modify(|bytes| *bytes = bytes.saturating_sub(room)),
+            Ok(room) => unread.is_written(room),
             Err(error) => {
                 // Nothing waits any more.
-                unread.send_replace(0);
+                unread.waiting.send_modify(|now| now.bytes = 0);
                 return Err(error);
             }
         }
