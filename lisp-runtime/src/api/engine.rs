@@ -19,6 +19,7 @@ use crate::terms::observer::{Observed, Observer};
 use crate::terms::outcome::{Outcome, Phase, Problem};
 use crate::terms::run_view::RunView;
 use crate::terms::spans::StepSpan;
+use crate::terms::typed::TypedValue;
 use crate::terms::warning::Warning;
 use crate::tools::gate::GateSetting;
 use crate::tools::policy::{Policy, ToolPolicy};
@@ -183,6 +184,14 @@ impl Engine {
     /// The text is not a JSON object, or its values take more than `setup_heap_bytes`.
     pub fn import_object<'a>(&self, json: impl Into<Cow<'a, str>>) -> Result<DataSet, Box<Problem>> {
         self.import_source(Source::DataObject(Ok(json.into())))
+    }
+
+    /// Imports a value with types that JSON does not have as `data/name`. Otherwise like [`Engine::import`].
+    ///
+    /// # Errors
+    /// The values take more than `setup_heap_bytes`.
+    pub fn import_typed(&self, name: &str, value: TypedValue) -> Result<DataSet, Box<Problem>> {
+        self.import_source(Source::Typed(name.into(), Ok(Cow::Owned(value.into_text()))))
     }
 
     fn import_source(&self, source: Source<'_>) -> Result<DataSet, Box<Problem>> {

@@ -12,6 +12,7 @@ use crate::terms::limits::{Limits, LimitsRequest};
 use crate::terms::outcome::{Phase, Problem};
 use crate::terms::print_hook::PrintHook;
 use crate::terms::run_id::{self, is_traceparent};
+use crate::terms::typed::TypedValue;
 use crate::tools::tool_set::Tools;
 use lisp_core::vm::Grant;
 use serde::de::IgnoredAny;
@@ -30,6 +31,8 @@ pub(crate) type Text<'a> = Result<Cow<'a, str>, String>;
 pub(crate) enum Source<'a> {
     /// `data/name`.
     Data(Cow<'a, str>, Text<'a>),
+    /// `data/name`, as the text of a typed value.
+    Typed(Cow<'a, str>, Text<'a>),
     /// `data/key` for every key of an object.
     DataObject(Text<'a>),
     /// Definitions: one for every key of an object.
@@ -43,6 +46,7 @@ impl Source<'_> {
         let owned = |text: Text<'_>| text.map(|text| Cow::Owned(text.into_owned()));
         match self {
             Source::Data(name, text) => Source::Data(Cow::Owned(name.into_owned()), owned(text)),
+            Source::Typed(name, text) => Source::Typed(Cow::Owned(name.into_owned()), owned(text)),
             Source::DataObject(text) => Source::DataObject(owned(text)),
             Source::Memory(text) => Source::Memory(owned(text)),
             Source::History(text) => Source::History(owned(text)),
@@ -107,7 +111,7 @@ impl DataSet {
         let text = || {
             let mut hash = Sha256::new();
             match self.source.as_deref() {
-                Some(Source::Data(name, Ok(text))) => {
+                Some(Source::Data(name, Ok(text)) | Source::Typed(name, Ok(text))) => {
                     hash.update(name.as_bytes());
                     hash.update([0]);
                     hash.update(text.as_bytes());
@@ -207,6 +211,30 @@ impl<'a> Input<'a> {
     pub fn data(mut self, name: impl Into<Cow<'a, str>>, value: &impl Serialize) -> Self {
         let text = serde_json::to_string(value).map(Cow::Owned).map_err(|error| error.to_string());
         self.sources.push(Source::Data(name.into(), text));
+        self
+    }
+
+    /// Binds `data/name` to a value with types that JSON does not have, such as dates and sets.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input};
+    /// use lisp_runtime::value::{Part, TypedWriter};
+    /// let mut due = TypedWriter::new();
+    /// due.write(&Part::Date(19_724))?;
+    /// let outcome = Engine::default().eval("(str (.plusDays data/due 1))", Input::new().typed("due", due.finish()?));
+    /// assert_eq!(outcome.value::<String>()?, "2024-01-03");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn typed(mut self, name: impl Into<Cow<'a, str>>, value: TypedValue) -> Self {
+        self.sources.push(Source::Typed(name.into(), Ok(Cow::Owned(value.into_text()))));
+        self
+    }
+
+    /// Returns the result also as a [`TypedValue`] ([`Outcome::typed`](crate::Outcome::typed)).
+    #[must_use]
+    pub fn typed_result(mut self) -> Self {
+        self.makes.typed = true;
         self
     }
 

@@ -435,6 +435,7 @@ impl Run {
 
     fn result(&mut self, kind: OutcomeKind) -> Result<(Answer, Vec<Warning>), Error> {
         let limit = bytes(self.shared.setting.limits.result_bytes);
+        let is_typed = self.shared.setting.makes.typed;
         let signature = self.shared.setting.signature.as_ref().filter(|_| kind != OutcomeKind::Fail);
         self.driver.machine.with_result(|h, value| {
             convert::with_room(h, limit, || {
@@ -447,8 +448,12 @@ impl Run {
                     }
                 }
                 let mut warnings = Vec::new();
+                let mut typed = None;
                 let json = match convert::project(h, value) {
                     Ok((json, nulls)) => {
+                        if is_typed && nulls.has_typed {
+                            typed = Some(convert::within(convert::typed(h, value)?, "the result", limit)?);
+                        }
                         Warning::of_nulls(&nulls, None, &mut warnings);
                         Ok(convert::within(json, "the result", limit)?)
                     }
@@ -460,7 +465,7 @@ impl Run {
                     Err(fault) => return Err(fault),
                 };
                 let (text, text_bytes) = convert::text(h, value, limit)?;
-                Ok((Answer { kind, json, text, text_bytes, memory: None }, warnings))
+                Ok((Answer { kind, json, typed, text, text_bytes, memory: None }, warnings))
             })
         })
     }

@@ -34,11 +34,13 @@ pub(crate) struct Makes {
     pub(crate) check: Check,
     /// Whether the run ends after the check.
     pub(crate) check_only: bool,
+    /// The result as a typed value.
+    pub(crate) typed: bool,
 }
 
 impl Default for Makes {
     fn default() -> Self {
-        Makes { memory: true, live: false, profile: false, check: Check::Refuse, check_only: false }
+        Makes { memory: true, live: false, profile: false, check: Check::Refuse, check_only: false, typed: false }
     }
 }
 

@@ -20,4 +20,5 @@ pub(crate) mod run_view;
 pub(crate) mod scope;
 pub(crate) mod spans;
 pub(crate) mod tool_code;
+pub(crate) mod typed;
 pub(crate) mod warning;
