@@ -10,7 +10,7 @@ use crate::terms::clock::Reading;
 use crate::terms::keys::Keys;
 use crate::terms::limits::{Limits, LimitsRequest};
 use crate::terms::outcome::{Phase, Problem};
-use crate::terms::print_hook::PrintHook;
+use crate::terms::print_hook::{Heartbeat, PrintHook};
 use crate::terms::run_id::{self, is_traceparent};
 use crate::terms::typed::TypedValue;
 use crate::tools::tool_set::Tools;
@@ -160,6 +160,7 @@ pub struct Input<'a> {
     pub(crate) tools: Option<Arc<Tools>>,
     pub(crate) makes: Makes,
     pub(crate) on_print: Option<PrintHook>,
+    pub(crate) heartbeat: Option<Heartbeat>,
     pub(crate) run_id: Option<Arc<str>>,
     pub(crate) traceparent: Option<Arc<str>>,
     /// The journal, if the run is recorded.
@@ -572,6 +573,7 @@ impl<'a> Input<'a> {
             tools: self.tools,
             makes: self.makes,
             on_print: self.on_print,
+            heartbeat: self.heartbeat,
             run_id: self.run_id,
             traceparent: self.traceparent,
             journal: self.journal,
@@ -606,6 +608,24 @@ impl<'a> Input<'a> {
     #[must_use]
     pub fn on_print(mut self, hook: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.on_print = Some(PrintHook::new(hook, true));
+        self
+    }
+
+    /// Calls a closure about every 50 ms while the program computes or its workers run, on the thread of
+    /// [`Engine::run`](crate::Engine::run). Use it to look at signals and to cancel the run. Runs that are futures, run
+    /// step by step or in another process do not call it.
+    ///
+    /// ```
+    /// use lisp_runtime::{Cancel, Engine, Input, Verdict};
+    /// let cancel = Cancel::new();
+    /// let at_once = cancel.clone();
+    /// let input = Input::new().cancel_with(&cancel).heartbeat(move || at_once.cancel());
+    /// let outcome = Engine::default().eval("(reduce + (iterate inc 0))", input);
+    /// assert_eq!(outcome.verdict(), Verdict::Cancelled);
+    /// ```
+    #[must_use]
+    pub fn heartbeat(mut self, hook: impl Fn() + Send + Sync + 'static) -> Self {
+        self.heartbeat = Some(Heartbeat::new(hook));
         self
     }
 

@@ -239,6 +239,13 @@ impl Run {
         !self.is_set_up() && !self.shared.is_broken()
     }
 
+    /// Calls the host's heartbeat, if there is one.
+    pub(crate) fn beat(&self) {
+        if let Some(heartbeat) = &self.shared.setting.heartbeat {
+            heartbeat.beat();
+        }
+    }
+
     /// Returns whether a set-up program is running.
     pub(crate) fn is_set_up(&self) -> bool {
         self.current + 1 < self.programs.len()

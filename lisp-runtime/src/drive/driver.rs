@@ -334,7 +334,8 @@ impl MachineDriver {
     /// Returns whether figures are due. With process isolation: after the first slice, then every 50 ms.
     fn is_time_to_tell(&mut self) -> bool {
         const EVERY: Duration = Duration::from_millis(50);
-        if self.shared.setting.alarm.is_none() || self.path.is_some() {
+        let setting = &self.shared.setting;
+        if (setting.alarm.is_none() && setting.heartbeat.is_none()) || self.path.is_some() {
             return false;
         }
         let now = Instant::now();
