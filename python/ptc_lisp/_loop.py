@@ -13,9 +13,6 @@ from typing import Any
 
 from ._engine import AsyncCall, AsyncRun, CoreEngine, Outcome, ToolCall, Wakeups
 
-# After this many turns of about a millisecond, a run that computes moves to a thread, so that the loop stays free.
-_TURNS_HERE = 1
-
 _numbers = itertools.count(1)
 
 
@@ -60,13 +57,13 @@ async def drive(core: CoreEngine, source: str, options: dict[str, Any]) -> Outco
     hub, number = _hub_of(loop), next(_numbers)
     run = core.begin(source, options, hub.wakeups, number)
     tasks: dict[int, asyncio.Task[None]] = {}
-    turns = 0
     try:
         while True:
-            if turns < _TURNS_HERE:
-                outcome = run.poll()
-            else:
+            if run.is_long:
+                # The loop stays free while the program computes.
                 outcome = await loop.run_in_executor(None, run.poll_long)
+            else:
+                outcome = run.poll()
             if outcome is not None:
                 return outcome
             for call in run.take_calls():
@@ -76,11 +73,10 @@ async def drive(core: CoreEngine, source: str, options: dict[str, Any]) -> Outco
             for dropped in run.take_dropped():
                 if dropped in tasks:
                     tasks[dropped].cancel()
-            if run.is_woken:
-                turns += 1
-            else:
-                turns = 0
+            if not run.is_woken:
                 await hub.wait(number, loop)
+            elif not run.is_long:
+                await asyncio.sleep(0)
     finally:
         run.close()
         await _end(tasks)

@@ -129,7 +129,8 @@ class Engine:
         - `check` can weaken the check of the engine.
 
         Whatever the program does, nothing is raised: look at `Outcome.ok`, or call `Outcome.raise_for_error()`. Async tools
-        run on an event loop of the package; in async code, use `run_async`. Ctrl-C ends the run.
+        run on an event loop of the package; in async code, use `run_async`. Ctrl-C ends the run, at the latest when a single
+        built-in over many elements has ended.
 
         Raises `TypeError` or `ValueError`, with the path of the value, for data that cannot be passed.
         """

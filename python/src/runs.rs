@@ -84,6 +84,15 @@ impl AsyncRun {
         self.signal.is_woken()
     }
 
+    /// Returns whether the next poll may take longer than the event loop should wait.
+    #[getter]
+    fn is_long(&self) -> bool {
+        match &*self.future.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(Future::InProcess(run)) => run.is_long(),
+            _ => false,
+        }
+    }
+
     /// Returns the calls that were started since the last time.
     fn take_calls(&self) -> Vec<AsyncCall> {
         self.queue.take_calls()

@@ -212,6 +212,7 @@ impl MachineDriver {
             if std::mem::take(&mut just_served) && !self.stop_if_over() {
                 if served == WATCHED_AFTER && !self.watched {
                     self.watch();
+                    return DriverEvent::Turn;
                 }
                 left = left.saturating_sub(1);
                 if left == 0 {
@@ -224,6 +225,8 @@ impl MachineDriver {
                 Step::Paused => {
                     if !self.watched {
                         self.watch();
+                        // Who drives the run may want to continue it on another thread.
+                        return DriverEvent::Turn;
                     }
                     if self.is_time_to_tell() {
                         return DriverEvent::Beat;
@@ -312,6 +315,7 @@ impl MachineDriver {
     /// Makes the watchdog watch the loaded program, which pays off after more than one slice. A profiled program is not
     /// watched: it stops all the time, which a watched machine would not.
     pub(crate) fn watch(&mut self) {
+        self.shared.set_long();
         if self.sampler.is_none() {
             self.watch_host_work();
         }
