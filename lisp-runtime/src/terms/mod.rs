@@ -11,6 +11,7 @@ pub(crate) mod limits;
 pub(crate) mod misfit;
 pub(crate) mod observer;
 pub(crate) mod outcome;
+pub(crate) mod per_process;
 pub(crate) mod place;
 pub(crate) mod position;
 pub(crate) mod print_hook;
