@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import functools
 import itertools
 import os
 import threading
@@ -69,7 +70,7 @@ async def drive(core: CoreEngine, source: str, options: dict[str, Any]) -> Outco
             for call in run.take_calls():
                 task = loop.create_task(_serve(run, call, hub, number))
                 tasks[call.number] = task
-                task.add_done_callback(lambda _, which=call.number: tasks.pop(which, None))
+                task.add_done_callback(functools.partial(_forget, tasks, call.number))
             for dropped in run.take_dropped():
                 if dropped in tasks:
                     tasks[dropped].cancel()
@@ -80,6 +81,10 @@ async def drive(core: CoreEngine, source: str, options: dict[str, Any]) -> Outco
     finally:
         run.close()
         await _end(tasks)
+
+
+def _forget(tasks: dict[int, asyncio.Task[None]], number: int, _: asyncio.Task[None]) -> None:
+    tasks.pop(number, None)
 
 
 async def _end(tasks: dict[int, asyncio.Task[None]]) -> None:

@@ -305,14 +305,20 @@ class Session:
 
     def run(self, program: str) -> Outcome:
         """Runs one more program."""
+        self._core.reset()
         return self._core.run(program)
 
     async def run_async(self, program: str) -> Outcome:
         """Runs one more program in a thread. Cancelling the task ends the turn."""
+        # Before the thread starts: the task may be cancelled first.
+        self._core.reset()
+        turn = asyncio.ensure_future(asyncio.to_thread(self._core.run, program))
         try:
-            return await asyncio.to_thread(self._core.run, program)
+            return await asyncio.shield(turn)
         except asyncio.CancelledError:
             self._core.cancel()
+            # The next turn must not begin before this one has ended.
+            await asyncio.wait([turn])
             raise
 
     def save(self) -> bytes:

@@ -37,6 +37,10 @@ pub(crate) fn drive(
     if reason == Some("approval_required") {
         return suspended(recording);
     }
+    if recording.text().is_empty() {
+        // The run did not begin.
+        return Ok(Progressed::Done(Outcome::new(outcome, source.into())));
+    }
     let recorded = recording.answer(&Answer::new(None, &outcome).to_json());
     recorded.map_err(|error| PyRuntimeError::new_err(format!("the recorder failed: {error}")))?;
     Ok(Progressed::Done(Outcome::new(outcome, source.into())))
@@ -47,7 +51,12 @@ fn suspended(recording: &Recording) -> PyResult<Progressed> {
 }
 
 /// Returns the outcome, or `None` if the run waits for the world outside.
-fn in_process(engine: &Engine, external: &BTreeSet<String>, source: &str, input: Input<'static>) -> Option<ptc_lisp::Outcome> {
+fn in_process(
+    engine: &Engine,
+    external: &BTreeSet<String>,
+    source: &str,
+    input: Input<'static>,
+) -> Option<ptc_lisp::Outcome> {
     let program = match engine.compile(source) {
         Ok(program) => program,
         // The run itself reports the error, in its outcome.

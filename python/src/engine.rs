@@ -72,7 +72,9 @@ impl Place {
                 built.map(Place::Process).map_err(|error| PyRuntimeError::new_err(error.to_string()))
             }
             #[cfg(not(target_os = "linux"))]
-            "process" => Err(PyRuntimeError::new_err("isolation=\"process\" needs Linux; use isolation=\"in_process\"")),
+            "process" => {
+                Err(PyRuntimeError::new_err("isolation=\"process\" needs Linux; use isolation=\"in_process\""))
+            }
             other => {
                 Err(PyValueError::new_err(format!("isolation must be \"in_process\" or \"process\", not {other:?}")))
             }
@@ -128,7 +130,8 @@ impl CoreEngine {
         let build = |tools: Vec<ptc_lisp::Tool>| {
             let mut builder = Engine::builder().limits(limits).check(check).json_keys(keys);
             builder = ceiling.into_iter().fold(builder, |builder, ceiling| builder.ceiling(ceiling));
-            builder = setting.prompt_tools_bytes.into_iter().fold(builder, |builder, max| builder.prompt_tools_bytes(max));
+            builder =
+                setting.prompt_tools_bytes.into_iter().fold(builder, |builder, max| builder.prompt_tools_bytes(max));
             if let Some(policy) = &policy {
                 let policy = policy.clone();
                 builder = builder.policy(move |call: &AskedCall<'_>| decide(&policy, call));
@@ -239,7 +242,8 @@ impl CoreEngine {
     /// Imports data once, for many runs.
     fn import_data(&self, py: Python<'_>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<DataSet> {
         let value = to_typed(value, Form::Typed, name)?;
-        let set = py.detach(|| self.direct.engine().import_typed(name, value)).map_err(|problem| of_problem(&problem))?;
+        let set =
+            py.detach(|| self.direct.engine().import_typed(name, value)).map_err(|problem| of_problem(&problem))?;
         Ok(DataSet { name: name.to_owned(), set })
     }
 
@@ -271,4 +275,3 @@ impl CoreEngine {
 pub(crate) fn describe(name: &str) -> Option<String> {
     ptc_lisp::language::describe_name(name).ok()
 }
-

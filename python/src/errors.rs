@@ -1,7 +1,7 @@
 //! Exceptions of misuse. What a program does wrong is never an exception: it is in the outcome.
 
-use ptc_lisp::{BuildError, Problem};
 use ptc_lisp::record::RecordError;
+use ptc_lisp::{BuildError, Problem};
 use pyo3::PyErr;
 use pyo3::exceptions::PyValueError;
 

@@ -64,10 +64,9 @@ impl Options {
                 "now_ms" => input.now_ms(value.extract()?),
                 "check" => input.check(check(&value.extract::<String>()?)?),
                 "on_print" => on_print(input, value.unbind()),
-                "setup" => value
-                    .extract::<Vec<String>>()?
-                    .into_iter()
-                    .fold(input, |input, source| input.setup_source(source)),
+                "setup" => {
+                    value.extract::<Vec<String>>()?.into_iter().fold(input, |input, source| input.setup_source(source))
+                }
                 other => return Err(PyValueError::new_err(format!("unknown option {other}"))),
             };
         }
@@ -89,9 +88,8 @@ impl Memory for Input<'static> {
 
 fn data(mut input: Input<'static>, all: &Bound<'_, PyDict>) -> PyResult<Input<'static>> {
     for (name, value) in all.iter() {
-        let name: String = name
-            .extract()
-            .map_err(|_| PyValueError::new_err("data: names are strings; pass {\"name\": value}"))?;
+        let name: String =
+            name.extract().map_err(|_| PyValueError::new_err("data: names are strings; pass {\"name\": value}"))?;
         let value = to_typed(&value, Form::Typed, &format!("data[{name:?}]"))?;
         input = input.typed(name, value);
     }

@@ -60,7 +60,10 @@ pub(crate) fn decide(policy: &Py<PyAny>, call: &parts::AskedCall<'_>) -> PolicyD
     let decided = Python::try_attach(|py| {
         let decision = policy.bind(py).call1((AskedCall::of(call),));
         decision.and_then(|decision| decision_of(&decision)).unwrap_or_else(|error| {
-            denied(format!("the host's policy raised {}", error.value(py).get_type().name().map_or_else(|_| "an exception".into(), |name| name.to_string())))
+            denied(format!(
+                "the host's policy raised {}",
+                error.value(py).get_type().name().map_or_else(|_| "an exception".into(), |name| name.to_string())
+            ))
         })
     });
     decided.unwrap_or_else(|| denied("Python is shutting down".to_owned()))

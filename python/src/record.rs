@@ -2,9 +2,9 @@
 
 use crate::errors::of_record;
 use crate::values::{Form, to_python, to_typed};
+use ptc_lisp::Recording;
 use ptc_lisp::record::{CallState, RecordingBuilder, Settled};
 use ptc_lisp::value::TypedReader;
-use ptc_lisp::Recording;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -16,7 +16,8 @@ pub(crate) fn recording(recorder: Option<Py<PyAny>>) -> RecordingBuilder {
     match recorder {
         None => builder,
         Some(recorder) => builder.recorder(move |line: &str| {
-            let stored = Python::try_attach(|py| recorder.bind(py).call1((line,)).map(drop).map_err(|error| error.to_string()));
+            let stored =
+                Python::try_attach(|py| recorder.bind(py).call1((line,)).map(drop).map_err(|error| error.to_string()));
             match stored {
                 Some(Ok(())) => Ok(()),
                 Some(Err(error)) => Err(error.into()),
@@ -107,10 +108,13 @@ impl Record {
     }
 
     fn fail(&self, name: &str, message: String, code: Option<String>) -> PyResult<()> {
-        self.settle(name, match code {
-            None => Settled::Failed(message),
-            Some(code) => Settled::FailedWith(message, code.into()),
-        })
+        self.settle(
+            name,
+            match code {
+                None => Settled::Failed(message),
+                Some(code) => Settled::FailedWith(message, code.into()),
+            },
+        )
     }
 
     fn not_made(&self, name: &str) -> PyResult<()> {

@@ -34,7 +34,9 @@ impl CoreSession {
                 Turns::InProcess(Box::new(engine.session(input.heartbeat(Interrupt::look_here))))
             }
             (Place::InProcess(engine), Some(text)) => {
-                let session = engine.load_session(text, input.heartbeat(Interrupt::look_here)).map_err(|problem| of_problem(&problem))?;
+                let session = engine
+                    .load_session(text, input.heartbeat(Interrupt::look_here))
+                    .map_err(|problem| of_problem(&problem))?;
                 Turns::InProcess(Box::new(session))
             }
             #[cfg(target_os = "linux")]
@@ -66,9 +68,14 @@ macro_rules! both {
 
 #[pymethods]
 impl CoreSession {
+    /// Forgets that an earlier turn was cancelled.
+    fn reset(&self) {
+        self.cancel.reset();
+    }
+
+    /// Runs one more program, unless the session was cancelled since the last reset.
     fn run(&self, py: Python<'_>, source: &str) -> PyResult<Outcome> {
         let interrupt = Interrupt::new(self.cancel.clone());
-        self.cancel.reset();
         let outcome = py.detach(|| {
             interrupt.during(|| match &mut *self.turns() {
                 Turns::InProcess(session) => session.eval(source),

@@ -75,6 +75,8 @@ impl ToolSet {
     }
 }
 
+type Change = fn(Tool) -> Tool;
+
 impl Described {
     /// Returns the tool without a handler.
     fn tool(&self) -> PyResult<Tool> {
@@ -103,7 +105,7 @@ impl Described {
                 )));
             }
         };
-        let changes: [(bool, fn(Tool) -> Tool); 4] = [
+        let changes: [(bool, Change); 4] = [
             (self.idempotent, Tool::idempotent),
             (self.cached, Tool::cached),
             (self.detached, Tool::detached),

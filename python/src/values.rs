@@ -5,8 +5,9 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{
-    PyBool, PyByteArray, PyBytes, PyDate, PyDateAccess, PyDateTime, PyDelta, PyDeltaAccess, PyDict, PyFloat, PyFrozenSet,
-    PyInt, PyList, PyMapping, PyMemoryView, PySet, PyString, PyTimeAccess, PyTuple, PyTzInfo, PyTzInfoAccess,
+    PyBool, PyByteArray, PyBytes, PyDate, PyDateAccess, PyDateTime, PyDelta, PyDeltaAccess, PyDict, PyFloat,
+    PyFrozenSet, PyInt, PyList, PyMapping, PyMemoryView, PySet, PyString, PyTimeAccess, PyTuple, PyTzInfo,
+    PyTzInfoAccess,
 };
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -206,9 +207,7 @@ fn begin_other<'py>(
         let part = if form == Form::Typed { Part::BeginSet } else { Part::BeginList };
         return enter(part, members, writer, open);
     }
-    if form == Form::Json
-        && (object.is_instance_of::<PyDate>() || object.is_instance_of::<PyDelta>())
-    {
+    if form == Form::Json && (object.is_instance_of::<PyDate>() || object.is_instance_of::<PyDelta>()) {
         let method = if object.is_instance_of::<PyDate>() { "isoformat" } else { "total_seconds" };
         let plain = object.call_method0(method)?;
         return begin(&plain, form, writer, open);
@@ -225,7 +224,10 @@ fn begin_other<'py>(
         let seconds = i64::from(delta.get_days()) * SECONDS_PER_DAY + i64::from(delta.get_seconds());
         return Ok(writer.write(&Part::Duration(seconds, nanos(delta.get_microseconds())))?);
     }
-    if object.is_instance_of::<PyBytes>() || object.is_instance_of::<PyByteArray>() || object.is_instance_of::<PyMemoryView>() {
+    if object.is_instance_of::<PyBytes>()
+        || object.is_instance_of::<PyByteArray>()
+        || object.is_instance_of::<PyMemoryView>()
+    {
         return Err(Refused::Kind("cannot be passed to a program; decode it to a str, or send base64 text"));
     }
     if let Ok(mapping) = object.cast::<PyMapping>() {
@@ -347,7 +349,11 @@ pub(crate) fn to_python<'py>(py: Python<'py>, parts: TypedReader<'_>) -> PyResul
 }
 
 /// Returns the string of a key; equal keys share it.
-fn shared_key<'py>(py: Python<'py>, keys: &mut HashMap<String, Bound<'py, PyString>>, text: &str) -> Bound<'py, PyString> {
+fn shared_key<'py>(
+    py: Python<'py>,
+    keys: &mut HashMap<String, Bound<'py, PyString>>,
+    text: &str,
+) -> Bound<'py, PyString> {
     const SHARED: usize = 1_024;
     if let Some(key) = keys.get(text) {
         return key.clone();
@@ -402,7 +408,10 @@ fn scalar_of<'py>(py: Python<'py>, part: &Part<'_>) -> PyResult<Bound<'py, PyAny
             let days = i32::try_from(seconds.div_euclid(SECONDS_PER_DAY)).ok();
             let in_day = i32::try_from(seconds.rem_euclid(SECONDS_PER_DAY)).ok();
             let micros = i32::try_from(micros(*nanos)).ok();
-            let delta = days.zip(in_day).zip(micros).map(|((days, seconds), micros)| PyDelta::new(py, days, seconds, micros, true));
+            let delta = days
+                .zip(in_day)
+                .zip(micros)
+                .map(|((days, seconds), micros)| PyDelta::new(py, days, seconds, micros, true));
             match delta {
                 Some(Ok(delta)) => delta.into_any(),
                 _ => text_of(py, part),

@@ -1,6 +1,6 @@
 """Runs that suspend and continue."""
 
-import os
+import pathlib
 import pickle
 import signal
 import subprocess
@@ -148,14 +148,14 @@ def test_a_killed_process_loses_nothing(tmp_path, effect, printed, calls):
     killed = subprocess.run([sys.executable, script, record, "first"], timeout=60)
     assert killed.returncode == -signal.SIGKILL
     resumed = subprocess.run([sys.executable, script, record], timeout=60, capture_output=True, text=True)
-    assert (resumed.stdout, open(record + ".calls").read()) == (printed, calls), resumed.stderr
+    assert (resumed.stdout, pathlib.Path(record + ".calls").read_text()) == (printed, calls), resumed.stderr
 
 
 def test_an_unknown_call_is_settled(tmp_path):
     script, record = tmp_path / "run.py", str(tmp_path / "record")
     script.write_text(textwrap.dedent(KILLED.format(effect="write")))
     subprocess.run([sys.executable, script, record, "first"], timeout=60)
-    kept = Record(open(record, "rb").read())
+    kept = Record(pathlib.Path(record).read_bytes())
     [call] = kept.calls
     assert call.is_unknown and call.arguments == {"amount": 2}
     kept.reply(call.name, 21)

@@ -111,9 +111,9 @@ def test_exceptions_are_errors_that_programs_catch():
 def test_limits_of_calls():
     calls = []
     engine = Engine(
-        tools=[tool(name="once", max_calls=1)(calls.append), tool(name="same", cached=True)(lambda n: calls.append(n))]
+        tools=[tool(name="once", max_calls=1)(lambda n: calls.append(n)), tool(name="same", cached=True)(lambda n: calls.append(n))]
     )
-    assert error_of(engine.run("(tool/once {:object 1}) (tool/once {:object 2})")).reason == "tool_call_limit_exceeded"
+    assert error_of(engine.run("(tool/once {:n 1}) (tool/once {:n 2})")).reason == "tool_call_limit_exceeded"
     assert engine.run("(tool/same {:n 3}) (tool/same {:n 3}) 1").value == 1
     assert calls == [1, 3]
 
@@ -240,9 +240,9 @@ def test_hints_of_pydantic():
         return Receipt(total=2.0 * len(items), due=when.date())
 
     engine = Engine(tools=[order])
-    outcome = engine.run('(tool/order {:items [{:sku "a"} {:sku "b" :quantity 2}] :when "2024-01-02T03:04:05"})')
+    outcome = engine.run('(tool/order {:items [{:sku "a"} {:sku "b" :quantity 2}] :when "2024-01-02T03:04:05Z"})')
     assert outcome.value == {"total": 4.0, "due": "2024-01-02"}
-    assert got == [([Item(sku="a"), Item(sku="b", quantity=2)], datetime.datetime(2024, 1, 2, 3, 4, 5), frozenset())]
+    assert got == [([Item(sku="a"), Item(sku="b", quantity=2)], datetime.datetime(2024, 1, 2, 3, 4, 5, tzinfo=datetime.timezone.utc), frozenset())]
     assert error_of(engine.run('(tool/order {:items [{:sku "a" :quantity 0}] :when "2024-01-02"})')).reason == "invalid_tool_args"
     error = error_of(engine.run('(tool/order {:items [] :when "soon"})'))
     assert error.reason == "invalid_tool_args" and "when" in error.message
