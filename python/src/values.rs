@@ -25,7 +25,24 @@ pub(crate) enum Form {
 /// An open list, set or dict.
 enum Open<'py> {
     Items(Bound<'py, PyList>, usize),
-    Entries(Bound<'py, PyList>, usize),
+    /// The keys and the values of a dict.
+    Entries(Bound<'py, PyList>, Bound<'py, PyList>, usize),
+}
+
+impl<'py> Open<'py> {
+    /// Returns the next element, with its key in a dict.
+    fn next(&mut self) -> (Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>) {
+        match self {
+            Open::Items(items, at) => {
+                *at += 1;
+                (None, items.get_item(*at - 1).ok())
+            }
+            Open::Entries(keys, values, at) => {
+                *at += 1;
+                keys.get_item(*at - 1).ok().zip(values.get_item(*at - 1).ok()).unzip()
+            }
+        }
+    }
 }
 
 /// The maximum number of steps of a path in an error.
@@ -42,30 +59,28 @@ pub(crate) fn to_typed(object: &Bound<'_, PyAny>, form: Form, name: &str) -> PyR
             begin(&object, form, &mut writer, &mut open).map_err(|error| located(error, &object, name, &open))?;
         }
         let Some(last) = open.last_mut() else { break };
-        next = match last {
-            Open::Items(items, at) => items.get_item(*at).ok().inspect(|_| *at += 1),
-            Open::Entries(entries, at) => match entries.get_item(*at) {
-                Ok(entry) => {
-                    *at += 1;
-                    let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = entry.extract()?;
-                    let Ok(text) = key.cast::<PyString>() else {
-                        let refused = Refused::Key(kind_of(&key));
-                        return Err(located(refused, &key, name, &open[..open.len() - 1]));
-                    };
-                    let written = text.to_str().map_err(Refused::from);
-                    let written = written.and_then(|text| Ok(writer.write(&Part::Key(Cow::Borrowed(text)))?));
-                    written.map_err(|error| located(error, &key, name, &open))?;
-                    Some(value)
-                }
-                Err(_) => None,
-            },
-        };
+        let (key, value) = last.next();
+        if let Some(key) = key {
+            write_key(&key, &mut writer).map_err(|refused| match refused {
+                // The path of the dict, not of the key in it.
+                Refused::Key(_) => located(refused, &key, name, &open[..open.len() - 1]),
+                refused => located(refused, &key, name, &open),
+            })?;
+        }
+        next = value;
         if next.is_none() {
             open.pop();
             writer.write(&Part::End).map_err(|error| PyValueError::new_err(error.to_string()))?;
         }
     }
     writer.finish().map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+fn write_key(key: &Bound<'_, PyAny>, writer: &mut TypedWriter) -> Result<(), Refused> {
+    match key.cast::<PyString>() {
+        Ok(text) => Ok(writer.write(&Part::Key(Cow::Borrowed(text.to_str()?)))?),
+        Err(_) => Err(Refused::Key(kind_of(key))),
+    }
 }
 
 /// Why an object cannot be converted.
@@ -119,8 +134,8 @@ fn path_of(name: &str, open: &[Open<'_>]) -> String {
         // Writing to a string cannot fail.
         let _ = match open {
             Open::Items(_, at) => write!(path, "[{}]", at.saturating_sub(1)),
-            Open::Entries(entries, at) => {
-                let key = entries.get_item(at.saturating_sub(1)).and_then(|entry| entry.get_item(0));
+            Open::Entries(keys, _, at) => {
+                let key = keys.get_item(at.saturating_sub(1));
                 let key = key.and_then(|key| key.repr()).map_or_else(|_| "?".to_owned(), |key| key.to_string());
                 write!(path, "[{}]", key.chars().take(60).collect::<String>())
             }
@@ -160,7 +175,7 @@ fn begin<'py>(
     }
     if let Ok(dict) = object.cast::<PyDict>() {
         writer.write(&Part::BeginMap)?;
-        open.push(Open::Entries(dict.items(), 0));
+        open.push(Open::Entries(dict.keys(), dict.values(), 0));
         return Ok(());
     }
     if let Ok(list) = object.cast::<PyList>() {
@@ -232,11 +247,7 @@ fn begin_other<'py>(
     }
     if let Ok(mapping) = object.cast::<PyMapping>() {
         writer.write(&Part::BeginMap)?;
-        let items = PyList::empty(py);
-        for item in mapping.items()?.iter() {
-            items.append(item)?;
-        }
-        open.push(Open::Entries(items, 0));
+        open.push(Open::Entries(mapping.keys()?, mapping.values()?, 0));
         return Ok(());
     }
     if form == Form::Json

@@ -130,9 +130,9 @@ impl TypedWriter {
             Part::Nil => self.text.push_str("null"),
             Part::Bool(true) => self.text.push_str("true"),
             Part::Bool(false) => self.text.push_str("false"),
-            Part::Int(number) => self.push(format_args!("{number}")),
+            Part::Int(number) => self.text.push_str(itoa::Buffer::new().format(*number)),
             Part::Digits(digits) => self.digits(digits)?,
-            Part::Float(number) if number.is_finite() => self.push(format_args!("{number:?}")),
+            Part::Float(number) if number.is_finite() => self.text.push_str(ryu::Buffer::new().format_finite(*number)),
             Part::Float(number) => return Err(TypedError::NotFinite(number.to_string())),
             Part::String(text) => self.quoted(text),
             Part::Key(text) => {
