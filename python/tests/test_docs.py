@@ -8,7 +8,7 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
-PAGES = [page for page in (ROOT / "docs/python.md", ROOT / "python/README.md") if page.exists()]
+PAGES = [page for page in (ROOT / "README.md", ROOT / "docs/python.md", ROOT / "python/README.md") if page.exists()]
 
 
 def blocks():

@@ -203,7 +203,8 @@ pub(crate) struct GivenNames<'a> {
 
 impl<'a> GivenNames<'a> {
     pub(crate) fn new(sets: &'a [DataSet], sources: &[Source<'_>]) -> Self {
-        let is_data = |source: &&Source<'_>| matches!(source, Source::Data(..) | Source::Typed(..) | Source::DataObject(_));
+        let is_data =
+            |source: &&Source<'_>| matches!(source, Source::Data(..) | Source::Typed(..) | Source::DataObject(_));
         let data = sources.iter().filter(is_data).count();
         GivenNames { sets, by_source: (data > 1).then(RefCell::default), at: Cell::default() }
     }

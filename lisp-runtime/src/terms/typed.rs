@@ -178,7 +178,9 @@ impl TypedWriter {
     /// Writes what comes before a part, and notes that it came.
     fn separate(&mut self, is_key: bool) -> Result<(), TypedError> {
         match self.open.last() {
-            Some(Open::Map) if self.has_key == is_key => return Err(TypedError::Malformed("a map has keys and values")),
+            Some(Open::Map) if self.has_key == is_key => {
+                return Err(TypedError::Malformed("a map has keys and values"));
+            }
             Some(Open::List) | None if is_key => return Err(TypedError::Malformed("only maps have keys")),
             None if self.is_later => return Err(TypedError::Malformed("it has a second value")),
             _ => {}
@@ -441,14 +443,15 @@ mod tests {
 
     fn values() -> impl Strategy<Value = Vec<Part<'static>>> {
         scalars().prop_map(|part| vec![part]).prop_recursive(4, 40, 5, |inner| {
-            let around = |begin: Part<'static>, inside: Vec<Part<'static>>| {
-                [vec![begin], inside, vec![Part::End]].concat()
-            };
+            let around =
+                |begin: Part<'static>, inside: Vec<Part<'static>>| [vec![begin], inside, vec![Part::End]].concat();
             prop_oneof![
-                proptest::collection::vec(inner.clone(), 0..5).prop_map(move |all| around(Part::BeginList, all.concat())),
+                proptest::collection::vec(inner.clone(), 0..5)
+                    .prop_map(move |all| around(Part::BeginList, all.concat())),
                 scalars().prop_map(move |part| around(Part::BeginSet, vec![part])),
                 proptest::collection::btree_map(any::<String>(), inner, 0..5).prop_map(move |all| {
-                    let entries = all.into_iter().flat_map(|(key, value)| [vec![Part::Key(key.into())], value].concat());
+                    let entries =
+                        all.into_iter().flat_map(|(key, value)| [vec![Part::Key(key.into())], value].concat());
                     around(Part::BeginMap, entries.collect())
                 }),
             ]
