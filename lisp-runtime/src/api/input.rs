@@ -31,14 +31,14 @@ pub(crate) type Text<'a> = Result<Cow<'a, str>, String>;
 pub(crate) enum Source<'a> {
     /// `data/name`.
     Data(Cow<'a, str>, Text<'a>),
-    /// `data/name`, as the text of a typed value.
-    Typed(Cow<'a, str>, Text<'a>),
     /// `data/key` for every key of an object.
     DataObject(Text<'a>),
     /// Definitions: one for every key of an object.
     Memory(Text<'a>),
     /// Earlier results: an array, oldest first.
     History(Text<'a>),
+    /// `data/name`, as the text of a typed value.
+    Typed(Cow<'a, str>, Text<'a>),
 }
 
 impl Source<'_> {
