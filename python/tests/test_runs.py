@@ -190,6 +190,21 @@ def test_ctrl_c_ends_a_run():
     assert time.monotonic() - started < 40 and child.returncode == 0
 
 
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+def test_what_ends_a_process_passes_through_a_tool(kind):
+    def leave():
+        raise kind
+
+    engine = Engine(tools=[tool(leave)])
+    with pytest.raises(kind):
+        engine.run("(try (tool/leave {}) (catch Exception e 1))")
+    with pytest.raises(kind):
+        engine.start("(tool/leave {})")
+    with pytest.raises(kind):
+        engine.session().run("(tool/leave {})")
+    assert engine.run("1").value == 1
+
+
 FORKED = """
 import multiprocessing, os
 from ptc_lisp import Engine, Limits, tool
