@@ -223,13 +223,16 @@ impl MachineDriver {
                 // The machine ends the program: the next step is its end.
                 Step::Paused if self.stop_if_over() => {}
                 Step::Paused => {
-                    if !self.watched {
+                    let was_watched = self.watched;
+                    if !was_watched {
                         self.watch();
-                        // Who drives the run may want to continue it on another thread.
-                        return DriverEvent::Turn;
                     }
                     if self.is_time_to_tell() {
                         return DriverEvent::Beat;
+                    }
+                    if !was_watched {
+                        // Who drives the run may want to continue it on another thread.
+                        return DriverEvent::Turn;
                     }
                     left = left.saturating_sub(1);
                     if left == 0 {
