@@ -145,6 +145,12 @@ pub mod observe {
     };
 }
 
+/// Values that cross between a host and a program with their types: also sets, dates and times, which JSON does not
+/// have.
+pub mod value {
+    pub use crate::terms::typed::{Part, TypedError, TypedReader, TypedValue, TypedWriter};
+}
+
 /// The threads of parallel workers, and how several engines share them.
 pub mod threads {
     pub use crate::drive::budget::{ParallelBudget, Slot};

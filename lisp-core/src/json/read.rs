@@ -11,7 +11,8 @@ use super::recent::RecentTexts;
 use super::{Keys, MAX_DEPTH, MAX_DIGITS, MAX_NUMBER_BYTES, push};
 use crate::Table;
 use crate::cost;
-use crate::heap::{Fault, Heap, KeyArray, MapBuilder, Res, SMALL, Str, Value, hash_bytes};
+use crate::heap::{Fault, Heap, KeyArray, MapBuilder, Res, SMALL, Str, TimeValue, Value, hash_bytes};
+use crate::text::dates;
 use crate::text::plain::is_plain;
 use num_bigint::BigInt;
 
@@ -84,6 +85,7 @@ struct Shape<'h> {
 /// An unfinished array or object. Its values are on the reader's stack from `base` on.
 enum Open<'h> {
     Array { base: usize },
+    Set { base: usize },
     Object { base: usize, node: u32 },
     Builder { builder: &'h MapBuilder<'h>, key: Value<'h> },
 }
@@ -129,6 +131,7 @@ pub struct Reader<'h> {
     /// The maximum nesting of arrays and objects.
     depth: usize,
     keys: Keys,
+    typed: bool,
     nodes: Vec<Node<'h>>,
     shared: Table<&'h str, &'h Str<'h>>,
     recent: RecentTexts<'h>,
@@ -144,6 +147,7 @@ impl<'h> Reader<'h> {
             h,
             depth: MAX_DEPTH,
             keys: Keys::Strings,
+            typed: false,
             nodes: Vec::new(),
             shared: Table::default(),
             recent: RecentTexts::default(),
@@ -157,6 +161,12 @@ impl<'h> Reader<'h> {
     #[must_use]
     pub fn keys(self, keys: Keys) -> Self {
         Reader { keys, ..self }
+    }
+
+    /// Reads what JSON does not have, as [`Style::Typed`](super::Style::Typed) writes it: sets and times.
+    #[must_use]
+    pub fn typed(self) -> Self {
+        Reader { typed: true, ..self }
     }
 
     /// Allows one more level of nesting, for a text that is a list of values or an object of named values. Each of
@@ -201,7 +211,7 @@ impl<'h> Reader<'h> {
             loop {
                 let is_open = match self.open.last() {
                     None => return end(cursor, value),
-                    Some(Open::Array { .. }) => {
+                    Some(Open::Array { .. } | Open::Set { .. }) => {
                         push(self.h, &mut self.values, value)?;
                         goes_on(cursor, b']')?
                     }
@@ -270,8 +280,57 @@ impl<'h> Reader<'h> {
                 cursor.word("false")?;
                 Value::Bool(false)
             }
+            Some(b'#') if self.typed => return self.begin_typed(cursor),
             _ => return Err(Stop::Unexpected),
         }))
+    }
+
+    /// Reads a value that JSON does not have. Returns `None` after the start of a set that is not empty.
+    #[cold]
+    fn begin_typed(&mut self, cursor: &mut Cursor<'_>) -> Result<Option<Value<'h>>, Stop> {
+        let h = self.h;
+        let place = cursor.at();
+        cursor.skip();
+        let kind = cursor.peek();
+        if kind == Some(b'[') {
+            self.check_depth(place)?;
+            cursor.skip();
+            if cursor.next_part() == Some(b']') {
+                cursor.skip();
+                return Ok(Some(h.set(std::iter::empty())?));
+            }
+            push(h, &mut self.open, Open::Set { base: self.values.len() })?;
+            return Ok(None);
+        }
+        cursor.skip();
+        let whole = |cursor: &mut Cursor<'_>| {
+            let start = cursor.at();
+            match cursor.number()? {
+                Number::Int(number) => Ok(number),
+                Number::Long => cursor.since(start).parse().map_err(|_| Stop::Unexpected),
+                _ => Err(Stop::Unexpected),
+            }
+        };
+        let number = match cursor.peek() {
+            Some(b'-' | b'0'..=b'9') => whole(cursor)?,
+            _ => return Err(Stop::Unexpected),
+        };
+        let mut nanos = || {
+            cursor.take(b':')?;
+            let nanos = match cursor.peek() {
+                Some(b'0'..=b'9') => u32::try_from(whole(cursor)?).ok(),
+                _ => None,
+            };
+            nanos.filter(|nanos| *nanos < dates::NANOS).ok_or(Stop::Unexpected)
+        };
+        let time = match kind {
+            Some(b'D') if dates::DAYS.contains(&number) => TimeValue::LocalDate(number),
+            Some(b'I') if dates::SECONDS.contains(&number) => TimeValue::Instant(number, nanos()?),
+            Some(b'L') if dates::SECONDS.contains(&number) => TimeValue::LocalDateTime(number, nanos()?),
+            Some(b'P') => TimeValue::Duration(number, nanos()?),
+            _ => return Err(Stop::Unexpected),
+        };
+        Ok(Some(h.time(time)?))
     }
 
     /// Decodes a string with escapes and passes it to `work`.
@@ -408,6 +467,11 @@ impl<'h> Reader<'h> {
         match self.open.pop() {
             Some(Open::Array { base }) => {
                 let value = self.h.vector(&self.values[base..])?;
+                self.values.truncate(base);
+                Ok(value)
+            }
+            Some(Open::Set { base }) => {
+                let value = self.h.set(self.values[base..].iter().copied())?;
                 self.values.truncate(base);
                 Ok(value)
             }

@@ -3,7 +3,7 @@
 use super::{MAX_DEPTH, MAX_DIGITS, push};
 use crate::cost;
 use crate::error::{Error, Reason};
-use crate::heap::{Big, Entries, Fault, Heap, Map, Res, TextBuf, Value};
+use crate::heap::{Big, Entries, Fault, Heap, Map, Res, TextBuf, TimeValue, Value};
 use crate::text::describe;
 use crate::text::number::{FloatDigits, decimal, float_text as float_text_of};
 use crate::text::plain::{is_plain, is_stop};
@@ -22,13 +22,17 @@ pub enum Style {
     /// The form that tools receive as arguments: like [`Style::Project`], but numbers without a JSON form, functions
     /// and patterns are errors that give their path.
     Arguments,
+    /// JSON with a mark before what JSON does not have: `#[1]` is a set, `#D19724` a date in days, and `#I1:5`, `#L1:5`
+    /// and `#P1:5` are an instant, a date with time and a duration in seconds and nanoseconds. Otherwise like
+    /// [`Style::Project`].
+    Typed,
 }
 
 impl Style {
     fn subject(self) -> &'static str {
         match self {
             Style::Strict => "json/generate-string",
-            Style::Project => "the value",
+            Style::Project | Style::Typed => "the value",
             Style::Arguments => "the arguments",
         }
     }
@@ -52,6 +56,8 @@ pub struct Nulls {
     pub count: usize,
     /// The first of them, at most [`Nulls::TOLD`].
     pub first: Vec<Null>,
+    /// Whether there is a set or a time among the values, which [`Style::Typed`] writes differently.
+    pub has_typed: bool,
 }
 
 impl Nulls {
@@ -185,8 +191,10 @@ impl<'h> Writer<'h> {
             }
             _ if self.style == Style::Strict => Err(self.refuse(value)),
             _ if self.style.refuses(value) => Err(self.refuse_argument(value)),
+            Value::Time(time) if self.style == Style::Typed => typed_time(time.value, out),
             Value::Set(members) => {
-                out.push('[')?;
+                self.nulls.has_typed = true;
+                out.push_str(if self.style == Style::Typed { "#[" } else { "[" })?;
                 self.enter(Open::Set(members.entries(h)?, 0))
             }
             Value::Float(f) => {
@@ -194,6 +202,7 @@ impl<'h> Writer<'h> {
                 out.push_str("null")
             }
             other => {
+                self.nulls.has_typed |= matches!(other, Value::Time(_));
                 let mut text = TextBuf::new(h);
                 printed(h, other, &mut text)?;
                 quoted(false, text.as_str(), false, out)
@@ -509,6 +518,19 @@ fn escape(byte: u8, out: &mut TextBuf<'_>) -> Res<()> {
             out.push(last)
         }
     }
+}
+
+/// Writes a time for [`Style::Typed`].
+fn typed_time(time: TimeValue, out: &mut TextBuf<'_>) -> Res<()> {
+    let of_millis = |millis: i64| (millis.div_euclid(1_000), millis.rem_euclid(1_000) * 1_000_000);
+    let (mark, whole, nanos) = match time {
+        TimeValue::LocalDate(days) => return out.push_str(&format!("#D{days}")),
+        TimeValue::Date(millis) => ('I', of_millis(millis).0, of_millis(millis).1),
+        TimeValue::Instant(seconds, nanos) => ('I', seconds, nanos.into()),
+        TimeValue::LocalDateTime(seconds, nanos) => ('L', seconds, nanos.into()),
+        TimeValue::Duration(seconds, nanos) => ('P', seconds, nanos.into()),
+    };
+    out.push_str(&format!("#{mark}{whole}:{nanos}"))
 }
 
 /// Writes a value without a JSON form as text: time values in ISO 8601, symbols by name, others as they print.

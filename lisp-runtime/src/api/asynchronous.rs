@@ -80,6 +80,7 @@ impl Engine {
             replies,
             seen: 0,
             alarm: None,
+            yielded_long: false,
         }
     }
 }
@@ -104,6 +105,8 @@ pub struct RunFuture {
     /// Worker calls up to this number have started.
     seen: u64,
     alarm: Option<Alarm>,
+    /// Whether a poll has yielded since the run is long.
+    yielded_long: bool,
 }
 
 enum Stage {
@@ -132,6 +135,25 @@ impl RunFuture {
     /// Returns the id of the run, which is also [`Outcome::run_id`].
     pub fn run_id(&self) -> &str {
         self.view.run_id()
+    }
+
+    /// Returns whether the program has computed for longer than a moment.
+    ///
+    /// Until then, a poll takes about a millisecond, besides reading the input and writing the result. After that, one that
+    /// comes to a built-in over many elements, such as `(reduce + (range 10000000))`, takes as long as the built-in, at most
+    /// until the run's deadline. The poll with which a run becomes long ends there: an executor that must not block can
+    /// move the run to another thread.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input};
+    /// use std::{future::Future, pin::pin, task::{Context, Waker}};
+    /// let engine = Engine::default();
+    /// let mut run = pin!(engine.eval_async("(reduce + (range 100000))", Input::new()));
+    /// assert!(run.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    /// assert!(run.is_long());
+    /// ```
+    pub fn is_long(&self) -> bool {
+        matches!(&self.stage, Stage::Running(run, _) if run.shared.is_long())
     }
 
     /// Continues for a moment.
@@ -205,7 +227,7 @@ impl RunFuture {
     }
 
     fn step_workers(&mut self, run: &mut Run, inline: &LocalExecutor, until: Instant) -> Next {
-        let more = inline.run_until(until);
+        let more = inline.run_until(until, || !self.yielded_long && run.shared.is_long());
         let new_calls = inline.waiting_after(self.seen);
         let has_new_calls = !new_calls.is_empty();
         for (tool, call) in new_calls {
@@ -293,7 +315,8 @@ impl Future for RunFuture {
                     self.set_alarm();
                     return Poll::Pending;
                 }
-                Next::Go if Instant::now() >= until => {
+                Next::Go if Instant::now() >= until || (!self.yielded_long && self.is_long()) => {
+                    self.yielded_long = self.is_long();
                     context.waker().wake_by_ref();
                     return Poll::Pending;
                 }

@@ -19,6 +19,7 @@ use crate::terms::observer::{Observed, Observer};
 use crate::terms::outcome::{Outcome, Phase, Problem};
 use crate::terms::run_view::RunView;
 use crate::terms::spans::StepSpan;
+use crate::terms::typed::TypedValue;
 use crate::terms::warning::Warning;
 use crate::tools::gate::GateSetting;
 use crate::tools::policy::{Policy, ToolPolicy};
@@ -183,6 +184,14 @@ impl Engine {
     /// The text is not a JSON object, or its values take more than `setup_heap_bytes`.
     pub fn import_object<'a>(&self, json: impl Into<Cow<'a, str>>) -> Result<DataSet, Box<Problem>> {
         self.import_source(Source::DataObject(Ok(json.into())))
+    }
+
+    /// Imports a value with types that JSON does not have as `data/name`. Otherwise like [`Engine::import`].
+    ///
+    /// # Errors
+    /// The values take more than `setup_heap_bytes`.
+    pub fn import_typed(&self, name: &str, value: TypedValue) -> Result<DataSet, Box<Problem>> {
+        self.import_source(Source::Typed(name.into(), Ok(Cow::Owned(value.into_text()))))
     }
 
     fn import_source(&self, source: Source<'_>) -> Result<DataSet, Box<Problem>> {
@@ -420,6 +429,7 @@ impl Engine {
             clock_replay: input.clock.clone(),
             makes: self.makes(input),
             on_print: input.on_print.clone(),
+            heartbeat: input.heartbeat.clone(),
             replay: input.journal.as_ref().and_then(|journal| journal.replay()),
             gate: self.gate_setting(input),
             fuel: None,
@@ -518,10 +528,13 @@ fn reason_of<T>(done: &Result<T, Box<Problem>>) -> Option<&'static str> {
 pub(crate) fn to_end(run: &mut Run, engine: &Engine) -> Outcome {
     /// How often the deadlines of waiting workers are checked.
     const STEP: Duration = Duration::from_millis(2);
+    /// How often the host's heartbeat is called while workers run.
+    const BEAT: Duration = Duration::from_millis(50);
     loop {
         match run.advance() {
             RunEvent::Call(tool, call) => run.reply(tool.call(call, &engine.0.tool_threads)),
-            RunEvent::Printed(_) | RunEvent::Beat | RunEvent::Turn => {}
+            RunEvent::Printed(_) | RunEvent::Turn => {}
+            RunEvent::Beat => run.beat(),
             RunEvent::Workers => {
                 let executor = engine.executor();
                 if let Some(first) = run.send_workers(executor.clone()) {
@@ -533,8 +546,13 @@ pub(crate) fn to_end(run: &mut Run, engine: &Engine) -> Outcome {
                         run.is_back(Run::LONG);
                     }
                     Executor::Pool(on) => {
+                        let mut beat_at = Instant::now();
                         while !run.is_back(STEP) {
                             on.end_those_that_are_over();
+                            if beat_at.elapsed() >= BEAT {
+                                run.beat();
+                                beat_at = Instant::now();
+                            }
                         }
                     }
                 }

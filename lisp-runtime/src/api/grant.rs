@@ -90,6 +90,7 @@ pub(crate) fn import_source<'h>(
 ) -> Result<(), Fault> {
     let (what, text) = match source {
         Source::Data(name, text) => (format!("data/{name}"), text),
+        Source::Typed(name, text) => (format!("data/{name}"), text),
         Source::DataObject(text) => ("the data".to_owned(), text),
         Source::Memory(text) => ("the memory".to_owned(), text),
         Source::History(text) => ("the history".to_owned(), text),
@@ -97,6 +98,7 @@ pub(crate) fn import_source<'h>(
     let text = text.as_ref().map_err(|reason| bad_input(&what, reason))?;
     let value = match source {
         Source::Data(..) => convert::read_json(h, text, keys),
+        Source::Typed(..) => convert::read_typed(h, text, keys),
         Source::DataObject(_) | Source::Memory(_) | Source::History(_) => convert::read_several(h, text, keys),
     };
     let value = value.map_err(|fault| match fault {
@@ -105,7 +107,7 @@ pub(crate) fn import_source<'h>(
     })?;
     let wrong = |expected: &str| bad_input(&what, &format!("expected {expected}, got {}", json_kind(value)));
     match (source, value) {
-        (Source::Data(name, _), value) => {
+        (Source::Data(name, _) | Source::Typed(name, _), value) => {
             take_name(given, name)?;
             builder.data(name, value);
         }
@@ -201,7 +203,9 @@ pub(crate) struct GivenNames<'a> {
 
 impl<'a> GivenNames<'a> {
     pub(crate) fn new(sets: &'a [DataSet], sources: &[Source<'_>]) -> Self {
-        let data = sources.iter().filter(|source| matches!(source, Source::Data(..) | Source::DataObject(_))).count();
+        let is_data =
+            |source: &&Source<'_>| matches!(source, Source::Data(..) | Source::Typed(..) | Source::DataObject(_));
+        let data = sources.iter().filter(is_data).count();
         GivenNames { sets, by_source: (data > 1).then(RefCell::default), at: Cell::default() }
     }
 

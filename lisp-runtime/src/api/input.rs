@@ -10,8 +10,9 @@ use crate::terms::clock::Reading;
 use crate::terms::keys::Keys;
 use crate::terms::limits::{Limits, LimitsRequest};
 use crate::terms::outcome::{Phase, Problem};
-use crate::terms::print_hook::PrintHook;
+use crate::terms::print_hook::{Heartbeat, PrintHook};
 use crate::terms::run_id::{self, is_traceparent};
+use crate::terms::typed::TypedValue;
 use crate::tools::tool_set::Tools;
 use lisp_core::vm::Grant;
 use serde::de::IgnoredAny;
@@ -36,6 +37,8 @@ pub(crate) enum Source<'a> {
     Memory(Text<'a>),
     /// Earlier results: an array, oldest first.
     History(Text<'a>),
+    /// `data/name`, as the text of a typed value.
+    Typed(Cow<'a, str>, Text<'a>),
 }
 
 impl Source<'_> {
@@ -43,6 +46,7 @@ impl Source<'_> {
         let owned = |text: Text<'_>| text.map(|text| Cow::Owned(text.into_owned()));
         match self {
             Source::Data(name, text) => Source::Data(Cow::Owned(name.into_owned()), owned(text)),
+            Source::Typed(name, text) => Source::Typed(Cow::Owned(name.into_owned()), owned(text)),
             Source::DataObject(text) => Source::DataObject(owned(text)),
             Source::Memory(text) => Source::Memory(owned(text)),
             Source::History(text) => Source::History(owned(text)),
@@ -107,7 +111,7 @@ impl DataSet {
         let text = || {
             let mut hash = Sha256::new();
             match self.source.as_deref() {
-                Some(Source::Data(name, Ok(text))) => {
+                Some(Source::Data(name, Ok(text)) | Source::Typed(name, Ok(text))) => {
                     hash.update(name.as_bytes());
                     hash.update([0]);
                     hash.update(text.as_bytes());
@@ -156,6 +160,7 @@ pub struct Input<'a> {
     pub(crate) tools: Option<Arc<Tools>>,
     pub(crate) makes: Makes,
     pub(crate) on_print: Option<PrintHook>,
+    pub(crate) heartbeat: Option<Heartbeat>,
     pub(crate) run_id: Option<Arc<str>>,
     pub(crate) traceparent: Option<Arc<str>>,
     /// The journal, if the run is recorded.
@@ -207,6 +212,30 @@ impl<'a> Input<'a> {
     pub fn data(mut self, name: impl Into<Cow<'a, str>>, value: &impl Serialize) -> Self {
         let text = serde_json::to_string(value).map(Cow::Owned).map_err(|error| error.to_string());
         self.sources.push(Source::Data(name.into(), text));
+        self
+    }
+
+    /// Binds `data/name` to a value with types that JSON does not have, such as dates and sets.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input};
+    /// use lisp_runtime::value::{Part, TypedWriter};
+    /// let mut due = TypedWriter::new();
+    /// due.write(&Part::Date(19_724))?;
+    /// let outcome = Engine::default().eval("(str (.plusDays data/due 1))", Input::new().typed("due", due.finish()?));
+    /// assert_eq!(outcome.value::<String>()?, "2024-01-03");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn typed(mut self, name: impl Into<Cow<'a, str>>, value: TypedValue) -> Self {
+        self.sources.push(Source::Typed(name.into(), Ok(Cow::Owned(value.into_text()))));
+        self
+    }
+
+    /// Returns the result also as a [`TypedValue`] ([`Outcome::typed`](crate::Outcome::typed)).
+    #[must_use]
+    pub fn typed_result(mut self) -> Self {
+        self.makes.typed = true;
         self
     }
 
@@ -544,6 +573,7 @@ impl<'a> Input<'a> {
             tools: self.tools,
             makes: self.makes,
             on_print: self.on_print,
+            heartbeat: self.heartbeat,
             run_id: self.run_id,
             traceparent: self.traceparent,
             journal: self.journal,
@@ -578,6 +608,24 @@ impl<'a> Input<'a> {
     #[must_use]
     pub fn on_print(mut self, hook: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.on_print = Some(PrintHook::new(hook, true));
+        self
+    }
+
+    /// Calls a closure about every 50 ms while the program computes or its workers run, on the thread of
+    /// [`Engine::run`](crate::Engine::run). Use it to look at signals and to cancel the run. Runs that are futures, run
+    /// step by step or in another process do not call it.
+    ///
+    /// ```
+    /// use lisp_runtime::{Cancel, Engine, Input, Verdict};
+    /// let cancel = Cancel::new();
+    /// let at_once = cancel.clone();
+    /// let input = Input::new().cancel_with(&cancel).heartbeat(move || at_once.cancel());
+    /// let outcome = Engine::default().eval("(reduce + (iterate inc 0))", input);
+    /// assert_eq!(outcome.verdict(), Verdict::Cancelled);
+    /// ```
+    #[must_use]
+    pub fn heartbeat(mut self, hook: impl Fn() + Send + Sync + 'static) -> Self {
+        self.heartbeat = Some(Heartbeat::new(hook));
         self
     }
 

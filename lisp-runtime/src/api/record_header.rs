@@ -79,6 +79,7 @@ impl<'a> Header<'a> {
 #[serde(rename_all = "snake_case")]
 pub(super) enum Given<'a> {
     Data(Cow<'a, str>, Text<'a>),
+    Typed(Cow<'a, str>, Text<'a>),
     Object(Text<'a>),
     Memory(Text<'a>),
     History(Text<'a>),
@@ -100,6 +101,7 @@ impl<'a> Given<'a> {
         };
         match source {
             Source::Data(name, json) => Given::Data(Cow::Borrowed(name), text(json)),
+            Source::Typed(name, typed) => Given::Typed(Cow::Borrowed(name), text(typed)),
             Source::DataObject(json) => Given::Object(text(json)),
             Source::Memory(json) => Given::Memory(text(json)),
             Source::History(json) => Given::History(text(json)),
@@ -113,6 +115,7 @@ impl<'a> Given<'a> {
         };
         match self {
             Given::Data(name, json) => Source::Data(Cow::Owned(name.clone().into_owned()), text(json)),
+            Given::Typed(name, typed) => Source::Typed(Cow::Owned(name.clone().into_owned()), text(typed)),
             Given::Object(json) => Source::DataObject(text(json)),
             Given::Memory(json) => Source::Memory(text(json)),
             Given::History(json) => Source::History(text(json)),

@@ -239,6 +239,13 @@ impl Run {
         !self.is_set_up() && !self.shared.is_broken()
     }
 
+    /// Calls the host's heartbeat, if there is one.
+    pub(crate) fn beat(&self) {
+        if let Some(heartbeat) = &self.shared.setting.heartbeat {
+            heartbeat.beat();
+        }
+    }
+
     /// Returns whether a set-up program is running.
     pub(crate) fn is_set_up(&self) -> bool {
         self.current + 1 < self.programs.len()
@@ -435,6 +442,7 @@ impl Run {
 
     fn result(&mut self, kind: OutcomeKind) -> Result<(Answer, Vec<Warning>), Error> {
         let limit = bytes(self.shared.setting.limits.result_bytes);
+        let is_typed = self.shared.setting.makes.typed;
         let signature = self.shared.setting.signature.as_ref().filter(|_| kind != OutcomeKind::Fail);
         self.driver.machine.with_result(|h, value| {
             convert::with_room(h, limit, || {
@@ -447,8 +455,12 @@ impl Run {
                     }
                 }
                 let mut warnings = Vec::new();
+                let mut typed = None;
                 let json = match convert::project(h, value) {
                     Ok((json, nulls)) => {
+                        if is_typed && nulls.has_typed {
+                            typed = Some(convert::within(convert::typed(h, value)?, "the result", limit)?);
+                        }
                         Warning::of_nulls(&nulls, None, &mut warnings);
                         Ok(convert::within(json, "the result", limit)?)
                     }
@@ -460,7 +472,7 @@ impl Run {
                     Err(fault) => return Err(fault),
                 };
                 let (text, text_bytes) = convert::text(h, value, limit)?;
-                Ok((Answer { kind, json, text, text_bytes, memory: None }, warnings))
+                Ok((Answer { kind, json, typed, text, text_bytes, memory: None }, warnings))
             })
         })
     }

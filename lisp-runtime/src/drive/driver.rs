@@ -212,6 +212,7 @@ impl MachineDriver {
             if std::mem::take(&mut just_served) && !self.stop_if_over() {
                 if served == WATCHED_AFTER && !self.watched {
                     self.watch();
+                    return DriverEvent::Turn;
                 }
                 left = left.saturating_sub(1);
                 if left == 0 {
@@ -222,11 +223,16 @@ impl MachineDriver {
                 // The machine ends the program: the next step is its end.
                 Step::Paused if self.stop_if_over() => {}
                 Step::Paused => {
-                    if !self.watched {
+                    let was_watched = self.watched;
+                    if !was_watched {
                         self.watch();
                     }
                     if self.is_time_to_tell() {
                         return DriverEvent::Beat;
+                    }
+                    if !was_watched {
+                        // Who drives the run may want to continue it on another thread.
+                        return DriverEvent::Turn;
                     }
                     left = left.saturating_sub(1);
                     if left == 0 {
@@ -312,6 +318,7 @@ impl MachineDriver {
     /// Makes the watchdog watch the loaded program, which pays off after more than one slice. A profiled program is not
     /// watched: it stops all the time, which a watched machine would not.
     pub(crate) fn watch(&mut self) {
+        self.shared.set_long();
         if self.sampler.is_none() {
             self.watch_host_work();
         }
@@ -334,7 +341,8 @@ impl MachineDriver {
     /// Returns whether figures are due. With process isolation: after the first slice, then every 50 ms.
     fn is_time_to_tell(&mut self) -> bool {
         const EVERY: Duration = Duration::from_millis(50);
-        if self.shared.setting.alarm.is_none() || self.path.is_some() {
+        let setting = &self.shared.setting;
+        if (setting.alarm.is_none() && setting.heartbeat.is_none()) || self.path.is_some() {
             return false;
         }
         let now = Instant::now();

@@ -7,7 +7,7 @@ use crate::terms::clock::{Clock, Reading};
 use crate::terms::deadline::ReplayEnd;
 use crate::terms::keys::Keys;
 use crate::terms::limits::Limits;
-use crate::terms::print_hook::PrintHook;
+use crate::terms::print_hook::{Heartbeat, PrintHook};
 use crate::terms::run_view::RunView;
 use crate::tools::gate::GateSetting;
 use crate::tools::search::which_there_are;
@@ -34,11 +34,13 @@ pub(crate) struct Makes {
     pub(crate) check: Check,
     /// Whether the run ends after the check.
     pub(crate) check_only: bool,
+    /// The result as a typed value.
+    pub(crate) typed: bool,
 }
 
 impl Default for Makes {
     fn default() -> Self {
-        Makes { memory: true, live: false, profile: false, check: Check::Refuse, check_only: false }
+        Makes { memory: true, live: false, profile: false, check: Check::Refuse, check_only: false, typed: false }
     }
 }
 
@@ -66,6 +68,8 @@ pub(crate) struct Setting {
     /// The clock readings to replay.
     pub(crate) clock_replay: Vec<Reading>,
     pub(crate) on_print: Option<PrintHook>,
+    /// Called from time to time on the thread of the run.
+    pub(crate) heartbeat: Option<Heartbeat>,
     /// For a resumed run: when its time starts.
     pub(crate) replay: Option<Arc<ReplayEnd>>,
     /// The settings of the gate for tool calls, with the journal if the run is recorded.

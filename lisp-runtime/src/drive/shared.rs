@@ -50,6 +50,9 @@ pub(crate) struct RunShared {
     pub(crate) profiled: Profiled,
     /// A bug of the interpreter was caught: no machine of the run is used again.
     broken: AtomicBool,
+    /// Some program of the run computed for longer than the first slice. From then on a built-in may take a turn of any
+    /// length.
+    long: AtomicBool,
     /// For tests: the worker of this index panics at this stage.
     #[cfg(test)]
     pub(crate) fault: std::sync::Mutex<Option<(Stage, usize)>>,
@@ -131,6 +134,7 @@ impl RunShared {
             turns: Mutex::default(),
             profiled: Profiled::default(),
             broken: AtomicBool::new(false),
+            long: AtomicBool::new(false),
             #[cfg(test)]
             fault: std::sync::Mutex::default(),
             setting,
@@ -150,6 +154,15 @@ impl RunShared {
     }
 
     /// Notes that a bug of the interpreter was caught.
+    pub(crate) fn set_long(&self) {
+        self.long.store(true, Ordering::Release);
+    }
+
+    #[cfg(feature = "async")]
+    pub(crate) fn is_long(&self) -> bool {
+        self.long.load(Ordering::Acquire)
+    }
+
     pub(crate) fn set_broken(&self) {
         self.broken.store(true, Ordering::Release);
     }

@@ -4,8 +4,9 @@
 #[cfg(feature = "async")]
 use super::alarms::Alarms;
 use crate::terms::cancel::Cancel;
+use crate::terms::per_process::PerProcess;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -34,18 +35,18 @@ pub(super) struct State {
 }
 
 /// `None` if the system cannot create the thread; then the clock is only checked between the slices of a run.
-static WATCHDOG: LazyLock<Option<Arc<Watchdog>>> = LazyLock::new(|| {
-    let watchdog = Arc::new(Watchdog::default());
-    let its_own = Arc::clone(&watchdog);
-    thread::Builder::new().name("ptc-lisp-watchdog".into()).spawn(move || its_own.watch()).ok()?;
-    Some(watchdog)
-});
+static WATCHDOG: PerProcess<Option<Arc<Watchdog>>> = PerProcess::new();
 
 impl Watchdog {
     /// Returns the watchdog of the process, if there is one.
-    #[cfg(feature = "async")]
     pub(super) fn of_process() -> Option<&'static Arc<Watchdog>> {
-        WATCHDOG.as_ref()
+        let watchdog = WATCHDOG.get_or_init(|| {
+            let watchdog = Arc::new(Watchdog::default());
+            let its_own = Arc::clone(&watchdog);
+            thread::Builder::new().name("ptc-lisp-watchdog".into()).spawn(move || its_own.watch()).ok()?;
+            Some(watchdog)
+        });
+        watchdog?.as_ref()
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
@@ -94,7 +95,7 @@ impl Watchdog {
 /// Returns a flag that is set at the deadline or when the run is cancelled, for as long as it is held. `None` if
 /// nothing can set it.
 pub(crate) fn flag(deadline: Option<Instant>, cancel: &Cancel) -> Option<Arc<AtomicBool>> {
-    let watchdog = WATCHDOG.as_ref()?;
+    let watchdog = Watchdog::of_process()?;
     let flag = Arc::new(AtomicBool::new(false));
     let watched = Watched { deadline, cancel: cancel.clone(), flag: Arc::downgrade(&flag) };
     let mut state = watchdog.state();

@@ -273,10 +273,10 @@ impl LocalExecutor {
         }
     }
 
-    /// Runs workers until all of them wait for the host or none is left, or until `until`, but at least one turn.
+    /// Runs workers until all of them wait for the host or none is left, or until `until` or `stops`, but at least one turn.
     /// Returns whether there is more to do.
     #[cfg(feature = "async")]
-    pub(crate) fn run_until(&self, until: Instant) -> bool {
+    pub(crate) fn run_until(&self, until: Instant, stops: impl Fn() -> bool) -> bool {
         loop {
             let next = self.lock().ready.pop_front();
             match next {
@@ -284,7 +284,7 @@ impl LocalExecutor {
                 None if self.end_those_that_are_over() => {}
                 None => return false,
             }
-            if Instant::now() >= until {
+            if stops() || Instant::now() >= until {
                 return true;
             }
         }

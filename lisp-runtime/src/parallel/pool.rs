@@ -1,6 +1,7 @@
 //! A fixed number of threads, chosen by the host, for workers that compute. Tools, which may block, have their own
 //! threads (`tools/threads.rs`).
 
+use crate::terms::per_process::PerProcess;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -59,8 +60,8 @@ impl Pool {
     /// Returns the pool that engines share by default: one thread per core, created on first use. `None` if the system
     /// cannot create threads.
     pub(crate) fn shared() -> Option<Self> {
-        static SHARED: OnceLock<Option<Pool>> = OnceLock::new();
-        SHARED.get_or_init(|| Pool::new(cores()).ok()).clone()
+        static SHARED: PerProcess<Option<Pool>> = PerProcess::new();
+        SHARED.get_or_init(|| Pool::new(cores()).ok())?.clone()
     }
 
     /// Queues a job, which must not panic.

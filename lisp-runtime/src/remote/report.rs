@@ -177,6 +177,7 @@ pub(super) struct EveryFigure {
 struct ReportedValue {
     kind: OutcomeKind,
     json: Result<String, ErrorData>,
+    typed: Option<String>,
     text: String,
     text_bytes: usize,
     memory: Option<Result<String, ErrorData>>,
@@ -206,9 +207,10 @@ impl Report {
         let (calls, given_up) = (outcome.calls, outcome.given_up_calls);
         // Every field by name: a new one that is not sent does not compile.
         let end = match outcome.answer {
-            Ok(Answer { kind, json, text, text_bytes, memory }) => Ok(ReportedValue {
+            Ok(Answer { kind, json, typed, text, text_bytes, memory }) => Ok(ReportedValue {
                 kind,
                 json: json.map_err(|error| (&error).into()),
+                typed,
                 text,
                 text_bytes,
                 memory: memory.map(|made| made.map_err(|error| (&error).into())),
@@ -251,6 +253,7 @@ impl Report {
             Ok(value) => Ok(Answer {
                 kind: value.kind,
                 json: value.json.map_err(Error::from),
+                typed: value.typed,
                 text: value.text,
                 text_bytes: value.text_bytes,
                 memory: value.memory.map(|made| made.map_err(Error::from)),

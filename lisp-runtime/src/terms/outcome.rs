@@ -6,6 +6,7 @@ use crate::terms::misfit::Misfit;
 pub use crate::terms::position::Position;
 use crate::terms::profile::Profile;
 use crate::terms::run_id::run_id;
+use crate::terms::typed::TypedReader;
 use crate::terms::warning::Warning;
 use lisp_core::cost::COST_SCHEDULE_VERSION;
 use lisp_core::heap::OutOfMemory;
@@ -377,6 +378,8 @@ pub(crate) struct Answer {
     pub(crate) kind: OutcomeKind,
     /// An error if the value has no JSON form, because two keys would become one.
     pub(crate) json: Result<String, Error>,
+    /// The text of the typed value, if it was asked for and is not the JSON.
+    pub(crate) typed: Option<String>,
     pub(crate) text: String,
     /// The length of the whole text; if `text` is shorter, it is cut.
     pub(crate) text_bytes: usize,
@@ -388,7 +391,7 @@ impl Answer {
     /// Returns the answer of a program that was not run: nil.
     pub(crate) fn none() -> Self {
         let (json, text) = (Ok("null".to_owned()), "nil".to_owned());
-        Answer { kind: OutcomeKind::Value, json, text_bytes: text.len(), text, memory: None }
+        Answer { kind: OutcomeKind::Value, json, typed: None, text_bytes: text.len(), text, memory: None }
     }
 }
 
@@ -468,6 +471,7 @@ impl Outcome {
         let answer = Answer {
             kind: OutcomeKind::Value,
             json: Ok("null".to_owned()),
+            typed: None,
             text: "nil".to_owned(),
             text_bytes: 3,
             memory: Some(Ok(memory)),
@@ -503,6 +507,15 @@ impl Outcome {
     /// ([`Outcome::json_error`]).
     pub fn json(&self) -> Option<&str> {
         self.answer.as_ref().ok()?.json.as_deref().ok()
+    }
+
+    /// Returns the result with its sets and times, if [`Input::typed_result`](crate::Input::typed_result) was set.
+    ///
+    /// Otherwise sets are arrays and times are strings, as in [`Outcome::json`]. `None` in the same cases.
+    pub fn typed(&self) -> Option<TypedReader<'_>> {
+        let answer = self.answer.as_ref().ok()?;
+        let json = answer.json.as_deref().ok()?;
+        Some(TypedReader::of(answer.typed.as_deref().unwrap_or(json)))
     }
 
     /// Returns why the result of a successful run has no JSON text.

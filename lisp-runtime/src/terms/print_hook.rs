@@ -1,4 +1,4 @@
-//! The host's closure that sees each printed line.
+//! The host's closures that a run calls: with each printed line, and from time to time.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -53,6 +53,27 @@ impl PrintHook {
     /// all of them.
     pub(crate) fn show(&self, lines: &[String]) {
         let _ = catch_unwind(AssertUnwindSafe(|| lines.iter().for_each(|line| (self.hook)(line))));
+    }
+}
+
+/// The closure of [`crate::Input::heartbeat`].
+#[derive(Clone)]
+pub(crate) struct Heartbeat(Arc<dyn Fn() + Send + Sync>);
+
+impl Heartbeat {
+    pub(crate) fn new(hook: impl Fn() + Send + Sync + 'static) -> Self {
+        Heartbeat(Arc::new(hook))
+    }
+
+    /// Calls the closure. If it panics, the run goes on.
+    pub(crate) fn beat(&self) {
+        let _ = catch_unwind(AssertUnwindSafe(|| (self.0)()));
+    }
+}
+
+impl fmt::Debug for Heartbeat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Heartbeat")
     }
 }
 

@@ -21,6 +21,11 @@ pub(crate) fn read_json<'h>(h: &'h Heap, text: &str, keys: Keys) -> Res<Value<'h
     Reader::new(h).keys(keys).read(text).map_err(|error| unreadable(error, text))
 }
 
+/// Parses the text of a [`TypedValue`](crate::value::TypedValue) into an arena.
+pub(crate) fn read_typed<'h>(h: &'h Heap, text: &str, keys: Keys) -> Res<Value<'h>> {
+    Reader::new(h).keys(keys).typed().read(text).map_err(|error| unreadable(error, text))
+}
+
 /// Parses JSON text that is an array or object of values, each of which may be as deep as a written value.
 pub(crate) fn read_several<'h>(h: &'h Heap, text: &str, keys: Keys) -> Res<Value<'h>> {
     Reader::new(h).of_several().keys(keys).read(text).map_err(|error| unreadable(error, text))
@@ -109,6 +114,13 @@ pub(crate) fn project<'h>(h: &'h Heap, value: Value<'h>) -> Res<(String, Nulls)>
     let mut out = TextBuf::new(h);
     let nulls = write(h, value, Style::Project, &mut out)?;
     Ok((out.into_string(), nulls))
+}
+
+/// Returns a value as the text of a [`TypedValue`](crate::value::TypedValue).
+pub(crate) fn typed<'h>(h: &'h Heap, value: Value<'h>) -> Res<String> {
+    let mut out = TextBuf::new(h);
+    write(h, value, Style::Typed, &mut out)?;
+    Ok(out.into_string())
 }
 
 /// Checks that JSON text has at most `limit` bytes. `what` names it in the error.

@@ -1,8 +1,9 @@
 //! The threads for tool calls that may block.
 
 use super::bounded::{BoundedThreads, Job, JobTicket};
+use crate::terms::per_process::PerProcess;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// A bounded number of threads for tool calls; further calls are queued. Cheap to clone.
 #[derive(Clone)]
@@ -30,8 +31,9 @@ impl ToolThreads {
 
     /// Returns the pool that engines share by default.
     pub(crate) fn shared() -> Self {
-        static SHARED: OnceLock<ToolThreads> = OnceLock::new();
-        SHARED.get_or_init(|| ToolThreads::new(Self::DEFAULT)).clone()
+        static SHARED: PerProcess<ToolThreads> = PerProcess::new();
+        let shared = SHARED.get_or_init(|| ToolThreads::new(Self::DEFAULT)).cloned();
+        shared.unwrap_or_else(|| ToolThreads::new(Self::DEFAULT))
     }
 
     /// Returns the maximum number of threads; 0 is none.

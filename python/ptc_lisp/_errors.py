@@ -1,0 +1,34 @@
+"""The exceptions of the package."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ._engine import Outcome
+
+
+class ToolError(Exception):
+    """Raise it in a tool to tell the program what went wrong.
+
+    The program can catch it, and reads `code` as `(:code e)`. Any other exception of a tool is an error of the tool too;
+    its message then starts with the name of its class.
+    """
+
+    def __init__(self, message: str, *, code: str | int | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class InvalidArguments(ToolError):
+    """The program called a tool with arguments that do not fit its parameters."""
+
+
+class RunError(Exception):
+    """The program failed. `Outcome.raise_for_error` raises it; the text is the report for a model."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        error = outcome.error
+        super().__init__(error.report() if error is not None else "the run failed")
+        self.outcome = outcome
+        """The outcome of the run."""

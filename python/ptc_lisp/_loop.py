@@ -1,0 +1,157 @@
+"""Event loops: how a run is driven on the loop of its caller, and the loop on which `Engine.run` calls async tools."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import functools
+import itertools
+import os
+import threading
+import weakref
+from collections.abc import Coroutine
+from typing import Any
+
+from ._engine import AsyncCall, AsyncRun, CoreEngine, Outcome, ToolCall, Wakeups
+
+_numbers = itertools.count(1)
+
+
+class _Hub:
+    """Wakes the runs of one event loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.wakeups = Wakeups()
+        self._waiting: dict[int, asyncio.Future[None]] = {}
+        loop.add_reader(self.wakeups.fileno(), self._wake)
+
+    def _wake(self) -> None:
+        for number in self.wakeups.take():
+            self.wake(number)
+
+    def wake(self, number: int) -> None:
+        waiting = self._waiting.get(number)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(None)
+
+    async def wait(self, number: int, loop: asyncio.AbstractEventLoop) -> None:
+        waiting = self._waiting[number] = loop.create_future()
+        try:
+            await waiting
+        finally:
+            del self._waiting[number]
+
+
+_hubs: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Hub] = weakref.WeakKeyDictionary()
+
+
+def _hub_of(loop: asyncio.AbstractEventLoop) -> _Hub:
+    hub = _hubs.get(loop)
+    if hub is None:
+        hub = _hubs[loop] = _Hub(loop)
+    return hub
+
+
+async def drive(core: CoreEngine, source: str, options: dict[str, Any]) -> Outcome:
+    """Runs a program on the running loop: its async tools are tasks of this loop."""
+    loop = asyncio.get_running_loop()
+    hub, number = _hub_of(loop), next(_numbers)
+    run = core.begin(source, options, hub.wakeups, number)
+    tasks: dict[int, asyncio.Task[None]] = {}
+    try:
+        while True:
+            if run.is_long:
+                # The loop stays free while the program computes.
+                outcome = await loop.run_in_executor(None, run.poll_long)
+            else:
+                outcome = run.poll()
+            if outcome is not None:
+                return outcome
+            for call in run.take_calls():
+                task = loop.create_task(_serve(run, call, hub, number))
+                tasks[call.number] = task
+                task.add_done_callback(functools.partial(_forget, tasks, call.number))
+            for dropped in run.take_dropped():
+                if dropped in tasks:
+                    tasks[dropped].cancel()
+            if not run.is_woken:
+                await hub.wait(number, loop)
+            elif not run.is_long:
+                await asyncio.sleep(0)
+    finally:
+        run.close()
+        await _end(tasks)
+
+
+def _forget(tasks: dict[int, asyncio.Task[None]], number: int, _: asyncio.Task[None]) -> None:
+    tasks.pop(number, None)
+
+
+async def _end(tasks: dict[int, asyncio.Task[None]]) -> None:
+    """Cancels the tool calls of a run that has ended."""
+    open_tasks = list(tasks.values())
+    for task in open_tasks:
+        task.cancel()
+    if open_tasks:
+        await asyncio.wait(open_tasks, timeout=0)
+
+
+async def _serve(run: AsyncRun, call: AsyncCall, hub: _Hub, number: int) -> None:
+    try:
+        result = await call.begin()
+    except asyncio.CancelledError as error:
+        run.fail(call, error)
+        hub.wake(number)
+        raise
+    except BaseException as error:
+        run.fail(call, error)
+        hub.wake(number)
+        if not isinstance(error, Exception):
+            raise
+    else:
+        run.reply(call, result)
+        hub.wake(number)
+
+
+class _Background:
+    """An event loop in a thread of its own, for async tools of runs that are not on a loop."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self.loop = asyncio.new_event_loop()
+        threading.Thread(target=self.loop.run_forever, name="ptc-lisp-tools", daemon=True).start()
+
+
+_background: _Background | None = None
+_lock = threading.Lock()
+
+
+def _after_fork() -> None:
+    global _background, _lock
+    _background, _lock = None, threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def wait_for(coroutine: Coroutine[Any, Any, Any], call: ToolCall) -> Any:
+    """Waits for an async tool of a run that is not on a loop, until the run ends."""
+    global _background
+    with _lock:
+        if _background is None:
+            _background = _Background()
+    future = asyncio.run_coroutine_threadsafe(coroutine, _background.loop)
+    while True:
+        left = call.remaining
+        try:
+            return future.result(0.02 if left is None else min(left, 0.02))
+        except concurrent.futures.TimeoutError:
+            if future.done():
+                raise
+            if call.is_cancelled or (left is not None and left <= 0):
+                future.cancel()
+                raise TimeoutError("the run ended before the tool") from None
+        except BaseException:
+            future.cancel()
+            raise

@@ -1,0 +1,378 @@
+"""The engine and its sessions."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Literal
+
+from . import _ptcl
+from ._engine import AskedCall, CoreEngine, CoreSession, DataSet, Outcome, Record
+from ._loop import drive
+from .limits import Limits
+from .policy import Decision
+from .suspended import Suspended
+from .tools import Tool
+
+Check = Literal["off", "warn", "refuse"]
+"""Whether programs are checked before they run."""
+
+_engines: weakref.WeakSet[Engine] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    # Threads do not survive a fork: engines are built again when they are used.
+    for engine in list(_engines):
+        engine._core_or_none = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+class Engine:
+    """Runs programs, with the tools and the limits that it holds.
+
+    Build one and share it: between threads, event loops and forked processes.
+    """
+
+    def __init__(
+        self,
+        *,
+        tools: Iterable[Tool | Callable[..., Any]] = (),
+        limits: Limits | None = None,
+        ceiling: Limits | None = None,
+        policy: Callable[[AskedCall], Decision] | None = None,
+        check: Check = "warn",
+        json_keys: Literal["strings", "keywords"] = "strings",
+        isolation: Literal["in_process", "process"] = "in_process",
+        template: str | os.PathLike[str] | None = None,
+        prompt_tools_bytes: int | None = None,
+    ) -> None:
+        """Creates an engine.
+
+        - `tools` may be called by programs; a function becomes a tool as with the decorator `tool`.
+        - `limits` apply to every run. `ceiling` is the most that a run may ask for; the default is `limits`.
+        - `policy` is called before each tool call and returns `allow()`, `deny(reason)` or `ask(question)`.
+        - `check`: what to do with mistakes that are found before a run: nothing, warnings of the outcome, or no run if a
+          tool call would fail.
+        - `json_keys`: whether the keys of dicts are strings or keywords in programs. With strings, a program can still
+          read them by keyword.
+        - `isolation="process"` runs each program in a locked-down process of its own (Linux). `template` is the program
+          `ptcl`; the default is that of this package, or of `PATH`.
+        - `prompt_tools_bytes` bounds the tools in the prompt; the default is 16,000.
+
+        Raises `ValueError` for two tools with the same name, invalid schemas or limits, and `RuntimeError` if process
+        isolation is not possible on this system.
+        """
+        made = [tool if isinstance(tool, Tool) else Tool.from_function(tool) for tool in tools]
+        self._tools = {tool.name: tool for tool in made}
+        self._setting: dict[str, Any] = {
+            "tools": made,
+            "limits": limits._by_name() if limits else {},
+            "ceiling": ceiling._by_name() if ceiling else None,
+            "policy": policy,
+            "check": check,
+            "json_keys": json_keys,
+            "isolation": isolation,
+            "template": None if isolation == "in_process" else _template(template),
+            "prompt_tools_bytes": prompt_tools_bytes,
+        }
+        self._core_or_none: CoreEngine | None = CoreEngine(self._setting)
+        _engines.add(self)
+
+    @property
+    def _core(self) -> CoreEngine:
+        core = self._core_or_none
+        if core is None:
+            core = self._core_or_none = CoreEngine(self._setting)
+        return core
+
+    @property
+    def tools(self) -> Sequence[Tool]:
+        """The tools of the engine."""
+        return list(self._tools.values())
+
+    def run(
+        self,
+        program: str,
+        *,
+        data: Mapping[str, Any] | None = None,
+        data_sets: Sequence[DataSet] | None = None,
+        limits: Limits | None = None,
+        tenant: str | None = None,
+        run_id: str | None = None,
+        signature: str | None = None,
+        strict_data: bool = False,
+        memory: str | None = None,
+        setup: Sequence[str] | None = None,
+        on_print: Callable[[str], object] | None = None,
+        traceparent: str | None = None,
+        now_ms: int | None = None,
+        check: Check | None = None,
+    ) -> Outcome:
+        """Runs a program to its end, on this thread. Other Python threads run meanwhile.
+
+        - `data` binds `data/NAME` to each value: None, bool, int, float, str, list, tuple, dict with str keys, set, date,
+          datetime and timedelta, nested up to 512 deep. `data_sets` are those of `import_data`.
+        - `limits` for this run: tighter than those of the engine, or up to its `ceiling`.
+        - `tenant` is the name of the client for the policy. `run_id` is an id of yours for the run.
+        - `signature` is the type of the result, such as `"{total :float}"`; another result is an error.
+        - `strict_data`: a missing `data/NAME` is an error instead of nil.
+        - `memory` has the definitions of an earlier run: its `Outcome.memory`. `Outcome.memory` is only made if `memory`
+          is given; begin with `"{}"`. `setup` are programs to run first, for their definitions.
+        - `on_print` is called with each printed line.
+        - `traceparent` is passed to tools. `now_ms` fixes the clock of the program.
+        - `check` can weaken the check of the engine.
+
+        Whatever the program does, nothing is raised: look at `Outcome.ok`, or call `Outcome.raise_for_error()`. Async tools
+        run on an event loop of the package; in async code, use `run_async`. Ctrl-C ends the run, at the latest when a single
+        built-in over many elements has ended.
+
+        Raises `TypeError` or `ValueError`, with the path of the value, for data that cannot be passed.
+        """
+        options = _options(locals())
+        if self._core.has_async_tools and _on_a_loop():
+            raise RuntimeError("run() would block the event loop that async tools need; write: await engine.run_async(...)")
+        return self._core.run(program, options)
+
+    async def run_async(
+        self,
+        program: str,
+        *,
+        data: Mapping[str, Any] | None = None,
+        data_sets: Sequence[DataSet] | None = None,
+        limits: Limits | None = None,
+        tenant: str | None = None,
+        run_id: str | None = None,
+        signature: str | None = None,
+        strict_data: bool = False,
+        memory: str | None = None,
+        setup: Sequence[str] | None = None,
+        on_print: Callable[[str], object] | None = None,
+        traceparent: str | None = None,
+        now_ms: int | None = None,
+        check: Check | None = None,
+    ) -> Outcome:
+        """Runs a program on the running event loop, with the options of `run`.
+
+        Async tools are tasks of this loop; calls of `pmap` run side by side. Other tools run in threads. Cancelling the
+        task ends the run and cancels the tools that it waits for. A program that computes for more than about a
+        millisecond continues in a thread of the loop's default executor.
+        """
+        options = _options(locals())
+        return await drive(self._core, program, options)
+
+    def start(
+        self,
+        program: str,
+        *,
+        data: Mapping[str, Any] | None = None,
+        data_sets: Sequence[DataSet] | None = None,
+        limits: Limits | None = None,
+        tenant: str | None = None,
+        run_id: str | None = None,
+        signature: str | None = None,
+        strict_data: bool = False,
+        memory: str | None = None,
+        setup: Sequence[str] | None = None,
+        on_print: Callable[[str], object] | None = None,
+        traceparent: str | None = None,
+        now_ms: int | None = None,
+        check: Check | None = None,
+        recorder: Callable[[str], object] | None = None,
+    ) -> Suspended | Outcome:
+        """Runs a program until it ends or needs somebody: a reply to an external tool, or an approval that the policy asks
+        for. Tools with a function are called as in `run`, one after another.
+
+        The run is recorded. `recorder` stores each line of the record before the call that the line announces is made, so
+        that a process that dies loses nothing: see `Engine.resume`. The other options are those of `run`.
+        """
+        options = _options(locals())
+        recorder = options.pop("recorder", None)
+        given = {"data_sets": data_sets, "recorder": recorder}
+        return self._progressed(self._core.start(program, options, recorder), given)
+
+    def resume(
+        self,
+        record: Record | bytes | str,
+        *,
+        data_sets: Sequence[DataSet] | None = None,
+        recorder: Callable[[str], object] | None = None,
+        limits: Limits | None = None,
+        on_print: Callable[[str], object] | None = None,
+    ) -> Suspended | Outcome:
+        """Continues a recorded run, in any process whose engine has the same tools.
+
+        What the record has is repeated without calling a tool. `data_sets` of the run are given again. A call whose result
+        is unknown, because its process died, is repeated if its tool is `effect="read"`; otherwise the run ends with
+        `unknown_call` unless the record says what happened (`Record.reply`, `Record.fail`, `Record.not_made`).
+
+        Raises `ValueError` if the record is not valid, or does not fit this engine.
+        """
+        if not isinstance(record, Record):
+            record = Record(record)
+        options = _options({"data_sets": data_sets, "limits": limits, "on_print": on_print})
+        given = {"data_sets": data_sets, "recorder": recorder}
+        return self._progressed(self._core.resume(record, options, recorder), given)
+
+    async def start_async(self, program: str, **options: Any) -> Suspended | Outcome:
+        """`start`, in a thread: it does not block the event loop. Async tools run on an event loop of the package."""
+        return await asyncio.to_thread(self.start, program, **options)
+
+    async def resume_async(self, record: Record | bytes | str, **options: Any) -> Suspended | Outcome:
+        """`resume`, in a thread: it does not block the event loop. Async tools run on an event loop of the package."""
+        return await asyncio.to_thread(self.resume, record, **options)
+
+    def _progressed(self, progressed: Outcome | Record, given: dict[str, Any]) -> Suspended | Outcome:
+        return Suspended(self, progressed, given) if isinstance(progressed, Record) else progressed
+
+    def check(
+        self,
+        program: str,
+        *,
+        data: Mapping[str, Any] | None = None,
+        data_sets: Sequence[DataSet] | None = None,
+        tenant: str | None = None,
+        setup: Sequence[str] | None = None,
+    ) -> Outcome:
+        """Checks a program without running it, against the data and the tools.
+
+        Returns an outcome without a value: `Outcome.error` if the program does not compile or names what does not exist,
+        and `Outcome.warnings` for mistakes such as misspelt keys, each with a repair.
+        """
+        return self._core.check(program, _options(locals()))
+
+    def prompt(self, *, tenant: str | None = None) -> str:
+        """Returns the system prompt for a model: the language, and the tools with their signatures. With a tenant, only
+        the tools that the policy shows to it."""
+        return self._core.prompt(tenant)
+
+    def import_data(self, name: str, value: Any) -> DataSet:
+        """Imports a value once, as `data/NAME` of any number of runs, which share it without copying.
+
+        Raises `TypeError` or `ValueError`, with the path of the value, if it cannot be passed or exceeds `setup_heap_mb`.
+        """
+        return self._core.import_data(name, value)
+
+    def session(
+        self,
+        *,
+        data: Mapping[str, Any] | None = None,
+        data_sets: Sequence[DataSet] | None = None,
+        limits: Limits | None = None,
+        tenant: str | None = None,
+        setup: Sequence[str] | None = None,
+        on_print: Callable[[str], object] | None = None,
+    ) -> Session:
+        """Starts a session: programs that run one after another and share their definitions."""
+        return Session(self._core.session(_options(locals()), None))
+
+    def load_session(
+        self,
+        saved: bytes | str,
+        *,
+        data: Mapping[str, Any] | None = None,
+        data_sets: Sequence[DataSet] | None = None,
+        limits: Limits | None = None,
+        tenant: str | None = None,
+        on_print: Callable[[str], object] | None = None,
+    ) -> Session:
+        """Continues a session that `Session.save` returned, in any process. Its data is given again.
+
+        Raises `ValueError` if the text is not a saved session, or calls a tool that the engine does not have.
+        """
+        options = _options(locals())
+        text = saved.decode() if isinstance(saved, bytes) else saved
+        return Session(self._core.session({name: options[name] for name in options if name != "saved"}, text))
+
+    def __repr__(self) -> str:
+        return f"<Engine with the tools {', '.join(self._tools) or 'none'}>"
+
+
+class Session:
+    """Programs that run one after another and share their definitions. Each is a turn; one that fails changes nothing.
+
+    A session runs one turn at a time. It is also a context manager, which ends a turn that is running.
+    """
+
+    def __init__(self, core: CoreSession) -> None:
+        """Not called by hosts: `Engine.session` and `Engine.load_session` create sessions."""
+        self._core = core
+
+    def run(self, program: str) -> Outcome:
+        """Runs one more program."""
+        self._core.reset()
+        return self._core.run(program)
+
+    async def run_async(self, program: str) -> Outcome:
+        """Runs one more program in a thread. Cancelling the task ends the turn."""
+        # Before the thread starts: the task may be cancelled first.
+        self._core.reset()
+        turn = asyncio.ensure_future(asyncio.to_thread(self._core.run, program))
+        try:
+            return await asyncio.shield(turn)
+        except asyncio.CancelledError:
+            self._core.cancel()
+            # The next turn must not begin before this one has ended.
+            await asyncio.wait([turn])
+            raise
+
+    def save(self) -> bytes:
+        """Returns the definitions, functions too, and the last results, for `Engine.load_session`. Raises `ValueError` if
+        they exceed the limit `session_bytes`."""
+        return self._core.save().encode()
+
+    def memory(self) -> str:
+        """Returns the definitions as a JSON object, without functions."""
+        return self._core.memory()
+
+    def undo(self) -> None:
+        """Undoes the last turn that succeeded, except for what its tools did. Raises `ValueError` if there is none."""
+        self._core.undo()
+
+    def fork(self) -> Session:
+        """Returns a second session with the same definitions; the two are independent."""
+        return Session(self._core.fork())
+
+    @property
+    def names(self) -> list[str]:
+        """The names that the session has defined."""
+        return self._core.names
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._core.cancel()
+
+
+def _options(given: dict[str, Any]) -> dict[str, Any]:
+    """Returns the options of a run that are set."""
+    options = {
+        name: value
+        for name, value in given.items()
+        if value is not None and value is not False and name not in ("self", "program")
+    }
+    if "data" in options:
+        options["data"] = dict(options["data"])
+    if "limits" in options:
+        options["limits"] = options["limits"]._by_name()
+    return options
+
+
+def _on_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _template(template: str | os.PathLike[str] | None) -> str | None:
+    return os.fspath(template) if template is not None else _ptcl.find()

@@ -1,0 +1,248 @@
+"""Tools: what a program may call."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeVar, overload
+
+from ._hints import Parameters
+
+Effect = Literal["read", "write", "unknown"]
+"""What the calls of a tool do to the outside world."""
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
+
+
+class Tool:
+    """A tool: its name, what it takes and returns, and the function that serves its calls.
+
+    Make one with the decorator `tool`, or with `Tool.from_json_schema` or `Tool.external`. A tool can be granted to any
+    number of engines, and can be called like its function.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        function: Callable[..., Any] | None = None,
+        description: str = "",
+        input_schema: Mapping[str, Any] | None = None,
+        output_schema: Mapping[str, Any] | None = None,
+        signature: str | None = None,
+        effect: Effect = "unknown",
+        idempotent: bool = False,
+        cached: bool = False,
+        detached: bool = False,
+        tagged: bool = False,
+        max_calls: int | None = None,
+        concurrency: int | None = None,
+        redact: Sequence[str] = (),
+    ) -> None:
+        """Creates a tool.
+
+        - `function` is called with the arguments by name; it may be async. Without one, the tool is external: the host
+          replies to its calls (`Engine.start`).
+        - `input_schema` and `output_schema` are JSON Schemas; `signature` is the short form, such as
+          `"(sku :string) -> :float"`. Arguments and results are checked against them.
+        - `effect` is what a call does to the outside world. A run that is resumed repeats only calls of `"read"` tools.
+        - `idempotent`: a repeated call has no further effect. `cached`: a repeated call with equal arguments in one run
+          returns the first result.
+        - `detached` runs the function in a thread, so that a run ends on time although the function does not return.
+        - `tagged` makes failures values of the program: `{:ok result}` or `{:error {...}}`.
+        - `max_calls` bounds the calls of a run, and `concurrency` those in progress at once in all runs.
+        - `redact` names arguments that the ledger and records must not show.
+
+        Raises `ValueError` when an engine is built with a schema, signature or effect that is not valid.
+        """
+        self.name = name
+        self.description = description
+        self.input_schema = None if input_schema is None else json.dumps(input_schema)
+        self.output_schema = None if output_schema is None else json.dumps(output_schema)
+        self.signature = signature
+        self.effect = effect
+        self.idempotent = idempotent
+        self.cached = cached
+        self.detached = detached
+        self.tagged = tagged
+        self.max_calls = max_calls
+        self.concurrency = concurrency
+        self.redact = list(redact)
+        self.function = function
+        self.is_async = function is not None and _is_async(function)
+        self.adapt: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+        self.dump: Callable[[Any], Any] | None = None
+        self.call_parameter: str | None = None
+
+    @classmethod
+    def from_function(
+        cls, function: Callable[..., Any], *, name: str | None = None, description: str | None = None, **options: Any
+    ) -> Tool:
+        """Creates a tool from a function: its parameters and result from the type hints, its description from the
+        docstring. `options` are those of `Tool`. Raises `TypeError` for hints that have no JSON Schema."""
+        text, parameters = _documentation(function)
+        hints = Parameters(function, parameters)
+        made = cls(
+            name or _name_of(function),
+            function=function,
+            description=text if description is None else description,
+            input_schema=hints.input_schema,
+            output_schema=hints.output_schema,
+            **options,
+        )
+        made.adapt, made.dump, made.call_parameter = hints.adapt, hints.dump, hints.call_parameter
+        return made
+
+    @classmethod
+    def from_json_schema(
+        cls,
+        name: str,
+        input_schema: Mapping[str, Any],
+        function: Callable[..., Any] | None = None,
+        *,
+        description: str = "",
+        output_schema: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> Tool:
+        """Creates a tool from JSON Schemas. The function gets the arguments by name."""
+        return cls(
+            name,
+            function=function,
+            description=description,
+            input_schema=input_schema,
+            output_schema=output_schema,
+            **options,
+        )
+
+    @classmethod
+    def external(cls, name: str, signature: str | None = None, *, description: str = "", **options: Any) -> Tool:
+        """Creates a tool without a function: a run of `Engine.start` suspends at its calls, and the host replies."""
+        return cls(name, signature=signature, description=description, **options)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the function of the tool, without the checks of an engine."""
+        if self.function is None:
+            raise TypeError(f"the tool {self.name} is external and has no function")
+        return self.function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<Tool {self.name}>"
+
+
+class Tools(Sequence[Tool]):
+    """Several tools, such as those of an MCP server."""
+
+    def __init__(self, tools: Iterable[Tool]) -> None:
+        """Creates a list of tools."""
+        self._tools = list(tools)
+
+    @classmethod
+    def from_mcp(cls, tools: Iterable[Any], call: Callable[[str, dict[str, Any]], Any]) -> Tools:
+        """Creates tools from the list of an MCP server.
+
+        `tools` has what `tools/list` returns: dicts, or objects of an MCP library, with `name`, `description`,
+        `inputSchema`, `outputSchema` and `annotations`. `call(name, arguments)` calls one; it may be async.
+        """
+        return cls(_of_mcp(_plain_dict(tool), call) for tool in tools)
+
+    @overload
+    def __getitem__(self, index: int) -> Tool: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Tool]: ...
+    def __getitem__(self, index: int | slice) -> Tool | list[Tool]:
+        return self._tools[index]
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self._tools)
+
+
+def _plain_dict(tool: Any) -> dict[str, Any]:
+    if isinstance(tool, Mapping):
+        return dict(tool)
+    return dict(tool.model_dump(by_alias=True, exclude_none=True))
+
+
+def _of_mcp(tool: dict[str, Any], call: Callable[[str, dict[str, Any]], Any]) -> Tool:
+    name = tool["name"]
+    hints = tool.get("annotations") or {}
+    effect: Effect = "read" if hints.get("readOnlyHint") else "write" if hints.get("destructiveHint") else "unknown"
+
+    async def call_async(**arguments: Any) -> Any:
+        return await call(name, arguments)
+
+    def call_here(**arguments: Any) -> Any:
+        return call(name, arguments)
+
+    return Tool(
+        name,
+        function=call_async if _is_async(call) else call_here,
+        description=tool.get("description") or "",
+        input_schema=tool.get("inputSchema") or {"type": "object"},
+        output_schema=tool.get("outputSchema"),
+        effect=effect,
+        idempotent=bool(hints.get("idempotentHint")),
+    )
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    name: str = getattr(function, "__name__", "")
+    if not _NAME.match(name):
+        raise TypeError(f"{function!r} has no name for programs; pass name=\"...\"")
+    return name
+
+
+def _documentation(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
+    """Returns the description of a docstring, and the descriptions of parameters in its section `Args:`."""
+    text = inspect.getdoc(function) or ""
+    about, _, rest = text.partition("\nArgs:\n")
+    if not rest:
+        return text.strip(), {}
+    parameters: dict[str, str] = {}
+    name = None
+    for line in rest.splitlines():
+        if line and not line.startswith(" "):
+            break
+        found = re.match(r" {2,4}(\w+)(?: \([^)]*\))?: *(.*)", line)
+        if found:
+            name = found[1]
+            parameters[name] = found[2].strip()
+        elif name and line.strip():
+            parameters[name] += " " + line.strip()
+    return about.strip(), parameters
+
+
+@overload
+def tool(function: Callable[..., Any], /) -> Tool: ...
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    effect: Effect = "unknown",
+    idempotent: bool = False,
+    cached: bool = False,
+    detached: bool = False,
+    tagged: bool = False,
+    max_calls: int | None = None,
+    concurrency: int | None = None,
+    redact: Sequence[str] = (),
+) -> Callable[[Callable[..., Any]], Tool]: ...
+def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Tool | Callable[[Callable[..., Any]], Tool]:
+    """Makes a tool of a function, as a decorator. `Tool` describes the options.
+
+    The parameters and the result come from the type hints, the description from the docstring. A parameter annotated with
+    `ToolCall` is not an argument: it receives the call itself.
+    """
+    if function is not None:
+        return Tool.from_function(function)
+    return lambda function: Tool.from_function(function, **options)

@@ -1,0 +1,277 @@
+//! The engine.
+
+use crate::calls::Interrupt;
+use crate::driven::{Progressed, drive};
+use crate::errors::{of_build, of_problem, of_record};
+use crate::options::{self, Options};
+use crate::outcome::Outcome;
+use crate::policy::decide;
+use crate::record::Record;
+use crate::runs::{AsyncRun, Future};
+use crate::session::CoreSession;
+use crate::tools::ToolSet;
+use crate::values::{Form, to_typed};
+use crate::wakeups::Wakeups;
+use ptc_lisp::tools::AskedCall;
+use ptc_lisp::{Engine, Limits, Recording};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+#[cfg(target_os = "linux")]
+use ptc_lisp::sandbox::Sandbox;
+
+/// Data that is imported once and shared by many runs.
+#[pyclass(frozen, module = "ptc_lisp")]
+pub(crate) struct DataSet {
+    #[pyo3(get)]
+    name: String,
+    set: ptc_lisp::DataSet,
+}
+
+impl DataSet {
+    pub(crate) fn set(&self) -> &ptc_lisp::DataSet {
+        &self.set
+    }
+}
+
+#[pymethods]
+impl DataSet {
+    #[getter]
+    fn bytes(&self) -> usize {
+        self.set.bytes()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<DataSet {} of {} bytes>", self.name, self.set.bytes())
+    }
+}
+
+/// Where programs run.
+#[derive(Clone)]
+pub(crate) enum Place {
+    InProcess(Engine),
+    #[cfg(target_os = "linux")]
+    Process(Sandbox),
+}
+
+impl Place {
+    fn new(engine: Engine, isolation: &str, template: Option<&str>) -> PyResult<Self> {
+        match isolation {
+            "in_process" => Ok(Place::InProcess(engine)),
+            #[cfg(target_os = "linux")]
+            "process" => {
+                let Some(template) = template else {
+                    return Err(PyRuntimeError::new_err(
+                        "isolation=\"process\" needs the program ptcl as the template of its processes; pass template=\"/path/to/ptcl\"",
+                    ));
+                };
+                let built = Sandbox::builder().engine(engine).template(template).build();
+                built.map(Place::Process).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+            }
+            #[cfg(not(target_os = "linux"))]
+            "process" => {
+                Err(PyRuntimeError::new_err("isolation=\"process\" needs Linux; use isolation=\"in_process\""))
+            }
+            other => {
+                Err(PyValueError::new_err(format!("isolation must be \"in_process\" or \"process\", not {other:?}")))
+            }
+        }
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        match self {
+            Place::InProcess(engine) => engine,
+            #[cfg(target_os = "linux")]
+            Place::Process(sandbox) => sandbox.engine(),
+        }
+    }
+}
+
+/// An engine, as the Python half uses it.
+#[pyclass(frozen, module = "ptc_lisp._engine")]
+pub(crate) struct CoreEngine {
+    /// For runs on the thread of their caller.
+    direct: Place,
+    /// For runs that are futures; the same if no tool is async.
+    futures: Place,
+    external: Arc<BTreeSet<String>>,
+    #[pyo3(get)]
+    has_async_tools: bool,
+}
+
+/// What an engine is built of.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Setting<'py> {
+    tools: Bound<'py, PyAny>,
+    limits: Bound<'py, PyDict>,
+    ceiling: Option<Bound<'py, PyDict>>,
+    policy: Option<Py<PyAny>>,
+    check: String,
+    json_keys: String,
+    isolation: String,
+    template: Option<String>,
+    prompt_tools_bytes: Option<usize>,
+}
+
+#[pymethods]
+impl CoreEngine {
+    #[new]
+    fn new(py: Python<'_>, setting: Bound<'_, PyAny>) -> PyResult<Self> {
+        let setting: Setting<'_> = setting.extract()?;
+        let tools = ToolSet::read(&setting.tools)?;
+        let limits = Limits::default().with(&options::limits(&setting.limits)?);
+        let ceiling = setting.ceiling.as_ref().map(options::limits).transpose()?.map(|asked| limits.with(&asked));
+        let policy = setting.policy.map(Arc::new);
+        let (check, keys) = (options::check(&setting.check)?, options::keys(&setting.json_keys)?);
+        let build = |tools: Vec<ptc_lisp::Tool>| {
+            let mut builder = Engine::builder().limits(limits).check(check).json_keys(keys);
+            builder = ceiling.into_iter().fold(builder, |builder, ceiling| builder.ceiling(ceiling));
+            builder =
+                setting.prompt_tools_bytes.into_iter().fold(builder, |builder, max| builder.prompt_tools_bytes(max));
+            if let Some(policy) = &policy {
+                let policy = policy.clone();
+                builder = builder.policy(move |call: &AskedCall<'_>| decide(&policy, call));
+            }
+            let engine = tools.into_iter().fold(builder, |builder, tool| builder.grant(tool)).build();
+            engine.map_err(|error| of_build(&error))
+        };
+        let (isolation, template) = (setting.isolation.as_str(), setting.template.as_deref());
+        let engine = build(tools.direct)?;
+        let direct = py.detach(|| Place::new(engine, isolation, template))?;
+        let futures = match tools.has_async {
+            false => direct.clone(),
+            true => {
+                let engine = build(tools.futures)?;
+                py.detach(|| Place::new(engine, isolation, template))?
+            }
+        };
+        Ok(CoreEngine { direct, futures, external: Arc::new(tools.external), has_async_tools: tools.has_async })
+    }
+
+    /// Runs a program to its end on this thread.
+    fn run(&self, py: Python<'_>, source: &str, options: &Bound<'_, PyDict>) -> PyResult<Outcome> {
+        let Options { input, cancel } = Options::read(options)?;
+        let interrupt = Interrupt::new(cancel);
+        let input = input.heartbeat(Interrupt::look_here);
+        let outcome = py.detach(|| {
+            interrupt.during(|| match &self.direct {
+                Place::InProcess(engine) => engine.eval(source, input),
+                #[cfg(target_os = "linux")]
+                Place::Process(sandbox) => sandbox.eval(source, &input),
+            })
+        });
+        match interrupt.take() {
+            Some(error) => Err(error),
+            None => Ok(Outcome::new(outcome, source.into())),
+        }
+    }
+
+    /// Begins a run that an event loop drives. `number` names it in `wakeups`.
+    fn begin(
+        &self,
+        py: Python<'_>,
+        source: &str,
+        options: &Bound<'_, PyDict>,
+        wakeups: &Bound<'_, Wakeups>,
+        number: u64,
+    ) -> PyResult<AsyncRun> {
+        let Options { input, cancel } = Options::read(options)?;
+        let future = py.detach(|| match &self.futures {
+            Place::InProcess(engine) => Future::InProcess(Box::new(engine.eval_async(source, input))),
+            #[cfg(target_os = "linux")]
+            Place::Process(sandbox) => Future::Process(Box::new(sandbox.eval_async(source, &input))),
+        });
+        Ok(AsyncRun::new(future, cancel, wakeups.get().hub(), number, source.into()))
+    }
+
+    /// Starts a run that may suspend. Returns an outcome, or the record of the suspended run.
+    #[pyo3(signature = (source, options, recorder=None))]
+    fn start(
+        &self,
+        py: Python<'_>,
+        source: &str,
+        options: &Bound<'_, PyDict>,
+        recorder: Option<Py<PyAny>>,
+    ) -> PyResult<Progressed> {
+        let Options { input, cancel } = Options::read(options)?;
+        let recording = crate::record::recording(recorder).build();
+        let interrupt = Interrupt::new(cancel);
+        let input = input.record(&recording);
+        let (place, external) = (&self.direct, &self.external);
+        let progressed = py.detach(|| interrupt.during(|| drive(place, external, source, input, &recording)));
+        interrupt.take().map_or(progressed, Err)
+    }
+
+    /// Continues a suspended run.
+    #[pyo3(signature = (record, options, recorder=None))]
+    fn resume(
+        &self,
+        py: Python<'_>,
+        record: &Bound<'_, Record>,
+        options: &Bound<'_, PyDict>,
+        recorder: Option<Py<PyAny>>,
+    ) -> PyResult<Progressed> {
+        let Options { input, cancel } = Options::read(options)?;
+        let record = record.get().record();
+        let builder = crate::record::recording(recorder);
+        let (source, input, recording): (String, _, Recording) =
+            self.direct.engine().open_record_source(&record, input, &builder).map_err(|error| of_record(&error))?;
+        let input = input.typed_result().without_memory();
+        let interrupt = Interrupt::new(cancel);
+        let (place, external) = (&self.direct, &self.external);
+        let progressed = py.detach(|| interrupt.during(|| drive(place, external, &source, input, &recording)));
+        interrupt.take().map_or(progressed, Err)
+    }
+
+    /// Checks a program without running it.
+    fn check(&self, py: Python<'_>, source: &str, options: &Bound<'_, PyDict>) -> PyResult<Outcome> {
+        let Options { input, .. } = Options::read(options)?;
+        let input = input.check_only();
+        let outcome = py.detach(|| match &self.direct {
+            Place::InProcess(engine) => engine.eval(source, input),
+            #[cfg(target_os = "linux")]
+            Place::Process(sandbox) => sandbox.eval(source, &input),
+        });
+        Ok(Outcome::new(outcome, source.into()))
+    }
+
+    /// Imports data once, for many runs.
+    fn import_data(&self, py: Python<'_>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<DataSet> {
+        let value = to_typed(value, Form::Typed, name)?;
+        let set =
+            py.detach(|| self.direct.engine().import_typed(name, value)).map_err(|problem| of_problem(&problem))?;
+        Ok(DataSet { name: name.to_owned(), set })
+    }
+
+    /// Returns the system prompt.
+    fn prompt(&self, tenant: Option<&str>) -> String {
+        match tenant {
+            None => self.direct.engine().prompt(),
+            Some(tenant) => self.direct.engine().prompt_for(Some(tenant)),
+        }
+    }
+
+    /// Returns the signatures of the tools, by their names.
+    fn signatures(&self) -> Vec<(String, String)> {
+        let tools = self.direct.engine().tools().all();
+        tools.map(|tool| (tool.name().to_owned(), tool.signature_text().to_owned())).collect()
+    }
+
+    /// Returns a session, or continues a saved one.
+    #[pyo3(signature = (options, saved=None))]
+    fn session(&self, py: Python<'_>, options: &Bound<'_, PyDict>, saved: Option<String>) -> PyResult<CoreSession> {
+        let Options { input, cancel } = Options::read(options)?;
+        let place = &self.direct;
+        py.detach(|| CoreSession::new(place, input, cancel, saved.as_deref()))
+    }
+}
+
+/// Returns the documentation of a function of the language, if there is one of this name.
+#[pyfunction]
+pub(crate) fn describe(name: &str) -> Option<String> {
+    ptc_lisp::language::describe_name(name).ok()
+}

@@ -1,0 +1,115 @@
+//! The options of a run: what the Python half passes as a dict becomes the input of a run.
+
+use crate::engine::DataSet;
+use crate::values::{Form, to_typed};
+use ptc_lisp::{Cancel, Check, Input, Keys, LimitsRequest};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// Returns limits, by their names.
+pub(crate) fn limits(all: &Bound<'_, PyDict>) -> PyResult<LimitsRequest> {
+    let mut asked = LimitsRequest::default();
+    for (name, value) in all.iter() {
+        let name: String = name.extract()?;
+        asked.set(&name, value.extract()?).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    }
+    Ok(asked)
+}
+
+pub(crate) fn check(name: &str) -> PyResult<Check> {
+    match name {
+        "off" => Ok(Check::Off),
+        "warn" => Ok(Check::Warn),
+        "refuse" => Ok(Check::Refuse),
+        other => Err(PyValueError::new_err(format!("check must be \"off\", \"warn\" or \"refuse\", not {other:?}"))),
+    }
+}
+
+pub(crate) fn keys(name: &str) -> PyResult<Keys> {
+    match name {
+        "strings" => Ok(Keys::Strings),
+        "keywords" => Ok(Keys::Keywords),
+        other => Err(PyValueError::new_err(format!("json_keys must be \"strings\" or \"keywords\", not {other:?}"))),
+    }
+}
+
+/// The options of a run. All are optional.
+#[derive(Default)]
+pub(crate) struct Options {
+    pub(crate) input: Input<'static>,
+    pub(crate) cancel: Cancel,
+}
+
+impl Options {
+    /// Reads the options that a run is given.
+    pub(crate) fn read(options: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let cancel = Cancel::new();
+        let mut input = Input::new().cancel_with(&cancel).typed_result();
+        for (name, value) in options.iter() {
+            if value.is_none() {
+                continue;
+            }
+            let name: String = name.extract()?;
+            input = match name.as_str() {
+                "data" => data(input, &value.cast_into::<PyDict>()?)?,
+                "data_sets" => sets(input, &value)?,
+                "limits" => input.limits(limits(&value.cast_into::<PyDict>()?)?),
+                "tenant" => input.tenant(&value.extract::<String>()?),
+                "run_id" => input.run_id(value.extract::<String>()?),
+                "traceparent" => input.traceparent(&value.extract::<String>()?),
+                "signature" => input.signature(value.extract::<String>()?),
+                "strict_data" => input.strict_data(value.extract()?),
+                "memory" => input.memory(value.extract::<String>()?),
+                "now_ms" => input.now_ms(value.extract()?),
+                "check" => input.check(check(&value.extract::<String>()?)?),
+                "on_print" => on_print(input, value.unbind()),
+                "setup" => {
+                    value.extract::<Vec<String>>()?.into_iter().fold(input, |input, source| input.setup_source(source))
+                }
+                other => return Err(PyValueError::new_err(format!("unknown option {other}"))),
+            };
+        }
+        Ok(Options { input: input.without_memory_unless(options)?, cancel })
+    }
+}
+
+trait Memory: Sized {
+    fn without_memory_unless(self, options: &Bound<'_, PyDict>) -> PyResult<Self>;
+}
+
+impl Memory for Input<'static> {
+    /// Definitions are only returned to who gave some: writing them takes time.
+    fn without_memory_unless(self, options: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let is_given = options.get_item("memory")?.is_some_and(|memory| !memory.is_none());
+        Ok(if is_given { self } else { self.without_memory() })
+    }
+}
+
+fn data(mut input: Input<'static>, all: &Bound<'_, PyDict>) -> PyResult<Input<'static>> {
+    for (name, value) in all.iter() {
+        let name: String =
+            name.extract().map_err(|_| PyValueError::new_err("data: names are strings; pass {\"name\": value}"))?;
+        let value = to_typed(&value, Form::Typed, &format!("data[{name:?}]"))?;
+        input = input.typed(name, value);
+    }
+    Ok(input)
+}
+
+fn sets(mut input: Input<'static>, all: &Bound<'_, PyAny>) -> PyResult<Input<'static>> {
+    for set in all.try_iter()? {
+        input = input.data_set(set?.cast::<DataSet>()?.get().set());
+    }
+    Ok(input)
+}
+
+/// Calls a Python function with each printed line. If it raises, the exception is reported as one that cannot be raised.
+fn on_print(input: Input<'static>, hook: Py<PyAny>) -> Input<'static> {
+    input.on_print(move |line| {
+        Python::try_attach(|py| {
+            if let Err(error) = hook.bind(py).call1((line,)) {
+                error.write_unraisable(py, Some(hook.bind(py)));
+            }
+        });
+    })
+}

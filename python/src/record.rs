@@ -1,0 +1,168 @@
+//! Records of suspended runs.
+
+use crate::errors::of_record;
+use crate::values::{Form, to_python, to_typed};
+use ptc_lisp::Recording;
+use ptc_lisp::record::{CallState, RecordingBuilder, Settled};
+use ptc_lisp::value::TypedReader;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Returns a builder of recordings. A recorder stores each line before the call that it announces is made.
+pub(crate) fn recording(recorder: Option<Py<PyAny>>) -> RecordingBuilder {
+    let builder = Recording::builder();
+    match recorder {
+        None => builder,
+        Some(recorder) => builder.recorder(move |line: &str| {
+            let stored =
+                Python::try_attach(|py| recorder.bind(py).call1((line,)).map(drop).map_err(|error| error.to_string()));
+            match stored {
+                Some(Ok(())) => Ok(()),
+                Some(Err(error)) => Err(error.into()),
+                None => Err("Python is shutting down".into()),
+            }
+        }),
+    }
+}
+
+/// The record of a run, with which another process can continue it.
+#[pyclass(frozen, module = "ptc_lisp")]
+pub(crate) struct Record(Mutex<ptc_lisp::Record>);
+
+impl Record {
+    pub(crate) fn parse(text: impl Into<Vec<u8>>) -> PyResult<Self> {
+        let record = ptc_lisp::Record::parse_bytes(text).map_err(|error| of_record(&error))?;
+        Ok(Record(Mutex::new(record)))
+    }
+
+    fn inner(&self) -> MutexGuard<'_, ptc_lisp::Record> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn record(&self) -> ptc_lisp::Record {
+        self.inner().clone()
+    }
+}
+
+#[pymethods]
+impl Record {
+    #[new]
+    fn new(content: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if let Ok(bytes) = content.cast::<PyBytes>() {
+            return Record::parse(bytes.as_bytes());
+        }
+        match content.extract::<String>() {
+            Ok(text) => Record::parse(text),
+            Err(_) => Err(PyValueError::new_err("a record is bytes or str, as bytes(record) returns it")),
+        }
+    }
+
+    fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.inner().text().as_bytes())
+    }
+
+    fn __str__(&self) -> String {
+        self.inner().text().to_owned()
+    }
+
+    fn __getnewargs__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyBytes>,) {
+        (self.__bytes__(py),)
+    }
+
+    #[getter]
+    fn run_id(&self) -> String {
+        self.inner().run_id().to_owned()
+    }
+
+    #[getter]
+    fn program(&self) -> String {
+        self.inner().program()
+    }
+
+    #[getter]
+    fn answer(&self) -> Option<String> {
+        self.inner().answer().map(str::to_owned)
+    }
+
+    /// Returns the calls that have not ended.
+    #[getter]
+    fn calls(&self) -> Vec<OpenCall> {
+        self.inner().open_calls().into_iter().map(OpenCall::of).collect()
+    }
+
+    fn approve(&self, name: &str, arguments: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let arguments = arguments.map(|arguments| to_typed(arguments, Form::Json, "arguments")).transpose()?;
+        let json = arguments.as_ref().and_then(|arguments| arguments.json());
+        self.inner().approve(name, json).map_err(|error| of_record(&error))
+    }
+
+    fn reject(&self, name: &str, why: &str) -> PyResult<()> {
+        self.inner().reject(name, why).map_err(|error| of_record(&error))
+    }
+
+    fn reply(&self, name: &str, result: &Bound<'_, PyAny>) -> PyResult<()> {
+        let value = to_typed(result, Form::Json, "the reply")?;
+        self.settle(name, Settled::Done(value.json().unwrap_or("null").to_owned()))
+    }
+
+    fn fail(&self, name: &str, message: String, code: Option<String>) -> PyResult<()> {
+        self.settle(
+            name,
+            match code {
+                None => Settled::Failed(message),
+                Some(code) => Settled::FailedWith(message, code.into()),
+            },
+        )
+    }
+
+    fn not_made(&self, name: &str) -> PyResult<()> {
+        self.settle(name, Settled::NotMade)
+    }
+
+    fn __repr__(&self) -> String {
+        let record = self.inner();
+        format!("<Record of run {} with {} open calls>", record.run_id(), record.open_calls().len())
+    }
+}
+
+impl Record {
+    fn settle(&self, name: &str, how: Settled) -> PyResult<()> {
+        self.inner().settle(name, how).map_err(|error| of_record(&error))
+    }
+}
+
+/// A call of a suspended run that has not ended.
+#[pyclass(frozen, module = "ptc_lisp")]
+pub(crate) struct OpenCall {
+    #[pyo3(get)]
+    name: String,
+    #[pyo3(get)]
+    tool: String,
+    json: String,
+    #[pyo3(get)]
+    question: Option<String>,
+    #[pyo3(get)]
+    is_unknown: bool,
+}
+
+impl OpenCall {
+    fn of(call: ptc_lisp::record::OpenCall) -> Self {
+        let is_unknown = call.state == CallState::Started;
+        OpenCall { name: call.name, tool: call.tool, json: call.arguments, question: call.question, is_unknown }
+    }
+}
+
+#[pymethods]
+impl OpenCall {
+    #[getter]
+    fn arguments<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, TypedReader::of(&self.json))
+    }
+
+    fn __repr__(&self) -> String {
+        let question = self.question.as_ref().map(|question| format!(": {question}")).unwrap_or_default();
+        format!("<OpenCall {} of {} {}{question}>", self.name, self.tool, self.json)
+    }
+}

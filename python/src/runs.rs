@@ -1,0 +1,129 @@
+//! Runs that an event loop drives.
+
+use crate::calls::{AsyncCall, Queue};
+use crate::outcome::Outcome;
+use crate::wakeups::{Hub, Signal};
+use ptc_lisp::Cancel;
+use pyo3::prelude::*;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+/// A run in progress.
+pub(crate) enum Future {
+    InProcess(Box<ptc_lisp::RunFuture>),
+    #[cfg(target_os = "linux")]
+    Process(Box<ptc_lisp::sandbox::SandboxRun>),
+}
+
+impl Future {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<ptc_lisp::Outcome> {
+        match self {
+            Future::InProcess(run) => std::future::Future::poll(Pin::new(&mut **run), context),
+            #[cfg(target_os = "linux")]
+            Future::Process(run) => std::future::Future::poll(Pin::new(&mut **run), context),
+        }
+    }
+}
+
+/// A run that an event loop drives.
+#[pyclass(frozen, module = "ptc_lisp._engine")]
+pub(crate) struct AsyncRun {
+    future: Mutex<Option<Future>>,
+    queue: Arc<Queue>,
+    signal: Arc<Signal>,
+    cancel: Cancel,
+    source: Arc<str>,
+}
+
+impl AsyncRun {
+    pub(crate) fn new(future: Future, cancel: Cancel, hub: Arc<Hub>, number: u64, source: Arc<str>) -> Self {
+        let signal = Arc::new(Signal::new(hub, number));
+        AsyncRun { future: Mutex::new(Some(future)), queue: Arc::default(), signal, cancel, source }
+    }
+
+    fn poll_once(&self) -> Option<ptc_lisp::Outcome> {
+        let mut future = self.future.lock().unwrap_or_else(PoisonError::into_inner);
+        let run = future.as_mut()?;
+        let waker = Waker::from(self.signal.clone());
+        let mut context = Context::from_waker(&waker);
+        let polled = self.queue.during(|| self.signal.quietly(true, || run.poll(&mut context)));
+        match polled {
+            Poll::Ready(outcome) => {
+                *future = None;
+                Some(outcome)
+            }
+            Poll::Pending => None,
+        }
+    }
+}
+
+#[pymethods]
+impl AsyncRun {
+    /// Computes for about a millisecond. Returns the outcome if the run has ended.
+    fn poll(&self, py: Python<'_>) -> Option<Outcome> {
+        py.detach(|| self.poll_once()).map(|outcome| Outcome::new(outcome, self.source.clone()))
+    }
+
+    /// Computes until the run waits or has ended, for a thread that is not that of the event loop.
+    fn poll_long(&self, py: Python<'_>) -> Option<Outcome> {
+        let outcome = py.detach(|| {
+            loop {
+                match self.poll_once() {
+                    None if self.signal.is_woken() && self.queue.is_empty() => {}
+                    polled => return polled,
+                }
+            }
+        });
+        outcome.map(|outcome| Outcome::new(outcome, self.source.clone()))
+    }
+
+    /// Returns whether the run can continue at once.
+    #[getter]
+    fn is_woken(&self) -> bool {
+        self.signal.is_woken()
+    }
+
+    /// Returns whether the next poll may take longer than the event loop should wait.
+    #[getter]
+    fn is_long(&self) -> bool {
+        match &*self.future.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(Future::InProcess(run)) => run.is_long(),
+            _ => false,
+        }
+    }
+
+    /// Returns the calls that were started since the last time.
+    fn take_calls(&self) -> Vec<AsyncCall> {
+        self.queue.take_calls()
+    }
+
+    /// Returns the numbers of calls whose results nobody needs any more.
+    fn take_dropped(&self) -> Vec<u64> {
+        self.queue.take_dropped()
+    }
+
+    /// Passes the result of a call. The loop itself continues the run, and is not woken.
+    fn reply(&self, py: Python<'_>, call: &Bound<'_, AsyncCall>, result: &Bound<'_, PyAny>) {
+        self.signal.quietly(false, || call.get().reply(py, result));
+    }
+
+    /// Passes an exception as the error of a call.
+    fn fail(&self, py: Python<'_>, call: &Bound<'_, AsyncCall>, error: Bound<'_, PyAny>) {
+        self.signal.quietly(false, || call.get().fail(py, error));
+    }
+
+    /// Cancels the run.
+    fn cancel(&self) {
+        self.cancel.cancel();
+    }
+
+    /// Ends the run.
+    fn close(&self, py: Python<'_>) {
+        self.cancel.cancel();
+        py.detach(|| {
+            let run = self.future.lock().unwrap_or_else(PoisonError::into_inner).take();
+            drop(run);
+        });
+    }
+}

@@ -1,0 +1,159 @@
+"""Adapters against the real packages, with scripted models."""
+
+import asyncio
+import json
+
+import pytest
+
+from ptc_lisp import Engine, tool
+
+PROGRAM = '(sum (pmap #(:price (tool/item {:sku %})) ["a" "b"]))'
+WRONG = "(+ 1 nil)"
+
+
+def test_fastmcp():
+    fastmcp = pytest.importorskip("fastmcp")
+    from ptc_lisp.adapters.fastmcp import LispCodeMode, LispSandbox
+
+    server = fastmcp.FastMCP("shop", transforms=[LispCodeMode()])
+
+    @server.tool(annotations={"readOnlyHint": True})
+    def item(sku: str) -> dict:
+        "An item."
+        return {"price": 2 if sku == "a" else 3}
+
+    @server.tool
+    def count(words: list[str]) -> int:
+        if not words:
+            raise fastmcp.exceptions.ToolError("no words")
+        return len(words)
+
+    async def main():
+        async with fastmcp.Client(server) as client:
+            names = {tool.name: tool for tool in await client.list_tools()}
+            execute = names["execute"]
+            assert "PTC-Lisp" in execute.input_schema["properties"]["code"]["description"]
+
+            async def run(code):
+                result = await client.call_tool("execute", {"code": code}, raise_on_error=False)
+                return result.is_error, result.content[0].text
+
+            assert await run(PROGRAM) == (False, "5")
+            assert await run('(tool/count {:words ["x" "y"]})') == (False, "2")
+            assert await run('(try (tool/count {:words []}) (catch Exception e "none"))') == (False, "none")
+            failed, text = await run(WRONG)
+            assert failed and "expects numbers" in text and "^^^" in text
+            failed, text = await run('(tool/item {:skuu "a"})')
+            assert failed and ":sku" in text
+
+    asyncio.run(main())
+
+    async def call_tool(tool_name, params):
+        return [tool_name, params]
+
+    run = LispSandbox().run('(tool/call_tool {:tool_name "x" :params {:n data/n}})', inputs={"n": 1}, external_functions={"call_tool": call_tool})
+    assert asyncio.run(run) == ["x", {"n": 1}]
+
+
+def test_langchain():
+    core = pytest.importorskip("langchain_core")
+    from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+    from langchain_core.messages import AIMessage
+    from langchain_core.tools import tool as langchain_tool
+
+    from ptc_lisp.adapters.langchain import program_tool
+
+    @langchain_tool
+    def item(sku: str) -> dict:
+        "An item."
+        return {"price": 2 if sku == "a" else 3}
+
+    made = program_tool([item])
+    assert core and "tool/item (sku :string)" in made.description
+    assert asyncio.run(made.ainvoke({"program": PROGRAM})) == "5"
+    assert made.invoke({"program": PROGRAM}) == "5"
+    assert "expects numbers" in made.invoke({"program": WRONG})
+
+    agents = pytest.importorskip("langchain.agents")
+
+    class Scripted(GenericFakeChatModel):
+        def bind_tools(self, tools, **_):
+            assert [one.name for one in tools] == ["run_program"]
+            return self
+
+    call = {"name": "run_program", "args": {"program": PROGRAM}, "id": "1", "type": "tool_call"}
+    model = Scripted(messages=iter([AIMessage(content="", tool_calls=[call]), AIMessage(content="done")]))
+    agent = agents.create_agent(model, tools=[made])
+    messages = agent.invoke({"messages": [{"role": "user", "content": "price?"}]})["messages"]
+    assert [message.content for message in messages] == ["price?", "", "5", "done"]
+
+
+@tool(effect="read")
+async def item(sku: str) -> dict:
+    "An item."
+    await asyncio.sleep(0)
+    return {"price": 2 if sku == "a" else 3}
+
+
+def test_openai_agents():
+    agents = pytest.importorskip("agents")
+    from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
+
+    from ptc_lisp.adapters.openai_agents import program_tool
+
+    def say(text):
+        content = ResponseOutputText(text=text, type="output_text", annotations=[])
+        return ResponseOutputMessage(id="1", content=[content], role="assistant", status="completed", type="message")
+
+    def call(program):
+        arguments = json.dumps({"program": program})
+        return ResponseFunctionToolCall(call_id=str(len(program)), name="run_program", arguments=arguments, type="function_call")
+
+    seen = []
+
+    class Scripted(agents.Model):
+        answers = iter([call(WRONG), call(PROGRAM), say("done")])
+
+        async def get_response(self, system_instructions, input, *rest, **named):
+            seen.append(input)
+            return agents.ModelResponse(output=[next(self.answers)], usage=agents.Usage(), response_id=None)
+
+        def stream_response(self, *rest, **named):
+            raise NotImplementedError
+
+    agents.set_tracing_disabled(True)
+    agent = agents.Agent(name="shop", model=Scripted(), tools=[program_tool(Engine(tools=[item]))])
+    result = asyncio.run(agents.Runner.run(agent, "price?"))
+    assert result.final_output == "done"
+    outputs = [part["output"] for part in seen[-1] if part.get("type") == "function_call_output"]
+    assert "expects numbers" in outputs[0] and outputs[1] == "5"
+
+
+def test_pydantic_ai():
+    pydantic_ai = pytest.importorskip("pydantic_ai")
+    from pydantic_ai.messages import ModelResponse, RetryPromptPart, TextPart, ToolCallPart, ToolReturnPart
+    from pydantic_ai.models.function import FunctionModel
+
+    from ptc_lisp.adapters.pydantic_ai import LispCodeMode
+
+    programs = iter([WRONG, PROGRAM])
+    seen = []
+
+    def model(messages, info):
+        assert [one.name for one in info.function_tools] == ["run_program"]
+        assert "tool/item (sku :string)" in info.function_tools[0].description
+        seen.extend(part for part in messages[-1].parts if isinstance(part, (RetryPromptPart, ToolReturnPart)))
+        program = next(programs, None)
+        if program is None:
+            return ModelResponse(parts=[TextPart("done")])
+        return ModelResponse(parts=[ToolCallPart("run_program", {"program": program})])
+
+    agent = pydantic_ai.Agent(FunctionModel(model), capabilities=[LispCodeMode()])
+
+    @agent.tool_plain
+    async def item(sku: str) -> dict[str, int]:
+        "An item."
+        return {"price": 2 if sku == "a" else 3}
+
+    assert asyncio.run(agent.run("price?")).output == "done"
+    assert "expects numbers" in seen[0].content and seen[1].content == "5"

@@ -1,0 +1,252 @@
+"""Runs on an event loop."""
+
+import asyncio
+import time
+
+import pytest
+
+from ptc_lisp import Engine, Limits, ToolError, tool
+
+LONG = Limits(timeout=60, parallel_timeout=60, parallel_workers=16, parallel_window=16)
+
+
+def test_parallel_calls_run_side_by_side():
+    running = most = 0
+
+    @tool
+    async def order(id: int) -> int:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        while most < 8:
+            await asyncio.sleep(0.001)
+        running -= 1
+        return id * 10
+
+    engine = Engine(tools=[order], limits=LONG)
+    outcome = asyncio.run(engine.run_async("(sum (pmap #(tool/order {:id %}) (range 8)))"))
+    assert outcome.value == 280 and most == 8
+
+
+def test_a_thousand_runs_on_one_loop():
+    @tool
+    async def slow(n: int) -> int:
+        await asyncio.sleep(0.1)
+        return n
+
+    engine = Engine(tools=[slow], limits=LONG)
+    program = "(sum (pmap #(tool/slow {:n (+ % data/n)}) [0 1 2]))"
+
+    async def all_of_them():
+        return await asyncio.gather(*(engine.run_async(program, data={"n": n}) for n in range(1000)))
+
+    assert [outcome.value for outcome in asyncio.run(all_of_them())] == [3 * n + 3 for n in range(1000)]
+
+
+def test_sync_tools_run_beside_the_loop():
+    @tool
+    def slow(n: int) -> int:
+        time.sleep(0.05)
+        return n
+
+    engine = Engine(tools=[slow], limits=LONG)
+
+    async def main():
+        ticks = 0
+
+        async def tick():
+            nonlocal ticks
+            while True:
+                ticks += 1
+                await asyncio.sleep(0.001)
+
+        ticking = asyncio.create_task(tick())
+        outcome = await engine.run_async("(map #(tool/slow {:n %}) [1 2])")
+        ticking.cancel()
+        return outcome.value, ticks
+
+    value, ticks = asyncio.run(main())
+    assert value == [1, 2] and ticks > 5
+
+
+def test_the_loop_turns_while_a_program_computes():
+    engine = Engine(limits=Limits(timeout=60, fuel=0))
+
+    async def main():
+        run = asyncio.create_task(engine.run_async("(reduce + (range 3000000))"))
+        ticks = 0
+        while not run.done():
+            await asyncio.sleep(0)
+            ticks += 1
+        return run.result().ok, ticks
+
+    ok, ticks = asyncio.run(main())
+    assert ok and ticks > 100
+
+
+def test_cancelling_the_task_cancels_run_and_tools():
+    began, ended = [], []
+
+    @tool
+    async def hang(n: int) -> int:
+        began.append(n)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(n)
+        return n
+
+    engine = Engine(tools=[hang], limits=LONG)
+
+    async def main():
+        run = asyncio.create_task(engine.run_async("(pmap #(tool/hang {:n %}) [1 2 3])"))
+        while len(began) < 3:
+            await asyncio.sleep(0)
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+        return len(asyncio.all_tasks())
+
+    assert asyncio.run(main()) == 1
+    assert sorted(began) == sorted(ended) == [1, 2, 3]
+
+
+def test_cancelling_ends_a_program_that_computes():
+    engine = Engine(limits=Limits(timeout=600, fuel=0))
+
+    async def main():
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(engine.run_async("(reduce + (iterate inc 0))"), 0.1)
+
+    started = time.monotonic()
+    asyncio.run(main())
+    assert time.monotonic() - started < 60
+
+
+def test_a_run_ends_at_its_deadline_although_its_tool_hangs():
+    cancelled = []
+
+    @tool
+    async def hang() -> int:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.append(True)
+            raise
+        return 1
+
+    engine = Engine(tools=[hang], limits=Limits(timeout=0.1))
+
+    async def main():
+        outcome = await engine.run_async("(tool/hang {})")
+        await asyncio.sleep(0)
+        return outcome
+
+    outcome = asyncio.run(main())
+    assert outcome.error.reason == "timeout" and cancelled == [True]
+    # The same on the thread of the caller.
+    assert engine.run("(tool/hang {})").error.reason == "timeout"
+
+
+def test_a_failed_call_gives_up_the_others():
+    ended = []
+
+    @tool
+    async def one(n: int) -> int:
+        try:
+            await asyncio.sleep(0 if n == 0 else 60)
+        finally:
+            ended.append(n)
+        raise ToolError("no", code="NO")
+
+    engine = Engine(tools=[one], limits=LONG)
+
+    async def main():
+        outcome = await engine.run_async("(try (pmap #(tool/one {:n %}) [0 1 2]) (catch Exception e (:code e)))")
+        await asyncio.sleep(0)
+        return outcome
+
+    assert asyncio.run(main()).value == "NO"
+    assert sorted(ended) == [0, 1, 2]
+
+
+def test_a_tool_runs_another_program():
+    @tool
+    async def inner(n: int) -> int:
+        return (await engine.run_async("(* 2 data/n)", data={"n": n})).value
+
+    @tool
+    def nested(n: int) -> int:
+        return plain.run("(* 3 data/n)", data={"n": n}).value
+
+    plain = Engine(tools=[nested])
+    engine = Engine(tools=[inner, nested])
+    assert asyncio.run(engine.run_async("[(tool/inner {:n 4}) (tool/nested {:n 4})]")).value == [8, 12]
+    assert plain.run("(tool/nested {:n 5})").value == 15
+
+
+def test_run_on_a_loop_with_async_tools_is_misuse():
+    @tool
+    async def one() -> int:
+        return 1
+
+    engine = Engine(tools=[one])
+
+    async def main():
+        with pytest.raises(RuntimeError, match="await engine.run_async"):
+            engine.run("(tool/one {})")
+
+    asyncio.run(main())
+    assert engine.run("(tool/one {})").value == 1
+
+
+def test_many_loops_one_after_another():
+    @tool
+    async def one() -> int:
+        await asyncio.sleep(0)
+        return 1
+
+    engine = Engine(tools=[one])
+    for _ in range(20):
+        assert asyncio.run(engine.run_async("(tool/one {})")).value == 1
+
+
+def test_anyio():
+    anyio = pytest.importorskip("anyio")
+
+    @tool
+    async def one(n: int) -> int:
+        await anyio.sleep(0.001)
+        return n
+
+    engine = Engine(tools=[one], limits=LONG)
+
+    async def main():
+        values = []
+        async with anyio.create_task_group() as group:
+
+            async def run(n):
+                values.append((await engine.run_async("(tool/one {:n data/n})", data={"n": n})).value)
+
+            for n in range(5):
+                group.start_soon(run, n)
+        with anyio.move_on_after(0.05) as scope:
+            await engine.run_async("(reduce + (iterate inc 0))", limits=Limits(timeout=30))
+        return sorted(values), scope.cancelled_caught
+
+    assert anyio.run(main) == ([0, 1, 2, 3, 4], True)
+
+
+def test_uvloop():
+    uvloop = pytest.importorskip("uvloop")
+
+    @tool
+    async def one(n: int) -> int:
+        await asyncio.sleep(0.001)
+        return n
+
+    engine = Engine(tools=[one], limits=LONG)
+    loop = uvloop.new_event_loop()
+    outcome = loop.run_until_complete(engine.run_async("(sum (pmap #(tool/one {:n %}) (range 8)))"))
+    loop.close()
+    assert outcome.value == 28

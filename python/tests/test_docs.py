@@ -1,0 +1,30 @@
+"""The code of the documentation and the examples runs."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parent.parent.parent
+PAGES = [page for page in (ROOT / "README.md", ROOT / "docs/python.md", ROOT / "python/README.md") if page.exists()]
+
+
+def blocks():
+    for page in PAGES:
+        text = page.read_text()
+        for found in re.finditer(r"^```python\n(.*?)^```", text, re.M | re.S):
+            line = text.count("\n", 0, found.start(1))
+            yield pytest.param("\n" * line + found[1], page, id=f"{page.name}:{line + 1}")
+
+
+@pytest.mark.parametrize(("code", "page"), list(blocks()))
+def test_a_block(code, page):
+    exec(compile(code, str(page), "exec"), {"__name__": "page"})
+
+
+@pytest.mark.parametrize("example", sorted((ROOT / "examples/python").glob("*.py")), ids=lambda path: path.name)
+def test_an_example(example):
+    done = subprocess.run([sys.executable, example], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and done.stdout, done.stderr

@@ -1,0 +1,177 @@
+"""Runs that suspend and continue."""
+
+import pathlib
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from ptc_lisp import Engine, Limits, Outcome, Record, Suspended, Tool, allow, ask, tool
+
+
+def refunds(called, **options):
+    @tool(effect="write")
+    def refund(amount: float) -> float:
+        called.append(amount)
+        return amount
+
+    def policy(call):
+        return ask(f"refund {call.arguments['amount']}?") if call.arguments.get("amount", 0) > 100 else allow()
+
+    return Engine(tools=[refund], policy=policy, **options)
+
+
+def test_an_approval():
+    called = []
+    engine = refunds(called)
+    suspended = engine.start("(println 1) [(tool/refund {:amount 5}) (tool/refund {:amount 250})]")
+    assert isinstance(suspended, Suspended) and called == [5]
+    [call] = suspended.calls
+    assert (call.tool, call.arguments, call.question, call.is_unknown) == ("refund", {"amount": 250}, "refund 250?", False)
+    outcome = suspended.approve(call)
+    assert isinstance(outcome, Outcome) and outcome.value == [5, 250] and called == [5, 250] and outcome.prints == ["1"]
+
+
+def test_an_approval_with_other_arguments_and_a_rejection():
+    called = []
+    engine = refunds(called)
+    suspended = engine.start("(tool/refund {:amount 250})")
+    copy = Record(bytes(suspended.record))
+    outcome = suspended.approve(suspended.calls[0], {"amount": 99})
+    assert outcome.value == 99 and called == [99]
+    copy.reject(copy.calls[0].name, "not today")
+    rejected = engine.resume(copy)
+    assert rejected.error.reason == "tool_denied" and "not today" in rejected.error.message and called == [99]
+
+
+def test_external_tools():
+    engine = Engine(tools=[Tool.external("ask", "(about :string) -> :string")])
+    suspended = engine.start('(pmap #(tool/ask {:about %}) ["tea" "milk"])')
+    assert [call.arguments for call in suspended.calls] == [{"about": "tea"}, {"about": "milk"}]
+    suspended = suspended.reply(suspended.calls[1], "cold")
+    [call] = suspended.calls
+    assert call.arguments == {"about": "tea"}
+    assert suspended.reply(call, "hot").value == ["hot", "cold"]
+    failed = engine.start('(try (tool/ask {:about "x"}) (catch Exception e [(:code e) (:message e)]))')
+    code, message = failed.fail(failed.calls[0], "nobody knows", code="UNKNOWN").value
+    assert code == "UNKNOWN" and "nobody knows" in message
+
+
+def test_a_run_that_does_not_stop_is_an_outcome():
+    engine = refunds([])
+    assert engine.start("(+ 1 2)").value == 3
+    assert engine.start("(+ 1").error.reason == "parse_error"
+    assert engine.start("(+ 1 nil)").error.reason == "type_error"
+
+
+def test_a_record_travels():
+    engine = refunds([])
+    suspended = engine.start("[data/rows (tool/refund {:amount 250})]", data={"rows": [{"on": {1, 2}}]}, tenant="acme")
+    record = pickle.loads(pickle.dumps(suspended.record))
+    assert record.run_id == suspended.run_id and "tool/refund" in record.program and record.answer is None
+    record.approve(record.calls[0].name, None)
+    later = refunds([]).resume(bytes(record))
+    assert later.value == [[{"on": {1, 2}}], 250] and later.run_id == suspended.run_id
+
+
+def test_data_sets_are_given_again():
+    engine = refunds([])
+    rows = engine.import_data("rows", [1, 2])
+    suspended = engine.start("(conj data/rows (tool/refund {:amount 250}))", data_sets=[rows])
+    with pytest.raises(ValueError):
+        engine.resume(suspended.record)
+    assert suspended.approve(suspended.calls[0]).value == [1, 2, 250]
+
+
+def test_misuse():
+    engine = refunds([])
+    with pytest.raises(ValueError):
+        Record(b"nonsense\n")
+    with pytest.raises(ValueError, match="bytes or str"):
+        Record(5)
+    suspended = engine.start("(tool/refund {:amount 250})")
+    with pytest.raises(ValueError):
+        suspended.approve("99")
+    with pytest.raises(ValueError, match="refund"):
+        Engine().resume(suspended.record)
+    with pytest.raises(ValueError):
+        suspended.approve(suspended.calls[0], [1])
+
+
+def test_async_tools_in_runs_that_suspend():
+    @tool(effect="write")
+    async def pay(amount: float) -> float:
+        return amount
+
+    engine = Engine(tools=[pay], policy=lambda call: ask("?"))
+    suspended = engine.start("(tool/pay {:amount 2})")
+    assert suspended.approve(suspended.calls[0]).value == 2
+
+
+KILLED = """
+import os, sys
+from ptc_lisp import Engine, tool, Limits
+
+@tool(effect={effect!r})
+def pay(amount: int) -> int:
+    if len(sys.argv) > 2 and amount == 2:
+        os.kill(os.getpid(), 9)
+    with open(sys.argv[1] + ".calls", "a") as calls:
+        calls.write(f"{{amount}} ")
+    return amount * 10
+
+engine = Engine(tools=[pay])
+record = sys.argv[1]
+if len(sys.argv) > 2:
+    with open(record, "w") as file:
+        def store(line):
+            file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+        engine.start("(mapv #(tool/pay {{:amount %}}) [1 2 3])", recorder=store)
+else:
+    with open(record, "rb") as file:
+        outcome = engine.resume(file.read())
+    print(outcome.value, outcome.error and outcome.error.reason)
+"""
+
+
+@pytest.mark.parametrize(
+    ("effect", "printed", "calls"), [("read", "[10, 20, 30] None\n", "1 2 3 "), ("write", "None unknown_call\n", "1 ")]
+)
+def test_a_killed_process_loses_nothing(tmp_path, effect, printed, calls):
+    script, record = tmp_path / "run.py", str(tmp_path / "record")
+    script.write_text(textwrap.dedent(KILLED.format(effect=effect)))
+    killed = subprocess.run([sys.executable, script, record, "first"], timeout=60)
+    assert killed.returncode == -signal.SIGKILL
+    resumed = subprocess.run([sys.executable, script, record], timeout=60, capture_output=True, text=True)
+    assert (resumed.stdout, pathlib.Path(record + ".calls").read_text()) == (printed, calls), resumed.stderr
+
+
+def test_an_unknown_call_is_settled(tmp_path):
+    script, record = tmp_path / "run.py", str(tmp_path / "record")
+    script.write_text(textwrap.dedent(KILLED.format(effect="write")))
+    subprocess.run([sys.executable, script, record, "first"], timeout=60)
+    kept = Record(pathlib.Path(record).read_bytes())
+    [call] = kept.calls
+    assert call.is_unknown and call.arguments == {"amount": 2}
+    kept.reply(call.name, 21)
+
+    @tool(effect="write")
+    def pay(amount: int) -> int:
+        return amount * 10
+
+    assert Engine(tools=[pay]).resume(kept).value == [10, 21, 30]
+
+
+def test_a_recorder_that_fails_ends_the_run():
+    called = []
+
+    def broken(line):
+        raise OSError("disk full")
+
+    outcome = refunds(called).start("(tool/refund {:amount 5})", recorder=broken)
+    assert outcome.error.reason == "host_fault" and called == []
