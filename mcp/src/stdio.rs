@@ -208,9 +208,8 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
     async fn has_room(&mut self) -> bool {
         let (mut waiting, max) = (self.unread.waiting.subscribe(), self.max_unread);
         let closed = async {
-            match &self.queue {
-                Some(queue) => queue.closed().await,
-                None => {}
+            if let Some(queue) = &self.queue {
+                queue.closed().await;
             }
         };
         let read = async {

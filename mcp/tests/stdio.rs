@@ -379,7 +379,7 @@ async fn requests_that_stand_for_themselves_need_no_session() {
 /// Responses that a client does not read are bounded: then no more of its messages are read. All are answered in the end.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_does_not_read_is_not_read_either() {
-    const REQUESTS: usize = 12_000;
+    const REQUESTS: usize = 20_000;
     let bench = Bench::open().await;
     let mut client = bench.client();
     client.initialize(json!({})).await;
