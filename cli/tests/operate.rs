@@ -100,7 +100,7 @@ fn an_operator_decides_like_the_service() {
     for (command, wanted) in [
         (&["approve", changed, "1", "--arguments", "{"][..], "it is not JSON"),
         (&["list", "--status", "open"], "write one of queued"),
-        (&["list", "--cursor", "x"], "is not a cursor"),
+        (&["list", "--cursor", "x"], "is not the cursor of a page"),
         (&["list", "--limit", "0"], "--limit"),
         (&["reject", changed, "1"], "--why"),
     ] {

@@ -63,7 +63,7 @@ async fn a_lost_run_is_found_and_resumed() {
         (json!({ "state": "done" }), "unknown argument \"state\"; runs takes status, cursor"),
         (json!({ "status": "lost" }), "status must be one of queued, running, waiting, stuck, done"),
         (json!({ "cursor": 5 }), "cursor must be the `next` of an earlier page"),
-        (json!({ "cursor": "x" }), "is not a cursor"),
+        (json!({ "cursor": "x" }), "is not the cursor of a page"),
     ] {
         let failed = client.call("runs", arguments.clone()).await;
         assert!(failed["isError"] == true && text(&failed).contains(wanted), "{arguments}: {failed}");

@@ -2,7 +2,10 @@
 
 mod support;
 
-use lisp_server::runs::ListQuery;
+use lisp_mcp::Mcp;
+use lisp_server::config::Config;
+use lisp_server::runs::{ListQuery, Service};
+use lisp_server::store::MemoryStore;
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -431,5 +434,28 @@ async fn a_client_that_cannot_read_any_more_ends() {
         }
     }
     drop(input);
+    let _ = tokio::time::timeout(Duration::from_secs(100), served).await.expect("it ends").unwrap();
+}
+
+/// One that reads nothing for `body_seconds`, while what it has not read takes all its room, is at its end too.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_never_reads_ends() {
+    let text =
+        "isolation = \"in-process\"\n[service]\nmax_bodies_bytes = 1048576\nbody_seconds = 1\ndrain_seconds = 1\n";
+    let config = Config::parse(text, "service.toml").unwrap();
+    let mcp = Mcp::new(Service::open(config, Arc::new(MemoryStore::new())).await.unwrap()).await.unwrap();
+    let (mut input, its_input) = tokio::io::duplex(1 << 16);
+    let (_output, its_output) = tokio::io::duplex(1 << 10);
+    let served = tokio::spawn(async move { mcp.serve_stdio(None, its_input, its_output).await });
+    let begin = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "a", "version": "1" } } });
+    input.write_all(format!("{begin}\n").as_bytes()).await.unwrap();
+    for id in 0..10_000 {
+        let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":\"{id}\",\"method\":\"ping\"}}\n");
+        if input.write_all(line.as_bytes()).await.is_err() {
+            break;
+        }
+    }
+    // Its input stays open.
     let _ = tokio::time::timeout(Duration::from_secs(100), served).await.expect("it ends").unwrap();
 }

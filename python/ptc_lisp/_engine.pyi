@@ -128,7 +128,7 @@ class LedgerEntry:
 
 @final
 class Warning:
-    """What is probably wrong with a program, found before or during its run."""
+    """A probable mistake in a program, found before or during its run."""
 
     @property
     def kind(self) -> str:
@@ -183,7 +183,7 @@ class Outcome:
         """The figures of the run."""
     @property
     def warnings(self) -> list[Warning]:
-        """What is probably wrong with the program."""
+        """Probable mistakes in the program."""
     @property
     def run_id(self) -> str:
         """The id of the run."""

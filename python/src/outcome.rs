@@ -334,7 +334,7 @@ fn shown<'py>(py: Python<'py>, preview: &parts::Preview) -> PyResult<Bound<'py, 
     }
 }
 
-/// What is probably wrong with a program, found before or during its run.
+/// A probable mistake in a program, found before or during its run.
 #[pyclass(frozen, module = "ptc_lisp")]
 pub(crate) struct Warning(pub(crate) parts::Warning);
 

@@ -433,7 +433,8 @@ async fn unread(address: SocketAddr, count: usize) -> tokio::task::JoinHandle<()
     let is_deaf = Arc::new(AtomicBool::new(false));
     let stream = Deaf(socket.connect(address).await.unwrap(), is_deaf.clone());
     let mut builder = h2::client::Builder::new();
-    builder.initial_window_size(i32::MAX as u32).initial_connection_window_size(i32::MAX as u32);
+    let window = i32::MAX.unsigned_abs();
+    builder.initial_window_size(window).initial_connection_window_size(window);
     let (mut client, connection) = builder.handshake::<_, axum::body::Bytes>(stream).await.unwrap();
     let task = tokio::spawn(async move { drop(connection.await) });
     // The service knows the windows once it has answered.

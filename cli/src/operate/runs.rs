@@ -210,12 +210,7 @@ async fn command(operator: &Operator, config: &Config, command: &Command) -> Res
 fn refused(error: Refused) -> Result<Exit, Failure> {
     match error {
         Refused::Store(_) | Refused::Fault(_) => Err(Failure::Service(error.to_string())),
-        Refused::Invalid { field, message } if field == "cursor" => {
-            let (what, _) = message.split_once(';').unwrap_or((&message, ""));
-            Err(Failure::Usage(format!(
-                "--cursor: {what}; copy it from the last line of the page before, or leave it out"
-            )))
-        }
+        Refused::Invalid { field, message } if field == "cursor" => Err(Failure::Usage(format!("--cursor: {message}"))),
         Refused::Invalid { field, message } if field == "config" => Err(Failure::Usage(message)),
         error => {
             tell_line!("ptcl: {}", lisp_runtime::internal::visible(&error.to_string()));

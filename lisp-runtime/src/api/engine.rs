@@ -3,12 +3,12 @@
 use super::input::{DataSet, Input, Source};
 use super::program::Program;
 use super::program_cache::{PROGRAMS, ProgramCache, ProgramCacheUsage};
-use super::run::{Run, RunEvent};
+use super::run::Run;
+use super::to_end::to_end;
 use super::waiting::Progress;
 use crate::drive::setting::{Makes, Setting};
 use crate::parallel::executor::{Executor, LocalExecutor, PoolExecutor};
 use crate::parallel::pool::Pool;
-use crate::parallel::task::run_task;
 use crate::terms::budget::Taken;
 use crate::terms::cancel::Cancel;
 use crate::terms::check::Check;
@@ -32,7 +32,7 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Compiles and runs programs, with the limits and the tools that it holds.
 ///
@@ -492,7 +492,7 @@ impl Engine {
     }
 
     /// Returns where parallel workers run.
-    fn executor(&self) -> Executor {
+    pub(super) fn executor(&self) -> Executor {
         let pool = match &self.0.pool {
             Threads::Shared => Pool::shared(),
             Threads::Own(pool) => Some(pool.clone()),
@@ -522,44 +522,6 @@ impl Engine {
 /// Returns the stable name of an error.
 fn reason_of<T>(done: &Result<T, Box<Problem>>) -> Option<&'static str> {
     done.as_ref().err().map(|problem| problem.error.reason.name())
-}
-
-/// Drives a run to its end, with the program itself on this thread.
-pub(crate) fn to_end(run: &mut Run, engine: &Engine) -> Outcome {
-    /// How often the deadlines of waiting workers are checked.
-    const STEP: Duration = Duration::from_millis(2);
-    /// How often the host's heartbeat is called while workers run.
-    const BEAT: Duration = Duration::from_millis(50);
-    loop {
-        match run.advance() {
-            RunEvent::Call(tool, call) => run.reply(tool.call(call, &engine.0.tool_threads)),
-            RunEvent::Printed(_) | RunEvent::Turn => {}
-            RunEvent::Beat => run.beat(),
-            RunEvent::Workers => {
-                let executor = engine.executor();
-                if let Some(first) = run.send_workers(executor.clone()) {
-                    run_task(first);
-                }
-                match executor {
-                    Executor::Local(inline) => {
-                        inline.run();
-                        run.is_back(Run::LONG);
-                    }
-                    Executor::Pool(on) => {
-                        let mut beat_at = Instant::now();
-                        while !run.is_back(STEP) {
-                            on.end_those_that_are_over();
-                            if beat_at.elapsed() >= BEAT {
-                                run.beat();
-                                beat_at = Instant::now();
-                            }
-                        }
-                    }
-                }
-            }
-            RunEvent::Done(outcome) => return *outcome,
-        }
-    }
 }
 
 /// Builds an [`Engine`].

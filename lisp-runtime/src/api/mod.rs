@@ -19,5 +19,6 @@ pub(crate) mod saved;
 #[cfg(feature = "seal")]
 mod seal;
 pub(crate) mod session;
+pub(crate) mod to_end;
 pub(crate) mod turns;
 pub(crate) mod waiting;

@@ -1,10 +1,11 @@
 //! Sessions: several programs, one after another, on one machine.
 
-use super::engine::{Engine, to_end};
+use super::engine::Engine;
 use super::input::Input;
 use super::program::Program;
 use super::run::Run;
 use super::saved::{SavedText, text_of};
+use super::to_end::to_end;
 use super::turns::nothing_to_undo;
 use crate::drive::setting::Setting;
 use crate::terms::cancel::Cancel;

@@ -1,7 +1,7 @@
 //! Breaks workers at every stage, ten thousand times: the run always ends, and every slot is freed.
 
-use crate::api::engine::to_end;
 use crate::api::run::Run;
+use crate::api::to_end::to_end;
 use crate::drive::shared::Stage;
 use crate::threads::Pool;
 use crate::{Cancel, Engine, Input, Limits, Program, Tool, ToolError};

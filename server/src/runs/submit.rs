@@ -416,7 +416,7 @@ fn after(cursor: &str) -> Option<(i64, String)> {
 }
 
 fn bad_cursor(cursor: &str) -> Refused {
-    let message = format!("{cursor:?} is not a cursor; copy `next` of an earlier page, or leave it out");
+    let message = format!("{cursor:?} is not the cursor of a page: copy it from the page before, or leave it out");
     Refused::Invalid { field: "cursor".to_owned(), message }
 }
 

@@ -1,6 +1,7 @@
 //! Sends the HTTP requests of tools and reads the responses.
 
 use super::clients::{NotPublic, innermost};
+use super::error::cut;
 use super::request::Request;
 use super::sending::before_sending;
 use crate::config::{CallSettings, Header, Method as ConfigMethod, Scrubber};
@@ -197,7 +198,7 @@ impl Endpoint {
 
     fn redirected(&self, status: StatusCode, response: &Response) -> ToolError {
         let to = response.headers().get(LOCATION).map(|to| String::from_utf8_lossy(to.as_bytes()).into_owned());
-        let to = cut(&self.secrets.scrub(&to.unwrap_or_else(|| "nowhere".to_owned())));
+        let to = cut(&self.secrets.scrub(&to.unwrap_or_else(|| "nowhere".to_owned())), ERROR_CHARS);
         ToolError::new(format!(
             "HTTP {}: it redirects to {to}; redirects are not followed; the operator of the service must configure the final address",
             status.as_u16()
@@ -208,7 +209,7 @@ impl Endpoint {
     fn refused(&self, status: StatusCode, body: &[u8]) -> ToolError {
         let text = String::from_utf8_lossy(body);
         let text = if body.len() < ERROR_BYTES { self.secrets.scrub(&text) } else { self.secrets.scrub_cut(&text) };
-        let text = cut(text.trim());
+        let text = cut(text.trim(), ERROR_CHARS);
         let colon = if text.is_empty() { "" } else { ": " };
         ToolError::new(format!("HTTP {status}{colon}{text}")).with_code(status.as_u16())
     }
@@ -233,14 +234,6 @@ fn text_of(body: Vec<u8>, given: &str) -> Result<String, (String, Vec<u8>)> {
         return Err((format!("the response is not text in {} (content type {given:?}){named}", encoding.name()), body));
     }
     Ok(text.into_owned())
-}
-
-/// Cuts a string after a number of characters, with a mark.
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(ERROR_CHARS) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}... (cut after {ERROR_CHARS} characters)", &text[..end]),
-    }
 }
 
 /// The part of a body that an error shows. Errors while reading it are ignored.

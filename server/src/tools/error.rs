@@ -55,3 +55,11 @@ impl fmt::Display for ToolsError {
 }
 
 impl std::error::Error for ToolsError {}
+
+/// Cuts a text after a number of characters, with a mark.
+pub(super) fn cut(text: &str, max: usize) -> String {
+    match text.char_indices().nth(max) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}... (cut after {max} characters)", &text[..end]),
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::clients::innermost;
 use super::endpoint::Deadline;
-use super::error::ToolsError;
+use super::error::{ToolsError, cut};
 use super::lenient::raw_of;
 use super::lenient_http::Lenient;
 use super::process::Process;
@@ -232,7 +232,7 @@ impl Upstream {
     /// Returns the part of a server's message that an error shows. Secrets are removed before it is cut, because a part
     /// of a secret would not be recognized.
     fn shown(&self, text: &str) -> String {
-        cut(&self.secrets.scrub(text))
+        cut(&self.secrets.scrub(text), ERROR_CHARS)
     }
 
     /// Connects with `initialize`. If the server rejects that, tries the newest protocol revision, which does without
@@ -410,14 +410,6 @@ fn is_within(value: &Value, max: usize) -> bool {
         }
     }
     serde_json::to_writer(Left(max), value).is_ok()
-}
-
-/// Cuts a string after a number of characters, with a mark.
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(ERROR_CHARS) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}... (cut after {ERROR_CHARS} characters)", &text[..end]),
-    }
 }
 
 #[cfg(test)]

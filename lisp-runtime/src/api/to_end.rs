@@ -1,0 +1,46 @@
+//! Drives a run to its end on one thread.
+
+use super::engine::Engine;
+use super::run::{Run, RunEvent};
+use crate::parallel::executor::Executor;
+use crate::parallel::task::run_task;
+use crate::terms::outcome::Outcome;
+use std::time::{Duration, Instant};
+
+/// Drives a run to its end, with the program itself on this thread.
+pub(crate) fn to_end(run: &mut Run, engine: &Engine) -> Outcome {
+    /// How often the deadlines of waiting workers are checked.
+    const STEP: Duration = Duration::from_millis(2);
+    /// How often the host's heartbeat is called while workers run.
+    const BEAT: Duration = Duration::from_millis(50);
+    loop {
+        match run.advance() {
+            RunEvent::Call(tool, call) => run.reply(tool.call(call, engine.tool_threads())),
+            RunEvent::Printed(_) | RunEvent::Turn => {}
+            RunEvent::Beat => run.beat(),
+            RunEvent::Workers => {
+                let executor = engine.executor();
+                if let Some(first) = run.send_workers(executor.clone()) {
+                    run_task(first);
+                }
+                match executor {
+                    Executor::Local(inline) => {
+                        inline.run();
+                        run.is_back(Run::LONG);
+                    }
+                    Executor::Pool(on) => {
+                        let mut beat_at = Instant::now();
+                        while !run.is_back(STEP) {
+                            on.end_those_that_are_over();
+                            if beat_at.elapsed() >= BEAT {
+                                run.beat();
+                                beat_at = Instant::now();
+                            }
+                        }
+                    }
+                }
+            }
+            RunEvent::Done(outcome) => return *outcome,
+        }
+    }
+}
