@@ -48,7 +48,7 @@ async def main() -> None:
     while isinstance(run, Suspended):
         call = run.calls[0]
         print(call.question)
-        run = await asyncio.to_thread(run.approve, call)
+        run = await run.approve_async(call)
     print(run.value)
 
 

@@ -10,10 +10,10 @@ from types import TracebackType
 from typing import Any, Literal
 
 from . import _ptcl
-from ._engine import AskedCall, CoreEngine, CoreSession, DataSet, Outcome, Record
+from ._engine import AskedCall, Cancellation, CoreEngine, CoreSession, DataSet, Outcome, Record
 from ._loop import drive
 from .limits import Limits
-from .policy import Decision
+from .policy import Decision, checked
 from .suspended import Suspended
 from .tools import Tool
 
@@ -74,7 +74,7 @@ class Engine:
             "tools": made,
             "limits": limits._by_name() if limits else {},
             "ceiling": ceiling._by_name() if ceiling else None,
-            "policy": policy,
+            "policy": checked(policy) if policy else None,
             "check": check,
             "json_keys": json_keys,
             "isolation": isolation,
@@ -135,8 +135,7 @@ class Engine:
         Raises `TypeError` or `ValueError`, with the path of the value, for data that cannot be passed.
         """
         options = _options(locals())
-        if self._core.has_async_tools and _on_a_loop():
-            raise RuntimeError("run() would block the event loop that async tools need; write: await engine.run_async(...)")
+        self._must_not_block("run()", "engine.run_async(...)")
         return self._core.run(program, options)
 
     async def run_async(
@@ -192,9 +191,8 @@ class Engine:
         that a process that dies loses nothing: see `Engine.resume`. The other options are those of `run`.
         """
         options = _options(locals())
-        recorder = options.pop("recorder", None)
-        given = {"data_sets": data_sets, "recorder": recorder}
-        return self._progressed(self._core.start(program, options, recorder), given)
+        self._must_not_block("start()", "engine.start_async(...)")
+        return self._start(program, options)
 
     def resume(
         self,
@@ -213,22 +211,39 @@ class Engine:
 
         Raises `ValueError` if the record is not valid, or does not fit this engine.
         """
-        if not isinstance(record, Record):
-            record = Record(record)
-        options = _options({"data_sets": data_sets, "limits": limits, "on_print": on_print})
-        given = {"data_sets": data_sets, "recorder": recorder}
-        return self._progressed(self._core.resume(record, options, recorder), given)
+        given = {"data_sets": data_sets, "recorder": recorder, "limits": limits, "on_print": on_print}
+        self._must_not_block("resume()", "engine.resume_async(...)")
+        return self._resume(record, _options(given))
 
     async def start_async(self, program: str, **options: Any) -> Suspended | Outcome:
-        """`start`, in a thread: it does not block the event loop. Async tools run on an event loop of the package."""
-        return await asyncio.to_thread(self.start, program, **options)
+        """`start`, in a thread: it does not block the event loop. Async tools run on an event loop of the package, not on
+        the caller's. Cancelling the task ends the run when the tool that it waits for has ended."""
+        given = _options(options)
+        return await _in_thread(lambda: self._start(program, given), given)
 
     async def resume_async(self, record: Record | bytes | str, **options: Any) -> Suspended | Outcome:
-        """`resume`, in a thread: it does not block the event loop. Async tools run on an event loop of the package."""
-        return await asyncio.to_thread(self.resume, record, **options)
+        """`resume`, as `start_async` is `start`."""
+        given = _options(options)
+        return await _in_thread(lambda: self._resume(record, given), given)
+
+    def _start(self, program: str, options: dict[str, Any]) -> Suspended | Outcome:
+        recorder = options.pop("recorder", None)
+        given = {"data_sets": options.get("data_sets"), "recorder": recorder}
+        return self._progressed(self._core.start(program, options, recorder), given)
+
+    def _resume(self, record: Record | bytes | str, options: dict[str, Any]) -> Suspended | Outcome:
+        if not isinstance(record, Record):
+            record = Record(record)
+        recorder = options.pop("recorder", None)
+        given = {"data_sets": options.get("data_sets"), "recorder": recorder}
+        return self._progressed(self._core.resume(record, options, recorder), given)
 
     def _progressed(self, progressed: Outcome | Record, given: dict[str, Any]) -> Suspended | Outcome:
         return Suspended(self, progressed, given) if isinstance(progressed, Record) else progressed
+
+    def _must_not_block(self, what: str, instead: str) -> None:
+        if self._core.has_async_tools and _on_a_loop():
+            raise RuntimeError(f"{what} would block the event loop that async tools need; write: await {instead}")
 
     def check(
         self,
@@ -364,6 +379,18 @@ def _options(given: dict[str, Any]) -> dict[str, Any]:
     if "limits" in options:
         options["limits"] = options["limits"]._by_name()
     return options
+
+
+async def _in_thread(work: Callable[[], Suspended | Outcome], options: dict[str, Any]) -> Suspended | Outcome:
+    """Does work in a thread. If the task is cancelled, the run ends, and the task when it has."""
+    cancellation = options["cancellation"] = Cancellation()
+    done = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(done)
+    except asyncio.CancelledError:
+        cancellation.cancel()
+        await asyncio.wait([done])
+        raise
 
 
 def _on_a_loop() -> bool:

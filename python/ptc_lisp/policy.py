@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+import logging
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from ._engine import AskedCall
+
+_log = logging.getLogger("ptc_lisp")
 
 
 @dataclass(frozen=True)
@@ -29,3 +35,23 @@ def deny(reason: str) -> Decision:
 def ask(question: str) -> Decision:
     """Asks an approver. A run of `Engine.start` suspends; other runs end with `approval_required`."""
     return Decision("ask", question)
+
+
+def checked(policy: Callable[[AskedCall], Decision]) -> Callable[[AskedCall], Decision]:
+    """Returns a policy whose mistakes are logged: the program only learns that its call is denied."""
+
+    def decide(call: AskedCall) -> Decision:
+        try:
+            decision: Any = policy(call)
+        except Exception:
+            _log.exception("the policy raised for a call of tool/%s", call.name)
+            raise
+        if isinstance(decision, Decision):
+            return decision
+        if inspect.iscoroutine(decision):
+            decision.close()
+        why = f"a policy returns allow(), deny(reason) or ask(question), not {type(decision).__name__}"
+        _log.error("%s; tool/%s was denied", why, call.name)
+        raise TypeError(why)
+
+    return decide

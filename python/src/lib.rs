@@ -25,6 +25,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<engine::CoreEngine>()?;
     module.add_class::<engine::DataSet>()?;
+    module.add_class::<options::Cancellation>()?;
     module.add_class::<runs::AsyncRun>()?;
     module.add_class::<calls::AsyncCall>()?;
     module.add_class::<calls::ToolCall>()?;

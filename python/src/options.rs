@@ -44,7 +44,11 @@ pub(crate) struct Options {
 impl Options {
     /// Reads the options that a run is given.
     pub(crate) fn read(options: &Bound<'_, PyDict>) -> PyResult<Self> {
-        let cancel = Cancel::new();
+        let given = options.get_item("cancellation")?;
+        let cancel = match &given {
+            Some(given) => given.cast::<Cancellation>()?.get().0.clone(),
+            None => Cancel::new(),
+        };
         let mut input = Input::new().cancel_with(&cancel).typed_result();
         for (name, value) in options.iter() {
             if value.is_none() {
@@ -63,6 +67,8 @@ impl Options {
                 "memory" => input.memory(value.extract::<String>()?),
                 "now_ms" => input.now_ms(value.extract()?),
                 "check" => input.check(check(&value.extract::<String>()?)?),
+                // Read above.
+                "cancellation" => input,
                 "on_print" => on_print(input, value.unbind()),
                 "setup" => {
                     value.extract::<Vec<String>>()?.into_iter().fold(input, |input, source| input.setup_source(source))
@@ -71,6 +77,22 @@ impl Options {
             };
         }
         Ok(Options { input: input.without_memory_unless(options)?, cancel })
+    }
+}
+
+/// Ends a run that another thread waits for.
+#[pyclass(frozen, module = "ptc_lisp._engine")]
+pub(crate) struct Cancellation(Cancel);
+
+#[pymethods]
+impl Cancellation {
+    #[new]
+    fn new() -> Self {
+        Cancellation(Cancel::new())
+    }
+
+    fn cancel(&self) {
+        self.0.cancel();
     }
 }
 

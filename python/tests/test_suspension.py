@@ -1,11 +1,13 @@
 """Runs that suspend and continue."""
 
+import asyncio
 import pathlib
 import pickle
 import signal
 import subprocess
 import sys
 import textwrap
+import threading
 
 import pytest
 
@@ -175,3 +177,81 @@ def test_a_recorder_that_fails_ends_the_run():
 
     outcome = refunds(called).start("(tool/refund {:amount 5})", recorder=broken)
     assert outcome.error.reason == "host_fault" and called == []
+
+
+def test_several_approvals_go_on_with_what_the_last_returned():
+    called = []
+    run = refunds(called).start("(pmap #(tool/refund {:amount %}) [101 102 103])")
+    while isinstance(run, Suspended):
+        before, run = run, run.approve(run.calls[0])
+        for answer in (lambda: before.approve(before.calls[0]), lambda: before.reject(before.calls[0], "no")):
+            with pytest.raises(ValueError, match="continued its run already"):
+                answer()
+    assert run.value == [101, 102, 103] and sorted(called) == [101, 102, 103]
+    # A wrong answer continues nothing.
+    run = refunds([]).start("(tool/refund {:amount 250})")
+    with pytest.raises(ValueError):
+        run.approve("99")
+    with pytest.raises(TypeError, match="one of the run's `calls`"):
+        run.approve(99)
+    assert run.approve(run.calls[0]).value == 250
+
+
+def test_approvals_in_async_code():
+    @tool(effect="write")
+    async def pay(amount: float) -> float:
+        return amount
+
+    engine = Engine(tools=[pay], policy=lambda call: ask("?"))
+
+    async def main():
+        with pytest.raises(RuntimeError, match="engine.start_async"):
+            engine.start("(tool/pay {:amount 2})")
+        run = await engine.start_async("(tool/pay {:amount 2})")
+        with pytest.raises(RuntimeError, match="approve_async"):
+            run.approve(run.calls[0])
+        return await run.approve_async(run.calls[0])
+
+    assert asyncio.run(main()).value == 2
+
+
+def test_cancelling_the_task_of_a_run_that_may_suspend_ends_it():
+    called = []
+
+    @tool(effect="write")
+    def pay(n: int) -> int:
+        called.append(n)
+        started.set()
+        hold.wait(60)
+        return n
+
+    started, hold = threading.Event(), threading.Event()
+    engine = Engine(tools=[pay], limits=Limits(timeout=60))
+
+    async def main():
+        task = asyncio.ensure_future(engine.start_async("(mapv #(tool/pay {:n %}) [1 2 3])"))
+        await asyncio.to_thread(started.wait, 60)
+        task.cancel()
+        await asyncio.sleep(0)
+        hold.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert called == [1]
+
+
+def test_mistakes_of_a_policy_are_logged(caplog):
+    async def later(call):
+        return allow()
+
+    for policy, said in [
+        (lambda call: call.nothing, "the policy raised for a call of tool/pay"),
+        (lambda call: None, "a policy returns allow(), deny(reason) or ask(question), not NoneType"),
+        (lambda call: True, "not bool; tool/pay was denied"),
+        (later, "not coroutine"),
+    ]:
+        caplog.clear()
+        engine = Engine(tools=[Tool("pay", function=lambda: 1, signature="() -> :int")], policy=policy)
+        assert engine.run("(tool/pay {})").error.reason == "tool_denied"
+        assert said in caplog.text

@@ -225,7 +225,7 @@ impl Engine {
         let no_tools = |tools: &Tools| tools.names().next().is_none();
         setting.any_tool = no_tools(&setting.tools) && setting.own_tools.as_deref().is_none_or(no_tools);
         let mut run = Run::set_up(Instant::now(), setting, program, &input, 0)?;
-        let outcome = to_end(&mut run, self);
+        let outcome = self.to_end(&mut run);
         outcome.answer.map(|_| outcome.warnings)
     }
 
@@ -277,7 +277,7 @@ impl Engine {
 
     fn run_seen(&self, view: &RunView, started: Instant, program: &Program, input: &Input<'_>) -> Outcome {
         match self.set_up(view, started, program, input, false) {
-            Ok(mut run) => to_end(&mut run, self),
+            Ok(mut run) => self.to_end(&mut run),
             Err(problem) => self.ended(view, started, problem, self.limits_for(input)),
         }
     }
@@ -491,8 +491,13 @@ impl Engine {
         }
     }
 
+    /// Drives a run to its end, with the program itself on this thread.
+    pub(crate) fn to_end(&self, run: &mut Run) -> Outcome {
+        to_end(run, &self.0.tool_threads, || self.executor())
+    }
+
     /// Returns where parallel workers run.
-    pub(super) fn executor(&self) -> Executor {
+    fn executor(&self) -> Executor {
         let pool = match &self.0.pool {
             Threads::Shared => Pool::shared(),
             Threads::Own(pool) => Some(pool.clone()),

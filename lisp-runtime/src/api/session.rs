@@ -5,7 +5,6 @@ use super::input::Input;
 use super::program::Program;
 use super::run::Run;
 use super::saved::{SavedText, text_of};
-use super::to_end::to_end;
 use super::turns::nothing_to_undo;
 use crate::drive::setting::Setting;
 use crate::terms::cancel::Cancel;
@@ -108,7 +107,7 @@ impl Session {
     /// Runs one more program.
     pub fn eval(&mut self, source: &str) -> Outcome {
         let engine = self.engine.clone();
-        self.eval_since(Instant::now(), source, &mut |run| to_end(run, &engine))
+        self.eval_since(Instant::now(), source, &mut |run| engine.to_end(run))
     }
 
     /// Runs one more program, driven by `drive`.
@@ -256,7 +255,7 @@ impl Session {
         }
         let turns = self.turns;
         let engine = self.engine.clone();
-        let run = self.at_rest(Instant::now(), &mut |run| to_end(run, &engine))?;
+        let run = self.at_rest(Instant::now(), &mut |run| engine.to_end(run))?;
         let parts = [false, true].map(|history| run.saved(history).map_err(|error| run.result_problem(error)));
         let [definitions, history] = parts;
         let text: Arc<str> = text_of(turns, run.set_ups(), &definitions?, &history?).into();

@@ -1,25 +1,25 @@
 //! Drives a run to its end on one thread.
 
-use super::engine::Engine;
 use super::run::{Run, RunEvent};
 use crate::parallel::executor::Executor;
 use crate::parallel::task::run_task;
 use crate::terms::outcome::Outcome;
+use crate::tools::threads::ToolThreads;
 use std::time::{Duration, Instant};
 
 /// Drives a run to its end, with the program itself on this thread.
-pub(crate) fn to_end(run: &mut Run, engine: &Engine) -> Outcome {
+pub(crate) fn to_end(run: &mut Run, threads: &ToolThreads, executor: impl Fn() -> Executor) -> Outcome {
     /// How often the deadlines of waiting workers are checked.
     const STEP: Duration = Duration::from_millis(2);
     /// How often the host's heartbeat is called while workers run.
     const BEAT: Duration = Duration::from_millis(50);
     loop {
         match run.advance() {
-            RunEvent::Call(tool, call) => run.reply(tool.call(call, engine.tool_threads())),
+            RunEvent::Call(tool, call) => run.reply(tool.call(call, threads)),
             RunEvent::Printed(_) | RunEvent::Turn => {}
             RunEvent::Beat => run.beat(),
             RunEvent::Workers => {
-                let executor = engine.executor();
+                let executor = executor();
                 if let Some(first) = run.send_workers(executor.clone()) {
                     run_task(first);
                 }

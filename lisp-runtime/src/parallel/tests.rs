@@ -1,7 +1,6 @@
 //! Breaks workers at every stage, ten thousand times: the run always ends, and every slot is freed.
 
 use crate::api::run::Run;
-use crate::api::to_end::to_end;
 use crate::drive::shared::Stage;
 use crate::threads::Pool;
 use crate::{Cancel, Engine, Input, Limits, Program, Tool, ToolError};
@@ -93,7 +92,7 @@ fn round(engine: &Engine, program: &Program, fault: Option<(Stage, usize)>, canc
                 cancel.cancel();
             });
         }
-        to_end(&mut run, engine)
+        engine.to_end(&mut run)
     });
     assert_eq!(shared.budget.in_use(), 0, "{}: {fault:?} {:?}", program.source(), outcome.problem());
     outcome.is_success()
@@ -144,7 +143,7 @@ fn a_worker_that_is_lost_is_a_bug_that_shows() {
             )
             .unwrap();
             *run.shared.fault.lock().unwrap() = Some((stage, 2));
-            let outcome = to_end(&mut run, &engine);
+            let outcome = engine.to_end(&mut run);
             assert_eq!(outcome.verdict(), crate::Verdict::HostFault, "{stage:?}");
             assert!(!run.is_of_use(), "{stage:?}");
             assert!(outcome.problem().unwrap().error.details.iter().any(|(name, _)| name == "index"));
