@@ -101,6 +101,31 @@ pub(crate) fn two_clients_at_once(_: &Sandbox) {
     std::fs::remove_dir(dir).unwrap();
 }
 
+/// An answer that is read in parts is whole, although another client has asked meanwhile.
+pub(crate) fn slow_clients(_: &Sandbox) {
+    let (dir, managed) = managed("slow", "(loop [] (recur))");
+    let asks = || std::fs::write(dir.join("wait"), b"1").unwrap();
+    for _ in 0..10 {
+        asks();
+        let mut status = std::fs::File::open(dir.join("status")).unwrap();
+        let mut first = [0; 3];
+        status.read_exact(&mut first).unwrap();
+        asks();
+        // Time in which the server could spoil it.
+        std::thread::sleep(Duration::from_millis(20));
+        let mut text = String::from_utf8(first.to_vec()).unwrap();
+        status.read_to_string(&mut text).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines.len() == 3 && lines[2] == "process running normally", "{text:?}");
+        drop(status);
+        // The answer to the other question.
+        assert_eq!(std::fs::read_to_string(dir.join("status")).unwrap().lines().count(), 3);
+    }
+    assert_eq!(ask(&dir, b"0")[2], "terminated");
+    drop(managed);
+    std::fs::remove_dir(dir).unwrap();
+}
+
 /// Any number of looks, also after the end; processor time never goes back.
 pub(crate) fn ten_thousand_times(_: &Sandbox) {
     let (dir, managed) = managed("often", "(loop [i 0] (if (< i 3000000) (recur (inc i)) i))");

@@ -608,6 +608,7 @@ const TESTS: &[(&str, Test)] = &[
     ("pipes_two_clients_at_once", pipes::two_clients_at_once),
     ("pipes_ten_thousand_times", pipes::ten_thousand_times),
     ("pipes_clients_that_go_away", pipes::clients_that_go_away),
+    ("pipes_slow_clients", pipes::slow_clients),
     ("pipes_while_a_tool_is_called", pipes::while_a_tool_is_called),
     ("pipes_slow_and_talkative_clients", pipes::slow_and_talkative_clients),
     ("pipes_what_is_there_already", pipes::what_is_there_already),

@@ -370,9 +370,17 @@ struct Questions {
 struct Answers {
     status: PathBuf,
     waiting: VecDeque<Ask>,
-    /// An answer written into the pipe, to be read by the next client.
-    given: Option<(OwnedFd, Instant)>,
+    /// The latest answer, which its client may be reading.
+    given: Option<Given>,
     last_given: Option<Instant>,
+}
+
+/// An answer in the pipe.
+struct Given {
+    /// Keeps the answer in the pipe although the client that had opened it may be gone: the next client reads it.
+    status: Option<OwnedFd>,
+    /// When the client has had its time.
+    until: Instant,
 }
 
 impl Answers {
@@ -388,7 +396,7 @@ impl Answers {
     }
 
     fn is_idle(&self) -> bool {
-        self.waiting.is_empty() && self.given.is_none()
+        self.waiting.is_empty() && self.given.as_ref().is_none_or(|given| given.status.is_none())
     }
 
     /// Returns true if the process was terminated and the last client has read its answer, or had time to.
@@ -402,8 +410,9 @@ impl Answers {
 
     /// Writes the latest answer if a client is there to read it: the clients of older answers may be gone.
     fn give(&mut self, text: impl FnOnce(Ask) -> String) {
-        if let Some((status, until)) = &self.given {
-            if Instant::now() < *until && rustix::io::ioctl_fionread(status).unwrap_or(0) > 0 {
+        if let Some(given) = &self.given {
+            // Another answer would be read as the rest of this one.
+            if Instant::now() < given.until && unread(&self.status) {
                 return;
             }
             self.given = None;
@@ -414,9 +423,7 @@ impl Answers {
         if let Ok(status) = open(&self.status, OFlags::WRONLY) {
             // The answer fits into the pipe at once.
             let _ = rustix::io::write(&status, text(ask).as_bytes());
-            if left {
-                self.given = Some((status, Instant::now() + CLIENT));
-            }
+            self.given = Some(Given { status: left.then_some(status), until: Instant::now() + CLIENT });
             self.waiting.pop_back();
             self.last_given = Some(Instant::now());
         }
@@ -445,6 +452,11 @@ impl Pause {
         self.0 = (now * 2).min(Duration::from_millis(5));
         now
     }
+}
+
+/// Returns whether the pipe contains an answer that is not read to its end.
+fn unread(status: &Path) -> bool {
+    open(status, OFlags::RDONLY).is_ok_and(|status| rustix::io::ioctl_fionread(&status).unwrap_or(0) > 0)
 }
 
 /// Discards what an earlier client has not read. Returns true if there was something.
