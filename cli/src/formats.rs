@@ -289,11 +289,42 @@ fn too_long(max: usize) -> String {
     format!("has more than {max} bytes: raise --line-bytes")
 }
 
-/// Reads what a row may have, and not more.
+/// Reads what a row may have, and not more, and counts lines.
 struct Rationed<R> {
     input: R,
     left: Arc<AtomicUsize>,
     max: usize,
+    /// What was read last, and the number of bytes before it.
+    last: Vec<u8>,
+    before: u64,
+    /// The number of line feeds before it, and the byte before it.
+    lines_before: u64,
+    byte_before: Option<u8>,
+}
+
+fn line_feeds(bytes: &[u8]) -> u64 {
+    bytes.iter().filter(|byte| **byte == b'\n').count() as u64
+}
+
+impl<R> Rationed<R> {
+    fn new(input: R, left: Arc<AtomicUsize>, max: usize) -> Self {
+        Rationed { input, left, max, last: Vec::new(), before: 0, lines_before: 0, byte_before: None }
+    }
+
+    /// Returns the number of line feeds up to `end`, which is in what was read last, and the byte before it.
+    fn before(&self, end: u64) -> (u64, Option<u8>) {
+        let there = usize::try_from(end.saturating_sub(self.before)).unwrap_or(usize::MAX).min(self.last.len());
+        let there = &self.last[..there];
+        (self.lines_before + line_feeds(there), there.last().copied().or(self.byte_before))
+    }
+
+    fn note(&mut self, bytes: &[u8]) {
+        self.before += self.last.len() as u64;
+        self.lines_before += line_feeds(&self.last);
+        self.byte_before = self.last.last().copied().or(self.byte_before);
+        self.last.clear();
+        self.last.extend_from_slice(bytes);
+    }
 }
 
 impl<R: Read> Read for Rationed<R> {
@@ -305,6 +336,7 @@ impl<R: Read> Read for Rationed<R> {
         let fits = into.len().min(left);
         let read = self.input.read(&mut into[..fits])?;
         self.left.store(left - read, Relaxed);
+        self.note(&into[..read]);
         Ok(read)
     }
 }
@@ -331,7 +363,7 @@ impl<R: Read> Rows<R> {
         let (is_tsv, left) = (delimiter == b'\t', Arc::<AtomicUsize>::default());
         let end = (!is_tsv).then(|| format!("\u{1}end of {:016x}\u{1}", RandomState::new().hash_one(0)));
         let last_row = end.as_ref().map_or_else(String::new, |end| format!("\n{end}\n"));
-        let input = Rationed { input: input.chain(io::Cursor::new(last_row)), left: left.clone(), max };
+        let input = Rationed::new(input.chain(io::Cursor::new(last_row)), left.clone(), max);
         let mut builder = ReaderBuilder::new();
         let reader = builder.delimiter(delimiter).quoting(!is_tsv).has_headers(false).flexible(true).from_reader(input);
         let (has_header, typed) = (!rows.no_header, rows.typed);
@@ -360,8 +392,11 @@ impl<R: Read> Rows<R> {
         }
     }
 
+    /// Returns the number of the first line of the row. The reader does not know it: it finds the line feed after a carriage
+    /// return, and empty lines, only with the next row.
     fn line(&self) -> u64 {
-        self.row.position().map_or(1, csv::Position::line)
+        let (lines, end) = self.reader.get_ref().before(self.reader.position().byte());
+        1 + lines - u64::from(end == Some(b'\n')) - line_feeds(self.row.as_slice())
     }
 
     fn cell(&self, at: usize) -> io::Result<Cow<'_, str>> {
@@ -461,12 +496,43 @@ impl<R: Read> Makes for Rows<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const PLAIN: RowOptions = RowOptions { typed: false, no_header: false };
     const TYPED: RowOptions = RowOptions { typed: true, no_header: false };
 
     fn value(format: DataFormat, text: &str, rows: RowOptions) -> Result<String, String> {
         format.value(text.to_owned(), rows).map(|json| json.replace('\n', ""))
+    }
+
+    proptest! {
+        /// A row at fault is told by its first line, whatever ends the lines, and however many there are.
+        #[test]
+        fn the_line_of_a_row_is_its_first(
+            rows in prop::collection::vec(
+                (prop::sample::select(vec!["1,2", "\"a\nb\",2", "\"a\r\n\r\nb\",2"]),
+                 prop::sample::select(vec!["\n", "\r\n", "\n\n", "\r\n\r\n", "\n\r\n"])),
+                0..40,
+            ),
+            times in prop::sample::select(vec![1, 200]),
+            end in prop::sample::select(vec!["", "\n", "\r\n"]),
+            mark in prop::sample::select(vec!["", "\u{feff}"]),
+        ) {
+            let rows: String = rows.iter().map(|(row, end)| format!("{row}{end}")).collect();
+            let before = format!("{mark}a,b\r\n{}", rows.repeat(times));
+            let text = format!("{before}1,2,3{end}");
+            let mut rows = Rows::new(text.as_bytes(), b',', PLAIN, 1 << 20);
+            let mut line = Vec::new();
+            let error = loop {
+                match rows.make(&mut line) {
+                    Ok(true) => {}
+                    Ok(false) => panic!("no row has three cells"),
+                    Err(error) => break error.to_string(),
+                }
+            };
+            let expected = format!("line {}: the row has 3 cells", line_feeds(before.as_bytes()) + 1);
+            prop_assert!(error.starts_with(&expected), "{error}, not {expected}");
+        }
     }
 
     #[test]
