@@ -108,7 +108,7 @@ pub(crate) fn slow_clients(_: &Sandbox) {
     for _ in 0..10 {
         asks();
         let mut status = std::fs::File::open(dir.join("status")).unwrap();
-        let mut first = [0; 3];
+        let mut first = [0; 12];
         status.read_exact(&mut first).unwrap();
         asks();
         // Time in which the server could spoil it.
