@@ -7,7 +7,7 @@ use super::{Builtin, Endless, MANY};
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, ErrorClass, Reason};
-use crate::heap::{Entry, Fault, Gathered, Heap, List, Map, MapBuilder, Res, SMALL, Value, Vector, Work};
+use crate::heap::{Entry, Fault, Gathered, Heap, List, Map, MapBuilder, Res, SMALL, Value, Vector, Work, Written};
 use crate::text::{arguments, describe};
 use std::slice::ChunksExact;
 
@@ -314,10 +314,10 @@ pub(super) fn with_entries<'h>(
             let (key, value) = entry?;
             builder.insert(h, base.meant(h, key)?, value)?;
         }
-        return builder.finish(h);
+        return builder.finish_as_written(h);
     }
     let mut entries = entries;
-    h.with_all(base, |all| {
+    h.with_all(base, Written::OneByOne, |all| {
         entries.try_for_each(|entry| entry.and_then(|(key, value)| all.insert(base.meant(h, key)?, value)))
     })
 }
@@ -345,12 +345,12 @@ pub(super) fn with_members<'h>(
         return builder.finish(h);
     }
     let mut members = members;
-    h.with_all(base, |all| members.try_for_each(|member| all.add(member).map(drop)))
+    h.with_all(base, Written::InKeyOrder, |all| members.try_for_each(|member| all.add(member).map(drop)))
 }
 
 /// Returns a map under construction that starts with the entries of another.
 fn builder_of<'h>(h: &'h Heap, base: &'h Map<'h>, count: usize) -> Res<&'h MapBuilder<'h>> {
-    let old = base.entries(h)?;
+    let old = base.entries_as_written(h)?;
     h.charge(old.len() as u64)?;
     let builder = h.map_builder(old.len() + count)?;
     for (key, value) in old.iter() {
@@ -417,7 +417,7 @@ pub(super) fn entries_of(coll: &Value<'_>) -> usize {
 pub(crate) fn merge_two<'h>(h: &'h Heap, first: Value<'h>, second: Value<'h>) -> Res<Value<'h>> {
     match (first, second) {
         (Value::Map(base), Value::Map(m)) => {
-            with_entries(h, base, m.len(), m.entries(h)?.iter().map(Ok)).map(Value::Map)
+            with_entries(h, base, m.len(), m.entries_as_written(h)?.iter().map(Ok)).map(Value::Map)
         }
         (first, Value::Nil) => Ok(first),
         (_, second) => Ok(second),
@@ -458,7 +458,7 @@ fn select_keys<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
                 found.insert(key, value)?;
             }
         }
-        return found.map().map(Value::Map);
+        return found.map(Written::OneByOne).map(Value::Map);
     }
     let builder = h.map_builder(keys.len())?;
     for &key in keys {
@@ -466,7 +466,7 @@ fn select_keys<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
             builder.insert(h, key, value)?;
         }
     }
-    Ok(Value::Map(builder.finish(h)?))
+    Ok(Value::Map(builder.finish_as_written(h)?))
 }
 
 /// Returns one part of each entry, in key order.

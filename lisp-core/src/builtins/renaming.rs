@@ -4,7 +4,7 @@ use super::args::{at_once, not_walked};
 use super::{Builtin, maps};
 use crate::context::Ctx;
 use crate::cost;
-use crate::heap::{Gathered, Heap, Map, Res, Value};
+use crate::heap::{Gathered, Heap, Map, Res, Value, Written};
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("map-invert", 1, 1, "(map-invert m)", map_invert).namespace("clojure.set").doc(
@@ -35,7 +35,7 @@ fn map_invert<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     h.charge(cost::placed(m.len()))?;
     let mut inverted = Gathered::new(h);
     m.in_order(h, |(key, value)| inverted.insert(value, key))?;
-    inverted.map().map(Value::Map)
+    inverted.map(Written::InKeyOrder).map(Value::Map)
 }
 
 /// Returns the steps that [`rename_one`] takes, one after the other. All old names are removed first, because a new

@@ -8,7 +8,7 @@ use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, ErrorClass, Reason};
 use crate::heap::{
-    Entry, Fault, Gathered, Heap, List, MAX_LEN, Map, Res, Source, Step, Value, Vector, Work, compare_numbers,
+    Entry, Fault, Gathered, Heap, List, MAX_LEN, Map, Res, Source, Step, Value, Vector, Work, Written, compare_numbers,
 };
 use crate::text::describe;
 use std::cmp::Ordering;
@@ -118,17 +118,17 @@ fn with_items<'h>(h: &'h Heap, name: &str, reason: Reason, map: &'h Map<'h>, ite
         return maps::with_entries(h, map, items.len(), items.iter().map(|&v| pair(name, reason, v)));
     }
     if let &[Value::Map(more)] = items {
-        return maps::with_entries(h, map, more.len(), more.entries(h)?.iter().map(Ok));
+        return maps::with_entries(h, map, more.len(), more.entries_as_written(h)?.iter().map(Ok));
     }
     h.charge(items.len() as u64)?;
-    h.with_all(map, |all| {
+    h.with_all(map, Written::OneByOne, |all| {
         let mut put = |(key, value)| all.insert(map.meant(h, key)?, value);
         for &item in items {
             match item {
                 Value::Nil => {}
                 Value::Map(more) => {
                     h.charge(more.len() as u64)?;
-                    more.in_order(h, &mut put)?;
+                    more.entries_as_written(h)?.iter().try_for_each(&mut put)?;
                 }
                 other => put(pair(name, reason, other)?)?,
             }
@@ -336,7 +336,7 @@ fn frequencies<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
             _ => Value::Int(1),
         })?;
     }
-    counts.map().map(Value::Map)
+    counts.map(Written::InKeyOrder).map(Value::Map)
 }
 
 fn combinations<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {

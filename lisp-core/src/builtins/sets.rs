@@ -6,7 +6,7 @@ use super::{Builtin, MANY, maps};
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, ErrorClass, Reason};
-use crate::heap::{Fault, Gathered, Heap, Map, Res, SMALL, Value};
+use crate::heap::{Fault, Gathered, Heap, Map, Res, SMALL, Value, Written};
 use crate::text::describe;
 
 /// Returns the error of the set operations for a value that is not a set.
@@ -53,7 +53,7 @@ fn members_by<'h>(h: &'h Heap, a: &'h Map<'h>, b: &'h Map<'h>, keep: bool) -> Re
     h.charge(cost::placed(a.len()))?;
     let mut kept = Gathered::new(h);
     a.each(h, |(member, _)| if b.contains(h, member)? == keep { kept.add_new(member) } else { Ok(()) })?;
-    if kept.keys().len() == a.len() { Ok(a) } else { kept.map() }
+    if kept.keys().len() == a.len() { Ok(a) } else { kept.map(Written::InKeyOrder) }
 }
 
 pub(crate) fn union_of_two<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<Value<'h>> {
@@ -61,7 +61,9 @@ pub(crate) fn union_of_two<'h>(h: &'h Heap, a: Value<'h>, b: Value<'h>) -> Res<V
     let (large, small) = if a.len() >= b.len() { (a, b) } else { (b, a) };
     if small.len() > SMALL {
         h.charge(small.len() as u64)?;
-        return h.with_all(large, |all| small.each(h, |(member, _)| all.add(member).map(drop))).map(Value::Set);
+        return h
+            .with_all(large, Written::InKeyOrder, |all| small.each(h, |(member, _)| all.add(member).map(drop)))
+            .map(Value::Set);
     }
     maps::with_members(h, large, small.len(), small.entries(h)?.iter().map(|entry| entry.0)).map(Value::Set)
 }

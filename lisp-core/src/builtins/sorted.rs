@@ -4,7 +4,7 @@ use super::{Builtin, MANY};
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, ErrorClass, Reason};
-use crate::heap::{Res, Value};
+use crate::heap::{Gathered, Res, Value, Written};
 
 fn sorted_map<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     if !args.len().is_multiple_of(2) {
@@ -15,7 +15,9 @@ fn sorted_map<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
             .into());
     }
     h.charge(cost::placed(args.len() / 2))?;
-    h.map(args.chunks_exact(2).map(|pair| (pair[0], pair[1])))
+    let mut entries = Gathered::new(h);
+    args.chunks_exact(2).try_for_each(|pair| entries.insert(pair[0], pair[1]))?;
+    entries.map(Written::InKeyOrder).map(Value::Map)
 }
 
 fn sorted_set<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {

@@ -508,12 +508,12 @@ impl<'u, 'p> Function<'u, 'p> {
 
     /// Compiles a map whose keys are known: each value is compiled into the position of its key in the order of keys.
     fn record(&mut self, nodes: &'p [Node], order: &[Reg], span: Span, dst: Reg) -> Res<()> {
-        let mut keys: Vec<&str> = vec![""; order.len()];
+        let mut keys = Vec::with_capacity(order.len());
         let base = self.top;
         order.iter().try_for_each(|_| self.alloc(span).map(drop))?;
         for (entry, &place) in nodes.chunks_exact(2).zip(order) {
             if let Kind::Const(Constant::Keyword(key)) = &entry[0].kind {
-                keys[usize::from(place)] = key;
+                keys.push(&**key);
             }
             self.into(&entry[1], base + place)?;
         }

@@ -18,7 +18,7 @@ pub(super) struct Pool<'p> {
 enum Entry<'p> {
     Constant(&'p Constant),
     Str(&'p str),
-    /// A map whose keys are these keywords in order, and whose values are nil
+    /// A map whose keys are these keywords, as they are written, and whose values are nil
     Keys(Vec<&'p str>),
 }
 
@@ -45,7 +45,7 @@ impl<'p> Pool<'p> {
         self.text(false, text, Entry::Str(text))
     }
 
-    /// Returns the index of a map whose keys are these few keywords, in order.
+    /// Returns the index of a map whose keys are these few keywords, as they are written.
     pub(super) fn keys(&mut self, keys: Vec<&'p str>) -> u32 {
         self.push(Entry::Keys(keys))
     }
@@ -79,8 +79,7 @@ impl<'p> Pool<'p> {
                     Entry::Str(text) => h.str(text)?,
                     Entry::Keys(keys) => {
                         let keys = keys.iter().map(|key| h.keyword(key)).collect::<Res<Vec<_>>>()?;
-                        let nils = keys.iter().map(|_| Value::Nil);
-                        Value::Map(h.small_map(keys.len(), keys.iter().copied(), nils)?)
+                        h.map(keys.into_iter().map(|key| (key, Value::Nil)))?
                     }
                 });
             }
@@ -100,7 +99,7 @@ fn value<'h>(h: &'h Heap, constant: &Constant, empty: &OnceCell<&'h Map<'h>>) ->
     let values = |items: &[Constant]| items.iter().map(|c| value(h, c, empty)).collect::<Res<Vec<_>>>();
     let nothing = || match empty.get() {
         Some(map) => Ok(*map),
-        None => h.small_map(0, std::iter::empty(), std::iter::empty()).map(|map| *empty.get_or_init(|| map)),
+        None => h.empty_map().map(|map| *empty.get_or_init(|| map)),
     };
     Ok(match constant {
         Constant::Nil => Value::Nil,

@@ -489,7 +489,8 @@ impl Collector {
     fn keys(&mut self, old: &'static KeyArray<'static>) -> &'static KeyArray<'static> {
         self.forward(old, &old.head, |c, o| {
             let keys = c.part(o.keys());
-            let new = c.put(KeyArray { head: Header::new(c.region), keys: Cell::new(&[]) });
+            let written = o.written.map(|order| c.put(*order));
+            let new = c.put(KeyArray { head: Header::new(c.region), keys: Cell::new(&[]), written });
             c.push(GrayItem::Keys(new, keys));
             new
         })

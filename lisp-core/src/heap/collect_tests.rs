@@ -53,7 +53,7 @@ fn grow<'h>(h: &'h Heap, random: &mut Random, all: &[Value<'h>]) -> Value<'h> {
         (3, _) => h.str(&"text ".repeat(random.below(if seldom { 200 } else { 4 }))),
         (4, _) => h.map(
             (0..random.below(if cfg!(miri) { 20 } else { 50 }))
-                .map(|i| (Value::Int(i as i64), all[i % all.len()]))
+                .map(|i| (Value::Int((i * 37 % 53) as i64), all[i % all.len()]))
                 .collect::<Vec<_>>()
                 .into_iter(),
         ),
@@ -104,7 +104,8 @@ fn graph<'h>(h: &'h Heap, roots: &[Value<'h>]) -> Vec<String> {
             Value::Vector(v) => list(v.items(), &mut waiting, &mut name),
             Value::Composed(c) => list(c.parts(), &mut waiting, &mut name),
             Value::Map(m) => {
-                let entries: Vec<Value<'h>> = m.entries(h).expect("room").iter().flat_map(|(k, v)| [k, v]).collect();
+                let entries = m.entries_as_written(h).expect("room");
+                let entries: Vec<Value<'h>> = entries.iter().flat_map(|(k, v)| [k, v]).collect();
                 list(&entries, &mut waiting, &mut name)
             }
             Value::Str(s) => s.text().to_owned(),

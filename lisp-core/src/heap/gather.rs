@@ -3,7 +3,7 @@
 use super::held::List;
 use super::map::{Map, Rep, SMALL, TreeSize};
 use super::node::Node;
-use super::tree::ordinal;
+use super::tree::{Written, ordinal};
 use super::{Heap, Res, Value};
 use crate::cost;
 
@@ -132,11 +132,11 @@ impl<'h> Gathered<'h> {
     }
 
     /// Returns the map, or the set, of the entries.
-    pub(crate) fn map(self) -> Res<&'h Map<'h>> {
-        self.onto(None)
+    pub(crate) fn map(self, written: Written) -> Res<&'h Map<'h>> {
+        self.onto(None, written)
     }
 
-    fn onto(mut self, tree: Option<(TreeSize, &'h Node<'h>)>) -> Res<&'h Map<'h>> {
+    fn onto(mut self, tree: Option<(TreeSize, &'h Node<'h>)>, written: Written) -> Res<&'h Map<'h>> {
         let h = self.heap;
         self.index = List::new(h);
         self.keys.trim();
@@ -145,7 +145,7 @@ impl<'h> Gathered<'h> {
         let entry = |place: usize| (keys[place], values.get(place).copied().unwrap_or(Value::Bool(true)));
         h.charge(keys.len() as u64)?;
         match tree {
-            None if keys.len() <= SMALL => h.sorted_map(keys.len(), entry),
+            None if keys.len() <= SMALL => h.sorted_map(keys.len(), entry, written),
             tree => h.tree_with(tree, keys.len(), &entry),
         }
     }
@@ -156,19 +156,20 @@ impl Heap {
     pub(crate) fn with_all<'h>(
         &'h self,
         base: &'h Map<'h>,
+        written: Written,
         gather: impl FnOnce(&mut Gathered<'h>) -> Res<()>,
     ) -> Res<&'h Map<'h>> {
         let mut all = Gathered::new(self);
         let tree = match base.rep() {
             Rep::Tree(size, root) => Some((size, root)),
-            Rep::Small(keys, values) => {
-                for (&key, &value) in keys.keys().iter().zip(values) {
+            Rep::Small(..) => {
+                for (key, value) in base.entries_as_written(self)?.iter() {
                     all.insert(key, value)?;
                 }
                 None
             }
         };
         gather(&mut all)?;
-        if all.keys().is_empty() { Ok(base) } else { all.onto(tree) }
+        if all.keys().is_empty() { Ok(base) } else { all.onto(tree, written) }
     }
 }

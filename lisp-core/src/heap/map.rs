@@ -6,6 +6,8 @@ use super::header::Header;
 use super::held::List;
 use super::node::{BITS, Node, Step, WAY, find_tree};
 use super::string::{SHORT_TEXT, Str, text_cost};
+use super::tree::Written;
+use super::written_order::WrittenOrder;
 use super::{Heap, Res, Value};
 use crate::cost;
 use std::cell::Cell;
@@ -90,6 +92,8 @@ impl TreeSize {
 pub(crate) struct KeyArray<'h> {
     pub(super) head: Header,
     pub(super) keys: Cell<&'h [Value<'h>]>,
+    /// `None` if they were written in key order.
+    pub(super) written: Option<&'h WrittenOrder>,
 }
 
 impl<'h> KeyArray<'h> {
@@ -104,10 +108,12 @@ impl<'h> KeyArray<'h> {
     }
 }
 
-/// The entries of a map in key order.
+/// The entries of a map: in key order, unless they are asked for as they were written.
 pub enum Entries<'h> {
     /// of an array map
     Small(&'h [Value<'h>], &'h [Value<'h>]),
+    /// of an array map, in the order in which they were written
+    Written(&'h [Value<'h>], &'h [Value<'h>], &'h WrittenOrder),
     /// of a tree, collected and sorted
     Sorted(&'h [Entry<'h>]),
 }
@@ -117,6 +123,7 @@ impl<'h> Entries<'h> {
     pub fn len(&self) -> usize {
         match self {
             Entries::Small(keys, _) => keys.len(),
+            Entries::Written(keys, ..) => keys.len(),
             Entries::Sorted(entries) => entries.len(),
         }
     }
@@ -126,7 +133,7 @@ impl<'h> Entries<'h> {
         self.len() == 0
     }
 
-    /// Iterates over the entries in key order.
+    /// Iterates over the entries in their order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Entry<'h>> + ExactSizeIterator + '_ {
         (0..self.len()).map(move |i| self.entry(i))
     }
@@ -135,6 +142,10 @@ impl<'h> Entries<'h> {
     pub fn entry(&self, i: usize) -> Entry<'h> {
         match self {
             Entries::Small(keys, values) => (keys[i], values[i]),
+            Entries::Written(keys, values, order) => {
+                let place = order.place(i);
+                (keys[place], values[place])
+            }
             Entries::Sorted(entries) => entries[i],
         }
     }
@@ -185,6 +196,17 @@ impl<'h> Map<'h> {
                 let sorted = sorted(h, size.len(), root)?;
                 Ok(Entries::Sorted(h.alloc_slice(size.len(), sorted.items().iter().map(|&&entry| entry))?))
             }
+        }
+    }
+
+    /// Returns the entries in the order in which they were written: those of a JSON object, of a literal, or of a
+    /// function that adds entries. A tree does not know it, and its entries are in key order.
+    pub(crate) fn entries_as_written(&self, h: &'h Heap) -> Res<Entries<'h>> {
+        match self.rep() {
+            Rep::Small(KeyArray { keys, written: Some(order), .. }, values) => {
+                Ok(Entries::Written(keys.get(), values, order))
+            }
+            _ => self.entries(h),
         }
     }
 
@@ -341,20 +363,23 @@ struct Grown<'h> {
 impl Heap {
     /// Returns an empty map.
     pub fn empty_map<'h>(&'h self) -> Res<&'h Map<'h>> {
-        self.small_map(0, std::iter::empty(), std::iter::empty())
+        self.small_map(0, std::iter::empty(), std::iter::empty(), None)
     }
 
-    /// Returns a map of `len` sorted keys and their values.
+    /// Returns a map of `len` sorted keys and their values. `written` is the order in which they were written, unless that
+    /// is key order.
     pub(crate) fn small_map<'h>(
         &'h self,
         len: usize,
         keys: impl Iterator<Item = Value<'h>>,
         values: impl Iterator<Item = Value<'h>>,
+        written: Option<WrittenOrder>,
     ) -> Res<&'h Map<'h>> {
-        let words = 2 * len * 16;
-        self.reserve(words + std::mem::size_of::<KeyArray<'_>>() + std::mem::size_of::<Map<'_>>())?;
+        let words = 2 * len * 16 + if written.is_some() { size_of::<WrittenOrder>() } else { 0 };
+        self.reserve(words + size_of::<KeyArray<'_>>() + size_of::<Map<'_>>())?;
         let head = self.header();
-        let keys = self.alloc_with(len, keys, |keys| KeyArray { head, keys: Cell::new(keys) })?;
+        let written = written.map(|order| self.alloc(order)).transpose()?;
+        let keys = self.alloc_with(len, keys, |keys| KeyArray { head, keys: Cell::new(keys), written })?;
         self.map_of_shape(keys, values)
     }
 
@@ -474,7 +499,9 @@ impl Heap {
                 self.charge_copied(n)?;
                 let before = self.spent();
                 let at = self.place_among(n, |i| keys.keys()[i], key)?;
-                let map = self.small_map(n + 1, inserted(keys.keys(), at, key), inserted(values, at, value))?;
+                let written = WrittenOrder::with(keys.written, n, at);
+                let map =
+                    self.small_map(n + 1, inserted(keys.keys(), at, key), inserted(values, at, value), written)?;
                 if let (Value::Keyword(_, name), Rep::Small(grown, _)) = (key, map.rep())
                     && is_free
                     && self.spent() == before
@@ -650,7 +677,8 @@ impl Heap {
                 let Some(at) = find_small(self, keys.keys(), key)? else { return Ok(map) };
                 let n = keys.keys().len() - 1;
                 self.charge_copied(n)?;
-                self.small_map(n, removed(keys.keys(), at), removed(values, at))
+                let written = WrittenOrder::without(keys.written, n + 1, at);
+                self.small_map(n, removed(keys.keys(), at), removed(values, at), written)
             }
             Rep::Tree(size, root) => {
                 let hash = self.hash(key)?;
@@ -728,31 +756,25 @@ impl Heap {
         }
     }
 
-    /// Returns a map of entries in any order; of equal keys the last wins.
+    /// Returns a map of entries in any order; of equal keys the last wins. They count as written in this order.
     pub fn map<'h>(&'h self, entries: impl ExactSizeIterator<Item = Entry<'h>>) -> Res<Value<'h>> {
         if entries.len() > SMALL {
             let mut all = Gathered::new(self);
             for (key, value) in entries {
                 all.insert(key, value)?;
             }
-            return all.map().map(Value::Map);
+            return all.map(Written::OneByOne).map(Value::Map);
         }
         let builder = self.map_builder(entries.len())?;
         for (key, value) in entries {
             builder.insert(self, key, value)?;
         }
-        Ok(Value::Map(builder.finish(self)?))
+        Ok(Value::Map(builder.finish_as_written(self)?))
     }
 
-    /// Returns a map of distinct sorted keys and their values.
-    pub(crate) fn map_of_columns<'h>(&'h self, keys: &[Value<'h>], values: &[Value<'h>]) -> Res<Value<'h>> {
-        let n = keys.len();
-        self.charge(n as u64)?;
-        match n <= SMALL {
-            true => self.small_map(n, keys.iter().copied(), values.iter().copied()),
-            false => self.tree_with(None, n, &|place| (keys[place], values[place])),
-        }
-        .map(Value::Map)
+    /// Returns a map of distinct sorted keys, more than an array map has, and their values.
+    pub(crate) fn tree_of_columns<'h>(&'h self, keys: &[Value<'h>], values: &[Value<'h>]) -> Res<&'h Map<'h>> {
+        self.tree_with(None, keys.len(), &|place| (keys[place], values[place]))
     }
 
     /// Returns a set of members in any order.
@@ -762,7 +784,7 @@ impl Heap {
             for member in members {
                 all.add(member)?;
             }
-            return all.map().map(Value::Set);
+            return all.map(Written::InKeyOrder).map(Value::Set);
         }
         let builder = self.map_builder(members.len())?;
         for member in members {

@@ -2,7 +2,7 @@
 
 use super::header::Header;
 use super::map::{Entry, Map, SMALL};
-use super::tree::ordinal;
+use super::tree::{Written, ordinal};
 use super::{Fault, Heap, Res, Value};
 use crate::cost;
 use std::cell::Cell;
@@ -38,7 +38,7 @@ impl Heap {
                 return Err(repeated(key));
             }
         }
-        Ok(Value::Map(builder.finish(self)?))
+        Ok(Value::Map(builder.finish_as_written(self)?))
     }
 }
 
@@ -172,14 +172,41 @@ impl<'h> MapBuilder<'h> {
         self.cells.set(&self.cells.get()[..2 * self.len()]);
     }
 
-    /// Returns the finished map. The builder must not be used again.
+    /// Returns the finished map, or set. The builder must not be used again.
     pub(crate) fn finish(&self, h: &'h Heap) -> Res<&'h Map<'h>> {
+        self.finish_with(h, Written::InKeyOrder)
+    }
+
+    /// Returns the finished map. Its entries count as written in the order in which their keys were inserted. The builder
+    /// must not be used again.
+    pub(crate) fn finish_as_written(&self, h: &'h Heap) -> Res<&'h Map<'h>> {
+        self.finish_with(h, Written::OneByOne)
+    }
+
+    /// Returns the finished map, whose entries were made of those of `old` in key order. They count as written like these,
+    /// unless several have become one. The builder must not be used again.
+    pub(crate) fn finish_like(&self, h: &'h Heap, old: &Map<'h>) -> Res<&'h Map<'h>> {
+        match old.shape() {
+            Some((keys, _)) if old.len() == self.len() => {
+                h.charge(self.len() as u64)?;
+                self.seal();
+                h.sorted_map(
+                    self.len(),
+                    |i| self.entry(keys.written.map_or(i, |order| order.place(i))),
+                    Written::OneByOne,
+                )
+            }
+            _ => self.finish(h),
+        }
+    }
+
+    fn finish_with(&self, h: &'h Heap, written: Written) -> Res<&'h Map<'h>> {
         let n = self.len();
         h.charge(n as u64)?;
         self.seal();
         if n > SMALL {
             return h.tree_with(None, n, &|i| self.entry(i));
         }
-        h.sorted_map(n, |i| self.entry(i))
+        h.sorted_map(n, |i| self.entry(i), written)
     }
 }

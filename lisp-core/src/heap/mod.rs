@@ -27,6 +27,7 @@ mod tree;
 mod value;
 mod vector;
 mod work;
+mod written_order;
 
 pub use crate::error::{Fault, Res};
 pub use arena::{Account, Heap};
@@ -47,6 +48,7 @@ pub use string::Str;
 pub(crate) use string::hash_bytes;
 pub(crate) use text::ShortText;
 pub use text::TextBuf;
+pub(crate) use tree::Written;
 pub(crate) use value::{Closure, Compose, Composed, Source, Step};
 pub use value::{Time, TimeValue, Value};
 pub use vector::Vector;

@@ -3,6 +3,7 @@
 use super::held::Held;
 use super::map::{Entry, Map, Rep, SMALL, TreeSize};
 use super::node::{BITS, Node, WAY};
+use super::written_order::WrittenOrder;
 use super::{Heap, Res, Value};
 use crate::cost;
 use crate::error::{Error, Reason};
@@ -30,22 +31,38 @@ impl<'h, F: Fn(usize) -> Entry<'h>> EntryAt<'h> for F {}
 /// The hash of a key, and 1 + the index of its entry.
 type Placed = (u32, u32);
 
+/// In which order the entries of a new map count as written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// Also those of a set.
+    InKeyOrder,
+    /// In the order in which they are given.
+    OneByOne,
+}
+
 impl Heap {
     /// Returns an array map of `n` entries.
-    pub(super) fn sorted_map<'h>(&'h self, n: usize, entry: impl Fn(usize) -> Entry<'h>) -> Res<&'h Map<'h>> {
-        let mut sorted = [(Value::Nil, Value::Nil); SMALL];
-        for i in 0..n {
+    pub(super) fn sorted_map<'h>(
+        &'h self,
+        n: usize,
+        entry: impl Fn(usize) -> Entry<'h>,
+        written: Written,
+    ) -> Res<&'h Map<'h>> {
+        let (mut sorted, mut came) = ([(Value::Nil, Value::Nil); SMALL], [0; SMALL]);
+        for (i, number) in (0..n).zip(0..) {
             let entry = entry(i);
             let mut at = i;
             // Entries often come in order.
             if i > 0 && self.order(sorted[i - 1].0, entry.0)? == Ordering::Greater {
                 at = self.place_among(i - 1, |i| sorted[i].0, entry.0)?;
                 sorted.copy_within(at..i, at + 1);
+                came.copy_within(at..i, at + 1);
             }
-            sorted[at] = entry;
+            (sorted[at], came[at]) = (entry, number);
         }
+        let order = if written == Written::OneByOne { WrittenOrder::of(&came[..n]) } else { None };
         let sorted = &sorted[..n];
-        self.small_map(n, sorted.iter().map(|entry| entry.0), sorted.iter().map(|entry| entry.1))
+        self.small_map(n, sorted.iter().map(|entry| entry.0), sorted.iter().map(|entry| entry.1), order)
     }
 
     /// Returns a tree with `n` more entries; or with only these, which must be more than an array map has.

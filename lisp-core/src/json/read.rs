@@ -480,7 +480,7 @@ impl<'h> Reader<'h> {
                 self.values.truncate(base);
                 Ok(value)
             }
-            Some(Open::Builder { builder, .. }) => Ok(Value::Map(builder.finish(self.h)?)),
+            Some(Open::Builder { builder, .. }) => Ok(Value::Map(builder.finish_as_written(self.h)?)),
             None => Ok(Value::Nil),
         }
     }
@@ -495,7 +495,7 @@ impl<'h> Reader<'h> {
         }
         let builder = h.map_builder(SMALL)?;
         self.pour(builder, node, base)?;
-        let map = builder.finish(h)?;
+        let map = builder.finish_as_written(h)?;
         if map.len() == self.values.len() - base
             && let Some((keys, _)) = map.shape()
         {

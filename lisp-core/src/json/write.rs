@@ -37,6 +37,12 @@ impl Style {
         }
     }
 
+    /// Returns whether the keys of an object keep the order in which they were written. Equal values are equal texts for
+    /// the others, which compare or store them.
+    fn is_as_written(self) -> bool {
+        matches!(self, Style::Project | Style::Typed)
+    }
+
     /// Returns whether tools cannot receive this value, not even as its text.
     fn refuses(self, value: Value<'_>) -> bool {
         self == Style::Arguments
@@ -273,10 +279,11 @@ impl<'h> Writer<'h> {
         }
     }
 
-    /// Returns the entries of a map sorted by the text of their keys, with keys that are strings or keywords.
+    /// Returns the entries of a map with keys that are strings or keywords: as they were written, or sorted by the text of
+    /// their keys.
     fn entries(&mut self, map: &'h Map<'h>) -> Res<Entries<'h>> {
         let h = self.h;
-        let entries = map.entries(h)?;
+        let entries = if self.style.is_as_written() { map.entries_as_written(h)? } else { map.entries(h)? };
         h.charge(entries.len() as u64)?;
         let strings = entries.iter().all(|(key, _)| matches!(key, Value::Str(_)));
         if strings || entries.iter().all(|(key, _)| matches!(key, Value::Keyword(..))) {
@@ -284,7 +291,7 @@ impl<'h> Writer<'h> {
         }
         let len = entries.len();
         h.charge(len as u64 * u64::from(usize::BITS - len.leading_zeros()))?;
-        h.check_available(len.saturating_mul(64))?;
+        h.check_available(len.saturating_mul(128))?;
         let mut sorted = Vec::with_capacity(len);
         for (key, value) in entries.iter() {
             sorted.push((self.own_text(key)?, key, value));
@@ -294,6 +301,7 @@ impl<'h> Writer<'h> {
                 self.note_null(f, true);
             }
         }
+        let as_written: Vec<_> = if self.style.is_as_written() { sorted.clone() } else { Vec::new() };
         sorted.sort_by_key(|entry| entry.0);
         for pair in sorted.windows(2) {
             if let [(a, first, _), (b, second, _)] = pair
@@ -302,6 +310,7 @@ impl<'h> Writer<'h> {
                 return Err(self.collision(a, [*first, *second]));
             }
         }
+        let sorted = if self.style.is_as_written() { as_written } else { sorted };
         let (keys, values) = (h.vec_builder(len)?, h.vec_builder(len)?);
         for (key, _, value) in sorted {
             keys.push(h, h.str_view(key)?)?;

@@ -254,6 +254,8 @@ impl PerElement for KeepIndexed {
 
 /// The register for the keys, or the values, with which the function is not called.
 const OTHERS: usize = 4;
+/// The register for the map, if it knows in which order its keys were written.
+const WHOLE: usize = 5;
 
 /// Starts to walk the values, or the keys, of the map in the first argument; the function is after it.
 fn start_entries<'h, F: PerElement>(h: &'h Ctx, s: &mut State<'h>, call: Call, of_keys: bool) -> Res<Control<'h>> {
@@ -264,7 +266,8 @@ fn start_entries<'h, F: PerElement>(h: &'h Ctx, s: &mut State<'h>, call: Call, o
         Value::Map(map) => {
             let [keys, values] = map.columns(h)?;
             let (list, others) = if of_keys { (keys, values) } else { (values, keys) };
-            walk_vectors::<F>(h, s, call, f, [list, others, Value::Unset], map.len())
+            let whole = if map.shape().is_some() { Value::Map(map) } else { Value::Nil };
+            walk_vectors::<F>(h, s, call, f, [list, others, whole], map.len())
         }
         other => Err(args::not_walked(F::ROW.name, "a map", other)),
     }
@@ -296,10 +299,15 @@ impl PerElement for UpdateVals {
     fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
         // The old values are no longer needed, in case a compaction comes in between.
         own[ITEMS] = Value::Nil;
-        match builder(own[ACC]) {
-            Some(values) => h.map_of_columns(vector(own[OTHERS]), values.items()),
-            None => Ok(Value::Nil),
+        let Some(values) = builder(own[ACC]) else { return Ok(Value::Nil) };
+        h.charge(values.len() as u64)?;
+        match own[WHOLE] {
+            Value::Map(map) if let Some((keys, _)) = map.shape() => {
+                h.map_of_shape(keys, values.items().iter().copied())
+            }
+            _ => h.tree_of_columns(vector(own[OTHERS]), values.items()),
         }
+        .map(Value::Map)
     }
 }
 
@@ -328,8 +336,9 @@ impl PerElement for UpdateKeys {
 
     fn finish<'h>(h: &'h Ctx, own: &mut [Value<'h>]) -> Res<Value<'h>> {
         (own[ITEMS], own[OTHERS]) = (Value::Nil, Value::Nil);
-        match own[ACC] {
-            Value::MapBuilder(map) => map.finish(h).map(Value::Map),
+        match (own[ACC], own[WHOLE]) {
+            (Value::MapBuilder(map), Value::Map(old)) => map.finish_like(h, old).map(Value::Map),
+            (Value::MapBuilder(map), _) => map.finish(h).map(Value::Map),
             _ => Ok(Value::Nil),
         }
     }

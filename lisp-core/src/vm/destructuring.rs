@@ -4,7 +4,7 @@ use crate::builtins::args;
 use crate::context::Ctx;
 use crate::cost;
 use crate::error::{Error, ErrorClass, Reason};
-use crate::heap::{Fault, Gathered, Res, Value};
+use crate::heap::{Fault, Gathered, Res, Value, Written};
 use crate::text::describe;
 
 /// Returns the elements for a vector pattern of a value that is neither a vector nor nil: the characters of a string;
@@ -56,7 +56,7 @@ pub(super) fn keyword_args<'h>(h: &'h Ctx, rest: Value<'h>) -> Res<Value<'h>> {
             let mut all = Gathered::new(h);
             pairs.try_for_each(|(name, value)| all.insert(name, value))?;
             named.each(h, |(name, value)| all.insert(name, value))?;
-            all.map().map(Value::Map)
+            all.map(Written::OneByOne).map(Value::Map)
         }
         None => h.map(pairs),
     }

@@ -16,6 +16,7 @@ mod gate;
 mod in_place;
 mod inputs;
 mod json_texts;
+mod key_order;
 mod limits;
 mod operands;
 mod parallel;

@@ -197,7 +197,7 @@ impl<'h> Writer<'_, 'h> {
             }
             Value::Map(map) => {
                 line(out, "{")?;
-                for (key, value) in map.entries(self.h)?.iter() {
+                for (key, value) in map.entries_as_written(self.h)?.iter() {
                     self.tokens(&[key, value], out)?;
                 }
             }
