@@ -234,9 +234,9 @@ fn a_number_that_json_has_not_is_null_and_named() {
 fn a_value_is_written_in_the_format_that_is_asked_for() {
     assert_eq!(
         out(&["-e", "data/in", "--out", "pretty"], r#"{"b": [1, {}], "a": null}"#),
-        "{\n  \"a\": null,\n  \"b\": [\n    1,\n    {}\n  ]\n}\n"
+        "{\n  \"b\": [\n    1,\n    {}\n  ],\n  \"a\": null\n}\n"
     );
-    let yaml = "a:\n- 1\n- \"010\"\nb: \"2020-01-01\"\nc: null\n";
+    let yaml = "b: \"2020-01-01\"\na:\n- 1\n- \"010\"\nc: null\n";
     assert_eq!(out(&["-e", "data/in", "--out", "yaml"], r#"{"b": "2020-01-01", "a": [1, "010"], "c": null}"#), yaml);
     assert_eq!(out(&["-e", "data/in", "--out", "yaml", "--from", "yaml"], yaml), yaml);
     assert_eq!(out(&["-e", "{:x 1N}", "--out", "yaml"], ""), "x: 1\n");
@@ -288,7 +288,7 @@ fn lines_are_worked_on_side_by_side_and_written_in_order() {
     // Other data is there for each line; empty lines are none; the last line needs no end.
     let rows = out(&["--lines", "-e", "[data/k (get data/in \"a\")]", "--arg", "k=x"], "{\"a\":1}\n\n  \n{\"a\":2}");
     assert_eq!(rows, "[\"x\" 1]\n[\"x\" 2]\n");
-    assert_eq!(out(&["--lines", "--csv", "-e", "data/in"], "{\"b\":1,\"a\":2}\n{\"a\":3}\n"), "a,b\n2,1\n3,\n");
+    assert_eq!(out(&["--lines", "--csv", "-e", "data/in"], "{\"b\":1,\"a\":2}\n{\"a\":3}\n"), "b,a\n1,2\n,3\n");
     assert_eq!(out(&["--lines", "-r", "-e", "(str data/in \"!\")"], "\"a\"\n\"b\"\n"), "a!\nb!\n");
     assert_eq!(out(&["--lines", "-e", "data/in"], ""), "");
 }
@@ -296,6 +296,8 @@ fn lines_are_worked_on_side_by_side_and_written_in_order() {
 #[cfg(target_os = "linux")]
 #[test]
 fn lines_run_behind_the_process_door_too() {
+    let row = out(&["--isolation", "process", "--out", "json", "-e", "(assoc data/in \"c\" 3)"], r#"{"b": 1, "a": 2}"#);
+    assert_eq!(row, "{\"b\":1,\"a\":2,\"c\":3}\n");
     let rows = out(&["--lines", "--isolation", "process", "-e", "(inc data/in)"], "1\n2\n3\n");
     assert_eq!(rows, "2\n3\n4\n");
 }

@@ -19,7 +19,7 @@ impl Heap {
         self.alloc_with_cells(room.saturating_mul(2), std::iter::empty(), builder)
     }
 
-    /// Returns a map of about `len` entries, whose keys must be distinct.
+    /// Returns a map of about `len` entries, whose keys must be distinct. They count as written in key order.
     ///
     /// # Errors
     /// Returns the error that `repeated` makes of a duplicate key, errors of the entries, and the faults of an
@@ -38,7 +38,7 @@ impl Heap {
                 return Err(repeated(key));
             }
         }
-        Ok(Value::Map(builder.finish_as_written(self)?))
+        Ok(Value::Map(builder.finish(self)?))
     }
 }
 

@@ -101,7 +101,7 @@ fn keys_of_json_come_in_as_the_host_says() {
     let input = || Input::new().json("row", r#"{"id": 7, "a b/c": {"": 1}}"#).memory(r#"{"m": {"z": 1}}"#);
     let strings = r#"[{"a b/c" {"" 1} "id" 7} {"z" 1} 0]"#;
     let keywords = "[{:a b/c {: 1} :id 7} {:z 1} 1]";
-    let json = r#"[{"a b/c":{"":1},"id":7},{"z":1},"#;
+    let json = r#"[{"id":7,"a b/c":{"":1}},{"z":1},"#;
     let asked = Engine::builder().json_keys(Keys::Keywords).build().expect("an engine");
     for (engine, input, text) in [
         (Engine::default(), input(), strings),

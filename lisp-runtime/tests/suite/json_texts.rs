@@ -229,8 +229,8 @@ fn a_number_that_json_has_not_is_null_with_a_warning() {
         told(&key),
         [
             "null_in_value $ of the value has the key ##Inf, which JSON cannot express: it is written as a string",
-            "null_in_value $[\"##Inf\"][0] of the value is ##NaN, which JSON cannot express: it is written as null",
             "null_in_value $.a of the value has the key ##NaN, which JSON cannot express: it is written as a string",
+            "null_in_value $[\"##Inf\"][0] of the value is ##NaN, which JSON cannot express: it is written as null",
         ]
     );
     // Of many the first are told.
