@@ -317,7 +317,16 @@ def connections(headers: Mapping[str, str]) -> httpx.Client:
     return Connections(headers=headers)
 
 
-def function_of(operation: Operation, http: httpx.Client, base_url: str, timeout: float) -> Callable[..., Any]:
+class Api(NamedTuple):
+    """Where an API is, and how it is requested."""
+
+    http: httpx.Client
+    base_url: str
+    timeout: float
+    max_response_bytes: int
+
+
+def function_of(operation: Operation, api: Api) -> Callable[..., Any]:
     """Returns the function that requests an operation."""
     import httpx
 
@@ -334,18 +343,18 @@ def function_of(operation: Operation, http: httpx.Client, base_url: str, timeout
             headers["Cookie"] = "; ".join(cookies)
         left = call.remaining
         try:
-            response = http.request(
+            with api.http.stream(
                 operation.method.upper(),
-                base_url + path,
+                api.base_url + path,
                 params=tuple(query),
                 headers=headers,
                 content=content,
-                timeout=timeout if left is None else max(min(timeout, left), 0.001),
+                timeout=api.timeout if left is None else max(min(api.timeout, left), 0.001),
                 follow_redirects=False,
-            )
+            ) as response:
+                return _result_of(response, api.max_response_bytes)
         except httpx.TransportError as error:
-            raise ToolError(f"{base_url} did not respond: {str(error) or type(error).__name__}") from error
-        return _result_of(response)
+            raise ToolError(f"{api.base_url} did not respond: {str(error) or type(error).__name__}") from error
 
     return request
 
@@ -428,20 +437,30 @@ def _encoded(content_type: str, body: Any) -> bytes:
     return urlencode([(key, _text(one)) for key, one in pairs if one is not None]).encode()
 
 
-def _result_of(response: httpx.Response) -> Any:
-    status = response.status_code
+def _content_of(response: httpx.Response, max_bytes: int) -> bytes:
+    content = b""
+    for received in response.iter_bytes():
+        content += received
+        if len(content) > max_bytes:
+            raise ToolError(f"the response is larger than {max_bytes} bytes; request less")
+    return content
+
+
+def _result_of(response: httpx.Response, max_bytes: int) -> Any:
+    status, content = response.status_code, _content_of(response, max_bytes)
+    text = content.decode(response.encoding or "utf-8", "replace")
     if not 200 <= status < 300:
         where = f" to {response.headers['location']}, which is not followed" if "location" in response.headers else ""
-        text = response.text[:500]
-        raise ToolError(f"status {status} {response.reason_phrase}{where}" + (f": {text}" if text else ""), code=status)
+        about = f": {text[:500]}" if text else ""
+        raise ToolError(f"status {status} {response.reason_phrase}{where}{about}", code=status)
     kind = response.headers.get("content-type", "")
-    if not response.content:
+    if not content:
         return None
     if _is_json(kind):
         try:
-            return cast(Any, response.json())
+            return cast(Any, json.loads(content))
         except ValueError as error:
             raise ToolError(f"the response is not valid JSON: {error}") from error
     if kind.startswith("text/") or "xml" in kind:
-        return response.text
-    return {"base64": base64.b64encode(response.content).decode(), "content_type": kind}
+        return text
+    return {"base64": base64.b64encode(content).decode(), "content_type": kind}

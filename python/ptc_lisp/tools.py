@@ -157,6 +157,7 @@ class Tools(Sequence[Tool]):
         base_url: str | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: float = 30.0,
+        max_response_bytes: int = 1_048_576,
         prefix: str = "",
     ) -> Tools:
         """Creates tools from an OpenAPI 3.x document, one for each operation. Needs httpx (`ptc-lisp[client]`).
@@ -164,7 +165,8 @@ class Tools(Sequence[Tool]):
         - `document` is the parsed document, or its JSON text. References are resolved within it; nothing is fetched.
         - `base_url` is the address of the API; the default is the document's first server.
         - `headers` are sent with each request. Programs do not see them.
-        - `timeout` is how many seconds a request may take, if the run has so many left.
+        - `timeout` is how many seconds the API may send nothing, if the run has so many left. A response of more than
+          `max_response_bytes` is an error of the tool.
         - `prefix` is put before the names, which are the `operationId` of each operation.
 
         Arguments are the parameters by name, and `body`. GET and HEAD have `effect="read"`, others `"write"`. A response
@@ -173,7 +175,7 @@ class Tools(Sequence[Tool]):
 
         Raises `ValueError` if the document is not OpenAPI 3.x, or has no complete address and `base_url` is not given.
         """
-        return cls(_of_openapi(document, base_url, headers, timeout, prefix))
+        return cls(_of_openapi(document, base_url, headers, (timeout, max_response_bytes), prefix))
 
     @overload
     def __getitem__(self, index: int) -> Tool: ...
@@ -221,7 +223,7 @@ def _of_openapi(
     document: Mapping[str, Any] | str,
     base_url: str | None,
     headers: Mapping[str, str] | None,
-    timeout: float,
+    bounds: tuple[float, int],
     prefix: str,
 ) -> Iterator[Tool]:
     try:
@@ -232,10 +234,11 @@ def _of_openapi(
     address = base_url.rstrip("/") if base_url is not None else read.base_url()
     if address is None:
         raise ValueError('the document has no complete address of a server; pass base_url="https://..."')
+    api = _openapi.Api(http, address, *bounds)
     for operation in read.operations(prefix, base_url is not None):
         made = Tool(
             operation.name,
-            function=_openapi.function_of(operation, http, address, timeout),
+            function=_openapi.function_of(operation, api),
             description=operation.description,
             input_schema=operation.input_schema,
             output_schema=operation.output_schema,

@@ -351,6 +351,13 @@ def test_events_continue_after_a_lost_connection(service: Service, connect: Call
         assert [event.id for event in rest] == [event.id for event in seen[3:]]
 
 
+def test_events_have_any_characters(service: Service, connect: Callable[..., Any]) -> None:
+    client = connect(service.url)
+    text = "a\u2028b\x85c\x0cd\u2029e"
+    run = client.start("(println data/text)", data={"text": text})
+    assert [event.data["line"] for event in events_of(client, run) if event.kind == "print"] == [text]
+
+
 def test_events_of_an_unknown_run(service: Service, connect: Callable[..., Any]) -> None:
     with pytest.raises(NotFound):
         events_of(connect(service.url), "no-such-run")  # type: ignore[arg-type]
@@ -509,7 +516,7 @@ def test_approval_by_another_client(tenants: Service, connect: Callable[..., Any
     made = len(_Refunds.made)
     client, approver = connect(tenants.url, token="bob"), Client(tenants.url, token="carol")
     with pytest.raises(StillWaiting) as still:
-        client.run("(tool/refund {:amount 20})", timeout=0.01)
+        client.run("(tool/refund {:amount 20})", timeout=0.1)
     run = waiting(client, still.value.run)
     (call,) = run.calls
     assert (call.question, call.phase) == ("Refund 20?", "gate")
@@ -622,7 +629,8 @@ def test_the_document_has_what_is_read(service: Service) -> None:
     page = {"runs": [state]}
     from ptc_lisp.client import RunPage, SessionState
 
-    assert RunPage._of(Described(page, schemas["RunList"], document, read)).runs == [run]
+    (listed,) = RunPage._of(Described(page, schemas["RunList"], document, read)).runs
+    assert (listed.run_id, listed.status, listed.calls) == (run.run_id, run.status, run.calls)
     found = httpx.get(f"{service.url}/v1/sessions/{session.session_id}").json()
     assert SessionState._of(Described(found, schemas["SessionState"], document, read)) == session
     problem = httpx.get(f"{service.url}/v1/runs/none").json()

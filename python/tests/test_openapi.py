@@ -193,6 +193,12 @@ def test_errors_of_the_service(engine):
     assert code == 302 and "to /elsewhere, which is not followed" in message
 
 
+def test_a_response_is_bounded(address):
+    engine = Engine(tools=Tools.from_openapi(DOCUMENT, base_url=address, max_response_bytes=100), limits=Limits(timeout=60))
+    assert "larger than 100 bytes" in engine.run('(tool/note {:body {:a (apply str (repeat 200 "x"))}})').error.message
+    assert engine.run('(tool/note {:body {:a "x"}})').value == "a=x"
+
+
 def test_a_server_that_is_not_there():
     engine = Engine(tools=Tools.from_openapi(DOCUMENT, base_url="http://127.0.0.1:9"))
     assert "http://127.0.0.1:9 did not respond" in engine.run('(tool/getItem {:sku "a"})').error.message

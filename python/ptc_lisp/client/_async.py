@@ -126,9 +126,8 @@ class AsyncClient:
                         await response.aread()
                         got = _answer(response)
                     else:
-                        async for line in response.aiter_lines():
-                            event = feed.take(line)
-                            if event is not None:
+                        async for received in response.aiter_bytes():
+                            for event in feed.take(received):
                                 yield event
             except httpx.TransportError as error:
                 got = Lost(error)

@@ -293,8 +293,13 @@ class Core:
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
                 raise StillWaiting(run)
+            if left is not None and left < 1:
+                # The service waits whole seconds.
+                yield Pause(left)
+                run = yield from self.get(run, program=program)
+                continue
             poll = _POLL_KNOWN if run.calls else _POLL
-            wait = poll if left is None else min(poll, max(left, 1))
+            wait = poll if left is None else min(poll, int(left))
             run = yield from self.get(run, wait, run.updated_ms if run.calls else None, program)
         return run.outcome
 
@@ -458,6 +463,7 @@ class Feed:
         self._core = core
         self._run_id = _run_id(run)
         self._last = after
+        self._rest = b""
         self._lines: dict[str, list[str]] = {}
         self._failures = 0
         self._since = time.monotonic()
@@ -471,8 +477,14 @@ class Feed:
             headers["Last-Event-ID"] = self._last
         return Send("GET", f"/v1/runs/{self._run_id}/events", "always", headers=headers, patience=_STREAM_SILENCE)
 
-    def take(self, line: str) -> Event | None:
-        """Takes a line of the stream, and returns the event that it ends."""
+    def take(self, received: bytes) -> list[Event]:
+        """Takes a piece of the stream, and returns the events that end in it."""
+        # Lines end with LF only: texts of events may have other characters that Python's `splitlines` takes for ends.
+        *lines, self._rest = (self._rest + received).split(b"\n")
+        events = (self._take_line(line.decode().removesuffix("\r")) for line in lines)
+        return [event for event in events if event is not None]
+
+    def _take_line(self, line: str) -> Event | None:
         if line:
             name, _, value = line.partition(":")
             if name:
@@ -489,7 +501,7 @@ class Feed:
 
     def interrupted(self, got: Answer | Lost | None) -> float:
         """Returns after how many seconds to connect again; raises if no longer. `None` is a stream that ended early."""
-        self._lines = {}
+        self._rest, self._lines = b"", {}
         if self._failures == 0:
             self._since = time.monotonic()
         self._failures += 1

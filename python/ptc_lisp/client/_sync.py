@@ -144,10 +144,8 @@ class Client:
                         response.read()
                         got = _answer(response)
                     else:
-                        for line in response.iter_lines():
-                            event = feed.take(line)
-                            if event is not None:
-                                yield event
+                        for received in response.iter_bytes():
+                            yield from feed.take(received)
             except httpx.TransportError as error:
                 got = Lost(error)
             if not feed.is_over:
