@@ -68,7 +68,14 @@ class Engine:
         Raises `ValueError` for two tools with the same name, invalid schemas or limits, and `RuntimeError` if process
         isolation is not possible on this system.
         """
-        made = [tool if isinstance(tool, Tool) else Tool.from_function(tool) for tool in tools]
+        if callable(tools) or isinstance(tools, str):
+            raise TypeError("tools must be a list, as in tools=[price]")
+        made = [_tool(tool) for tool in tools]
+        for name, given in (("limits", limits), ("ceiling", ceiling)):
+            if given is not None:
+                _KINDS["limits"](name, given)
+        if policy is not None:
+            _callable("policy", policy)
         self._tools = {tool.name: tool for tool in made}
         self._setting: dict[str, Any] = {
             "tools": made,
@@ -395,20 +402,58 @@ def _options(given: dict[str, Any]) -> dict[str, Any]:
         for name, value in given.items()
         if value is not None and value is not False and name not in ("self", "program")
     }
+    if not isinstance(given.get("program", ""), str):
+        raise TypeError(f"a program is a str, not {type(given['program']).__name__}")
+    for name, value in options.items():
+        if name in _KINDS:
+            _KINDS[name](name, value)
     if "data" in options:
-        options["data"] = _data(options["data"])
-    if not isinstance(options.get("limits", Limits()), Limits):
-        raise TypeError(f"limits must be Limits(...), not {type(options['limits']).__name__}")
+        options["data"] = dict(options["data"])
     return options
 
 
-def _data(data: Any) -> dict[str, Any]:
-    if not isinstance(data, Mapping):
-        raise TypeError(
-            f'data must be a dict of values by name, as in data={{"orders": [...]}}, not {type(data).__name__}; the program'
-            " reads each as data/NAME"
-        )
-    return dict(data)
+def _tool(given: Tool | Callable[..., Any]) -> Tool:
+    if isinstance(given, Tool):
+        return given
+    if not callable(given):
+        raise TypeError(f"a tool is a function or a Tool, not {type(given).__name__}")
+    return Tool.from_function(given)
+
+
+def _must_be(kind: type | tuple[type, ...], what: str) -> Callable[[str, Any], None]:
+    def check(name: str, value: Any) -> None:
+        if not isinstance(value, kind):
+            raise TypeError(f"{name} must be {what}, not {type(value).__name__}")
+
+    return check
+
+
+def _programs(name: str, value: Any) -> None:
+    if isinstance(value, str) or not all(isinstance(one, str) for one in value):
+        raise TypeError(f'{name} must be a list of programs, as in {name}=["(def rate 1.5)"]')
+
+
+def _callable(name: str, value: Any) -> None:
+    if not callable(value):
+        raise TypeError(f"{name} must be a function, not {type(value).__name__}")
+
+
+_KINDS: dict[str, Callable[[str, Any], None]] = {
+    "data": _must_be(
+        Mapping, 'a dict of values by name, as in data={"orders": [...]}, of which the program reads each as data/NAME'
+    ),
+    "limits": _must_be(Limits, "Limits(...)"),
+    "tenant": _must_be(str, "a str"),
+    "run_id": _must_be(str, "a str"),
+    "signature": _must_be(str, 'a str, such as "{total :float}"'),
+    "memory": _must_be(str, 'a str: outcome.memory of an earlier run, or "{}"'),
+    "traceparent": _must_be(str, "a str"),
+    "domain": _must_be(str, "a str"),
+    "now_ms": _must_be(int, "an int: milliseconds since 1970"),
+    "setup": _programs,
+    "on_print": _callable,
+    "recorder": _callable,
+}
 
 
 def _above_the_ceiling(asked: Limits, most: Mapping[str, int]) -> str:

@@ -128,6 +128,26 @@ def test_data_that_is_not_by_name():
     assert session.run("data/n").value == 1
 
 
+@pytest.mark.parametrize(
+    ("misuse", "wanted"),
+    [
+        (lambda: Engine().run(5), "a program is a str, not int"),
+        (lambda: Engine().run("1", tenant=5), "tenant must be a str, not int"),
+        (lambda: Engine().run("1", memory={"a": 1}), 'memory must be a str: outcome.memory of an earlier run, or "{}", not dict'),
+        (lambda: Engine().run("1", setup="(def a 1)"), r'setup must be a list of programs, as in setup=\['),
+        (lambda: Engine().run("1", on_print=5), "on_print must be a function, not int"),
+        (lambda: Engine(limits={"timeout": 1}), r"limits must be Limits\(...\), not dict"),
+        (lambda: Engine(ceiling={"timeout": 1}), r"ceiling must be Limits\(...\), not dict"),
+        (lambda: Engine(policy="no"), "policy must be a function, not str"),
+        (lambda: Engine(tools=print), r"tools must be a list, as in tools=\[price\]"),
+        (lambda: Engine(tools=["price"]), "a tool is a function or a Tool, not str"),
+    ],
+)
+def test_misuse_names_the_option(misuse, wanted):
+    with pytest.raises(TypeError, match=wanted):
+        misuse()
+
+
 def test_data_sets():
     engine = Engine(tools=[Tool.external("ask")])
     orders, rates = engine.import_data("orders", [1, 2]), engine.import_data("rates", [3])
