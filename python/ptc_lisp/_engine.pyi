@@ -102,7 +102,7 @@ class LedgerEntry:
     """A tool call of a run, as the host saw it."""
 
     @property
-    def name(self) -> str:
+    def tool(self) -> str:
         """The name of the tool."""
     @property
     def arguments(self) -> Any:
@@ -211,7 +211,7 @@ class ToolCall:
     """A call as the function of a tool sees it, in a parameter that is annotated with this class."""
 
     @property
-    def name(self) -> str:
+    def tool(self) -> str:
         """The name of the tool."""
     @property
     def place(self) -> str:
@@ -235,7 +235,7 @@ class AskedCall:
     """A call that a policy decides on."""
 
     @property
-    def name(self) -> str:
+    def tool(self) -> str:
         """The name of the tool."""
     @property
     def arguments(self) -> dict[str, Any]:
@@ -295,15 +295,16 @@ class Record:
     @property
     def calls(self) -> list[OpenCall]:
         """The calls that have not ended."""
-    def approve(self, name: str, arguments: Mapping[str, Any] | None) -> None:
-        """Approves a call that has a question. It is made when the run is resumed."""
-    def reject(self, name: str, why: str) -> None:
+    def approve(self, call: OpenCall | str, arguments: Mapping[str, Any] | None = None) -> None:
+        """Approves a call that has a question, with other arguments if they are given. It is made when the run is resumed.
+        A call is one of `calls`, or its name."""
+    def reject(self, call: OpenCall | str, reason: str) -> None:
         """Rejects a call that has a question."""
-    def reply(self, name: str, result: Any) -> None:
+    def reply(self, call: OpenCall | str, result: Any) -> None:
         """Notes the result of a call."""
-    def fail(self, name: str, message: str, code: str | None = None) -> None:
+    def fail(self, call: OpenCall | str, message: str, code: str | None = None) -> None:
         """Notes that a call failed."""
-    def not_made(self, name: str) -> None:
+    def not_made(self, call: OpenCall | str) -> None:
         """Notes that a call with an unknown result was not made. It is made when the run is resumed."""
 
 # What follows is used by the package only.
@@ -370,6 +371,7 @@ class CoreEngine:
     ) -> Outcome | Record: ...
     def check(self, source: str, options: dict[str, Any]) -> Outcome: ...
     def import_data(self, name: str, value: Any) -> DataSet: ...
+    def limits_for(self, asked: dict[str, int]) -> dict[str, int]: ...
     def prompt(self, tenant: str | None) -> str: ...
     def signatures(self) -> list[tuple[str, str]]: ...
     def session(self, options: dict[str, Any], saved: str | None = None) -> CoreSession: ...
@@ -377,3 +379,4 @@ class CoreEngine:
 def to_json(object: Any, name: str) -> str: ...
 def from_json(text: str) -> Any: ...
 def describe(name: str) -> str | None: ...
+def reworded(text: str) -> str: ...

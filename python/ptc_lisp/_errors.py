@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from . import client
     from ._engine import Outcome
+
+
+_log = logging.getLogger("ptc_lisp")
 
 
 class ToolError(Exception):
@@ -25,10 +30,15 @@ class InvalidArguments(ToolError):
 
 
 class RunError(Exception):
-    """The program failed. `Outcome.raise_for_error` raises it; the text is the report for a model."""
+    """The program failed. `Outcome.raise_for_error` raises it, also that of `ptc_lisp.client`; the text is the report for a model."""
 
-    def __init__(self, outcome: Outcome) -> None:
+    def __init__(self, outcome: Outcome | client.Outcome) -> None:
         error = outcome.error
         super().__init__(error.report() if error is not None else "the run failed")
         self.outcome = outcome
         """The outcome of the run."""
+
+
+def log_raised(tool: str, error: BaseException) -> None:
+    """Logs an exception that the function of a tool raised, with its traceback. The program only learns its text."""
+    _log.warning("tool/%s raised", tool, exc_info=error)

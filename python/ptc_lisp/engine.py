@@ -7,12 +7,12 @@ import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 from . import _ptcl
 from ._engine import AskedCall, Cancellation, CoreEngine, CoreSession, DataSet, Outcome, Record
 from ._loop import drive
-from .limits import Limits
+from .limits import Limits, _named
 from .policy import Decision, checked
 from .suspended import Suspended
 from .tools import Tool
@@ -68,7 +68,14 @@ class Engine:
         Raises `ValueError` for two tools with the same name, invalid schemas or limits, and `RuntimeError` if process
         isolation is not possible on this system.
         """
-        made = [tool if isinstance(tool, Tool) else Tool.from_function(tool) for tool in tools]
+        if callable(tools) or isinstance(tools, str):
+            raise TypeError("tools must be a list, as in tools=[price]")
+        made = [_tool(tool) for tool in tools]
+        for name, given in (("limits", limits), ("ceiling", ceiling)):
+            if given is not None:
+                _KINDS["limits"](name, given)
+        if policy is not None:
+            _callable("policy", policy)
         self._tools = {tool.name: tool for tool in made}
         self._setting: dict[str, Any] = {
             "tools": made,
@@ -113,12 +120,13 @@ class Engine:
         traceparent: str | None = None,
         now_ms: int | None = None,
         check: Check | None = None,
+        domain: str | None = None,
     ) -> Outcome:
         """Runs a program to its end, on this thread. Other Python threads run meanwhile.
 
         - `data` binds `data/NAME` to each value: None, bool, int, float, str, list, tuple, dict with str keys, set, date,
           datetime and timedelta, nested up to 512 deep. `data_sets` are those of `import_data`.
-        - `limits` for this run: tighter than those of the engine, or up to its `ceiling`.
+        - `limits` for this run: tighter than those of the engine, or up to its `ceiling`. A limit above it is an error.
         - `tenant` is the name of the client for the policy. `run_id` is an id of yours for the run.
         - `signature` is the type of the result, such as `"{total :float}"`; another result is an error.
         - `strict_data`: a missing `data/NAME` is an error instead of nil.
@@ -127,14 +135,17 @@ class Engine:
         - `on_print` is called with each printed line.
         - `traceparent` is passed to tools. `now_ms` fixes the clock of the program.
         - `check` can weaken the check of the engine.
+        - `domain`, with `isolation="process"`: runs of one domain share processes, because they trust each other, such as
+          those of one tenant. That is several times faster than a process for each run.
 
         Whatever the program does, nothing is raised: look at `Outcome.ok`, or call `Outcome.raise_for_error()`. Async tools
         run on an event loop of the package; in async code, use `run_async`. Ctrl-C ends the run, at the latest when a single
         built-in over many elements has ended.
 
-        Raises `TypeError` or `ValueError`, with the path of the value, for data that cannot be passed.
+        Raises `TypeError` or `ValueError`, with the path of the value, for data that cannot be passed, and `ValueError` for
+        limits above the ceiling.
         """
-        options = _options(locals())
+        options = self._limited(_options(locals()))
         self._must_not_block("run()", "engine.run_async(...)")
         return self._core.run(program, options)
 
@@ -155,6 +166,7 @@ class Engine:
         traceparent: str | None = None,
         now_ms: int | None = None,
         check: Check | None = None,
+        domain: str | None = None,
     ) -> Outcome:
         """Runs a program on the running event loop, with the options of `run`.
 
@@ -162,7 +174,7 @@ class Engine:
         task ends the run and cancels the tools that it waits for. A program that computes for more than about a
         millisecond continues in a thread of the loop's default executor.
         """
-        options = _options(locals())
+        options = self._limited(_options(locals()))
         return await drive(self._core, program, options)
 
     def start(
@@ -190,7 +202,7 @@ class Engine:
         The run is recorded. `recorder` stores each line of the record before the call that the line announces is made, so
         that a process that dies loses nothing: see `Engine.resume`. The other options are those of `run`.
         """
-        options = _options(locals())
+        options = self._limited(_options(locals()))
         self._must_not_block("start()", "engine.start_async(...)")
         return self._start(program, options)
 
@@ -213,17 +225,17 @@ class Engine:
         """
         given = {"data_sets": data_sets, "recorder": recorder, "limits": limits, "on_print": on_print}
         self._must_not_block("resume()", "engine.resume_async(...)")
-        return self._resume(record, _options(given))
+        return self._resume(record, self._limited(_options(given)))
 
     async def start_async(self, program: str, **options: Any) -> Suspended | Outcome:
         """`start`, in a thread: it does not block the event loop. Async tools run on an event loop of the package, not on
         the caller's. Cancelling the task ends the run when the tool that it waits for has ended."""
-        given = _options(options)
+        given = self._limited(_options(options))
         return await _in_thread(lambda: self._start(program, given), given)
 
     async def resume_async(self, record: Record | bytes | str, **options: Any) -> Suspended | Outcome:
         """`resume`, as `start_async` is `start`."""
-        given = _options(options)
+        given = self._limited(_options(options))
         return await _in_thread(lambda: self._resume(record, given), given)
 
     def _start(self, program: str, options: dict[str, Any]) -> Suspended | Outcome:
@@ -284,7 +296,7 @@ class Engine:
         on_print: Callable[[str], object] | None = None,
     ) -> Session:
         """Starts a session: programs that run one after another and share their definitions."""
-        return Session(self._core.session(_options(locals()), None))
+        return Session(self._core.session(self._limited(_options(locals())), None))
 
     def load_session(
         self,
@@ -300,9 +312,23 @@ class Engine:
 
         Raises `ValueError` if the text is not a saved session, or calls a tool that the engine does not have.
         """
-        options = _options(locals())
+        options = self._limited(_options(locals()))
         text = saved.decode() if isinstance(saved, bytes) else saved
         return Session(self._core.session({name: options[name] for name in options if name != "saved"}, text))
+
+    def _limited(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Returns the options of a run; raises if it asks for more than the ceiling, which would hold instead."""
+        asked: Limits | None = options.get("limits")
+        if asked is not None:
+            by_name = options["limits"] = asked._by_name()
+            most = self._core.limits_for(by_name)
+            above = [name for name in by_name if most[name] != by_name[name]]
+            if above:
+                raise ValueError(_above_the_ceiling(asked, {name: most[name] for name in above}))
+        return options
+
+    def __reduce__(self) -> str:
+        raise TypeError("an engine cannot be pickled; create one in each process, or before the processes are forked")
 
     def __repr__(self) -> str:
         return f"<Engine with the tools {', '.join(self._tools) or 'none'}>"
@@ -318,13 +344,15 @@ class Session:
         """Not called by hosts: `Engine.session` and `Engine.load_session` create sessions."""
         self._core = core
 
-    def run(self, program: str) -> Outcome:
-        """Runs one more program."""
+    def run(self, program: str, **unknown: NoReturn) -> Outcome:
+        """Runs one more program. Data is given to `Engine.session`, for all turns."""
+        _only_a_program(unknown)
         self._core.reset()
         return self._core.run(program)
 
-    async def run_async(self, program: str) -> Outcome:
+    async def run_async(self, program: str, **unknown: NoReturn) -> Outcome:
         """Runs one more program in a thread. Cancelling the task ends the turn."""
+        _only_a_program(unknown)
         # Before the thread starts: the task may be cancelled first.
         self._core.reset()
         turn = asyncio.ensure_future(asyncio.to_thread(self._core.run, program))
@@ -374,11 +402,67 @@ def _options(given: dict[str, Any]) -> dict[str, Any]:
         for name, value in given.items()
         if value is not None and value is not False and name not in ("self", "program")
     }
+    if not isinstance(given.get("program", ""), str):
+        raise TypeError(f"a program is a str, not {type(given['program']).__name__}")
+    for name, value in options.items():
+        if name in _KINDS:
+            _KINDS[name](name, value)
     if "data" in options:
         options["data"] = dict(options["data"])
-    if "limits" in options:
-        options["limits"] = options["limits"]._by_name()
     return options
+
+
+def _tool(given: Tool | Callable[..., Any]) -> Tool:
+    if isinstance(given, Tool):
+        return given
+    if not callable(given):
+        raise TypeError(f"a tool is a function or a Tool, not {type(given).__name__}")
+    return Tool.from_function(given)
+
+
+def _must_be(kind: type | tuple[type, ...], what: str) -> Callable[[str, Any], None]:
+    def check(name: str, value: Any) -> None:
+        if not isinstance(value, kind):
+            raise TypeError(f"{name} must be {what}, not {type(value).__name__}")
+
+    return check
+
+
+def _programs(name: str, value: Any) -> None:
+    if isinstance(value, str) or not all(isinstance(one, str) for one in value):
+        raise TypeError(f'{name} must be a list of programs, as in {name}=["(def rate 1.5)"]')
+
+
+def _callable(name: str, value: Any) -> None:
+    if not callable(value):
+        raise TypeError(f"{name} must be a function, not {type(value).__name__}")
+
+
+_KINDS: dict[str, Callable[[str, Any], None]] = {
+    "data": _must_be(
+        Mapping, 'a dict of values by name, as in data={"orders": [...]}, of which the program reads each as data/NAME'
+    ),
+    "limits": _must_be(Limits, "Limits(...)"),
+    "tenant": _must_be(str, "a str"),
+    "run_id": _must_be(str, "a str"),
+    "signature": _must_be(str, 'a str, such as "{total :float}"'),
+    "memory": _must_be(str, 'a str: outcome.memory of an earlier run, or "{}"'),
+    "traceparent": _must_be(str, "a str"),
+    "domain": _must_be(str, "a str"),
+    "now_ms": _must_be(int, "an int: milliseconds since 1970"),
+    "setup": _programs,
+    "on_print": _callable,
+    "recorder": _callable,
+}
+
+
+def _above_the_ceiling(asked: Limits, most: Mapping[str, int]) -> str:
+    texts = []
+    for name, amount in most.items():
+        name, factor = _named(name)
+        shown = amount // factor if amount % factor == 0 else amount / factor
+        texts.append(f"{name} is {getattr(asked, name)}, and the ceiling of the engine is {shown}")
+    return "; ".join(texts) + "; ask for less, or create the engine with a higher ceiling: Engine(ceiling=Limits(...))"
 
 
 async def _in_thread(work: Callable[[], Suspended | Outcome], options: dict[str, Any]) -> Suspended | Outcome:
@@ -391,6 +475,16 @@ async def _in_thread(work: Callable[[], Suspended | Outcome], options: dict[str,
         cancellation.cancel()
         await asyncio.wait([done])
         raise
+
+
+def _only_a_program(given: Mapping[str, Any]) -> None:
+    for name in given:
+        why = (
+            f"give {name} to the session, for all turns: engine.session({name}=...)"
+            if name in ("data", "data_sets", "limits", "tenant", "setup", "on_print")
+            else "run the program with engine.run(...)"
+        )
+        raise TypeError(f"a turn of a session has no {name}; {why}")
 
 
 def _on_a_loop() -> bool:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 
+_TIMES = ("timeout", "parallel_timeout")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Limits:
     """Limits of a run. `None` keeps the default of the engine, which is on for every limit.
 
     As the limits of an engine they apply to every run. As the limits of a run they can only be tighter than those, unless
-    the engine has a `ceiling`. A limit of 0 is off, except for the timeouts, `parallel_workers` and `session_undo`.
+    the engine has a `ceiling`: a limit above it raises `ValueError`. A limit of 0 is off, except for the timeouts, `parallel_workers` and `session_undo`.
     """
 
     timeout: float | None = None
@@ -65,7 +68,7 @@ class Limits:
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 2**63 / 1e6:
                 raise ValueError(f"{field.name} must be a number from 0 to {2**63 / 1e6:.0f}, not {value!r}")
             name, factor = field.name, 1
-            if name in ("timeout", "parallel_timeout"):
+            if name in _TIMES:
                 name, factor = f"{name}_ms", 1_000
             elif name.endswith("_mb"):
                 name, factor = f"{name[:-3]}_bytes", 1_000_000
@@ -74,3 +77,11 @@ class Limits:
             # A timeout below a millisecond is not no time at all.
             given[name] = max(int(value * factor), 1 if value > 0 else 0)
         return given
+
+
+def _named(name: str) -> tuple[str, int]:
+    """Returns the field of a limit that the engine names so, and the engine's units in one of the field's."""
+    if name.removesuffix("_ms") in _TIMES:
+        return name.removesuffix("_ms"), 1_000
+    field = f"{name.removesuffix('_bytes')}_mb"
+    return (field, 1_000_000) if field in Limits.__dataclass_fields__ else (name, 1)

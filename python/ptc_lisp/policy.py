@@ -44,14 +44,14 @@ def checked(policy: Callable[[AskedCall], Decision]) -> Callable[[AskedCall], De
         try:
             decision: Any = policy(call)
         except Exception:
-            _log.exception("the policy raised for a call of tool/%s", call.name)
+            _log.exception("the policy raised for a call of tool/%s", call.tool)
             raise
         if isinstance(decision, Decision):
             return decision
         if inspect.iscoroutine(decision):
             decision.close()
         why = f"a policy returns allow(), deny(reason) or ask(question), not {type(decision).__name__}"
-        _log.error("%s; tool/%s was denied", why, call.name)
+        _log.error("%s; tool/%s was denied", why, call.tool)
         raise TypeError(why)
 
     return decide

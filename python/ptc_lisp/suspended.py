@@ -91,6 +91,12 @@ class Suspended:
         answer()
         self._is_continued = True
 
+    def __reduce__(self) -> str:
+        raise TypeError(
+            "a suspended run cannot be pickled, because it holds its engine; store bytes(suspended.record) and pass it to"
+            " engine.resume(...)"
+        )
+
     def __repr__(self) -> str:
         return f"<Suspended run {self.run_id}: {', '.join(repr(call) for call in self.calls)}>"
 

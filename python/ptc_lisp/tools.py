@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar, overload
 
+from . import _openapi
 from ._hints import Parameters
 
 Effect = Literal["read", "write", "unknown"]
@@ -133,7 +134,7 @@ class Tool:
 
 
 class Tools(Sequence[Tool]):
-    """Several tools, such as those of an MCP server."""
+    """Several tools, such as those of an MCP server or of an API."""
 
     def __init__(self, tools: Iterable[Tool]) -> None:
         """Creates a list of tools."""
@@ -147,6 +148,34 @@ class Tools(Sequence[Tool]):
         `inputSchema`, `outputSchema` and `annotations`. `call(name, arguments)` calls one; it may be async.
         """
         return cls(_of_mcp(_plain_dict(tool), call) for tool in tools)
+
+    @classmethod
+    def from_openapi(
+        cls,
+        document: Mapping[str, Any] | str,
+        *,
+        base_url: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float = 30.0,
+        max_response_bytes: int = 1_048_576,
+        prefix: str = "",
+    ) -> Tools:
+        """Creates tools from an OpenAPI 3.x document, one for each operation. Needs httpx (`ptc-lisp[client]`).
+
+        - `document` is the parsed document, or its JSON text. References are resolved within it; nothing is fetched.
+        - `base_url` is the address of the API; the default is the document's first server.
+        - `headers` are sent with each request. Programs do not see them.
+        - `timeout` is how many seconds the API may send nothing, if the run has so many left. A response of more than
+          `max_response_bytes` is an error of the tool.
+        - `prefix` is put before the names, which are the `operationId` of each operation.
+
+        Arguments are the parameters by name, and `body`. GET and HEAD have `effect="read"`, others `"write"`. A response
+        with another status than 2xx is an error of the tool with the status as its code, and so is a redirect. An operation
+        that cannot be requested, for example with a body of files, is left out and logged.
+
+        Raises `ValueError` if the document is not OpenAPI 3.x, or has no complete address and `base_url` is not given.
+        """
+        return cls(_of_openapi(document, base_url, headers, (timeout, max_response_bytes), prefix))
 
     @overload
     def __getitem__(self, index: int) -> Tool: ...
@@ -188,6 +217,36 @@ def _of_mcp(tool: dict[str, Any], call: Callable[[str, dict[str, Any]], Any]) ->
         effect=effect,
         idempotent=bool(hints.get("idempotentHint")),
     )
+
+
+def _of_openapi(
+    document: Mapping[str, Any] | str,
+    base_url: str | None,
+    headers: Mapping[str, str] | None,
+    bounds: tuple[float, int],
+    prefix: str,
+) -> Iterator[Tool]:
+    try:
+        http = _openapi.connections(headers or {})
+    except ImportError:
+        raise ImportError("Tools.from_openapi needs httpx; install it with: pip install ptc-lisp[client]") from None
+    read = _openapi.Document(document)
+    address = base_url.rstrip("/") if base_url is not None else read.base_url()
+    if address is None:
+        raise ValueError('the document has no complete address of a server; pass base_url="https://..."')
+    api = _openapi.Api(http, address, *bounds)
+    for operation in read.operations(prefix, base_url is not None):
+        made = Tool(
+            operation.name,
+            function=_openapi.function_of(operation, api),
+            description=operation.description,
+            input_schema=operation.input_schema,
+            output_schema=operation.output_schema,
+            effect="read" if operation.method in _openapi.READS else "write",
+            idempotent=operation.method in _openapi.REPEATABLE,
+        )
+        made.call_parameter = _openapi.CALL
+        yield made
 
 
 def _is_async(function: Callable[..., Any]) -> bool:

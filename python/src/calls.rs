@@ -68,7 +68,7 @@ impl Function {
     pub(crate) fn serve(&self, call: &ptc_lisp::ToolCall) -> Served {
         let served = Python::try_attach(|py| {
             let result = self.begin(py, call).and_then(|result| self.served(&result));
-            result.map_err(|error| tool_error(py, error))
+            result.map_err(|error| tool_error(py, &self.name, error))
         });
         served.unwrap_or_else(|| Err(ToolError::new("Python is shutting down")))
     }
@@ -82,14 +82,15 @@ impl Function {
                 let result = wait.call1((coroutine, ToolCall(call.clone())))?;
                 self.served(&result)
             });
-            result.map_err(|error| tool_error(py, error))
+            result.map_err(|error| tool_error(py, &self.name, error))
         });
         served.unwrap_or_else(|| Err(ToolError::new("Python is shutting down")))
     }
 }
 
-/// Returns the error of a tool whose function raised.
-pub(crate) fn tool_error(py: Python<'_>, error: PyErr) -> ToolError {
+/// Returns the error of a tool whose function raised. An exception that the tool did not mean for the program is logged.
+fn tool_error(py: Python<'_>, tool: &str, error: PyErr) -> ToolError {
+    static LOG: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     static TOOL_ERROR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     static INVALID: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     if !error.is_instance_of::<PyException>(py) {
@@ -114,6 +115,12 @@ pub(crate) fn tool_error(py: Python<'_>, error: PyErr) -> ToolError {
             (None, Some(name)) => failed.with_code(name),
             (None, None) => failed,
         };
+    }
+    // With its traceback, which the value alone does not have.
+    let whole = error.clone_ref(py).into_value(py);
+    let logged = LOG.import(py, "ptc_lisp._errors", "log_raised").and_then(|log| log.call1((tool, whole)));
+    if let Err(broken) = logged {
+        broken.write_unraisable(py, None);
     }
     let name = name_of(py, &error);
     ToolError::new(if text.is_empty() { name } else { format!("{name}: {text}") })
@@ -301,12 +308,12 @@ impl AsyncCall {
 
     /// Passes the result to the program.
     pub(crate) fn reply(&self, py: Python<'_>, result: &Bound<'_, PyAny>) {
-        self.end(self.function.served(result).map_err(|error| tool_error(py, error)));
+        self.end(self.function.served(result).map_err(|error| tool_error(py, &self.function.name, error)));
     }
 
     /// Passes an exception to the program as the error of the tool.
     pub(crate) fn fail(&self, py: Python<'_>, error: Bound<'_, PyAny>) {
-        self.end(Err(tool_error(py, PyErr::from_value(error))));
+        self.end(Err(tool_error(py, &self.function.name, PyErr::from_value(error))));
     }
 
     #[getter]
@@ -322,7 +329,7 @@ pub(crate) struct ToolCall(ptc_lisp::ToolCall);
 #[pymethods]
 impl ToolCall {
     #[getter]
-    fn name(&self) -> &str {
+    fn tool(&self) -> &str {
         self.0.name()
     }
 

@@ -2,7 +2,7 @@
 
 use crate::calls::Interrupt;
 use crate::driven::{Progressed, drive};
-use crate::errors::{of_build, of_problem, of_record};
+use crate::errors::{of_build, of_problem, of_resumed};
 use crate::options::{self, Options};
 use crate::outcome::Outcome;
 use crate::policy::decide;
@@ -10,10 +10,12 @@ use crate::record::Record;
 use crate::runs::{AsyncRun, Future};
 use crate::session::CoreSession;
 use crate::tools::ToolSet;
-use crate::values::{Form, to_typed};
+use crate::values::{Form, to_python, to_typed};
 use crate::wakeups::Wakeups;
+use crate::wording::in_python;
 use ptc_lisp::tools::AskedCall;
-use ptc_lisp::{Engine, Limits, Recording};
+use ptc_lisp::value::TypedReader;
+use ptc_lisp::{Engine, Input, Limits, LimitsRequest, Recording};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -34,6 +36,10 @@ pub(crate) struct DataSet {
 impl DataSet {
     pub(crate) fn set(&self) -> &ptc_lisp::DataSet {
         &self.set
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 }
 
@@ -69,7 +75,7 @@ impl Place {
                     ));
                 };
                 let built = Sandbox::builder().engine(engine).template(template).build();
-                built.map(Place::Process).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+                built.map(Place::Process).map_err(|error| not_set_up(&error.to_string()))
             }
             #[cfg(not(target_os = "linux"))]
             "process" => {
@@ -81,6 +87,35 @@ impl Place {
         }
     }
 
+    /// Runs a program to its end, in a domain if one is named.
+    fn eval(&self, source: &str, input: Input<'static>, domain: Option<&str>) -> PyResult<ptc_lisp::Outcome> {
+        match (self, domain) {
+            (Place::InProcess(engine), None) => Ok(engine.eval(source, input)),
+            (Place::InProcess(_), Some(_)) => Err(no_domain()),
+            #[cfg(target_os = "linux")]
+            (Place::Process(sandbox), None) => Ok(sandbox.eval(source, &input)),
+            #[cfg(target_os = "linux")]
+            (Place::Process(sandbox), Some(name)) => {
+                Ok(sandbox.domain(name).map_err(|error| not_set_up(&error.to_string()))?.eval(source, &input))
+            }
+        }
+    }
+
+    /// Begins a run that an event loop drives.
+    fn begin(&self, source: &str, input: Input<'static>, domain: Option<&str>) -> PyResult<Future> {
+        match (self, domain) {
+            (Place::InProcess(engine), None) => Ok(Future::InProcess(Box::new(engine.eval_async(source, input)))),
+            (Place::InProcess(_), Some(_)) => Err(no_domain()),
+            #[cfg(target_os = "linux")]
+            (Place::Process(sandbox), None) => Ok(Future::Process(Box::new(sandbox.eval_async(source, &input)))),
+            #[cfg(target_os = "linux")]
+            (Place::Process(sandbox), Some(name)) => {
+                let domain = sandbox.domain(name).map_err(|error| not_set_up(&error.to_string()))?;
+                Ok(Future::Process(Box::new(domain.eval_async(source, &input))))
+            }
+        }
+    }
+
     pub(crate) fn engine(&self) -> &Engine {
         match self {
             Place::InProcess(engine) => engine,
@@ -88,6 +123,15 @@ impl Place {
             Place::Process(sandbox) => sandbox.engine(),
         }
     }
+}
+
+fn no_domain() -> PyErr {
+    PyValueError::new_err("a domain is a group of runs that share processes; it needs Engine(isolation=\"process\")")
+}
+
+#[cfg(target_os = "linux")]
+fn not_set_up(why: &str) -> PyErr {
+    PyRuntimeError::new_err(in_python(why).into_owned())
 }
 
 /// An engine, as the Python half uses it.
@@ -154,19 +198,13 @@ impl CoreEngine {
 
     /// Runs a program to its end on this thread.
     fn run(&self, py: Python<'_>, source: &str, options: &Bound<'_, PyDict>) -> PyResult<Outcome> {
-        let Options { input, cancel } = Options::read(options)?;
+        let Options { input, cancel, domain } = Options::read(options)?;
         let interrupt = Interrupt::new(cancel);
         let input = input.heartbeat(Interrupt::look_here);
-        let outcome = py.detach(|| {
-            interrupt.during(|| match &self.direct {
-                Place::InProcess(engine) => engine.eval(source, input),
-                #[cfg(target_os = "linux")]
-                Place::Process(sandbox) => sandbox.eval(source, &input),
-            })
-        });
+        let outcome = py.detach(|| interrupt.during(|| self.direct.eval(source, input, domain.as_deref())));
         match interrupt.take() {
             Some(error) => Err(error),
-            None => Ok(Outcome::new(outcome, source.into())),
+            None => Ok(Outcome::new(outcome?, source.into())),
         }
     }
 
@@ -179,12 +217,8 @@ impl CoreEngine {
         wakeups: &Bound<'_, Wakeups>,
         number: u64,
     ) -> PyResult<AsyncRun> {
-        let Options { input, cancel } = Options::read(options)?;
-        let future = py.detach(|| match &self.futures {
-            Place::InProcess(engine) => Future::InProcess(Box::new(engine.eval_async(source, input))),
-            #[cfg(target_os = "linux")]
-            Place::Process(sandbox) => Future::Process(Box::new(sandbox.eval_async(source, &input))),
-        });
+        let Options { input, cancel, domain } = Options::read(options)?;
+        let future = py.detach(|| self.futures.begin(source, input, domain.as_deref()))?;
         Ok(AsyncRun::new(future, cancel, wakeups.get().hub(), number, source.into()))
     }
 
@@ -197,7 +231,7 @@ impl CoreEngine {
         options: &Bound<'_, PyDict>,
         recorder: Option<Py<PyAny>>,
     ) -> PyResult<Progressed> {
-        let Options { input, cancel } = Options::read(options)?;
+        let Options { input, cancel, .. } = Options::read(options)?;
         let recording = crate::record::recording(recorder).build();
         let interrupt = Interrupt::new(cancel);
         let input = input.record(&recording);
@@ -215,11 +249,15 @@ impl CoreEngine {
         options: &Bound<'_, PyDict>,
         recorder: Option<Py<PyAny>>,
     ) -> PyResult<Progressed> {
-        let Options { input, cancel } = Options::read(options)?;
+        let Options { input, cancel, .. } = Options::read(options)?;
         let record = record.get().record();
+        let data_sets = options::set_names(options)?;
         let builder = crate::record::recording(recorder);
-        let (source, input, recording): (String, _, Recording) =
-            self.direct.engine().open_record_source(&record, input, &builder).map_err(|error| of_record(&error))?;
+        let (source, input, recording): (String, _, Recording) = self
+            .direct
+            .engine()
+            .open_record_source(&record, input, &builder)
+            .map_err(|error| of_resumed(&error, &data_sets))?;
         let input = input.typed_result().without_memory();
         let interrupt = Interrupt::new(cancel);
         let (place, external) = (&self.direct, &self.external);
@@ -231,11 +269,7 @@ impl CoreEngine {
     fn check(&self, py: Python<'_>, source: &str, options: &Bound<'_, PyDict>) -> PyResult<Outcome> {
         let Options { input, .. } = Options::read(options)?;
         let input = input.check_only();
-        let outcome = py.detach(|| match &self.direct {
-            Place::InProcess(engine) => engine.eval(source, input),
-            #[cfg(target_os = "linux")]
-            Place::Process(sandbox) => sandbox.eval(source, &input),
-        });
+        let outcome = py.detach(|| self.direct.eval(source, input, None))?;
         Ok(Outcome::new(outcome, source.into()))
     }
 
@@ -245,6 +279,13 @@ impl CoreEngine {
         let set =
             py.detach(|| self.direct.engine().import_typed(name, value)).map_err(|problem| of_problem(&problem))?;
         Ok(DataSet { name: name.to_owned(), set })
+    }
+
+    /// Returns the limits of a run that asks for some, by their names: what is above the ceiling is lowered to it.
+    fn limits_for<'py>(&self, py: Python<'py>, asked: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
+        let limits = self.direct.engine().limits_for(&Input::new().limits(options::limits(asked)?));
+        let text = serde_json::to_string(&LimitsRequest::all(&limits));
+        to_python(py, TypedReader::of(&text.map_err(|error| PyValueError::new_err(error.to_string()))?))
     }
 
     /// Returns the system prompt.
@@ -264,7 +305,7 @@ impl CoreEngine {
     /// Returns a session, or continues a saved one.
     #[pyo3(signature = (options, saved=None))]
     fn session(&self, py: Python<'_>, options: &Bound<'_, PyDict>, saved: Option<String>) -> PyResult<CoreSession> {
-        let Options { input, cancel } = Options::read(options)?;
+        let Options { input, cancel, .. } = Options::read(options)?;
         let place = &self.direct;
         py.detach(|| CoreSession::new(place, input, cancel, saved.as_deref()))
     }

@@ -16,6 +16,7 @@ mod session;
 mod tools;
 mod values;
 mod wakeups;
+mod wording;
 
 use pyo3::prelude::*;
 
@@ -43,5 +44,6 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(values::to_json, module)?)?;
     module.add_function(wrap_pyfunction!(values::from_json, module)?)?;
     module.add_function(wrap_pyfunction!(engine::describe, module)?)?;
+    module.add_function(wrap_pyfunction!(wording::reworded, module)?)?;
     Ok(())
 }

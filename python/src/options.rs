@@ -3,7 +3,7 @@
 use crate::engine::DataSet;
 use crate::values::{Form, to_typed};
 use ptc_lisp::{Cancel, Check, Input, Keys, LimitsRequest};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -39,6 +39,8 @@ pub(crate) fn keys(name: &str) -> PyResult<Keys> {
 pub(crate) struct Options {
     pub(crate) input: Input<'static>,
     pub(crate) cancel: Cancel,
+    /// The group of runs that share processes.
+    pub(crate) domain: Option<String>,
 }
 
 impl Options {
@@ -49,6 +51,7 @@ impl Options {
             Some(given) => given.cast::<Cancellation>()?.get().0.clone(),
             None => Cancel::new(),
         };
+        let mut domain = None;
         let mut input = Input::new().cancel_with(&cancel).typed_result();
         for (name, value) in options.iter() {
             if value.is_none() {
@@ -67,6 +70,10 @@ impl Options {
                 "memory" => input.memory(value.extract::<String>()?),
                 "now_ms" => input.now_ms(value.extract()?),
                 "check" => input.check(check(&value.extract::<String>()?)?),
+                "domain" => {
+                    domain = Some(value.extract()?);
+                    input
+                }
                 // Read above.
                 "cancellation" => input,
                 "on_print" => on_print(input, value.unbind()),
@@ -76,7 +83,7 @@ impl Options {
                 other => return Err(PyValueError::new_err(format!("unknown option {other}"))),
             };
         }
-        Ok(Options { input: input.without_memory_unless(options)?, cancel })
+        Ok(Options { input: input.without_memory_unless(options)?, cancel, domain })
     }
 }
 
@@ -119,10 +126,24 @@ fn data(mut input: Input<'static>, all: &Bound<'_, PyDict>) -> PyResult<Input<'s
 }
 
 fn sets(mut input: Input<'static>, all: &Bound<'_, PyAny>) -> PyResult<Input<'static>> {
-    for set in all.try_iter()? {
-        input = input.data_set(set?.cast::<DataSet>()?.get().set());
+    for set in all.try_iter().map_err(|_| no_set(all))? {
+        let set = set?;
+        input = input.data_set(set.cast::<DataSet>().map_err(|_| no_set(&set))?.get().set());
     }
     Ok(input)
+}
+
+fn no_set(given: &Bound<'_, PyAny>) -> PyErr {
+    let kind = given.get_type().name().map_or_else(|_| "something else".to_owned(), |name| name.to_string());
+    PyTypeError::new_err(format!(
+        "data_sets is a list of what engine.import_data(name, value) returned; it has {kind}; pass other values as data={{name: value}}"
+    ))
+}
+
+/// Returns the names of the data sets of a run.
+pub(crate) fn set_names(options: &Bound<'_, PyDict>) -> PyResult<Vec<String>> {
+    let Some(all) = options.get_item("data_sets")? else { return Ok(Vec::new()) };
+    all.try_iter()?.map(|set| Ok(set?.cast::<DataSet>()?.get().name().to_owned())).collect()
 }
 
 /// Calls a Python function with each printed line. If it raises, the exception is reported as one that cannot be raised.

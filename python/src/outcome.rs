@@ -1,12 +1,14 @@
 //! What a run returns.
 
 use crate::values::to_python;
+use crate::wording::in_python;
 use ptc_lisp::outcome::{self as parts, OutcomeKind};
 use ptc_lisp::value::TypedReader;
 use ptc_lisp::{Answer, Problem};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The outcome of a run. Every run has one, also if the program failed.
@@ -118,7 +120,7 @@ impl Outcome {
 
     /// Returns the whole outcome as JSON text.
     fn to_json(&self) -> String {
-        Answer::new(None, &self.outcome).to_json()
+        in_python(&Answer::new(None, &self.outcome).to_json()).into_owned()
     }
 
     /// Returns this outcome if the run succeeded.
@@ -164,8 +166,8 @@ impl Error {
     fn of_problem(problem: &Problem, source: Arc<str>) -> Self {
         Error {
             reason: problem.reason().name().to_owned(),
-            message: problem.error.message.clone(),
-            hint: problem.error.hint.clone(),
+            message: in_python(&problem.error.message).into_owned(),
+            hint: problem.error.hint.as_deref().map(|hint| in_python(hint).into_owned()),
             phase: Some(problem.phase.name()),
             position: problem.position.map(Position::of),
             problem: Some(Report { problem: Arc::new(problem.clone()), source }),
@@ -173,6 +175,8 @@ impl Error {
     }
 
     fn plain(reason: &str, message: String, hint: Option<String>) -> Self {
+        let said = |text: String| in_python(&text).into_owned();
+        let (message, hint) = (said(message), hint.map(said));
         Error { reason: reason.to_owned(), message, hint, phase: None, position: None, problem: None }
     }
 }
@@ -182,7 +186,7 @@ impl Error {
     /// Returns the error as text for a model that repairs the program.
     fn report(&self) -> String {
         match &self.problem {
-            Some(Report { problem, source }) => problem.report(source),
+            Some(Report { problem, source }) => in_python(&problem.report(source)).into_owned(),
             None => {
                 let hint = self.hint.as_deref().map(|hint| format!("hint: {hint}\n")).unwrap_or_default();
                 format!("{}: {}\n{hint}", self.reason, self.message)
@@ -282,7 +286,7 @@ pub(crate) struct LedgerEntry(parts::LedgerEntry);
 #[pymethods]
 impl LedgerEntry {
     #[getter]
-    fn name(&self) -> &str {
+    fn tool(&self) -> &str {
         &self.0.name
     }
 
@@ -307,8 +311,8 @@ impl LedgerEntry {
     }
 
     #[getter]
-    fn error(&self) -> Option<&str> {
-        self.0.error.as_deref()
+    fn error(&self) -> Option<Cow<'_, str>> {
+        self.0.error.as_deref().map(in_python)
     }
 
     #[getter]
@@ -346,13 +350,13 @@ impl Warning {
     }
 
     #[getter]
-    fn message(&self) -> &str {
-        &self.0.message
+    fn message(&self) -> Cow<'_, str> {
+        in_python(&self.0.message)
     }
 
     #[getter]
-    fn repair(&self) -> Option<&str> {
-        self.0.repair.as_deref()
+    fn repair(&self) -> Option<Cow<'_, str>> {
+        self.0.repair.as_deref().map(in_python)
     }
 
     #[getter]

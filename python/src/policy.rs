@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 #[pyclass(frozen, module = "ptc_lisp")]
 pub(crate) struct AskedCall {
     #[pyo3(get)]
-    name: String,
+    tool: String,
     json: String,
     #[pyo3(get)]
     effect: &'static str,
@@ -32,14 +32,14 @@ impl AskedCall {
     }
 
     fn __repr__(&self) -> String {
-        format!("<AskedCall {} {}>", self.name, self.effect)
+        format!("<AskedCall {} {}>", self.tool, self.effect)
     }
 }
 
 impl AskedCall {
     fn of(call: &parts::AskedCall<'_>) -> Self {
         AskedCall {
-            name: call.name().to_owned(),
+            tool: call.name().to_owned(),
             json: call.json().to_owned(),
             effect: match call.effect() {
                 parts::Effect::Read => "read",

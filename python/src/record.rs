@@ -92,24 +92,26 @@ impl Record {
         self.inner().open_calls().into_iter().map(OpenCall::of).collect()
     }
 
-    fn approve(&self, name: &str, arguments: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    #[pyo3(signature = (call, arguments=None))]
+    fn approve(&self, call: Named<'_>, arguments: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let arguments = arguments.map(|arguments| to_typed(arguments, Form::Json, "arguments")).transpose()?;
         let json = arguments.as_ref().and_then(|arguments| arguments.json());
-        self.inner().approve(name, json).map_err(|error| of_record(&error))
+        self.inner().approve(call.name(), json).map_err(|error| of_record(&error))
     }
 
-    fn reject(&self, name: &str, why: &str) -> PyResult<()> {
-        self.inner().reject(name, why).map_err(|error| of_record(&error))
+    fn reject(&self, call: Named<'_>, reason: &str) -> PyResult<()> {
+        self.inner().reject(call.name(), reason).map_err(|error| of_record(&error))
     }
 
-    fn reply(&self, name: &str, result: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn reply(&self, call: Named<'_>, result: &Bound<'_, PyAny>) -> PyResult<()> {
         let value = to_typed(result, Form::Json, "the reply")?;
-        self.settle(name, Settled::Done(value.json().unwrap_or("null").to_owned()))
+        self.settle(call.name(), Settled::Done(value.json().unwrap_or("null").to_owned()))
     }
 
-    fn fail(&self, name: &str, message: String, code: Option<String>) -> PyResult<()> {
+    #[pyo3(signature = (call, message, code=None))]
+    fn fail(&self, call: Named<'_>, message: String, code: Option<String>) -> PyResult<()> {
         self.settle(
-            name,
+            call.name(),
             match code {
                 None => Settled::Failed(message),
                 Some(code) => Settled::FailedWith(message, code.into()),
@@ -117,8 +119,8 @@ impl Record {
         )
     }
 
-    fn not_made(&self, name: &str) -> PyResult<()> {
-        self.settle(name, Settled::NotMade)
+    fn not_made(&self, call: Named<'_>) -> PyResult<()> {
+        self.settle(call.name(), Settled::NotMade)
     }
 
     fn __repr__(&self) -> String {
@@ -130,6 +132,22 @@ impl Record {
 impl Record {
     fn settle(&self, name: &str, how: Settled) -> PyResult<()> {
         self.inner().settle(name, how).map_err(|error| of_record(&error))
+    }
+}
+
+/// A call as a parameter: one of the open calls, or its name.
+#[derive(FromPyObject)]
+enum Named<'py> {
+    Name(String),
+    Call(Bound<'py, OpenCall>),
+}
+
+impl Named<'_> {
+    fn name(&self) -> &str {
+        match self {
+            Named::Name(name) => name,
+            Named::Call(call) => &call.get().name,
+        }
     }
 }
 

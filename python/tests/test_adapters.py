@@ -157,3 +157,59 @@ def test_pydantic_ai():
 
     assert asyncio.run(agent.run("price?")).output == "done"
     assert "expects numbers" in seen[0].content and seen[1].content == "5"
+
+
+def test_dspy():
+    dspy = pytest.importorskip("dspy")
+    from dspy.primitives.code_interpreter import CodeExecutionError, CodeInterpreter, CodeInterpreterError, FinalOutput
+
+    from ptc_lisp.adapters.dspy import LispInterpreter
+
+    interpreter = LispInterpreter({"item": lambda sku: {"price": 2 if sku == "a" else 3}})
+    assert isinstance(interpreter, CodeInterpreter)
+    assert interpreter.execute("(def total 40) (println total)") == "40"
+    assert interpreter.execute("(+ total n data/n)", {"n": 1}) == "42"
+    interpreter.tools["twice"] = lambda n: 2 * n
+    assert interpreter.execute('(+ total (tool/twice {:n (:price (tool/item {:sku "b"}))}))', {"n": 1}) == "46"
+    assert interpreter.execute("nil") is None
+    with pytest.raises(CodeExecutionError, match="expects numbers"):
+        interpreter.execute(WRONG)
+    with pytest.raises(CodeExecutionError):
+        interpreter.execute("import sys as _dspy_sys\nx = 1")
+    with pytest.raises(CodeInterpreterError, match=r'data\["f"\]') as refused:
+        interpreter.execute("1", {"f": object()})
+    assert not isinstance(refused.value, CodeExecutionError)
+    interpreter.output_fields = [{"name": "answer", "type": "int"}]
+    assert interpreter.execute("(SUBMIT {:answer total}) (println :not-reached)") == FinalOutput({"answer": 40})
+    with pytest.raises(CodeExecutionError, match="answer: the field is missing"):
+        interpreter.execute("(SUBMIT {:anwser total})")
+    assert interpreter.execute("total") == "40"
+    interpreter.shutdown()
+    with pytest.raises(CodeInterpreterError, match="shut down"):
+        interpreter.execute("1")
+
+    seen = []
+
+    class Scripted(dspy.BaseLM):
+        programs = iter([WRONG, PROGRAM, '(SUBMIT {:answer (str (tool/llm_query {:prompt question}) " " (count orders))})'])
+
+        def forward(self, prompt=None, messages=None, **_):
+            raise NotImplementedError
+
+        def __call__(self, prompt=None, messages=None, **_):
+            if messages is None:
+                return [f"sub-answer to {prompt}"]
+            seen.append(messages)
+            return [f"[[ ## reasoning ## ]]\nso\n\n[[ ## code ## ]]\n```\n{next(self.programs)}\n```\n\n[[ ## completed ## ]]"]
+
+    def item(sku: str) -> dict:
+        "An item."
+        return {"price": 2 if sku == "a" else 3}
+
+    with dspy.context(lm=Scripted("scripted")):
+        rlm = dspy.RLM("orders: list, question -> answer", tools=[item], interpreter_factory=LispInterpreter.factory())
+        result = rlm(orders=[1, 2, 3], question="why?")
+    assert result.answer == "sub-answer to why? 3"
+    outputs = [step["output"] for step in result.trajectory]
+    assert "expects numbers" in outputs[0] and outputs[1] == "5"
+    assert "The code is not Python" in str(seen[0])

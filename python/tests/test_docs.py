@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from service import Service
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
 PAGES = [page for page in (ROOT / "README.md", ROOT / "docs/python.md", ROOT / "python/README.md") if page.exists()]
@@ -20,7 +21,15 @@ def blocks():
 
 
 @pytest.mark.parametrize(("code", "page"), list(blocks()))
-def test_a_block(code, page):
+def test_a_block(code, page, tmp_path):
+    if "ptc_lisp.client" in code:
+        with Service(tmp_path) as service:
+            run(code.replace("http://127.0.0.1:7117", service.url), page)
+    else:
+        run(code, page)
+
+
+def run(code, page):
     exec(compile(code, str(page), "exec"), {"__name__": "page"})
 
 

@@ -43,7 +43,7 @@ def test_async_runs(engine):
 
 
 def test_limits(engine):
-    assert engine.run("(reduce + (iterate inc 0))", limits=Limits(timeout=0.1, fuel=10**12)).error.reason == "timeout"
+    assert engine.run("(reduce + (iterate inc 0))", limits=Limits(timeout=0.1)).error.reason == "timeout"
     assert engine.run("(vec (range 10000000))").verdict == "out_of_memory"
 
 
@@ -73,7 +73,18 @@ def test_approvals():
 def test_cancelling(engine):
     async def main():
         with pytest.raises(asyncio.TimeoutError):
-            await asyncio.wait_for(engine.run_async("(reduce + (iterate inc 0))", limits=Limits(fuel=10**12)), 0.2)
+            await asyncio.wait_for(engine.run_async("(reduce + (iterate inc 0))"), 0.2)
 
     asyncio.run(main())
     assert engine.run("1").value == 1
+
+
+def test_runs_of_a_domain_share_a_process():
+    engine = Engine(isolation="process")
+    for n in range(3):
+        assert engine.run("(+ 1 data/n)", data={"n": n}, domain="acme").value == n + 1
+    # A process that lives on has no figures of its own.
+    assert engine.run("1", domain="acme").usage.cpu_us is None and engine.run("1").usage.cpu_us is not None
+    assert asyncio.run(engine.run_async("(* 2 data/n)", data={"n": 4}, domain="acme")).value == 8
+    with pytest.raises(ValueError, match=r'it needs Engine\(isolation="process"\)'):
+        Engine().run("1", domain="acme")

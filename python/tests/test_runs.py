@@ -18,7 +18,7 @@ def test_an_outcome_has_everything():
     assert outcome.ok and outcome.value == 2.5 and outcome.error is None and outcome.verdict == "ok"
     assert outcome.prints == ["hello"] and outcome.run_id == "order-7" and outcome.text == "2.5"
     [call] = outcome.ledger
-    assert (call.name, call.arguments, call.result, call.status, call.error) == ("half", {"n": 5}, 2.5, "ok", None)
+    assert (call.tool, call.arguments, call.result, call.status, call.error) == ("half", {"n": 5}, 2.5, "ok", None)
     assert outcome.usage.tool_calls == 1 and outcome.usage.fuel > 0 and outcome.usage.to_dict()["tool_calls"] == 1
     assert outcome.raise_for_error() is outcome and '"order-7"' in outcome.to_json()
 
@@ -65,7 +65,9 @@ def test_limits_and_mistakes(program, limits, verdict, reason):
 def test_limits_only_get_tighter_without_a_ceiling():
     many = "(count (vec (range 300000)))"
     tight = Limits(heap_mb=1)
-    assert Engine(limits=tight).run(many, limits=Limits(heap_mb=50)).error.reason == "memory_exceeded"
+    with pytest.raises(ValueError, match="heap_mb is 50, and the ceiling of the engine is 1"):
+        Engine(limits=tight).run(many, limits=Limits(heap_mb=50))
+    assert Engine(limits=tight).run(many).error.reason == "memory_exceeded"
     assert Engine(limits=tight, ceiling=Limits(heap_mb=50)).run(many, limits=Limits(heap_mb=50)).value == 300_000
 
 
@@ -115,7 +117,7 @@ def test_a_policy_decides():
     asked = []
 
     def policy(call):
-        asked.append((call.name, call.arguments, call.effect, call.tenant, call.calls))
+        asked.append((call.tool, call.arguments, call.effect, call.tenant, call.calls))
         if call.arguments["n"] > 10:
             return deny("too much")
         return allow({"n": 1}) if call.arguments["n"] == 7 else allow()

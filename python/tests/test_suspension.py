@@ -74,7 +74,7 @@ def test_a_record_travels():
     suspended = engine.start("[data/rows (tool/refund {:amount 250})]", data={"rows": [{"on": {1, 2}}]}, tenant="acme")
     record = pickle.loads(pickle.dumps(suspended.record))
     assert record.run_id == suspended.run_id and "tool/refund" in record.program and record.answer is None
-    record.approve(record.calls[0].name, None)
+    record.approve(record.calls[0])
     later = refunds([]).resume(bytes(record))
     assert later.value == [[{"on": {1, 2}}], 250] and later.run_id == suspended.run_id
 

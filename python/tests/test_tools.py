@@ -137,7 +137,7 @@ def test_tagged_detached_and_redacted():
 def test_a_tool_sees_its_call():
     @tool
     def look(n: int, call: ToolCall) -> list:
-        return [n, call.name, call.place, call.is_cancelled, 0 < call.remaining <= 1, call.traceparent]
+        return [n, call.tool, call.place, call.is_cancelled, 0 < call.remaining <= 1, call.traceparent]
 
     engine = Engine(tools=[look])
     assert "call" not in engine.prompt().partition("tool/look")[2].split(";")[0].partition(")")[0]

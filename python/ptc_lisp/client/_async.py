@@ -1,0 +1,274 @@
+"""The client for async code."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Generator, Iterable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import httpx
+
+from ._models import Event, OpenCall, Outcome, Run, RunPage, SessionState, Status
+from ._requests import Answer, Core, Feed, Lost, Options, Pause, Send, SessionOptions, Step
+from ._retries import Retries
+from ._sync import _answer, _sent
+from ._tools import Served, ToolLike
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+_T = TypeVar("_T")
+
+_CANCELLING = 5.0
+"""Seconds that cancelling a run may take after its task was cancelled."""
+
+
+class AsyncClient:
+    """A client of `ptcl serve` for async code, with the methods of `Client`.
+
+    An async context manager, which closes its connections. A client belongs to one event loop.
+    """
+
+    def __init__(
+        self,
+        url: str = "http://127.0.0.1:7117",
+        *,
+        token: str | None = None,
+        tools: Iterable[ToolLike] = (),
+        timeout: float = 60.0,
+        retries: Retries | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        """Creates a client, with the options of `Client`.
+
+        Async tools are tasks of the loop, other tools run in threads. Calls of one run are served side by side.
+        """
+        self._core = Core(url, token, tools, timeout, retries or Retries())
+        if transport is None and self._core.socket is not None:
+            transport = httpx.AsyncHTTPTransport(uds=self._core.socket)
+        self._http = httpx.AsyncClient(
+            base_url=self._core.url, headers=self._core.headers, timeout=timeout, transport=transport
+        )
+
+    async def run(
+        self,
+        program: str,
+        *,
+        tools: Iterable[ToolLike] = (),
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
+        **options: Unpack[Options],
+    ) -> Outcome:
+        """`Client.run`. Cancelling the task cancels its tools, and the run unless it has an `idempotency_key`."""
+        submitted: list[str] = []
+        try:
+            return await self._drive(self._core.run(program, tools, idempotency_key, timeout, options, submitted))
+        except asyncio.CancelledError:
+            if submitted and idempotency_key is None:
+                await self._cancel_late(submitted[0])
+            raise
+
+    async def start(
+        self,
+        program: str,
+        *,
+        tools: Iterable[ToolLike] = (),
+        idempotency_key: str | None = None,
+        **options: Unpack[Options],
+    ) -> Run:
+        """`Client.start`."""
+        return await self._drive(self._core.start(program, tools, idempotency_key, options))
+
+    async def get(self, run: Run | str, *, wait: float = 0.0, since_ms: int | None = None) -> Run:
+        """`Client.get`."""
+        return await self._drive(self._core.get(run, wait, since_ms))
+
+    async def list(
+        self, *, status: Status | None = None, limit: int | None = None, cursor: str | None = None
+    ) -> RunPage:
+        """`Client.list`."""
+        return await self._drive(self._core.list(status, limit, cursor))
+
+    async def cancel(self, run: Run | str) -> Run:
+        """`Client.cancel`."""
+        return await self._drive(self._core.cancel(run))
+
+    async def wait(self, run: Run | str, *, tools: Iterable[ToolLike] = (), timeout: float | None = None) -> Outcome:
+        """`Client.wait`. Cancelling the task leaves the run as it is."""
+        return await self._drive(self._core.wait(run, tools, timeout))
+
+    async def reply(self, call: OpenCall, result: Any) -> Run:
+        """`Client.reply`."""
+        return await self._drive(self._core.reply(call, result))
+
+    async def fail(self, call: OpenCall, message: str, *, code: str | int | None = None) -> Run:
+        """`Client.fail`."""
+        return await self._drive(self._core.fail(call, message, code))
+
+    async def approve(self, call: OpenCall, arguments: Mapping[str, Any] | None = None) -> Run:
+        """`Client.approve`."""
+        return await self._drive(self._core.approve(call, arguments))
+
+    async def reject(self, call: OpenCall, reason: str) -> Run:
+        """`Client.reject`."""
+        return await self._drive(self._core.reject(call, reason))
+
+    async def events(self, run: Run | str, *, after: str | None = None) -> AsyncIterator[Event]:
+        """`Client.events`, as an async iterator."""
+        feed = Feed(self._core, run, after)
+        while not feed.is_over:
+            got: Answer | Lost | None = None
+            try:
+                async with self._http.stream("GET", feed.request.path, **_sent(feed.request, self._core)) as response:
+                    if response.status_code >= 400:
+                        await response.aread()
+                        got = _answer(response)
+                    else:
+                        async for received in response.aiter_bytes():
+                            for event in feed.take(received):
+                                yield event
+            except httpx.TransportError as error:
+                got = Lost(error)
+            if not feed.is_over:
+                await asyncio.sleep(feed.interrupted(got))
+
+    async def check(self, program: str, *, tools: Iterable[ToolLike] = (), **options: Unpack[Options]) -> dict[str, Any]:
+        """`Client.check`."""
+        return await self._drive(self._core.check(program, tools, options))
+
+    async def prompt(self, *, tools: Iterable[ToolLike] = (), json_keys: str | None = None) -> str:
+        """`Client.prompt`."""
+        return await self._drive(self._core.prompt(tools, json_keys))
+
+    async def session(self, **options: Unpack[SessionOptions]) -> AsyncSession:
+        """`Client.session`: `async with await client.session() as session`."""
+        return AsyncSession(self, await self._drive(self._core.open_session(options)), options.get("limits"))
+
+    async def load_session(self, session_id: str) -> AsyncSession:
+        """`Client.load_session`."""
+        return AsyncSession(self, await self._drive(self._core.session_state(session_id)), None)
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"<AsyncClient of {self._core.address}>"
+
+    async def _cancel_late(self, run_id: str) -> None:
+        """Cancels the run of a task that was cancelled. What hinders that is not raised: the task ends anyway."""
+        cancelling = asyncio.ensure_future(self._drive(self._core.cancel(run_id)))
+        with contextlib.suppress(Exception):
+            await asyncio.wait_for(asyncio.shield(cancelling), _CANCELLING)
+        if not cancelling.done():
+            cancelling.cancel()
+
+    async def _drive(self, steps: Generator[Step, Any, _T]) -> _T:
+        serving: set[asyncio.Task[None]] = set()
+        got: Any = None
+        try:
+            while True:
+                try:
+                    step = steps.send(got)
+                except StopIteration as done:
+                    result: _T = done.value
+                    return result
+                got = None
+                if isinstance(step, Send):
+                    got = await _unless_one_fails(self._send(step), serving)
+                elif isinstance(step, Pause):
+                    await asyncio.sleep(step.seconds)
+                else:
+                    serving.add(asyncio.ensure_future(self._serve(step.served)))
+        finally:
+            for task in serving:
+                task.cancel()
+            if serving:
+                await asyncio.wait(serving)
+
+    async def _send(self, send: Send) -> Answer | Lost:
+        try:
+            return _answer(await self._http.request(send.method, send.path, **_sent(send, self._core)))
+        except httpx.TransportError as error:
+            return Lost(error)
+
+    async def _serve(self, served: Served) -> None:
+        try:
+            if served.tool.is_async:
+                returned = await served.begin()
+            else:
+                returned = await asyncio.to_thread(served.begin)
+                if asyncio.iscoroutine(returned):
+                    returned = await returned
+            reply = served.result(returned)
+        except asyncio.CancelledError:
+            served.call.is_cancelled = True
+            raise
+        except Exception as error:
+            reply = served.failed(error)
+        await self._drive(self._core.post_served(served, reply))
+
+
+async def _unless_one_fails(sending: Any, serving: set[asyncio.Task[None]]) -> Answer | Lost:
+    """Waits for a response; raises at once if one of the calls that are served cannot be answered."""
+    request = asyncio.ensure_future(sending)
+    try:
+        while not request.done():
+            await asyncio.wait({request, *serving}, return_when=asyncio.FIRST_COMPLETED)
+            for task in [task for task in serving if task.done()]:
+                serving.discard(task)
+                task.result()
+        answer: Answer | Lost = request.result()
+        return answer
+    finally:
+        request.cancel()
+
+
+class AsyncSession:
+    """A session in the service, as `Session` for async code."""
+
+    def __init__(self, client: AsyncClient, state: SessionState, limits: Any) -> None:
+        """Not called by hosts: `AsyncClient.session` and `AsyncClient.load_session` create sessions."""
+        self._client = client
+        self._patience: float = (limits.timeout or 0.0) if limits is not None else 0.0
+        self.session_id = state.session_id
+        """The id of the session."""
+
+    async def run(self, program: str) -> Outcome:
+        """`Session.run`."""
+        return await self._client._drive(self._client._core.turn(self.session_id, program, self._patience))
+
+    async def state(self) -> SessionState:
+        """`Session.state`."""
+        return await self._client._drive(self._client._core.session_state(self.session_id))
+
+    async def undo(self) -> SessionState:
+        """`Session.undo`."""
+        return await self._client._drive(self._client._core.change_session(self.session_id, "undo"))
+
+    async def fork(self) -> AsyncSession:
+        """`Session.fork`."""
+        state = await self._client._drive(self._client._core.change_session(self.session_id, "fork"))
+        return AsyncSession(self._client, state, None)
+
+    async def delete(self) -> None:
+        """`Session.delete`."""
+        await self._client._drive(self._client._core.delete_session(self.session_id))
+
+    async def __aenter__(self) -> AsyncSession:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.delete()

@@ -1,0 +1,714 @@
+"""The client, against a real service. Methods of both clients are tried through `Both`: they must do the same."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import inspect
+import json
+import pathlib
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import httpx
+import pytest
+from service import Proxy, Service, sha256
+
+from ptc_lisp import Limits, RunError, Tool, ToolCall, ToolError, tool
+from ptc_lisp.client import (
+    AsyncClient,
+    Busy,
+    Client,
+    Conflict,
+    ConnectionLost,
+    Event,
+    Forbidden,
+    InvalidRequest,
+    NotFound,
+    Outcome,
+    Retries,
+    Run,
+    RunStuck,
+    StillWaiting,
+    Unauthorized,
+)
+
+
+class Both:
+    """A client of either kind, for code that blocks."""
+
+    def __init__(self, kind: str, url: str, **options: Any) -> None:
+        self.client: Any = AsyncClient(url, **options) if kind == "async" else Client(url, **options)
+        self.loop = asyncio.new_event_loop() if kind == "async" else None
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return lambda *args, **kwargs: self.do(getattr(self.client, name)(*args, **kwargs))
+
+    def do(self, given: Any) -> Any:
+        if inspect.isawaitable(given):
+            assert self.loop is not None
+            return self.loop.run_until_complete(given)
+        return given
+
+    def close(self) -> None:
+        self.do(self.client.close())
+        if self.loop:
+            self.loop.close()
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with Service(tmp_path_factory.mktemp("service")) as running:
+        yield running
+
+
+@pytest.fixture(params=["blocking", "async"])
+def connect(request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
+    made: list[Both] = []
+
+    def connect(url: str, **options: Any) -> Both:
+        made.append(Both(request.param, url, **options))
+        return made[-1]
+
+    yield connect
+    for client in made:
+        client.close()
+
+
+@tool(effect="read")
+def price(sku: str) -> float:
+    "Price of one item."
+    return {"KB-01": 49.5}.get(sku, 19.0)
+
+
+@tool
+async def stock(sku: str, call: ToolCall) -> dict[str, Any]:
+    "Items in stock."
+    await asyncio.sleep(0)
+    return {"sku": sku, "key": call.key, "remaining": call.remaining}
+
+
+def waiting(client: Any, run: Run) -> Run:
+    """Returns the run once it waits for calls."""
+    while not run.calls:
+        assert not run.done, run
+        run = client.get(run, wait=20)
+    return run
+
+
+def test_run(service: Service, connect: Callable[..., Any]) -> None:
+    client = connect(service.url)
+    outcome = client.run("(println :seen) (sum (map :n data/rows))", data={"rows": [{"n": 1}, {"n": 2**70}]})
+    assert outcome.ok and outcome.value == 2**70 + 1 and outcome.prints == [":seen"]
+    assert outcome.usage.fuel > 0 and outcome.usage.to_dict()["fuel"] == outcome.usage.fuel
+    assert outcome.json == str(2**70 + 1) and outcome.text and outcome.run_id and outcome.ledger == []
+    assert outcome.memory is None and outcome.raise_for_error() is outcome
+
+
+def test_an_error_has_a_report(service: Service, connect: Callable[..., Any]) -> None:
+    outcome = connect(service.url).run("(let [price 5]\n  (+ price nil))")
+    assert not outcome.ok and outcome.value is None and outcome.verdict == "error"
+    assert outcome.error.reason == "type_error" and outcome.error.position.line == 2 and outcome.error.phase == "eval"
+    report = outcome.error.report()
+    assert "\n2 |   (+ price nil))\n  |   ^^^^" in report and outcome.error.message in report
+    with pytest.raises(RunError, match="type_error"):
+        outcome.raise_for_error()
+
+
+def test_a_program_that_fails(service: Service, connect: Callable[..., Any]) -> None:
+    outcome = connect(service.url).run('(fail {:why "no stock"})')
+    assert (outcome.ok, outcome.value, outcome.failure) == (False, None, {"why": "no stock"})
+    assert outcome.error.reason == "fail"
+
+
+def test_options(service: Service, connect: Callable[..., Any]) -> None:
+    client = connect(service.url)
+    first = client.run("(def n (+ n data/m))", memory='{"n": 1}', data={"m": 2}, strict_data=True)
+    assert json.loads(first.memory) == {"n": 3}
+    assert client.run("(inc n)", memory=first.memory, signature=":int").value == 4
+    assert client.run("(twice 4)", setup=["(defn twice [x] (* 2 x))"], limits=Limits(loop_iterations=10)).value == 8
+    assert client.run("(:day data/day)", data={"day": {"day": datetime.date(2026, 1, 2)}}).value == "2026-01-02"
+    assert client.run("(keys data/m)", data={"m": {"a": 1}}, json_keys="keywords").text == "[:a]"
+    assert client.run("1", limits=Limits(tool_calls=7)).limits["tool_calls"] == 7
+
+
+def test_misuse_is_an_exception(service: Service, connect: Callable[..., Any]) -> None:
+    client = connect(service.url)
+    with pytest.raises(TypeError, match=r'data\["rows"\]\[1\]'):
+        client.run("1", data={"rows": [1, object()]})
+    with pytest.raises(TypeError, match="data must be a dict of values by name"):
+        client.run("1", data=[1])
+    with pytest.raises(TypeError, match="unknown option signatur; the options are data, limits"):
+        client.run("1", signatur=":int")
+    with pytest.raises(InvalidRequest, match="traceparent") as refused:
+        client.run("1", traceparent=5)
+    assert (refused.value.status, refused.value.field) == (400, "traceparent")
+    with pytest.raises(ValueError, match="the tool t has max_calls.*configure the tool in the service"):
+        client.run("1", tools=[Tool("t", function=print, max_calls=1)])
+    with pytest.raises(ValueError, match="url must start with"):
+        connect("localhost:7117")
+
+
+def test_tools_of_this_process(service: Service, connect: Callable[..., Any]) -> None:
+    client = connect(service.url, tools=[price])
+    outcome = client.run('[(tool/price {:sku "KB-01"}) (tool/stock {:sku "X"})]', tools=[stock])
+    assert outcome.value == [49.5, {"sku": "X", "key": f"{outcome.run_id}/2", "remaining": None}]
+    assert [(entry.tool, entry.status, entry.worker) for entry in outcome.ledger] == [("price", "ok", ()), ("stock", "ok", ())]
+    assert outcome.ledger[0].arguments == {"sku": "KB-01"} and outcome.ledger[0].result == 49.5
+    assert "tool/price" in client.prompt() and "tool/stock" not in client.prompt()
+    found = client.check('(tool/price {:sk "a"})')
+    assert found["warnings"][0]["kind"] == "unknown_argument"
+
+
+def test_parallel_calls(service: Service, connect: Callable[..., Any]) -> None:
+    outcome = connect(service.url).run('(sum (pmap #(tool/price {:sku (str %)}) (range 5)))', tools=[price])
+    assert outcome.value == 5 * 19.0 and len(outcome.ledger) == 5
+
+
+def test_async_calls_are_served_side_by_side(service: Service) -> None:
+    async def main() -> None:
+        arrived, all_here = 0, asyncio.Event()
+
+        async def meet(n: int) -> int:
+            nonlocal arrived
+            arrived += 1
+            if arrived == 3:
+                all_here.set()
+            await all_here.wait()
+            return n
+
+        async with AsyncClient(service.url, tools=[meet]) as client:
+            outcome = await client.run("(vec (pmap #(tool/meet {:n %}) [1 2 3]))")
+        assert outcome.value == [1, 2, 3]
+
+    asyncio.run(main())
+
+
+def test_a_tool_that_raises(service: Service, connect: Callable[..., Any], caplog: pytest.LogCaptureFixture) -> None:
+    def broken(n: int) -> int:
+        if n == 1:
+            raise ToolError("no such item", code="NOT_FOUND")
+        if n == 2:
+            return "two"  # type: ignore[return-value]
+        raise KeyError("n")
+
+    program = "(try (tool/broken {:n data/n}) (catch Exception e [(:message e) (:code e)]))"
+    client = connect(service.url, tools=[broken])
+    outcomes = [client.run(program, data={"n": n}) for n in (1, 2, 3)]
+    assert outcomes[0].value[0].endswith("no such item") and outcomes[0].value[1] == "NOT_FOUND"
+    assert "its result is not valid" in outcomes[1].value[0]
+    assert outcomes[2].value[0].endswith("KeyError: 'n'")
+    assert [record.exc_info is not None for record in caplog.records if record.name == "ptc_lisp"] == [True]
+    assert "test_client.py" in caplog.text
+
+
+def test_durable_run(service: Service, connect: Callable[..., Any]) -> None:
+    client = connect(service.url)
+    run = waiting(client, client.start('(inc (tool/ask {:n 1}))', tools=[Tool.external("ask", "(n :int) -> :int")]))
+    assert run.status == "waiting" and not run.done
+    (call,) = run.calls
+    assert (call.tool, call.arguments, call.question, call.phase, call.is_unknown) == ("ask", {"n": 1}, None, "result", False)
+    assert run.run_id in [listed.run_id for listed in client.list(status="waiting").runs]
+    with pytest.raises(StillWaiting, match=r"waits for its calls 1 of ask; wait again with client.wait\(") as still:
+        client.wait(run, timeout=0.01)
+    assert still.value.run.calls == run.calls
+    with pytest.raises(InvalidRequest, match="1 of ask|result|int"):
+        client.reply(call, "many")
+    client.reply(call, 41)
+    assert client.wait(run).value == 42
+    with pytest.raises(Conflict) as conflict:
+        client.fail(call, "too late")
+    assert conflict.value.attempts == 1 and "earlier attempt" not in str(conflict.value)
+    failed = waiting(client, client.start("(tool/ask {})", tools=[Tool.external("ask")]))
+    client.fail(failed.calls[0], "nobody is here", code="AWAY")
+    assert "nobody is here" in client.wait(failed).error.message
+
+
+def test_list_has_pages(service: Service, connect: Callable[..., Any]) -> None:
+    client = connect(service.url)
+    started = {client.start("1").run_id for _ in range(3)}
+    page = client.list(limit=2)
+    seen = [run.run_id for run in page.runs]
+    assert len(seen) == 2 and page.next is not None
+    seen += [run.run_id for run in client.list(limit=2, cursor=page.next).runs]
+    assert started <= set(seen)
+
+
+def test_cancel(service: Service, connect: Callable[..., Any]) -> None:
+    client = connect(service.url)
+    run = waiting(client, client.start("(tool/ask {})", tools=[Tool.external("ask")]))
+    client.cancel(run)
+    outcome = client.wait(run)
+    assert outcome.verdict == "cancelled" and outcome.ledger[0].status == "unknown"
+    with pytest.raises(NotFound):
+        client.get("no-such-run")
+
+
+def test_cancelling_the_task_cancels_the_run_and_its_tools(service: Service) -> None:
+    async def main() -> None:
+        entered, cancelled = asyncio.Event(), asyncio.Event()
+
+        async def slow(call: ToolCall) -> None:
+            entered.set()
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                cancelled.set()
+                raise
+
+        async with AsyncClient(service.url, tools=[slow]) as client:
+            before = {run.run_id for run in (await client.list()).runs}
+            task = asyncio.ensure_future(client.run("(tool/slow {})"))
+            await entered.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert cancelled.is_set()
+            (run,) = [run for run in (await client.list()).runs if run.run_id not in before]
+            assert (await client.wait(run)).verdict == "cancelled"
+
+    asyncio.run(main())
+
+
+def test_sessions(service: Service, connect: Callable[..., Any]) -> None:
+    client = connect(service.url)
+    session = client.session(data={"n": 20}, limits=Limits(timeout=60))
+    do = client.do
+    assert do(session.run("(def m (+ data/n 1))")).ok and do(session.run("(* 2 m)")).value == 42
+    assert do(session.state()).turns == 2
+    fork = do(session.fork())
+    do(session.undo())
+    do(session.undo())
+    with pytest.raises(Conflict):
+        do(session.undo())
+    assert not do(session.run("m")).ok and do(fork.run("m")).value == 21
+    assert do(client.load_session(fork.session_id).run("(inc m)")).value == 22
+    do(fork.delete())
+    with pytest.raises(NotFound):
+        client.load_session(fork.session_id)
+
+
+def test_sessions_as_context_managers(service: Service) -> None:
+    with Client(service.url) as client:
+        with client.session() as session:
+            assert session.run("1").value == 1
+        with pytest.raises(NotFound):
+            session.state()
+
+    async def main() -> None:
+        async with AsyncClient(service.url) as client:
+            async with await client.session() as session:
+                assert (await session.run("2")).value == 2
+            with pytest.raises(NotFound):
+                await session.state()
+
+    asyncio.run(main())
+
+
+# Lost connections, restarts and repeated requests.
+
+
+def events_of(client: Any, run: Run, each: Callable[[Event], None] = lambda event: None, **options: Any) -> list[Event]:
+    """Returns the events of a run; calls `each` when one arrives."""
+    seen: list[Event] = []
+
+    def take(event: Event) -> None:
+        seen.append(event)
+        each(event)
+
+    async def take_async() -> None:
+        async for event in client.client.events(run, **options):
+            await asyncio.to_thread(take, event)
+
+    if client.loop:
+        client.do(take_async())
+    else:
+        for event in client.client.events(run, **options):
+            take(event)
+    return seen
+
+
+def test_events_continue_after_a_lost_connection(service: Service, connect: Callable[..., Any]) -> None:
+    with Proxy(service.port) as proxy, Client(service.url) as other:
+        client = connect(proxy.url)
+        program = '(println "a") (println (tool/ask {})) (println "b") 7'
+        run = client.start(program, tools=[Tool.external("ask")])
+
+        def each(event: Event) -> None:
+            if event.kind == "waiting":
+                proxy.cut()
+                other.reply(waiting(other, other.get(run)).calls[0], "answered")
+
+        before = proxy.connections
+        seen = events_of(client, run, each)
+        assert [event.id for event in seen] == [str(n + 1) for n in range(len(seen))]
+        assert [event.data["line"] for event in seen if event.kind == "print"] == ["a", "answered", "b"]
+        assert seen[-1].is_last and seen[-1].outcome is not None and seen[-1].outcome.value == 7
+        assert proxy.connections > before
+        rest = events_of(client, run, after=seen[2].id)
+        assert [event.id for event in rest] == [event.id for event in seen[3:]]
+
+
+def test_events_have_any_characters(service: Service, connect: Callable[..., Any]) -> None:
+    client = connect(service.url)
+    text = "a\u2028b\x85c\x0cd\u2029e"
+    run = client.start("(println data/text)", data={"text": text})
+    assert [event.data["line"] for event in events_of(client, run) if event.kind == "print"] == [text]
+
+
+def test_events_of_an_unknown_run(service: Service, connect: Callable[..., Any]) -> None:
+    with pytest.raises(NotFound):
+        events_of(connect(service.url), "no-such-run")  # type: ignore[arg-type]
+
+
+def test_a_repeated_request_does_not_run_twice(service: Service, connect: Callable[..., Any]) -> None:
+    calls: list[int] = []
+
+    def note(n: int) -> int:
+        calls.append(n)
+        return n
+
+    with Proxy(service.port) as proxy:
+        client = connect(proxy.url, tools=[note])
+        before = {run.run_id for run in client.list(limit=1000).runs}
+        proxy.lose_responses(1)
+        requests = proxy.requests
+        run = client.start("(tool/note {:n 1})", idempotency_key=f"once {id(client)}")
+        assert proxy.requests == requests + 2
+        assert client.wait(run).value == 1
+        assert client.run("(tool/note {:n 1})", idempotency_key=f"once {id(client)}").run_id == run.run_id
+        assert calls == [1]
+        new = {run.run_id for run in client.list(limit=1000).runs} - before
+        assert new == {run.run_id}
+        with pytest.raises(InvalidRequest, match="Idempotency-Key"):
+            client.run("(tool/note {:n 2})", idempotency_key=f"once {id(client)}")
+
+
+def test_a_lost_reply_is_repeated(service: Service, connect: Callable[..., Any]) -> None:
+    with Proxy(service.port) as proxy:
+
+        def losing(n: int) -> int:
+            proxy.lose_responses(1)
+            return n
+
+        assert connect(proxy.url).run("(inc (tool/losing {:n 1}))", tools=[losing]).value == 2
+
+
+def test_a_run_without_a_key_is_not_repeated(service: Service, connect: Callable[..., Any]) -> None:
+    with Proxy(service.port) as proxy:
+        client = connect(proxy.url)
+        proxy.lose_responses(1)
+        requests = proxy.requests
+        with pytest.raises(ConnectionLost, match="it is unknown whether.*idempotency_key") as lost:
+            client.run("1")
+        assert lost.value.may_have_happened and proxy.requests == requests + 1
+
+
+def test_a_service_that_is_not_there(connect: Callable[..., Any]) -> None:
+    client = connect("http://127.0.0.1:9", retries=Retries(max_seconds=0.2))
+    with pytest.raises(ConnectionLost, match=r"cannot be reached after \d+ attempts.*ptcl serve") as lost:
+        client.run("1")
+    assert not lost.value.may_have_happened
+
+
+def test_a_service_that_restarts_between_start_and_reply(tmp_path: pathlib.Path, connect: Callable[..., Any]) -> None:
+    with Service(tmp_path) as service:
+        calls: list[int] = []
+
+        def ask(n: int) -> int:
+            calls.append(n)
+            service.kill()
+            service.begin()
+            return n + 1
+
+        client = connect(service.url, retries=Retries(max_seconds=60))
+        run = client.start("(inc (tool/ask {:n 1}))", tools=[ask])
+        assert client.wait(run, tools=[ask]).value == 3
+        assert calls == [1]
+
+
+def test_another_process_goes_on(tmp_path: pathlib.Path, connect: Callable[..., Any]) -> None:
+    with Service(tmp_path) as service:
+        run = connect(service.url).start('(tool/price {:sku "KB-01"})', tools=[price])
+        service.kill()
+        service.start()
+        assert connect(service.url, tools=[price]).wait(run.run_id).value == 49.5
+
+
+def test_delays_are_bounded() -> None:
+    retries = Retries(max_seconds=10, first_delay=0.1, max_delay=2)
+    for attempt in range(1, 40):
+        delay = retries.delay(attempt, 0, None)
+        assert delay is not None and 0.05 <= delay <= 2
+    assert retries.delay(1, 9.99, 0.5) is None and retries.delay(1, 0, 11) is None
+    after = retries.delay(1, 0, 3)
+    assert after is not None and 3 <= after <= 3.3
+    assert Retries(max_seconds=0).delay(1, 0, None) is None
+
+
+# Tenants, limits of the service, approvals.
+
+
+class _Refunds(BaseHTTPRequestHandler):
+    made: list[Any] = []
+
+    def do_POST(self) -> None:
+        self.made.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        body = b'{"done": true}'
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def tenants(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    server = HTTPServer(("127.0.0.1", 0), _Refunds)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    port = server.server_address[1]
+    config = f"""
+[[tenants]]
+name = "shop"
+token_sha256 = "{sha256("bob")}"
+approver_token_sha256 = "{sha256("carol")}"
+
+[[tenants]]
+name = "slow"
+token_sha256 = "{sha256("dave")}"
+runs_per_second = 1
+burst = 1
+tools = []
+
+[tools.refund]
+url = "http://127.0.0.1:{port}/refunds"
+policy = "ask"
+question = "Refund {{amount}}?"
+
+[network]
+allow_private = ["127.0.0.1:{port}"]
+"""
+    with Service(tmp_path_factory.mktemp("tenants"), config) as running:
+        yield running
+    server.shutdown()
+    server.server_close()
+
+
+def test_tenants_are_apart(tenants: Service, connect: Callable[..., Any]) -> None:
+    shop, slow = connect(tenants.url, token="bob"), connect(tenants.url, token="dave")
+    run = shop.start("(tool/ask {})", tools=[Tool.external("ask")])
+    with pytest.raises(NotFound):
+        slow.get(run)
+    assert run.run_id in [listed.run_id for listed in shop.list().runs]
+    assert run.run_id not in [listed.run_id for listed in slow.list().runs]
+    with pytest.raises(Unauthorized) as refused:
+        connect(tenants.url, token="eve").run("1")
+    assert refused.value.status == 401 and refused.value.attempts == 1
+    shop.cancel(run)
+
+
+def test_approval_by_another_client(tenants: Service, connect: Callable[..., Any]) -> None:
+    made = len(_Refunds.made)
+    client, approver = connect(tenants.url, token="bob"), Client(tenants.url, token="carol")
+    with pytest.raises(StillWaiting) as still:
+        client.run("(tool/refund {:amount 20})", timeout=0.1)
+    run = waiting(client, still.value.run)
+    (call,) = run.calls
+    assert (call.question, call.phase) == ("Refund 20?", "gate")
+    with pytest.raises(Forbidden):
+        client.approve(call)
+    (seen,) = [listed for listed in approver.list(status="waiting").runs if listed.run_id == run.run_id]
+    approver.approve(seen.calls[0], {"amount": 15})
+    assert client.wait(run).value == {"done": True} and _Refunds.made[made:] == [{"amount": 15}]
+    rejected = waiting(client, client.start("(tool/refund {:amount 1000})"))
+    approver.reject(rejected.calls[0], "too much")
+    outcome = client.wait(rejected)
+    assert outcome.error.reason == "tool_denied" and "too much" in outcome.error.message
+    assert len(_Refunds.made) == made + 1
+    approver.close()
+
+
+def test_a_rate_that_is_exceeded(tenants: Service, connect: Callable[..., Any]) -> None:
+    hasty = connect(tenants.url, token="dave", retries=Retries(max_seconds=0))
+    with pytest.raises(Busy) as busy:
+        for _ in range(100):
+            hasty.run("1")
+    assert busy.value.status == 429 and busy.value.retry_after is not None and busy.value.retry_after >= 1
+    assert connect(tenants.url, token="dave").run("(+ 1 2)").value == 3
+
+
+def test_a_stuck_run(tmp_path: pathlib.Path, connect: Callable[..., Any]) -> None:
+    config = f"""
+[tools.refund]
+url = "http://127.0.0.1:1/"
+policy = "ask"
+[network]
+allow_private = ["127.0.0.1:1"]
+"""
+    with Service(tmp_path, config) as service:
+        with Client(service.url) as client:
+            run = waiting(client, client.start("(tool/refund {}) (tool/ask {})", tools=[Tool.external("ask")]))
+            client.reject(run.calls[0], "no")
+            client.wait(run)
+            run = waiting(client, client.start("(tool/ask {}) (tool/refund {})", tools=[Tool.external("ask")]))
+        service.kill()
+    with Service(tmp_path) as service:
+        client = connect(service.url)
+        with pytest.raises(RunStuck, match="refund") as stuck:
+            client.wait(run)
+        assert stuck.value.run.status == "stuck" and stuck.value.run.error
+
+
+# The description of the service.
+
+
+class Described(dict[str, Any]):
+    """An object of a response that checks that the document has each field that is read."""
+
+    def __init__(self, fields: dict[str, Any], schema: dict[str, Any], document: dict[str, Any], read: set[str]) -> None:
+        self._document, self._read = document, read
+        self._schema = self._resolved(schema)
+        super().__init__({name: self._of(name, value) for name, value in fields.items()})
+
+    def _resolved(self, schema: dict[str, Any]) -> dict[str, Any]:
+        for one in [schema, *schema.get("oneOf", ()), *schema.get("allOf", ())]:
+            if "$ref" in one:
+                found: dict[str, Any] = self._document["components"]["schemas"][one["$ref"].rsplit("/", 1)[1]]
+                return found
+        return schema
+
+    def _of(self, name: str, value: Any) -> Any:
+        schema = self._resolved(self._schema.get("properties", {}).get(name, {}))
+        if isinstance(value, list) and "items" in schema:
+            items = schema["items"]
+            return [Described(one, items, self._document, self._read) if isinstance(one, dict) else one for one in value]
+        if isinstance(value, dict) and "properties" in self._resolved(schema):
+            return Described(value, schema, self._document, self._read)
+        return value
+
+    def _note(self, name: str) -> None:
+        properties = self._schema.get("properties")
+        described = properties if properties is not None else self._schema.get("description", "")
+        assert name in described, f"{name} is not in {json.dumps(self._schema)[:300]}"
+        self._read.add(name)
+
+    def __getitem__(self, name: str) -> Any:
+        self._note(name)
+        return super().__getitem__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self._note(name)
+        return super().get(name, default)
+
+
+def test_the_document_has_what_is_read(service: Service) -> None:
+    document = httpx.get(service.url + "/openapi.json").json()
+    schemas = document["components"]["schemas"]
+    answer = httpx.post(
+        service.url + "/v1/run",
+        json={
+            "program": '(tool/t {:n 1}) (:totl data/o) (+ 1\n nil)',
+            "data": {"o": {"total": 1}},
+            "tools": {"t": {"returns": 2}},
+        },
+    ).json()
+    assert answer["error"] and answer["warnings"] and answer["ledger"], answer
+    read: set[str] = set()
+    outcome = Outcome._of(Described(answer, schemas["Answer"], document, read))
+    assert not outcome.ok and outcome.prints_dropped == 0
+    assert {"verdict", "reason", "kind", "worker", "fuel", "rss_peak_bytes", "truncated"} <= read
+    with Client(service.url) as client:
+        run = waiting(client, client.start("(tool/ask {})", tools=[Tool.external("ask")]))
+        session = client.session().state()
+    state = httpx.get(f"{service.url}/v1/runs/{run.run_id}").json()
+    page = {"runs": [state]}
+    from ptc_lisp.client import RunPage, SessionState
+
+    (listed,) = RunPage._of(Described(page, schemas["RunList"], document, read)).runs
+    assert (listed.run_id, listed.status, listed.calls) == (run.run_id, run.status, run.calls)
+    found = httpx.get(f"{service.url}/v1/sessions/{session.session_id}").json()
+    assert SessionState._of(Described(found, schemas["SessionState"], document, read)) == session
+    problem = httpx.get(f"{service.url}/v1/runs/none").json()
+    assert {"title", "detail", "status"} <= set(schemas["ProblemDetails"]["properties"]) and problem["detail"]
+    assert "field" in schemas["ProblemDetails"]["properties"]
+
+
+class Recorded(httpx.HTTPTransport):
+    """A transport that keeps the requests."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.requests: list[tuple[httpx.Request, bytes]] = []
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append((request, request.read()))
+        return super().handle_request(request)
+
+
+def test_the_document_has_what_is_sent(service: Service) -> None:
+    document = httpx.get(service.url + "/openapi.json").json()
+    schemas = document["components"]["schemas"]
+    transport = Recorded()
+    with Client(service.url, transport=transport) as client:
+        client.run("1", data={"a": 1}, limits=Limits(timeout=1, heap_mb=5), signature=":int", strict_data=True,
+                   memory="{}", setup=["1"], json_keys="strings", traceparent="00-" + "1" * 32 + "-" + "2" * 16 + "-01")
+        client.run('(tool/price {:sku "a"})', tools=[price, Tool("u", function=print, cached=True)])
+        run = waiting(client, client.start("(tool/ask {})", tools=[Tool.external("ask", "() -> :any")]))
+        client.get(run, wait=1, since_ms=run.updated_ms - 1)
+        client.fail(run.calls[0], "no", code=5)
+        client.list(status="done", limit=1, cursor=client.list(limit=1).next)
+        list(client.events(run, after="1"))
+        with client.session(data={"n": 1}, setup=["1"]) as session:
+            session.run("1")
+            session.undo()
+            session.fork().delete()
+            session.state()
+        client.cancel(run)
+        client.check("1", data={"a": 1})
+        client.prompt(json_keys="keywords")
+    seen = set()
+    for request, body in transport.requests:
+        method, path = request.method.lower(), request.url.path
+        (route,) = [route for route in document["paths"] if _fits(route, path) and method in document["paths"][route]]
+        operation = document["paths"][route][method]
+        seen.add((method, route))
+        parameters = {parameter["name"]: parameter["in"] for parameter in operation.get("parameters", ())}
+        assert set(request.url.params) <= {name for name, where in parameters.items() if where == "query"}
+        own = {name for name in ("Idempotency-Key", "Last-Event-ID") if name in request.headers}
+        assert own <= {name for name, where in parameters.items() if where == "header"}
+        if body:
+            schema = operation["requestBody"]["content"]["application/json"]["schema"]
+            _check(json.loads(body), schema, schemas)
+    assert len(seen) == 15, seen
+
+
+def _fits(route: str, path: str) -> bool:
+    pattern, parts = route.split("/"), path.split("/")
+    return len(pattern) == len(parts) and all(a == b or a.startswith("{") for a, b in zip(pattern, parts))
+
+
+def _check(value: Any, schema: dict[str, Any], schemas: dict[str, Any]) -> None:
+    """Checks that a schema has each field of an object that it describes."""
+    for one in [schema, *schema.get("oneOf", ()), *schema.get("anyOf", ())]:
+        if "$ref" in one:
+            schema = schemas[one["$ref"].rsplit("/", 1)[1]]
+    properties, others = schema.get("properties"), schema.get("additionalProperties")
+    if isinstance(value, dict) and properties is not None:
+        assert set(value) <= set(properties), (value, sorted(properties))
+        for name, inner in value.items():
+            _check(inner, properties[name], schemas)
+    elif isinstance(value, dict) and isinstance(others, dict):
+        for inner in value.values():
+            _check(inner, others, schemas)
+
+
+def test_a_unix_socket(tmp_path: pathlib.Path, connect: Callable[..., Any]) -> None:
+    with Service(tmp_path, socket=str(tmp_path / "ptc.sock")) as service:
+        client = connect(service.url)
+        assert client.run("(+ 1 2)").value == 3
+        assert repr(client.client).endswith(f"Client of unix:{tmp_path}/ptc.sock>")

@@ -1,0 +1,248 @@
+"""Tools of an OpenAPI document, against a real HTTP server."""
+
+import asyncio
+import json
+import logging
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from ptc_lisp import Engine, Limits, Suspended, Tools, ask
+
+DOCUMENT = {
+    "openapi": "3.0.3",
+    "info": {"title": "Shop", "version": "1"},
+    "servers": [{"url": "/api"}],
+    "paths": {
+        "/items/{sku}": {
+            "parameters": [{"$ref": "#/components/parameters/sku"}],
+            "get": {
+                "operationId": "getItem",
+                "summary": "Returns an item.",
+                "parameters": [
+                    {"name": "fields", "in": "query", "schema": {"type": "array", "items": {"type": "string"}}},
+                    {"name": "where", "in": "query", "style": "deepObject", "schema": {"type": "object"}},
+                    {"name": "ids", "in": "query", "style": "pipeDelimited", "explode": False, "schema": {"type": "array"}},
+                    {"name": "X-Trace", "in": "header", "schema": {"type": "string"}},
+                    {"name": "Authorization", "in": "header", "schema": {"type": "string"}},
+                    {"name": "session", "in": "cookie", "schema": {"type": "string"}},
+                ],
+                "responses": {"200": {"description": "it", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Echo"}}}}},
+            },
+            "put": {
+                "operationId": "put.item",
+                "requestBody": {"required": True, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Item"}}}},
+                "responses": {"200": {"description": "it"}},
+            },
+            "delete": {"responses": {"204": {"description": "gone"}}},
+        },
+        "/notes": {
+            "post": {
+                "operationId": "note",
+                "requestBody": {"content": {"application/x-www-form-urlencoded": {"schema": {"type": "object"}}}},
+                "responses": {"200": {"description": "text"}},
+            }
+        },
+        "/files": {"post": {"operationId": "upload", "requestBody": {"required": True, "content": {"multipart/form-data": {}}}, "responses": {}}},
+        "/out": {"get": {"operationId": "out", "parameters": [{"name": "x", "in": "query", "schema": {"$ref": "other.yaml#/x"}}], "responses": {}}},
+        "/status/{code}": {"get": {"operationId": "status", "parameters": [{"name": "code", "in": "path", "required": True, "schema": {"type": "integer"}}], "responses": {}}},
+    },
+    "components": {
+        "parameters": {"sku": {"name": "sku", "in": "path", "required": True, "description": "the item", "schema": {"type": "string"}}},
+        "schemas": {
+            "Echo": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
+            "Item": {
+                "type": "object",
+                "properties": {
+                    "id": {"type": "integer", "readOnly": True},
+                    "note": {"type": "string", "nullable": True},
+                    "price": {"type": "number", "minimum": 0, "exclusiveMinimum": True},
+                    "parts": {"type": "array", "items": {"$ref": "#/components/schemas/Item"}},
+                },
+                "required": ["id", "price"],
+                "additionalProperties": False,
+            },
+        },
+    },
+}
+
+
+class _Api(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def _serve(self):
+        url = urlsplit(self.path)
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+        if url.path.startswith("/api/status/"):
+            code = int(url.path.rsplit("/", 1)[1])
+            headers = {"Location": "/elsewhere"} if code == 302 else {}
+            return self._send(code, b"it went wrong", "text/plain", headers)
+        if self.command == "DELETE":
+            return self._send(204, b"", "", {})
+        if url.path == "/api/notes":
+            return self._send(200, body.encode(), "text/plain; charset=utf-8", {})
+        names = ("X-Trace", "Cookie", "X-Key", "Idempotency-Key", "Authorization", "Content-Type")
+        echo = {
+            "method": self.command,
+            "path": url.path,
+            "query": parse_qsl(url.query),
+            "headers": {name: self.headers[name] for name in names if name in self.headers},
+            "body": json.loads(body) if body else None,
+        }
+        return self._send(200, json.dumps(echo).encode(), "application/json", {})
+
+    do_GET = do_PUT = do_POST = do_DELETE = _serve
+
+    def _send(self, status, body, kind, headers):
+        self.send_response(status)
+        for name, value in {"Content-Length": str(len(body)), **headers}.items():
+            self.send_header(name, value)
+        if kind:
+            self.send_header("Content-Type", kind)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def address():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Api)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/api"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def tools(address):
+    return Tools.from_openapi(DOCUMENT, base_url=address, headers={"X-Key": "secret"})
+
+
+@pytest.fixture(scope="module")
+def engine(tools):
+    return Engine(tools=tools, limits=Limits(timeout=60))
+
+
+def test_one_tool_for_each_operation(tools, address, caplog):
+    found = {tool.name: (tool.effect, tool.idempotent) for tool in tools}
+    assert found == {
+        "getItem": ("read", True),
+        "put_item": ("write", True),
+        "delete_items_sku": ("write", True),
+        "note": ("write", False),
+        "status": ("read", True),
+    }
+    with caplog.at_level(logging.WARNING, logger="ptc_lisp"):
+        Tools.from_openapi(json.dumps(DOCUMENT), base_url=address, prefix="shop__")
+    assert "POST /files is not a tool: its body is multipart/form-data" in caplog.text
+    assert "GET /out is not a tool: the reference other.yaml#/x leads out of the document" in caplog.text
+
+
+def test_arguments_are_put_where_they_belong(engine):
+    outcome = engine.run(
+        """(tool/getItem {:sku "a/b ?" :fields ["id" "price"] :where {:a 1} :ids [1 2] :X-Trace "t" :session "s 1"})"""
+    )
+    echo = outcome.raise_for_error().value
+    assert (echo["method"], echo["path"]) == ("GET", "/api/items/a%2Fb%20%3F")
+    assert echo["query"] == [["fields", "id"], ["fields", "price"], ["where[a]", "1"], ["ids", "1|2"]]
+    assert echo["headers"] == {"X-Trace": "t", "Cookie": "session=s%201", "X-Key": "secret"}
+
+
+@pytest.mark.parametrize("sku", ["", ".", ".."])
+def test_the_path_cannot_be_left(engine, sku):
+    error = engine.run("(tool/getItem {:sku data/sku})", data={"sku": sku}).error
+    assert error.reason == "tool_error" and "is a part of the path" in error.message
+
+
+def test_a_header_is_one_line(engine):
+    assert "printable" in engine.run('(tool/getItem {:sku "a" :X-Trace "a\\nX-Key: b"})').error.message
+
+
+def test_bodies(engine):
+    echo = engine.run('(tool/put_item {:sku "a" :body {:price 2.5 :note nil :parts [{:price 1}]}})').raise_for_error().value
+    assert echo["body"] == {"price": 2.5, "note": None, "parts": [{"price": 1}]} and echo["method"] == "PUT"
+    assert echo["headers"]["Content-Type"] == "application/json" and "Idempotency-Key" not in echo["headers"]
+    assert engine.run('(tool/note {:body {:text "a b" :tags ["x" "y"]}})').value == "tags=x&tags=y&text=a+b"
+    assert engine.run('(tool/delete_items_sku {:sku "a"})').raise_for_error().value is None
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        '(tool/put_item {:sku "a" :body {:price 0}})',
+        '(tool/put_item {:sku "a" :body {:price 1 :parts [{:price "x"}]}})',
+        '(tool/put_item {:sku "a" :body {:price 1 :id 5}})',
+        '(tool/put_item {:sku "a"})',
+        '(tool/getItem {:sku "a" :Authorization "mine"})',
+    ],
+)
+def test_arguments_are_checked(engine, program):
+    assert engine.run(program).error.reason == "invalid_tool_args"
+
+
+def test_errors_of_the_service(engine):
+    program = "(try (tool/status {:code data/code}) (catch Exception e [(:code e) (:message e)]))"
+    code, message = engine.run(program, data={"code": 404}).value
+    assert code == 404 and "status 404 Not Found: it went wrong" in message
+    code, message = engine.run(program, data={"code": 302}).value
+    assert code == 302 and "to /elsewhere, which is not followed" in message
+
+
+def test_a_response_is_bounded(address):
+    engine = Engine(tools=Tools.from_openapi(DOCUMENT, base_url=address, max_response_bytes=100), limits=Limits(timeout=60))
+    assert "larger than 100 bytes" in engine.run('(tool/note {:body {:a (apply str (repeat 200 "x"))}})').error.message
+    assert engine.run('(tool/note {:body {:a "x"}})').value == "a=x"
+
+
+def test_a_server_that_is_not_there():
+    engine = Engine(tools=Tools.from_openapi(DOCUMENT, base_url="http://127.0.0.1:9"))
+    assert "http://127.0.0.1:9 did not respond" in engine.run('(tool/getItem {:sku "a"})').error.message
+
+
+def test_async_and_parallel(engine):
+    run = engine.run_async('(mapv :path (pmap #(tool/getItem {:sku (str %)}) (range 4)))')
+    assert asyncio.run(run).value == [f"/api/items/{n}" for n in range(4)]
+
+
+def test_recorded_writes_have_a_key(address):
+    tools = Tools.from_openapi(DOCUMENT, base_url=address)
+    engine = Engine(tools=tools, policy=lambda call: ask("write?"), limits=Limits(timeout=60))
+    run = engine.start('(:headers (tool/put_item {:sku "a" :body {:price 1}}))')
+    assert isinstance(run, Suspended)
+    assert run.approve(run.calls[0]).value["Idempotency-Key"] == f"{run.run_id}/1"
+
+
+def test_documents_that_are_refused():
+    with pytest.raises(ValueError, match="OpenAPI 3.x"):
+        Tools.from_openapi({"swagger": "2.0", "paths": {}})
+    with pytest.raises(ValueError, match="base_url="):
+        Tools.from_openapi(DOCUMENT)
+    assert len(Tools.from_openapi({**DOCUMENT, "servers": [{"url": "https://{host}/v1", "variables": {"host": {"default": "shop.example"}}}]})) == 5
+
+
+def test_references_are_bounded(caplog):
+    def document(schemas, parameters=()):
+        operation = {"operationId": "it", "parameters": list(parameters), "responses": {}, "requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/s0"}}}}}
+        return {"openapi": "3.1.0", "paths": {"/": {"post": operation}}, "components": {"schemas": schemas, "parameters": {"p": {"$ref": "#/components/parameters/p"}}}}
+
+    many = {f"s{n}": {"properties": {"next": {"$ref": f"#/components/schemas/s{n + 1}"}}} for n in range(900)}
+    with caplog.at_level(logging.WARNING, logger="ptc_lisp"):
+        (chain,) = Tools.from_openapi(document({**many, "s900": {"type": "integer"}}), base_url="http://x")
+        assert len(json.loads(chain.input_schema)["$defs"]) == 901
+        wide = {"s0": {"anyOf": [{"$ref": f"#/components/schemas/s{n}"} for n in range(1, 1_101)]}}
+        wide.update({f"s{n}": {"type": "integer"} for n in range(1, 1_101)})
+        assert len(Tools.from_openapi(document(wide), base_url="http://x")) == 0
+        assert "more than 1000 schemas" in caplog.text
+        deep = {"type": "integer"}
+        for _ in range(80):
+            deep = {"type": "array", "items": deep}
+        assert len(Tools.from_openapi(document({"s0": deep}), base_url="http://x")) == 0
+        assert "more than 64 deep" in caplog.text
+        loop = document({"s0": {}}, [{"$ref": "#/components/parameters/p"}])
+        assert len(Tools.from_openapi(loop, base_url="http://x")) == 0
+        assert "references lead from one to the next" in caplog.text
