@@ -595,6 +595,12 @@ mod tests {
     fn documents_become_objects() {
         let yaml = "a: [1, x]\nb: {c: 2020-01-01, d: ~}\n";
         assert_eq!(value(DataFormat::Yaml, yaml, PLAIN).unwrap(), r#"{"a":[1,"x"],"b":{"c":"2020-01-01","d":null}}"#);
+        // Keys keep their order.
+        assert_eq!(value(DataFormat::Yaml, "b: 1\na: {z: 1, y: 2}\n", PLAIN).unwrap(), r#"{"b":1,"a":{"z":1,"y":2}}"#);
+        assert_eq!(
+            value(DataFormat::Toml, "b = 1\n[a]\nz = 1\ny = 2\n", PLAIN).unwrap(),
+            r#"{"b":1,"a":{"z":1,"y":2}}"#
+        );
         let toml = "a = [1, 2.5]\n[b]\nc = 2020-01-01\n";
         assert_eq!(value(DataFormat::Toml, toml, PLAIN).unwrap(), r#"{"a":[1,2.5],"b":{"c":"2020-01-01"}}"#);
         let missing = value(DataFormat::Toml, "a = 1\nb = ", PLAIN).unwrap_err();

@@ -249,13 +249,10 @@ fn a_value_is_written_in_the_format_that_is_asked_for() {
     let of = |option: &[&str]| out(&[&["-e", "data/in"], option].concat(), PEOPLE);
     assert_eq!(
         of(&["--out", "json"]),
-        "[{\"n\":7,\"name\":\"Ann\",\"tags\":[\"a\"]},{\"n\":null,\"name\":\"Bo \\\"B\\\", jr\"}]\n"
+        "[{\"name\":\"Ann\",\"n\":7,\"tags\":[\"a\"]},{\"name\":\"Bo \\\"B\\\", jr\",\"n\":null}]\n"
     );
-    assert_eq!(of(&["--csv"]), "n,name,tags\n7,Ann,\"[\"\"a\"\"]\"\n,\"Bo \"\"B\"\", jr\",\n");
-    assert_eq!(
-        of(&["--table"]),
-        "n  name        tags\n-  ----------  -----\n7  Ann         [\"a\"]\n   Bo \"B\", jr\n"
-    );
+    assert_eq!(of(&["--csv"]), "name,n,tags\nAnn,7,\"[\"\"a\"\"]\"\n\"Bo \"\"B\"\", jr\",,\n");
+    assert_eq!(of(&["--table"]), "name        n  tags\n----------  -  -----\nAnn         7  [\"a\"]\nBo \"B\", jr\n");
     assert_eq!(out(&["-r", "-e", "(get (first data/in) \"name\")"], PEOPLE), "Ann\n");
     assert_eq!(out(&["-r", "-e", "[1 \"a\"]"], ""), "[1,\"a\"]\n");
     for (arguments, says) in [

@@ -11,7 +11,7 @@ use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::options::{DuplicateKeyPolicy, MergeKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{Error, Location, MessageFormatter, Options, Spanned, UserMessageFormatter};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// The maximum depth of arrays and objects, as for JSON.
@@ -67,7 +67,8 @@ enum Node {
     /// A number as the parser understood it, and where its text starts, in bytes.
     Number(Number, Option<u64>),
     List(Vec<Node>),
-    Map(BTreeMap<String, Node>),
+    /// Its keys are in the order of the text.
+    Map(Vec<(String, Node)>),
 }
 
 impl<'de> Deserialize<'de> for Node {
@@ -132,13 +133,12 @@ impl<'de> Visitor<'de> for NodeVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Node, A::Error> {
-        let mut all = BTreeMap::new();
+        let (mut all, mut keys) = (Vec::new(), BTreeSet::new());
         while let Some(Spanned { value: key, referenced: at, .. }) = entries.next_key::<Spanned<String>>()? {
-            if all.contains_key(&key) {
+            if !keys.insert(key.clone()) {
                 return Err(A::Error::custom(placed(&twice(&key), at)));
             }
-            let value = entries.next_value()?;
-            all.insert(key, value);
+            all.push((key, entries.next_value()?));
         }
         Ok(Node::Map(all))
     }
