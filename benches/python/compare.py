@@ -16,7 +16,6 @@ import pathlib
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
@@ -201,13 +200,13 @@ print((memory() - before) / COUNT)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    print(f"| {name} | {float(done.stdout):.0f} |", flush=True)
+    print(f"| {name} | {float(done.stdout):.1f} |", flush=True)
 
 
 MEMORY = {
-    "ptc-lisp, an engine in-process": "import ptc_lisp\nCOUNT=100\ndef make():\n    e = ptc_lisp.Engine(); e.run('(+ 1 2)'); return e",
+    "ptc-lisp, an engine in-process": "import ptc_lisp\nCOUNT=2000\ndef make():\n    e = ptc_lisp.Engine(); e.run('(+ 1 2)'); return e",
     "ptc-lisp, an engine with process isolation": "import ptc_lisp\nCOUNT=20\ndef make():\n    e = ptc_lisp.Engine(isolation='process'); e.run('(+ 1 2)'); return e",
-    "ptc-lisp, an open session in-process": "import ptc_lisp\nengine = ptc_lisp.Engine()\nCOUNT=100\ndef make():\n    s = engine.session(); s.run('(def a 1)'); return s",
+    "ptc-lisp, an open session in-process": "import ptc_lisp\nengine = ptc_lisp.Engine()\nCOUNT=2000\ndef make():\n    s = engine.session(); s.run('(def a 1)'); return s",
     "ptc-lisp, an open session, process": "import ptc_lisp\nengine = ptc_lisp.Engine(isolation='process')\nCOUNT=20\ndef make():\n    s = engine.session(); s.run('(def a 1)'); return s",
     "Monty, a pool": "import pydantic_monty\nCOUNT=20\ndef make():\n    p = pydantic_monty.Monty(); p.__enter__()\n    with p.checkout() as s: s.feed_run('1 + 2')\n    return p",
 }
@@ -225,7 +224,6 @@ def starting() -> None:
     worker = pathlib.Path(sys.prefix, "bin", "monty")
     sizes[1] += worker.stat().st_size if worker.exists() else 0
     print("| installed, MB | " + " | ".join(f"{size / 1e6:.1f}" for size in sizes) + " |")
-    bare = [timed(lambda: subprocess.run([sys.executable, "-c", ""]))[0] for _ in range(15)]
     for name, ours, theirs in (
         ("import", "import ptc_lisp", "import pydantic_monty"),
         (
@@ -234,9 +232,9 @@ def starting() -> None:
             "import pydantic_monty\nwith pydantic_monty.Monty() as p:\n    with p.checkout() as s: s.feed_run('1 + 2')",
         ),
     ):
-        calls = {code: lambda code=code: subprocess.run([sys.executable, "-c", code], check=True, cwd="/") for code in (ours, theirs)}
+        calls = {code: lambda code=code: subprocess.run([sys.executable, "-c", code], check=True, cwd="/") for code in ("", ours, theirs)}
         medians = by_turns(calls, 15)
-        print(f"| {name}, ms, without Python's own start | " + " | ".join(f"{(medians[code] - statistics.median(bare)) / 1_000:.1f}" for code in (ours, theirs)) + " |")
+        print(f"| {name}, ms, without Python's own start | " + " | ".join(f"{(medians[code] - medians[""]) / 1_000:.1f}" for code in (ours, theirs)) + " |")
 
 
 def profile(engines: Engines, rounds: int) -> None:
