@@ -234,7 +234,7 @@ def starting() -> None:
     ):
         calls = {code: lambda code=code: subprocess.run([sys.executable, "-c", code], check=True, cwd="/") for code in ("", ours, theirs)}
         medians = by_turns(calls, 15)
-        print(f"| {name}, ms, without Python's own start | " + " | ".join(f"{(medians[code] - medians[""]) / 1_000:.1f}" for code in (ours, theirs)) + " |")
+        print(f"| {name}, ms, without Python's own start | " + " | ".join(f"{(medians[code] - medians['']) / 1_000:.1f}" for code in (ours, theirs)) + " |")
 
 
 def profile(engines: Engines, rounds: int) -> None:
