@@ -32,15 +32,17 @@ enum Open<'py> {
 impl<'py> Open<'py> {
     /// Returns the next element, with its key in a dict.
     fn next(&mut self) -> (Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>) {
+        // An index behind the end would make an exception for each list and dict.
         match self {
-            Open::Items(items, at) => {
+            Open::Items(items, at) if *at < items.len() => {
                 *at += 1;
                 (None, items.get_item(*at - 1).ok())
             }
-            Open::Entries(keys, values, at) => {
+            Open::Entries(keys, values, at) if *at < keys.len() => {
                 *at += 1;
                 keys.get_item(*at - 1).ok().zip(values.get_item(*at - 1).ok()).unzip()
             }
+            _ => (None, None),
         }
     }
 }
