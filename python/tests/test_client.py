@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 import datetime
 import inspect
+import gzip
 import json
 import pathlib
+import pickle
+import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
@@ -30,10 +34,14 @@ from ptc_lisp.client import (
     Outcome,
     Retries,
     Run,
+    Problem,
     RunStuck,
+    ServiceError,
     StillWaiting,
     Unauthorized,
+    UnexpectedAnswer,
 )
+from ptc_lisp.client import _requests, _sync
 
 
 class Both:
@@ -712,3 +720,207 @@ def test_a_unix_socket(tmp_path: pathlib.Path, connect: Callable[..., Any]) -> N
         client = connect(service.url)
         assert client.run("(+ 1 2)").value == 3
         assert repr(client.client).endswith(f"Client of unix:{tmp_path}/ptc.sock>")
+
+
+def test_ids_are_no_paths(service: Service, connect: Callable[..., Any]) -> None:
+    client = connect(service.url)
+    session = client.session()
+    client.do(session.run("(def x 1)"))
+    for run in ("../sessions/" + session.session_id, f"x/../../sessions/{session.session_id}", "x?wait=60", "x#"):
+        with pytest.raises(NotFound):
+            client.cancel(run)
+    assert client.do(session.run("x")).value == 1
+    for run in ("", ".", ".."):
+        with pytest.raises(ValueError, match="run_id must be as the service gave it"):
+            client.get(run)
+    with pytest.raises(ValueError, match="session_id"):
+        client.load_session("..")
+
+
+def test_memory_is_one_object(service: Service, connect: Callable[..., Any]) -> None:
+    client = connect(service.url)
+    assert client.run("(inc x)", memory='{"x": 1}').value == 2
+    for memory in ('{},"program":"(+ 40 2)"', "[1]", "", '{"x": NaN}', "[" * 100_000):
+        with pytest.raises(ValueError, match="memory must be"):
+            client.run("1", memory=memory)
+
+
+class Fake:
+    """A server that answers each request with the same bytes, and counts them."""
+
+    def __init__(self, answer: bytes, hangs: bool = False, drips: bool = False) -> None:
+        self._answer, self._hangs, self._drips = answer, hangs, drips
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._over = threading.Event()
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self.requests = 0
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        with client:
+            try:
+                while b"\r\n\r\n" not in client.recv(65536):
+                    pass
+                self.requests += 1
+                client.sendall(self._answer)
+                while self._drips and not self._over.wait(0.02):
+                    client.sendall(b" ")
+                if self._hangs:
+                    self._over.wait()
+            except OSError:
+                pass
+
+    def __enter__(self) -> Fake:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._over.set()
+        self._listener.close()
+
+
+def http(status: str, body: bytes, *headers: str) -> bytes:
+    head = "\r\n".join([f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", "Connection: close", *headers])
+    return head.encode("latin-1") + b"\r\n\r\n" + body
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        http("200 OK", b""),
+        http("200 OK", b"<html>"),
+        http("200 OK", b"{}"),
+        http("200 OK", b"[]"),
+        http("200 OK", b"[" * 200_000),
+        http("200 OK", gzip.compress(b"{}"), "Content-Encoding: gzip"),
+        http("302 Found", b"", "Location: http://elsewhere.example/"),
+        http("400 Bad Request", b"{", "Content-Type: application/json"),
+        http("400 Bad Request", b'{"detail": [1]}', "Content-Type: application/json"),
+        http("503 Service Unavailable", b"", "Retry-After: \u00b2"),
+        http("500 Internal Server Error", b"\xff\xfe"),
+    ],
+)
+def test_whatever_is_answered_is_an_exception_of_the_client(connect: Callable[..., Any], answer: bytes) -> None:
+    with Fake(answer) as fake:
+        client = connect(fake.url, retries=Retries(max_seconds=0))
+        for request in (lambda: client.run("1"), lambda: client.start("1"), lambda: client.list(), lambda: client.session()):
+            with pytest.raises(ServiceError):
+                request()
+        blocking = Client(fake.url, retries=Retries(max_seconds=0))
+        with pytest.raises(ServiceError):
+            list(blocking.events("r1"))
+        blocking.close()
+
+
+def test_redirects_are_named_and_not_followed(connect: Callable[..., Any]) -> None:
+    with Fake(http("307 Temporary Redirect", b"", "Location: https://new.example/")) as fake:
+        with pytest.raises(Problem, match="redirects to https://new.example/, which is not followed"):
+            connect(fake.url).run("1")
+
+
+@pytest.mark.parametrize("drips", [False, True])
+def test_timeout_bounds_a_service_that_does_not_answer(connect: Callable[..., Any], drips: bool) -> None:
+    with Fake(b"HTTP/1.1 200 OK\r\n\r\n" if drips else b"", hangs=True, drips=drips) as fake:
+        client = connect(fake.url, timeout=600.0, retries=Retries(max_seconds=600))
+        started = time.monotonic()
+        for tools in ([], [price]):
+            with pytest.raises(ConnectionLost):
+                client.run("1", tools=tools, timeout=0.3)
+        assert time.monotonic() - started < 60
+
+
+def test_what_is_read_is_bounded(connect: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_sync, "MAX_BYTES", 10_000)
+    monkeypatch.setattr(_requests, "MAX_BYTES", 10_000)
+    with Fake(http("200 OK", b"[" + b"1," * 10_000)) as fake:
+        with pytest.raises(UnexpectedAnswer, match="more than 10000 bytes"):
+            connect(fake.url).run("1")
+    endless = b"HTTP/1.1 200 OK\r\n\r\nevent: print\n" + b"data: 1\n" * 10_000
+    with Fake(endless, hangs=True) as fake:
+        with pytest.raises(UnexpectedAnswer, match="an event has more than 10000 bytes"):
+            list(Client(fake.url).events("r1"))
+
+
+def test_an_event_that_comes_again_is_not_progress() -> None:
+    event = b'id: 1\nevent: print\ndata: {"line": "a"}\n\n'
+    with Fake(http("200 OK", event)) as fake:
+        seen = []
+        with pytest.raises(ConnectionLost):
+            for one in Client(fake.url, retries=Retries(max_seconds=0.3)).events("r1"):
+                seen.append(one.id)
+        assert seen == ["1"]
+
+
+def test_requests_have_a_pause(connect: Callable[..., Any]) -> None:
+    with Fake(http("429 Too Many Requests", b"", "Retry-After: 0")) as fake:
+        with pytest.raises(Busy):
+            connect(fake.url, retries=Retries(max_seconds=1)).run("1")
+        assert 1 < fake.requests < 12, fake.requests
+    state = {"run_id": "r", "status": "running", "calls": [], "created_ms": 1, "updated_ms": 1}
+    with Fake(http("200 OK", json.dumps(state).encode())) as fake:
+        with pytest.raises(StillWaiting):
+            connect(fake.url).wait("r", timeout=2)
+        assert fake.requests < 30, fake.requests
+
+
+def test_what_is_no_header_is_misuse_and_not_shown(connect: Callable[..., Any]) -> None:
+    for token in ("SECRET\nX: y", "SECRET ", "SECR\u00c9T", ""):
+        with pytest.raises(ValueError, match="token must be") as raised:
+            connect("http://127.0.0.1:1", token=token)
+        assert "SECR" not in str(raised.value)
+    with pytest.raises(ValueError, match="token=") as raised:
+        connect("http://user:SECRET@127.0.0.1:1")
+    assert "SECRET" not in str(raised.value)
+    client = connect("http://127.0.0.1:1")
+    for key in ("  x", "x\ny", "\u00e9", ""):
+        with pytest.raises(ValueError, match="idempotency_key must be"):
+            client.run("1", idempotency_key=key)
+    with pytest.raises(ValueError, match="after must be"):
+        list(Client("http://127.0.0.1:1").events("r1", after="x\r\ny"))
+
+
+def test_tasks_that_are_cancelled_leave_no_run_behind(service: Service) -> None:
+    async def attempt() -> None:
+        @tool
+        async def hangs() -> int:
+            await asyncio.sleep(600)
+            return 1
+
+        async with AsyncClient(service.url, tools=[hangs]) as client:
+            for number in range(24):
+                task = asyncio.ensure_future(client.run("(tool/hangs)"))
+                await asyncio.sleep(number / 2_000)
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+            for run in (await client.list(limit=1_000)).runs:
+                state = run
+                # Runs of other tests wait too.
+                while not state.done and not any(call.tool != "hangs" for call in state.calls):
+                    assert not state.calls, "a run that nobody waits for"
+                    state = await client.get(run, wait=20)
+
+    asyncio.run(attempt())
+
+
+def test_exceptions_can_be_pickled() -> None:
+    run = Run("r", "waiting", [], None, None, 1, 2)
+    problem = NotFound(status=404, title="Not Found", detail="no", field="f", retry_after=1.5, attempts=2)
+    lost = ConnectionLost("gone", may_have_happened=True)
+    for error in (problem, lost, StillWaiting(run), RunStuck(run), UnexpectedAnswer("why", "text")):
+        again = pickle.loads(pickle.dumps(error))
+        assert type(again) is type(error) and str(again) == str(error) and again.__dict__ == error.__dict__
+
+
+def test_an_exception_in_a_session_is_the_one_that_is_raised(service: Service) -> None:
+    with Proxy(service.port) as proxy, pytest.raises(ZeroDivisionError):
+        with Client(proxy.url, retries=Retries(max_seconds=0)).session():
+            proxy.lose_responses(10)
+            raise ZeroDivisionError

@@ -28,6 +28,7 @@ from ._errors import (
     StillWaiting,
     Unauthorized,
     Unavailable,
+    UnexpectedAnswer,
 )
 from ._models import Error, Event, LedgerEntry, OpenCall, Outcome, Position, Run, RunPage, SessionState, Usage, Warning
 from ._requests import Options, SessionOptions

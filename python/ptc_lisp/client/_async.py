@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import httpx
 
 from ._models import Event, OpenCall, Outcome, Run, RunPage, SessionState, Status
-from ._requests import Answer, Core, Feed, Lost, Options, Pause, Send, SessionOptions, Step
+from ._errors import ServiceError
+from ._requests import Answer, Core, Feed, Lost, Options, Pause, Send, SessionOptions, Step, Submission
 from ._retries import Retries
-from ._sync import _answer, _sent
+from ._sync import Reading, _answer, _lost, _plain, _sent
 from ._tools import Served, ToolLike
 
 if TYPE_CHECKING:
@@ -62,12 +63,12 @@ class AsyncClient:
         **options: Unpack[Options],
     ) -> Outcome:
         """`Client.run`. Cancelling the task cancels its tools, and the run unless it has an `idempotency_key`."""
-        submitted: list[str] = []
+        submission = Submission()
         try:
-            return await self._drive(self._core.run(program, tools, idempotency_key, timeout, options, submitted))
-        except asyncio.CancelledError:
-            if submitted and idempotency_key is None:
-                await self._cancel_late(submitted[0])
+            return await self._drive(self._core.run(program, tools, idempotency_key, timeout, options, submission))
+        except (asyncio.CancelledError, KeyboardInterrupt, SystemExit):
+            if idempotency_key is None:
+                await self._abandon(submission)
             raise
 
     async def start(
@@ -122,15 +123,14 @@ class AsyncClient:
             got: Answer | Lost | None = None
             try:
                 async with self._http.stream("GET", feed.request.path, **_sent(feed.request, self._core)) as response:
-                    if response.status_code >= 400:
-                        await response.aread()
-                        got = _answer(response)
+                    if response.status_code != 200:
+                        got = _answer(response, await _whole(response, feed.request))
                     else:
-                        async for received in response.aiter_bytes():
+                        async for received in _plain(response).aiter_raw():
                             for event in feed.take(received):
                                 yield event
             except httpx.TransportError as error:
-                got = Lost(error)
+                got = _lost(error)
             if not feed.is_over:
                 await asyncio.sleep(feed.interrupted(got))
 
@@ -165,9 +165,9 @@ class AsyncClient:
     def __repr__(self) -> str:
         return f"<AsyncClient of {self._core.address}>"
 
-    async def _cancel_late(self, run_id: str) -> None:
+    async def _abandon(self, submission: Submission) -> None:
         """Cancels the run of a task that was cancelled. What hinders that is not raised: the task ends anyway."""
-        cancelling = asyncio.ensure_future(self._drive(self._core.cancel(run_id)))
+        cancelling = asyncio.ensure_future(self._drive(self._core.abandon(submission)))
         with contextlib.suppress(Exception):
             await asyncio.wait_for(asyncio.shield(cancelling), _CANCELLING)
         if not cancelling.done():
@@ -198,9 +198,10 @@ class AsyncClient:
 
     async def _send(self, send: Send) -> Answer | Lost:
         try:
-            return _answer(await self._http.request(send.method, send.path, **_sent(send, self._core)))
+            async with self._http.stream(send.method, send.path, **_sent(send, self._core)) as response:
+                return _answer(response, await _whole(response, send))
         except httpx.TransportError as error:
-            return Lost(error)
+            return _lost(error)
 
     async def _serve(self, served: Served) -> None:
         try:
@@ -217,6 +218,13 @@ class AsyncClient:
         except Exception as error:
             reply = served.failed(error)
         await self._drive(self._core.post_served(served, reply))
+
+
+async def _whole(response: httpx.Response, send: Send) -> bytes:
+    reading = Reading(send)
+    async for received in _plain(response).aiter_raw():
+        reading.take(received)
+    return reading.whole()
 
 
 async def _unless_one_fails(sending: Any, serving: set[asyncio.Task[None]]) -> Answer | Lost:
@@ -271,4 +279,9 @@ class AsyncSession:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self.delete()
+        if error is None:
+            await self.delete()
+            return
+        # The exception of the caller is the one to see.
+        with contextlib.suppress(ServiceError):
+            await self.delete()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._models import Run
@@ -10,6 +10,25 @@ if TYPE_CHECKING:
 
 class ServiceError(Exception):
     """The service did not do what it was asked for. Base class of the exceptions of the client."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Their arguments have names, which pickling does not keep by itself.
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(kind: type[ServiceError], args: tuple[Any, ...], attributes: dict[str, Any]) -> ServiceError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(attributes)
+    return error
+
+
+class UnexpectedAnswer(ServiceError):
+    """The service answered what `ptcl serve` does not answer, or more than the client reads. Is the address right?"""
+
+    def __init__(self, why: str, text: str) -> None:
+        shown = f"; it begins with {text[:100]!r}" if text else ""
+        super().__init__(f"the answer is not one of ptcl serve: {why}{shown}; check the address, and what is between")
 
 
 class ConnectionLost(ServiceError):

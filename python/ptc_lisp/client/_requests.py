@@ -10,8 +10,8 @@ import builtins
 import json
 import time
 import uuid
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Union
 from urllib.parse import quote
 
@@ -20,7 +20,7 @@ import httpx
 from .._engine import to_json
 from ..limits import Limits
 from ..tools import Tool
-from ._errors import BY_STATUS, ConnectionLost, Problem, RunStuck, StillWaiting
+from ._errors import BY_STATUS, ConnectionLost, Problem, RunStuck, StillWaiting, UnexpectedAnswer
 from ._models import Event, OpenCall, Outcome, Run, RunPage, SessionState
 from ._retries import Retries
 from ._tools import Served, ToolLike, by_name, described
@@ -36,6 +36,14 @@ _POLL_KNOWN = 5
 """The same while open calls are known: two changes of a run in one millisecond look like one."""
 _STREAM_SILENCE = 45.0
 """Seconds without a byte after which a stream is taken for lost: the service sends one every 15 seconds."""
+_SAME = 0.2
+"""Seconds between two requests for the state of a run that was answered at once, and had not changed."""
+_SUBMITTING = 5.0
+"""The least number of seconds for the submission of a run that is waited for with a timeout."""
+_KNOWN_EVENTS = 10_000
+"""The number of events that are recognized if they come again."""
+MAX_BYTES = 256 * 1024 * 1024
+"""The longest response, and the longest event, that is read."""
 
 Repeat = Literal["always", "unless_started", "unless_refused"]
 """When a request may be sent again: always; if the service did not begin with it; if it was refused or never arrived."""
@@ -85,6 +93,8 @@ class Send:
     headers: Mapping[str, str] = field(default_factory=dict)
     patience: float = 0.0
     """Seconds that the response may take beyond the timeout of the client."""
+    deadline: float | None = None
+    """When to stop waiting for the response, by the monotonic clock."""
 
 
 @dataclass(frozen=True)
@@ -113,8 +123,18 @@ class Answer:
     text: str
     attempts: int = 1
 
-    def json(self) -> Any:
-        return json.loads(self.text)
+    def read(self, make: Callable[[Any], _T]) -> _T:
+        """Returns what is made of the response. Raises `UnexpectedAnswer` if it is not what the service answers."""
+        try:
+            return make(json.loads(self.text))
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            raise UnexpectedAnswer(f"{type(error).__name__}: {error}", self.text) from error
+
+    @property
+    def retry_after(self) -> float | None:
+        """After how many seconds to send the request again, if the service says so."""
+        after = self.headers.get("retry-after", "")
+        return float(after[:9]) if after.isascii() and after.isdigit() else None
 
 
 @dataclass(frozen=True)
@@ -131,20 +151,36 @@ class Lost:
 
 def problem_of(answer: Answer, attempts: int = 1) -> Problem:
     """Returns the problem that a response describes."""
-    after = answer.headers.get("retry-after", "")
     title = httpx.codes.get_reason_phrase(answer.status)
     found: dict[str, Any] = {}
     if "json" in answer.headers.get("content-type", ""):
-        read = answer.json()
+        try:
+            read = json.loads(answer.text)
+        except (ValueError, RecursionError):
+            read = None
         found = read if isinstance(read, dict) else {}
+    detail = found.get("detail") or answer.text[:500] or "the response has no text"
+    if 300 <= answer.status < 400:
+        where = answer.headers.get("location", "another address")
+        detail = f"the service redirects to {where}, which is not followed; create the client with that address"
     return BY_STATUS.get(answer.status, Problem)(
         status=answer.status,
-        title=found.get("title") or title,
-        detail=found.get("detail") or answer.text[:500] or "the response has no text",
+        title=str(found.get("title") or title),
+        detail=str(detail),
         field=found.get("field"),
-        retry_after=float(after) if after.isdigit() else None,
+        retry_after=answer.retry_after,
         attempts=attempts,
     )
+
+
+@dataclass
+class Submission:
+    """A durable run that a client has begun to submit."""
+
+    send: Send | None = None
+    """The request; `None` before it was sent. It names the run by its key, also after a lost response."""
+    run_id: str | None = None
+    """The id of the run, once the service has said it."""
 
 
 class Core:
@@ -152,7 +188,11 @@ class Core:
 
     def __init__(self, url: str, token: str | None, tools: Iterable[ToolLike], timeout: float, retries: Retries) -> None:
         if not url.startswith(("http://", "https://", "unix:")):
-            raise ValueError(f"url must start with http://, https:// or unix:, not {url!r}")
+            raise ValueError(f"url must start with http://, https:// or unix:, not {url[:60]!r}")
+        if not url.startswith("unix:") and httpx.URL(url).userinfo:
+            raise ValueError("url must not have a user and a password; give the token with token=")
+        if token is not None and not _is_header(token):
+            raise ValueError("token must be printable ASCII characters, without spaces at its ends")
         self.socket = url.removeprefix("unix:") if url.startswith("unix:") else None
         self.url = "http://localhost" if self.socket else url.rstrip("/")
         self.address = url
@@ -169,12 +209,12 @@ class Core:
         while True:
             attempts += 1
             got: Answer | Lost = yield send
-            if isinstance(got, Answer) and got.status < 400:
+            if isinstance(got, Answer) and 200 <= got.status < 300:
                 return Answer(got.status, got.headers, got.text, attempts)
             if isinstance(got, Lost):
                 arrived = arrived or got.arrived
             delay = self._delay(send, got, attempts, time.monotonic() - started)
-            if delay is None:
+            if delay is None or (send.deadline is not None and time.monotonic() + delay > send.deadline):
                 if isinstance(got, Answer):
                     raise problem_of(got, attempts)
                 raise self.lost(got, attempts, arrived) from got.error
@@ -185,8 +225,7 @@ class Core:
         if isinstance(got, Lost):
             again = send.repeat == "always" or not got.arrived
         else:
-            after = got.headers.get("retry-after", "")
-            retry_after = float(after) if after.isdigit() else None
+            retry_after = got.retry_after
             again = (
                 got.status == 429
                 or (got.status == 503 and retry_after is not None and send.repeat != "unless_refused")
@@ -216,39 +255,72 @@ class Core:
         key: str | None,
         timeout: float | None,
         options: Mapping[str, Any],
-        submitted: builtins.list[str],
+        submission: Submission,
     ) -> Steps[Outcome]:
-        """Runs a program and waits for its outcome. Adds the id of a durable run to `submitted`."""
+        """Runs a program and waits for its outcome. Notes in `submission` how far a durable run has come."""
         offered = self._offered(tools)
         deadline = _deadline(timeout)
-        if key is not None or offered:
-            run = yield from self._submit(program, offered, key, options)
+        # With a timeout the run goes on when nobody waits for it any more.
+        if key is not None or offered or deadline is not None:
+            # Without the response to its submission nobody would know the run.
+            until = None if deadline is None else max(deadline, time.monotonic() + _SUBMITTING)
+            run = yield from self._submit(program, offered, key, options, submission, until)
         else:
             limits: Limits | None = options.get("limits")
-            patience = (limits.timeout if limits is not None and limits.timeout else 0.0) + (timeout or 0.0)
+            patience = limits.timeout if limits is not None and limits.timeout else 0.0
             body = self._request(program, offered, options)
-            answer = yield from self.exchange(Send("POST", "/v1/run", "unless_started", body=body, patience=patience))
+            send = Send("POST", "/v1/run", "unless_started", body=body, patience=patience)
+            answer = yield from self.exchange(send)
             if answer.status == 200:
-                return Outcome._of(answer.json(), program)
-            run = Run._of(answer.json(), program)
-        submitted.append(run.run_id)
+                return answer.read(lambda read: Outcome._of(read, program))
+            run = answer.read(lambda read: Run._of(read, program))
+            submission.run_id = run.run_id
         return (yield from self._until_done(run, offered, deadline, program))
 
     def start(
         self, program: str, tools: Iterable[ToolLike], key: str | None, options: Mapping[str, Any]
     ) -> Steps[Run]:
         """Submits a durable run."""
-        return (yield from self._submit(program, self._offered(tools), key, options))
+        return (yield from self._submit(program, self._offered(tools), key, options, Submission(), None))
 
     def _submit(
-        self, program: str, tools: Mapping[str, Tool], key: str | None, options: Mapping[str, Any]
+        self,
+        program: str,
+        tools: Mapping[str, Tool],
+        key: str | None,
+        options: Mapping[str, Any],
+        submission: Submission,
+        deadline: float | None,
     ) -> Steps[Run]:
+        if key is not None and not _is_header(key):
+            raise ValueError("idempotency_key must be printable ASCII characters, without spaces at its ends")
         headers = {"Idempotency-Key": key if key is not None else uuid.uuid4().hex}
-        send = Send("POST", "/v1/runs", "always", body=self._request(program, tools, options), headers=headers)
+        body = self._request(program, tools, options)
+        send = Send("POST", "/v1/runs", "always", body=body, headers=headers, deadline=deadline)
+        submission.send = send
         answer = yield from self.exchange(send)
-        return Run._of(answer.json(), program)
+        run = answer.read(lambda read: Run._of(read, program))
+        submission.run_id = run.run_id
+        return run
 
-    def get(self, run: Run | str, wait: float = 0.0, since_ms: int | None = None, program: str | None = None) -> Steps[Run]:
+    def abandon(self, submission: Submission) -> Steps[None]:
+        """Cancels a run of which nobody waits for the outcome. One whose submission was interrupted is submitted again: with
+        its key it is the same run."""
+        run_id = submission.run_id
+        if run_id is None and submission.send is not None:
+            answer = yield from self.exchange(replace(submission.send, deadline=None))
+            run_id = answer.read(Run._of).run_id
+        if run_id is not None:
+            yield from self.cancel(run_id)
+
+    def get(
+        self,
+        run: Run | str,
+        wait: float = 0.0,
+        since_ms: int | None = None,
+        program: str | None = None,
+        deadline: float | None = None,
+    ) -> Steps[Run]:
         """Returns the state of a run, at the latest after `wait` seconds."""
         query: dict[str, str | int] = {}
         if wait > 0:
@@ -256,20 +328,21 @@ class Core:
             if since_ms is not None:
                 query["since"] = since_ms
         patience = float(query.get("wait", 0))
-        answer = yield from self.exchange(Send("GET", f"/v1/runs/{_run_id(run)}", "always", query, patience=patience))
-        return Run._of(answer.json(), program)
+        send = Send("GET", f"/v1/runs/{_run_id(run)}", "always", query, patience=patience, deadline=deadline)
+        answer = yield from self.exchange(send)
+        return answer.read(lambda read: Run._of(read, program))
 
     def list(self, status: str | None, limit: int | None, cursor: str | None) -> Steps[RunPage]:
         """Returns a page of runs."""
         given = {"status": status, "limit": limit, "cursor": cursor}
         query = {name: value for name, value in given.items() if value is not None}
         answer = yield from self.exchange(Send("GET", "/v1/runs", "always", query))
-        return RunPage._of(answer.json())
+        return answer.read(RunPage._of)
 
     def cancel(self, run: Run | str) -> Steps[Run]:
         """Cancels a run."""
         answer = yield from self.exchange(Send("DELETE", f"/v1/runs/{_run_id(run)}", "always"))
-        return Run._of(answer.json())
+        return answer.read(Run._of)
 
     def wait(self, run: Run | str, tools: Iterable[ToolLike], timeout: float | None) -> Steps[Outcome]:
         """Waits until a run is done, and serves its calls of tools that this process has."""
@@ -293,14 +366,22 @@ class Core:
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
                 raise StillWaiting(run)
-            if left is not None and left < 1:
-                # The service waits whole seconds.
-                yield Pause(left)
-                run = yield from self.get(run, program=program)
-                continue
             poll = _POLL_KNOWN if run.calls else _POLL
+            # The service waits whole seconds.
             wait = poll if left is None else min(poll, int(left))
-            run = yield from self.get(run, wait, run.updated_ms if run.calls else None, program)
+            if wait == 0:
+                yield Pause(min(left or 0.0, _SAME))
+            before, asked = run, time.monotonic()
+            # The last look is due although the time is over.
+            until = None if deadline is None else max(deadline, asked + 1.0)
+            try:
+                run = yield from self.get(run, wait, run.updated_ms if run.calls else None, program, until)
+            except (ConnectionLost, Problem) as error:
+                if deadline is not None and time.monotonic() >= deadline:
+                    raise StillWaiting(run) from error
+                raise
+            if run.updated_ms == before.updated_ms and time.monotonic() - asked < _SAME:
+                yield Pause(_SAME)
         return run.outcome
 
     # Open calls.
@@ -331,9 +412,9 @@ class Core:
         return (yield from self._post_reply(call.run_id, call.name, text))
 
     def _post_reply(self, run_id: str, call: str, text: str) -> Steps[Run]:
-        path = f"/v1/runs/{run_id}/calls/{quote(call)}"
+        path = f"/v1/runs/{_run_id(run_id)}/calls/{_segment('the name of a call', call)}"
         answer = yield from self.exchange(Send("POST", path, "always", body=text))
-        return Run._of(answer.json())
+        return answer.read(Run._of)
 
     def post_served(self, served: Served, reply: str) -> Steps[None]:
         """Posts the reply of a function of this process. A result that the call cannot take becomes its error."""
@@ -354,8 +435,7 @@ class Core:
         """Returns what a check of a program finds."""
         body = self._request(program, self._offered(tools), options)
         answer = yield from self.exchange(Send("POST", "/v1/check", "always", body=body))
-        found: dict[str, Any] = answer.json()
-        return found
+        return answer.read(dict)
 
     def prompt(self, tools: Iterable[ToolLike], json_keys: str | None) -> Steps[str]:
         """Returns the system prompt with the tools of the service and of this process."""
@@ -369,30 +449,30 @@ class Core:
         """Opens a session."""
         send = Send("POST", "/v1/sessions", "unless_started", body=_object(_fields(options)))
         answer = yield from self.exchange(send)
-        return SessionState._of(answer.json())
+        return answer.read(SessionState._of)
 
     def session_state(self, session_id: str) -> Steps[SessionState]:
         """Returns the state of a session."""
-        answer = yield from self.exchange(Send("GET", f"/v1/sessions/{quote(session_id, safe='')}", "always"))
-        return SessionState._of(answer.json())
+        answer = yield from self.exchange(Send("GET", f"/v1/sessions/{_segment('session_id', session_id)}", "always"))
+        return answer.read(SessionState._of)
 
     def turn(self, session_id: str, program: str, patience: float) -> Steps[Outcome]:
         """Runs a turn."""
-        path = f"/v1/sessions/{quote(session_id, safe='')}/turns"
+        path = f"/v1/sessions/{_segment('session_id', session_id)}/turns"
         body = json.dumps({"program": program})
         answer = yield from self.exchange(Send("POST", path, "unless_refused", body=body, patience=patience))
-        return Outcome._of(answer.json(), program)
+        return answer.read(lambda read: Outcome._of(read, program))
 
     def change_session(self, session_id: str, what: Literal["fork", "undo"]) -> Steps[SessionState]:
         """Forks a session, or undoes its last turn."""
-        path = f"/v1/sessions/{quote(session_id, safe='')}/{what}"
+        path = f"/v1/sessions/{_segment('session_id', session_id)}/{what}"
         answer = yield from self.exchange(Send("POST", path, "unless_refused"))
-        return SessionState._of(answer.json())
+        return answer.read(SessionState._of)
 
     def delete_session(self, session_id: str) -> Steps[None]:
         """Deletes a session."""
         try:
-            yield from self.exchange(Send("DELETE", f"/v1/sessions/{quote(session_id, safe='')}", "always"))
+            yield from self.exchange(Send("DELETE", f"/v1/sessions/{_segment('session_id', session_id)}", "always"))
         except Problem as problem:
             # The response of an earlier attempt was lost.
             if problem.status != 404 or problem.attempts == 1:
@@ -426,7 +506,7 @@ def _fields(options: Mapping[str, Any]) -> dict[str, str]:
         elif name == "limits":
             fields[name] = json.dumps(value._by_name())
         elif name == "memory":
-            fields[name] = value
+            fields[name] = _memory(value)
         elif name in ("signature", "strict_data", "setup", "json_keys", "traceparent"):
             fields[name] = json.dumps(list(value) if name == "setup" else value)
         else:
@@ -443,8 +523,34 @@ def _object(fields: Mapping[str, str]) -> str:
     return "{" + ",".join(f"{json.dumps(name)}:{text}" for name, text in fields.items()) + "}"
 
 
+def _memory(text: str) -> str:
+    """Returns the definitions of an earlier run, if they are one JSON object."""
+
+    def refuse(word: str) -> None:
+        raise ValueError(f"JSON has no {word}")
+
+    try:
+        read = json.loads(text, parse_constant=refuse)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ValueError(f"memory must be the JSON text of Outcome.memory: {error}") from None
+    if not isinstance(read, dict):
+        raise ValueError('memory must be a JSON object, such as the text of Outcome.memory or "{}"')
+    return text
+
+
 def _run_id(run: Run | str) -> str:
-    return run if isinstance(run, str) else run.run_id
+    return _segment("run_id", run if isinstance(run, str) else run.run_id)
+
+
+def _segment(name: str, text: str) -> str:
+    """Returns a text as a part of a path."""
+    if not isinstance(text, str) or text in ("", ".", ".."):
+        raise ValueError(f"{name} must be as the service gave it, not {text!r:.60}")
+    return quote(text, safe="")
+
+
+def _is_header(text: str) -> bool:
+    return bool(text) and text.isascii() and text.isprintable() and text == text.strip()
 
 
 def _deadline(timeout: float | None) -> float | None:
@@ -460,10 +566,14 @@ class Feed:
     """The events of a run, across connections."""
 
     def __init__(self, core: Core, run: Run | str, after: str | None) -> None:
+        if after is not None and not _is_header(after):
+            raise ValueError("after must be the id of an event")
         self._core = core
         self._run_id = _run_id(run)
         self._last = after
-        self._rest = b""
+        self._seen: dict[str, None] = {}
+        self._bytes = 0
+        self._rest: builtins.list[bytes] = []
         self._lines: dict[str, list[str]] = {}
         self._failures = 0
         self._since = time.monotonic()
@@ -480,8 +590,18 @@ class Feed:
     def take(self, received: bytes) -> list[Event]:
         """Takes a piece of the stream, and returns the events that end in it."""
         # Lines end with LF only: texts of events may have other characters that Python's `splitlines` takes for ends.
-        *lines, self._rest = (self._rest + received).split(b"\n")
-        events = (self._take_line(line.decode().removesuffix("\r")) for line in lines)
+        self._bytes += len(received)
+        if self._bytes > MAX_BYTES:
+            raise UnexpectedAnswer(f"an event has more than {MAX_BYTES} bytes", "")
+        if b"\n" not in received:
+            self._rest.append(received)
+            return []
+        *lines, rest = b"".join([*self._rest, received]).split(b"\n")
+        self._rest = [rest]
+        try:
+            events = [self._take_line(line.decode().removesuffix("\r")) for line in lines]
+        except (ValueError, LookupError, TypeError, RecursionError) as error:
+            raise UnexpectedAnswer(f"an event is not readable: {error}", "") from error
         return [event for event in events if event is not None]
 
     def _take_line(self, line: str) -> Event | None:
@@ -494,6 +614,13 @@ class Feed:
         if "data" not in lines or "event" not in lines:
             return None
         event = Event("".join(lines.get("id", [""])), lines["event"][0], json.loads("\n".join(lines["data"])))
+        self._bytes = 0
+        if event.id in self._seen:
+            # The service sends no event twice.
+            return None
+        self._seen[event.id] = None
+        if len(self._seen) > _KNOWN_EVENTS:
+            del self._seen[next(iter(self._seen))]
         self._last = event.id
         self._failures = 0
         self.is_over = event.is_last
@@ -501,7 +628,7 @@ class Feed:
 
     def interrupted(self, got: Answer | Lost | None) -> float:
         """Returns after how many seconds to connect again; raises if no longer. `None` is a stream that ended early."""
-        self._rest, self._lines = b"", {}
+        self._rest, self._lines, self._bytes = [], {}, 0
         if self._failures == 0:
             self._since = time.monotonic()
         self._failures += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping
@@ -12,7 +13,8 @@ import httpx
 
 from .._loop import wait_for
 from ._models import Event, OpenCall, Outcome, Run, RunPage, SessionState, Status
-from ._requests import Answer, Core, Feed, Lost, Options, Pause, Send, SessionOptions, Step
+from ._errors import ServiceError, UnexpectedAnswer
+from ._requests import MAX_BYTES, Answer, Core, Feed, Lost, Options, Pause, Send, SessionOptions, Step, Submission
 from ._retries import Retries
 from ._tools import Served, ToolLike
 
@@ -67,21 +69,22 @@ class Client:
     ) -> Outcome:
         """Runs a program and waits for its outcome. `options` are those of `Options`.
 
-        With tools of this process or an `idempotency_key` the run is durable: it survives a restart of the service, and
+        With tools of this process, a `timeout` or an `idempotency_key` the run is durable: it survives a restart of the service, and
         requests are repeated without running it twice. A repeated key names the same run. Without them, a connection that
         breaks ends the run, and raises `ConnectionLost`: the calls of its tools may have been made.
 
         A run that needs an approval is waited for, at most `timeout` seconds; then `StillWaiting` is raised, and the run
-        goes on. Ctrl-C cancels a run without an `idempotency_key`.
+        goes on. Ctrl-C, and `sys.exit` in a tool, cancel a run without an `idempotency_key`.
 
         Raises a `Problem` if the service refuses the request, and `RunStuck` if the run cannot continue.
         """
-        submitted: list[str] = []
+        submission = Submission()
         try:
-            return self._drive(self._core.run(program, tools, idempotency_key, timeout, options, submitted))
-        except KeyboardInterrupt:
-            if submitted and idempotency_key is None:
-                self.cancel(submitted[0])
+            return self._drive(self._core.run(program, tools, idempotency_key, timeout, options, submission))
+        except (KeyboardInterrupt, SystemExit):
+            if idempotency_key is None:
+                with contextlib.suppress(Exception):
+                    self._drive(self._core.abandon(submission))
             raise
 
     def start(
@@ -140,14 +143,13 @@ class Client:
             got: Answer | Lost | None = None
             try:
                 with self._http.stream("GET", feed.request.path, **_sent(feed.request, self._core)) as response:
-                    if response.status_code >= 400:
-                        response.read()
-                        got = _answer(response)
+                    if response.status_code != 200:
+                        got = _answer(response, _whole(response, feed.request))
                     else:
-                        for received in response.iter_bytes():
+                        for received in _plain(response).iter_raw():
                             yield from feed.take(received)
             except httpx.TransportError as error:
-                got = Lost(error)
+                got = _lost(error)
             if not feed.is_over:
                 time.sleep(feed.interrupted(got))
 
@@ -200,9 +202,10 @@ class Client:
 
     def _send(self, send: Send) -> Answer | Lost:
         try:
-            return _answer(self._http.request(send.method, send.path, **_sent(send, self._core)))
+            with self._http.stream(send.method, send.path, **_sent(send, self._core)) as response:
+                return _answer(response, _whole(response, send))
         except httpx.TransportError as error:
-            return Lost(error)
+            return _lost(error)
 
 
 def _serve(served: Served) -> str:
@@ -218,16 +221,62 @@ def _serve(served: Served) -> str:
 
 def _sent(send: Send, core: Core) -> dict[str, Any]:
     """Returns the arguments of httpx for a request."""
-    headers = dict(send.headers)
+    # The size of what a compressed response becomes is not known before.
+    headers = {"Accept-Encoding": "identity", **send.headers}
     if send.body is not None:
         headers["Content-Type"] = "application/json"
-    timeout = httpx.Timeout(core.timeout, read=core.timeout + send.patience)
+    left = float("inf") if send.deadline is None else max(send.deadline - time.monotonic(), 0.01)
+    timeout = httpx.Timeout(min(core.timeout, left), read=min(core.timeout + send.patience, left))
     content = None if send.body is None else send.body.encode()
     return {"params": dict(send.query), "content": content, "headers": headers, "timeout": timeout}
 
 
-def _answer(response: httpx.Response) -> Answer:
-    return Answer(response.status_code, response.headers, response.text)
+def _lost(error: httpx.TransportError) -> Lost:
+    """Returns what a request without a response came to. Raises the error of one that cannot be sent."""
+    if isinstance(error, (httpx.LocalProtocolError, httpx.UnsupportedProtocol)):
+        raise error
+    return Lost(error)
+
+
+def _plain(response: httpx.Response) -> httpx.Response:
+    """Returns a response that is not compressed."""
+    encoding = response.headers.get("content-encoding", "identity")
+    if encoding != "identity":
+        raise UnexpectedAnswer(f"it is compressed with {encoding:.20}, which was not asked for", "")
+    return response
+
+
+class Reading:
+    """The bytes of a response, within its bounds."""
+
+    def __init__(self, send: Send) -> None:
+        self._deadline = send.deadline
+        self._parts: list[bytes] = []
+        self._bytes = 0
+
+    def take(self, received: bytes) -> None:
+        """Takes a part of the response."""
+        self._parts.append(received)
+        self._bytes += len(received)
+        if self._bytes > MAX_BYTES:
+            raise UnexpectedAnswer(f"it has more than {MAX_BYTES} bytes", "")
+        if self._deadline is not None and time.monotonic() > self._deadline:
+            raise httpx.ReadTimeout("the response took too long")
+
+    def whole(self) -> bytes:
+        """Returns all of it."""
+        return b"".join(self._parts)
+
+
+def _whole(response: httpx.Response, send: Send) -> bytes:
+    reading = Reading(send)
+    for received in _plain(response).iter_raw():
+        reading.take(received)
+    return reading.whole()
+
+
+def _answer(response: httpx.Response, content: bytes) -> Answer:
+    return Answer(response.status_code, response.headers, content.decode("utf-8", "replace"))
 
 
 class Session:
@@ -269,4 +318,9 @@ class Session:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.delete()
+        if error is None:
+            self.delete()
+            return
+        # The exception of the caller is the one to see.
+        with contextlib.suppress(ServiceError):
+            self.delete()
