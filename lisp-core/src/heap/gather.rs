@@ -1,10 +1,10 @@
 //! Entries gathered outside the arena, and the map or set made of them at once. Growing leaves no garbage in the arena.
 
 use super::held::List;
-use super::map::{Map, Rep, SMALL, TreeSize};
+use super::map::{Map, Rep, TreeSize};
 use super::node::Node;
 use super::tree::{Written, ordinal};
-use super::{Heap, Res, Value};
+use super::{Heap, Res, SMALL, Value};
 use crate::cost;
 
 /// Up to this number of keys they are compared one by one; beyond it there is an index.

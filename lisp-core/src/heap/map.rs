@@ -8,13 +8,10 @@ use super::node::{BITS, Node, Step, WAY, find_tree};
 use super::string::{SHORT_TEXT, Str, text_cost};
 use super::tree::Written;
 use super::written_order::WrittenOrder;
-use super::{Heap, Res, Value};
+use super::{Heap, Res, SMALL, Value};
 use crate::cost;
 use std::cell::Cell;
 use std::cmp::Ordering;
-
-/// The maximum number of entries of an array map.
-pub(crate) const SMALL: usize = 32;
 
 /// One entry.
 pub type Entry<'h> = (Value<'h>, Value<'h>);

@@ -1,9 +1,9 @@
 //! Maps under construction.
 
 use super::header::Header;
-use super::map::{Entry, Map, SMALL};
+use super::map::{Entry, Map};
 use super::tree::{Written, ordinal};
-use super::{Fault, Heap, Res, Value};
+use super::{Fault, Heap, Res, SMALL, Value};
 use crate::cost;
 use std::cell::Cell;
 

@@ -36,8 +36,8 @@ pub(crate) use collect::Collector;
 pub(crate) use frame_regs::FrameRegs;
 pub(crate) use gather::Gathered;
 pub(crate) use held::List;
+pub(crate) use map::KeyArray;
 pub use map::{Entries, Entry, Map};
-pub(crate) use map::{KeyArray, SMALL};
 pub(crate) use map_builder::MapBuilder;
 pub use memory::OutOfMemory;
 pub(crate) use misses::{Misses, Noted, Vain};
@@ -54,3 +54,6 @@ pub use value::{Time, TimeValue, Value};
 pub use vector::Vector;
 pub(crate) use vector::{MAX_LEN, VecBuilder};
 pub use work::Work;
+
+/// The maximum number of entries of an array map.
+pub(crate) const SMALL: usize = 32;

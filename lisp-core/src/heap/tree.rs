@@ -1,10 +1,10 @@
 //! Trees built in one pass: of many entries, or of another tree and many more.
 
 use super::held::Held;
-use super::map::{Entry, Map, Rep, SMALL, TreeSize};
+use super::map::{Entry, Map, Rep, TreeSize};
 use super::node::{BITS, Node, WAY};
 use super::written_order::WrittenOrder;
-use super::{Heap, Res, Value};
+use super::{Heap, Res, SMALL, Value};
 use crate::cost;
 use crate::error::{Error, Reason};
 use crate::sizes::SORTED_BY_COUNTING;

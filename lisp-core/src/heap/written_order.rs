@@ -1,7 +1,7 @@
 //! The order in which the keys of a small map were written, for what is given back to a person or a host. Programs do
 //! not see it: they walk maps in key order.
 
-use super::map::SMALL;
+use super::SMALL;
 
 /// Which key was written first, which second, and so on: each is told by its position in key order. Keys that were
 /// written in key order have none.
