@@ -13,6 +13,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from ._engine import AsyncCall, AsyncRun, CoreEngine, Outcome, ToolCall, Wakeups
+from ._errors import log_raised_in_background
 
 _numbers = itertools.count(1)
 
@@ -117,9 +118,17 @@ class _Background:
     """An event loop in a thread of its own, for async tools of runs that are not on a loop."""
 
     def __init__(self) -> None:
-        self.pid = os.getpid()
         self.loop = asyncio.new_event_loop()
-        threading.Thread(target=self.loop.run_forever, name="ptc-lisp-tools", daemon=True).start()
+        self.thread = threading.Thread(target=self._turn, name="ptc-lisp-tools", daemon=True)
+        self.thread.start()
+
+    def _turn(self) -> None:
+        # A task that a tool started, and did not wait for, may raise what ends a loop; and a tool may stop it.
+        while not self.loop.is_closed():
+            try:
+                self.loop.run_forever()
+            except BaseException as error:
+                log_raised_in_background(error)
 
 
 _background: _Background | None = None
@@ -135,23 +144,42 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-def wait_for(coroutine: Coroutine[Any, Any, Any], call: ToolCall) -> Any:
-    """Waits for an async tool of a run that is not on a loop, until the run ends."""
+def _background_loop() -> asyncio.AbstractEventLoop:
     global _background
     with _lock:
-        if _background is None:
+        if _background is None or not _background.thread.is_alive():
             _background = _Background()
-    future = asyncio.run_coroutine_threadsafe(coroutine, _background.loop)
+        return _background.loop
+
+
+async def _caught(coroutine: Coroutine[Any, Any, Any]) -> tuple[Any, BaseException | None]:
+    """Returns the result or the exception of a tool. `SystemExit` must not reach the loop, which it would end."""
+    try:
+        return await coroutine, None
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:
+        return None, error
+
+
+def wait_for(coroutine: Coroutine[Any, Any, Any], call: ToolCall) -> Any:
+    """Waits for an async tool of a run that is not on a loop, until the run ends."""
+    future = asyncio.run_coroutine_threadsafe(_caught(coroutine), _background_loop())
     while True:
         left = call.remaining
         try:
-            return future.result(0.02 if left is None else min(left, 0.02))
+            result, error = future.result(0.02 if left is None else min(left, 0.02))
         except concurrent.futures.TimeoutError:
             if future.done():
-                raise
+                # It ended after the wait did.
+                continue
             if call.is_cancelled or (left is not None and left <= 0):
                 future.cancel()
                 raise TimeoutError("the run ended before the tool") from None
         except BaseException:
             future.cancel()
             raise
+        else:
+            if error is not None:
+                raise error
+            return result

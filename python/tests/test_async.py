@@ -250,3 +250,31 @@ def test_uvloop():
     outcome = loop.run_until_complete(engine.run_async("(sum (pmap #(tool/one {:n %}) (range 8)))"))
     loop.close()
     assert outcome.value == 28
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+def test_what_ends_a_process_passes_through_an_async_tool(kind):
+    @tool
+    async def leave() -> int:
+        raise kind
+
+    @tool
+    async def stray() -> int:
+        async def leave():
+            raise kind
+
+        asyncio.get_running_loop().create_task(leave())
+        await asyncio.sleep(0)
+        return 1
+
+    @tool
+    async def one() -> int:
+        await asyncio.sleep(0)
+        return 1
+
+    engine = Engine(tools=[leave, stray, one], limits=LONG)
+    with pytest.raises(kind):
+        engine.run("(try (tool/leave {}) (catch Exception e 1))")
+    # The loop that calls async tools goes on, for all engines.
+    assert engine.run("(tool/one {})").value == 1
+    assert engine.run("[(tool/stray {}) (tool/one {})]").value == [1, 1]
