@@ -38,6 +38,10 @@ class RunError(Exception):
         self.outcome = outcome
         """The outcome of the run."""
 
+    def __reduce__(self) -> tuple[type[RunError], tuple[Outcome | client.Outcome]]:
+        # An outcome that cannot be pickled says what to pass on.
+        return type(self), (self.outcome,)
+
 
 def log_raised(tool: str, error: BaseException) -> None:
     """Logs an exception that the function of a tool raised, with its traceback. The program only learns its text."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextvars
 import functools
 import itertools
 import os
@@ -43,13 +44,17 @@ class _Hub:
             del self._waiting[number]
 
 
-_hubs: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Hub] = weakref.WeakKeyDictionary()
+_hubs: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, weakref.ref[_Hub]] = weakref.WeakKeyDictionary()
+"""The hubs are held by their loops, whose reader they are. Runs that wait hold their loop: a loop that was closed with some
+would never be freed if it were reached from here."""
 
 
 def _hub_of(loop: asyncio.AbstractEventLoop) -> _Hub:
-    hub = _hubs.get(loop)
+    known = _hubs.get(loop)
+    hub = known() if known is not None else None
     if hub is None:
-        hub = _hubs[loop] = _Hub(loop)
+        hub = _Hub(loop)
+        _hubs[loop] = weakref.ref(hub)
     return hub
 
 
@@ -81,7 +86,9 @@ async def drive(core: CoreEngine, source: str, options: dict[str, Any]) -> Outco
                 await asyncio.sleep(0)
     finally:
         run.close()
-        await _end(tasks)
+        # The tasks of a closed loop do not run any more.
+        if not loop.is_closed():
+            await _end(tasks)
 
 
 def _forget(tasks: dict[int, asyncio.Task[None]], number: int, _: asyncio.Task[None]) -> None:
@@ -105,10 +112,9 @@ async def _serve(run: AsyncRun, call: AsyncCall, hub: _Hub, number: int) -> None
         hub.wake(number)
         raise
     except BaseException as error:
+        # What ends a process is raised by the run, not by this task, which would end the loop.
         run.fail(call, error)
         hub.wake(number)
-        if not isinstance(error, Exception):
-            raise
     else:
         run.reply(call, result)
         hub.wake(number)
@@ -152,8 +158,13 @@ def _background_loop() -> asyncio.AbstractEventLoop:
         return _background.loop
 
 
-async def _caught(coroutine: Coroutine[Any, Any, Any]) -> tuple[Any, BaseException | None]:
+served_calls: contextvars.ContextVar[tuple[ToolCall, ...]] = contextvars.ContextVar("served_calls", default=())
+"""The calls of async tools that the code which runs serves, on the loop of the package."""
+
+
+async def _caught(coroutine: Coroutine[Any, Any, Any], call: ToolCall) -> tuple[Any, BaseException | None]:
     """Returns the result or the exception of a tool. `SystemExit` must not reach the loop, which it would end."""
+    served_calls.set((*served_calls.get(), call))
     try:
         return await coroutine, None
     except asyncio.CancelledError:
@@ -164,7 +175,7 @@ async def _caught(coroutine: Coroutine[Any, Any, Any]) -> tuple[Any, BaseExcepti
 
 def wait_for(coroutine: Coroutine[Any, Any, Any], call: ToolCall) -> Any:
     """Waits for an async tool of a run that is not on a loop, until the run ends."""
-    future = asyncio.run_coroutine_threadsafe(_caught(coroutine), _background_loop())
+    future = asyncio.run_coroutine_threadsafe(_caught(coroutine, call), _background_loop())
     while True:
         left = call.remaining
         try:
