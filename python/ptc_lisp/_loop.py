@@ -111,6 +111,9 @@ async def _serve(run: AsyncRun, call: AsyncCall, hub: _Hub, number: int) -> None
         run.fail(call, error)
         hub.wake(number)
         raise
+    except GeneratorExit:
+        # The loop was closed.
+        raise
     except BaseException as error:
         # What ends a process is raised by the run, not by this task, which would end the loop.
         run.fail(call, error)

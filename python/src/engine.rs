@@ -19,7 +19,7 @@ use ptc_lisp::value::TypedReader;
 use ptc_lisp::{Engine, Input, Limits, LimitsRequest, Recording};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyList};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -315,6 +315,14 @@ impl CoreEngine {
         let place = &self.direct;
         py.detach(|| CoreSession::new(place, input, cancel, saved.as_deref()))
     }
+}
+
+/// Raises what an engine with this tool would raise, so that one tool of many can be left out.
+#[pyfunction]
+pub(crate) fn check_tool(tool: Bound<'_, PyAny>) -> PyResult<()> {
+    let tools = ToolSet::read(PyList::new(tool.py(), [&tool])?.as_any())?;
+    let engine = tools.direct.into_iter().fold(Engine::builder(), |builder, tool| builder.grant(tool)).build();
+    engine.map(drop).map_err(|error| of_build(&error))
 }
 
 /// Returns the documentation of a function of the language, if there is one of this name.

@@ -46,6 +46,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(values::to_json, module)?)?;
     module.add_function(wrap_pyfunction!(values::from_json, module)?)?;
     module.add_function(wrap_pyfunction!(engine::describe, module)?)?;
+    module.add_function(wrap_pyfunction!(engine::check_tool, module)?)?;
     module.add_function(wrap_pyfunction!(closing::close, module)?)?;
     module.add_function(wrap_pyfunction!(closing::forked, module)?)?;
     module.add_function(wrap_pyfunction!(wording::reworded, module)?)?;

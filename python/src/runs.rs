@@ -135,6 +135,8 @@ impl AsyncRun {
     /// Ends the run.
     fn close(&self, py: Python<'_>) {
         self.cancel.cancel();
+        // The traceback of an exception that nobody will raise may hold this run.
+        drop(self.interrupt.take());
         py.detach(|| {
             let run = self.future.lock().unwrap_or_else(PoisonError::into_inner).take();
             drop(run);
