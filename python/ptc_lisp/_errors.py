@@ -38,7 +38,16 @@ class RunError(Exception):
         self.outcome = outcome
         """The outcome of the run."""
 
+    def __reduce__(self) -> tuple[type[RunError], tuple[Outcome | client.Outcome]]:
+        # An outcome that cannot be pickled says what to pass on.
+        return type(self), (self.outcome,)
+
 
 def log_raised(tool: str, error: BaseException) -> None:
     """Logs an exception that the function of a tool raised, with its traceback. The program only learns its text."""
     _log.warning("tool/%s raised", tool, exc_info=error)
+
+
+def log_raised_in_background(error: BaseException) -> None:
+    """Logs an exception of a task that an async tool started and did not wait for."""
+    _log.warning("a task that an async tool started raised", exc_info=error)

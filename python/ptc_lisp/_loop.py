@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextvars
 import functools
 import itertools
 import os
@@ -13,6 +14,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from ._engine import AsyncCall, AsyncRun, CoreEngine, Outcome, ToolCall, Wakeups
+from ._errors import log_raised_in_background
 
 _numbers = itertools.count(1)
 
@@ -42,13 +44,17 @@ class _Hub:
             del self._waiting[number]
 
 
-_hubs: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Hub] = weakref.WeakKeyDictionary()
+_hubs: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, weakref.ref[_Hub]] = weakref.WeakKeyDictionary()
+"""The hubs are held by their loops, whose reader they are. Runs that wait hold their loop: a loop that was closed with some
+would never be freed if it were reached from here."""
 
 
 def _hub_of(loop: asyncio.AbstractEventLoop) -> _Hub:
-    hub = _hubs.get(loop)
+    known = _hubs.get(loop)
+    hub = known() if known is not None else None
     if hub is None:
-        hub = _hubs[loop] = _Hub(loop)
+        hub = _Hub(loop)
+        _hubs[loop] = weakref.ref(hub)
     return hub
 
 
@@ -80,7 +86,9 @@ async def drive(core: CoreEngine, source: str, options: dict[str, Any]) -> Outco
                 await asyncio.sleep(0)
     finally:
         run.close()
-        await _end(tasks)
+        # The tasks of a closed loop do not run any more.
+        if not loop.is_closed():
+            await _end(tasks)
 
 
 def _forget(tasks: dict[int, asyncio.Task[None]], number: int, _: asyncio.Task[None]) -> None:
@@ -103,11 +111,13 @@ async def _serve(run: AsyncRun, call: AsyncCall, hub: _Hub, number: int) -> None
         run.fail(call, error)
         hub.wake(number)
         raise
+    except GeneratorExit:
+        # The loop was closed.
+        raise
     except BaseException as error:
+        # What ends a process is raised by the run, not by this task, which would end the loop.
         run.fail(call, error)
         hub.wake(number)
-        if not isinstance(error, Exception):
-            raise
     else:
         run.reply(call, result)
         hub.wake(number)
@@ -117,9 +127,17 @@ class _Background:
     """An event loop in a thread of its own, for async tools of runs that are not on a loop."""
 
     def __init__(self) -> None:
-        self.pid = os.getpid()
         self.loop = asyncio.new_event_loop()
-        threading.Thread(target=self.loop.run_forever, name="ptc-lisp-tools", daemon=True).start()
+        self.thread = threading.Thread(target=self._turn, name="ptc-lisp-tools", daemon=True)
+        self.thread.start()
+
+    def _turn(self) -> None:
+        # A task that a tool started, and did not wait for, may raise what ends a loop; and a tool may stop it.
+        while not self.loop.is_closed():
+            try:
+                self.loop.run_forever()
+            except BaseException as error:
+                log_raised_in_background(error)
 
 
 _background: _Background | None = None
@@ -135,23 +153,47 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-def wait_for(coroutine: Coroutine[Any, Any, Any], call: ToolCall) -> Any:
-    """Waits for an async tool of a run that is not on a loop, until the run ends."""
+def _background_loop() -> asyncio.AbstractEventLoop:
     global _background
     with _lock:
-        if _background is None:
+        if _background is None or not _background.thread.is_alive():
             _background = _Background()
-    future = asyncio.run_coroutine_threadsafe(coroutine, _background.loop)
+        return _background.loop
+
+
+served_calls: contextvars.ContextVar[tuple[ToolCall, ...]] = contextvars.ContextVar("served_calls", default=())
+"""The calls of async tools that the code which runs serves, on the loop of the package."""
+
+
+async def _caught(coroutine: Coroutine[Any, Any, Any], call: ToolCall) -> tuple[Any, BaseException | None]:
+    """Returns the result or the exception of a tool. `SystemExit` must not reach the loop, which it would end."""
+    served_calls.set((*served_calls.get(), call))
+    try:
+        return await coroutine, None
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:
+        return None, error
+
+
+def wait_for(coroutine: Coroutine[Any, Any, Any], call: ToolCall) -> Any:
+    """Waits for an async tool of a run that is not on a loop, until the run ends."""
+    future = asyncio.run_coroutine_threadsafe(_caught(coroutine, call), _background_loop())
     while True:
         left = call.remaining
         try:
-            return future.result(0.02 if left is None else min(left, 0.02))
+            result, error = future.result(0.02 if left is None else min(left, 0.02))
         except concurrent.futures.TimeoutError:
             if future.done():
-                raise
+                # It ended after the wait did.
+                continue
             if call.is_cancelled or (left is not None and left <= 0):
                 future.cancel()
                 raise TimeoutError("the run ended before the tool") from None
         except BaseException:
             future.cancel()
             raise
+        else:
+            if error is not None:
+                raise error
+            return result

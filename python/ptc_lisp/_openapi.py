@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from urllib.parse import quote, urlsplit
 
 from ._errors import ToolError
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ._engine import ToolCall
 
 _log = logging.getLogger("ptc_lisp")
+_Made = TypeVar("_Made")
 
 METHODS = ("get", "head", "post", "put", "patch", "delete")
 READS = ("get", "head")
@@ -29,7 +31,13 @@ _MAX_SCHEMAS = 1_000
 """How many schemas of the document one tool may refer to."""
 _MAX_DEPTH = 64
 """How deep a schema may be, without its references."""
-_IGNORED_HEADERS = ("accept", "authorization", "content-type")
+_IGNORED_HEADERS = {
+    *("accept", "authorization", "content-type"),
+    # They say how a request is sent and to whom, which no argument decides.
+    *("host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer", "upgrade", "cookie"),
+}
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
+"""A name of RFC 9110, for headers and cookies."""
 _STYLES = {
     "path": ("simple",),
     "query": ("form", "spaceDelimited", "pipeDelimited", "deepObject"),
@@ -69,48 +77,82 @@ class Operation(NamedTuple):
 class Document:
     """An OpenAPI document, whose references are resolved within it, with bounds."""
 
-    def __init__(self, document: Mapping[str, Any] | str) -> None:
-        read: Any = json.loads(document) if isinstance(document, str) else document
+    def __init__(self, document: Mapping[str, Any] | str, headers: Mapping[str, str] | None = None) -> None:
+        try:
+            read: Any = json.loads(document) if isinstance(document, str) else document
+        except RecursionError:
+            raise ValueError("the document is nested too deep; no OpenAPI document is") from None
         if not isinstance(read, Mapping) or not str(read.get("openapi", "")).startswith("3."):
             raise ValueError('the document must be OpenAPI 3.x, with "openapi": "3..."; convert other versions first')
+        if not isinstance(read.get("paths", {}), (Mapping, type(None))):
+            raise ValueError("the document's paths must be an object, of descriptions by path")
         self.root: Mapping[str, Any] = read
+        self._configured = {name.lower() for name in headers or {}}
 
     def base_url(self) -> str | None:
         """Returns the address of the first server, if it is complete."""
-        servers = self.root.get("servers") or [{}]
-        url = str(servers[0].get("url", ""))
-        for name, variable in (servers[0].get("variables") or {}).items():
-            url = url.replace("{" + name + "}", str(variable.get("default", "")))
+        try:
+            server = (self.root.get("servers") or [{}])[0]
+            url = str(server.get("url", ""))
+            for name, variable in (server.get("variables") or {}).items():
+                url = url.replace("{" + name + "}", str(variable.get("default", "")))
+        except (AttributeError, KeyError, TypeError):
+            # It is malformed.
+            return None
         return url.rstrip("/") if re.match(r"https?://", url) else None
 
-    def operations(self, prefix: str, with_own_servers: bool) -> Iterator[Operation]:
-        """Returns the operations. One that cannot be requested is left out, and logged with the reason."""
+    def made(self, prefix: str, with_own_servers: bool, make: Callable[[Operation], _Made]) -> Iterator[_Made]:
+        """Returns what is made of each operation. One that cannot be made is left out, and logged with the reason."""
         names: set[str] = set()
         for path, item in (self.root.get("paths") or {}).items():
-            item = self._resolved(item)
-            for method in METHODS:
-                if method not in item:
-                    continue
+            for method in self._methods(path, item):
                 try:
-                    if not with_own_servers and (item.get("servers") or item[method].get("servers")):
-                        raise _LeftOut("it has a server of its own; pass base_url= to send it to that one")
-                    operation = self._operation(prefix, method, path, item)
+                    operation = self._operation(prefix, method, path, self._resolved(item), with_own_servers)
                     if operation.name in names:
                         raise _LeftOut(f"there are two operations {operation.name}; give them different operationIds")
-                except _LeftOut as why:
-                    _log.warning("%s %s is not a tool: %s", method.upper(), path, why)
+                    made = make(operation)
+                except Exception as why:
+                    # Any part of the document may be of any kind, and no operation may keep the others from being tools.
+                    about = "" if isinstance(why, (_LeftOut, ValueError)) else f"it is malformed: {type(why).__name__}: "
+                    _log.warning("%s %s is not a tool: %s%s", method.upper(), path, about, why)
                     continue
                 names.add(operation.name)
-                yield operation
+                yield made
 
-    def _operation(self, prefix: str, method: str, path: str, item: Mapping[str, Any]) -> Operation:
+    def _methods(self, path: Any, item: Any) -> list[str]:
+        """Returns the methods that a path has."""
+        try:
+            item = self._resolved(item)
+        except _LeftOut as why:
+            _log.warning("the operations of %s are not tools: %s", path, why)
+            return []
+        return [method for method in METHODS if method in item]
+
+    def _is_ours(self, where: Any, name: str) -> bool:
+        """Returns whether the host or the package sets a parameter, which is then no argument."""
+        name = name.lower()
+        if where == "header":
+            return name in _IGNORED_HEADERS or name.startswith("proxy-") or name in self._configured
+        return where == "cookie" and "cookie" in self._configured
+
+    def _operation(
+        self, prefix: str, method: str, path: Any, item: Mapping[str, Any], with_own_servers: bool
+    ) -> Operation:
         described = item[method]
+        if not isinstance(path, str) or not path.startswith("/"):
+            # Put behind the address of the API, it could lead to another one.
+            raise _LeftOut("its path does not start with /")
+        if not with_own_servers and (item.get("servers") or described.get("servers")):
+            raise _LeftOut("it has a server of its own; pass base_url= to send it to that one")
         collected = _Schemas(self)
         parameters: dict[tuple[str, str], Mapping[str, Any]] = {}
         for given in [*(item.get("parameters") or ()), *(described.get("parameters") or ())]:
             one = self._resolved(given)
-            if one["in"] != "header" or one["name"].lower() not in _IGNORED_HEADERS:
-                parameters[(one["name"], one["in"])] = one
+            name, where = one.get("name"), one.get("in")
+            if not isinstance(name, str) or not name or not isinstance(where, str):
+                raise _LeftOut('it has a parameter without a "name" or an "in"')
+            if not self._is_ours(where, name):
+                parameters[(name, where)] = one
         properties: dict[str, Any] = {}
         required: list[str] = []
         made: list[Parameter] = []
@@ -141,6 +183,8 @@ class Document:
         name, where = one["name"], one["in"]
         if where not in _STYLES:
             raise _LeftOut(f"the parameter {name} is in {where}, which does not exist")
+        if where in ("header", "cookie") and not _TOKEN.match(name):
+            raise _LeftOut(f"{name!r} is not a name of a {where}")
         style = one.get("style", _STYLES[where][0])
         if style not in _STYLES[where]:
             raise _LeftOut(f"the parameter {name} has the style {style}, which is not supported")
@@ -161,6 +205,8 @@ class Document:
         chosen: list[str] = [kind for kind in content if _is_json(kind)] + [
             kind for kind in content if kind == "application/x-www-form-urlencoded" or kind.startswith("text/")
         ]
+        if chosen and not (chosen[0].isprintable() and chosen[0].isascii()):
+            raise _LeftOut(f"its body has the content type {chosen[0]!r}, which no header can have")
         if not chosen:
             if body.get("required"):
                 raise _LeftOut(f"its body is {', '.join(content) or 'not described'}, which is not supported")
@@ -279,7 +325,8 @@ class _Schemas:
                 raise _LeftOut(f"it refers to more than {_MAX_SCHEMAS} schemas")
             target = self._document.at(reference)
             base = re.sub(r"[^A-Za-z0-9_]+", "_", str(reference).rsplit("/", 1)[1]) or "schema"
-            name = base if base not in self._definitions else f"{base}_{len(self._names)}"
+            others = (f"{base}_{number}" for number in itertools.count(2))
+            name = next(name for name in itertools.chain((base,), others) if name not in self._definitions)
             self._names[reference] = name
             self._definitions[name] = {}
             self._waiting.append((name, target))
@@ -325,6 +372,34 @@ class Api(NamedTuple):
     timeout: float
     max_response_bytes: int
 
+    def checked(self) -> Api:
+        """Returns this API. Raises `ValueError` if its address is none."""
+        import httpx
+
+        try:
+            url = httpx.URL(self.base_url)
+        except (httpx.InvalidURL, TypeError):
+            url = httpx.URL("")
+        if url.scheme not in ("http", "https") or not url.host:
+            # Without the address: it may have a password.
+            raise ValueError('the address of the API is not valid; pass base_url="https://..."')
+        return self
+
+    def url(self, path: str) -> httpx.URL:
+        """Returns the address of a path. It must be of this API, whose credentials are sent there."""
+        import httpx
+
+        base = httpx.URL(self.base_url)
+        url = httpx.URL(self.base_url + path)
+        if (url.scheme, url.host, url.port) != (base.scheme, base.host, base.port):
+            raise ToolError("the address of the operation is not that of the API; nothing was sent")
+        return url
+
+    def without_credentials(self, text: str) -> str:
+        """Returns a text without the name and the password that the address may have."""
+        credentials, at, _ = urlsplit(self.base_url).netloc.rpartition("@")
+        return text.replace(credentials + at, "") if at else text
+
 
 def function_of(operation: Operation, api: Api) -> Callable[..., Any]:
     """Returns the function that requests an operation."""
@@ -345,7 +420,7 @@ def function_of(operation: Operation, api: Api) -> Callable[..., Any]:
         try:
             with api.http.stream(
                 operation.method.upper(),
-                api.base_url + path,
+                api.url(path),
                 params=tuple(query),
                 headers=headers,
                 content=content,
@@ -353,8 +428,12 @@ def function_of(operation: Operation, api: Api) -> Callable[..., Any]:
                 follow_redirects=False,
             ) as response:
                 return _result_of(response, api.max_response_bytes)
+        except httpx.InvalidURL:
+            # Its text may have a part of the address.
+            raise ToolError("the address of the operation is not valid; nothing was sent") from None
         except httpx.TransportError as error:
-            raise ToolError(f"{api.base_url} did not respond: {str(error) or type(error).__name__}") from error
+            failed = f"{api.base_url} did not respond: {str(error) or type(error).__name__}"
+            raise ToolError(api.without_credentials(failed)) from error
 
     return request
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import os
+import re
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal, NoReturn
 
 from . import _ptcl
-from ._engine import AskedCall, Cancellation, CoreEngine, CoreSession, DataSet, Outcome, Record
-from ._loop import drive
+from ._engine import AskedCall, Cancellation, CoreEngine, CoreSession, DataSet, Outcome, Record, close, forked
+from ._loop import drive, served_calls
 from .limits import Limits, _named
 from .policy import Decision, checked
 from .suspended import Suspended
@@ -24,6 +26,7 @@ _engines: weakref.WeakSet[Engine] = weakref.WeakSet()
 
 
 def _after_fork() -> None:
+    forked()
     # Threads do not survive a fork: engines are built again when they are used.
     for engine in list(_engines):
         engine._core_or_none = None
@@ -31,6 +34,8 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
+# Daemon threads may still run programs when the interpreter ends.
+atexit.register(close)
 
 
 class Engine:
@@ -337,12 +342,23 @@ class Engine:
 class Session:
     """Programs that run one after another and share their definitions. Each is a turn; one that fails changes nothing.
 
-    A session runs one turn at a time. It is also a context manager, which ends a turn that is running.
+    A session runs one turn at a time: other threads wait for it, and a tool cannot use the session that calls it
+    (`RuntimeError`). It is also a context manager, which ends a turn that is running.
     """
 
     def __init__(self, core: CoreSession) -> None:
         """Not called by hosts: `Engine.session` and `Engine.load_session` create sessions."""
-        self._core = core
+        self._session = core
+
+    @property
+    def _core(self) -> CoreSession:
+        # The thread of the turn waits for the tool, so the tool must not wait for the turn. Other kinds of tools are on
+        # threads that the session knows.
+        if any(self._session.has_call(call) for call in served_calls.get()):
+            raise RuntimeError(
+                "the session is running a turn; a tool cannot use its own session, open another with engine.session()"
+            )
+        return self._session
 
     def run(self, program: str, **unknown: NoReturn) -> Outcome:
         """Runs one more program. Data is given to `Engine.session`, for all turns."""
@@ -359,7 +375,7 @@ class Session:
         try:
             return await asyncio.shield(turn)
         except asyncio.CancelledError:
-            self._core.cancel()
+            self._session.cancel()
             # The next turn must not begin before this one has ended.
             await asyncio.wait([turn])
             raise
@@ -392,7 +408,13 @@ class Session:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._core.cancel()
+        self._session.cancel()
+
+    def __reduce__(self) -> str:
+        raise TypeError(
+            "a session cannot be pickled, because it holds its engine; store session.save() and pass it to"
+            " engine.load_session(...)"
+        )
 
 
 def _options(given: dict[str, Any]) -> dict[str, Any]:
@@ -438,6 +460,24 @@ def _callable(name: str, value: Any) -> None:
         raise TypeError(f"{name} must be a function, not {type(value).__name__}")
 
 
+_TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:(?<!^00.{53})-.*)?\Z")
+
+
+def _traceparent(name: str, value: Any) -> None:
+    _must_be(str, "a str")(name, value)
+    if not _TRACEPARENT.match(value):
+        raise ValueError(
+            f"{name} must be a traceparent of W3C Trace Context, such as"
+            f' "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", not {value[:100]!r}'
+        )
+
+
+def _now_ms(name: str, value: Any) -> None:
+    _must_be(int, "an int: milliseconds since 1970")(name, value)
+    if not -(2**63) <= value < 2**63:
+        raise ValueError(f"{name} must be an int of 64 bits: milliseconds since 1970, as in int(time.time() * 1000)")
+
+
 _KINDS: dict[str, Callable[[str, Any], None]] = {
     "data": _must_be(
         Mapping, 'a dict of values by name, as in data={"orders": [...]}, of which the program reads each as data/NAME'
@@ -447,9 +487,9 @@ _KINDS: dict[str, Callable[[str, Any], None]] = {
     "run_id": _must_be(str, "a str"),
     "signature": _must_be(str, 'a str, such as "{total :float}"'),
     "memory": _must_be(str, 'a str: outcome.memory of an earlier run, or "{}"'),
-    "traceparent": _must_be(str, "a str"),
+    "traceparent": _traceparent,
     "domain": _must_be(str, "a str"),
-    "now_ms": _must_be(int, "an int: milliseconds since 1970"),
+    "now_ms": _now_ms,
     "setup": _programs,
     "on_print": _callable,
     "recorder": _callable,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar, overload
 
 from . import _openapi
+from ._engine import check_tool
 from ._hints import Parameters
 
 Effect = Literal["read", "write", "unknown"]
@@ -171,9 +172,12 @@ class Tools(Sequence[Tool]):
 
         Arguments are the parameters by name, and `body`. GET and HEAD have `effect="read"`, others `"write"`. A response
         with another status than 2xx is an error of the tool with the status as its code, and so is a redirect. An operation
-        that cannot be requested, for example with a body of files, is left out and logged.
+        that is malformed, has a schema that an engine refuses, or cannot be requested, for example with a body of files, is
+        left out and logged. Headers that `headers` has, `Authorization`, `Cookie`, and those of the connection are no
+        arguments. Requests go only to the scheme, host and port of the address.
 
-        Raises `ValueError` if the document is not OpenAPI 3.x, or has no complete address and `base_url` is not given.
+        Raises `ValueError` if the document is not OpenAPI 3.x, or if there is no complete address: that of `base_url`, or of
+        the document.
         """
         return cls(_of_openapi(document, base_url, headers, (timeout, max_response_bytes), prefix))
 
@@ -230,12 +234,13 @@ def _of_openapi(
         http = _openapi.connections(headers or {})
     except ImportError:
         raise ImportError("Tools.from_openapi needs httpx; install it with: pip install ptc-lisp[client]") from None
-    read = _openapi.Document(document)
+    read = _openapi.Document(document, headers)
     address = base_url.rstrip("/") if base_url is not None else read.base_url()
     if address is None:
         raise ValueError('the document has no complete address of a server; pass base_url="https://..."')
-    api = _openapi.Api(http, address, *bounds)
-    for operation in read.operations(prefix, base_url is not None):
+    api = _openapi.Api(http, address, *bounds).checked()
+
+    def make(operation: _openapi.Operation) -> Tool:
         made = Tool(
             operation.name,
             function=_openapi.function_of(operation, api),
@@ -246,7 +251,10 @@ def _of_openapi(
             idempotent=operation.method in _openapi.REPEATABLE,
         )
         made.call_parameter = _openapi.CALL
-        yield made
+        check_tool(made)
+        return made
+
+    return read.made(prefix, base_url is not None, make)
 
 
 def _is_async(function: Callable[..., Any]) -> bool:

@@ -1,9 +1,12 @@
 //! Calls of tools: how a Python function is called, what its exceptions become, and calls that an event loop serves.
 
+use crate::closing;
+use crate::interrupt::{Interrupt, Serving, ends_the_run};
 use crate::values::{Form, to_python, to_typed};
+use ptc_lisp::ToolError;
 use ptc_lisp::value::TypedReader;
-use ptc_lisp::{Cancel, ToolError};
 use pyo3::exceptions::PyException;
+use pyo3::exceptions::asyncio::CancelledError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
@@ -66,9 +69,10 @@ impl Function {
 
     /// Calls a function that is not async, on this thread.
     pub(crate) fn serve(&self, call: &ptc_lisp::ToolCall) -> Served {
-        let served = Python::try_attach(|py| {
+        let _serving = Serving::of(call);
+        let served = closing::attached(|py| {
             let result = self.begin(py, call).and_then(|result| self.served(&result));
-            result.map_err(|error| tool_error(py, &self.name, error))
+            result.map_err(|error| tool_error(py, &self.name, call, error))
         });
         served.unwrap_or_else(|| Err(ToolError::new("Python is shutting down")))
     }
@@ -76,27 +80,27 @@ impl Function {
     /// Calls an async function on the event loop of the package, and waits for it on this thread.
     pub(crate) fn serve_blocking(&self, call: &ptc_lisp::ToolCall) -> Served {
         static WAIT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let served = Python::try_attach(|py| {
+        let _serving = Serving::of(call);
+        let served = closing::attached(|py| {
             let result = WAIT.import(py, "ptc_lisp._loop", "wait_for").and_then(|wait| {
                 let coroutine = self.begin(py, call)?;
                 let result = wait.call1((coroutine, ToolCall(call.clone())))?;
                 self.served(&result)
             });
-            result.map_err(|error| tool_error(py, &self.name, error))
+            result.map_err(|error| tool_error(py, &self.name, call, error))
         });
         served.unwrap_or_else(|| Err(ToolError::new("Python is shutting down")))
     }
 }
 
 /// Returns the error of a tool whose function raised. An exception that the tool did not mean for the program is logged.
-fn tool_error(py: Python<'_>, tool: &str, error: PyErr) -> ToolError {
+fn tool_error(py: Python<'_>, tool: &str, call: &ptc_lisp::ToolCall, error: PyErr) -> ToolError {
     static LOG: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     static TOOL_ERROR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     static INVALID: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    if !error.is_instance_of::<PyException>(py) {
-        // Ctrl-C and the like end the run, and are raised again after it.
+    if ends_the_run(py, &error) {
         let message = format!("interrupted by {}", name_of(py, &error));
-        Interrupt::note(error);
+        Interrupt::raise_for(call.cancel_handle(), error);
         return ToolError::new(message);
     }
     let value = error.value(py);
@@ -130,60 +134,8 @@ fn name_of(py: Python<'_>, error: &PyErr) -> String {
     error.get_type(py).name().map_or_else(|_| "an exception".to_owned(), |name| name.to_string())
 }
 
-/// An exception that ends a run from outside, such as `KeyboardInterrupt`.
-pub(crate) struct Interrupt {
-    pub(crate) cancel: Cancel,
-    error: Mutex<Option<PyErr>>,
-}
-
 thread_local! {
-    static INTERRUPT: RefCell<Option<Arc<Interrupt>>> = const { RefCell::new(None) };
     static QUEUE: RefCell<Option<Arc<Queue>>> = const { RefCell::new(None) };
-}
-
-impl Interrupt {
-    pub(crate) fn new(cancel: Cancel) -> Arc<Self> {
-        Arc::new(Interrupt { cancel, error: Mutex::new(None) })
-    }
-
-    /// Ends the run of this thread, if it has one.
-    fn note(error: PyErr) {
-        if let Some(interrupt) = INTERRUPT.with_borrow(Clone::clone) {
-            interrupt.raise(error);
-        }
-    }
-
-    /// Cancels the run and keeps the first exception.
-    pub(crate) fn raise(&self, error: PyErr) {
-        self.cancel.cancel();
-        locked(&self.error).get_or_insert(error);
-    }
-
-    pub(crate) fn take(&self) -> Option<PyErr> {
-        locked(&self.error).take()
-    }
-
-    /// Looks at the signals that have arrived, and ends the run if one of them raises.
-    pub(crate) fn look(&self) {
-        if let Some(Err(error)) = Python::try_attach(|py| py.check_signals()) {
-            self.raise(error);
-        }
-    }
-
-    /// Looks at the signals for the run of this thread.
-    pub(crate) fn look_here() {
-        if let Some(interrupt) = INTERRUPT.with_borrow(Clone::clone) {
-            interrupt.look();
-        }
-    }
-
-    /// Does work whose tools may be interrupted. Runs may be nested: a tool may run another program.
-    pub(crate) fn during<T>(self: &Arc<Self>, work: impl FnOnce() -> T) -> T {
-        let before = INTERRUPT.replace(Some(self.clone()));
-        let done = work();
-        INTERRUPT.set(before);
-        done
-    }
 }
 
 /// The calls of async tools that a run has started and its event loop has not seen yet.
@@ -308,12 +260,17 @@ impl AsyncCall {
 
     /// Passes the result to the program.
     pub(crate) fn reply(&self, py: Python<'_>, result: &Bound<'_, PyAny>) {
-        self.end(self.function.served(result).map_err(|error| tool_error(py, &self.function.name, error)));
+        self.end(self.function.served(result).map_err(|error| tool_error(py, &self.function.name, &self.call, error)));
     }
 
     /// Passes an exception to the program as the error of the tool.
     pub(crate) fn fail(&self, py: Python<'_>, error: Bound<'_, PyAny>) {
-        self.end(Err(tool_error(py, &self.function.name, PyErr::from_value(error))));
+        let error = PyErr::from_value(error);
+        let failed = match error.is_instance_of::<CancelledError>(py) {
+            true => ToolError::new("the tool was cancelled"),
+            false => tool_error(py, &self.function.name, &self.call, error),
+        };
+        self.end(Err(failed));
     }
 
     #[getter]
@@ -324,7 +281,7 @@ impl AsyncCall {
 
 /// A call as the function of a tool sees it, in a parameter that is annotated with `ToolCall`.
 #[pyclass(frozen, module = "ptc_lisp")]
-pub(crate) struct ToolCall(ptc_lisp::ToolCall);
+pub(crate) struct ToolCall(pub(crate) ptc_lisp::ToolCall);
 
 #[pymethods]
 impl ToolCall {

@@ -1,8 +1,9 @@
 //! The engine.
 
-use crate::calls::Interrupt;
+use crate::closing::detached;
 use crate::driven::{Progressed, drive};
 use crate::errors::{of_build, of_problem, of_resumed};
+use crate::interrupt::Interrupt;
 use crate::options::{self, Options};
 use crate::outcome::Outcome;
 use crate::policy::decide;
@@ -16,9 +17,9 @@ use crate::wording::in_python;
 use ptc_lisp::tools::AskedCall;
 use ptc_lisp::value::TypedReader;
 use ptc_lisp::{Engine, Input, Limits, LimitsRequest, Recording};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyList};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -48,6 +49,12 @@ impl DataSet {
     #[getter]
     fn bytes(&self) -> usize {
         self.set.bytes()
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err(
+            "a data set cannot be pickled; import it in each process: engine.import_data(name, value)",
+        ))
     }
 
     fn __repr__(&self) -> String {
@@ -200,8 +207,7 @@ impl CoreEngine {
     fn run(&self, py: Python<'_>, source: &str, options: &Bound<'_, PyDict>) -> PyResult<Outcome> {
         let Options { input, cancel, domain } = Options::read(options)?;
         let interrupt = Interrupt::new(cancel);
-        let input = input.heartbeat(Interrupt::look_here);
-        let outcome = py.detach(|| interrupt.during(|| self.direct.eval(source, input, domain.as_deref())));
+        let outcome = detached(py, || interrupt.during(|| self.direct.eval(source, input, domain.as_deref())))?;
         match interrupt.take() {
             Some(error) => Err(error),
             None => Ok(Outcome::new(outcome?, source.into())),
@@ -218,7 +224,7 @@ impl CoreEngine {
         number: u64,
     ) -> PyResult<AsyncRun> {
         let Options { input, cancel, domain } = Options::read(options)?;
-        let future = py.detach(|| self.futures.begin(source, input, domain.as_deref()))?;
+        let future = detached(py, || self.futures.begin(source, input, domain.as_deref()))??;
         Ok(AsyncRun::new(future, cancel, wakeups.get().hub(), number, source.into()))
     }
 
@@ -232,11 +238,11 @@ impl CoreEngine {
         recorder: Option<Py<PyAny>>,
     ) -> PyResult<Progressed> {
         let Options { input, cancel, .. } = Options::read(options)?;
-        let recording = crate::record::recording(recorder).build();
+        let recording = crate::record::recording(recorder, &cancel).build();
         let interrupt = Interrupt::new(cancel);
         let input = input.record(&recording);
         let (place, external) = (&self.direct, &self.external);
-        let progressed = py.detach(|| interrupt.during(|| drive(place, external, source, input, &recording)));
+        let progressed = detached(py, || interrupt.during(|| drive(place, external, source, input, &recording)))?;
         interrupt.take().map_or(progressed, Err)
     }
 
@@ -252,7 +258,7 @@ impl CoreEngine {
         let Options { input, cancel, .. } = Options::read(options)?;
         let record = record.get().record();
         let data_sets = options::set_names(options)?;
-        let builder = crate::record::recording(recorder);
+        let builder = crate::record::recording(recorder, &cancel);
         let (source, input, recording): (String, _, Recording) = self
             .direct
             .engine()
@@ -261,7 +267,7 @@ impl CoreEngine {
         let input = input.typed_result().without_memory();
         let interrupt = Interrupt::new(cancel);
         let (place, external) = (&self.direct, &self.external);
-        let progressed = py.detach(|| interrupt.during(|| drive(place, external, &source, input, &recording)));
+        let progressed = detached(py, || interrupt.during(|| drive(place, external, &source, input, &recording)))?;
         interrupt.take().map_or(progressed, Err)
     }
 
@@ -269,7 +275,7 @@ impl CoreEngine {
     fn check(&self, py: Python<'_>, source: &str, options: &Bound<'_, PyDict>) -> PyResult<Outcome> {
         let Options { input, .. } = Options::read(options)?;
         let input = input.check_only();
-        let outcome = py.detach(|| self.direct.eval(source, input, None))?;
+        let outcome = detached(py, || self.direct.eval(source, input, None))??;
         Ok(Outcome::new(outcome, source.into()))
     }
 
@@ -309,6 +315,14 @@ impl CoreEngine {
         let place = &self.direct;
         py.detach(|| CoreSession::new(place, input, cancel, saved.as_deref()))
     }
+}
+
+/// Raises what an engine with this tool would raise, so that one tool of many can be left out.
+#[pyfunction]
+pub(crate) fn check_tool(tool: Bound<'_, PyAny>) -> PyResult<()> {
+    let tools = ToolSet::read(PyList::new(tool.py(), [&tool])?.as_any())?;
+    let engine = tools.direct.into_iter().fold(Engine::builder(), |builder, tool| builder.grant(tool)).build();
+    engine.map(drop).map_err(|error| of_build(&error))
 }
 
 /// Returns the documentation of a function of the language, if there is one of this name.

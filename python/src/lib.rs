@@ -4,9 +4,11 @@
 #![forbid(unsafe_code)]
 
 mod calls;
+mod closing;
 mod driven;
 mod engine;
 mod errors;
+mod interrupt;
 mod options;
 mod outcome;
 mod policy;
@@ -44,6 +46,9 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(values::to_json, module)?)?;
     module.add_function(wrap_pyfunction!(values::from_json, module)?)?;
     module.add_function(wrap_pyfunction!(engine::describe, module)?)?;
+    module.add_function(wrap_pyfunction!(engine::check_tool, module)?)?;
+    module.add_function(wrap_pyfunction!(closing::close, module)?)?;
+    module.add_function(wrap_pyfunction!(closing::forked, module)?)?;
     module.add_function(wrap_pyfunction!(wording::reworded, module)?)?;
     Ok(())
 }

@@ -1,6 +1,8 @@
 //! The options of a run: what the Python half passes as a dict becomes the input of a run.
 
+use crate::closing;
 use crate::engine::DataSet;
+use crate::interrupt::{Interrupt, ends_the_run};
 use crate::values::{Form, to_typed};
 use ptc_lisp::{Cancel, Check, Input, Keys, LimitsRequest};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -52,7 +54,7 @@ impl Options {
             None => Cancel::new(),
         };
         let mut domain = None;
-        let mut input = Input::new().cancel_with(&cancel).typed_result();
+        let mut input = Input::new().cancel_with(&cancel).typed_result().heartbeat(Interrupt::look_here);
         for (name, value) in options.iter() {
             if value.is_none() {
                 continue;
@@ -76,7 +78,7 @@ impl Options {
                 }
                 // Read above.
                 "cancellation" => input,
-                "on_print" => on_print(input, value.unbind()),
+                "on_print" => on_print(input, value.unbind(), cancel.clone()),
                 "setup" => {
                     value.extract::<Vec<String>>()?.into_iter().fold(input, |input, source| input.setup_source(source))
                 }
@@ -146,13 +148,14 @@ pub(crate) fn set_names(options: &Bound<'_, PyDict>) -> PyResult<Vec<String>> {
     all.try_iter()?.map(|set| Ok(set?.cast::<DataSet>()?.get().name().to_owned())).collect()
 }
 
-/// Calls a Python function with each printed line. If it raises, the exception is reported as one that cannot be raised.
-fn on_print(input: Input<'static>, hook: Py<PyAny>) -> Input<'static> {
+/// Calls a Python function with each printed line. If it raises, the exception is reported as one that cannot be raised,
+/// unless it ends the run.
+fn on_print(input: Input<'static>, hook: Py<PyAny>, cancel: Cancel) -> Input<'static> {
     input.on_print(move |line| {
-        Python::try_attach(|py| {
-            if let Err(error) = hook.bind(py).call1((line,)) {
-                error.write_unraisable(py, Some(hook.bind(py)));
-            }
+        closing::attached(|py| match hook.bind(py).call1((line,)) {
+            Err(error) if ends_the_run(py, &error) => Interrupt::raise_for(&cancel, error),
+            Err(error) => error.write_unraisable(py, Some(hook.bind(py))),
+            Ok(_) => {}
         });
     })
 }

@@ -5,6 +5,7 @@ use crate::wording::in_python;
 use ptc_lisp::outcome::{self as parts, OutcomeKind};
 use ptc_lisp::value::TypedReader;
 use ptc_lisp::{Answer, Problem};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList};
@@ -131,6 +132,12 @@ impl Outcome {
         }
         let error = RUN_ERROR.import(slf.py(), "ptc_lisp._errors", "RunError")?.call1((slf.clone(),))?;
         Err(PyErr::from_value(error))
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err(
+            "an outcome cannot be pickled; pass on outcome.value, outcome.text or outcome.to_json()",
+        ))
     }
 
     fn __repr__(&self) -> String {

@@ -1,6 +1,8 @@
 //! Policies: a Python function that decides on each tool call.
 
 use crate::calls::text_of;
+use crate::closing;
+use crate::interrupt::{Interrupt, ends_the_run};
 use crate::values::{Form, to_python, to_typed};
 use ptc_lisp::tools::{self as parts, PolicyDecision};
 use ptc_lisp::value::TypedReader;
@@ -57,13 +59,15 @@ impl AskedCall {
 /// Asks a Python function. If it raises or returns something else, the call is denied.
 pub(crate) fn decide(policy: &Py<PyAny>, call: &parts::AskedCall<'_>) -> PolicyDecision {
     let denied = |why: String| PolicyDecision::Deny(why);
-    let decided = Python::try_attach(|py| {
+    let decided = closing::attached(|py| {
         let decision = policy.bind(py).call1((AskedCall::of(call),));
         decision.and_then(|decision| decision_of(&decision)).unwrap_or_else(|error| {
-            denied(format!(
-                "the host's policy raised {}",
-                error.value(py).get_type().name().map_or_else(|_| "an exception".into(), |name| name.to_string())
-            ))
+            let name = error.get_type(py).name();
+            let name = name.map_or_else(|_| "an exception".to_owned(), |name| name.to_string());
+            if ends_the_run(py, &error) {
+                Interrupt::raise_here(error);
+            }
+            denied(format!("the host's policy raised {name}"))
         })
     });
     decided.unwrap_or_else(|| denied("Python is shutting down".to_owned()))

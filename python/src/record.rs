@@ -1,23 +1,33 @@
 //! Records of suspended runs.
 
+use crate::closing;
 use crate::errors::of_record;
+use crate::interrupt::{Interrupt, ends_the_run};
 use crate::values::{Form, to_python, to_typed};
-use ptc_lisp::Recording;
 use ptc_lisp::record::{CallState, RecordingBuilder, Settled};
 use ptc_lisp::value::TypedReader;
+use ptc_lisp::{Cancel, Recording};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Returns a builder of recordings. A recorder stores each line before the call that it announces is made.
-pub(crate) fn recording(recorder: Option<Py<PyAny>>) -> RecordingBuilder {
-    let builder = Recording::builder();
+pub(crate) fn recording(recorder: Option<Py<PyAny>>, cancel: &Cancel) -> RecordingBuilder {
+    let (builder, cancel) = (Recording::builder(), cancel.clone());
     match recorder {
         None => builder,
         Some(recorder) => builder.recorder(move |line: &str| {
-            let stored =
-                Python::try_attach(|py| recorder.bind(py).call1((line,)).map(drop).map_err(|error| error.to_string()));
+            let stored = closing::attached(|py| {
+                let stored = recorder.bind(py).call1((line,)).map(drop);
+                stored.map_err(|error| {
+                    let text = error.to_string();
+                    if ends_the_run(py, &error) {
+                        Interrupt::raise_for(&cancel, error);
+                    }
+                    text
+                })
+            });
             match stored {
                 Some(Ok(())) => Ok(()),
                 Some(Err(error)) => Err(error.into()),

@@ -1,6 +1,8 @@
 //! Runs that an event loop drives.
 
 use crate::calls::{AsyncCall, Queue};
+use crate::closing::detached;
+use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
 use crate::wakeups::{Hub, Signal};
 use ptc_lisp::Cancel;
@@ -33,13 +35,15 @@ pub(crate) struct AsyncRun {
     queue: Arc<Queue>,
     signal: Arc<Signal>,
     cancel: Cancel,
+    interrupt: Arc<Interrupt>,
     source: Arc<str>,
 }
 
 impl AsyncRun {
     pub(crate) fn new(future: Future, cancel: Cancel, hub: Arc<Hub>, number: u64, source: Arc<str>) -> Self {
         let signal = Arc::new(Signal::new(hub, number));
-        AsyncRun { future: Mutex::new(Some(future)), queue: Arc::default(), signal, cancel, source }
+        let interrupt = Interrupt::new(cancel.clone());
+        AsyncRun { future: Mutex::new(Some(future)), queue: Arc::default(), signal, cancel, interrupt, source }
     }
 
     fn poll_once(&self) -> Option<ptc_lisp::Outcome> {
@@ -47,7 +51,8 @@ impl AsyncRun {
         let run = future.as_mut()?;
         let waker = Waker::from(self.signal.clone());
         let mut context = Context::from_waker(&waker);
-        let polled = self.queue.during(|| self.signal.quietly(true, || run.poll(&mut context)));
+        let poll = || self.signal.quietly(true, || run.poll(&mut context));
+        let polled = self.queue.during(|| self.interrupt.during(poll));
         match polled {
             Poll::Ready(outcome) => {
                 *future = None;
@@ -56,26 +61,35 @@ impl AsyncRun {
             Poll::Pending => None,
         }
     }
+
+    /// Returns the outcome, or raises what ended the run.
+    fn ended(&self, outcome: Option<ptc_lisp::Outcome>) -> PyResult<Option<Outcome>> {
+        let Some(outcome) = outcome else { return Ok(None) };
+        match self.interrupt.take() {
+            Some(error) => Err(error),
+            None => Ok(Some(Outcome::new(outcome, self.source.clone()))),
+        }
+    }
 }
 
 #[pymethods]
 impl AsyncRun {
     /// Computes for about a millisecond. Returns the outcome if the run has ended.
-    fn poll(&self, py: Python<'_>) -> Option<Outcome> {
-        py.detach(|| self.poll_once()).map(|outcome| Outcome::new(outcome, self.source.clone()))
+    fn poll(&self, py: Python<'_>) -> PyResult<Option<Outcome>> {
+        self.ended(detached(py, || self.poll_once())?)
     }
 
     /// Computes until the run waits or has ended, for a thread that is not that of the event loop.
-    fn poll_long(&self, py: Python<'_>) -> Option<Outcome> {
-        let outcome = py.detach(|| {
+    fn poll_long(&self, py: Python<'_>) -> PyResult<Option<Outcome>> {
+        let outcome = detached(py, || {
             loop {
                 match self.poll_once() {
                     None if self.signal.is_woken() && self.queue.is_empty() => {}
                     polled => return polled,
                 }
             }
-        });
-        outcome.map(|outcome| Outcome::new(outcome, self.source.clone()))
+        })?;
+        self.ended(outcome)
     }
 
     /// Returns whether the run can continue at once.
@@ -121,6 +135,8 @@ impl AsyncRun {
     /// Ends the run.
     fn close(&self, py: Python<'_>) {
         self.cancel.cancel();
+        // The traceback of an exception that nobody will raise may hold this run.
+        drop(self.interrupt.take());
         py.detach(|| {
             let run = self.future.lock().unwrap_or_else(PoisonError::into_inner).take();
             drop(run);

@@ -1,5 +1,6 @@
 //! Values: Python objects to and from the parts of a value. There is no recursion: open lists and dicts are kept in a list.
 
+use crate::interrupt::ends_the_run;
 use ptc_lisp::value::{Part, TypedError, TypedReader, TypedValue, TypedWriter};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -119,6 +120,7 @@ fn located(refused: Refused, object: &Bound<'_, PyAny>, name: &str, open: &[Open
             "{path}: {} cannot be passed to a program; pass None, bool, int, float, str, list, dict, set, date, datetime or timedelta",
             kind_of(object)
         )),
+        Refused::Python(error) if ends_the_run(object.py(), &error) => error,
         Refused::Python(error) => PyValueError::new_err(format!("{path}: {error}")),
     }
 }
@@ -225,9 +227,7 @@ fn begin_other<'py>(
         return enter(part, members, writer, open);
     }
     if form == Form::Json && (object.is_instance_of::<PyDate>() || object.is_instance_of::<PyDelta>()) {
-        let method = if object.is_instance_of::<PyDate>() { "isoformat" } else { "total_seconds" };
-        let plain = object.call_method0(method)?;
-        return begin(&plain, form, writer, open);
+        return write_time_as_json(object, writer);
     }
     // A datetime is a date too.
     if let Ok(time) = object.cast::<PyDateTime>() {
@@ -259,6 +259,21 @@ fn begin_other<'py>(
         return begin(&plain, form, writer, open);
     }
     Err(Refused::Unknown)
+}
+
+/// Writes a time as a string, or a duration as its seconds. Methods of a subclass may return anything, so those of the
+/// type itself are called.
+fn write_time_as_json(object: &Bound<'_, PyAny>, writer: &mut TypedWriter) -> Result<(), Refused> {
+    let py = object.py();
+    if object.is_instance_of::<PyDelta>() {
+        let seconds = py.get_type::<PyDelta>().call_method1("total_seconds", (object,))?;
+        return Ok(writer.write(&Part::Float(seconds.extract()?))?);
+    }
+    let base =
+        if object.is_instance_of::<PyDateTime>() { py.get_type::<PyDateTime>() } else { py.get_type::<PyDate>() };
+    let text = base.call_method1("isoformat", (object,))?;
+    let text = text.cast::<PyString>().map_err(PyErr::from)?;
+    Ok(writer.write(&Part::String(Cow::Borrowed(text.to_str()?)))?)
 }
 
 /// Asks the Python half for the plain form of a dataclass, a model or an enum.

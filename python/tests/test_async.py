@@ -1,6 +1,9 @@
 """Runs on an event loop."""
 
 import asyncio
+import gc
+import os
+import sys
 import time
 
 import pytest
@@ -250,3 +253,98 @@ def test_uvloop():
     outcome = loop.run_until_complete(engine.run_async("(sum (pmap #(tool/one {:n %}) (range 8)))"))
     loop.close()
     assert outcome.value == 28
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+def test_what_ends_a_process_passes_through_an_async_tool(kind):
+    @tool
+    async def leave() -> int:
+        raise kind
+
+    @tool
+    async def stray() -> int:
+        async def leave():
+            raise kind
+
+        asyncio.get_running_loop().create_task(leave())
+        await asyncio.sleep(0)
+        return 1
+
+    @tool
+    async def one() -> int:
+        await asyncio.sleep(0)
+        return 1
+
+    engine = Engine(tools=[leave, stray, one], limits=LONG)
+    with pytest.raises(kind):
+        engine.run("(try (tool/leave {}) (catch Exception e 1))")
+    # The loop that calls async tools goes on, for all engines.
+    assert engine.run("(tool/one {})").value == 1
+    assert engine.run("[(tool/stray {}) (tool/one {})]").value == [1, 1]
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+def test_what_ends_a_process_passes_through_run_async(kind):
+    def leave():
+        raise kind
+
+    async def leave_async() -> int:
+        raise kind
+
+    hook = Engine(tools=[tool(name="t")(lambda: 1)], policy=lambda call: leave(), limits=LONG)
+    engine = Engine(tools=[tool(leave), tool(leave_async)], limits=LONG)
+
+    async def main():
+        for name in ("leave", "leave_async"):
+            with pytest.raises(kind):
+                await engine.run_async(f"(try (tool/{name} {{}}) (catch Exception e 1))")
+            with pytest.raises(kind):
+                await engine.run_async(f"(pmap (fn [_] (try (tool/{name} {{}}) (catch Exception e 1))) [1 2 3])")
+        with pytest.raises(kind):
+            await hook.run_async("(tool/t {})")
+        with pytest.raises(kind):
+            await engine.run_async('(println "x") (reduce + (iterate inc 0))', on_print=lambda line: leave())
+        return (await engine.run_async("1")).value
+
+    assert asyncio.run(main()) == 1
+
+
+def test_a_cancelled_tool_is_an_error_of_the_tool():
+    @tool
+    async def give_up() -> int:
+        raise asyncio.CancelledError
+
+    engine = Engine(tools=[give_up], limits=LONG)
+    assert asyncio.run(engine.run_async("(try (tool/give_up {}) (catch Exception e 1))")).value == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_loops_that_are_closed_during_runs_are_freed():
+    engine = Engine(tools=[tool(name="hang")(hang_forever)], limits=LONG)
+
+    def close_one():
+        loop = asyncio.new_event_loop()
+        run = loop.create_task(engine.run_async("(tool/hang {})"))
+        run._log_destroy_pending = False
+        while not began:
+            loop.run_until_complete(asyncio.sleep(0))
+        began.clear()
+        loop.close()
+
+    close_one()
+    gc.collect()
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        close_one()
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) <= before
+
+
+began = []
+
+
+async def hang_forever() -> int:
+    asyncio.current_task()._log_destroy_pending = False
+    began.append(True)
+    await asyncio.get_running_loop().create_future()
+    return 1

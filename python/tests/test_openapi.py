@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from ptc_lisp import Engine, Limits, Suspended, Tools, ask
+from ptc_lisp import Engine, Limits, Suspended, ToolError, Tools, ask
 
 DOCUMENT = {
     "openapi": "3.0.3",
@@ -246,3 +246,136 @@ def test_references_are_bounded(caplog):
         loop = document({"s0": {}}, [{"$ref": "#/components/parameters/p"}])
         assert len(Tools.from_openapi(loop, base_url="http://x")) == 0
         assert "references lead from one to the next" in caplog.text
+
+
+def described(paths, **more):
+    return {"openapi": "3.1.0", "paths": paths, **more}
+
+
+GET = {"operationId": "it", "responses": {}}
+
+
+@pytest.mark.parametrize("path", [":{port}/steal", "@127.0.0.1:{port}/x", ".evil.com/x", "x", "", "?x", "#x", 5])
+def test_no_operation_leads_to_another_origin(path, address, caplog):
+    port = address.split(":")[2].split("/")[0]
+    path = path.replace("{port}", port) if isinstance(path, str) else path
+    with caplog.at_level(logging.WARNING, logger="ptc_lisp"):
+        tools = Tools.from_openapi(described({path: {"get": GET}}), base_url="http://127.0.0.1", headers={"X-Key": "secret"})
+    assert len(tools) == 0 and "its path does not start with /" in caplog.text
+
+
+def test_the_origin_is_compared_before_sending(address):
+    from ptc_lisp import _openapi
+
+    api = _openapi.Api(_openapi.connections({}), "http://127.0.0.1", 1.0, 1)
+    assert str(api.url("/a%2Fb")) == "http://127.0.0.1/a%2Fb"
+    for path in (":1/x", "@evil.com/x", ".evil.com/x"):
+        with pytest.raises(ToolError, match="nothing was sent"):
+            api.url(path)
+
+
+def test_headers_of_the_host_are_no_arguments(address, caplog):
+    names = ["Host", "content-length", "Transfer-Encoding", "Connection", "Cookie", "Proxy-Authorization", "x-KEY", "Authorization"]
+    parameters = [{"name": name, "in": "header", "required": True, "schema": {"type": "string"}} for name in names]
+    parameters += [{"name": "X-Trace", "in": "header"}, {"name": "sid", "in": "cookie"}]
+    headers = {"X-Key": "secret", "cookie": "sid=mine"}
+    tools = Tools.from_openapi(described({"/h": {"get": {**GET, "parameters": parameters}}}), base_url=address, headers=headers)
+    assert list(json.loads(tools[0].input_schema)["properties"]) == ["X-Trace"]
+    echo = Engine(tools=tools, limits=Limits(timeout=60)).run('(tool/it {:X-Trace "t"})').raise_for_error().value
+    assert echo["headers"] == {"X-Trace": "t", "Cookie": "sid=mine", "X-Key": "secret"}
+    with caplog.at_level(logging.WARNING, logger="ptc_lisp"):
+        for where, name in (("cookie", "a; b"), ("cookie", "a=b"), ("header", "X: y"), ("header", "X\n")):
+            bad = {**GET, "parameters": [{"name": name, "in": where}]}
+            assert len(Tools.from_openapi(described({"/h": {"get": bad}}), base_url=address)) == 0
+            assert f"{name!r} is not a name of a {where}" in caplog.text
+
+
+def test_credentials_of_the_address_are_not_shown(address):
+    engine = Engine(tools=Tools.from_openapi(DOCUMENT, base_url="http://user:pa55@127.0.0.1:9"))
+    message = engine.run('(tool/getItem {:sku "a"})').error.message
+    assert "http://127.0.0.1:9 did not respond" in message and "pa55" not in message
+    for bad in ("http://user:pa55@h:port", "user:pa55@h", "", "ftp://user:pa55@h"):
+        with pytest.raises(ValueError, match="base_url=") as raised:
+            Tools.from_openapi(DOCUMENT, base_url=bad)
+        assert "pa55" not in str(raised.value)
+
+
+def body(schema):
+    return {"post": {**GET, "requestBody": {"content": {"application/json": {"schema": schema}}}}}
+
+
+def deep_all_of():
+    schema = {"type": "object"}
+    for _ in range(60):
+        schema = {"allOf": [schema]}
+    return schema
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        [],
+        "x",
+        None,
+        {"get": []},
+        {"get": None},
+        {"get": {**GET, "parameters": [{"in": "query"}]}},
+        {"get": {**GET, "parameters": [{"name": 5, "in": "query"}]}},
+        {"get": {**GET, "parameters": [{"name": "a"}]}},
+        {"get": {**GET, "parameters": 5}},
+        {"get": {**GET, "parameters": [{"$ref": "#/components/nothing"}]}},
+        {"get": {**GET, "parameters": [{"name": "a", "in": "query", "content": ["x"]}]}},
+        {"get": {**GET, "responses": ["x"]}},
+        {"get": {**GET, "responses": {"200": []}}},
+        {"get": {**GET, "operationId": "x" * 10_000}},
+        {"get": {**GET, "operationId": "ä"}},
+        {"$ref": "#/nowhere"},
+        body({"properties": []}),
+        body({"properties": {"a": {"type": "banana"}}}),
+        body({"type": "string", "pattern": "("}),
+        body({"$ref": "#/components/schemas/Self"}),
+        body({"$ref": ["x"]}),
+        body({"enum": [{1, 2}]}),
+        {"post": {**GET, "requestBody": {"content": {"application/json": []}}}},
+        {"post": {**GET, "requestBody": 5}},
+    ],
+)
+def test_one_bad_operation_leaves_the_others(item, caplog):
+    paths = {"/bad": item, "/good": {"get": {**GET, "operationId": "good"}}}
+    document = described(paths, components={"schemas": {"Self": {"$ref": "#/components/schemas/Self"}}}, servers=["x"])
+    with caplog.at_level(logging.WARNING, logger="ptc_lisp"):
+        tools = Tools.from_openapi(document, base_url="http://x")
+    assert [tool.name for tool in tools] == ["good"] and "/bad" in caplog.text
+    Engine(tools=tools)
+
+
+def test_an_engine_takes_all_tools_that_are_made():
+    tools = Tools.from_openapi(described({"/bad": body(deep_all_of())}), base_url="http://x")
+    Engine(tools=tools)
+
+
+@pytest.mark.parametrize("document", ["", "[", "[" * 100_000, "5", "null", [], 5, {}, {"openapi": "3.0.0", "paths": []}, {"openapi": "3.0.0", "paths": "x"}])
+def test_no_document(document):
+    with pytest.raises(ValueError):
+        Tools.from_openapi(document, base_url="http://x")
+
+
+@pytest.mark.parametrize("servers", [["x"], 5, {"url": "http://x"}, [{"url": "http://x", "variables": ["x"]}], [[]]])
+def test_malformed_servers_are_no_address(servers):
+    with pytest.raises(ValueError, match="base_url="):
+        Tools.from_openapi(described({}, servers=servers))
+
+
+def test_definitions_do_not_collide():
+    schemas = {"A_2": {"type": "string"}, "A": {"type": "integer"}}
+    references = ["#/components/schemas/A_2", "#/components/schemas/A", "#/x/A", "#/x/A_2"]
+    document = described(
+        {"/": body({"properties": {str(n): {"$ref": reference} for n, reference in enumerate(references)}})},
+        components={"schemas": schemas},
+        x={"A": {"type": "boolean"}, "A_2": {"type": "number"}},
+    )
+    (tool,) = Tools.from_openapi(document, base_url="http://x")
+    schema = json.loads(tool.input_schema)
+    properties = schema["properties"]["body"]["properties"]
+    kinds = [schema["$defs"][properties[str(n)]["$ref"].rsplit("/", 1)[1]]["type"] for n in range(4)]
+    assert kinds == ["string", "integer", "boolean", "number"]

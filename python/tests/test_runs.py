@@ -1,15 +1,17 @@
 """Runs on the thread of their caller."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping
 
 import pytest
 
-from ptc_lisp import Engine, Limits, RunError, allow, deny, tool
+from ptc_lisp import Engine, Limits, RunError, _ptcl, allow, deny, tool
 
 
 def test_an_outcome_has_everything():
@@ -171,27 +173,34 @@ def test_eight_threads_share_an_engine():
 
 
 INTERRUPTED = """
-import signal
+import signal, sys
 from ptc_lisp import Engine, Limits
 # A shell that starts this in the background ignores the signal.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-engine = Engine(limits=Limits(timeout=60, fuel=0, loop_iterations=0))
+engine = Engine(isolation=sys.argv[1], limits=Limits(timeout=100, fuel=0, loop_iterations=0))
+run = {"run": engine.run, "start": engine.start, "session": engine.session().run}[sys.argv[2]]
+# The first run, which loads the program, is not measured.
+engine.run("1")
 print("ready", flush=True)
 try:
-    engine.run("(loop [n 0] (recur (inc n)))")
+    run("(loop [n 0] (recur (inc n)))")
 except KeyboardInterrupt:
     print("interrupted", engine.run("1").value, flush=True)
 """
 
 
-def test_ctrl_c_ends_a_run():
-    child = subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True)
+@pytest.mark.parametrize("how", ["run", "start", "session"])
+@pytest.mark.parametrize("isolation", ["in_process", "process"])
+def test_ctrl_c_ends_a_run(isolation, how):
+    if isolation == "process" and _ptcl.find() is None:
+        pytest.skip("there is no program ptcl; set PTCL")
+    child = subprocess.Popen([sys.executable, "-c", INTERRUPTED, isolation, how], stdout=subprocess.PIPE, text=True)
     assert child.stdout.readline() == "ready\n"
     time.sleep(0.2)
     child.send_signal(signal.SIGINT)
     started = time.monotonic()
-    assert child.communicate(timeout=50)[0] == "interrupted 1\n"
-    assert time.monotonic() - started < 40 and child.returncode == 0
+    assert child.communicate(timeout=80)[0] == "interrupted 1\n"
+    assert time.monotonic() - started < 60 and child.returncode == 0
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
@@ -206,7 +215,92 @@ def test_what_ends_a_process_passes_through_a_tool(kind):
         engine.start("(tool/leave {})")
     with pytest.raises(kind):
         engine.session().run("(tool/leave {})")
+    with pytest.raises(kind):
+        engine.run("(pmap (fn [_] (try (tool/leave {}) (catch Exception e 1))) [1 2 3])")
     assert engine.run("1").value == 1
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+def test_what_ends_a_process_passes_through_hooks(kind):
+    def leave(*_):
+        raise kind
+
+    class Leaves(Mapping):
+        __getitem__ = __iter__ = __len__ = leave
+
+    engine = Engine(tools=[tool(name="t")(lambda: 1)], limits=Limits(timeout=60, fuel=0))
+    denying = Engine(tools=[tool(name="t")(lambda: 1)], policy=leave)
+    endless = '(println "x") (reduce + (iterate inc 0))'
+    for run in (engine.run, engine.start, engine.session(on_print=leave).run):
+        with pytest.raises(kind):
+            run(endless, **({} if "Session" in repr(run) else {"on_print": leave}))
+    for run in (denying.run, denying.start, denying.session().run):
+        with pytest.raises(kind):
+            run("(tool/t {})")
+    with pytest.raises(kind):
+        engine.start("(tool/t {})", recorder=leave)
+    with pytest.raises(kind):
+        engine.run("1", data={"a": [Leaves()]})
+    with pytest.raises(kind):
+        Engine(tools=[tool(name="t")(Leaves)]).run("(try (tool/t {}) (catch Exception e 1))")
+    assert engine.run("1").value == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"now_ms": 10**30}, {"now_ms": -(10**30)}, {"traceparent": "x"}, {"traceparent": f"00-{'0' * 32}-{'1' * 16}-01"},
+     {"traceparent": f"00-{'1' * 32}-{'1' * 16}-01-more"}],
+)
+def test_options_out_of_range(options):
+    (name,) = options
+    with pytest.raises(ValueError, match=f"{name} must be"):
+        Engine().run("1", **options)
+    assert Engine().run("1", traceparent=f"01-{'1' * 32}-{'1' * 16}-01-more", now_ms=-5).ok
+
+
+def test_what_cannot_be_pickled_says_what_to_do():
+    engine = Engine()
+    failed = engine.run("(+ 1 nil)")
+    for what, hint in [
+        (failed, r"outcome\.to_json"),
+        (RunError(failed), r"outcome\.to_json"),
+        (engine.import_data("rows", [1]), r"engine\.import_data"),
+        (engine.session(), r"session\.save"),
+    ]:
+        with pytest.raises(TypeError, match=hint):
+            pickle.dumps(what)
+
+
+LEAVES = """
+import threading, time, sys
+from ptc_lisp import Engine, Limits, tool
+@tool
+def wait(n: int) -> int:
+    time.sleep(0.001)
+    return n
+@tool
+async def later(n: int) -> int:
+    return n
+engine = Engine(tools=[wait, later], limits=Limits(timeout=60))
+turns = [0] * 6
+def work(number):
+    while True:
+        try:
+            engine.run("(pmap #(tool/wait {:n %}) (range 8)) (map #(tool/wait {:n %}) (range 20)) (tool/later {:n 1})")
+        except RuntimeError:
+            return
+        turns[number] += 1
+for number in range(6):
+    threading.Thread(target=work, args=(number,), daemon=True).start()
+while min(turns) < 1:
+    time.sleep(0.01)
+"""
+
+
+@pytest.mark.parametrize("_", range(3))
+def test_the_interpreter_ends_while_daemon_threads_run_programs(_):
+    done = subprocess.run([sys.executable, "-c", LEAVES], capture_output=True, text=True, timeout=100)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 FORKED = """

@@ -1,6 +1,7 @@
 """Sessions."""
 
 import asyncio
+import threading
 
 import pytest
 
@@ -56,3 +57,54 @@ def test_async_turns():
         return (await session.run_async("x")).value
 
     assert asyncio.run(main()) == 4
+
+
+def test_a_tool_cannot_use_its_own_session():
+    uses = {
+        "run": lambda: session.run("1"),
+        "undo": lambda: session.undo(),
+        "save": lambda: session.save(),
+        "names": lambda: session.names,
+        "memory": lambda: session.memory(),
+        "fork": lambda: session.fork(),
+    }
+
+    @tool
+    def use(how: str) -> bool:
+        uses[how]()
+        return True
+
+    @tool
+    async def use_async(how: str) -> bool:
+        uses[how]()
+        return True
+
+    engine = Engine(tools=[use, use_async], limits=Limits(timeout=20))
+    session = engine.session()
+    for how in uses:
+        for name in ("use", "use_async"):
+            error = session.run(f'(tool/{name} {{:how "{how}"}})').error
+            assert "a tool cannot use its own session, open another with engine.session()" in error.message
+            error = session.run(f'(pmap #(tool/{name} {{:how %}}) ["{how}" "{how}"])').error
+            assert "a tool cannot use its own session" in error.report()
+    assert session.run("1").value == 1
+
+
+def test_other_threads_wait_for_the_turn():
+    began, go_on, seen = threading.Event(), threading.Event(), []
+
+    @tool
+    def wait() -> bool:
+        began.set()
+        return go_on.wait(60)
+
+    session = Engine(tools=[wait], limits=Limits(timeout=60)).session()
+    turn = threading.Thread(target=lambda: session.run("(def x (tool/wait {}))"))
+    turn.start()
+    assert began.wait(60)
+    other = threading.Thread(target=lambda: seen.append(session.run("x").value))
+    other.start()
+    go_on.set()
+    turn.join()
+    other.join()
+    assert seen == [True]

@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta, timezone
 
 import pytest
 
-from ptc_lisp import Engine, Limits
+from ptc_lisp import Engine, Limits, tool
 
 ENGINE = Engine(limits=Limits(timeout=20))
 EPOCH = datetime(1970, 1, 1)
@@ -161,3 +161,20 @@ def test_a_data_set_is_shared():
         assert outcome.value == [30, date(2024, 1, 1)]
     with pytest.raises(TypeError, match=r"rows\[0\]: a bytes"):
         engine.import_data("rows", [b""])
+
+
+def test_methods_of_a_subclass_do_not_convert_it():
+    class Day(date):
+        def isoformat(self):
+            return self
+
+    class Moment(datetime):
+        def isoformat(self, *_):
+            return self
+
+    class Span(timedelta):
+        def total_seconds(self):
+            return self
+
+    for given, there in [(Day(2024, 1, 2), "2024-01-02"), (Moment(2024, 1, 2), "2024-01-02T00:00:00"), (Span(1), 86_400.0)]:
+        assert Engine(tools=[tool(name="it")(lambda: [given])]).run("(tool/it {})").value == [there]

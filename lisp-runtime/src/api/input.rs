@@ -611,9 +611,9 @@ impl<'a> Input<'a> {
         self
     }
 
-    /// Calls a closure about every 50 ms while the program computes or its workers run, on the thread of
-    /// [`Engine::run`](crate::Engine::run). Use it to look at signals and to cancel the run. Runs that are futures, run
-    /// step by step or in another process do not call it.
+    /// Calls a closure about every 50 ms while the program computes or its workers run, on the thread that waits for
+    /// the run, such as that of [`Engine::run`](crate::Engine::run). Use it to look at signals and to cancel the run.
+    /// Runs that are futures do not call it. With process isolation it is called during the whole run.
     ///
     /// ```
     /// use lisp_runtime::{Cancel, Engine, Input, Verdict};

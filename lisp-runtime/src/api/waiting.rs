@@ -35,7 +35,8 @@ impl Progress {
             }
             match run.advance() {
                 RunEvent::Call(_, call) => return Waiting::of(run, vec![*call]).into_progress(),
-                RunEvent::Printed(_) | RunEvent::Beat | RunEvent::Turn => {}
+                RunEvent::Beat => run.beat(),
+                RunEvent::Printed(_) | RunEvent::Turn => {}
                 RunEvent::Workers => {
                     if let Some(first) = run.send_workers(Executor::Local(inline.clone())) {
                         run_task(first);

@@ -13,7 +13,7 @@ use crate::terms::limits::Limits;
 use crate::terms::observer::Observed;
 use crate::terms::outcome::{Answer, Figures, Outcome, Phase, Preview, Problem, Usage};
 use crate::terms::place::Place;
-use crate::terms::print_hook::{PrintHook, PrintedBy};
+use crate::terms::print_hook::{Heartbeat, PrintHook, PrintedBy};
 use crate::terms::run_view::RunView;
 use crate::terms::warning::Warning;
 use crate::tools::bounded::JobTicket;
@@ -64,6 +64,9 @@ pub struct HostHalf {
     clock: Clock,
     max_readings: usize,
     on_print: Option<PrintHook>,
+    heartbeat: Option<Heartbeat>,
+    /// When the heartbeat was last called.
+    beat_at: Option<Instant>,
     /// Why the run could not get the time.
     clock_fault: Option<Error>,
     observed: Observed,
@@ -276,6 +279,8 @@ impl HostHalf {
             clock: engine.clock().clone(),
             max_readings: input.clock.len().max(RunClock::MAX),
             on_print: input.on_print.clone(),
+            heartbeat: input.heartbeat.clone(),
+            beat_at: None,
             observed: engine.observed().clone(),
             view,
             named: input.run_id.clone(),
@@ -403,6 +408,21 @@ impl HostHalf {
     /// Returns the maximum number of calls in progress: one of the program, or one of each worker.
     pub fn max_calls(&self) -> usize {
         usize::try_from(RunShared::slots(&self.limits)).unwrap_or(usize::MAX).saturating_add(1)
+    }
+
+    /// Calls the host's heartbeat if there is one and 50 ms have passed since the last time.
+    pub fn beat(&mut self) {
+        const EVERY: Duration = Duration::from_millis(50);
+        let Some(heartbeat) = &self.heartbeat else { return };
+        if self.beat_at.is_none_or(|at| at.elapsed() >= EVERY) {
+            heartbeat.beat();
+            self.beat_at = Some(Instant::now());
+        }
+    }
+
+    /// Returns whether the host has a heartbeat, for which a wait must end from time to time.
+    pub fn has_heartbeat(&self) -> bool {
+        self.heartbeat.is_some()
     }
 
     /// Returns whether a handle outside this half can cancel the run.

@@ -105,6 +105,22 @@ impl ToolCall {
         argument(&self.arguments, key, &self.treatment.redacted)
     }
 
+    /// Returns the handle that cancels the run of this call, for a tool that must end it.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input, Tool, ToolCall, Verdict};
+    /// let leave = Tool::new("leave", |call: &ToolCall| {
+    ///     call.cancel_handle().cancel();
+    ///     Ok(())
+    /// });
+    /// let engine = Engine::builder().grant(leave).build()?;
+    /// assert_eq!(engine.eval("(tool/leave {})", Input::new()).verdict(), Verdict::Cancelled);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn cancel_handle(&self) -> &Cancel {
+        &self.cancel
+    }
+
     /// Returns the path of indexes to the parallel worker that makes the call; empty for the program itself.
     pub fn worker(&self) -> Vec<u32> {
         self.place.worker()

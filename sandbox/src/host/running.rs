@@ -391,6 +391,7 @@ impl Running {
 
     /// Waits for the next event and handles it.
     fn step(&mut self, host: &mut HostHalf) {
+        host.beat();
         let wake = self.next_look(host).map(|at| at.saturating_duration_since(Instant::now()));
         self.step_within(host, wake);
     }
@@ -446,8 +447,8 @@ impl Running {
 
     /// Returns when to check the clock or the cancel handle next.
     fn next_look(&self, host: &HostHalf) -> Option<Instant> {
-        let cancel = host.is_cancellable() && self.kill_limit().is_none();
-        let cancel = cancel.then(|| Instant::now() + CANCEL_STEP);
+        let looks = host.is_cancellable() || host.has_heartbeat();
+        let cancel = (looks && self.kill_limit().is_none()).then(|| Instant::now() + CANCEL_STEP);
         [self.next_moment(host), cancel].into_iter().flatten().min()
     }
 
