@@ -201,6 +201,11 @@ pub const fn keys_copied(keys: usize) -> u64 {
     keys as u64 / KEYS_COPIED_PER_UNIT
 }
 
+/// Returns the cost of comparing the names of up to 32 keys with each other: most differ in their lengths.
+pub const fn pairs_compared(keys: usize) -> u64 {
+    (keys * keys) as u64 / 32
+}
+
 /// Returns the cost of describing entries.
 #[inline]
 pub const fn described(entries: usize) -> u64 {

@@ -417,7 +417,7 @@ pub(super) fn entries_of(coll: &Value<'_>) -> usize {
 pub(crate) fn merge_two<'h>(h: &'h Heap, first: Value<'h>, second: Value<'h>) -> Res<Value<'h>> {
     match (first, second) {
         (Value::Map(base), Value::Map(m)) => {
-            with_entries(h, base, m.len(), m.entries_as_written(h)?.iter().map(Ok)).map(Value::Map)
+            with_entries(h, base, m.len(), m.entries_to_add(h)?.iter().map(Ok)).map(Value::Map)
         }
         (first, Value::Nil) => Ok(first),
         (_, second) => Ok(second),

@@ -118,7 +118,7 @@ fn with_items<'h>(h: &'h Heap, name: &str, reason: Reason, map: &'h Map<'h>, ite
         return maps::with_entries(h, map, items.len(), items.iter().map(|&v| pair(name, reason, v)));
     }
     if let &[Value::Map(more)] = items {
-        return maps::with_entries(h, map, more.len(), more.entries_as_written(h)?.iter().map(Ok));
+        return maps::with_entries(h, map, more.len(), more.entries_to_add(h)?.iter().map(Ok));
     }
     h.charge(items.len() as u64)?;
     h.with_all(map, Written::OneByOne, |all| {
@@ -128,7 +128,7 @@ fn with_items<'h>(h: &'h Heap, name: &str, reason: Reason, map: &'h Map<'h>, ite
                 Value::Nil => {}
                 Value::Map(more) => {
                     h.charge(more.len() as u64)?;
-                    more.entries_as_written(h)?.iter().try_for_each(&mut put)?;
+                    more.entries_to_add(h)?.iter().try_for_each(&mut put)?;
                 }
                 other => put(pair(name, reason, other)?)?,
             }

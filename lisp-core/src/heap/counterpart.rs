@@ -2,7 +2,7 @@
 //! the entry of its counterpart, if that exists. Reading and writing follow the rule in this file. Map constructors keep their
 //! keys as written.
 
-use super::map::{Entry, KeyArray, Map, Rep, TreeSize, address, may_contain};
+use super::map::{Entries, Entry, KeyArray, Map, Rep, TreeSize, address, may_contain};
 use super::node::{BITS, Step};
 use super::shapes::Place;
 use super::string::{SHORT_TEXT, hash_text, text_cost};
@@ -55,6 +55,30 @@ fn is_underscored(text: &str, name: &str) -> bool {
     texts.zip(names).all(|(text, name)| text.iter().zip(name).fold(true, |same, (a, b)| same & (*a == spelt(*b))))
 }
 
+/// Returns the name of a key that is one.
+fn name_of<'h>(key: &Value<'h>) -> Option<&'h str> {
+    match key {
+        Value::Str(s) | Value::Keyword(_, s) => Some(s.text()),
+        _ => None,
+    }
+}
+
+/// Returns whether two keys have the same name, but for their kinds, and for hyphens and underscores.
+fn has_two_alike(h: &Heap, keys: &[Value<'_>]) -> Res<bool> {
+    let spelt = |byte: u8| if byte == b'-' { b'_' } else { byte };
+    h.charge(cost::pairs_compared(keys.len()))?;
+    for (i, key) in keys.iter().enumerate() {
+        let Some(name) = name_of(key) else { continue };
+        for other in keys[..i].iter().filter_map(name_of).filter(|other| other.len() == name.len()) {
+            h.charge(text_cost(name))?;
+            if name.bytes().zip(other.bytes()).all(|(a, b)| spelt(a) == spelt(b)) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
 impl<'h> Map<'h> {
     /// Returns the value that a key reads: the value at it, else at its counterpart. `:user-id` also finds `"user-id"`,
     /// `:user_id` and `"user_id"`, and `"id"` also finds `:id`.
@@ -90,6 +114,17 @@ impl<'h> Map<'h> {
     pub(crate) fn meant(&self, h: &'h Heap, key: Value<'h>) -> Res<Value<'h>> {
         let is_name = matches!(key, Value::Keyword(..) | Value::Str(_));
         if is_name && self.may_have_counterpart(key) { self.key_or_counterpart(h, key) } else { Ok(key) }
+    }
+
+    /// Returns the entries in the order in which to add them to another map: as they were written, unless two of their keys
+    /// may stand for the same key of that map. Then their order decides which value it gets, and must be key order.
+    pub(crate) fn entries_to_add(&self, h: &'h Heap) -> Res<Entries<'h>> {
+        match self.rep() {
+            Rep::Small(keys, _) if keys.written.is_some() && !has_two_alike(h, keys.keys())? => {
+                self.entries_as_written(h)
+            }
+            _ => self.entries(h),
+        }
     }
 
     /// Charges for [`Map::meant`] when each key may come from another place, so that no position is remembered.
