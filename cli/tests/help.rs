@@ -78,7 +78,7 @@ const SAID: &[(&str, &str)] = &[
     ("--table", "status"),
     ("--fold", "19\n"),
     ("--from csv", "19\n"),
-    ("--from yaml", "{\"a\":[\"x\",\"y\"],\"b\":1}\n"),
+    ("--from yaml", "{\"b\":1,\"a\":[\"x\",\"y\"]}\n"),
     ("-R --lines", "ONE\nTWO\n"),
     ("--lines", "a\nb\n"),
     ("--slurp", "2\n"),
