@@ -387,7 +387,7 @@ impl<R: Read> Rows<R> {
             (true, 1, true) => Ok(false),
             _ => Err(invalid(format!(
                 "line {}: the quote of a cell is never closed; close it, or write a quote that is text twice",
-                self.line()
+                self.first_line(false)
             ))),
         }
     }
@@ -395,8 +395,13 @@ impl<R: Read> Rows<R> {
     /// Returns the number of the first line of the row. The reader does not know it: it finds the line feed after a carriage
     /// return, and empty lines, only with the next row.
     fn line(&self) -> u64 {
+        self.first_line(true)
+    }
+
+    /// Returns the number of the first line of the row. A row whose quote does not end has the last line feed in its cell.
+    fn first_line(&self, has_end: bool) -> u64 {
         let (lines, end) = self.reader.get_ref().before(self.reader.position().byte());
-        1 + lines - u64::from(end == Some(b'\n')) - line_feeds(self.row.as_slice())
+        1 + lines - u64::from(has_end && end == Some(b'\n')) - line_feeds(self.row.as_slice())
     }
 
     fn cell(&self, at: usize) -> io::Result<Cow<'_, str>> {
