@@ -201,9 +201,10 @@ pub const fn keys_copied(keys: usize) -> u64 {
     keys as u64 / KEYS_COPIED_PER_UNIT
 }
 
-/// Returns the cost of comparing the names of up to 32 keys with each other: most differ in their lengths.
-pub const fn pairs_compared(keys: usize) -> u64 {
-    (keys * keys) as u64 / 32
+/// Returns the cost of comparing the names of up to 32 keys with each other: each pair by length, and so many words of eight
+/// bytes of those that are equally long.
+pub const fn pairs_compared(keys: usize, words: usize) -> u64 {
+    (keys * keys / 32 + words / NAME_WORDS_PER_UNIT) as u64
 }
 
 /// Returns the cost of describing entries.

@@ -55,28 +55,33 @@ fn is_underscored(text: &str, name: &str) -> bool {
     texts.zip(names).all(|(text, name)| text.iter().zip(name).fold(true, |same, (a, b)| same & (*a == spelt(*b))))
 }
 
-/// Returns the name of a key that is one.
-fn name_of<'h>(key: &Value<'h>) -> Option<&'h str> {
-    match key {
-        Value::Str(s) | Value::Keyword(_, s) => Some(s.text()),
-        _ => None,
-    }
-}
-
-/// Returns whether two keys have the same name, but for their kinds, and for hyphens and underscores.
-fn has_two_alike(h: &Heap, keys: &[Value<'_>]) -> Res<bool> {
+/// Returns whether two of these keys may stand for the same key of another map: a keyword and a string, or two keywords of
+/// which one has hyphens, with the same name but for hyphens and underscores. Two strings never do: see [`Map::meant`].
+fn may_meet(h: &Heap, keys: &[Value<'_>]) -> Res<bool> {
     let spelt = |byte: u8| if byte == b'-' { b'_' } else { byte };
-    h.charge(cost::pairs_compared(keys.len()))?;
-    for (i, key) in keys.iter().enumerate() {
-        let Some(name) = name_of(key) else { continue };
-        for other in keys[..i].iter().filter_map(name_of).filter(|other| other.len() == name.len()) {
+    let (mut words, mut meet) = (0, false);
+    'search: for (i, key) in keys.iter().enumerate() {
+        let Value::Keyword(_, name) = key else { continue };
+        let (name, has_hyphens) = (name.text(), may_contain(name.text(), '-'));
+        for (j, other) in keys.iter().enumerate() {
+            let other = match other {
+                Value::Keyword(_, other) if has_hyphens && i != j => other.text(),
+                Value::Str(other) => other.text(),
+                _ => continue,
+            };
+            if other.len() != name.len() {
+                continue;
+            }
             h.charge(text_cost(name))?;
-            if name.bytes().zip(other.bytes()).all(|(a, b)| spelt(a) == spelt(b)) {
-                return Ok(true);
+            words += name.len().min(SHORT_TEXT).div_ceil(8);
+            meet = name.bytes().zip(other.bytes()).all(|(a, b)| spelt(a) == spelt(b));
+            if meet {
+                break 'search;
             }
         }
     }
-    Ok(false)
+    h.charge(cost::pairs_compared(keys.len(), words))?;
+    Ok(meet)
 }
 
 impl<'h> Map<'h> {
@@ -120,9 +125,7 @@ impl<'h> Map<'h> {
     /// may stand for the same key of that map. Then their order decides which value it gets, and must be key order.
     pub(crate) fn entries_to_add(&self, h: &'h Heap) -> Res<Entries<'h>> {
         match self.rep() {
-            Rep::Small(keys, _) if keys.written.is_some() && !has_two_alike(h, keys.keys())? => {
-                self.entries_as_written(h)
-            }
+            Rep::Small(keys, _) if keys.written.is_some() && !may_meet(h, keys.keys())? => self.entries_as_written(h),
             _ => self.entries(h),
         }
     }

@@ -3,6 +3,8 @@
 
 use super::SMALL;
 
+const _: () = assert!(SMALL <= u8::MAX as usize, "positions are bytes");
+
 /// Which key was written first, which second, and so on: each is told by its position in key order. Keys that were
 /// written in key order have none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -291,28 +291,28 @@ impl<'h> Writer<'h> {
         }
         let len = entries.len();
         h.charge(len as u64 * u64::from(usize::BITS - len.leading_zeros()))?;
-        h.check_available(len.saturating_mul(128))?;
-        let mut sorted = Vec::with_capacity(len);
+        h.check_available(len.saturating_mul(64))?;
+        let mut all = Vec::with_capacity(len);
         for (key, value) in entries.iter() {
-            sorted.push((self.own_text(key)?, key, value));
+            all.push((self.own_text(key)?, key, value));
             if let Value::Float(f) = key
                 && !f.is_finite()
             {
                 self.note_null(f, true);
             }
         }
-        let as_written: Vec<_> = if self.style.is_as_written() { sorted.clone() } else { Vec::new() };
-        sorted.sort_by_key(|entry| entry.0);
+        // Each entry, by its text.
+        let mut sorted: Vec<usize> = (0..len).collect();
+        sorted.sort_by_key(|&at| all[at].0);
         for pair in sorted.windows(2) {
-            if let [(a, first, _), (b, second, _)] = pair
-                && a == b
-            {
-                return Err(self.collision(a, [*first, *second]));
+            let ((a, first, _), (b, second, _)) = (all[pair[0]], all[pair[1]]);
+            if a == b {
+                return Err(self.collision(a, [first, second]));
             }
         }
-        let sorted = if self.style.is_as_written() { as_written } else { sorted };
         let (keys, values) = (h.vec_builder(len)?, h.vec_builder(len)?);
-        for (key, _, value) in sorted {
+        for (i, by_text) in sorted.into_iter().enumerate() {
+            let (key, _, value) = all[if self.style.is_as_written() { i } else { by_text }];
             keys.push(h, h.str_view(key)?)?;
             values.push(h, value)?;
         }

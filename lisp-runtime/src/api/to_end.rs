@@ -4,6 +4,7 @@ use super::run::{Run, RunEvent};
 use crate::parallel::executor::Executor;
 use crate::parallel::task::run_task;
 use crate::terms::outcome::Outcome;
+use crate::terms::print_hook::Heartbeat;
 use crate::tools::threads::ToolThreads;
 use std::time::{Duration, Instant};
 
@@ -11,8 +12,6 @@ use std::time::{Duration, Instant};
 pub(crate) fn to_end(run: &mut Run, threads: &ToolThreads, executor: impl Fn() -> Executor) -> Outcome {
     /// How often the deadlines of waiting workers are checked.
     const STEP: Duration = Duration::from_millis(2);
-    /// How often the host's heartbeat is called while workers run.
-    const BEAT: Duration = Duration::from_millis(50);
     loop {
         match run.advance() {
             RunEvent::Call(tool, call) => run.reply(tool.call(call, threads)),
@@ -32,7 +31,7 @@ pub(crate) fn to_end(run: &mut Run, threads: &ToolThreads, executor: impl Fn() -
                         let mut beat_at = Instant::now();
                         while !run.is_back(STEP) {
                             on.end_those_that_are_over();
-                            if beat_at.elapsed() >= BEAT {
+                            if beat_at.elapsed() >= Heartbeat::EVERY {
                                 run.beat();
                                 beat_at = Instant::now();
                             }

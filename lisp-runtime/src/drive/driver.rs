@@ -9,6 +9,7 @@ use crate::terms::keys::Keys;
 use crate::terms::limits::bytes;
 use crate::terms::outcome::lost;
 use crate::terms::place::Place;
+use crate::terms::print_hook::Heartbeat;
 use crate::terms::scope::WorkerPath;
 use crate::text::{convert, result};
 use crate::tools::cache::{CachedResult, CallKey};
@@ -338,15 +339,14 @@ impl MachineDriver {
         }
     }
 
-    /// Returns whether figures are due. With process isolation: after the first slice, then every 50 ms.
+    /// Returns whether figures are due. With process isolation: after the first slice, then as often as a heartbeat.
     fn is_time_to_tell(&mut self) -> bool {
-        const EVERY: Duration = Duration::from_millis(50);
         let setting = &self.shared.setting;
         if (setting.alarm.is_none() && setting.heartbeat.is_none()) || self.path.is_some() {
             return false;
         }
         let now = Instant::now();
-        let is_time = self.reported_at.is_none_or(|at| now.saturating_duration_since(at) >= EVERY);
+        let is_time = self.reported_at.is_none_or(|at| now.saturating_duration_since(at) >= Heartbeat::EVERY);
         if is_time {
             self.reported_at = Some(now);
         }

@@ -410,11 +410,10 @@ impl HostHalf {
         usize::try_from(RunShared::slots(&self.limits)).unwrap_or(usize::MAX).saturating_add(1)
     }
 
-    /// Calls the host's heartbeat if there is one and 50 ms have passed since the last time.
+    /// Calls the host's heartbeat if there is one and it is due.
     pub fn beat(&mut self) {
-        const EVERY: Duration = Duration::from_millis(50);
         let Some(heartbeat) = &self.heartbeat else { return };
-        if self.beat_at.is_none_or(|at| at.elapsed() >= EVERY) {
+        if self.beat_at.is_none_or(|at| at.elapsed() >= Heartbeat::EVERY) {
             heartbeat.beat();
             self.beat_at = Some(Instant::now());
         }

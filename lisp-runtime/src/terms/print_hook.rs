@@ -3,6 +3,7 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Who printed a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +62,9 @@ impl PrintHook {
 pub(crate) struct Heartbeat(Arc<dyn Fn() + Send + Sync>);
 
 impl Heartbeat {
+    /// How often it is called, about.
+    pub(crate) const EVERY: Duration = Duration::from_millis(50);
+
     pub(crate) fn new(hook: impl Fn() + Send + Sync + 'static) -> Self {
         Heartbeat(Arc::new(hook))
     }
