@@ -127,6 +127,9 @@ const PROGRAMS: &[&str] = &[
     "(let [s (set (keys data/short))] (map (fn [i] (do (disj s \"a40\") (s \"z\"))) data/numbers))",
     "(let [ks (map (fn [i] (keyword (str \"b-\" i))) (range 10 100))] (map (fn [i] (map (fn [k] (merge data/short {k 1})) ks)) (range 99)))",
     "(let [m (update-keys data/short keyword)] (map (fn [i] (update m :a40 inc)) data/numbers))",
+    // Names that are equally long, written in another order than that of keys.
+    "(let [m (into {} (map (fn [i] [(keyword (str (.repeat \"a-\" 30) (- 99 i))) i]) (range 32)))] (map (fn [i] (merge {} m)) data/numbers))",
+    "(let [m (into {} (map (fn [i] [(- 99 i) i]) (range 32)))] (map (fn [i] (dissoc (assoc m 1 1) 98)) data/numbers))",
     "(map (fn [i] (str (java.util.Date. i))) data/numbers)",
     "(map (fn [i] (pr-str (java.util.Date. i))) data/numbers)",
     "(map (fn [i] (ex-info \"a\" {:i i})) data/numbers)",
